@@ -1,0 +1,89 @@
+"""@kernel: fresh code after any change, and no trace in Numba's own settings."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pkgutil
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+from numba.core import config
+
+import dataprep
+import dataprep.kernel
+from dataprep.kernel import cache_folder, kernel
+
+CALLER = "from .kernel import kernel\nfrom .helper import twice\n@kernel\ndef f(x):\n    return twice(x) + 1\n"
+HELPER = "from .kernel import kernel\n@kernel\ndef twice(x):\n    return x * {factor}\n"
+
+
+def run_package(folder: Path, factor: int) -> tuple[str, set[str]]:
+    """Call `f(10)` of a small package in a new process; the answer and the compiled files that then exist."""
+    (folder / "dataprep" / "helper.py").write_text(HELPER.format(factor=factor))
+    env = {**os.environ, "PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(folder / "cache")}
+    command = "from dataprep.caller import f; print(f(10), sum(f.stats.cache_hits.values()))"
+    done = subprocess.run([sys.executable, "-c", command], env=env, capture_output=True, text=True, check=True)
+    return done.stdout.strip(), {p.parent.parent.name for p in (folder / "cache").rglob("*.nbc")}
+
+
+def test_a_changed_helper_in_another_file_is_compiled_again(tmp_path: Path) -> None:
+    """The second process loads the cache, the third sees the changed helper (Numba's own cache would not)."""
+    package = tmp_path / "dataprep"
+    package.mkdir()
+    shutil.copy(dataprep.kernel.__file__, package)
+    (package / "__init__.py").touch()
+    (package / "caller.py").write_text(CALLER)
+    assert run_package(tmp_path, 2)[0] == "21 0"
+    assert run_package(tmp_path, 2)[0] == "21 1"
+    answer, folders = run_package(tmp_path, 3)
+    assert answer == "31 0"
+    assert len(folders) == 2
+
+
+def test_numba_settings_are_left_alone() -> None:
+    """Decorating changes neither of Numba's cache settings for the user's own functions."""
+    before = config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES
+
+    @kernel(cache=False, inline="always")
+    def add(x: int, y: int) -> int:
+        return x + y
+
+    assert (config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES) == before
+    assert add(1, 2) == 3
+    folder = cache_folder()
+    assert folder is not None
+    assert folder.is_dir()
+
+
+def all_kernels() -> list[object]:
+    """Every compiled function that a module of the package defines."""
+    found = []
+    for info in pkgutil.walk_packages(dataprep.__path__, "dataprep."):
+        if not info.name.endswith("__main__") and _has_kernel(info.name):
+            module = importlib.import_module(info.name)
+            found += [v for v in vars(module).values() if isinstance(v, numba.core.dispatcher.Dispatcher)]
+    return found
+
+
+def _has_kernel(name: str) -> bool:
+    spec = importlib.util.find_spec(name)
+    return spec is not None and spec.origin is not None and "@kernel" in Path(spec.origin).read_text("utf-8")
+
+
+def test_constants_of_kernels_are_in_hashed_files() -> None:
+    """A number or table that a kernel reads is assigned in a file that holds kernels, so changing it is noticed."""
+    kernels = all_kernels()
+    if not kernels:
+        pytest.skip("no kernels yet")
+    for found in kernels:
+        fn = found.py_func  # type: ignore[attr-defined]
+        home = Path(sys.modules[fn.__module__].__file__ or "").read_text("utf-8")
+        for name in fn.__code__.co_names:
+            value = fn.__globals__.get(name)
+            if isinstance(value, int | float | tuple) or type(value).__module__ == "numpy":
+                assert f"\n{name} = " in home or f"\n{name}: " in home, f"{fn.__name__} reads {name} from another file"
