@@ -1,0 +1,105 @@
+"""dataprep: raw text to a trained language model.
+
+>>> import dataprep as dp
+>>> docs = dp.read("crawl/*.jsonl.zst")
+>>> clean = dp.Pipeline(dp.C4(), dp.Exact(), dp.MinHash(threshold=0.8)).run(docs, out="work/clean")
+>>> tokenizer = dp.train_bpe(clean, vocab_size=32_000)
+>>> shards = dp.encode(clean, tokenizer, out="work/shards", val=0.005)
+
+Names load on first use, so that `import dataprep` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .dataset import Dataset, open_dataset
+    from .dedup.exact import Exact
+    from .dedup.minhash import MinHash
+    from .errors import DataprepError
+    from .filters.c4 import C4
+    from .pipeline import Pipeline
+    from .read import read
+    from .read.conversations import Conversations
+    from .run import Local, Ray, Serial
+    from .stage import Filter, Map
+    from .tokens.encode import encode
+    from .tokens.shard import Shards
+    from .tokens.train import Tokenizer, train_bpe
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "C4",
+    "Conversations",
+    "DataprepError",
+    "Dataset",
+    "Exact",
+    "Filter",
+    "Local",
+    "Map",
+    "MinHash",
+    "Pipeline",
+    "Ray",
+    "Serial",
+    "Shards",
+    "Tokenizer",
+    "encode",
+    "open_dataset",
+    "read",
+    "train_bpe",
+]
+
+_HOMES = {
+    "C4": "filters.c4",
+    "Conversations": "read.conversations",
+    "DataprepError": "errors",
+    "Dataset": "dataset",
+    "Exact": "dedup.exact",
+    "Filter": "stage",
+    "Local": "run",
+    "Map": "stage",
+    "MinHash": "dedup.minhash",
+    "Pipeline": "pipeline",
+    "Ray": "run",
+    "Serial": "run",
+    "Shards": "tokens.shard",
+    "Tokenizer": "tokens.train",
+    "encode": "tokens.encode",
+    "open_dataset": "dataset",
+    "read": "read",
+    "train_bpe": "tokens.train",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        msg = f"module 'dataprep' has no attribute {name!r}; it has {', '.join(__all__)}"
+        raise AttributeError(msg)
+    return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
+class _Package(ModuleType):
+    """Keeps `dp.read` the function, although `dataprep.read` is also the folder that holds the readers.
+
+    Importing a submodule assigns it to its parent; a property on the module's class outlives that assignment.
+    """
+
+    @property
+    def read(self) -> Any:
+        return __getattr__("read")
+
+    @read.setter
+    def read(self, module: ModuleType) -> None:
+        """The import system's assignment of the folder; it stays in `sys.modules`."""
+
+
+sys.modules[__name__].__class__ = _Package
