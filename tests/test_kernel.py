@@ -18,8 +18,19 @@ import dataprep
 import dataprep.kernel
 from dataprep.kernel import cache_folder, kernel
 
-CALLER = "from .kernel import kernel\nfrom .helper import twice\n@kernel\ndef f(x):\n    return twice(x) + 1\n"
-HELPER = "from .kernel import kernel\n@kernel\ndef twice(x):\n    return x * {factor}\n"
+CALLER = """
+from .kernel import kernel
+from .helper import twice
+@kernel
+def f(x):
+    return twice(x) + 1
+"""
+HELPER = """
+from .kernel import kernel
+@kernel
+def twice(x):
+    return x * {factor}
+"""
 
 
 def run_package(folder: Path, factor: int) -> tuple[str, set[str]]:
@@ -27,7 +38,8 @@ def run_package(folder: Path, factor: int) -> tuple[str, set[str]]:
     (folder / "dataprep" / "helper.py").write_text(HELPER.format(factor=factor))
     env = {**os.environ, "PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(folder / "cache")}
     command = "from dataprep.caller import f; print(f(10), sum(f.stats.cache_hits.values()))"
-    done = subprocess.run([sys.executable, "-c", command], env=env, capture_output=True, text=True, check=True)
+    python = [sys.executable, "-c", command]
+    done = subprocess.run(python, env=env, capture_output=True, text=True, check=True)
     return done.stdout.strip(), {p.parent.parent.name for p in (folder / "cache").rglob("*.nbc")}
 
 
@@ -53,7 +65,8 @@ def test_numba_settings_are_left_alone() -> None:
     def add(x: int, y: int) -> int:
         return x + y
 
-    assert (config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES) == before
+    after = config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES
+    assert after == before
     assert add(1, 2) == 3
     folder = cache_folder()
     assert folder is not None
@@ -76,7 +89,7 @@ def _has_kernel(name: str) -> bool:
 
 
 def test_constants_of_kernels_are_in_hashed_files() -> None:
-    """A number or table that a kernel reads is assigned in a file that holds kernels, so changing it is noticed."""
+    """A number or table that a kernel reads is assigned in the kernel's own file, which is hashed."""
     kernels = all_kernels()
     if not kernels:
         pytest.skip("no kernels yet")
@@ -86,4 +99,5 @@ def test_constants_of_kernels_are_in_hashed_files() -> None:
         for name in fn.__code__.co_names:
             value = fn.__globals__.get(name)
             if isinstance(value, int | float | tuple) or type(value).__module__ == "numpy":
-                assert f"\n{name} = " in home or f"\n{name}: " in home, f"{fn.__name__} reads {name} from another file"
+                here = f"\n{name} = " in home or f"\n{name}: " in home
+                assert here, f"{fn.__name__} reads {name} from another file"

@@ -1,8 +1,9 @@
 """`@kernel`: a Numba function whose compiled code is never stale.
 
-Numba's own cache looks at the file a function is written in; when a helper in *another* file changes, it serves the old
-code (tried). Here the cache is a folder named by the hash of every source file of this package that holds a kernel, so
-a change anywhere among them is another folder. A kernel's constants must be written in such a file too (tested).
+Numba's own cache looks at the file a function is written in; when a helper in *another* file changes, it serves
+the old code (tried). Here the cache is a folder named by the hash of every source file of this package that holds a
+kernel, so a change anywhere among them is another folder. A kernel's constants must be written in such a file too
+(tested).
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import numba
-from numba.core import config
+from numba.core import config as _numba_config
 
 F = TypeVar("F", bound=Callable[..., Any])
+config: Any = _numba_config
 _LOCK = threading.Lock()
 
 
@@ -31,26 +33,26 @@ def kernel(*, inline: str = "never", **options: Any) -> Callable[[F], F]: ...
 def kernel(fn: Any = None, **options: Any) -> Any:
     """Compile a function to machine code that runs without the GIL, cached on disk.
 
-    `options` go to `numba.njit` (`inline="always"`, `fastmath=...`, `cache=False`); division by zero follows NumPy.
+    `options` go to `numba.njit` (`inline="always"`, `fastmath=True`, `cache=False`); division by zero follows
+    NumPy.
     """
     if fn is None:
         return lambda f: kernel(f, **options)
-    settings = {"nogil": True, "cache": True, "error_model": "numpy"} | options
     folder = cache_folder()
-    if folder is None:
-        settings["cache"] = False
-    with _LOCK:  # Numba reads its cache folder while it decorates, so our folder is set for this moment only
-        before = config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES
-        config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = str(folder or ""), ""
+    settings: Any = {"nogil": True, "cache": folder is not None, "error_model": "numpy"} | options
+    ours = {"CACHE_DIR": str(folder or ""), "CACHE_LOCATOR_CLASSES": ""}
+    with _LOCK:  # Numba reads where to cache while it decorates, so our folder is set for this moment only
+        before = {name: getattr(config, name) for name in ours if hasattr(config, name)}
+        vars(config).update(ours)
         try:
             return numba.njit(**settings)(fn)
         finally:
-            config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = before
+            vars(config).update(before)
 
 
 @cache
 def cache_folder() -> Path | None:
-    """Where this version's compiled kernels lie; None where no folder can be written (then nothing is cached)."""
+    """Where this version's compiled kernels lie; None where no folder can be written: nothing is cached then."""
     for root in _roots():
         folder = root / "dataprep" / "kernels" / sources_hash()
         try:
@@ -64,7 +66,7 @@ def cache_folder() -> Path | None:
 
 @cache
 def sources_hash() -> str:
-    """Hash of the names and bytes of every file of this package that holds a kernel, and of Numba's version."""
+    """Hash of the names and bytes of all files of this package that hold a kernel, and of Numba's version."""
     package = Path(__file__).parent
     digest = hashlib.blake2b(numba.__version__.encode(), digest_size=8)
     for path in sorted(package.rglob("*.py")):
