@@ -1,0 +1,358 @@
+"""Token shards on disk: the only file that knows how ids are stored.
+
+    DIR/manifest.json           what is here: tokenizer, special ids, shards with their counts and hashes
+    DIR/train-00000.bin         raw little-endian uint16, no header: np.memmap(path, dtype=np.uint16) reads it
+    DIR/train-00000.idx         uint64 document ends (exclusive, the separator counted), one a document
+    DIR/train-00000.docs.parquet  id, source, start, stop: the tokens [start, stop) of each document, without separator
+    DIR/token_bytes.npy         bytes of text each id stands for (0 for special tokens): bits per byte, not per token
+
+Every document is followed by `<|endoftext|>` and lies in one shard. An empty document is its separator alone, so that
+documents and rows of the Dataset agree one to one. Reading needs numpy only; `.docs.parquet` is written with pyarrow.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dataprep.errors import CorruptShard, PlanError
+
+FORMAT = "dataprep-tokens-1"
+SHARD_TOKENS = 100_000_000  # 200 MB of uint16: few enough files for a trillion tokens, small enough to copy one
+DTYPES = {"uint16": np.dtype("<u2"), "uint32": np.dtype("<u4")}
+ENDS = np.dtype("<u8")
+
+Tokens = npt.NDArray[Any]  # uint16 or uint32, as the manifest says
+Ends = npt.NDArray[np.uint64]
+
+
+def token_dtype(vocab_size: int, dtype: str = "uint16") -> np.dtype[Any]:
+    """The stored integer type, refused where the vocabulary does not fit into it."""
+    if dtype not in DTYPES:
+        msg = f"dtype={dtype!r} is not a token type; choose one of {', '.join(DTYPES)}"
+        raise PlanError(msg)
+    room = 1 << 8 * DTYPES[dtype].itemsize
+    if vocab_size > room:
+        msg = (
+            f"a vocabulary of {vocab_size:,} does not fit into {dtype} shards, which hold {room:,} ids; "
+            'train a smaller one or pass dtype="uint32" (twice the disk)'
+        )
+        raise PlanError(msg)
+    return DTYPES[dtype]
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[IO[bytes]]:
+    """A file that appears under its name complete, or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    attempt = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with attempt.open("wb") as f:
+            yield f
+            f.flush()
+            os.fsync(f.fileno())
+        attempt.replace(path)
+    finally:
+        attempt.unlink(missing_ok=True)
+
+
+class Writer:
+    """Writes one shard; nothing of it can be seen before the `with` block ends without an error.
+
+    >>> with Writer(out, "train", 0, eot=50256) as shard:
+    ...     shard.add(tokens, ends, ids, sources)
+    >>> shard.entry
+    {'name': 'train-00000', 'split': 'train', 'tokens': 5, 'documents': 1, 'bytes': 19, 'hash': ...}
+    """
+
+    def __init__(
+        self, out: str | os.PathLike[str], split: str, number: int, *, dtype: str = "uint16"
+    ) -> None:
+        self.out, self.split, self.name = Path(out), split, f"{split}-{number:05d}"
+        self.dtype = DTYPES[dtype]
+        self.tokens = self.documents = self.bytes = 0
+        self.entry: dict[str, Any] = {}
+        self._hash = hashlib.sha256()
+        self._ends: list[Ends] = []
+        self._docs: list[tuple[Any, Any]] = []
+
+    def __enter__(self) -> Writer:
+        self._open = ExitStack()
+        self._bin = self._open.enter_context(_whole(self.out / f"{self.name}.bin"))
+        return self
+
+    def add(self, tokens: Tokens, ends: npt.ArrayLike, ids: Any, sources: Any, n_bytes: int) -> None:
+        """Append whole documents.
+
+        `tokens` [n_tokens] with each document's separator, `ends` [n] exclusive ends in `tokens`, `ids` uint64 [n],
+        `sources` n names (list or Arrow array), `n_bytes` the UTF-8 bytes of their text.
+        """
+        ends = np.asarray(ends, ENDS)
+        data = np.ascontiguousarray(tokens, self.dtype)
+        assert len(ends) == len(ids) == len(sources), (len(ends), len(ids), len(sources))
+        assert (int(ends[-1]) if len(ends) else 0) == len(data), "the last document ends where the tokens end"
+        view = memoryview(data).cast("B")
+        self._hash.update(view)
+        self._bin.write(view)
+        self._ends.append(ends + np.uint64(self.tokens))
+        self._docs.append((ids, sources))
+        self.tokens, self.documents, self.bytes = (
+            self.tokens + len(data),
+            self.documents + len(ends),
+            self.bytes + n_bytes,
+        )
+
+    def __exit__(self, *error: Any) -> None:
+        if error[0] is None:
+            ends = np.concatenate(self._ends) if self._ends else np.zeros(0, ENDS)
+            with _whole(self.out / f"{self.name}.idx") as f:
+                f.write(ends.tobytes())
+            with _whole(self.out / f"{self.name}.docs.parquet") as f:
+                _write_docs(f, ends, self._docs)
+            self.entry = {
+                "name": self.name,
+                "split": self.split,
+                "tokens": self.tokens,
+                "documents": self.documents,
+                "bytes": self.bytes,
+                "hash": "sha256:" + self._hash.hexdigest(),
+                "ends_hash": "sha256:" + hashlib.sha256(ends.tobytes()).hexdigest(),
+            }
+        self._open.__exit__(*error)
+
+
+def _write_docs(f: IO[bytes], ends: Ends, docs: Sequence[tuple[Any, Any]]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def column(parts: Iterable[Any], kind: pa.DataType) -> pa.ChunkedArray:
+        return pa.chunked_array([pa.array(p) if not isinstance(p, pa.Array) else p for p in parts], kind)
+
+    starts = np.concatenate([np.zeros(1, ENDS), ends])[:-1]
+    sources = [s.cast(pa.string()) if isinstance(s, pa.Array) else pa.array(s, pa.string()) for _, s in docs]
+    table = pa.table(
+        {
+            "id": column((pa.array(np.asarray(ids, np.uint64)) for ids, _ in docs), pa.uint64()),
+            "source": pa.chunked_array(sources, pa.string()),
+            "start": starts,
+            "stop": ends - np.uint64(1),  # the document without its separator
+        }
+    )
+    pq.write_table(table, f, compression="zstd", use_dictionary=["source"])
+
+
+def write_manifest(
+    out: str | os.PathLike[str],
+    shards: Sequence[Mapping[str, Any]],
+    *,
+    vocab_size: int,
+    eot: int,
+    dtype: str = "uint16",
+    token_bytes: npt.ArrayLike | None = None,
+    special: Mapping[str, int] | None = None,
+    **more: Any,
+) -> None:
+    """Seal a folder of shards; `more` is kept as it is (tokenizer hash, split rule, recipe key ...)."""
+    token_dtype(vocab_size, dtype)
+    out = Path(out)
+    if token_bytes is not None:
+        with _whole(out / "token_bytes.npy") as f:
+            np.save(f, np.asarray(token_bytes, np.int32))
+    manifest = {
+        "format": FORMAT,
+        "dtype": dtype,
+        "vocab_size": vocab_size,
+        "eot": eot,
+        "special": dict(special or {"<|endoftext|>": eot}),
+        "bytes_per_token": None if token_bytes is None else "token_bytes.npy",
+        **more,
+        "tokens": sum(s["tokens"] for s in shards),
+        "documents": sum(s["documents"] for s in shards),
+        "bytes": sum(s["bytes"] for s in shards),
+        "shards": [dict(s) for s in shards],
+    }
+    with _whole(out / "manifest.json") as f:
+        f.write(json.dumps(manifest, indent=1, ensure_ascii=False).encode() + b"\n")
+
+
+def save(
+    out: str | os.PathLike[str],
+    documents: Mapping[str, Sequence[npt.ArrayLike]],
+    *,
+    vocab_size: int,
+    eot: int,
+    dtype: str = "uint16",
+    token_bytes: npt.ArrayLike | None = None,
+    shard_tokens: int = SHARD_TOKENS,
+    **more: Any,
+) -> Shards:
+    """Write documents that are already ids, `{"train": [ids, ...], "val": [ids, ...]}`, without separators."""
+    kind = token_dtype(vocab_size, dtype)
+    sizes = np.zeros(vocab_size, np.int64) if token_bytes is None else np.asarray(token_bytes, np.int64)
+    entries: list[dict[str, Any]] = []
+    made = 0
+    for split, docs in documents.items():
+        arrays = [np.append(np.asarray(d, kind), kind.type(eot)) for d in docs]
+        ends = np.cumsum([len(a) for a in arrays], dtype=ENDS)
+        for number, (start, stop) in enumerate(cuts(ends, shard_tokens)):
+            with Writer(out, split, number, dtype=dtype) as shard:
+                for a in arrays[start:stop]:
+                    shard.add(a, [len(a)], [made], ["memory"], int(sizes[a].sum()))
+                    made += 1
+            entries.append(shard.entry)
+    write_manifest(out, entries, vocab_size=vocab_size, eot=eot, dtype=dtype, token_bytes=token_bytes, **more)
+    return Shards.open(out)
+
+
+def cuts(ends: npt.NDArray[Any], shard_tokens: int) -> Iterator[tuple[int, int]]:
+    """Document ranges [start, stop) of at most `shard_tokens` tokens each (a longer document stands alone)."""
+    start = 0
+    while start < len(ends):
+        before = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + shard_tokens, side="right")))
+        yield start, stop
+        start = stop
+
+
+class Shards:
+    """Encoded documents at rest, memory-mapped: opening costs nothing, and workers share the pages.
+
+    >>> shards = Shards.open("work/shards")
+    >>> len(shards), shards.n_tokens
+    (12345, 67890123)
+    >>> shards.split("val").document(0)
+    array([ 464, 2159,   13], dtype=uint16)
+    """
+
+    def __init__(self, path: Path, manifest: dict[str, Any], split: str | None = None) -> None:
+        self.path, self.manifest, self.split_name = path, manifest, split
+        #: the manifest's entries of this split, in order: name, split, tokens, documents, bytes, hash
+        self.shards: list[dict[str, Any]] = [
+            s for s in manifest["shards"] if split is None or s["split"] == split
+        ]
+        self.dtype = DTYPES[manifest["dtype"]]
+        self.eot: int = manifest["eot"]
+        self.vocab_size: int = manifest["vocab_size"]
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], split: str | None = None) -> Shards:
+        """The shards in a folder, all of them (train first, then val) or one split's."""
+        path = Path(path)
+        try:
+            manifest = json.loads((path / "manifest.json").read_bytes())
+        except FileNotFoundError as e:
+            msg = f"{path} holds no manifest.json, so it is no folder of token shards; make one with dp.encode"
+            raise PlanError(msg) from e
+        except ValueError as e:
+            msg = f"{path / 'manifest.json'} is not JSON ({e}); encode again"
+            raise CorruptShard(msg) from e
+        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+            msg = f"{path / 'manifest.json'} does not describe token shards ({FORMAT}); point to what dp.encode wrote"
+            raise PlanError(msg)
+        shards = cls(path, manifest, split)
+        shards._check_sizes()
+        return shards
+
+    def split(self, name: str) -> Shards:
+        """The documents of one side, "train" or "val" (possibly none)."""
+        return Shards(self.path, self.manifest, name)
+
+    def __len__(self) -> int:
+        return int(self._documents_before[-1])
+
+    def __repr__(self) -> str:
+        side = "" if self.split_name is None else f", split={self.split_name!r}"
+        return f"<Shards {str(self.path)!r}{side}: {len(self):,} documents, {self.n_tokens:,} tokens>"
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a memmap would travel as a copy of its bytes
+        return Shards, (self.path, self.manifest, self.split_name)
+
+    @property
+    def n_tokens(self) -> int:
+        """Everything in the files, separators included."""
+        return sum(s["tokens"] for s in self.shards)
+
+    @property
+    def n_bytes(self) -> int:
+        """UTF-8 bytes of the text these tokens stand for."""
+        return sum(s["bytes"] for s in self.shards)
+
+    @cached_property
+    def token_bytes(self) -> npt.NDArray[np.int32] | None:
+        """Bytes of text per id, int32[vocab_size], 0 for special tokens; None where it was not recorded."""
+        name = self.manifest["bytes_per_token"]
+        return None if name is None else np.load(self.path / name)
+
+    def memmaps(self) -> list[np.memmap[Any, Any]]:
+        """The tokens of each shard, in order: uint16[tokens], read from disk as they are touched."""
+        return self._memmaps
+
+    def ends(self, i: int) -> Ends:
+        """Where the documents of shard `i` end in its memmap, uint64[documents], separators included."""
+        return self._ends[i]
+
+    def document(self, k: int) -> Tokens:
+        """The ids of document `k` (0-based, train before val), without its separator."""
+        k = range(len(self))[k]  # negative numbers and IndexError as for a list
+        i = int(np.searchsorted(self._documents_before, k, side="right")) - 1
+        ends, at = self.ends(i), k - int(self._documents_before[i])
+        start = int(ends[at - 1]) if at else 0
+        return np.array(self._memmaps[i][start : int(ends[at]) - 1])
+
+    def check(self, *, deep: bool = False) -> None:
+        """Raise CorruptShard where files and manifest disagree; `deep` reads every token and compares hashes."""
+        self._check_sizes()
+        for i, s in enumerate(self.shards):
+            ends = np.asarray(self.ends(i))
+            if len(ends) and (ends[0] == 0 or (ends[1:] <= ends[:-1]).any() or int(ends[-1]) != s["tokens"]):
+                self._corrupt(s, "idx", "its document ends do not rise to the end of the tokens")
+            if deep:
+                self._check_content(i, s, ends)
+
+    def _check_content(self, i: int, s: dict[str, Any], ends: Ends) -> None:
+        for kind, array, said in (("bin", self._memmaps[i], s["hash"]), ("idx", ends, s["ends_hash"])):
+            if "sha256:" + hashlib.sha256(memoryview(array).cast("B")).hexdigest() != said:
+                self._corrupt(s, kind, "its content is not what was written")
+        if (self._memmaps[i][ends - np.uint64(1)] != self.eot).any():
+            self._corrupt(s, "bin", "a document does not end with the separator")
+        if s["tokens"] and int(self._memmaps[i].max()) >= self.vocab_size:
+            self._corrupt(s, "bin", f"it holds an id outside the vocabulary of {self.vocab_size:,}")
+
+    def _check_sizes(self) -> None:
+        for s in self.shards:
+            for kind, expected in (("bin", s["tokens"] * self.dtype.itemsize), ("idx", s["documents"] * ENDS.itemsize)):
+                path = self.path / f"{s['name']}.{kind}"
+                found = path.stat().st_size if path.exists() else None
+                if found != expected:
+                    what = "it is missing" if found is None else f"it has {found:,} bytes"
+                    self._corrupt(s, kind, f"{what}, the manifest says {expected:,}")
+
+    def _corrupt(self, s: dict[str, Any], kind: str, what: str) -> None:
+        msg = f"{self.path / s['name']}.{kind}: {what}; encode again"
+        raise CorruptShard(msg)
+
+    @cached_property
+    def _documents_before(self) -> npt.NDArray[np.int64]:
+        return np.cumsum([0, *(s["documents"] for s in self.shards)])
+
+    @cached_property
+    def _memmaps(self) -> list[np.memmap[Any, Any]]:
+        return [self._map(s, "bin", self.dtype, s["tokens"]) for s in self.shards]
+
+    @cached_property
+    def _ends(self) -> list[Ends]:
+        return [self._map(s, "idx", ENDS, s["documents"]) for s in self.shards]
+
+    def _map(self, s: dict[str, Any], kind: str, dtype: np.dtype[Any], n: int) -> Any:
+        if n == 0:  # an empty file cannot be mapped
+            return np.zeros(0, dtype)
+        return np.memmap(self.path / f"{s['name']}.{kind}", dtype=dtype, mode="r", shape=(n,))
