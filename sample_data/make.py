@@ -1,0 +1,172 @@
+"""Writes every file of this folder; all text is invented here.
+
+Run `python sample_data/make.py`; the result is byte-identical every time, and is committed. EXPECTED.json holds what
+the plain definitions say about the planted documents (exact word 5-gram Jaccard by Python sets), so the tests compare
+dataprep with arithmetic, not with itself.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import itertools
+import json
+import random
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zstandard
+from phrases import ANDROID, BAD_PAGES, DARIJA, ESSAYS, IOS, SENTENCES, SLOTS, TITLES
+
+HERE = Path(__file__).parent
+RNG = random.Random(20)
+THRESHOLD = 0.8
+
+
+def shingles(text: str) -> set[tuple[str, ...]]:
+    """The word 5-grams of a text, lower-cased: what "near-duplicate" is measured on."""
+    words = re.findall(r"\w+", text.lower())
+    return {tuple(words[i : i + 5]) for i in range(max(1, len(words) - 4))}
+
+
+def jaccard(a: str, b: str) -> float:
+    """Shared shingles over all shingles."""
+    x, y = shingles(a), shingles(b)
+    return len(x & y) / len(x | y)
+
+
+def sentence(template: str) -> str:
+    """A template with every {slot} filled."""
+    return re.sub(r"\{(\w+)\}", lambda m: RNG.choice(SLOTS[m[1]]), template)
+
+
+def article(n_sentences: int) -> str:
+    """Paragraphs of up to four sentences, none of them from the same template."""
+    lines = [sentence(t) for t in RNG.sample(SENTENCES, n_sentences)]
+    return "\n".join(" ".join(lines[i : i + 4]) for i in range(0, n_sentences, 4))
+
+
+def edited(text: str, target: float) -> str:
+    """The text with words replaced until its Jaccard with the original is at most `target`."""
+    words = text.split(" ")
+    result = text
+    for i in RNG.sample(range(len(words)), len(words)):
+        if jaccard(text, result) <= target:
+            return result
+        if "\n" not in words[i]:
+            words[i] = RNG.choice(SLOTS["spare"])
+        result = " ".join(words)
+    return result
+
+
+def wet_record(uri: str, text: str) -> bytes:
+    """One `conversion` record as a WET file holds it."""
+    body = text.encode()
+    head = (
+        "WARC/1.0\r\nWARC-Type: conversion\r\n"
+        f"WARC-Target-URI: {uri}\r\nWARC-Date: 2024-05-01T00:00:00Z\r\n"
+        f"WARC-Record-ID: <urn:uuid:{RNG.getrandbits(128):032x}>\r\n"
+        f"Content-Type: text/plain\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body + b"\r\n\r\n"
+
+
+def jsonl(records: list[dict[str, str]]) -> bytes:
+    """JSON Lines, UTF-8 unescaped."""
+    return b"".join(json.dumps(r, ensure_ascii=False).encode() + b"\n" for r in records)
+
+
+def gz(data: bytes) -> bytes:
+    """One gzip member without a date."""
+    buffer = io.BytesIO()
+    with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0, filename="") as f:
+        f.write(data)
+    return buffer.getvalue()
+
+
+def records(prefix: str, n: int) -> list[dict[str, str]]:
+    """Records with an id of their own, a title and a fresh article."""
+    return [
+        {"id": f"{prefix}-{i:02}", "title": sentence(RNG.choice(TITLES)), "text": article(RNG.randint(9, 22))}
+        for i in range(n)
+    ]
+
+
+def main() -> None:
+    """Write everything."""
+    files = {name: records(name.split(".")[0], 40) for name in ("articles.jsonl", "letters.jsonl.gz", "news.jsonl.zst")}
+    files["guide.parquet"] = records("guide", 40)
+    for record, essay in zip(files["articles.jsonl"], ESSAYS[:-2], strict=False):
+        record["text"] = essay
+    by_id = {r["id"]: r for rs in files.values() for r in rs}
+    near_misses = miss(by_id)
+    exact, near = plant(by_id)
+    check_rest(by_id, exact + near + near_misses)
+
+    (HERE / "articles.jsonl").write_bytes(jsonl(files["articles.jsonl"]))
+    (HERE / "letters.jsonl.gz").write_bytes(gz(jsonl(files["letters.jsonl.gz"])))
+    packed = zstandard.ZstdCompressor(level=19).compress(jsonl(files["news.jsonl.zst"]))
+    (HERE / "news.jsonl.zst").write_bytes(packed)
+    columns = {k: [r[k] for r in files["guide.parquet"]] for k in ("id", "title", "text")}
+    pq.write_table(pa.table(columns), HERE / "guide.parquet", compression="zstd")
+    good = {f"https://example.org/page/{i}": article(RNG.randint(9, 16)) for i in range(8)}
+    bad = {f"https://example.org/bad/{reason}": text for reason, text in BAD_PAGES.items()}
+    (HERE / "crawl.warc.wet").write_bytes(b"".join(wet_record(u, t) for u, t in (good | bad).items()))
+    (HERE / "essay.txt").write_text("\n\n".join(ESSAYS[-2:]) + "\n", encoding="utf-8")
+    (HERE / "whatsapp_android.txt").write_text(ANDROID, encoding="utf-8")
+    (HERE / "whatsapp_ios.txt").write_text(IOS, encoding="utf-8")
+    (HERE / "darija.jsonl").write_bytes(jsonl(DARIJA))
+    expected = {"threshold": THRESHOLD, "exact": exact, "near": near, "near_misses": near_misses, "c4": list(BAD_PAGES)}
+    (HERE / "EXPECTED.json").write_text(json.dumps(expected, indent=1) + "\n", encoding="utf-8")
+
+
+def plant(by_id: dict[str, dict[str, str]]) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+    """Copies and near copies; the later file loses. Returns who must go for whom, and how similar they are."""
+    exact = [("articles-30", "letters-05"), ("articles-31", "guide-07"), ("letters-20", "news-11"), ("letters-20", "news-12")]
+    for kept, gone in exact:
+        by_id[gone]["text"] = by_id[kept]["text"]
+    pairs = [("articles-32", "letters-08", 0.97), ("articles-33", "guide-09", 0.93), ("letters-21", "news-15", 0.9)]
+    pairs += [("letters-22", "news-16", 0.87), ("guide-20", "guide-33", 0.95), ("guide-21", "news-17", 0.85)]
+    for kept, gone, target in pairs:
+        by_id[kept]["text"] = article(40)
+        by_id[gone]["text"] = edited(by_id[kept]["text"], target)
+    shouted = ("letters-23", "news-18")  # other bytes, the same words: exact deduplication must leave it to MinHash
+    by_id["news-18"]["text"] = by_id["letters-23"]["text"].upper()
+    return (
+        [{"kept": kept, "gone": gone} for kept, gone in exact],
+        [_pair(by_id, kept, gone) for kept, gone in [*((k, g) for k, g, _ in pairs), shouted, ("letters-30", "letters-31")]],
+    )
+
+
+def miss(by_id: dict[str, dict[str, str]]) -> list[dict[str, object]]:
+    """Pairs that must both stay: under the threshold, and the end of a chain whose middle goes."""
+    first, middle, last = "letters-30", "letters-31", "letters-32"
+    by_id[first]["text"] = article(40)
+    by_id[middle]["text"] = edited(by_id[first]["text"], 0.9)
+    by_id[last]["text"] = edited(by_id[middle]["text"], 0.85)
+    for kept, gone, target in (("guide-24", "news-24", 0.7), ("guide-25", "news-25", 0.6)):
+        by_id[kept]["text"] = article(40)
+        by_id[gone]["text"] = edited(by_id[kept]["text"], target)
+    return [_pair(by_id, a, b) for a, b in ((first, last), ("guide-24", "news-24"), ("guide-25", "news-25"))]
+
+
+def _pair(by_id: dict[str, dict[str, str]], kept: str, gone: str) -> dict[str, object]:
+    return {"kept": kept, "gone": gone, "jaccard": round(jaccard(by_id[kept]["text"], by_id[gone]["text"]), 6)}
+
+
+def check_rest(by_id: dict[str, dict[str, str]], planted: list[dict[str, object]]) -> None:
+    """Nothing else may come near the threshold, or the expected outcome would not be the only right one."""
+    known = {frozenset((p["kept"], p["gone"])) for p in planted}
+    sets = {i: shingles(r["text"]) for i, r in by_id.items()}
+    for a, b in itertools.combinations(sorted(sets), 2):
+        similarity = len(sets[a] & sets[b]) / len(sets[a] | sets[b])
+        also_planted = frozenset((a, b)) in known or {a, b} in ({"news-11", "news-12"}, {"letters-31", "letters-32"})
+        if similarity > THRESHOLD / 2 and not also_planted:
+            msg = f"{a} and {b} are {similarity:.2f} similar by accident; change a phrase"
+            raise SystemExit(msg)
+
+
+if __name__ == "__main__":
+    main()
