@@ -1,0 +1,69 @@
+"""Every way dataprep says no.
+
+    DataprepError
+    ├── PlanError       wrong before any work: a parameter, a missing column, a recipe that cannot be keyed
+    ├── ReadError       a file that cannot be trusted: missing, truncated, wrong schema, mostly bad records
+    ├── CorruptShard    something dataprep wrote is no longer what its receipt says
+    ├── StaleOutput     the output folder was made by another recipe
+    ├── WorkerDied      a worker process was killed, usually for memory
+    └── Transient       network trouble: the only one a Runner retries
+
+A message says what was found, where, and what to do, in one sentence.
+Bad *documents* never raise: they are dropped with a reason and counted.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+
+class DataprepError(Exception):
+    """The base of every error dataprep raises on purpose."""
+
+
+class PlanError(DataprepError):
+    """Something is wrong before any work was done."""
+
+
+class ReadError(DataprepError):
+    """An input file cannot be read; `path` and `offset` (bytes, decompressed) say where."""
+
+    def __init__(self, message: str, path: str | None = None, offset: int | None = None) -> None:
+        where = ""
+        if path is not None:
+            where = f"{path}: " if offset is None else f"{path}, byte {offset:,}: "
+        super().__init__(where + message)
+        self.message, self.path, self.offset = message, path, offset
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message, self.path, self.offset)
+
+
+class CorruptShard(DataprepError):
+    """A file that dataprep wrote has changed since its receipt."""
+
+
+class StaleOutput(DataprepError):
+    """The output folder holds the result of another recipe."""
+
+
+class WorkerDied(DataprepError):
+    """A worker process ended without an answer."""
+
+
+class Transient(DataprepError):
+    """Network trouble that may pass; a Runner tries again."""
+
+
+def need(module: str, extra: str) -> Any:
+    """Import an optional module, or say which extra brings it.
+
+    >>> datasets = need("datasets", extra="hf")
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as e:
+        package = module.split(".", maxsplit=1)[0]
+        msg = f"this needs the package '{package}', which is not installed: pip install 'dataprep[{extra}]'"
+        raise PlanError(msg) from e

@@ -1,0 +1,381 @@
+"""Where bytes live: open, list, compress, and write whole files with receipts.
+
+Locations are str URLs (fsspec); only this file knows local paths. A file appears whole or not at all: it is written
+under a name unique to the attempt, synced, and renamed; on an object store the upload's end makes it visible.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gzip
+import io
+import lzma
+import os
+import posixpath
+import uuid
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, cast
+
+import fsspec
+import orjson
+import xxhash
+import zstandard
+
+from .errors import CorruptShard, DataprepError, ReadError
+
+HASH_BLOCK = 1 << 20
+COMPRESSED = (".gz", ".zst", ".xz")
+
+
+def is_local(url: str) -> bool:
+    """Whether a URL is a path of this machine."""
+    return "://" not in url or url.startswith("file://")
+
+
+def path_of(url: str) -> str:
+    """The local path behind a local URL."""
+    return url.removeprefix("file://")
+
+
+def fs_of(url: str) -> tuple[Any, str]:
+    """The fsspec file system of a URL, and the path inside it."""
+    return cast("tuple[Any, str]", fsspec.core.url_to_fs(url))
+
+
+def join(url: str, *names: str) -> str:
+    """`url/name/...`; works on every kind of URL, where `Path` does not."""
+    return "/".join([url.rstrip("/") if url != "/" else "", *names])
+
+
+def name_of(url: str) -> str:
+    """The last part of a URL."""
+    return posixpath.basename(url.rstrip("/"))
+
+
+def suffix(url: str) -> str:
+    """The suffix that says the format, compression left out: `.jsonl` of `a.jsonl.zst`; lower case."""
+    name = name_of(url).lower()
+    for compressed in COMPRESSED:
+        name = name.removesuffix(compressed)
+    return posixpath.splitext(name)[1]
+
+
+def is_compressed(url: str) -> bool:
+    """Whether the name says that the file cannot be entered in the middle."""
+    return url.lower().endswith(COMPRESSED)
+
+
+def exists(url: str) -> bool:
+    """Whether there is a file or folder."""
+    if is_local(url):
+        return os.path.exists(path_of(url))
+    fs, path = fs_of(url)
+    return bool(fs.exists(path))
+
+
+def is_dir(url: str) -> bool:
+    """Whether there is a folder."""
+    if is_local(url):
+        return os.path.isdir(path_of(url))
+    fs, path = fs_of(url)
+    return bool(fs.isdir(path))
+
+
+def size(url: str) -> int:
+    """Bytes of a file as stored."""
+    try:
+        if is_local(url):
+            return os.path.getsize(path_of(url))
+        fs, path = fs_of(url)
+        return int(fs.size(path))
+    except FileNotFoundError as e:
+        msg = "there is no such file; check the path"
+        raise ReadError(msg, url) from e
+
+
+def expand(pattern: str) -> list[str]:
+    """The files a path, a folder or a glob names, sorted; an empty list if there are none."""
+    fs, path = fs_of(pattern)
+    protocol = "" if is_local(pattern) else pattern.split("://", maxsplit=1)[0] + "://"
+    if not protocol:
+        path = path_of(pattern)  # keeps a relative path relative
+    if any(c in path for c in "*?["):
+        found = [p for p in fs.glob(path) if not fs.isdir(p)]
+        found = [os.path.relpath(p) for p in found] if not protocol and not os.path.isabs(path) else found
+    elif fs.isdir(path):
+        found = [
+            p for p in fs.find(path) if not any(part.startswith((".", "_")) for part in _inside(p, path))
+        ]
+        found = [os.path.relpath(p) for p in found] if not protocol and not os.path.isabs(path) else found
+    else:
+        found = [path] if fs.exists(path) else []
+    return sorted(protocol + p for p in found)
+
+
+def _inside(path: str, folder: str) -> list[str]:
+    return path[len(os.path.abspath(folder)) :].strip("/").split("/")
+
+
+def listdir(url: str) -> list[str]:
+    """The names in a folder, sorted; an empty list if there is no folder."""
+    if not is_dir(url):
+        return []
+    if is_local(url):
+        return sorted(os.listdir(path_of(url)))
+    fs, path = fs_of(url)
+    return sorted(name_of(p) for p in fs.ls(path, detail=False))
+
+
+def remove(url: str) -> None:
+    """Remove a file or a whole folder; nothing happens if there is none."""
+    fs, path = fs_of(url)
+    with contextlib.suppress(FileNotFoundError):
+        fs.rm(path, recursive=True)
+
+
+def open_raw(url: str) -> BinaryIO:
+    """The stored bytes, seekable."""
+    try:
+        if is_local(url):
+            return open(path_of(url), "rb")
+        fs, path = fs_of(url)
+        return cast("BinaryIO", fs.open(path, "rb"))
+    except (FileNotFoundError, IsADirectoryError, PermissionError) as e:
+        msg = f"cannot be opened ({e.strerror or e}); check the path"
+        raise ReadError(msg, url) from e
+
+
+def open_read(url: str) -> BinaryIO:
+    """The decompressed bytes as a stream; `.gz` (several members too), `.zst` and `.xz` by suffix.
+
+    A file that ends in the middle of a compressed stream, or does not decompress, is a ReadError with the offset.
+    """
+    raw = open_raw(url)
+    lower = url.lower()
+    if lower.endswith(".gz"):
+        return cast("BinaryIO", io.BufferedReader(_Checked(gzip.GzipFile(fileobj=raw), url), 1 << 20))
+    if lower.endswith(".zst"):
+        return cast("BinaryIO", io.BufferedReader(_Zstd(raw, url), 1 << 20))
+    if lower.endswith(".xz"):
+        return cast("BinaryIO", io.BufferedReader(_Checked(lzma.LZMAFile(raw), url), 1 << 20))
+    return raw
+
+
+class _Checked(io.RawIOBase):
+    """A decompressor whose errors are one sentence with file and offset."""
+
+    def __init__(self, inner: Any, url: str) -> None:
+        super().__init__()
+        self.inner, self.url, self.offset = inner, url, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self.inner.read(len(buffer))
+        except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as e:
+            msg = f"the compressed data ends early or is damaged ({e}); fetch the file again"
+            raise ReadError(msg, self.url, self.offset) from e
+        buffer[: len(data)] = data
+        self.offset += len(data)
+        return len(data)
+
+    def close(self) -> None:
+        self.inner.close()
+        super().close()
+
+
+class _Zstd(io.RawIOBase):
+    """zstd frames one after another; unlike `stream_reader` it tells a truncated frame from a finished one."""
+
+    def __init__(self, raw: BinaryIO, url: str) -> None:
+        super().__init__()
+        self.raw, self.url, self.offset = raw, url, 0
+        self.frame: Any = None
+        self.ready = memoryview(b"")
+        self.unread = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self.ready:
+            data = self.unread or self.raw.read(1 << 18)
+            self.unread = b""
+            if not data:
+                if self.frame is not None:
+                    msg = "the zstd data ends in the middle of a frame; fetch the file again"
+                    raise ReadError(msg, self.url, self.offset)
+                return 0
+            self.ready = memoryview(self._decompress(data))
+        n = min(len(buffer), len(self.ready))
+        buffer[:n] = self.ready[:n]
+        self.ready = self.ready[n:]
+        self.offset += n
+        return n
+
+    def _decompress(self, data: bytes) -> bytes:
+        if self.frame is None:
+            self.frame = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
+        try:
+            out = cast("bytes", self.frame.decompress(data))
+        except zstandard.ZstdError as e:
+            msg = f"the zstd data is damaged ({e}); fetch the file again"
+            raise ReadError(msg, self.url, self.offset) from e
+        if self.frame.eof:
+            self.unread, self.frame = self.frame.unused_data, None
+        return out
+
+    def close(self) -> None:
+        self.raw.close()
+        super().close()
+
+
+@contextlib.contextmanager
+def atomic(url: str) -> Iterator[BinaryIO]:
+    """A file to write that appears under `url` when the block ends without an error, and not otherwise."""
+    if not is_local(url):
+        fs, path = fs_of(url)
+        with fs.transaction, fs.open(path, "wb") as f:
+            yield f
+        return
+    path = path_of(url)
+    folder = os.path.dirname(path) or "."
+    os.makedirs(folder, exist_ok=True)
+    attempt = os.path.join(folder, f".{os.path.basename(path)}.{uuid.uuid4().hex[:12]}.tmp")
+    try:
+        with open(attempt, "wb") as f:
+            yield f
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(attempt, path)
+        _sync_folder(folder)
+    except OSError as e:
+        if e.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        msg = f"{url}: the disk is full; free some space and run again, finished parts are kept"
+        raise DataprepError(msg) from e
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(attempt)
+
+
+def _sync_folder(folder: str) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sweep(url: str) -> None:
+    """Remove what killed attempts left in a local folder that nobody is writing to."""
+    if is_local(url):
+        for name in listdir(url):
+            if name.startswith(".") and name.endswith(".tmp"):
+                os.unlink(os.path.join(path_of(url), name))
+
+
+def write_bytes(url: str, data: bytes) -> None:
+    """Write a small file whole."""
+    with atomic(url) as f:
+        f.write(data)
+
+
+def write_json(url: str, value: Any) -> None:
+    """Write a small JSON file, keys sorted so that equal values are equal bytes."""
+    write_bytes(url, orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n")
+
+
+def read_json(url: str) -> Any:
+    """Read a JSON file that dataprep wrote."""
+    with open_raw(url) as f:
+        try:
+            return orjson.loads(f.read())
+        except orjson.JSONDecodeError as e:
+            msg = f"{url} is not the JSON that dataprep wrote ({e}); remove it and run again"
+            raise CorruptShard(msg) from e
+
+
+def content_hash(url: str) -> str:
+    """xxh3-128 of a file's bytes, hex."""
+    digest = xxhash.xxh3_128()
+    with open_raw(url) as f:
+        while block := f.read(HASH_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def fingerprint(url: str) -> str:
+    """What tells an input file from another: name, size, hash of its first and last 64 kB; never mtime or folder."""
+    n = size(url)
+    digest = xxhash.xxh3_128(f"{name_of(url)}\0{n}\0".encode())
+    with open_raw(url) as f:
+        digest.update(f.read(1 << 16))
+        if n > 1 << 16:
+            f.seek(max(1 << 16, n - (1 << 16)))
+            digest.update(f.read())
+    return digest.hexdigest()
+
+
+def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The receipt of work that is done once: found if it is valid, else made.
+
+    `make` writes its files (with `atomic`) and returns {"files": [urls under the receipt's folder's parent or
+    beside it], ...}; everything else it returns must be JSON. A receipt of another key, or whose files are missing or
+    of another size, is void.
+    """
+    found = valid(receipt, key)
+    if found is not None:
+        return found
+    made = make()
+    folder = receipt.rpartition("/")[0]
+    files = [
+        {"name": _relative(url, folder), "size": size(url), "hash": content_hash(url)}
+        for url in made.get("files", [])
+    ]
+    record = {**made, "key": key, "files": files}
+    write_json(receipt, record)
+    return cast("dict[str, Any]", read_json(receipt))
+
+
+def valid(receipt: str, key: str) -> dict[str, Any] | None:
+    """The receipt, if it is there, of this key, and its files are there in the sizes it states."""
+    if not exists(receipt):
+        return None
+    record = cast("dict[str, Any]", read_json(receipt))
+    if record.get("key") != key:
+        return None
+    folder = receipt.rpartition("/")[0]
+    for file in record["files"]:
+        url = (
+            posixpath.normpath(join(folder, file["name"])) if is_local(folder) else join(folder, file["name"])
+        )
+        if not exists(url) or size(url) != file["size"]:
+            return None
+    return record
+
+
+def _relative(url: str, folder: str) -> str:
+    return posixpath.relpath(url, folder) if is_local(url) else url.removeprefix(folder + "/")
+
+
+@contextlib.contextmanager
+def compressor(f: BinaryIO, name: str) -> Iterator[Any]:
+    """A stream that writes into `f`, compressed as the name's suffix says."""
+    if name.endswith(".gz"):
+        with gzip.GzipFile(
+            fileobj=f, mode="wb", mtime=0, filename=""
+        ) as out:  # no clock, no name: same bytes
+            yield out
+    elif name.endswith(".zst"):
+        with zstandard.ZstdCompressor(level=3).stream_writer(f, closefd=False) as out:
+            yield out
+    elif name.endswith(".xz"):
+        with lzma.LZMAFile(f, "wb") as out:
+            yield out
+    else:
+        yield f

@@ -1,0 +1,189 @@
+"""The list of stages and its planner: one loop that fuses passes, saves where it must, and seals a Dataset.
+
+Stages in a row are one pass. At an Estimator, what is pending is saved only if something pending is not a
+verdict, so Exact -> MinHash -> SuffixArray reads one saved text through its verdicts. Every pass goes part by
+part through `files.once`: a killed run starts again where it was, and gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import files
+from .dataset import MANIFEST, Dataset, open_dataset
+from .errors import PlanError, StaleOutput
+from .key import key
+from .run import Runner, Serial, guard
+from .seal import Seal, manifest
+from .stage import DropIds, Estimator, Filter, Stage
+from .stats import Stats
+
+log = logging.getLogger("dataprep")
+
+RECIPE = "recipe.json"  # written first: says whose folder this is, also before it is sealed
+OURS = {MANIFEST, RECIPE, "data", "drops", "receipts", "steps"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One stage in its place: `key` covers the input and everything up to it."""
+
+    number: int
+    stage: Stage | Estimator
+    key: str
+
+    @property
+    def folder(self) -> str:
+        """Where it keeps what it finds."""
+        return f"{self.number:02d}-{self.stage.name}-{self.key[:8]}"
+
+
+class Pipeline:
+    """A list of Stages and Estimators that seals one Dataset.
+
+    >>> clean = Pipeline(C4(), Exact(), MinHash()).run(docs, out="work/clean")    # doctest: +SKIP
+
+    Without stages it copies.
+    """
+
+    def __init__(self, *stages: Stage | Estimator) -> None:
+        for stage in stages:
+            if not isinstance(stage, (Stage, Estimator)):
+                msg = f"{stage!r} is not a stage; give stages such as dp.C4(), or wrap a function: dp.Filter(fn)"
+                raise PlanError(msg)
+        self.stages = stages
+
+    def __repr__(self) -> str:
+        return f"Pipeline({', '.join(map(repr, self.stages))})"
+
+    def steps(self, docs: Dataset) -> list[Step]:
+        """The stages with their keys; fails here on a column that nobody makes."""
+        self._check_columns(docs)
+        steps: list[Step] = []
+        so_far = docs.key
+        for number, stage in enumerate(self.stages, 1):
+            so_far = key((so_far, stage))
+            steps.append(Step(number, stage, so_far))
+        return steps
+
+    def run(self, docs: Dataset, out: str, run: Runner | None = None, *, replace: bool = False) -> Dataset:
+        """Seal the documents that are left in the folder `out`, and return them.
+
+        A finished `out` of the same recipe is opened as it is; an unfinished one is gone on with. Another
+        recipe's is StaleOutput, unless `replace`: then it is made anew, from the steps that did not change.
+        """
+        guard()
+        out = str(out).rstrip("/")
+        runner: Runner = run if run is not None else Serial()
+        steps = self.steps(docs)
+        recipe = {
+            "kind": "dataset",
+            "key": steps[-1].key if steps else docs.key,
+            "stages": list(map(repr, self.stages)),
+        }
+        sealed = _claim(out, recipe, replace=replace)
+        if sealed is not None:
+            return sealed
+        for stage in (*docs.stages, *self.stages):
+            if runner.workers > 1 and hasattr(stage, "warm"):
+                stage.warm()
+        return self._seal(docs, steps, recipe, out, runner)
+
+    def _seal(
+        self, docs: Dataset, steps: list[Step], recipe: dict[str, Any], out: str, run: Runner
+    ) -> Dataset:
+        books: list[Stats] = []
+        current = docs
+        for step in steps:
+            stage = step.stage
+            if isinstance(stage, Stage):
+                current = current.then(stage)
+                continue
+            folder = files.join(out, "steps", step.folder)
+            if not all(isinstance(s, DropIds) for s in current.stages):
+                current = self._save(current, folder, run)
+                books.append(current.stats)
+            current = current.then(stage.fit(current, run, folder))
+        seal(current, out, run, "zstd", recipe, books=books, label="write")
+        final = open_dataset(out)
+        for alarm in final.stats.alarms():
+            log.warning(alarm)
+        return final
+
+    def _save(self, current: Dataset, folder: str, run: Runner) -> Dataset:
+        """Save what is pending before an Estimator looks at it more than once."""
+        out = files.join(folder, "input")
+        recipe = {"kind": "dataset", "key": current.key, "stages": [repr(s) for s in current.stages]}
+        return _claim(out, recipe, replace=True) or seal(
+            current, out, run, "lz4", recipe, books=[], label=" ".join(s.name for s in current.stages)
+        )
+
+    def _check_columns(self, docs: Dataset) -> None:
+        columns = list(docs.columns)
+        decided = None
+        for stage in self.stages:
+            missing = [c for c in getattr(stage, "needs", ()) if c not in columns]
+            if missing:
+                msg = (
+                    f"{stage.name} needs the column {', '.join(missing)}, which neither the input nor an earlier "
+                    f"stage has; there are {', '.join(columns)}"
+                )
+                raise PlanError(msg)
+            if isinstance(stage, Stage):
+                columns += stage.adds
+                if decided and isinstance(stage, Filter):
+                    log.warning(
+                        "%s filters after %s: it may drop the only copy left of a document; put it before",
+                        stage.name,
+                        decided,
+                    )
+            else:
+                decided = stage.name
+
+
+def seal(
+    docs: Dataset,
+    out: str,
+    run: Runner,
+    codec: str,
+    recipe: dict[str, Any],
+    *,
+    books: Sequence[Stats],
+    label: str,
+) -> Dataset:
+    """Write shards, drop tables, receipts and a manifest; codec: lz4 for steps, zstd for what is kept."""
+    task = Seal(out=out, codec=codec)
+    items = list(zip(range(len(docs.parts)), docs.parts, docs.part_keys, strict=True))
+    receipts = list(run.map(task, [task.item(*item) for item in items], label))
+    for folder in ("data", "drops", "receipts"):
+        files.sweep(files.join(out, folder))
+    files.write_json(files.join(out, MANIFEST), manifest(docs, recipe, receipts, books))
+    return open_dataset(out)
+
+
+def _claim(out: str, recipe: dict[str, Any], *, replace: bool) -> Dataset | None:
+    """The sealed Dataset, if `out` holds this recipe's; else make sure that it may be written there."""
+    place = files.join(out, RECIPE)
+    found = files.read_json(place) if files.exists(place) else None
+    if found is not None and found["key"] == recipe["key"]:
+        if files.exists(files.join(out, MANIFEST)):
+            return open_dataset(out)
+        return None
+    strangers = sorted(set(files.listdir(out)) - OURS)
+    if strangers:
+        msg = f"{out} holds {strangers[0]}, which dataprep did not write; give another folder as out"
+        raise StaleOutput(msg)
+    if found is not None:
+        if not replace:
+            msg = (
+                f"{out} was made by another recipe or from other input ({' -> '.join(found['stages']) or 'a copy'}); "
+                "give another folder as out, or replace=True"
+            )
+            raise StaleOutput(msg)
+        for name in sorted(OURS - {"steps"}):
+            files.remove(files.join(out, name))
+    files.write_json(place, recipe)
+    return None

@@ -1,0 +1,265 @@
+"""Who does the work: Serial, Local (processes of this machine), Ray; one method, `map`.
+
+What is mapped is a task (a module-level function, a `functools.partial`, or a frozen dataclass with
+`__call__`) over items; results come in item order. Only URLs and small results cross processes, so every Runner
+gives the same bytes. `memory=` is what all workers together may take; it changes neither keys nor bytes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import itertools
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import cloudpickle
+
+from .errors import PlanError, Transient, WorkerDied, need
+from .progress import track
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+ATTEMPTS = 3  # of an item whose worker died, or that met network trouble
+UNGUARDED = 78  # exit code of a worker that found itself running the user's script
+GUARD = (
+    "Local starts fresh Python processes, which import your script first: "
+    'put its work under `if __name__ == "__main__":` (or use dp.Serial())'
+)
+
+
+class Runner(Protocol):
+    """Who does the work."""
+
+    def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
+        """The task's result for every item, in item order."""
+
+    @property
+    def memory(self) -> int | str | None:
+        """What all workers together may take; None is 80 % of the machine's."""
+
+    @property
+    def workers(self) -> int:
+        """How many items are worked on at once."""
+
+    @property
+    def memory_per_worker(self) -> int:
+        """Bytes one worker may take."""
+
+
+def parse_bytes(size: int | str) -> int:
+    """Bytes from an integer or from `"4GB"`, `"512 MiB"`."""
+    if isinstance(size, int):
+        return size
+    units = {
+        "": 1,
+        "k": 10**3,
+        "m": 10**6,
+        "g": 10**9,
+        "t": 10**12,
+        "ki": 1 << 10,
+        "mi": 1 << 20,
+        "gi": 1 << 30,
+    }
+    text = size.strip().lower().removesuffix("b")
+    digits = text.rstrip("kmgti ")
+    try:
+        return int(float(digits) * units[text[len(digits) :].strip()])
+    except (ValueError, KeyError) as e:
+        msg = f"{size!r} is not an amount of memory; write bytes, or '4GB'"
+        raise PlanError(msg) from e
+
+
+def machine_memory() -> int:
+    """Bytes this machine (or its container) may use."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 8 << 30
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        if os.path.exists(limit):
+            with open(limit) as f:
+                text = f.read().strip()
+            if text.isdigit():
+                total = min(total, int(text))
+    return total
+
+
+class _Budget:
+    """The memory of all workers together."""
+
+    @property
+    def memory_per_worker(self) -> int:
+        """Bytes one worker may take: its share of `memory`, or of 80 % of the machine's."""
+        total = machine_memory() * 4 // 5 if self.memory is None else parse_bytes(self.memory)  # type: ignore[attr-defined]
+        return int(total // self.workers)  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serial(_Budget):
+    """Everything in this process, one item after the other."""
+
+    memory: int | str | None = None
+    workers: ClassVar[int] = 1
+
+    def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
+        """The task's result for every item."""
+        return track((_attempt(task, item) for item in items), items, label)
+
+
+@dataclass(frozen=True)
+class Local(_Budget):
+    """Processes of this machine; they are spawned (fork is unsafe beside Arrow's threads) and kept until the end."""
+
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    memory: int | str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            msg = f"Local needs at least one worker, not {self.workers}"
+            raise PlanError(msg)
+
+    def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
+        """The task's result for every item, in item order."""
+        guard()
+        if len(items) <= 1:  # one item gains nothing from another process
+            return Serial(memory=self.memory).map(task, items, label)
+        return track(self._map(cloudpickle.dumps(task), items), items, label)
+
+    def _map(self, task: bytes, items: Sequence[T]) -> Iterator[Any]:
+        waiting = collections.deque(enumerate(items))
+        running: dict[int, tuple[T, Future[bytes]]] = {}  # in item order
+        attempts: collections.Counter[int] = collections.Counter()
+        for wanted in range(len(items)):
+            while True:
+                try:
+                    pool = _pool(self.workers)
+                    while (
+                        waiting and len(running) < self.workers + 1
+                    ):  # one ahead, so that nobody waits for us
+                        index, item = waiting.popleft()
+                        running[index] = (item, pool.submit(_work, task, cloudpickle.dumps(item)))
+                    answer = running[wanted][1].result()
+                    break
+                except BrokenProcessPool as e:
+                    _bury(self.workers)
+                    _check_attempts(running, attempts, e)
+                    waiting.extendleft(reversed([(i, item) for i, (item, _) in running.items()]))
+                    running.clear()
+            del running[wanted]
+            yield cloudpickle.loads(answer)
+
+
+@dataclass(frozen=True)
+class Ray(_Budget):
+    """The same `map` on Ray tasks, over storage that all nodes see; needs the extra `ray`."""
+
+    address: str | None = None
+    memory: int | str | None = field(default=None, kw_only=True)
+
+    @property
+    def workers(self) -> int:
+        """The CPUs of the cluster."""
+        return max(1, int(self._ray().cluster_resources().get("CPU", 1)))
+
+    def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
+        """The task's result for every item, in item order."""
+        return track(self._map(task, items), items, label)
+
+    def _ray(self) -> Any:
+        ray = need("ray", extra="ray")
+        if not ray.is_initialized():
+            ray.init(
+                address=self.address, include_dashboard=False, log_to_driver=False, logging_level="error"
+            )
+        return ray
+
+    def _map(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+        ray = self._ray()
+        remote = ray.remote(max_retries=ATTEMPTS - 1)(_attempt)
+        waiting = iter(items)
+        running = collections.deque(
+            (item, remote.remote(task, item)) for item in _first(waiting, self.workers + 1)
+        )
+        while running:
+            item, reference = running.popleft()
+            try:
+                answer = ray.get(reference)
+            except ray.exceptions.RayTaskError as e:
+                raise (e.cause if isinstance(e.cause, Exception) else e) from e
+            except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError) as e:
+                raise WorkerDied(_died(item)) from e
+            running.extend((item, remote.remote(task, item)) for item in _first(waiting, 1))
+            yield answer
+
+
+def _first(items: Iterator[T], n: int) -> list[T]:
+    return list(itertools.islice(items, n))
+
+
+def _attempt(task: Callable[[T], R], item: T) -> R:
+    """Run a task; network trouble is given another two chances."""
+    for attempt in range(1, ATTEMPTS):
+        try:
+            return task(item)
+        except Transient:
+            time.sleep(2.0**attempt / 4)
+    return task(item)
+
+
+def _work(task: bytes, item: bytes) -> bytes:
+    """What a worker process runs; both come by cloudpickle, so that functions of the script travel by value."""
+    return bytes(cloudpickle.dumps(_attempt(cloudpickle.loads(task), cloudpickle.loads(item))))
+
+
+def _check_attempts(running: dict[int, Any], attempts: collections.Counter[int], e: Exception) -> None:
+    for index, (item, _) in running.items():
+        attempts[index] += 1
+        if attempts[index] >= ATTEMPTS:
+            raise WorkerDied(_died(item)) from e
+
+
+def _died(item: object) -> str:
+    return (
+        f"a worker was killed {ATTEMPTS} times while this was worked on: {str(item)[:200]}; "
+        "most often memory ran out: use fewer workers, or Serial()"
+    )
+
+
+_POOLS: dict[int, ProcessPoolExecutor] = {}
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    """The pool of this size; kept, since a new process costs a second of imports."""
+    if workers not in _POOLS:
+        _POOLS[workers] = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+    return _POOLS[workers]
+
+
+def _bury(workers: int) -> None:
+    """Put away a broken pool; if its workers ended because the script has no main guard, say so."""
+    pool = _POOLS.pop(workers)
+    processes = list((getattr(pool, "_processes", None) or {}).values())
+    for process in processes:
+        process.join(5)
+    pool.shutdown(wait=False, cancel_futures=True)
+    if any(process.exitcode == UNGUARDED for process in processes):
+        raise PlanError(GUARD)
+
+
+def guard() -> None:
+    """End a worker that is running the user's script because it has no main guard; the parent says it in words."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        sys.stderr.flush()
+        os._exit(UNGUARDED)
+
+
+@atexit.register
+def _close_pools() -> None:
+    for pool in _POOLS.values():
+        pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,302 @@
+"""What one pass does: Stage, Estimator, and the stages every pipeline shares (Filter, Map, DropIds).
+
+A Stage maps batches to batches. An Estimator looks at everything once (`fit`) and returns the Stage that applies what
+it found; it never rewrites text: its verdicts are a table, inspected and combined like any other data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from . import batch as B
+from . import files
+from .batch import Batch
+from .errors import PlanError
+from .key import key, parameter_names
+from .meter import Meter
+
+if TYPE_CHECKING:
+    from .dataset import Dataset
+    from .run import Runner
+
+
+class Stage:
+    """One pass: an iterator of batches to an iterator of batches.
+
+    Subclasses are frozen keyword-only dataclasses. `needs` names the columns read beyond the fixed ones, `adds` those
+    it makes; `VERSION` goes up when the same parameters give another result.
+    """
+
+    VERSION: ClassVar[int] = 1
+    needs: ClassVar[tuple[str, ...]] = ()
+    adds: Mapping[str, pa.DataType] = {}
+
+    @property
+    def name(self) -> str:
+        """What the stage is called in the books."""
+        return type(self).__name__
+
+    def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:
+        """Every document given goes out or is dropped with a reason."""
+        raise NotImplementedError
+
+    def warm(self) -> None:
+        """Compile kernels on a tiny input; called once, before workers start."""
+
+
+@runtime_checkable
+class Estimator(Protocol):
+    """Looks at everything, then is a Stage."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in the books."""
+
+    def fit(self, docs: Dataset, run: Runner, out: str) -> Stage:
+        """Look at `docs`, write verdicts under `out`, and return the stage that applies them."""
+
+
+@dataclass(frozen=True, repr=False)
+class Filter(Stage):
+    """Keep or drop each document by a plain function whose parameter names are column names.
+
+    The function returns a str to drop with that reason, None or True to keep, False to drop with the function's name.
+    `version=` replaces the key of a function whose source Python cannot find.
+
+    >>> def too_short(text): return "too_short" if len(text) < 200 else None
+    >>> stage = Filter(too_short)
+    """
+
+    fn: Callable[..., str | bool | None]
+    version: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _check_function(self)
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return _name(self.fn)
+
+    @property
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The columns its parameters name."""
+        return tuple(n for n in parameter_names(self.fn) if n not in B.FIXED)
+
+    def __repr__(self) -> str:
+        return f"Filter({self.name})"
+
+    def recipe(self) -> Any:
+        """The function, or the version given in its place."""
+        return (self.name, self.version) if self.version is not None else self.fn
+
+    def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:
+        """Ask the function about each row."""
+        columns = parameter_names(self.fn)
+        for batch in batches:
+            reasons = [self._reason(self.fn(*row), row) for row in _rows(batch, columns)]
+            yield drop_rows(batch, pa.array(reasons, pa.string()), stats)
+
+    def _reason(self, answer: Any, row: Any) -> str | None:
+        if answer is None or answer is True or (isinstance(answer, np.bool_) and answer):
+            return None
+        if isinstance(answer, str) and answer:
+            return answer
+        if answer is False or isinstance(answer, np.bool_):
+            return self.name
+        msg = (
+            f"Filter({self.name}) got {answer!r} for {str(row)[:80]}; "
+            "return a reason (str) to drop, None or True to keep, False to drop"
+        )
+        raise PlanError(msg)
+
+
+@dataclass(frozen=True, repr=False)
+class Map(Stage):
+    """Rewrite each document's text by a plain function, or add columns.
+
+    The function returns the new text (str), or a dict of columns: those in `adds`, and "text" if it changes.
+
+    >>> stage = Map(str.strip)                                   # doctest: +SKIP
+    >>> def words(text): return {"words": len(text.split())}
+    >>> stage = Map(words, adds={"words": pa.int32()})
+    """
+
+    fn: Callable[..., str | dict[str, Any]]
+    adds: Mapping[str, pa.DataType] = field(default_factory=dict, kw_only=True)
+    version: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _check_function(self)
+        fixed = sorted(set(self.adds) & set(B.FIXED))
+        if fixed:
+            msg = f"Map({self.name}) adds {', '.join(fixed)}, which every batch has already; return text in the dict"
+            raise PlanError(msg)
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return _name(self.fn)
+
+    @property
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The columns its parameters name."""
+        return tuple(n for n in parameter_names(self.fn) if n not in B.FIXED)
+
+    def __repr__(self) -> str:
+        return f"Map({self.name})"
+
+    def recipe(self) -> Any:
+        """The function (or its version) and the columns."""
+        fn = (self.name, self.version) if self.version is not None else self.fn
+        return (fn, {name: str(kind) for name, kind in self.adds.items()})
+
+    def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:
+        """Call the function on each row."""
+        columns = parameter_names(self.fn)
+        for batch in batches:
+            answers = [self._columns(self.fn(*row)) for row in _rows(batch, columns)]
+            out = batch
+            if any("text" in a for a in answers) or not self.adds:
+                old = batch.column("text")
+                texts = [a["text"] if "text" in a else old[i].as_py() for i, a in enumerate(answers)]
+                out = B.with_column(out, "text", pa.array(texts, pa.large_string()))
+            for name, kind in self.adds.items():
+                out = B.with_column(out, name, pa.array([a.get(name) for a in answers], kind))
+            yield out
+
+    def _columns(self, answer: Any) -> dict[str, Any]:
+        if isinstance(answer, str):
+            return {"text": answer}
+        if isinstance(answer, dict) and set(answer) <= {"text", *self.adds}:
+            return answer
+        msg = (
+            f"Map({self.name}) got {str(answer)[:80]!r}; return the new text (str), "
+            f"or a dict of {sorted({'text', *self.adds})}"
+        )
+        raise PlanError(msg)
+
+
+def drop_rows(batch: Batch, reasons: pa.StringArray, stats: Meter) -> Batch:
+    """The rows without a reason (null); the others are dropped with theirs."""
+    keep = pc.is_null(reasons)
+    if batch.num_rows == 0 or pc.all(keep).as_py():
+        return batch
+    gone = pc.invert(keep)
+    stats.drop(B.ids(batch.filter(gone)), reasons.filter(gone))
+    return batch.filter(keep)
+
+
+def _rows(batch: Batch, columns: Any) -> Iterator[tuple[Any, ...]]:
+    if not columns:
+        return iter([()] * batch.num_rows)
+    return zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+
+
+def _name(fn: Any) -> str:
+    name = getattr(fn, "__name__", type(fn).__name__)
+    return "lambda" if name == "<lambda>" else name
+
+
+def _check_function(stage: Filter | Map) -> None:
+    what = type(stage).__name__
+    if not callable(stage.fn):
+        msg = f"{what} takes a function, not {stage.fn!r}"
+        raise PlanError(msg)
+    if stage.version is None:
+        key(stage.fn)  # a function that cannot be keyed fails here, not after an hour
+    parameter_names(stage.fn)
+
+
+VERDICTS = pa.schema(
+    [
+        pa.field("id", pa.uint64(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("kept_in", pa.string()),  # the Dataset the survivor lives in; null is this one
+        pa.field("kept", pa.uint64()),
+        pa.field("similarity", pa.float32()),
+    ]
+)
+VERDICT_ROWS = 1 << 16  # a worker reads only the row groups of its shard's id range
+
+
+def write_verdicts(url: str, table: pa.Table) -> None:
+    """Write a verdict table: who is dropped, why, and for whom; sorted by id."""
+    ordered = table.select(VERDICTS.names).cast(VERDICTS).sort_by("id")
+    with files.atomic(url) as f:
+        pq.write_table(ordered, f, row_group_size=VERDICT_ROWS, compression="zstd")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DropIds(Stage):
+    """Drop the documents that a verdict table names.
+
+    verdicts: URL of a table that `write_verdicts` wrote. made_by: the key of what made it, so that the recipe does
+    not depend on where the table lies.
+    """
+
+    verdicts: str
+    made_by: str
+    called: str = "DropIds"
+
+    @property
+    def name(self) -> str:
+        """The name of the Estimator that decided."""
+        return self.called
+
+    def __repr__(self) -> str:
+        return f"verdicts of {self.called}"
+
+    def recipe(self) -> Any:
+        """Who made the verdicts, not where they lie."""
+        return (self.called, self.made_by)
+
+    def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:
+        """Look each batch's id range up in the table."""
+        with files.open_raw(self.verdicts) as f:
+            table = VerdictReader(f)
+            for batch in batches:
+                if batch.num_rows == 0:
+                    yield batch
+                    continue
+                ids = B.ids(batch)
+                verdicts = table.between(int(ids.min()), int(ids.max()))
+                hit = verdicts.filter(pc.is_in(verdicts.column("id"), batch.column("id"))).combine_chunks()
+                if not hit.num_rows:
+                    yield batch
+                    continue
+                why = {name: hit.column(name).combine_chunks() for name in VERDICTS.names[2:]}
+                stats.drop(hit.column("id").to_numpy(), hit.column("reason"), **why)
+                yield batch.filter(pc.invert(pc.is_in(batch.column("id"), hit.column("id").combine_chunks())))
+
+
+class VerdictReader:
+    """Reads the rows of an id range out of a verdict table, one row group at a time."""
+
+    def __init__(self, f: Any) -> None:
+        self.file = pq.ParquetFile(f)
+        meta = self.file.metadata
+        bounds = [meta.row_group(i).column(0).statistics for i in range(meta.num_row_groups)]
+        self.first = [s.min for s in bounds]
+        self.last = [s.max for s in bounds]
+        self.held: dict[int, pa.Table] = {}
+
+    def between(self, low: int, high: int) -> pa.Table:
+        """The verdicts with low <= id <= high."""
+        groups = [
+            i for i, (a, b) in enumerate(zip(self.first, self.last, strict=True)) if a <= high and b >= low
+        ]
+        self.held = {i: self.held.get(i) or self.file.read_row_group(i) for i in groups}
+        if not groups:
+            return VERDICTS.empty_table()
+        rows = pa.concat_tables(self.held.values())
+        ids = rows.column("id")
+        span = (pa.scalar(low, pa.uint64()), pa.scalar(high, pa.uint64()))
+        return rows.filter(pc.and_(pc.greater_equal(ids, span[0]), pc.less_equal(ids, span[1])))

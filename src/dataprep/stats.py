@@ -1,0 +1,249 @@
+"""What happened: counts, histograms and examples of every stage; a monoid over shards.
+
+`StageStats` is the book of one stage, `Stats` the list of them. Both add up, in shard order, to the same numbers
+whatever the workers were. In every book: docs in = docs out + docs dropped, and
+bytes in + bytes added = bytes out + bytes dropped + bytes cut.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from io import StringIO
+from typing import Any
+
+from rich.console import Console, Group
+from rich.table import Table
+
+EXAMPLES = 3  # kept per reason: enough to see what a rule does, small enough for every receipt
+EXAMPLE_CHARS = 300
+
+
+@dataclass
+class Amount:
+    """Documents and their UTF-8 bytes."""
+
+    docs: int = 0
+    bytes: int = 0
+
+    def __iadd__(self, other: Amount) -> Amount:
+        self.docs += other.docs
+        self.bytes += other.bytes
+        return self
+
+
+@dataclass(order=True)
+class Example:
+    """One dropped document; those with the smallest hash(seed, id) are kept, so the choice is the same every run."""
+
+    rank: int
+    id: int
+    source: str = ""
+    text: str = ""
+    kept: int | None = field(default=None, compare=False)
+    similarity: float | None = field(default=None, compare=False)
+
+
+Sources = dict[str, Amount]
+
+
+@dataclass
+class StageStats:
+    """The book of one stage."""
+
+    name: str
+    into: Sources = field(default_factory=dict)  # what came in, by source
+    out: Sources = field(default_factory=dict)
+    dropped: dict[str, Sources] = field(default_factory=dict)  # by reason, then by source
+    cut: int = 0  # bytes taken from documents that stay
+    added: int = 0  # bytes added to documents that stay
+    counts: Counter[str] = field(default_factory=Counter)
+    histograms: dict[str, Counter[int]] = field(default_factory=dict)  # value v is in bucket v.bit_length()
+    examples: dict[str, list[Example]] = field(default_factory=dict)
+
+    def __iadd__(self, other: StageStats) -> StageStats:
+        _add_sources(self.into, other.into)
+        _add_sources(self.out, other.out)
+        for reason, sources in other.dropped.items():
+            _add_sources(self.dropped.setdefault(reason, {}), sources)
+        self.cut += other.cut
+        self.added += other.added
+        self.counts.update(other.counts)
+        for name, histogram in other.histograms.items():
+            self.histograms.setdefault(name, Counter()).update(histogram)
+        for reason, examples in other.examples.items():
+            self.examples[reason] = sorted([*self.examples.get(reason, []), *examples])[:EXAMPLES]
+        return self
+
+    def total(self, sources: Sources) -> Amount:
+        """The sum over sources."""
+        amount = Amount()
+        for one in sources.values():
+            amount += one
+        return amount
+
+    @property
+    def docs_in(self) -> int:
+        """Documents that came in."""
+        return self.total(self.into).docs
+
+    @property
+    def docs_out(self) -> int:
+        """Documents that went out."""
+        return self.total(self.out).docs
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """Documents dropped, by reason, most first."""
+        totals = {reason: self.total(sources).docs for reason, sources in self.dropped.items()}
+        return dict(sorted(totals.items(), key=lambda kv: (-kv[1], kv[0])))
+
+    @property
+    def docs_dropped(self) -> int:
+        """Documents dropped, for whatever reason."""
+        return sum(self.reasons.values())
+
+    def alarms(self) -> list[str]:
+        """Sources of which this stage removed nearly everything."""
+        found = []
+        for source, came in self.into.items():
+            left = self.out.get(source, Amount()).docs
+            joined = self.dropped.get("joined", {}).get(source, Amount()).docs  # joined text is not lost
+            if came.docs >= 100 and left + joined < came.docs / 100:
+                found.append(
+                    f"{self.name} removed {came.docs - left:,} of {came.docs:,} documents of '{source}'"
+                )
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain dicts, keys sorted; ids as strings, since they pass 2^53."""
+        return {
+            "name": self.name,
+            "in": _dump(self.into),
+            "out": _dump(self.out),
+            "dropped": {reason: _dump(self.dropped[reason]) for reason in sorted(self.dropped)},
+            "cut_bytes": self.cut,
+            "added_bytes": self.added,
+            "counts": dict(sorted(self.counts.items())),
+            "histograms": {
+                name: {str(k): v for k, v in sorted(h.items())} for name, h in sorted(self.histograms.items())
+            },
+            "examples": {
+                reason: [_dump_example(e) for e in examples]
+                for reason, examples in sorted(self.examples.items())
+            },
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> StageStats:
+        """The book that `to_json` wrote."""
+        return cls(
+            name=record["name"],
+            into=_load(record["in"]),
+            out=_load(record["out"]),
+            dropped={reason: _load(sources) for reason, sources in record["dropped"].items()},
+            cut=record["cut_bytes"],
+            added=record["added_bytes"],
+            counts=Counter(record["counts"]),
+            histograms={
+                n: Counter({int(k): v for k, v in h.items()}) for n, h in record["histograms"].items()
+            },
+            examples={reason: [_load_example(e) for e in es] for reason, es in record["examples"].items()},
+        )
+
+
+def _dump(sources: Sources) -> dict[str, dict[str, int]]:
+    return {name: dataclasses.asdict(sources[name]) for name in sorted(sources)}
+
+
+def _load(sources: dict[str, dict[str, int]]) -> Sources:
+    return {name: Amount(**amount) for name, amount in sources.items()}
+
+
+def _dump_example(example: Example) -> dict[str, Any]:
+    kept = None if example.kept is None else str(example.kept)
+    return dataclasses.asdict(example) | {"rank": str(example.rank), "id": str(example.id), "kept": kept}
+
+
+def _load_example(record: dict[str, Any]) -> Example:
+    kept = None if record["kept"] is None else int(record["kept"])
+    return Example(**record | {"rank": int(record["rank"]), "id": int(record["id"]), "kept": kept})
+
+
+def _add_sources(into: Sources, other: Sources) -> None:
+    for name, amount in other.items():
+        into.setdefault(name, Amount()).__iadd__(amount)
+
+
+@dataclass
+class Stats:
+    """The books of a whole run, one a stage, in order. `print(stats)` shows them as a table."""
+
+    stages: list[StageStats] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[StageStats]:
+        return iter(self.stages)
+
+    def __len__(self) -> int:
+        return len(self.stages)
+
+    def __getitem__(self, which: int | str) -> StageStats:
+        """By position, or by name (the first stage of that name)."""
+        if isinstance(which, int):
+            return self.stages[which]
+        return next(s for s in self.stages if s.name == which)
+
+    def __iadd__(self, other: Stats) -> Stats:
+        """Add the same pass over another shard: stage by stage."""
+        if not self.stages:
+            self.stages = [StageStats(s.name) for s in other.stages]
+        for mine, theirs in zip(self.stages, other.stages, strict=True):
+            mine += theirs  # noqa: PLW2901 - adds in place
+        return self
+
+    @classmethod
+    def sum(cls, parts: Iterable[Stats]) -> Stats:
+        """The sum over shards."""
+        total = cls()
+        for part in parts:
+            total += part
+        return total
+
+    def alarms(self) -> list[str]:
+        """Sources that some stage removed nearly whole."""
+        return [alarm for stage in self.stages for alarm in stage.alarms()]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """One plain record a stage."""
+        return [s.to_json() for s in self.stages]
+
+    @classmethod
+    def from_json(cls, records: list[dict[str, Any]]) -> Stats:
+        """The books that `to_json` wrote."""
+        return cls([StageStats.from_json(r) for r in records])
+
+    def __rich__(self) -> Group:
+        """The books as a table: one row a stage, then one a reason."""
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        table.add_column("stage")
+        for title in ("documents", "of input", "MB", "bytes cut"):
+            table.add_column(title, justify="right")
+        for stage in self.stages:
+            kept = stage.total(stage.out)
+            share = f"{kept.docs / stage.docs_in:.1%}" if stage.docs_in else ""
+            table.add_row(stage.name, f"{kept.docs:,}", share, f"{kept.bytes / 1e6:.2f}", f"{stage.cut:,}")
+            for reason, n in stage.reasons.items():
+                mb = stage.total(stage.dropped[reason]).bytes / 1e6
+                table.add_row(
+                    f"  - {reason}", f"-{n:,}", f"{n / max(1, stage.docs_in):.1%}", f"-{mb:.2f}", style="dim"
+                )
+            for name, n in sorted(stage.counts.items()):
+                table.add_row(f"  . {name}", f"{n:,}", style="dim")
+        return Group(table, *(f"[bold red]alarm:[/] {alarm}" for alarm in self.alarms()))
+
+    def __str__(self) -> str:
+        out = StringIO()
+        Console(file=out, width=110, no_color=True).print(self)
+        return out.getvalue().rstrip()
