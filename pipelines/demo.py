@@ -1,0 +1,139 @@
+"""The demo: real text that every Python installation carries, made into a trained model.
+
+    make demo                               or  dataprep run pipelines/demo.py --out out/demo
+    make dedup-minhash OUT=out/demo         or  dataprep run pipelines/demo.py --to dedup-minhash --out out/demo
+
+What goes in: the language reference's topics (`pydoc_data`), the docstrings of the standard library, descriptions and
+licence files of the installed packages (real near-duplicates: forty MIT licences differ in one line), and sample_data.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import re
+import sys
+import sysconfig
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from pydoc_data.topics import topics
+
+import orjson
+
+import dataprep as dp
+from dataprep import files
+from dataprep.key import key
+
+SAMPLES = Path(__file__).parent.parent / "sample_data"
+LICENCE = re.compile(r"(licen[cs]e|copying|notice)[^/]*$", re.IGNORECASE)
+
+
+def ingest(out, run):
+    """Gather the real text into JSONL.zst, and seal it together with the sample files."""
+    made_of = [sys.version, *sorted(f"{d.name} {d.version}" for d in importlib.metadata.distributions())]
+    raw = files.once(files.join(out, "raw", "receipt.json"), key(made_of), lambda: _gather(files.join(out, "raw")))
+    texts = [files.join(out, "raw", file["name"]) for file in raw["files"]]
+    names = ("articles.jsonl", "crawl.warc.wet", "guide.parquet", "letters.jsonl.gz", "news.jsonl.zst")
+    samples = [str(SAMPLES / name) for name in names]
+    chats = dp.read([str(SAMPLES / f"whatsapp_{phone}.txt") for phone in ("android", "ios")], format="whatsapp")
+    return dp.read(
+        [
+            dp.Pipeline().run(dp.read([*texts, *samples]), out=files.join(out, "pages"), run=run),
+            dp.Pipeline(dp.Conversations(gap="1h")).run(chats, out=files.join(out, "chats"), run=run),
+        ]
+    )
+
+
+def filter(ingest, out, run):  # noqa: A001 - the step's name
+    """Keep prose: C4's rules, after the hard line breaks of docstrings and licences are taken out.
+
+    C4 removes lines without an end mark; in text wrapped at 72 columns that would be nearly every line. It also drops
+    a page with a curly bracket as code, which would be half of a programming language's documentation: off here.
+    Three sentences of three words (the paper's words, the published code's sentences) keep short docstrings.
+    """
+    c4 = dp.C4(preset="tfds", min_words=3, curly_bracket=False)
+    return dp.Pipeline(dp.Map(unwrapped), c4).run(ingest, out=out, run=run)
+
+
+def dedup_exact(filter, out, run):  # noqa: A002
+    """Drop what is the same byte for byte."""
+    return dp.Pipeline(dp.Exact()).run(filter, out=out, run=run)
+
+
+def dedup_minhash(dedup_exact, out, run):
+    """Drop what shares four fifths of its word 5-grams with something kept."""
+    return dp.Pipeline(dp.MinHash(threshold=0.8)).run(dedup_exact, out=out, run=run)
+
+
+def unwrapped(text: str) -> str:
+    """Paragraphs on one line each; a paragraph ends at an empty line."""
+    return "\n".join(" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", text) if paragraph.strip())
+
+
+def _gather(folder: str) -> dict[str, list[str]]:
+    """Write one JSONL.zst a source, the same bytes for the same Python and packages."""
+    sources = {
+        "docstrings": _docstrings(),
+        "licences": _licences(),
+        "packages": _packages(),
+        "topics": sorted(topics.items()),
+    }
+    return {"files": [_write(files.join(folder, f"{name}.jsonl.zst"), rows) for name, rows in sources.items()]}
+
+
+def _write(url, rows) -> str:
+    with files.atomic(url) as f, files.compressor(f, url) as out:
+        for name, text in rows:
+            out.write(orjson.dumps({"id": name, "text": text}, option=orjson.OPT_APPEND_NEWLINE))
+    return url
+
+
+def _docstrings() -> Iterator[tuple[str, str]]:
+    """One document for each class, function and module of the standard library that says something."""
+    library = Path(sysconfig.get_paths()["stdlib"])
+    for path in sorted(library.rglob("*.py")):
+        name = path.relative_to(library)
+        if {"site-packages", "test", "tests", "idle_test", "__pycache__"} & set(name.parts):
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # old escapes in the library's own strings
+            try:
+                tree = ast.parse(path.read_bytes())
+            except SyntaxError:  # lib2to3 carries files that are broken on purpose
+                continue
+        for thing in (tree, *tree.body):
+            text = "\n\n".join(_docs_of(thing, deep=thing is not tree))
+            if text:
+                yield f"{name.as_posix()}:{getattr(thing, 'name', '')}", text
+
+
+def _docs_of(thing: ast.AST, *, deep: bool) -> Iterator[str]:
+    """The docstring of a node, then those of what it holds."""
+    if isinstance(thing, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+        doc = ast.get_docstring(thing)
+        if doc:
+            yield doc
+        for inner in thing.body if deep else ():
+            yield from _docs_of(inner, deep=True)
+
+
+def _installed() -> list[importlib.metadata.Distribution]:
+    """Each package once, by name; dataprep itself would make the corpus depend on its README."""
+    by_name = {d.name.lower(): d for d in importlib.metadata.distributions()}
+    return [by_name[name] for name in sorted(by_name) if name != "dataprep"]
+
+
+def _packages() -> Iterator[tuple[str, str]]:
+    for package in _installed():
+        text = package.metadata.get_payload() or package.metadata.get("Description", "")
+        if isinstance(text, str) and text.strip():
+            yield package.name, text
+
+
+def _licences() -> Iterator[tuple[str, str]]:
+    for package in _installed():
+        for path in sorted(package.files or [], key=str):
+            if ".dist-info" in str(path) and LICENCE.search(str(path)):
+                text = Path(package.locate_file(path)).read_bytes().decode("utf-8", "replace")
+                yield f"{package.name}/{path.name}", text

@@ -1,0 +1,73 @@
+"""Commands that do work: run, train, clean."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from dataprep import files, recipe
+from dataprep.errors import PlanError
+from dataprep.run import Local, Ray, Runner, Serial
+
+Workers = Annotated[int, typer.Option(min=1, help="Processes of this machine.")]
+Memory = Annotated[str | None, typer.Option(help="What all workers together may take, like 8GB.")]
+
+
+def runner(workers: int, memory: str | None, *, ray: bool) -> Runner:
+    """The Runner that the options name."""
+    if ray:
+        return Ray(memory=memory)
+    return Local(workers, memory=memory) if workers > 1 else Serial(memory=memory)
+
+
+def run(
+    pipeline: Annotated[str, typer.Argument(help="A pipeline file, like pipelines/demo.py.")],
+    to: Annotated[str | None, typer.Option(help="Stop after this step.")] = None,
+    out: Annotated[str | None, typer.Option(help="Where results go; out/NAME of the pipeline file by default.")] = None,
+    workers: Workers = 1,
+    ray: Annotated[bool, typer.Option("--ray", help="Run on the Ray cluster at RAY_ADDRESS, or a local one.")] = False,
+    memory: Memory = None,
+) -> None:
+    """Run a pipeline file, step by step; what is done already is found by its receipts."""
+    console = Console()
+    steps = recipe.load(pipeline)
+    out = out or files.join("out", files.name_of(pipeline).removesuffix(".py"))
+
+    def starting(name: str) -> None:
+        console.rule(f"[bold]{name}", align="left", style="dim")
+
+    for done in recipe.execute(steps, out, runner(workers, memory, ray=ray), to, starting):
+        _show(console, done.result)
+        console.print(f"[dim]{done.seconds:.1f} s[/]")
+    console.print(f"\n[dim]look closer:[/] dataprep inspect {escape(out)}", highlight=False)
+
+
+def _show(console: Console, result: Any) -> None:
+    """What a step returned: the books of a Dataset, else what it says of itself."""
+    stats = getattr(result, "stats", None)
+    if stats is not None and len(stats):
+        console.print(stats)
+    elif result is not None:
+        console.print(escape(str(result)), highlight=False, soft_wrap=True)
+
+
+def clean(folder: Annotated[str, typer.Argument(help="A folder that a run wrote.")]) -> None:
+    """Remove the saved steps between input and result; `dataprep why` can then no longer show dropped texts."""
+    found = [place for place in _steps_under(folder) if files.exists(place)]
+    freed = sum(files.size(f) for place in found for f in files.expand(place))
+    for place in found:
+        files.remove(place)
+    print(f"removed {len(found)} folders of steps, {freed / 1e6:.1f} MB")
+
+
+def _steps_under(folder: str) -> list[str]:
+    if not files.is_dir(folder):
+        msg = f"{folder} is not a folder; give the folder that a run wrote"
+        raise PlanError(msg)
+    return [files.join(place, "steps") for place in (folder, *(files.join(folder, n) for n in files.listdir(folder)))]
+
+
+COMMANDS = (run, clean)

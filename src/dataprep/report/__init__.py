@@ -1,0 +1,19 @@
+"""The report of a run: one HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+from dataprep import files
+
+from .facts import gather
+from .page import render
+
+__all__ = ["gather", "render", "write"]
+
+
+def write(folder: str, place: str) -> str:
+    """Write the page about what a run left in `folder` to the file `place`, and return `place`.
+
+    Errors: PlanError if the folder holds no sealed Dataset.
+    """
+    files.write_bytes(place, render(gather(folder)).encode())
+    return place
