@@ -1,7 +1,7 @@
 """Where bytes live: open, list, compress, and write whole files with receipts.
 
-Locations are str URLs (fsspec); only this file knows local paths. A file appears whole or not at all: it is written
-under a name unique to the attempt, synced, and renamed; on an object store the upload's end makes it visible.
+Locations are str URLs (fsspec); only this file knows local paths. A file appears whole or not at all: it is
+written under a name unique to the attempt, synced, and renamed; on an object store the upload's end shows it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def name_of(url: str) -> str:
 
 
 def suffix(url: str) -> str:
-    """The suffix that says the format, compression left out: `.jsonl` of `a.jsonl.zst`; lower case."""
+    """The suffix that says the format, compression left out: `.jsonl` of `a.jsonl.zst`."""
     name = name_of(url).lower()
     for compressed in COMPRESSED:
         name = name.removesuffix(compressed)
@@ -98,24 +98,21 @@ def size(url: str) -> int:
 def expand(pattern: str) -> list[str]:
     """The files a path, a folder or a glob names, sorted; an empty list if there are none."""
     fs, path = fs_of(pattern)
-    protocol = "" if is_local(pattern) else pattern.split("://", maxsplit=1)[0] + "://"
-    if not protocol:
-        path = path_of(pattern)  # keeps a relative path relative
-    if any(c in path for c in "*?["):
+    protocol = "" if is_local(pattern) else pattern.split("://", 1)[0] + "://"
+    given = path_of(pattern) if not protocol else path  # a relative path stays one
+    if any(c in given for c in "*?["):
         found = [p for p in fs.glob(path) if not fs.isdir(p)]
-        found = [os.path.relpath(p) for p in found] if not protocol and not os.path.isabs(path) else found
     elif fs.isdir(path):
-        found = [
-            p for p in fs.find(path) if not any(part.startswith((".", "_")) for part in _inside(p, path))
-        ]
-        found = [os.path.relpath(p) for p in found] if not protocol and not os.path.isabs(path) else found
+        found = [p for p in fs.find(path) if not _hidden(p[len(path) :])]
     else:
         found = [path] if fs.exists(path) else []
+    if not protocol and not os.path.isabs(given):
+        found = [os.path.relpath(p) for p in found]
     return sorted(protocol + p for p in found)
 
 
-def _inside(path: str, folder: str) -> list[str]:
-    return path[len(os.path.abspath(folder)) :].strip("/").split("/")
+def _hidden(path: str) -> bool:
+    return any(part.startswith((".", "_")) for part in path.strip("/").split("/"))
 
 
 def listdir(url: str) -> list[str]:
@@ -150,25 +147,25 @@ def open_raw(url: str) -> BinaryIO:
 def open_read(url: str) -> BinaryIO:
     """The decompressed bytes as a stream; `.gz` (several members too), `.zst` and `.xz` by suffix.
 
-    A file that ends in the middle of a compressed stream, or does not decompress, is a ReadError with the offset.
+    A file that ends inside a compressed stream, or does not decompress, is a ReadError with the offset.
     """
     raw = open_raw(url)
     lower = url.lower()
     if lower.endswith(".gz"):
-        return cast("BinaryIO", io.BufferedReader(_Checked(gzip.GzipFile(fileobj=raw), url), 1 << 20))
+        return cast("BinaryIO", io.BufferedReader(_Checked(gzip.GzipFile(fileobj=raw), raw, url), 1 << 20))
     if lower.endswith(".zst"):
         return cast("BinaryIO", io.BufferedReader(_Zstd(raw, url), 1 << 20))
     if lower.endswith(".xz"):
-        return cast("BinaryIO", io.BufferedReader(_Checked(lzma.LZMAFile(raw), url), 1 << 20))
+        return cast("BinaryIO", io.BufferedReader(_Checked(lzma.LZMAFile(raw), raw, url), 1 << 20))
     return raw
 
 
 class _Checked(io.RawIOBase):
     """A decompressor whose errors are one sentence with file and offset."""
 
-    def __init__(self, inner: Any, url: str) -> None:
+    def __init__(self, inner: Any, raw: BinaryIO, url: str) -> None:
         super().__init__()
-        self.inner, self.url, self.offset = inner, url, 0
+        self.inner, self.raw, self.url, self.offset = inner, raw, url, 0
 
     def readable(self) -> bool:
         return True
@@ -185,6 +182,7 @@ class _Checked(io.RawIOBase):
 
     def close(self) -> None:
         self.inner.close()
+        self.raw.close()
         super().close()
 
 
@@ -310,7 +308,7 @@ def content_hash(url: str) -> str:
 
 
 def fingerprint(url: str) -> str:
-    """What tells an input file from another: name, size, hash of its first and last 64 kB; never mtime or folder."""
+    """Tells an input file: name, size, hash of its first and last 64 kB; never mtime or folder."""
     n = size(url)
     digest = xxhash.xxh3_128(f"{name_of(url)}\0{n}\0".encode())
     with open_raw(url) as f:
@@ -324,20 +322,16 @@ def fingerprint(url: str) -> str:
 def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """The receipt of work that is done once: found if it is valid, else made.
 
-    `make` writes its files (with `atomic`) and returns {"files": [urls under the receipt's folder's parent or
-    beside it], ...}; everything else it returns must be JSON. A receipt of another key, or whose files are missing or
-    of another size, is void.
+    `make` writes its files (with `atomic`) and returns {"files": [their urls], ...}; everything else it returns
+    must be JSON. A receipt of another key, or whose files are missing or of another size, is void.
     """
     found = valid(receipt, key)
     if found is not None:
         return found
     made = make()
-    folder = receipt.rpartition("/")[0]
-    files = [
-        {"name": _relative(url, folder), "size": size(url), "hash": content_hash(url)}
-        for url in made.get("files", [])
-    ]
-    record = {**made, "key": key, "files": files}
+    urls = made.get("files", [])
+    stored = [{"name": _relative(u, receipt), "size": size(u), "hash": content_hash(u)} for u in urls]
+    record = {**made, "key": key, "files": stored}
     write_json(receipt, record)
     return cast("dict[str, Any]", read_json(receipt))
 
@@ -349,18 +343,27 @@ def valid(receipt: str, key: str) -> dict[str, Any] | None:
     record = cast("dict[str, Any]", read_json(receipt))
     if record.get("key") != key:
         return None
-    folder = receipt.rpartition("/")[0]
     for file in record["files"]:
-        url = (
-            posixpath.normpath(join(folder, file["name"])) if is_local(folder) else join(folder, file["name"])
-        )
+        url = _beside(receipt, file["name"])
         if not exists(url) or size(url) != file["size"]:
             return None
     return record
 
 
-def _relative(url: str, folder: str) -> str:
-    return posixpath.relpath(url, folder) if is_local(url) else url.removeprefix(folder + "/")
+def _relative(url: str, receipt: str) -> str:
+    """A file's path from the folder of its receipt, so that the whole may be moved."""
+    (_, path), (_, home) = _split(url), _split(receipt)
+    return posixpath.relpath(path, posixpath.dirname(home))
+
+
+def _beside(receipt: str, name: str) -> str:
+    protocol, path = _split(receipt)
+    return protocol + posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
+
+
+def _split(url: str) -> tuple[str, str]:
+    protocol, mark, path = url.rpartition("://")
+    return protocol + mark, path
 
 
 @contextlib.contextmanager

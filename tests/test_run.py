@@ -1,0 +1,120 @@
+"""Runners: order, retries, dead workers, the missing main guard."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from dataprep import run
+from dataprep.errors import PlanError, ReadError, Transient, WorkerDied
+from dataprep.run import Local, Ray, Serial
+
+
+def square(n):
+    return n * n
+
+
+def flaky(path):
+    """Fails twice, then answers."""
+    with open(path, "a+") as f:
+        f.write("x")
+        f.seek(0)
+        if len(f.read()) < 3:
+            msg = "the network is away"
+            raise Transient(msg)
+    return "fine"
+
+
+def broken(n):
+    msg = "is empty"
+    raise ReadError(msg, f"file {n}", 3)
+
+
+def killed_once(path):
+    """Kills its process the first time, as the kernel does when memory runs out."""
+    if path and not os.path.exists(path):
+        with open(path, "w"):
+            os.kill(os.getpid(), signal.SIGKILL)
+    return path
+
+
+def killed_always(n):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("runner", [Serial(), Local(2)], ids=str)
+def test_results_come_in_item_order(runner):
+    """Whoever works, the n-th result is of the n-th item; functions of the test travel by value."""
+    assert list(runner.map(square, range(9))) == [n * n for n in range(9)]
+    offset = 5
+    assert list(runner.map(lambda n: n + offset, [1, 2, 3])) == [6, 7, 8]
+
+
+@pytest.mark.parametrize("runner", [Serial(), Local(2)], ids=str)
+def test_transient_trouble_is_tried_again(runner, tmp_path, monkeypatch):
+    """Network trouble gets three attempts; other errors arrive as they were raised."""
+    monkeypatch.setattr(run.time, "sleep", lambda _: None)
+    assert list(runner.map(flaky, [str(tmp_path / "a"), str(tmp_path / "b")])) == ["fine", "fine"]
+    with pytest.raises(ReadError, match="file 1, byte 3: is empty"):
+        list(runner.map(broken, [1, 2]))
+
+
+def test_a_dead_worker_is_replaced(tmp_path):
+    """A killed worker costs nothing but its time; one that always dies is named."""
+    items = [str(tmp_path / name) for name in "abc"]
+    assert list(Local(2).map(killed_once, items)) == items
+    with pytest.raises(WorkerDied, match="killed 3 times while this was worked on: 1; .*fewer workers"):
+        list(Local(2).map(killed_always, [1, 2]))
+    assert list(Local(2).map(square, [2, 3])) == [4, 9]
+
+
+def test_a_script_without_main_guard_is_told_so(tmp_path):
+    """One sentence in the parent, no pool traceback in the workers."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent("""
+        import dataprep as dp
+        from dataprep.errors import DataprepError
+        import sys
+        def double(n): return 2 * n
+        try:
+            print(list(dp.Local(2).map(double, [1, 2, 3])))
+        except DataprepError as e:
+            sys.exit(str(e))
+        """)
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.strip() == run.GUARD
+    script.write_text(script.read_text().replace("try:", 'if __name__ == "__main__":\n  try:').replace(
+        "\nexcept", "\n  except").replace("    print", "     print"))
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "[2, 4, 6]", done.stderr
+
+
+def test_ray_is_the_same_map(monkeypatch):
+    """Order, errors and budgets as with the other runners."""
+    ray = pytest.importorskip("ray")
+    monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    runner = Ray()
+    try:
+        assert list(runner.map(square, range(5))) == [0, 1, 4, 9, 16]
+        with pytest.raises(ReadError, match="file 1, byte 3"):
+            list(runner.map(broken, [1, 2]))
+        assert runner.workers >= 1
+    finally:
+        ray.shutdown()
+
+
+def test_memory_is_shared_among_workers():
+    """Budgets are read as people write them."""
+    assert Local(4, memory="8GB").memory_per_worker == 2 * 10**9
+    assert Serial(memory="512 MiB").memory_per_worker == 512 << 20
+    assert 1 << 20 < Serial().memory_per_worker <= run.machine_memory()
+    with pytest.raises(PlanError, match="not an amount of memory"):
+        Serial(memory="lots").memory_per_worker  # noqa: B018
+    with pytest.raises(PlanError, match="at least one worker"):
+        Local(0)
