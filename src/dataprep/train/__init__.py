@@ -1,0 +1,59 @@
+"""The trainer: token shards in, a decoder-only GPT out. It needs torch and numpy, nothing else.
+
+    from dataprep.train import preset, train
+    result = train("work/shards", out="work/model", config=preset("tiny"))
+
+Names load on first use, so reading a config or a preset does not import torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from dataprep.errors import need
+
+if TYPE_CHECKING:
+    from dataprep.train.checkpoint import load_model
+    from dataprep.train.config import PRESETS, ModelConfig, TrainConfig, preset
+    from dataprep.train.loop import train
+    from dataprep.train.model import GPT
+    from dataprep.train.run import Result
+    from dataprep.train.sample import Sampling, generate, sample_text
+
+__all__ = [
+    "GPT",
+    "PRESETS",
+    "ModelConfig",
+    "Result",
+    "Sampling",
+    "TrainConfig",
+    "generate",
+    "load_model",
+    "preset",
+    "sample_text",
+    "train",
+]
+
+_HOME = {
+    "GPT": "model",
+    "PRESETS": "config",
+    "ModelConfig": "config",
+    "Result": "run",
+    "Sampling": "sample",
+    "TrainConfig": "config",
+    "generate": "sample",
+    "load_model": "checkpoint",
+    "preset": "config",
+    "sample_text": "sample",
+    "train": "loop",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    if _HOME[name] != "config":
+        need("torch", extra="train")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)

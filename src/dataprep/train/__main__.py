@@ -1,0 +1,32 @@
+"""The trainer by itself: python -m dataprep.train SHARDS --out DIR --preset tiny --set lr=3e-4."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from dataprep.errors import DataprepError
+from dataprep.train import PRESETS, preset, train
+
+
+def main() -> int:
+    """Train as the arguments say; 1 with one sentence on stderr where dataprep says no."""
+    p = argparse.ArgumentParser(prog="python -m dataprep.train", description="Train a GPT on token shards.")
+    p.add_argument("shards", help="folder that dp.encode wrote")
+    p.add_argument("--out", required=True, help="folder for checkpoints and metrics; a stopped run goes on")
+    p.add_argument("--preset", default="tiny", help=", ".join(PRESETS))
+    p.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="change fields of the preset")
+    p.add_argument("--start-over", action="store_true", help="remove the run in --out first")
+    args = p.parse_args()
+    try:
+        config = preset(args.preset).override(*args.set)
+        result = train(args.shards, out=args.out, config=config, resume=not args.start_over)
+    except DataprepError as e:
+        sys.stderr.write(f"{e}\n")
+        return 1
+    sys.stdout.write(f"{result}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""Checkpoints: everything a run needs to go on bit for bit, in one file that is there whole or not at all.
+
+`OUT/step-00000250.pt` holds tensors and plain values only, so `torch.load(weights_only=True)` reads it and a
+file from elsewhere cannot run code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dataprep.errors import CorruptShard, DataprepError, PlanError, StaleOutput
+from dataprep.tokens.shard import Shards, _whole
+from dataprep.train.config import TrainConfig
+from dataprep.train.model import GPT
+
+FORMAT = 1
+_UNREADABLE = (
+    RuntimeError,
+    pickle.UnpicklingError,
+    EOFError,
+    OSError,
+    ValueError,
+    KeyError,
+    zipfile.BadZipFile,
+)
+
+
+def data_key(shards: Shards) -> str:
+    """Identity of the tokens: a hash over the tokenizer and each shard's name, length and content hash."""
+    tokens = [[s["name"], s["tokens"], s["hash"]] for s in shards.manifest["shards"]]
+    facts = [tokenizer_key(shards), shards.vocab_size, tokens]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def tokenizer_key(shards: Shards) -> str:
+    """The tokenizer's hash as the manifest has it; empty where the shards were written without one."""
+    return json.dumps(shards.manifest.get("tokenizer"), sort_keys=True)
+
+
+def path_of(out: Path, step: int) -> Path:
+    """Where the checkpoint of a step lies."""
+    return out / f"step-{step:08d}.pt"
+
+
+def found(out: Path) -> list[Path]:
+    """The checkpoints in a folder, oldest first."""
+    return sorted(out.glob("step-????????.pt"))
+
+
+def save(path: Path, content: dict[str, Any], keep: int) -> None:
+    """Write a checkpoint, then remove all but the newest `keep`; a failed write changes nothing."""
+    try:
+        with _whole(path) as f:
+            torch.save({"format": FORMAT, **content}, f)
+    except (OSError, RuntimeError) as e:  # torch's zip writer turns a full disk into a RuntimeError
+        msg = f"{path}: the checkpoint could not be written ({e}); make room and run again"
+        raise DataprepError(msg) from e
+    for old in found(path.parent)[:-keep]:
+        old.unlink()
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read a checkpoint and compare its checksums; CorruptShard where it is damaged or not one."""
+    try:
+        with zipfile.ZipFile(path) as f:  # torch.load does not compare checksums
+            damaged = f.testzip()
+        content = None if damaged else torch.load(path, map_location="cpu", weights_only=True)
+    except _UNREADABLE as e:
+        damaged = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else 'unreadable'}"
+    if damaged or not isinstance(content, dict) or content.get("format") != FORMAT:
+        reason = f"damaged at {damaged}" if damaged else "not a checkpoint of this version"
+        msg = f"{path}: {reason}; remove this file and the run goes on from the checkpoint before it"
+        raise CorruptShard(msg)
+    return content
+
+
+def check_same(path: Path, content: dict[str, Any], config: TrainConfig, shards: Shards) -> None:
+    """Refuse to go on with other tokens or another recipe: StaleOutput names what differs."""
+    differences = config.differences(TrainConfig.from_dict(content["config"]))
+    if content["tokenizer"] != tokenizer_key(shards):
+        differences.append("the tokenizer is another one")
+    elif content["data"] != data_key(shards):
+        differences.append(f"the tokens in {shards.path} are others")
+    if differences:
+        msg = (
+            f"{path} is of another run ({'; '.join(differences)}): "
+            "choose another output folder, or start over with resume=False"
+        )
+        raise StaleOutput(msg)
+
+
+def rng_state() -> dict[str, Any]:
+    """State of torch's generators. The model draws nothing after its initialisation today; dropout would."""
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    return {"cpu": torch.get_rng_state(), "cuda": cuda}
+
+
+def set_rng_state(state: dict[str, Any]) -> None:
+    """Undo `rng_state`; on a machine with other cards only what fits is set."""
+    torch.set_rng_state(state["cpu"])
+    if state["cuda"] and len(state["cuda"]) == torch.cuda.device_count():
+        torch.cuda.set_rng_state_all(state["cuda"])
+
+
+def load_model(path: str | Path, device: str = "cpu") -> tuple[GPT, dict[str, Any]]:
+    """The model of a checkpoint, or of the newest one in a folder, and the checkpoint's other content."""
+    path = Path(path)
+    if path.is_dir():
+        checkpoints = found(path)
+        if not checkpoints:
+            msg = f"{path} holds no checkpoint (step-*.pt): train a model into it first"
+            raise PlanError(msg)
+        path = checkpoints[-1]
+    elif not path.exists():
+        msg = f"{path} does not exist: give a checkpoint or the folder of a run"
+        raise PlanError(msg)
+    content = load(path)
+    model = GPT(TrainConfig.from_dict(content["config"]).model, content["vocab_size"])
+    model.load_state_dict(content.pop("model"))
+    return model.to(device).eval(), content

@@ -1,0 +1,259 @@
+"""What a training run is: frozen dataclasses, checked when they are made, and the presets.
+
+No torch here, so a command line can list presets at once.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from dataprep.errors import PlanError
+
+SCHEDULES = ("cosine", "wsd", "constant")
+
+RUN_ONLY = frozenset(
+    (
+        "micro_batch",
+        "eval_every",
+        "eval_blocks",
+        "save_every",
+        "log_every",
+        "keep",
+        "device",
+        "dtype",
+        "compile",
+    )
+)
+"""Fields that may change when a run goes on: they decide where and how often, not what is learnt."""
+
+
+def _positive(config: Any, *names: str) -> None:
+    for name in names:
+        value = getattr(config, name)
+        if value is not None and not (isinstance(value, int) and value > 0):
+            msg = f"{name}={value!r}: expected a whole number above 0"
+            raise PlanError(msg)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """The shape of a GPT; the vocabulary comes from the shards.
+
+    `d_ff=None` is 8/3 of the width rounded up to 64, which gives SwiGLU's three matrices the parameters
+    of a plain layer of 4 widths (Shazeer 2020). `n_kv_heads` below `n_heads` is grouped-query attention.
+    """
+
+    n_layers: int = 4
+    n_heads: int = 4
+    d_model: int = 256
+    context: int = 256
+    """Tokens the model sees at once, and the length of a training block."""
+    n_kv_heads: int | None = None
+    d_ff: int | None = None
+    rope_base: float = 10_000.0
+
+    def __post_init__(self) -> None:
+        _positive(self, "n_layers", "n_heads", "d_model", "context", "n_kv_heads", "d_ff")
+        if self.d_model % (2 * self.n_heads):
+            msg = (
+                f"d_model={self.d_model} with n_heads={self.n_heads}: each head needs an even width; "
+                f"make d_model a multiple of {2 * self.n_heads}"
+            )
+            raise PlanError(msg)
+        if self.n_heads % self.kv_heads:
+            msg = f"n_heads={self.n_heads} is not a multiple of n_kv_heads={self.n_kv_heads}"
+            raise PlanError(msg)
+
+    @property
+    def d_head(self) -> int:
+        """Width of one head."""
+        return self.d_model // self.n_heads
+
+    @property
+    def kv_heads(self) -> int:
+        """Heads of the keys and values."""
+        return self.n_kv_heads or self.n_heads
+
+    @property
+    def ff_width(self) -> int:
+        """Hidden width of the feed-forward layer."""
+        return self.d_ff or -(-8 * self.d_model // (3 * 64)) * 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """One training run. The defaults are the usual ones for AdamW on language models."""
+
+    model: ModelConfig = field(default_factory=ModelConfig)
+    steps: int | None = None
+    """Optimiser steps; None is one pass over the training tokens."""
+    batch: int = 32
+    """Blocks in one optimiser step."""
+    micro_batch: int | None = None
+    """Blocks on the device at once (None: all); the rest is accumulated, with the same result."""
+    lr: float = 1e-3
+    schedule: str = "cosine"
+    warmup: int = 20
+    """Steps of linear warm-up."""
+    final_lr: float = 0.1
+    """Learning rate at the end, as a share of `lr` (cosine and wsd)."""
+    decay: float = 0.2
+    """Share of the steps in which wsd goes down."""
+    weight_decay: float = 0.1
+    betas: tuple[float, float] = (0.9, 0.95)
+    clip: float = 1.0
+    """Largest norm of the gradient."""
+    seed: int = 0
+    eval_every: int = 250
+    eval_blocks: int = 256
+    """At most so many validation blocks, always the same ones."""
+    save_every: int = 250
+    log_every: int = 10
+    keep: int = 2
+    """Checkpoints kept."""
+    device: str = "auto"
+    dtype: str = "auto"
+    """auto: bfloat16 on CUDA cards that have it (weights and optimiser stay float32), else float32."""
+    compile: bool | None = None
+    """torch.compile; None is on for CUDA where Triton is installed."""
+
+    def __post_init__(self) -> None:
+        _positive(self, "steps", "batch", "micro_batch", "eval_every", "eval_blocks", "save_every")
+        _positive(self, "log_every", "keep")
+        object.__setattr__(self, "betas", tuple(self.betas))
+        if self.batch % self.rows:
+            msg = f"batch={self.batch} is not a multiple of micro_batch={self.micro_batch}"
+            raise PlanError(msg)
+        self._check_choices()
+        self._check_ranges()
+
+    @property
+    def rows(self) -> int:
+        """Blocks on the device at once."""
+        return self.micro_batch or self.batch
+
+    def _check_choices(self) -> None:
+        choices = {"schedule": SCHEDULES, "dtype": ("auto", "float32", "bfloat16")}
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                msg = f"{name}={getattr(self, name)!r}: choose one of {', '.join(allowed)}"
+                raise PlanError(msg)
+
+    def _check_ranges(self) -> None:
+        ranges = {"lr": (0, 1), "final_lr": (0, 1), "decay": (0, 1), "weight_decay": (0, 1), "clip": (0, 1e9)}
+        for name, (low, high) in ranges.items():
+            value = getattr(self, name)
+            if not (isinstance(value, (int, float)) and low <= value <= high):
+                msg = f"{name}={value!r}: expected a number from {low} to {high:g}"
+                raise PlanError(msg)
+        for name in ("warmup", "seed"):
+            value = getattr(self, name)
+            if not (isinstance(value, int) and value >= 0):
+                msg = f"{name}={value!r}: expected a whole number, 0 or more"
+                raise PlanError(msg)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for a checkpoint or JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> TrainConfig:
+        """The config that `to_dict` wrote."""
+        return cls(**{**values, "model": ModelConfig(**values["model"])})
+
+    def differences(self, other: TrainConfig) -> list[str]:
+        """What would change the training if `self` went on where `other` stopped, one phrase a field."""
+        mine, theirs = _flat(self), _flat(other)
+        changed = [n for n in mine if n not in RUN_ONLY and mine[n] != theirs[n]]
+        return [f"{n} was {theirs[n]}, is {mine[n]}" for n in changed]
+
+    def override(self, *settings: str) -> TrainConfig:
+        """Change fields by `name=value` texts, as a command line has them.
+
+        >>> preset("tiny").override("lr=3e-4", "model.n_layers=2").model.n_layers
+        2
+        """
+        config = self
+        for setting in settings:
+            config = _set(config, setting)
+        return config
+
+
+def _flat(config: TrainConfig) -> dict[str, Any]:
+    values = config.to_dict()
+    model = values.pop("model")
+    return {**{f"model.{k}": v for k, v in model.items()}, **values}
+
+
+def _set(config: TrainConfig, setting: str) -> TrainConfig:
+    name, equals, text = setting.partition("=")
+    if not equals or name not in _flat(config):
+        known = ", ".join(_flat(config))
+        msg = f"setting {setting!r}: expected name=value with a name among {known}"
+        raise PlanError(msg)
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        value = text
+    if name.startswith("model."):
+        return replace(config, model=replace(config.model, **{name.removeprefix("model."): value}))
+    return replace(config, **{name: value})
+
+
+def _gpu(
+    n_layers: int,
+    n_heads: int,
+    d_model: int,
+    *,
+    context: int = 1024,
+    batch: int = 512,
+    rows: int = 32,
+    lr: float = 6e-4,
+) -> TrainConfig:
+    return TrainConfig(
+        model=ModelConfig(n_layers=n_layers, n_heads=n_heads, d_model=d_model, context=context),
+        batch=batch,
+        micro_batch=rows,
+        lr=lr,
+        warmup=300,
+        save_every=500,
+        eval_every=500,
+        eval_blocks=1024,
+    )
+
+
+PRESETS: dict[str, TrainConfig] = {
+    "tiny": TrainConfig(
+        model=ModelConfig(n_layers=4, n_heads=4, d_model=128, context=128),
+        steps=300,
+        batch=16,
+        lr=3e-3,
+        warmup=20,
+        eval_every=100,
+        eval_blocks=64,
+        save_every=100,
+    ),
+    "11m": _gpu(4, 4, 384, batch=64, rows=64, lr=1e-3),
+    "42m": _gpu(8, 8, 576, batch=128, rows=64, lr=1e-3),
+    "gpt2-124m": _gpu(12, 12, 768),
+    "350m": _gpu(24, 16, 1024, rows=16, lr=3e-4),
+    "774m": _gpu(36, 20, 1280, rows=8, lr=2.5e-4),
+}
+"""Starting points, by size; `tiny` is the demo's (a two-core CPU, under a minute)."""
+
+
+def preset(name: str) -> TrainConfig:
+    """The preset of that name.
+
+    >>> preset("gpt2-124m").model.d_model
+    768
+    """
+    if name not in PRESETS:
+        msg = f"unknown preset {name!r}: choose one of {', '.join(PRESETS)}"
+        raise PlanError(msg)
+    return PRESETS[name]
+
+
+assert RUN_ONLY.issubset(f.name for f in fields(TrainConfig)), "RUN_ONLY names a field that is gone"

@@ -1,0 +1,46 @@
+"""How good a model is: validation loss, and bits per byte, which compare across tokenizers."""
+
+# ruff: noqa: N806 - the shape letters are capitals
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from dataprep.tokens.shard import Shards
+from dataprep.train.data import IGNORE, Blocks, to_device, val_rows
+from dataprep.train.model import GPT
+
+
+def val_blocks(shards: Shards, context: int) -> Blocks | None:
+    """The validation split, in shorter blocks where it is smaller than one; None where it has no target."""
+    val = shards.split("val")
+    return Blocks(val.memmaps(), min(context, val.n_tokens - 1), "val") if val.n_tokens > 1 else None
+
+
+@torch.no_grad()
+def evaluate(
+    model: GPT, blocks: Blocks, *, limit: int, batch: int, token_bytes: NDArray[Any] | None
+) -> tuple[float, float | None]:
+    """Validation loss (nats a token) and bits per byte over at most `limit` blocks.
+
+    Bits per byte counts tokens that stand for bytes: special tokens are in neither sum, so that models with
+    different tokenizers can be compared.
+    """
+    device = model.rope.device
+    sizes = None if token_bytes is None else torch.from_numpy(token_bytes.astype(np.int64)).to(device)
+    sums = torch.zeros(4, dtype=torch.float64, device=device)  # nats, targets, nats of text, bytes
+    for rows in val_rows(blocks, limit, batch):
+        x_BT, y_BT = to_device(rows, device)
+        nats_BT = model(x_BT, y_BT).double()
+        counted = y_BT != IGNORE
+        n_bytes = (
+            torch.zeros_like(y_BT) if sizes is None else torch.where(counted, sizes[y_BT.clamp(min=0)], 0)
+        )
+        text = nats_BT[n_bytes > 0].sum()
+        sums += torch.stack([nats_BT.sum(), counted.sum().double(), text, n_bytes.sum().double()])
+    nats, targets, text_nats, total_bytes = sums.tolist()
+    return nats / targets, text_nats / math.log(2) / total_bytes if total_bytes else None

@@ -1,0 +1,202 @@
+"""The training loop: steps, their metrics, validation, checkpoints, and signals."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dataprep.errors import DataprepError
+from dataprep.tokens.shard import Shards
+from dataprep.train import checkpoint
+from dataprep.train.config import TrainConfig, preset
+from dataprep.train.data import Rows
+from dataprep.train.evaluate import evaluate
+from dataprep.train.metrics import Metrics, Progress, peak_flops
+from dataprep.train.optim import lr_at, step_once
+from dataprep.train.run import Result, Run, begin, describe
+
+
+def train(
+    shards: Shards | str | Path,
+    *,
+    out: str | Path,
+    config: TrainConfig | str = "tiny",
+    resume: bool = True,
+    stop_at: int | None = None,
+    quiet: bool = False,
+) -> Result:
+    """Train a GPT on token shards and leave checkpoints, metrics.jsonl and the tokenizer in `out`.
+
+    A run that was stopped or killed goes on from its last checkpoint; on the CPU, bit for bit as if nothing
+    had happened. A finished run returns its result at once. Checkpoints of other tokens or another config
+    raise StaleOutput; `resume=False` removes what the run in `out` left and starts over. Ctrl-C and SIGTERM save
+    a checkpoint after the current step and then end the program as usual. `stop_at` ends this call, with
+    a checkpoint, after that many steps of the run.
+
+    Raises:
+        PlanError: a bad config, or too few tokens for one block.
+        StaleOutput: `out` holds another run.
+        CorruptShard: a damaged shard or checkpoint.
+
+    >>> train("work/shards", out="work/model", config="tiny").bits_per_byte
+    """
+    run = begin(shards, out, preset(config) if isinstance(config, str) else config, resume=resume)
+    last = min(run.steps, stop_at or run.steps)
+    if run.step >= last and checkpoint.path_of(run.out, run.step).exists():
+        return run.result()
+    progress = Progress(run.steps, run.step, quiet=quiet)
+    progress.say(describe(run))
+    metrics = Metrics(run.out / "metrics.jsonl", run.step)
+    with closing(metrics), closing(progress), asked_to_stop() as asked:
+        if run.step == 0:
+            validate(run, metrics, progress)
+        _steps(run, last, metrics, progress, asked)
+    asked.leave()
+    return run.result()
+
+
+def _steps(run: Run, last: int, metrics: Metrics, progress: Progress, asked: Asked) -> None:
+    """Train to step `last`, or until asked to stop; there is a checkpoint of the step that it ends on."""
+    window = Window(run)
+    for rows in window.timed(run.loader.steps(run.step, last)):
+        lr = lr_at(run.step, run.config)
+        window.add(step_once(run.model, run.optimizer, rows, lr, run.config), lr)
+        run.step += 1
+        done = run.step == last or asked.signal is not None
+        save = done or run.step % run.config.save_every == 0
+        check = run.step % run.config.eval_every == 0 or run.step == run.steps
+        if save or check or run.step % run.config.log_every == 0:
+            window.flush(metrics, progress)
+        if check:
+            validate(run, metrics, progress)
+        if save:
+            run.save()
+        if save or check:
+            window.restart()
+        if done:
+            return
+
+
+class Window:
+    """The steps since the last report; losses stay on the device until `flush`: a GPU need not wait."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.peak = run, peak_flops(run.model.rope.device)
+        self.per_step = run.config.batch * run.config.model.context
+        self.restart()
+
+    def restart(self) -> None:
+        """Start the clock again, after work that is not training."""
+        self.pending: list[torch.Tensor] = []
+        self.lrs: list[float] = []
+        self.began, self.waited = time.perf_counter(), 0.0
+
+    def timed(self, rows: Generator[Rows, None, None]) -> Iterator[Rows]:
+        """The same rows; the time spent waiting for them is kept."""
+        with closing(rows):
+            while True:
+                start = time.perf_counter()
+                row = next(rows, None)
+                if row is None:
+                    return
+                self.waited += time.perf_counter() - start
+                yield row
+
+    def add(self, loss_and_norm: torch.Tensor, lr: float) -> None:
+        """One more step."""
+        self.pending.append(loss_and_norm)
+        self.lrs.append(lr)
+
+    def flush(self, metrics: Metrics, progress: Progress) -> None:
+        """Write the rows of these steps; DataprepError where training has diverged."""
+        values = torch.stack(self.pending).tolist()  # waits for the device
+        seconds = time.perf_counter() - self.began
+        speed = self.per_step * len(values) / seconds
+        mfu = None if self.peak is None else speed * self.run.model.flops_per_token / self.peak
+        first = self.run.step - len(values) + 1
+        rows = [
+            {
+                "step": first + i, "loss": loss, "grad_norm": norm, "lr": lr, "tokens_per_s": round(speed),
+                "mfu": mfu, "loader_wait": round(self.waited / seconds, 4),
+            }
+            for i, ((loss, norm), lr) in enumerate(zip(values, self.lrs, strict=True))
+        ]  # fmt: skip
+        metrics.add(rows)
+        for row in rows:
+            _check_finite(self.run, row)
+        self.run.loss = values[-1][0]
+        progress.update(self.run.step, self.run.loss, speed, mfu)
+        self.restart()
+
+
+def _check_finite(run: Run, row: dict[str, Any]) -> None:
+    if math.isfinite(row["loss"]) and math.isfinite(row["grad_norm"]):
+        return
+    saved = checkpoint.found(run.out)
+    where = f"; the last checkpoint is {saved[-1]}" if saved else ""
+    msg = (
+        f"step {row['step']:,}: loss {row['loss']}, gradient norm {row['grad_norm']}: training has diverged; "
+        f"lower lr (now {run.config.lr:g}) or lengthen warmup (now {run.config.warmup}){where}"
+    )
+    raise DataprepError(msg)
+
+
+def validate(run: Run, metrics: Metrics, progress: Progress) -> None:
+    """Measure the validation loss and record it."""
+    if run.val is None:
+        return
+    run.val_loss, run.bits_per_byte = evaluate(
+        run.model,
+        run.val,
+        limit=run.config.eval_blocks,
+        batch=run.config.rows,
+        token_bytes=run.shards.token_bytes,
+    )
+    metrics.add([{"step": run.step, "val_loss": run.val_loss, "bits_per_byte": run.bits_per_byte}])
+    bits = "" if run.bits_per_byte is None else f", {run.bits_per_byte:.3f} bits per byte"
+    progress.say(f"step {run.step:>6,}  validation loss {run.val_loss:.3f}{bits}")
+
+
+@dataclass
+class Asked:
+    """Whether a signal asked the run to stop."""
+
+    signal: int | None = None
+
+    def leave(self) -> None:
+        """End the program the way the signal would have."""
+        if self.signal == signal.SIGINT:
+            raise KeyboardInterrupt
+        if self.signal is not None:
+            raise SystemExit(128 + self.signal)
+
+
+@contextmanager
+def asked_to_stop() -> Iterator[Asked]:
+    """Note the first SIGINT or SIGTERM instead of dying; a second acts at once. Only the main thread can."""
+    asked = Asked()
+    before: dict[int, Any] = {}
+
+    def note(number: int, _frame: object) -> None:
+        asked.signal = number
+        for n, handler in before.items():
+            signal.signal(n, handler)
+
+    if threading.current_thread() is threading.main_thread():
+        before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+        for n in before:
+            signal.signal(n, note)
+    try:
+        yield asked
+    finally:
+        for n, handler in before.items():
+            signal.signal(n, handler)

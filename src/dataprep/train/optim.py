@@ -1,0 +1,71 @@
+"""How weights move: AdamW with decay groups, the learning rate as a function of the step, and one step."""
+
+# ruff: noqa: N806 - the shape letters are capitals
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from dataprep.train.config import TrainConfig
+from dataprep.train.data import Rows, to_device
+from dataprep.train.model import GPT
+
+
+def lr_at(step: int, config: TrainConfig) -> float:
+    """The learning rate of one step, counted from 0: linear warm-up, then the schedule.
+
+    cosine: half a cosine from `lr` to `final_lr * lr` (Loshchilov and Hutter 2017). wsd: flat, and over the
+    last `decay` of the steps down by 1 - sqrt (Hu et al. 2024; Hägele et al. 2024). constant: flat.
+    """
+    if step < config.warmup:
+        return config.lr * (step + 1) / config.warmup
+    steps = config.steps or 0
+    if config.schedule == "cosine":
+        share = _share(step, config.warmup, steps)
+        falling = (1 + math.cos(math.pi * share)) / 2
+    elif config.schedule == "wsd":
+        first = max(config.warmup, steps - math.ceil(config.decay * steps))
+        falling = 1 - math.sqrt(_share(step, first, steps))
+    else:
+        return config.lr
+    return config.lr * (config.final_lr + (1 - config.final_lr) * falling)
+
+
+def _share(step: int, first: int, steps: int) -> float:
+    """How far from `first` to the last step, 0 to 1."""
+    return min(1.0, max(0.0, (step - first) / max(1, steps - 1 - first)))
+
+
+def adamw(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
+    """AdamW (Loshchilov and Hutter 2019) that decays matrices and leaves the norms' gains alone."""
+    params = list(model.parameters())
+    groups = [
+        {"params": [p for p in params if p.dim() > 1], "weight_decay": config.weight_decay},
+        {"params": [p for p in params if p.dim() <= 1], "weight_decay": 0.0},
+    ]
+    fused = params[0].device.type == "cuda"  # one kernel for all weights there
+    return torch.optim.AdamW(groups, lr=config.lr, betas=config.betas, fused=fused)
+
+
+def step_once(
+    model: GPT, optimizer: torch.optim.Optimizer, rows: Rows, lr: float, config: TrainConfig
+) -> Tensor:
+    """One optimiser step on a batch; returns (loss in nats a token, gradient norm), on the device.
+
+    Each micro-batch is divided by the targets of the *whole* batch, so accumulation weighs every token alike.
+    """
+    device = model.rope.device
+    loss = torch.zeros((), device=device)
+    for i in range(0, len(rows.tokens), config.rows):
+        x_BT, y_BT = to_device(Rows(rows.tokens[i : i + config.rows], rows.skip[i : i + config.rows]), device)
+        part = model(x_BT, y_BT).sum() / rows.n_targets
+        part.backward()
+        loss += part.detach()
+    norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip)
+    for group in optimizer.param_groups:
+        group["lr"] = lr
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return torch.stack([loss, norm])

@@ -1,0 +1,179 @@
+"""A run at rest and under way: what is in its checkpoints, how it begins, and where it is resumed."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from dataprep.errors import PlanError
+from dataprep.tokens.shard import Shards, _whole
+from dataprep.train import checkpoint
+from dataprep.train.config import TrainConfig
+from dataprep.train.data import Blocks, Loader
+from dataprep.train.evaluate import val_blocks
+from dataprep.train.model import GPT
+from dataprep.train.optim import adamw
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """How a run ended. Losses are nats a token; None where there is no validation split or no bytes table."""
+
+    steps: int
+    """Steps done, of `config.steps`."""
+    loss: float
+    """Training loss of the last step."""
+    val_loss: float | None
+    bits_per_byte: float | None
+    n_params: int
+    tokens: int
+    """Tokens trained on, repeats included."""
+    epochs: float
+    checkpoint: str
+    metrics: str
+
+
+@dataclass
+class Run:
+    """A run under way: what is in its checkpoints, and what is needed to make the next step."""
+
+    config: TrainConfig
+    shards: Shards
+    out: Path
+    model: GPT
+    optimizer: torch.optim.AdamW
+    loader: Loader
+    val: Blocks | None
+    step: int = 0
+    loss: float = math.nan
+    val_loss: float | None = None
+    bits_per_byte: float | None = None
+
+    @property
+    def steps(self) -> int:
+        """Steps of the whole run."""
+        assert self.config.steps is not None, "begin() fixes the steps"
+        return self.config.steps
+
+    def save(self) -> Path:
+        """Write the checkpoint of this step."""
+        path = checkpoint.path_of(self.out, self.step)
+        content = {
+            "step": self.step,
+            "loss": self.loss,
+            "val_loss": self.val_loss,
+            "bits_per_byte": self.bits_per_byte,
+            "config": self.config.to_dict(),
+            "vocab_size": self.shards.vocab_size,
+            "eot": self.shards.eot,
+            "data": checkpoint.data_key(self.shards),
+            "tokenizer": checkpoint.tokenizer_key(self.shards),
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "rng": checkpoint.rng_state(),
+        }
+        checkpoint.save(path, content, self.config.keep)
+        return path
+
+    def restore(self, path: Path) -> None:
+        """Go back to a checkpoint of the same run."""
+        content = checkpoint.load(path)
+        checkpoint.check_same(path, content, self.config, self.shards)
+        self.model.load_state_dict(content["model"])
+        self.optimizer.load_state_dict(content["optimizer"])
+        checkpoint.set_rng_state(content["rng"])
+        for name in ("step", "loss", "val_loss", "bits_per_byte"):
+            setattr(self, name, content[name])
+
+    def result(self) -> Result:
+        """The outcome so far."""
+        trained = self.step * self.config.batch
+        return Result(
+            steps=self.step,
+            loss=self.loss,
+            val_loss=self.val_loss,
+            bits_per_byte=self.bits_per_byte,
+            n_params=self.model.n_params,
+            tokens=trained * self.config.model.context,
+            epochs=trained / len(self.loader.blocks),
+            checkpoint=str(checkpoint.path_of(self.out, self.step)),
+            metrics=str(self.out / "metrics.jsonl"),
+        )
+
+
+def begin(shards: Shards | str | Path, out: str | Path, config: TrainConfig, *, resume: bool = True) -> Run:
+    """Build the model, its optimiser and the loaders, and go to the last checkpoint in `out`, if any."""
+    shards = shards if isinstance(shards, Shards) else Shards.open(shards)
+    out = Path(out)
+    blocks = Blocks(shards.split("train").memmaps(), config.model.context)
+    if config.steps is None:
+        config = replace(config, steps=-(-len(blocks) // config.batch))
+    device = pick_device(config.device)
+    torch.manual_seed(config.seed)
+    model = GPT(config.model, shards.vocab_size).to(device)  # made on the CPU: equal everywhere
+    model.compute_dtype = pick_dtype(config.dtype, device)
+    if config.compile or (config.compile is None and device.type == "cuda" and _has("triton")):
+        model.compile(dynamic=False)
+    loader = Loader(blocks=blocks, batch=config.batch, seed=config.seed)
+    val = val_blocks(shards, config.model.context)
+    run = Run(config, shards, out, model, adamw(model, config), loader, val)
+    _settle(run, resume=resume)
+    return run
+
+
+def _settle(run: Run, *, resume: bool) -> None:
+    """Make the output folder this run's: resumed, or emptied of an earlier one, with the tokenizer in it."""
+    run.out.mkdir(parents=True, exist_ok=True)
+    checkpoints = checkpoint.found(run.out)
+    if resume and checkpoints:
+        run.restore(checkpoints[-1])
+        return
+    for path in [*checkpoints, run.out / "metrics.jsonl"]:
+        path.unlink(missing_ok=True)
+    tokenizer = run.shards.path / "tokenizer.json"
+    if tokenizer.exists():
+        with _whole(run.out / "tokenizer.json") as f, tokenizer.open("rb") as source:
+            shutil.copyfileobj(source, f)
+
+
+def pick_device(name: str) -> torch.device:
+    """The device to train on; auto is CUDA where there is a card."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        msg = f"device={name!r}: torch {torch.__version__} sees no CUDA card here; use device='cpu'"
+        raise PlanError(msg)
+    return torch.device(name)
+
+
+def pick_dtype(name: str, device: torch.device) -> torch.dtype:
+    """The type of activations; auto is bfloat16 on cards of compute capability 8 (Ampere, 2020) or later."""
+    if name == "auto":
+        fast = device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
+        return torch.bfloat16 if fast else torch.float32
+    return {"float32": torch.float32, "bfloat16": torch.bfloat16}[name]
+
+
+def _has(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
+
+
+def describe(run: Run) -> str:
+    """One line on what is about to happen."""
+    device = run.model.rope.device
+    name = (
+        torch.cuda.get_device_name(device)
+        if device.type == "cuda"
+        else f"{torch.get_num_threads()} CPU threads"
+    )
+    epochs = run.steps * run.config.batch / len(run.loader.blocks)
+    return (
+        f"{run.model.n_params / 1e6:.1f}M parameters on {name}, "
+        f"{run.loader.blocks.n_tokens:,} training tokens, {run.steps:,} steps = {epochs:.2g} epochs"
+        + (f", from step {run.step:,}" if run.step else "")
+    )

@@ -1,0 +1,79 @@
+from dataclasses import replace
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from dataprep.errors import CorruptShard, DataprepError, PlanError  # noqa: E402
+from dataprep.train import checkpoint, load_model, train  # noqa: E402
+
+
+@pytest.fixture
+def run(shards, config, tmp_path):
+    """A folder with the checkpoints of steps 8 and 16 of a run of 20."""
+    train(shards, out=tmp_path, config=config, stop_at=16, quiet=True)
+    return tmp_path
+
+
+def test_newest_are_kept(shards, config, tmp_path):
+    """Older checkpoints go when a newer one is there, and no attempt is left behind."""
+    train(shards, out=tmp_path, config=replace(config, save_every=3, keep=3), quiet=True)
+    assert [p.name for p in checkpoint.found(tmp_path)] == [f"step-{n:08d}.pt" for n in (15, 18, 20)]
+    assert sorted(p.name for p in tmp_path.iterdir() if p.suffix != ".pt") == ["metrics.jsonl"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "text"])
+def test_a_damaged_checkpoint_is_refused_and_the_one_before_goes_on(shards, config, run, damage):
+    """One sentence names the file and what to do, and doing it works."""
+    path = checkpoint.found(run)[-1]
+    data = bytearray(path.read_bytes())
+    if damage == "flip":
+        data[len(data) // 2] ^= 255
+    path.write_bytes({"cut": data[: len(data) // 2], "flip": data, "empty": b"", "text": b"hello"}[damage])
+    with pytest.raises(CorruptShard, match=r"step-00000016\.pt: damaged .*remove this file") as e:
+        train(shards, out=run, config=config, quiet=True)
+    assert "\n" not in str(e.value)
+    path.unlink()
+    assert train(shards, out=run, config=config, quiet=True).steps == 20
+
+
+def test_a_file_that_runs_code_is_refused(tmp_path):
+    """A pickle that calls a function is not a checkpoint, whatever its name."""
+    path = tmp_path / "step-00000001.pt"
+    torch.save({"format": 1, "model": print}, path)
+    with pytest.raises(CorruptShard, match="UnpicklingError"):
+        checkpoint.load(path)
+
+
+def test_a_failed_write_leaves_the_last_checkpoint(shards, config, run, monkeypatch):
+    """When the disk fills up in the middle, one sentence says so and nothing half-written is left."""
+
+    def full(content, f):
+        f.write(b"half of it")
+        raise OSError(28, "No space left on device")
+
+    before = {p.name: p.read_bytes() for p in checkpoint.found(run)}
+    monkeypatch.setattr(torch, "save", full)
+    with pytest.raises(DataprepError, match="could not be written .*No space left on device"):
+        train(shards, out=run, config=config, quiet=True)
+    assert {p.name: p.read_bytes() for p in run.glob("*.pt*")} == before
+    assert not list(run.glob(".*"))
+
+
+def test_the_model_comes_back_alone(shards, config, run):
+    """A folder gives the newest model, a file its own, each with the scores it had."""
+    newest, saved = load_model(run)
+    older, _ = load_model(checkpoint.found(run)[0])
+    assert saved["step"] == 16
+    assert not newest.training
+    x = torch.arange(20)[None]
+    assert torch.equal(newest(x), load_model(run)[0](x))
+    assert not torch.equal(newest(x), older(x))
+
+
+def test_no_checkpoint_says_so(tmp_path):
+    """An empty folder and a missing file are told apart."""
+    with pytest.raises(PlanError, match="holds no checkpoint"):
+        load_model(tmp_path)
+    with pytest.raises(PlanError, match="does not exist"):
+        load_model(tmp_path / "gone.pt")

@@ -1,0 +1,107 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from dataprep.train import GPT, ModelConfig, TrainConfig  # noqa: E402
+from dataprep.train.data import Rows  # noqa: E402
+from dataprep.train.optim import adamw, lr_at, step_once  # noqa: E402
+
+MODEL = ModelConfig(n_layers=2, n_heads=2, d_model=32, context=16)
+
+
+def rows(n=8, vocab=50, seed=0):
+    """Random rows, some with masked targets."""
+    rng = np.random.default_rng(seed)
+    skip = np.array([0, 7, 0, 16, 1, 0, 0, 15][:n])
+    return Rows(rng.integers(0, vocab, (n, 17)).astype(np.uint16), skip)
+
+
+def made(config, vocab=50):
+    """A seeded model with its optimiser."""
+    torch.manual_seed(0)
+    model = GPT(MODEL, vocab)
+    return model, adamw(model, config)
+
+
+@pytest.mark.parametrize("schedule", ["cosine", "wsd", "constant"])
+def test_schedules_warm_up_stay_below_the_peak_and_end_where_they_say(schedule):
+    """Linear to the peak, never above it, never rising again; the last step has the final rate."""
+    config = TrainConfig(model=MODEL, steps=100, lr=0.01, warmup=10, schedule=schedule, final_lr=0.2, decay=0.3)
+    lrs = [lr_at(step, config) for step in range(100)]
+    assert lrs[:10] == pytest.approx([0.001 * (i + 1) for i in range(10)])
+    assert max(lrs) == lrs[10] == 0.01
+    assert all(a >= b for a, b in zip(lrs[10:], lrs[11:], strict=False))
+    assert lrs[-1] == pytest.approx(0.01 if schedule == "constant" else 0.002)
+
+
+def test_schedules_have_their_shapes():
+    """Cosine is half way down in the middle; wsd is flat until its last share, then falls as 1 - sqrt."""
+    config = TrainConfig(model=MODEL, steps=101, lr=1.0, warmup=0, final_lr=0.0, decay=0.2)
+    assert lr_at(50, config) == pytest.approx(0.5)
+    wsd = replace(config, schedule="wsd")
+    assert lr_at(79, wsd) == 1.0
+    assert lr_at(85, wsd) == pytest.approx(1 - math.sqrt((85 - 80) / 20), abs=0.06)
+    assert lr_at(100, wsd) == 0.0
+
+
+def test_matrices_decay_and_gains_do_not():
+    """Every parameter is in exactly one group, by its number of dimensions."""
+    model, optimizer = made(TrainConfig(model=MODEL, weight_decay=0.3))
+    decayed, kept = optimizer.param_groups
+    assert (decayed["weight_decay"], kept["weight_decay"]) == (0.3, 0.0)
+    assert {p.dim() for p in decayed["params"]} == {2}
+    assert {p.dim() for p in kept["params"]} == {1}
+    assert sum(p.numel() for g in optimizer.param_groups for p in g["params"]) == model.n_params
+
+
+@pytest.mark.parametrize("micro_batch", [1, 2, 4])
+def test_accumulation_is_one_big_batch(micro_batch):
+    """Micro-batches with unequal numbers of counted targets give the loss, gradient and weights of the batch."""
+    outcomes = []
+    for size in (8, micro_batch):
+        config = TrainConfig(model=MODEL, batch=8, micro_batch=size, clip=0.5)
+        model, optimizer = made(config)
+        before = model(torch.arange(16)[None])
+        seen = step_once(model, optimizer, rows(), 0.001, config)
+        outcomes.append([seen, model(torch.arange(16)[None])])
+        assert not torch.equal(before, outcomes[-1][1])
+    for whole, parts in zip(*outcomes, strict=True):
+        torch.testing.assert_close(whole, parts, rtol=1e-4, atol=1e-5)
+
+
+def test_loss_is_the_mean_over_counted_targets():
+    """The reported loss is what a plain mean over unmasked targets gives."""
+    config = TrainConfig(model=MODEL, batch=8, micro_batch=2)
+    model, optimizer = made(config)
+    r = rows()
+    ids = torch.from_numpy(r.tokens.astype(np.int64))
+    logits = model(ids[:, :-1]).detach().log_softmax(-1)
+    nats = [-logits[b, t, ids[b, t + 1]].item() for b in range(8) for t in range(int(r.skip[b]), 16)]
+    assert len(nats) == r.n_targets
+    assert step_once(model, optimizer, r, 0.001, config)[0].item() == pytest.approx(np.mean(nats), rel=1e-5)
+
+
+def test_gradients_are_clipped_but_their_norm_is_reported():
+    """The norm is the one before clipping; plain descent then moves the weights by lr x clip."""
+    config = TrainConfig(model=MODEL, batch=8, clip=0.1)
+    model, _ = made(config)
+    before = torch.cat([p.detach().flatten().clone() for p in model.parameters()])
+    descent = torch.optim.SGD(model.parameters(), lr=1.0)
+    _, norm = step_once(model, descent, rows(), 0.5, config).tolist()
+    after = torch.cat([p.detach().flatten() for p in model.parameters()])
+    assert norm > 0.1
+    assert (after - before).norm().item() == pytest.approx(0.5 * 0.1, rel=1e-3)
+
+
+def test_one_batch_is_learnt_by_heart():
+    """A model that can learn anything learns eight random rows."""
+    config = TrainConfig(model=MODEL, batch=8, lr=0.01)
+    model, optimizer = made(config)
+    batch = Rows(rows().tokens, np.zeros(8, np.int64))
+    losses = [step_once(model, optimizer, batch, 0.01, config)[0].item() for _ in range(100)]
+    assert losses[0] > 3.5
+    assert losses[-1] < 0.15
