@@ -1,0 +1,97 @@
+"""Whole lines of a stream, block by block, in bounded memory; shared by every reader of lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import files
+from ..dataset import Slice
+
+PADDING = 64  # bytes a block has beyond its last newline, so that look-ahead never leaves the buffer
+BLOCK = 4 << 20  # bytes a read asks for: half a batch, and small enough for the cache
+BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole lines `data[:stop]`, each with its newline; `data` (uint8, a multiple of 8 long) is used again later.
+
+    start: bytes of the stream before data[0]. too_long: if not None, the block holds no lines but tells of one line
+    at `start` of that many bytes (its newline left out), which was skipped.
+    """
+
+    data: npt.NDArray[np.uint8]
+    stop: int
+    start: int
+    too_long: int | None = None
+
+
+def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Iterator[Block]:
+    """The lines that begin in [start, stop); the first byte the stream gives is byte max(0, start - 1).
+
+    A stream entered in the middle gives the byte before `start` first: a line that began earlier belongs to the piece
+    before. A missing last newline is added, a byte order mark at 0 is made spaces. Memory: max_line and a block.
+    """
+    raw = bytearray(BLOCK + PADDING)
+    held = 0  # bytes in front that were read and not given out: the beginning of a line
+    skipped = None  # bytes of the line being skipped, which is told of if it began in here
+    tell = True
+    if start and stream.read(1) != b"\n":
+        skipped, tell = 0, False
+    while stop is None or start < stop:
+        if len(raw) < held + BLOCK + PADDING:
+            raw = raw + bytes(max(len(raw), BLOCK))  # noqa: PLR6104 - in place fails while a Block is in use
+        got = stream.readinto(memoryview(raw)[held : held + BLOCK])  # type: ignore[attr-defined]
+        n = held + got
+        if not got:
+            if not n and skipped is None:
+                return
+            raw[n] = 10
+            n += 1
+        if skipped is not None:
+            end = raw.find(b"\n", 0, n)
+            if end < 0:
+                skipped, held = skipped + n, 0
+                continue
+            if tell:
+                yield Block(np.empty(0, np.uint8), 0, start, skipped + end)
+            start, skipped, tell = start + skipped + end + 1, None, True
+            held = _move(raw, end + 1, n)
+            continue
+        cut = raw.rfind(b"\n", 0, n) + 1
+        last = -1 if stop is None or start + n < stop else raw.find(b"\n", stop - 1 - start, n)
+        if last >= 0:
+            cut = last + 1
+        if cut:
+            yield Block(_view(raw, start), cut, start)
+        if last >= 0 or not got:
+            return
+        start, held = start + cut, _move(raw, cut, n)
+        if held > max_line:
+            skipped, held = held, 0
+
+
+def _view(raw: bytearray, start: int) -> npt.NDArray[np.uint8]:
+    if not start and raw.startswith(BOM):
+        raw[:3] = b"   "
+    return np.frombuffer(raw, np.uint8)[: len(raw) & ~7]
+
+
+def _move(raw: bytearray, start: int, stop: int) -> int:
+    """Bring raw[start:stop] to the front; how many bytes that is."""
+    raw[: stop - start] = memoryview(raw)[start:stop].tobytes()
+    return stop - start
+
+
+def open_at(piece: Slice) -> BinaryIO:
+    """The decompressed bytes of a slice, from where `blocks` wants them."""
+    if files.is_compressed(piece.url):
+        return files.open_read(piece.url)
+    stream = files.open_raw(piece.url)
+    stream.seek(max(0, piece.start - 1))
+    return stream

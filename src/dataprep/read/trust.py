@@ -1,0 +1,55 @@
+"""When a file with bad records is no longer believed.
+
+A bad record is a bad document: dropped with its reason and position. A file that is mostly bad is a bad file, or the
+wrong reader for it: a ReadError that shows the first bad record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..errors import ReadError
+
+FIRST = 100  # so many bad records before any good one, and reading on is pointless
+FEWEST = 10  # fewer bad records than this never condemn a file that has good ones: a small file may hold a few
+MAX_DOC_BYTES = 64 << 20  # of one record; longer ones are dropped as too_long
+MAX_BAD = 0.01  # the share of records
+
+
+@dataclass
+class Trust:
+    """Good and bad records of one file, or of one 256 MB piece of a plain file."""
+
+    url: str
+    max_bad: float = MAX_BAD
+    remedy: str = "check that this is the right file and format"
+    good: int = 0
+    bad: int = 0
+    first: tuple[int, str] | None = None  # position and description of the first bad record
+
+    def saw(self, good: Sequence[int], bad: Sequence[int], first: Callable[[], str]) -> None:
+        """Ascending positions of good and bad records that came next; `first` describes the first bad one.
+
+        Errors: ReadError if 100 bad records came before any good one.
+        """
+        if len(bad) and self.first is None:
+            self.first = (int(bad[0]), first())
+        before = len(bad) if not len(good) else sum(1 for p in bad[:FIRST] if p < good[0])
+        if not self.good and self.bad + before >= FIRST:
+            self._give_up(f"the first {FIRST} records are all bad")
+        self.good += len(good)
+        self.bad += len(bad)
+
+    def close(self) -> None:
+        """The file is read. Errors: ReadError if no record was good, or if over `max_bad` (and 10 or more) were bad."""
+        total = self.good + self.bad
+        if self.bad and not self.good:
+            self._give_up(f"all {total:,} records are bad" if total > 1 else "its only record is bad")
+        if self.bad >= FEWEST and self.bad > self.max_bad * total:
+            self._give_up(f"{self.bad:,} of {total:,} records are bad, more than max_bad={self.max_bad:g} allows")
+
+    def _give_up(self, found: str) -> None:
+        position, why = self.first or (0, "")
+        msg = f"{found}; this is the first: {why}; {self.remedy}"
+        raise ReadError(msg, self.url, position)
