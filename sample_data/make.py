@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
-from phrases import ANDROID, BAD_PAGES, DARIJA, ESSAYS, IOS, SENTENCES, SLOTS, TITLES
+from phrases import ANDROID, BAD_PAGE_REASONS, BAD_PAGES, DARIJA, ESSAYS, IOS, SENTENCES, SLOTS, TITLES
 
 HERE = Path(__file__).parent
 RNG = random.Random(20)
@@ -118,7 +118,7 @@ def main() -> None:
     (HERE / "whatsapp_android.txt").write_text(ANDROID, encoding="utf-8")
     (HERE / "whatsapp_ios.txt").write_text(IOS, encoding="utf-8")
     (HERE / "darija.jsonl").write_bytes(jsonl(DARIJA))
-    expected = {"threshold": THRESHOLD, "exact": exact, "near": near, "near_misses": near_misses, "c4": list(BAD_PAGES)}
+    expected = {"threshold": THRESHOLD, "exact": exact, "near": near, "near_misses": near_misses, "c4": BAD_PAGE_REASONS}
     (HERE / "EXPECTED.json").write_text(json.dumps(expected, indent=1) + "\n", encoding="utf-8")
 
 

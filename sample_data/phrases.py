@@ -130,6 +130,10 @@ BAD_PAGES = {
     "Prices and opening hours without any final mark at all",
 }
 
+# What C4's published rules say of each page: boilerplate lines go first, and then too few sentences are left.
+BAD_PAGE_REASONS = {f"https://example.org/bad/{name}": name for name in BAD_PAGES if name != "no_lines_left"}
+BAD_PAGE_REASONS["https://example.org/bad/no_lines_left"] = "too_few_sentences"
+
 ANDROID = """\
 03/05/2024, 09:12 - Messages and calls are end-to-end encrypted. No one outside of this chat, not even WhatsApp, can read or listen to them. Tap to learn more.
 03/05/2024, 09:12 - Ilse Varga created group "Reading circle"

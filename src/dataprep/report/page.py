@@ -123,7 +123,8 @@ def _tokens(tokens: Tokens | None) -> str:
         return ""
     per_token = tokens.n_bytes / max(1, tokens.tokens)
     lead = (
-        f"{tokens.tokens:,} tokens of {tokens.documents:,} documents, {per_token:.2f} bytes a token, a vocabulary of {tokens.vocab_size:,}. The columns are documents by length in tokens."
+        f"{tokens.tokens:,} tokens of {tokens.documents:,} documents, {per_token:.2f} bytes a token, "
+        f"a vocabulary of {tokens.vocab_size:,}. The columns are documents by length in tokens."
     )
     rows = [(f"under {1 << bits:,}", n) for bits, n in tokens.lengths.items()]
     head = "<tr><th>shard</th><th>split</th><th>documents</th><th>tokens</th></tr>"

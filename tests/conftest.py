@@ -1,0 +1,37 @@
+"""What every test may ask for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+pytest.register_assert_rewrite("laws", "oracles")
+
+ROOT = Path(__file__).parent.parent
+# The same examples every run, and no deadline: kernels compile on their first call.
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("ci")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def samples() -> Path:
+    """The sample files, written for this project."""
+    return ROOT / "sample_data"
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Real material beside the repository; tests that need it skip where it is absent."""
+    place = Path(os.environ.get("DATAPREP_SHARED", ROOT.parent / "shared")) / "data"
+    if not place.is_dir():
+        pytest.skip("no real material beside the repository")
+    return place
