@@ -1,0 +1,409 @@
+"""C4's rules over Arrow buffers: one pass over the bytes of a page, line by line.
+
+The order of the rules is that of the published code, since it decides which reason a line is counted under and which
+pages a later rule never sees.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kernel import kernel
+from ..text import ALPHA, CASED, DECIMAL, I64, SPACE, U8, U16, U32, UPPER, WORD, code_point
+from .c4_marks import BLOCK, BRACKET, CURLY, FOLD, LINE_BREAK, PHRASE, Phrases, load, mark, phrases_at, phrases_in
+
+# What becomes of a line (and, from PAGE on, of its page).
+KEEP, WORD_TOO_LONG, NO_END_MARK, TOO_FEW_WORDS, JAVASCRIPT, POLICY = 0, 1, 2, 3, 4, 5
+PAGE, LOREM_IPSUM, CURLY_BRACKET, TOO_FEW_SENTENCES, EMPTY = 6, 6, 7, 8, 9
+NAMES = (
+    "valid", "word_too_long", "no_end_mark", "too_few_words", "javascript", "policy",
+    "lorem_ipsum", "curly_bracket", "too_few_sentences", "empty",
+)  # fmt: skip
+
+# Bits of the phrases a line holds, above the marks.
+HAS_LOREM, HAS_JAVASCRIPT, HAS_POLICY = 32, 64, 128
+HAS_PHRASE = HAS_LOREM | HAS_JAVASCRIPT | HAS_POLICY
+
+EDIT, NEEDED = tuple(b"edit]"), tuple(b"citation needed]")
+
+
+class Rules(NamedTuple):
+    """`C4`'s parameters as the kernels read them."""
+
+    max_word_chars: int
+    citations: bool
+    end_marks: U8
+    end_mark_starts: I64
+    not_ends: U8
+    not_end_starts: I64
+    may_end: U8  # [256]: may this byte be the last of a stripped line that stays?
+    min_words: int
+    curly_bracket: bool
+    fold_all: bool  # phrases hold letters with case beyond ASCII: every line is lower-cased whole
+    min_sentences: int
+    sentence_marks: U8
+    sentence_mark_starts: I64
+    sentence_leads: U8  # [256]: may this byte begin a sentence mark?
+    phrases: Phrases
+    classes: U16
+    lower: U32
+
+
+@kernel
+def clean(offsets: I64, data: U8, rules: Rules, out: U8, out_offsets: I64, reasons: U8, counts: I64) -> int:
+    """Clean pages; how many are kept.
+
+    Writes the kept pages' text to `out` and its offsets to `out_offsets`, each page's reason (KEEP: 0) to `reasons`,
+    and adds each line looked at to `counts` under what became of it.
+    """
+    size = 0
+    for d in range(len(reasons)):
+        size = max(size, offsets[d + 1] - offsets[d])
+    cited, folded = np.empty(size, np.uint8), np.empty(size + size // 2 + 4, np.uint8)
+    low, marks = np.zeros(BLOCK + rules.phrases.longest + 128, np.uint8), np.zeros(BLOCK, np.uint8)
+    kept, w = 0, out_offsets[0]
+    for d in range(len(reasons)):
+        start, stop = offsets[d], offsets[d + 1]
+        reasons[d], end = clean_page(data, start, stop, rules, low, marks, cited, folded, out, w, counts)
+        if reasons[d] == KEEP:
+            w, kept = end, kept + 1
+            out_offsets[kept] = w
+    return kept
+
+
+@kernel(_nrt=False)
+def clean_page(
+    data: U8, start: int, stop: int, rules: Rules, low: U8, marks: U8, cited: U8, folded: U8,
+    out: U8, first: int, counts: I64,
+) -> tuple[int, int]:  # fmt: skip
+    """Clean one page to `out[first:]`; the page's reason and where its text ends."""
+    words = marks.view(np.uint64)
+    ahead = rules.phrases.longest
+    none = FOLD if rules.fold_all else 0
+    begin, flags, sentences, w, end = start, none, 0, first, first
+    for at in range(start, stop + 1, BLOCK):
+        n = min(BLOCK, (stop - at + 64) // 64 * 64)
+        load(data, at, stop, low, ahead)
+        mark(low, n, rules.phrases.anchors, marks)
+        if stop - at < BLOCK:
+            marks[stop - at] = LINE_BREAK  # the end of the page ends its last line
+        for k in range(n // 8):
+            if words[k] == 0:
+                continue
+            for i in range(8 * k, 8 * k + 8):
+                here = np.int64(marks[i])
+                if here == 0:
+                    continue
+                if here & PHRASE:
+                    flags |= phrases_at(low, i, len(low), rules.phrases)
+                flags |= here & (BRACKET | CURLY | FOLD)
+                p = at + i
+                if not here & LINE_BREAK or (p == stop and begin == stop):
+                    continue
+                if p > start and p < stop and data[p] == 0x0A and data[p - 1] == 0x0D:
+                    begin = p + 1  # the second half of \r\n
+                    continue
+                if no_end_mark(data, begin, p, flags, rules.may_end, rules.max_word_chars):
+                    counts[NO_END_MARK] += 1
+                    begin, flags = p + code_size(low[i]), none
+                    continue
+                what, line, a, b = judge(data, begin, p, flags, rules, cited, folded)
+                begin, flags = p + code_size(low[i]), none
+                if what >= PAGE:
+                    return what, first
+                counts[what] += 1
+                if what != KEEP:
+                    continue
+                if sentences < rules.min_sentences:
+                    sentences += count_sentences(line, a, b, rules, rules.min_sentences - sentences)
+                w, end = append(line, a, b, rules.classes, out, first, w, end)
+    if sentences < rules.min_sentences:
+        return TOO_FEW_SENTENCES, first
+    return KEEP if end > first else EMPTY, end
+
+
+@kernel(_nrt=False)
+def no_end_mark(data: U8, a: int, b: int, flags: int, may_end: U8, max_word_chars: int) -> bool:
+    """Whether the last byte alone shows that the line goes for want of an end mark; most lines that go end here."""
+    if b - a > max_word_chars or flags & BRACKET:
+        return False
+    while b > a and data[b - 1] == 0x20:
+        b -= 1
+    return may_end[data[b - 1] if b > a else 0] == 0
+
+
+@kernel(_nrt=False)
+def code_size(lead: int) -> int:
+    """The bytes of the code point that begins with `lead`."""
+    return 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+
+
+@kernel(_nrt=False)
+def append(line: U8, a: int, b: int, classes: U16, out: U8, first: int, w: int, end: int) -> tuple[int, int]:
+    """Join a line to the page at `out[w:]`: the new `w`, and where the page ends without white space behind it.
+
+    Lines come stripped, but a removed citation can leave white space at their ends; a page is stripped too.
+    """
+    shown, last = strip(line, a, b, classes)
+    if w > first:
+        out[w] = 0x0A
+        w += 1
+    elif shown == last:
+        return w, end
+    else:
+        a = shown
+    target = out[w : w + b - a]
+    for i in range(b - a):
+        target[i] = line[a + i]
+    return w + b - a, w + last - a if last > shown else end
+
+
+@kernel(_nrt=False)
+def judge(data: U8, a: int, b: int, flags: int, rules: Rules, cited: U8, folded: U8) -> tuple[int, U8, int, int]:
+    """Look at the line `data[a:b]`: what becomes of it, and its text as `(buffer, start, stop)`."""
+    line = data
+    a, b = strip(line, a, b, rules.classes)
+    if b - a > rules.max_word_chars and word_too_long(line, a, b, rules.max_word_chars, rules.classes):
+        return WORD_TOO_LONG, line, a, b
+    changed = False
+    if flags & BRACKET and rules.citations:
+        n = without_citations(line, a, b, cited, rules.classes)
+        changed = n != b - a
+        if changed:
+            line, a, b = cited, 0, n
+    if len(rules.end_mark_starts) > 1 and not ends_sentence(line, a, b, rules):
+        return NO_END_MARK, line, a, b
+    if not has_words(line, a, b, rules.min_words, rules.classes):
+        return TOO_FEW_WORDS, line, a, b
+    if (changed or flags & FOLD) and len(rules.phrases.bits):
+        flags = flags & CURLY | phrases_in(line, a, b, folded, rules.lower, rules.phrases)
+    if flags & HAS_LOREM:
+        return LOREM_IPSUM, line, a, b
+    if flags & HAS_JAVASCRIPT:
+        return JAVASCRIPT, line, a, b
+    if flags & CURLY and rules.curly_bracket:
+        return CURLY_BRACKET, line, a, b
+    return POLICY if flags & HAS_POLICY else KEEP, line, a, b
+
+
+@kernel(_nrt=False)
+def space(line: U8, i: int, classes: U16) -> int:
+    """The bytes of the white space that begins at byte `i`; 0 for anything else."""
+    c = line[i]
+    if c < 0x80:
+        return 1 if c == 0x20 or 0x09 <= c <= 0x0D or 0x1C <= c <= 0x1F else 0
+    point, size = code_point(line, i)
+    return size if classes[point] & SPACE else 0
+
+
+@kernel(_nrt=False)
+def strip(line: U8, a: int, b: int, classes: U16) -> tuple[int, int]:
+    """The line without white space at its ends, as `str.strip` cuts it."""
+    while a < b:
+        size = space(line, a, classes)
+        if size == 0:
+            break
+        a += size
+    while a < b:
+        i = before(line, b)
+        if space(line, i, classes) == 0:
+            break
+        b = i
+    return a, b
+
+
+@kernel(_nrt=False)
+def word_too_long(line: U8, a: int, b: int, max_chars: int, classes: U16) -> bool:
+    """Whether a word, as `str.split` cuts them, has more than `max_chars` code points."""
+    if not unbroken(line, a, b, max_chars):
+        return False
+    chars = 0
+    while a < b:
+        size = space(line, a, classes)
+        chars = 0 if size else chars + 1
+        if chars > max_chars:
+            return True
+        a += size if size else code_size(line[a])
+    return False
+
+
+@kernel(_nrt=False)
+def unbroken(line: U8, a: int, b: int, n: int) -> bool:
+    """Whether more than `n` bytes in a row hold no blank: looks at few bytes, and most long lines end here."""
+    while b - a > n:
+        i = a + n
+        while i >= a and line[i] != 0x20:
+            i -= 1
+        if i < a:
+            return True
+        a = i + 1
+    return False
+
+
+@kernel(_nrt=False)
+def has_words(line: U8, a: int, b: int, n: int, classes: U16) -> bool:
+    """Whether the line has at least `n` words, as `str.split` cuts them."""
+    inside = False
+    while n > 0 and a < b:
+        size = space(line, a, classes)
+        n -= size == 0 and not inside
+        inside = size == 0
+        a += size if size else code_size(line[a])
+    return n <= 0
+
+
+@kernel(_nrt=False)
+def ends_with(line: U8, a: int, b: int, texts: U8, starts: I64) -> bool:
+    """Whether `line[a:b]` ends with one of the packed texts."""
+    for k in range(len(starts) - 1):
+        n = starts[k + 1] - starts[k]
+        i = 0
+        while i < n and n <= b - a and line[b - 1 - i] == texts[starts[k + 1] - 1 - i]:
+            i += 1
+        if i == n:
+            return True
+    return False
+
+
+@kernel(_nrt=False)
+def ends_sentence(line: U8, a: int, b: int, rules: Rules) -> bool:
+    """Whether the line ends with an end mark that is not an ellipsis."""
+    if not ends_with(line, a, b, rules.end_marks, rules.end_mark_starts):
+        return False
+    return not ends_with(line, a, b, rules.not_ends, rules.not_end_starts)
+
+
+@kernel(_nrt=False)
+def without_citations(line: U8, a: int, b: int, cited: U8, classes: U16) -> int:
+    r"""Copy the line without `\[\d*\]`, `[edit]` and `[citation needed]`; bytes left."""
+    w = 0
+    while a < b:
+        size = citation(line, a, b, classes) if line[a] == 0x5B else 0
+        if size:
+            a += size
+            continue
+        cited[w] = line[a]
+        w, a = w + 1, a + 1
+    return w
+
+
+@kernel(_nrt=False)
+def citation(line: U8, a: int, b: int, classes: U16) -> int:
+    """The bytes of the citation whose bracket is at `a`; 0 if it is none."""
+    i = a + 1
+    while i < b:
+        point, size = code_point(line, i)
+        if point == 0x5D:
+            return i + 1 - a
+        if not classes[point] & DECIMAL:
+            break
+        i += size
+    if starts_with(line, a + 1, b, EDIT):
+        return 1 + len(EDIT)
+    return 1 + len(NEEDED) if starts_with(line, a + 1, b, NEEDED) else 0
+
+
+@kernel(_nrt=False)
+def starts_with(line: U8, a: int, b: int, word: tuple[int, ...]) -> bool:
+    """Whether `line[a:b]` starts with these bytes."""
+    if b - a < len(word):
+        return False
+    for i in range(len(word)):
+        if line[a + i] != word[i]:
+            return False
+    return True
+
+
+@kernel(_nrt=False)
+def count_sentences(line: U8, a: int, b: int, rules: Rules, enough: int) -> int:
+    """The sentences of a line, or `enough` if there are more (see `C4` for the rule)."""
+    a, b = strip(line, a, b, rules.classes)
+    found = 1 if a < b else 0
+    i = a
+    while i < b and found < enough:
+        run = mark_run(line, i, b, rules)
+        if run == i:
+            i += 1
+            continue
+        closed = skip_closers(line, run, b)
+        after = skip_spaces(line, closed, b, rules.classes)
+        if after < b and (after > closed or run - i > 1 and line[run - 1] >= 0x80):
+            found += not inside_sentence(line, a, i, run, after, rules.classes)
+        i = after
+    return found
+
+
+@kernel(_nrt=False)
+def mark_run(line: U8, i: int, b: int, rules: Rules) -> int:
+    """Where the run of sentence marks that begins at `i` ends."""
+    starts = rules.sentence_mark_starts
+    while i < b and rules.sentence_leads[line[i]]:
+        size = 0
+        for k in range(len(starts) - 1):
+            n = starts[k + 1] - starts[k]
+            j = 0
+            while j < n and i + j < b and line[i + j] == rules.sentence_marks[starts[k] + j]:
+                j += 1
+            if j == n:
+                size = n
+        if size == 0:
+            break
+        i += size
+    return i
+
+
+@kernel(_nrt=False)
+def skip_closers(line: U8, i: int, b: int) -> int:
+    """Past the quotation marks and brackets that close with a sentence."""
+    while i < b:
+        c = line[i]
+        if c == 0x22 or c == 0x27 or c == 0x29 or c == 0x5D or c == 0x7D:  # " ' ) ] }
+            i += 1
+        elif c == 0xC2 and line[i + 1] == 0xBB:  # U+00BB
+            i += 2
+        elif c == 0xE2 and line[i + 1] == 0x80 and (line[i + 2] == 0x99 or line[i + 2] == 0x9D):  # U+2019, U+201D
+            i += 3
+        else:
+            break
+    return i
+
+
+@kernel(_nrt=False)
+def skip_spaces(line: U8, i: int, b: int, classes: U16) -> int:
+    """Past white space."""
+    while i < b:
+        size = space(line, i, classes)
+        if size == 0:
+            break
+        i += size
+    return i
+
+
+@kernel(_nrt=False)
+def inside_sentence(line: U8, a: int, i: int, run: int, after: int, classes: U16) -> bool:
+    """Whether full stops `line[i:run]` end no sentence: a small letter follows, or one letter stands before (J. Doe)."""
+    for j in range(i, run):
+        if line[j] != 0x2E:
+            return False
+    point, _ = code_point(line, after)
+    if classes[point] & CASED and not classes[point] & UPPER:
+        return True
+    if run - i > 1 or i == a:
+        return False
+    letter = before(line, i)
+    point, _ = code_point(line, letter)
+    if not classes[point] & ALPHA:
+        return False
+    point, _ = code_point(line, before(line, letter)) if letter > a else (np.int64(0x20), 1)
+    return not (classes[point] & WORD or point == 0x27)
+
+
+@kernel(_nrt=False)
+def before(line: U8, i: int) -> int:
+    """Where the code point that ends before byte `i` begins."""
+    i -= 1
+    while line[i] & 0xC0 == 0x80:
+        i -= 1
+    return i

@@ -1,0 +1,160 @@
+"""Where a page's lines break, and where phrases may begin: the vectorised half of C4.
+
+A byte-by-byte automaton waits for each table look-up before the next. Here a block of the page is lower-cased into a
+buffer of 4 kB and compared with constants, 32 or 64 bytes an instruction; what is left to look at one by one is about
+one byte in eighty. A phrase is searched by its two rarest letters at their distance, and compared whole where both are
+found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kernel import kernel
+from ..text import DOTTED, I64, POINT, U8, U32, code_point
+
+BLOCK = 4096  # bytes marked at a time: the buffers stay in the first-level cache
+
+# What a byte may be the first of, and what a line may hold.
+LINE_BREAK, BRACKET, CURLY, FOLD, PHRASE = 1, 2, 4, 8, 16
+# FOLD: U+0130 and U+212A, the two code points beyond ASCII whose lower case holds an ASCII letter.
+
+RAREST_FIRST = "zqjxkvbpygfwmucldrhsnioate "  # English letters
+
+
+class Phrases(NamedTuple):
+    """Lower-case phrases as the kernels read them; phrase `k` is `data[starts[k]:starts[k + 1]]`."""
+
+    data: U8
+    starts: I64
+    bits: I64  # what a line that holds phrase k is marked with
+    anchors: I64  # [k, 4]: offset and byte of its two rarest letters
+    longest: int
+
+
+def pack(phrases: Sequence[tuple[str, int]]) -> Phrases:
+    """Phrases and the bits they set."""
+    words = [fold_text(phrase).encode() for phrase, _ in phrases]
+    anchors = np.array([_anchor(w) for w in words], np.int64).reshape(-1, 4)
+    data, starts = pack_strings(words)
+    bits = np.array([bit for _, bit in phrases], np.int64)
+    return Phrases(data, starts, bits, anchors, max([1, *map(len, words)]))
+
+
+def pack_strings(words: Sequence[bytes]) -> tuple[U8, I64]:
+    """Byte strings end to end, and where each starts (the last start is where they end)."""
+    starts = np.cumsum([0, *map(len, words)], dtype=np.int64)
+    return np.frombuffer(b"".join(words) or b"\0", np.uint8).copy(), starts
+
+
+def fold_text(text: str) -> str:
+    """Lower case as `fold_line` sees it: both small sigmas are one letter, as they are in capitals."""
+    return text.lower().replace("ς", "σ")
+
+
+def _anchor(word: bytes) -> tuple[int, int, int, int]:
+    order = sorted(range(len(word)), key=lambda i: (_rank(word[i]), i))
+    first, second = order[0], order[min(1, len(order) - 1)]
+    return first, word[first], second, word[second]
+
+
+def _rank(byte: int) -> int:
+    """Small for bytes that are rare: digits and signs, then letters; the lead bytes of other scripts are common."""
+    return 99 if byte >= 0xC0 else RAREST_FIRST.find(chr(byte)) if byte < 0x80 else 20
+
+
+@kernel(_nrt=False)
+def load(data: U8, at: int, stop: int, low: U8, ahead: int) -> None:
+    """Copy a block and `ahead` bytes behind it, ASCII letters in lower case; zeros behind the page's end."""
+    n = min(stop - at, BLOCK + ahead)
+    page = data[at : at + n]
+    for i in range(n):
+        c = page[i]
+        low[i] = c + np.uint8(32) if (c >= 65) & (c <= 90) else c
+    rest = low[n : min(n + 64 + ahead, len(low))]
+    for i in range(len(rest)):
+        rest[i] = 0
+
+
+@kernel(_nrt=False)
+def mark(low: U8, n: int, anchors: I64, marks: U8) -> None:
+    """Mark the bytes of a block at which a line breaks, or something that matters begins."""
+    low1, low2 = low[1:], low[2:]
+    for i in range(n):
+        c, d, e = low[i], low1[i], low2[i]
+        line = ((c >= 0x0A) & (c <= 0x0D)) | ((c >= 0x1C) & (c <= 0x1E)) | ((c == 0xC2) & (d == 0x85))
+        line |= (c == 0xE2) & (d == 0x80) & ((e == 0xA8) | (e == 0xA9))
+        fold = ((c == 0xC4) & (d == 0xB0)) | ((c == 0xE2) & (d == 0x84) & (e == 0xAA))
+        here = np.uint8(LINE_BREAK) if line else np.uint8(0)
+        here |= np.uint8(FOLD) if fold else np.uint8(0)
+        here |= np.uint8(BRACKET) if c == 0x5B else np.uint8(0)
+        marks[i] = here | (np.uint8(CURLY) if c == 0x7B else np.uint8(0))
+    for k in range(len(anchors)):
+        one, two = low[anchors[k, 0] :], low[anchors[k, 2] :]
+        x, y = np.uint8(anchors[k, 1]), np.uint8(anchors[k, 3])
+        for i in range(n):
+            marks[i] |= np.uint8(PHRASE) if (one[i] == x) & (two[i] == y) else np.uint8(0)
+
+
+@kernel(_nrt=False)
+def phrases_at(low: U8, i: int, stop: int, phrases: Phrases) -> int:
+    """The bits of the phrases that begin at byte `i` of lower-cased text and end before `stop`."""
+    bits = 0
+    for k in range(len(phrases.bits)):
+        start, size = phrases.starts[k], phrases.starts[k + 1] - phrases.starts[k]
+        j = 0
+        while j < size and i + j < stop and low[i + j] == phrases.data[start + j]:
+            j += 1
+        if j == size:
+            bits |= phrases.bits[k]
+    return bits
+
+
+@kernel(_nrt=False)
+def fold_line(line: U8, a: int, b: int, folded: U8, lower: U32) -> int:
+    """Write the lower case of `line[a:b]` as `str.lower` makes it (final sigmas as others); bytes written.
+
+    Room for one and a half times the line: U+023A (2 bytes) becomes U+2C65 (3).
+    """
+    w = 0
+    while a < b:
+        point, size = code_point(line, a)
+        a += size
+        entry = np.int64(lower[point])
+        point = entry & POINT
+        if point == 0x3C2:  # the final sigma
+            point = 0x3C3
+        w = put(folded, w, point)
+        if entry & DOTTED:
+            w = put(folded, w, 0x307)
+    return w
+
+
+@kernel(_nrt=False)
+def put(out: U8, w: int, point: int) -> int:
+    """Write a code point as UTF-8; where the next one goes."""
+    if point < 0x80:
+        out[w] = point
+        return w + 1
+    if point < 0x800:
+        out[w], out[w + 1] = 0xC0 | point >> 6, 0x80 | point & 0x3F
+        return w + 2
+    if point < 0x10000:
+        out[w], out[w + 1], out[w + 2] = 0xE0 | point >> 12, 0x80 | point >> 6 & 0x3F, 0x80 | point & 0x3F
+        return w + 3
+    out[w], out[w + 1] = 0xF0 | point >> 18, 0x80 | point >> 12 & 0x3F
+    out[w + 2], out[w + 3] = 0x80 | point >> 6 & 0x3F, 0x80 | point & 0x3F
+    return w + 4
+
+
+@kernel(_nrt=False)
+def phrases_in(line: U8, a: int, b: int, folded: U8, lower: U32, phrases: Phrases) -> int:
+    """The bits of all phrases in a line, the slow way: every code point lower-cased, every position tried."""
+    n = fold_line(line, a, b, folded, lower)
+    bits = 0
+    for i in range(n):
+        bits |= phrases_at(folded, i, n, phrases)
+    return bits
