@@ -97,6 +97,9 @@ class Sealed(Reader):
                 files.open_raw(piece.url) as f,
                 pq.ParquetFile(f, memory_map=False, pre_buffer=False) as parquet,
             ):
+                if parquet.metadata.num_row_groups == 0:
+                    empty = B.empty(parquet.schema_arrow)
+                    yield empty if columns is None else empty.select(columns)
                 for group in range(parquet.metadata.num_row_groups):
                     table = parquet.read_row_group(group, columns=columns, use_threads=False)
                     for batch in table.combine_chunks().to_batches():

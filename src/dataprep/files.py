@@ -269,12 +269,17 @@ def _sync_folder(folder: str) -> None:
         os.close(descriptor)
 
 
+def is_attempt(name: str) -> bool:
+    """Whether a name is of a file that was being written; if nobody writes any more, its writer was killed."""
+    return name.startswith(".") and name.endswith(".tmp")
+
+
 def sweep(url: str) -> None:
-    """Remove what killed attempts left in a local folder that nobody is writing to."""
+    """Remove what killed attempts left in a local folder, at any depth, to which nobody is writing."""
     if is_local(url):
-        for name in listdir(url):
-            if name.startswith(".") and name.endswith(".tmp"):
-                os.unlink(os.path.join(path_of(url), name))
+        for folder, _, names in os.walk(path_of(url)):
+            for name in filter(is_attempt, names):
+                os.unlink(os.path.join(folder, name))
 
 
 def write_bytes(url: str, data: bytes) -> None:

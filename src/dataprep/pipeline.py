@@ -158,8 +158,7 @@ def seal(
     task = Seal(out=out, codec=codec)
     items = list(zip(range(len(docs.parts)), docs.parts, docs.part_keys, strict=True))
     receipts = list(run.map(task, [task.item(*item) for item in items], label))
-    for folder in ("data", "drops", "receipts"):
-        files.sweep(files.join(out, folder))
+    files.sweep(out)
     files.write_json(files.join(out, MANIFEST), manifest(docs, recipe, receipts, books))
     return open_dataset(out)
 
@@ -172,7 +171,7 @@ def _claim(out: str, recipe: dict[str, Any], *, replace: bool) -> Dataset | None
         if files.exists(files.join(out, MANIFEST)):
             return open_dataset(out)
         return None
-    strangers = sorted(set(files.listdir(out)) - OURS)
+    strangers = sorted(n for n in set(files.listdir(out)) - OURS if not files.is_attempt(n))
     if strangers:
         msg = f"{out} holds {strangers[0]}, which dataprep did not write; give another folder as out"
         raise StaleOutput(msg)

@@ -181,11 +181,17 @@ class Ray(_Budget):
 
     def _map(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
         ray = self._ray()
-        remote = ray.remote(max_retries=ATTEMPTS - 1)(_attempt)
+        work = ray.remote(max_retries=ATTEMPTS - 1)(_work_elsewhere)
+        sent = cloudpickle.dumps(task)
         waiting = iter(items)
-        running = collections.deque(
-            (item, remote.remote(task, item)) for item in _first(waiting, self.workers + 1)
-        )
+
+        def start(n: int) -> list[tuple[T, Any]]:
+            return [
+                (item, work.remote(sys.path, sent, cloudpickle.dumps(item)))
+                for item in itertools.islice(waiting, n)
+            ]
+
+        running = collections.deque(start(self.workers + 1))
         while running:
             item, reference = running.popleft()
             try:
@@ -194,12 +200,8 @@ class Ray(_Budget):
                 raise (e.cause if isinstance(e.cause, Exception) else e) from e
             except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError) as e:
                 raise WorkerDied(_died(item)) from e
-            running.extend((item, remote.remote(task, item)) for item in _first(waiting, 1))
-            yield answer
-
-
-def _first(items: Iterator[T], n: int) -> list[T]:
-    return list(itertools.islice(items, n))
+            running.extend(start(1))
+            yield cloudpickle.loads(answer)
 
 
 def _attempt(task: Callable[[T], R], item: T) -> R:
@@ -215,6 +217,12 @@ def _attempt(task: Callable[[T], R], item: T) -> R:
 def _work(task: bytes, item: bytes) -> bytes:
     """What a worker process runs; both come by cloudpickle, so that functions of the script travel by value."""
     return bytes(cloudpickle.dumps(_attempt(cloudpickle.loads(task), cloudpickle.loads(item))))
+
+
+def _work_elsewhere(path: list[str], task: bytes, item: bytes) -> bytes:
+    """What a Ray worker runs: it finds the modules that the driver finds."""
+    sys.path.extend(p for p in path if p not in sys.path)
+    return _work(task, item)
 
 
 def _check_attempts(running: dict[int, Any], attempts: collections.Counter[int], e: Exception) -> None:

@@ -283,7 +283,8 @@ class VerdictReader:
     def __init__(self, f: Any) -> None:
         self.file = pq.ParquetFile(f)
         meta = self.file.metadata
-        bounds = [meta.row_group(i).column(0).statistics for i in range(meta.num_row_groups)]
+        groups = range(meta.num_row_groups) if meta.num_rows else ()
+        bounds = [meta.row_group(i).column(0).statistics for i in groups]
         self.first = [s.min for s in bounds]
         self.last = [s.max for s in bounds]
         self.held: dict[int, pa.Table] = {}
