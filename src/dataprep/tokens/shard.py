@@ -12,10 +12,11 @@ documents and rows of the Dataset agree one to one. Reading needs numpy only; `.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -24,11 +25,11 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.errors import CorruptShard, PlanError
+from dataprep.errors import CorruptShard, DataprepError, PlanError
 
-FORMAT = "dataprep-tokens-1"
+KIND, VERSION = "tokens", 1
 SHARD_TOKENS = 100_000_000  # 200 MB of uint16: few enough files for a trillion tokens, small enough to copy one
-DTYPES = {"uint16": np.dtype("<u2"), "uint32": np.dtype("<u4")}
+DTYPES: dict[str, np.dtype[Any]] = {"uint16": np.dtype("<u2"), "uint32": np.dtype("<u4")}
 ENDS = np.dtype("<u8")
 
 Tokens = npt.NDArray[Any]  # uint16 or uint32, as the manifest says
@@ -61,6 +62,11 @@ def _whole(path: Path) -> Iterator[IO[bytes]]:
             f.flush()
             os.fsync(f.fileno())
         attempt.replace(path)
+    except OSError as e:
+        if e.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        msg = f"{path}: the disk is full; free some space and run again, finished parts are kept"
+        raise DataprepError(msg) from e
     finally:
         attempt.unlink(missing_ok=True)
 
@@ -74,16 +80,15 @@ class Writer:
     {'name': 'train-00000', 'split': 'train', 'tokens': 5, 'documents': 1, 'bytes': 19, 'hash': ...}
     """
 
-    def __init__(
-        self, out: str | os.PathLike[str], split: str, number: int, *, dtype: str = "uint16"
-    ) -> None:
+    def __init__(self, out: str | os.PathLike[str], split: str, number: int, *, dtype: str = "uint16") -> None:
         self.out, self.split, self.name = Path(out), split, f"{split}-{number:05d}"
         self.dtype = DTYPES[dtype]
         self.tokens = self.documents = self.bytes = 0
         self.entry: dict[str, Any] = {}
         self._hash = hashlib.sha256()
         self._ends: list[Ends] = []
-        self._docs: list[tuple[Any, Any]] = []
+        self._ids: list[npt.NDArray[np.uint64]] = []
+        self._sources: list[Any] = []
 
     def __enter__(self) -> Writer:
         self._open = ExitStack()
@@ -100,24 +105,23 @@ class Writer:
         data = np.ascontiguousarray(tokens, self.dtype)
         assert len(ends) == len(ids) == len(sources), (len(ends), len(ids), len(sources))
         assert (int(ends[-1]) if len(ends) else 0) == len(data), "the last document ends where the tokens end"
-        view = memoryview(data).cast("B")
-        self._hash.update(view)
-        self._bin.write(view)
+        view = data.view(np.uint8)
+        self._hash.update(view.data)
+        self._bin.write(view.data)
         self._ends.append(ends + np.uint64(self.tokens))
-        self._docs.append((ids, sources))
-        self.tokens, self.documents, self.bytes = (
-            self.tokens + len(data),
-            self.documents + len(ends),
-            self.bytes + n_bytes,
-        )
+        self._ids.append(np.asarray(ids, np.uint64))
+        self._sources.append(sources)
+        self.tokens += len(data)
+        self.documents += len(ends)
+        self.bytes += n_bytes
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         if error[0] is None:
             ends = np.concatenate(self._ends) if self._ends else np.zeros(0, ENDS)
             with _whole(self.out / f"{self.name}.idx") as f:
                 f.write(ends.tobytes())
             with _whole(self.out / f"{self.name}.docs.parquet") as f:
-                _write_docs(f, ends, self._docs)
+                _write_docs(f, ends, self._ids, self._sources)
             self.entry = {
                 "name": self.name,
                 "split": self.split,
@@ -127,27 +131,22 @@ class Writer:
                 "hash": "sha256:" + self._hash.hexdigest(),
                 "ends_hash": "sha256:" + hashlib.sha256(ends.tobytes()).hexdigest(),
             }
-        self._open.__exit__(*error)
+        self._open.__exit__(*error)  # type: ignore[arg-type]
 
 
-def _write_docs(f: IO[bytes], ends: Ends, docs: Sequence[tuple[Any, Any]]) -> None:
+def _write_docs(f: IO[bytes], ends: Ends, ids: Sequence[Ends], sources: Sequence[Any]) -> None:
+    """Which document lies where; `sources` are lists of names or Arrow arrays."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    def column(parts: Iterable[Any], kind: pa.DataType) -> pa.ChunkedArray:
-        return pa.chunked_array([pa.array(p) if not isinstance(p, pa.Array) else p for p in parts], kind)
-
-    starts = np.concatenate([np.zeros(1, ENDS), ends])[:-1]
-    sources = [s.cast(pa.string()) if isinstance(s, pa.Array) else pa.array(s, pa.string()) for _, s in docs]
-    table = pa.table(
-        {
-            "id": column((pa.array(np.asarray(ids, np.uint64)) for ids, _ in docs), pa.uint64()),
-            "source": pa.chunked_array(sources, pa.string()),
-            "start": starts,
-            "stop": ends - np.uint64(1),  # the document without its separator
-        }
-    )
-    pq.write_table(table, f, compression="zstd", use_dictionary=["source"])
+    names = [s.cast(pa.string()) if isinstance(s, pa.Array) else pa.array(s, pa.string()) for s in sources]
+    columns = {
+        "id": np.concatenate([np.zeros(0, np.uint64), *ids]),
+        "source": pa.chunked_array(names, pa.string()),
+        "start": np.concatenate([np.zeros(1, ENDS), ends])[:-1],
+        "stop": ends - np.uint64(1),  # the document without its separator
+    }
+    pq.write_table(pa.table(columns), f, compression="zstd", use_dictionary=["source"])
 
 
 def write_manifest(
@@ -168,7 +167,8 @@ def write_manifest(
         with _whole(out / "token_bytes.npy") as f:
             np.save(f, np.asarray(token_bytes, np.int32))
     manifest = {
-        "format": FORMAT,
+        "kind": KIND,
+        "version": VERSION,
         "dtype": dtype,
         "vocab_size": vocab_size,
         "eot": eot,
@@ -203,24 +203,37 @@ def save(
     for split, docs in documents.items():
         arrays = [np.append(np.asarray(d, kind), kind.type(eot)) for d in docs]
         ends = np.cumsum([len(a) for a in arrays], dtype=ENDS)
-        for number, (start, stop) in enumerate(cuts(ends, shard_tokens)):
+        for number, runs in enumerate(arrange([ends], shard_tokens)):
             with Writer(out, split, number, dtype=dtype) as shard:
-                for a in arrays[start:stop]:
-                    shard.add(a, [len(a)], [made], ["memory"], int(sizes[a].sum()))
-                    made += 1
+                for _, start, stop in runs:
+                    for a in arrays[start:stop]:
+                        shard.add(a, [len(a)], [made], ["memory"], int(sizes[a].sum()))
+                        made += 1
             entries.append(shard.entry)
     write_manifest(out, entries, vocab_size=vocab_size, eot=eot, dtype=dtype, token_bytes=token_bytes, **more)
     return Shards.open(out)
 
 
-def cuts(ends: npt.NDArray[Any], shard_tokens: int) -> Iterator[tuple[int, int]]:
-    """Document ranges [start, stop) of at most `shard_tokens` tokens each (a longer document stands alone)."""
-    start = 0
-    while start < len(ends):
-        before = int(ends[start - 1]) if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, before + shard_tokens, side="right")))
-        yield start, stop
-        start = stop
+def arrange(pieces: Sequence[npt.NDArray[Any]], shard_tokens: int) -> list[list[tuple[int, int, int]]]:
+    """Which documents make each shard, as runs (piece, start, stop): in order, at most `shard_tokens` tokens a shard.
+
+    `pieces` are the document ends of token files one after another. A document longer than a shard stands alone. How
+    the tokens were cut into pieces does not matter.
+    """
+    shards: list[list[tuple[int, int, int]]] = []
+    held = shard_tokens  # what the last shard holds: as if one before the first were full
+    for number, ends in enumerate(pieces):
+        start = before = 0
+        while start < len(ends):
+            stop = int(np.searchsorted(ends, before + max(0, shard_tokens - held), side="right"))
+            if stop <= start:
+                shards.append([])
+                held = 0
+                stop = max(start + 1, int(np.searchsorted(ends, before + shard_tokens, side="right")))
+            shards[-1].append((number, start, stop))
+            held += int(ends[stop - 1]) - before
+            start, before = stop, int(ends[stop - 1])
+    return shards
 
 
 class Shards:
@@ -236,9 +249,7 @@ class Shards:
     def __init__(self, path: Path, manifest: dict[str, Any], split: str | None = None) -> None:
         self.path, self.manifest, self.split_name = path, manifest, split
         #: the manifest's entries of this split, in order: name, split, tokens, documents, bytes, hash
-        self.shards: list[dict[str, Any]] = [
-            s for s in manifest["shards"] if split is None or s["split"] == split
-        ]
+        self.shards: list[dict[str, Any]] = [s for s in manifest["shards"] if split is None or s["split"] == split]
         self.dtype = DTYPES[manifest["dtype"]]
         self.eot: int = manifest["eot"]
         self.vocab_size: int = manifest["vocab_size"]
@@ -255,8 +266,8 @@ class Shards:
         except ValueError as e:
             msg = f"{path / 'manifest.json'} is not JSON ({e}); encode again"
             raise CorruptShard(msg) from e
-        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-            msg = f"{path / 'manifest.json'} does not describe token shards ({FORMAT}); point to what dp.encode wrote"
+        if not isinstance(manifest, dict) or (manifest.get("kind"), manifest.get("version")) != (KIND, VERSION):
+            msg = f"{path / 'manifest.json'} does not describe token shards; point to a folder that dp.encode wrote"
             raise PlanError(msg)
         shards = cls(path, manifest, split)
         shards._check_sizes()
@@ -320,7 +331,7 @@ class Shards:
 
     def _check_content(self, i: int, s: dict[str, Any], ends: Ends) -> None:
         for kind, array, said in (("bin", self._memmaps[i], s["hash"]), ("idx", ends, s["ends_hash"])):
-            if "sha256:" + hashlib.sha256(memoryview(array).cast("B")).hexdigest() != said:
+            if "sha256:" + hashlib.sha256(np.ascontiguousarray(array).view(np.uint8).data).hexdigest() != said:
                 self._corrupt(s, kind, "its content is not what was written")
         if (self._memmaps[i][ends - np.uint64(1)] != self.eot).any():
             self._corrupt(s, "bin", "a document does not end with the separator")

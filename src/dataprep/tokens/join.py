@@ -1,0 +1,81 @@
+"""The second pass of `encode`: pieces, which are as the parts were, become shards, which are as large as asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+
+from dataprep import files
+from dataprep.key import key
+
+from .shard import DTYPES, ENDS, Writer, arrange
+from .tokenizer import load_once
+
+SIDES = ("train", "val")
+BLOCK_TOKENS = 1 << 22  # copied at a time
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One shard: the documents [start, stop) of these pieces, and the bytes of their text."""
+
+    side: str
+    number: int
+    runs: tuple[tuple[str, int, int], ...]
+
+
+def plans(pieces: str, receipts: Sequence[dict[str, Any]], shard_tokens: int) -> list[Plan]:
+    """The shards to make of the pieces that these receipts list, train first."""
+    made: list[Plan] = []
+    for side in SIDES:
+        found = [(f"{r['folder']}/{e['name']}", e) for r in receipts for e in r["entries"] if e["split"] == side]
+        ends = [np.memmap(f"{pieces}/{name}.idx", ENDS, "r", shape=(e["documents"],)) for name, e in found]
+        for number, runs in enumerate(arrange(ends, shard_tokens)):
+            made.append(Plan(side, number, tuple((found[i][0], start, stop) for i, start, stop in runs)))
+    return made
+
+
+@dataclass(frozen=True, kw_only=True)
+class Join:
+    """The task: one shard put together from the pieces it spans, with a receipt."""
+
+    out: str
+    pieces: str
+    tokenizer: str
+    hash: str
+    dtype: str
+
+    def __call__(self, plan: Plan) -> dict[str, Any]:
+        """The shard's entry in the manifest."""
+        receipt = files.join(self.pieces, f"{plan.side}-{plan.number:05d}.json")
+        entry = files.once(receipt, key(plan.runs), lambda: self._write(plan))["entry"]
+        return dict(entry)
+
+    def _write(self, plan: Plan) -> dict[str, Any]:
+        with Writer(self.out, plan.side, plan.number, dtype=self.dtype) as shard:
+            for name, start, stop in plan.runs:
+                self._copy(shard, files.join(self.pieces, name), start, stop)
+        written = [files.join(self.out, f"{shard.name}.{kind}") for kind in ("bin", "idx", "docs.parquet")]
+        return {"files": written, "entry": shard.entry}
+
+    def _copy(self, shard: Writer, piece: str, start: int, stop: int) -> None:
+        sizes = load_once(self.tokenizer, self.hash).token_bytes
+        tokens, ends = np.memmap(f"{piece}.bin", DTYPES[self.dtype], "r"), np.memmap(f"{piece}.idx", ENDS, "r")
+        rows = pq.read_table(f"{piece}.docs.parquet", columns=["id", "source"]).slice(start, stop - start)
+        wanted = ends[start:stop] - _before(ends, start)
+        for ((_, a, b),) in arrange([wanted], BLOCK_TOKENS):
+            begin = _before(ends, start + a)
+            block, docs = tokens[int(begin) : int(ends[start + b - 1])], rows.slice(a, b - a).combine_chunks()
+            source = docs["source"].combine_chunks()
+            new = ends[start + a : start + b] - begin
+            shard.add(block, new, docs["id"].to_numpy(), source, int(sizes[block].sum()))
+
+
+def _before(ends: npt.NDArray[np.uint64], k: int) -> np.uint64:
+    """Where document k begins."""
+    return ends[k - 1] if k else np.uint64(0)

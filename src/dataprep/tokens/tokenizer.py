@@ -1,0 +1,279 @@
+"""Byte-level BPE: the vocabulary, and the two engines that read it, `tokenizers` and `tiktoken`, with equal ids.
+
+`tokenizers` merges by the rank of a *rule* (left, right), `tiktoken` by the rank of the merged *bytes*. They agree on
+every text exactly when no two rules make the same bytes, ids rise with the rules, and each token's bytes, encoded
+alone, give that token: the pieces of a span that no merge crosses are those of the span encoded alone, and only one
+pair of pieces can be its last (so a pair that tiktoken would merge without a rule never comes to stand side by side).
+`_check` tests these three things, so that a vocabulary with other semantics is refused instead of encoded otherwise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tiktoken
+import tokenizers
+from tokenizers import decoders, models, pre_tokenizers
+
+from dataprep import files
+from dataprep.errors import CorruptShard, PlanError, ReadError
+
+EOT = "<|endoftext|>"
+Merges = Sequence[tuple[bytes, bytes]]
+
+# How text is cut into words before merging; no merge crosses a cut. All run in both regex engines.
+# `words`, the default: letters with their marks (Arabic, Hindi and Thai vowels stay inside the word) and one leading
+# sign or space; up to three digits; signs with their line end; white space whole. It needs no look-ahead, so that
+# both engines run in linear time and long runs of spaces are harmless.
+PATTERNS = {
+    "words": r"[^\r\n\p{L}\p{M}\p{N}]?[\p{L}\p{M}]+|\p{N}{1,3}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s+",
+    "gpt2": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    "gpt4": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+",
+}
+
+
+def _byte_chars() -> dict[int, str]:
+    """GPT-2's printable character for each byte: itself where it prints, else the next from U+0100."""
+    prints = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [b for b in range(256) if b not in prints]
+    return {b: chr(b) for b in prints} | {b: chr(0x100 + i) for i, b in enumerate(others)}
+
+
+CHAR_OF = _byte_chars()
+BYTE_OF = {c: b for b, c in CHAR_OF.items()}
+
+
+def to_chars(token: bytes) -> str:
+    """Bytes as `tokenizer.json` and `merges.txt` write them: one printable character a byte."""
+    return "".join(map(CHAR_OF.__getitem__, token))
+
+
+def to_bytes(token: str) -> bytes:
+    """The bytes behind a token as `tokenizer.json` writes it."""
+    return bytes(map(BYTE_OF.__getitem__, token))
+
+
+class Tokenizer:
+    """A byte-level BPE vocabulary: every text encodes, and decodes to itself.
+
+    >>> tok = dp.train_bpe(docs, vocab_size=32_000)
+    >>> tok.decode(tok.encode("salam, labas?"))
+    'salam, labas?'
+
+    Special tokens in a text are text: only `dp.encode` writes `<|endoftext|>`.
+    """
+
+    def __init__(
+        self,
+        vocab: Mapping[bytes, int],
+        merges: Merges,
+        special: Mapping[str, int],
+        pattern: str = PATTERNS["words"],
+    ) -> None:
+        """`vocab` bytes to id, `merges` (left, right) in order, `special` text to id, `pattern` the words' regex."""
+        self.vocab, self.merges = dict(vocab), list(merges)
+        self.special, self.pattern = dict(special), pattern
+        self.trained_on: dict[str, Any] | None = None  # the split and sample it learned from, while that is known
+        self._check()
+
+    def __repr__(self) -> str:
+        return f"<Tokenizer: {self.vocab_size:,} ids, {len(self.special)} special, hash {self.hash[:8]}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (self.vocab, self.merges, self.special, self.pattern, self.trained_on)
+
+    @classmethod
+    def from_merges(cls, merges: Merges, special: Iterable[str] = (), pattern: str = PATTERNS["words"]) -> Tokenizer:
+        """Ids are the 256 bytes, then the merges in order, then `<|endoftext|>` and the other special tokens."""
+        tokens = [bytes([b]) for b in range(256)] + [left + right for left, right in merges]
+        names = dict.fromkeys([EOT, *special])
+        specials = {name: len(tokens) + i for i, name in enumerate(names)}
+        return cls({t: i for i, t in enumerate(tokens)}, merges, specials, pattern)
+
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, pattern: str = PATTERNS["gpt2"]) -> Tokenizer:
+        """GPT-2's two files: `encoder.json` or `vocab.json`, and `vocab.bpe` or `merges.txt`."""
+        ids: dict[str, int] = files.read_json(vocab)
+        with files.open_read(merges) as f:
+            lines = f.read().decode("utf-8").splitlines()
+        pairs = [tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")]
+        special = {t: i for t, i in ids.items() if t == EOT or not BYTE_OF.keys() >= set(t)}
+        return cls(
+            {to_bytes(t): i for t, i in ids.items() if t not in special},
+            [(to_bytes(a), to_bytes(b)) for a, b in pairs],
+            special,
+            pattern,
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Tokenizer:
+        """Open a `tokenizer.json` (or a folder that holds one) of a byte-level BPE; any other kind is refused."""
+        url = os.fspath(path)
+        url = files.join(url, "tokenizer.json") if files.is_dir(url) else url
+        with files.open_read(url) as f:
+            try:
+                return _from_json(json.loads(f.read()), url)
+            except (ValueError, KeyError, TypeError) as e:
+                msg = f"is not a tokenizer.json of a byte-level BPE ({e!r}); train one with dp.train_bpe"
+                raise ReadError(msg, url) from e
+
+    def save(self, path: str | os.PathLike[str]) -> str:
+        """Write `tokenizer.json` for `tokenizers` and `transformers`; a folder gets that name. Returns the URL."""
+        url = os.fspath(path)
+        url = url if url.endswith(".json") else files.join(url, "tokenizer.json")
+        files.write_bytes(url, self.engine.to_str(pretty=True).encode() + b"\n")
+        return url
+
+    @property
+    def vocab_size(self) -> int:
+        """One more than the largest id; special tokens count."""
+        return max(*self.vocab.values(), *self.special.values()) + 1
+
+    @property
+    def eot(self) -> int:
+        """The id of `<|endoftext|>`, which follows every document in the shards."""
+        return self.special[EOT]
+
+    @cached_property
+    def hash(self) -> str:
+        """What decides ids, hashed (sha256, hex): vocabulary, merges, special tokens, pattern; not the JSON's form."""
+        digest = hashlib.sha256()
+        for token, i in sorted(self.vocab.items(), key=lambda item: item[1]):
+            digest.update(b"%d %d %b\n" % (i, len(token), token))
+        for left, right in self.merges:
+            digest.update(b"%d %d\n" % (self.vocab[left], self.vocab[right]))
+        digest.update(json.dumps([sorted(self.special.items()), self.pattern]).encode())
+        return digest.hexdigest()
+
+    @cached_property
+    def token_bytes(self) -> npt.NDArray[np.int32]:
+        """Bytes of text each id stands for, int32[vocab_size]; 0 for special tokens."""
+        sizes = np.zeros(self.vocab_size, np.int32)
+        for token, i in self.vocab.items():
+            sizes[i] = len(token)
+        return sizes
+
+    @cached_property
+    def engine(self) -> tokenizers.Tokenizer:
+        """The same vocabulary in `tokenizers`."""
+        vocab = {to_chars(t): i for t, i in self.vocab.items()} | self.special  # else they would be numbered anew
+        tok = tokenizers.Tokenizer(models.BPE(vocab, [(to_chars(a), to_chars(b)) for a, b in self.merges]))
+        tok.pre_tokenizer = pre_tokenizers.Sequence(
+            [
+                pre_tokenizers.Split(tokenizers.Regex(self.pattern), "isolated"),
+                pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+            ]
+        )
+        tok.decoder = decoders.ByteLevel()
+        tok.add_special_tokens([name for name, _ in sorted(self.special.items(), key=lambda item: item[1])])
+        return tok
+
+    @cached_property
+    def _tiktoken(self) -> tiktoken.Encoding:
+        name = f"dataprep-{self.hash[:8]}"
+        return tiktoken.Encoding(name, pat_str=self.pattern, mergeable_ranks=self.vocab, special_tokens=self.special)
+
+    def tiktoken(self) -> tiktoken.Encoding:
+        """The same vocabulary in `tiktoken`, which is what encodes: about ten times the speed of one thread."""
+        return self._tiktoken
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text; special tokens in it are ordinary text."""
+        return self._tiktoken.encode_ordinary(text)
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text."""
+        return [self._tiktoken.encode_ordinary(text) for text in texts]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of some ids; bytes that are no UTF-8 (half a character) become U+FFFD."""
+        return self._tiktoken.decode([int(i) for i in ids])
+
+    def _check(self) -> None:
+        """Refuse a vocabulary on which the two engines could differ; the module's docstring says why these suffice."""
+        missing = [b for b in range(256) if bytes([b]) not in self.vocab]
+        if missing:
+            msg = f"the vocabulary is not byte-level: it lacks {len(missing)} of the 256 bytes, first {missing[0]:#04x}"
+            raise PlanError(msg)
+        if EOT not in self.special:
+            msg = f"the vocabulary has no {EOT}, which separates documents; add it as a special token"
+            raise PlanError(msg)
+        words = self.special.keys() & {to_chars(t) for t in self.vocab}
+        if words:
+            msg = f"the special token {min(words)!r} is also an ordinary token; give it another name, like <|name|>"
+            raise PlanError(msg)
+        made = [left + right for left, right in self.merges]
+        ids = [self.vocab.get(token, -1) for token in made]
+        if len(set(made)) < len(made) or len(self.vocab) != 256 + len(made) or ids != sorted(ids) or -1 in ids[:1]:
+            msg = "its merges do not make each token once, in the order of their ids, as tiktoken's engine needs"
+            raise PlanError(msg)
+        alone = unreachable(self.vocab, self.merges)
+        if alone:
+            msg = (
+                f"{len(alone)} of its merges cannot be reached by merging in order (first: {alone[0]!r}), "
+                "so tokenizers and tiktoken would give other ids"
+            )
+            raise PlanError(msg)
+
+
+@lru_cache(maxsize=2)
+def load_once(url: str, expected: str) -> Tokenizer:
+    """The tokenizer a task names; loaded once a process."""
+    tok = Tokenizer.load(url)
+    if tok.hash != expected:
+        msg = f"{url} is not the tokenizer this run began with; two runs may be writing to the same folder"
+        raise CorruptShard(msg)
+    return tok
+
+
+def unreachable(vocab: Mapping[bytes, int], merges: Merges) -> list[bytes]:
+    """The merged tokens that their own bytes, encoded alone by the rules, do not give."""
+    chars = {to_chars(t): i for t, i in vocab.items()}
+    model = models.BPE(chars, [(to_chars(a), to_chars(b)) for a, b in merges])
+    return [a + b for a, b in merges if len(model.tokenize(to_chars(a + b))) != 1]
+
+
+def _unpickle(vocab: Any, merges: Any, special: Any, pattern: str, trained_on: Any) -> Tokenizer:
+    tok = Tokenizer.__new__(Tokenizer)  # it was checked when it was made
+    tok.vocab, tok.merges, tok.special, tok.pattern, tok.trained_on = vocab, merges, special, pattern, trained_on
+    return tok
+
+
+def _from_json(value: dict[str, Any], url: str) -> Tokenizer:
+    model = value["model"]
+    unlike = [f"model {model['type']}"] if model["type"] != "BPE" else []
+    unlike += [f"a {part}" for part in ("normalizer", "truncation", "padding") if value.get(part)]
+    unlike += [name for name in ("dropout", "unk_token", "byte_fallback") if model.get(name)]
+    unlike += [n for n in ("continuing_subword_prefix", "end_of_word_suffix") if model.get(n)]
+    unlike += [f"added token {t['content']}" for t in value["added_tokens"] if not t["special"]]
+    pattern = _pattern(value["pre_tokenizer"])
+    if unlike or pattern is None:
+        what = ", ".join(unlike) or "another pre-tokenizer"
+        msg = f"{url} has {what}; only a byte-level BPE without these can be encoded with the same ids by tiktoken"
+        raise PlanError(msg)
+    special = {t["content"]: t["id"] for t in value["added_tokens"]}
+    pairs = [m.split(" ") if isinstance(m, str) else m for m in model["merges"]]
+    vocab = {to_bytes(t): i for t, i in model["vocab"].items() if t not in special}
+    return Tokenizer(vocab, [(to_bytes(a), to_bytes(b)) for a, b in pairs], special, pattern)
+
+
+def _pattern(pre: dict[str, Any] | None) -> str | None:
+    """The regex of a byte-level pre-tokenizer; None for another kind."""
+    steps = (pre or {}).get("pretokenizers", [pre])
+    kinds = [(step or {}).get("type") for step in steps]
+    last = steps[-1]
+    if kinds == ["Split", "ByteLevel"] and not last["add_prefix_space"] and not last["use_regex"]:
+        split = steps[0]
+        plain = split["behavior"] == "Isolated" and not split["invert"]
+        return split["pattern"].get("Regex") if plain else None
+    if kinds == ["ByteLevel"] and not last["add_prefix_space"] and last.get("use_regex", True):
+        return PATTERNS["gpt2"]
+    return None
