@@ -19,10 +19,10 @@ FORBIDDEN = {"utils", "util", "base", "manager", "helpers", "common", "misc"}
 
 # Each layer may import from those before it and from itself, nothing else.
 LAYERS = [
-    {"errors", "files", "kernel", "text", "unicode", "unicode_tables"},
+    {"errors", "compress", "files", "kernel", "text", "unicode", "unicode_tables"},
     {"batch", "key", "stats", "meter", "progress"},
     {"stage"},
-    {"dataset", "run", "seal"},
+    {"part", "dataset", "run", "seal"},
     {"pipeline"},
 ]
 CORE = set().union(*LAYERS)

@@ -60,16 +60,12 @@ def make(ids: Any, text: Any, source: Any, meta: Any = None, columns: dict[str, 
     """A batch from ids, texts, a source (one name, or one a row), JSON metas and extra columns."""
     n = len(ids)
     if isinstance(source, str):
-        source = pa.DictionaryArray.from_arrays(
-            pa.array(np.zeros(n, np.int32)), pa.array([source], pa.string())
-        )
+        source = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array([source], pa.string()))
     arrays = {
         "id": _array(ids, pa.uint64()),
         "text": _array(text, pa.large_string()),
         "source": _array(source, SOURCE),
-        "meta": pa.repeat(pa.scalar("{}", pa.large_string()), n)
-        if meta is None
-        else _array(meta, pa.large_string()),
+        "meta": pa.repeat(pa.scalar("{}", pa.large_string()), n) if meta is None else _array(meta, pa.large_string()),
         **{name: _array(values, None) for name, values in (columns or {}).items()},
     }
     schema = pa.schema([pa.field(k, v.type, nullable=k not in FIXED) for k, v in arrays.items()])
@@ -168,7 +164,7 @@ def _fits(batch: Batch, rows: int, size: int) -> int:
     """How many leading rows close a cut that has room for `rows` rows and `size` bytes (at least one)."""
     offsets, _ = buffers(batch)
     by_size = int(np.searchsorted(offsets[1:] - offsets[0], size)) + 1
-    return max(1, min(rows, by_size, batch.num_rows))
+    return max(1, min(rows, by_size, int(batch.num_rows)))
 
 
 def concat(batches: Sequence[Batch]) -> Batch:

@@ -6,177 +6,26 @@ seals a folder of Parquet shards with a manifest, `open_dataset(DIR)` opens it a
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, cast
+from typing import Any
 
 import orjson
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from . import batch as B
-from . import files
+from . import compress, files
 from .batch import Batch
 from .errors import CorruptShard, PlanError, ReadError, need
 from .key import key
-from .meter import Meter, watch
-from .stage import DropIds, Stage
+from .part import Part, Reader, Sealed, Slice, parquet_writer
+from .stage import Stage
 from .stats import Stats
 
+__all__ = ["MANIFEST", "Dataset", "Part", "Reader", "Sealed", "Slice", "join_datasets", "open_dataset"]
+
 MANIFEST = "manifest.json"
-READ = "read"  # the name of the reader's book
-
-
-@dataclass(frozen=True)
-class Slice:
-    """A piece of one input file: what lies in [start, stop) of the reader's own positions; stop None is the end."""
-
-    url: str
-    file: int  # its number in the Dataset; for sealed shards, what is added to the file numbers inside
-    start: int = 0
-    stop: int | None = None
-    source: str = ""
-    fingerprint: str = ""  # tells the file's content; empty: taken from the file when a key is asked for
-    n_bytes: int = 0  # as stored
-
-    def recipe(self) -> Any:
-        """What is in it, not where it lies."""
-        return (
-            self.fingerprint or files.fingerprint(self.url),
-            self.file,
-            self.start,
-            self.stop,
-            self.source,
-        )
-
-
-class Reader:
-    """Reads Slices into batches: a frozen dataclass, found by suffix or by name.
-
-    `columns` are those it adds to the fixed ones. `splits`: whether a plain file may be entered at any byte.
-    """
-
-    VERSION: ClassVar[int] = 1
-    suffixes: ClassVar[tuple[str, ...]] = ()
-    splits: ClassVar[bool] = False
-
-    @property
-    def adds(self) -> Mapping[str, pa.DataType]:
-        """Columns beyond the fixed ones."""
-        return {}
-
-    def __call__(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
-        """The documents of a slice; bad records are dropped through `stats` with their position."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class Sealed(Reader):
-    """Reads the Parquet shards that a Pipeline wrote; one row group is one batch."""
-
-    extra: tuple[
-        tuple[str, str], ...
-    ] = ()  # the names and types of columns beyond the fixed ones, for the plan
-    suffixes: ClassVar[tuple[str, ...]] = ()
-
-    @property
-    def adds(self) -> Mapping[str, pa.DataType]:
-        """Columns beyond the fixed ones."""
-        return {name: pa.null() for name, _ in self.extra}
-
-    def __call__(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
-        """Every row group as one batch."""
-        return self.read(piece, None)
-
-    def read(self, piece: Slice, columns: Sequence[str] | None) -> Iterator[Batch]:
-        """Every row group as one batch, only the columns named."""
-        try:
-            with (
-                files.open_raw(piece.url) as f,
-                pq.ParquetFile(f, memory_map=False, pre_buffer=False) as parquet,
-            ):
-                if parquet.metadata.num_row_groups == 0:
-                    empty = B.empty(parquet.schema_arrow)
-                    yield empty if columns is None else empty.select(columns)
-                for group in range(parquet.metadata.num_row_groups):
-                    table = parquet.read_row_group(group, columns=columns, use_threads=False)
-                    for batch in table.combine_chunks().to_batches():
-                        yield _renumber(batch, piece.file)
-        except (pa.ArrowInvalid, OSError, ReadError) as e:
-            msg = f"{piece.url} is not the shard that was sealed ({e}); run the pipeline again"
-            raise CorruptShard(msg) from e
-
-
-def _renumber(batch: Batch, offset: int) -> Batch:
-    if not offset or "id" not in batch.schema.names:
-        return batch
-    return B.with_column(batch, "id", pa.array(B.ids(batch) + (offset << B.POSITION_BITS)))
-
-
-@dataclass(frozen=True)
-class Part:
-    """What one task works on: some slices, their reader, and the stages still to apply."""
-
-    slices: tuple[Slice, ...]
-    reader: Reader
-    stages: tuple[Stage, ...] = ()
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes as stored."""
-        return sum(piece.n_bytes for piece in self.slices)
-
-    def __str__(self) -> str:
-        first = self.slices[0]
-        more = f" and {len(self.slices) - 1} more" if len(self.slices) > 1 else ""
-        return f"{first.url}[{first.start}:{'' if first.stop is None else first.stop}]{more}"
-
-    def meters(self, seed: int = 0) -> list[Meter]:
-        """A book for the reader (not for sealed shards, of which nothing is dropped) and one for each stage."""
-        names = [] if isinstance(self.reader, Sealed) else [READ]
-        return [Meter(name, seed) for name in (*names, *(s.name for s in self.stages))]
-
-    def batches(
-        self, columns: Sequence[str] | None = None, meters: Sequence[Meter] | None = None
-    ) -> Iterator[Batch]:
-        """The documents, through the pending stages; ids ascend.
-
-        columns: only these, where it saves reading. meters: one a book (`meters()`), to keep the books.
-        """
-        if isinstance(self.reader, Sealed):
-            flow: Iterator[Batch] = itertools.chain.from_iterable(
-                self.reader.read(piece, self._wanted(columns)) for piece in self.slices
-            )
-            book = list(meters or [])
-        else:
-            book = list(meters or self.meters())
-            flow = self._read(book.pop(0))
-        for stage in self.stages:
-            flow = watch(stage, flow, book.pop(0)) if book else stage(flow, cast("Meter", _Deaf()))
-        return flow if columns is None else (batch.select(list(columns)) for batch in flow)
-
-    def _wanted(self, columns: Sequence[str] | None) -> list[str] | None:
-        if columns is None or not all(isinstance(s, DropIds) for s in self.stages):
-            return None
-        return list(dict.fromkeys(["id", *columns]))
-
-    def _read(self, meter: Meter) -> Iterator[Batch]:
-        for piece in self.slices:
-            meter.source = piece.source
-            for batch in self.reader(piece, meter):
-                if batch.num_rows:
-                    yield meter.gave(batch)
-
-
-class _Deaf:
-    """Stands in for a Meter where a stage's book was kept by an earlier pass."""
-
-    def drop(self, *args: Any, **kwargs: Any) -> None:
-        pass
-
-    count = observe = drop
 
 
 @dataclass(frozen=True)
@@ -268,11 +117,7 @@ class Dataset:
         return Stats.from_json(self.manifest.get("stats", []))
 
     def __repr__(self) -> str:
-        what = (
-            f"{self.manifest['docs']:,} documents in {self.url}"
-            if self.manifest
-            else f"{len(self.parts)} parts"
-        )
+        what = f"{self.manifest['docs']:,} documents in {self.url}" if self.manifest else f"{len(self.parts)} parts"
         return f"Dataset({what}; columns {', '.join(self.columns)})"
 
     def write(self, path: str, format: str | None = None) -> None:  # noqa: A002 - the word users know
@@ -294,10 +139,7 @@ class Dataset:
         """A `datasets.Dataset` of the same rows; needs the extra `hf`."""
         datasets = need("datasets", extra="hf")
         table = self.table()
-        plain = [
-            table.column(n).cast(pa.string()) if n == "source" else table.column(n)
-            for n in table.column_names
-        ]
+        plain = [table.column(n).cast(pa.string()) if n == "source" else table.column(n) for n in table.column_names]
         return datasets.Dataset(pa.table(plain, names=table.column_names))
 
     def _check_columns(self, columns: Sequence[str] | None) -> None:
@@ -308,7 +150,7 @@ class Dataset:
 
 
 def _write_jsonl(docs: Dataset, f: Any, name: str) -> None:
-    with files.compressor(f, name) as out:
+    with compress.compressor(f, name) as out:
         for batch in docs.batches():
             rows = batch.to_pylist()
             for row in rows:
@@ -324,14 +166,6 @@ def _write_parquet(docs: Dataset, f: Any, _: str) -> None:
         writer.write_batch(batch)
     writer = writer or parquet_writer(f, B.SCHEMA, "zstd")
     writer.close()
-
-
-def parquet_writer(f: Any, schema: pa.Schema, compression: str) -> pq.ParquetWriter:
-    """How every shard is written: the text without a dictionary, which would halve the speed of reading."""
-    dictionaries = [field.name for field in schema if pa.types.is_dictionary(field.type)]
-    return pq.ParquetWriter(
-        f, schema, compression=compression, use_dictionary=dictionaries or False, write_statistics=["id"]
-    )
 
 
 def open_dataset(url: str) -> Dataset:
@@ -370,7 +204,8 @@ def join_datasets(datasets: Sequence[Dataset]) -> Dataset:
         if not docs.manifest:
             msg = "only sealed Datasets can be read together; seal each with Pipeline().run(docs, out=DIR) first"
             raise PlanError(msg)
-        for part in docs.parts:
-            parts.append(replace(part, slices=tuple(replace(s, file=s.file + offset) for s in part.slices)))
+        parts += [
+            replace(part, slices=tuple(replace(s, file=s.file + offset) for s in part.slices)) for part in docs.parts
+        ]
         offset += docs.manifest["last_file"] + 1
     return Dataset(tuple(parts))

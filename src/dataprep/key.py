@@ -55,7 +55,7 @@ def _plain(value: Any, seen: tuple[int, ...]) -> Any:  # noqa: PLR0911 - one lin
             "array",
             str(value.dtype),
             list(value.shape),
-            xxhash.xxh3_128_hexdigest(np.ascontiguousarray(value)),
+            xxhash.xxh3_128_hexdigest(value.tobytes()),
         ]
     return _thing(value, seen)
 
@@ -66,9 +66,7 @@ def _thing(value: Any, seen: tuple[int, ...]) -> Any:
     if hasattr(value, "recipe"):  # a stage that knows its key better: what its files hold, not where they lie
         return [type(value).__qualname__, _plain(value.recipe(), seen)]
     if dataclasses.is_dataclass(value):
-        fields = {
-            f.name: _plain(getattr(value, f.name), seen) for f in dataclasses.fields(value) if f.compare
-        }
+        fields = {f.name: _plain(getattr(value, f.name), seen) for f in dataclasses.fields(value) if f.compare}
         return [type(value).__module__, type(value).__qualname__, getattr(value, "VERSION", 1), fields]
     if isinstance(value, types.MethodType):
         return ["method", value.__name__, _plain(value.__self__, seen)]

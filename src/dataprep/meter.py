@@ -99,9 +99,7 @@ class Meter:
         coded = reasons.dictionary_encode()
         codes = coded.indices.to_numpy()
         for code, name in enumerate(coded.dictionary.to_pylist()):
-            self._book_drop(
-                name, rows.filter(pa.array(codes == code)) if len(coded.dictionary) > 1 else rows, n_bytes
-            )
+            self._book_drop(name, rows.filter(pa.array(codes == code)) if len(coded.dictionary) > 1 else rows, n_bytes)
 
     def count(self, name: str, n: int = 1) -> None:
         """Add to a named counter."""
@@ -151,9 +149,7 @@ class Meter:
         table = pa.Table.from_batches(self.drops, DROPS)
         return table.sort_by("id") if len(table) else table
 
-    def _settle(
-        self, ids: Ids, verb: str
-    ) -> Iterator[tuple[_InFlight, npt.NDArray[np.intp], npt.NDArray[np.bool_]]]:
+    def _settle(self, ids: Ids, verb: str) -> Iterator[tuple[_InFlight, npt.NDArray[np.intp], npt.NDArray[np.bool_]]]:
         """Tick off ids against the batches in flight; yields each batch with the rows found in it."""
         open_ids = np.ones(len(ids), bool)
         for held in list(self._flight):
@@ -190,9 +186,7 @@ class Meter:
             _tally(into, held.batch.column("source").take(pa.array(at)), held.n_bytes[at])
             self._remember(reason, rows.filter(pa.array(found)), (held.batch, at))
 
-    def _remember(
-        self, reason: str, rows: pa.RecordBatch, where: tuple[Batch, npt.NDArray[np.intp]] | None
-    ) -> None:
+    def _remember(self, reason: str, rows: pa.RecordBatch, where: tuple[Batch, npt.NDArray[np.intp]] | None) -> None:
         """Keep the drops with the smallest hash(seed, id) as examples."""
         ranks = mix(rows.column("id").to_numpy(), self.seed)
         have = self.book.examples.setdefault(reason, [])

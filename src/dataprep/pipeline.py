@@ -78,6 +78,8 @@ class Pipeline:
         guard()
         out = str(out).rstrip("/")
         runner: Runner = run if run is not None else Serial()
+        if hasattr(runner, "sampled"):  # `dataprep plan` tries a sample of what comes from outside
+            docs = runner.sampled(docs)
         steps = self.steps(docs)
         recipe = {
             "kind": "dataset",
@@ -92,9 +94,7 @@ class Pipeline:
                 stage.warm()
         return self._seal(docs, steps, recipe, out, runner)
 
-    def _seal(
-        self, docs: Dataset, steps: list[Step], recipe: dict[str, Any], out: str, run: Runner
-    ) -> Dataset:
+    def _seal(self, docs: Dataset, steps: list[Step], recipe: dict[str, Any], out: str, run: Runner) -> Dataset:
         books: list[Stats] = []
         current = docs
         for step in steps:

@@ -139,9 +139,7 @@ class Local(_Budget):
             while True:
                 try:
                     pool = _pool(self.workers)
-                    while (
-                        waiting and len(running) < self.workers + 1
-                    ):  # one ahead, so that nobody waits for us
+                    while waiting and len(running) < self.workers + 1:  # one ahead, so that nobody waits for us
                         index, item = waiting.popleft()
                         running[index] = (item, pool.submit(_work, task, cloudpickle.dumps(item)))
                     answer = running[wanted][1].result()
@@ -174,9 +172,7 @@ class Ray(_Budget):
     def _ray(self) -> Any:
         ray = need("ray", extra="ray")
         if not ray.is_initialized():
-            ray.init(
-                address=self.address, include_dashboard=False, log_to_driver=False, logging_level="error"
-            )
+            ray.init(address=self.address, include_dashboard=False, log_to_driver=False, logging_level="error")
         return ray
 
     def _map(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
@@ -187,8 +183,7 @@ class Ray(_Budget):
 
         def start(n: int) -> list[tuple[T, Any]]:
             return [
-                (item, work.remote(sys.path, sent, cloudpickle.dumps(item)))
-                for item in itertools.islice(waiting, n)
+                (item, work.remote(sys.path, sent, cloudpickle.dumps(item))) for item in itertools.islice(waiting, n)
             ]
 
         running = collections.deque(start(self.workers + 1))
@@ -209,7 +204,7 @@ def _attempt(task: Callable[[T], R], item: T) -> R:
     for attempt in range(1, ATTEMPTS):
         try:
             return task(item)
-        except Transient:
+        except Transient:  # noqa: PERF203 - three times at most
             time.sleep(2.0**attempt / 4)
     return task(item)
 

@@ -16,8 +16,9 @@ import xxhash
 from . import batch as B
 from . import files
 from .batch import Batch
-from .dataset import Dataset, Part, Sealed, parquet_writer
+from .dataset import Dataset
 from .meter import Meter
+from .part import Part, Sealed, parquet_writer
 from .stats import Stats
 
 SHARD_BYTES = 256 << 20  # of text: a file that cannot be entered in the middle becomes many shards

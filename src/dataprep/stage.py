@@ -158,7 +158,7 @@ class Map(Stage):
         fn = (self.name, self.version) if self.version is not None else self.fn
         return (fn, {name: str(kind) for name, kind in self.adds.items()})
 
-    def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:
+    def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
         """Call the function on each row."""
         columns = parameter_names(self.fn)
         for batch in batches:
@@ -291,9 +291,7 @@ class VerdictReader:
 
     def between(self, low: int, high: int) -> pa.Table:
         """The verdicts with low <= id <= high."""
-        groups = [
-            i for i, (a, b) in enumerate(zip(self.first, self.last, strict=True)) if a <= high and b >= low
-        ]
+        groups = [i for i, (a, b) in enumerate(zip(self.first, self.last, strict=True)) if a <= high and b >= low]
         self.held = {i: self.held.get(i) or self.file.read_row_group(i) for i in groups}
         if not groups:
             return VERDICTS.empty_table()

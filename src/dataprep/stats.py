@@ -112,9 +112,7 @@ class StageStats:
             left = self.out.get(source, Amount()).docs
             joined = self.dropped.get("joined", {}).get(source, Amount()).docs  # joined text is not lost
             if came.docs >= 100 and left + joined < came.docs / 100:
-                found.append(
-                    f"{self.name} removed {came.docs - left:,} of {came.docs:,} documents of '{source}'"
-                )
+                found.append(f"{self.name} removed {came.docs - left:,} of {came.docs:,} documents of '{source}'")
         return found
 
     def to_json(self) -> dict[str, Any]:
@@ -131,8 +129,7 @@ class StageStats:
                 name: {str(k): v for k, v in sorted(h.items())} for name, h in sorted(self.histograms.items())
             },
             "examples": {
-                reason: [_dump_example(e) for e in examples]
-                for reason, examples in sorted(self.examples.items())
+                reason: [_dump_example(e) for e in examples] for reason, examples in sorted(self.examples.items())
             },
         }
 
@@ -147,9 +144,7 @@ class StageStats:
             cut=record["cut_bytes"],
             added=record["added_bytes"],
             counts=Counter(record["counts"]),
-            histograms={
-                n: Counter({int(k): v for k, v in h.items()}) for n, h in record["histograms"].items()
-            },
+            histograms={n: Counter({int(k): v for k, v in h.items()}) for n, h in record["histograms"].items()},
             examples={reason: [_load_example(e) for e in es] for reason, es in record["examples"].items()},
         )
 
@@ -236,9 +231,7 @@ class Stats:
             table.add_row(stage.name, f"{kept.docs:,}", share, f"{kept.bytes / 1e6:.2f}", f"{stage.cut:,}")
             for reason, n in stage.reasons.items():
                 mb = stage.total(stage.dropped[reason]).bytes / 1e6
-                table.add_row(
-                    f"  - {reason}", f"-{n:,}", f"{n / max(1, stage.docs_in):.1%}", f"-{mb:.2f}", style="dim"
-                )
+                table.add_row(f"  - {reason}", f"-{n:,}", f"{n / max(1, stage.docs_in):.1%}", f"-{mb:.2f}", style="dim")
             for name, n in sorted(stage.counts.items()):
                 table.add_row(f"  . {name}", f"{n:,}", style="dim")
         return Group(table, *(f"[bold red]alarm:[/] {alarm}" for alarm in self.alarms()))
