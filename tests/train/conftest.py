@@ -31,11 +31,20 @@ def documents(n, seed=0):
 
 
 @pytest.fixture(scope="session")
-def shards(tmp_path_factory):
-    """Token shards of about 5,000 training tokens in several files, and a validation split."""
-    out = tmp_path_factory.mktemp("shards")
-    splits = {"train": list(documents(150)), "val": list(documents(20, seed=1))}
-    return save(out, splits, vocab_size=VOCAB, eot=EOT, token_bytes=TOKEN_BYTES, shard_tokens=1300)
+def make_shards():
+    """Writes token shards of `n` training documents (about 30 tokens each), and a validation split."""
+
+    def make(out, n=150, seed=0, **more):
+        splits = {"train": list(documents(n, seed)), "val": list(documents(20, seed=1))}
+        return save(out, splits, vocab_size=VOCAB, eot=EOT, token_bytes=TOKEN_BYTES, shard_tokens=1300, **more)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def shards(make_shards, tmp_path_factory):
+    """Token shards of about 5,000 training tokens."""
+    return make_shards(tmp_path_factory.mktemp("shards"))
 
 
 @pytest.fixture(scope="session")

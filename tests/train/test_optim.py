@@ -1,5 +1,6 @@
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def test_schedules_warm_up_stay_below_the_peak_and_end_where_they_say(schedule):
     lrs = [lr_at(step, config) for step in range(100)]
     assert lrs[:10] == pytest.approx([0.001 * (i + 1) for i in range(10)])
     assert max(lrs) == lrs[10] == 0.01
-    assert all(a >= b for a, b in zip(lrs[10:], lrs[11:], strict=False))
+    assert all(a >= b for a, b in pairwise(lrs[10:]))
     assert lrs[-1] == pytest.approx(0.01 if schedule == "constant" else 0.002)
 
 

@@ -60,7 +60,8 @@ def save(path: Path, content: dict[str, Any], keep: int) -> None:
         with _whole(path) as f:
             torch.save({"format": FORMAT, **content}, f)
     except (OSError, RuntimeError) as e:  # torch's zip writer turns a full disk into a RuntimeError
-        msg = f"{path}: the checkpoint could not be written ({e}); make room and run again"
+        reason = str(e).splitlines()[0]
+        msg = f"{path}: writing the checkpoint broke off, as on a full disk ({reason}); make room and run again"
         raise DataprepError(msg) from e
     for old in found(path.parent)[:-keep]:
         old.unlink()

@@ -235,7 +235,7 @@ PRESETS: dict[str, TrainConfig] = {
         eval_blocks=64,
         save_every=100,
     ),
-    "11m": _gpu(4, 4, 384, batch=64, rows=64, lr=1e-3),
+    "11m": _gpu(4, 5, 320, batch=64, rows=64, lr=1e-3),
     "42m": _gpu(8, 8, 576, batch=128, rows=64, lr=1e-3),
     "gpt2-124m": _gpu(12, 12, 768),
     "350m": _gpu(24, 16, 1024, rows=16, lr=3e-4),

@@ -149,7 +149,7 @@ def to_device(rows: Rows, device: torch.device) -> tuple[torch.Tensor, torch.Ten
     if device.type == "cuda":
         ids = ids.pin_memory().to(device, non_blocking=True)
     ids = ids.long() if wide else ids.long() & 0xFFFF  # torch.uint16 has few operations: int16, then unsigned
-    x, y = ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
+    x, y = ids[:, :-1].contiguous(), ids[:, 1:].clone()  # a clone: one row is contiguous as it is
     for row in np.flatnonzero(rows.skip).tolist():
         y[row, : int(rows.skip[row])] = IGNORE
     return x, y

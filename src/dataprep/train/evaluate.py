@@ -37,9 +37,7 @@ def evaluate(
         x_BT, y_BT = to_device(rows, device)
         nats_BT = model(x_BT, y_BT).double()
         counted = y_BT != IGNORE
-        n_bytes = (
-            torch.zeros_like(y_BT) if sizes is None else torch.where(counted, sizes[y_BT.clamp(min=0)], 0)
-        )
+        n_bytes = torch.zeros_like(y_BT) if sizes is None else torch.where(counted, sizes[y_BT.clamp(min=0)], 0)
         text = nats_BT[n_bytes > 0].sum()
         sums += torch.stack([nats_BT.sum(), counted.sum().double(), text, n_bytes.sum().double()])
     nats, targets, text_nats, total_bytes = sums.tolist()

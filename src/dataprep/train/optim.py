@@ -49,9 +49,7 @@ def adamw(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
     return torch.optim.AdamW(groups, lr=config.lr, betas=config.betas, fused=fused)
 
 
-def step_once(
-    model: GPT, optimizer: torch.optim.Optimizer, rows: Rows, lr: float, config: TrainConfig
-) -> Tensor:
+def step_once(model: GPT, optimizer: torch.optim.Optimizer, rows: Rows, lr: float, config: TrainConfig) -> Tensor:
     """One optimiser step on a batch; returns (loss in nats a token, gradient norm), on the device.
 
     Each micro-batch is divided by the targets of the *whole* batch, so accumulation weighs every token alike.

@@ -166,11 +166,7 @@ def _has(module: str) -> bool:
 def describe(run: Run) -> str:
     """One line on what is about to happen."""
     device = run.model.rope.device
-    name = (
-        torch.cuda.get_device_name(device)
-        if device.type == "cuda"
-        else f"{torch.get_num_threads()} CPU threads"
-    )
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
     epochs = run.steps * run.config.batch / len(run.loader.blocks)
     return (
         f"{run.model.n_params / 1e6:.1f}M parameters on {name}, "

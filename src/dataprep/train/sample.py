@@ -70,9 +70,7 @@ def generate(
     return _generate(model, ids, how, max_tokens, stop)
 
 
-def _generate(
-    model: GPT, ids: list[int], how: Sampling, max_tokens: int, stop: frozenset[int]
-) -> Iterator[int]:
+def _generate(model: GPT, ids: list[int], how: Sampling, max_tokens: int, stop: frozenset[int]) -> Iterator[int]:
     device, context = model.rope.device, model.config.context
     generator = torch.Generator(device).manual_seed(how.seed)
     cache = Cache(model.config, 1, device, model.compute_dtype)

@@ -1,0 +1,92 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from dataprep.errors import PlanError
+from dataprep.train import PRESETS, ModelConfig, TrainConfig, preset
+
+LEAN = """
+import sys
+allowed = {"dataprep", "torch", "numpy"}
+class Wall:
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        if top in {"pyarrow", "numba", "rich", "tokenizers", "tiktoken", "orjson", "fsspec", "xxhash", "zstandard"}:
+            raise ImportError(f"{name} is not on the training machine")
+        if name.startswith("dataprep.") and not name.startswith(("dataprep.train", "dataprep.errors")):
+            if name not in {"dataprep.tokens", "dataprep.tokens.shard"}:
+                raise ImportError(f"the trainer must not import {name}")
+sys.meta_path.insert(0, Wall())
+"""
+
+
+def run(code, *args):
+    """Python code in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_training_needs_torch_and_numpy_only(shards, tmp_path):
+    """On a machine with nothing else the whole path works: python -m dataprep.train, resume, and sampling ids."""
+    code = LEAN + (
+        "from dataprep.train.__main__ import main\n"
+        "from dataprep.train import load_model, generate\n"
+        "out = sys.argv[3]\n"
+        "assert main() == 0\n"
+        "assert len(list(generate(load_model(out)[0], [1], max_tokens=3))) == 3\n"
+    )
+    small = ["steps=3", "batch=4", "model.context=16", "model.d_model=32", "model.n_layers=1", "device=cpu"]
+    status, out, err = run(code, str(shards.path), "--out", str(tmp_path), "--set", *small)
+    assert status == 0, err
+    assert "bits_per_byte=" in out
+    assert (tmp_path / "step-00000003.pt").exists()
+
+
+def test_errors_are_one_line_and_a_status(shards, tmp_path):
+    """The thin entry answers with a sentence, not a traceback."""
+    code = "import sys\nfrom dataprep.train.__main__ import main\nsys.exit(main())"
+    status, _, err = run(code, str(tmp_path), "--out", str(tmp_path / "out"))
+    assert status == 1
+    assert err.count("\n") == 1
+    assert "manifest.json" in err
+
+
+def test_presets_are_read_without_torch():
+    """A command line lists presets at once."""
+    status, out, err = run("import sys; from dataprep.train import PRESETS; print('torch' in sys.modules)")
+    assert (status, out.strip()) == (0, "False"), err
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_config_survives_json(name):
+    """A config is plain values and comes back equal."""
+    assert TrainConfig.from_dict(json.loads(json.dumps(preset(name).to_dict()))) == preset(name)
+
+
+def test_override_sets_fields_by_text():
+    """Numbers, words and the model's fields."""
+    config = preset("tiny").override("lr=3e-4", "schedule=wsd", "model.n_layers=2", "micro_batch=None")
+    assert (config.lr, config.schedule, config.model.n_layers, config.micro_batch) == (3e-4, "wsd", 2, None)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: preset("huge"), "unknown preset 'huge': choose one of tiny"),
+        (lambda: preset("tiny").override("learning_rate=1"), "setting 'learning_rate=1': expected name=value"),
+        (lambda: preset("tiny").override("lr"), "setting 'lr'"),
+        (lambda: preset("tiny").override("lr=fast"), "lr='fast': expected a number"),
+        (lambda: TrainConfig(batch=10, micro_batch=4), "batch=10 is not a multiple of micro_batch=4"),
+        (lambda: TrainConfig(schedule="linear"), "choose one of cosine, wsd, constant"),
+        (lambda: TrainConfig(steps=0), "steps=0: expected a whole number above 0"),
+        (lambda: TrainConfig(warmup=-1), "warmup=-1"),
+        (lambda: TrainConfig(dtype="float16"), "dtype='float16'"),
+        (lambda: ModelConfig(n_heads="4"), "n_heads='4'"),
+    ],
+)
+def test_wrong_configs_are_refused(make, sentence):
+    """Each with a sentence that has the name, what was found and what is expected."""
+    with pytest.raises(PlanError, match=sentence):
+        make()

@@ -1,0 +1,254 @@
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from dataprep.errors import DataprepError, PlanError, StaleOutput  # noqa: E402
+from dataprep.tokens.shard import Shards, save  # noqa: E402
+from dataprep.train import GPT, checkpoint, train  # noqa: E402
+from dataprep.train.data import Blocks  # noqa: E402
+from dataprep.train.evaluate import evaluate  # noqa: E402
+from dataprep.train.metrics import PEAK_FLOPS, peak_flops, read  # noqa: E402
+
+
+def weights(out):
+    """The newest checkpoint's tensors, optimiser included, by name."""
+    content = checkpoint.load(checkpoint.found(out)[-1])
+    moments = {f"{i} {k}": v for i, state in content["optimizer"]["state"].items() for k, v in state.items()}
+    return {**content["model"], **moments}
+
+
+def curve(out):
+    """What metrics.jsonl says apart from speed."""
+    return [
+        {k: v for k, v in row.items() if k not in {"tokens_per_s", "loader_wait"}}
+        for row in read(out / "metrics.jsonl")
+    ]
+
+
+def assert_same_run(a, b):
+    """Two folders hold the same weights, moments and loss curve, bit for bit."""
+    left, right = weights(a), weights(b)
+    assert left.keys() == right.keys()
+    assert all(torch.equal(left[k], right[k]) for k in left)
+    assert curve(a) == curve(b)
+
+
+@pytest.fixture(scope="module")
+def whole(shards, config, tmp_path_factory):
+    """A run of 20 steps that nothing interrupted."""
+    out = tmp_path_factory.mktemp("whole")
+    train(shards, out=out, config=config, quiet=True)
+    return out
+
+
+def test_ten_and_ten_steps_are_twenty(shards, config, whole, tmp_path):
+    """Stopped after ten steps and resumed: the same weights, moments and losses, bit for bit."""
+    first = train(shards.path, out=tmp_path, config=config, stop_at=10, quiet=True)
+    assert first.steps == 10
+    assert train(shards, out=tmp_path, config=config, quiet=True).steps == 20
+    assert_same_run(whole, tmp_path)
+
+
+def test_the_curve_has_every_step_once_and_falls(shards, config, whole):
+    """A row a step, validation at 0, 10 and 20, and a model that has learnt."""
+    rows = curve(whole)
+    assert [r["step"] for r in rows if "loss" in r] == list(range(1, 21))
+    assert [r["step"] for r in rows if "val_loss" in r] == [0, 10, 20]
+    val = [r["val_loss"] for r in rows if "val_loss" in r]
+    assert val[0] == pytest.approx(math.log(shards.vocab_size), abs=0.1)
+    assert val[-1] < val[0] - 0.3
+    assert rows[1]["lr"] == pytest.approx(config.lr / config.warmup)
+
+
+def test_a_finished_run_is_not_done_again(shards, config, whole):
+    """The second call returns the same result and touches no checkpoint."""
+    before = {p: p.stat().st_mtime_ns for p in whole.iterdir()}
+    again = train(shards, out=whole, config=config, quiet=True)
+    assert again.steps == 20
+    assert again.val_loss == curve(whole)[-1]["val_loss"]
+    assert again.tokens == 20 * config.batch * config.model.context
+    assert {p: p.stat().st_mtime_ns for p in whole.iterdir()} == before
+
+
+SCRIPT = """
+import sys, torch
+from dataprep.train import TrainConfig, train
+torch.set_num_threads(1)
+config = TrainConfig.from_dict({config!r})
+train({shards!r}, out={out!r}, config=config)
+"""
+
+
+def start(shards, config, out):
+    """The same run in a process of its own, once it has its first checkpoint."""
+    code = SCRIPT.format(config=config.to_dict(), shards=str(shards.path), out=str(out))
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not checkpoint.found(out):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.005)
+    return process
+
+
+@pytest.fixture(scope="module")
+def long_run(shards, config, tmp_path_factory):
+    """The config of a run long enough to be killed, and what it gives when nobody does."""
+    config = replace(config, steps=250, save_every=5, eval_every=50)
+    out = tmp_path_factory.mktemp("long")
+    train(shards, out=out, config=config, quiet=True)
+    return config, out
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(shards, long_run, tmp_path, number):
+    """SIGKILL falls back to the last checkpoint, SIGTERM and Ctrl-C save one first; then all is bit for bit equal."""
+    config, whole = long_run
+    killed = tmp_path / "killed"
+    process = start(shards, config, killed)
+    os.kill(process.pid, number)
+    process.communicate()
+    assert process.returncode == {signal.SIGTERM: 128 + signal.SIGTERM}.get(number, -number)
+    stopped = checkpoint.load(checkpoint.found(killed)[-1])["step"]
+    assert stopped < 250
+    train(shards, out=killed, config=config, quiet=True)
+    assert_same_run(whole, killed)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"lr": 0.02}, "lr was 0.01, is 0.02"),
+        ({"steps": 30}, "steps was 20, is 30"),
+        ({"model.n_layers": 3}, "model.n_layers was 2, is 3"),
+    ],
+)
+def test_another_recipe_is_refused(shards, config, whole, change, sentence):
+    """What would change the training is named; the old run stays."""
+    other = config.override(*(f"{k}={v}" for k, v in change.items()))
+    with pytest.raises(StaleOutput, match=f"{sentence}.*resume=False"):
+        train(shards, out=whole, config=other, quiet=True)
+    assert len(checkpoint.found(whole)) == 2
+
+
+def test_what_does_not_change_the_training_may_change(shards, config, whole):
+    """Another micro-batch or another rhythm of checkpoints is the same run."""
+    other = replace(config, micro_batch=2, save_every=3, keep=5)
+    assert train(shards, out=whole, config=other, quiet=True).steps == 20
+
+
+def test_other_tokens_are_refused(make_shards, config, whole, tmp_path):
+    """Shards with other tokens, or with the same tokens of another tokenizer, are another run."""
+    with pytest.raises(StaleOutput, match=r"the tokens in .* are others"):
+        train(make_shards(tmp_path / "a", seed=7), out=whole, config=config, quiet=True)
+    with pytest.raises(StaleOutput, match="the tokenizer is another one"):
+        train(make_shards(tmp_path / "b", tokenizer="another"), out=whole, config=config, quiet=True)
+
+
+def test_start_over_removes_the_earlier_run(make_shards, config, tmp_path):
+    """With resume=False the folder is the new run's, from step 0, and files of others in it stay."""
+    shards = make_shards(tmp_path / "shards")
+    (shards.path / "tokenizer.json").write_text("{}")
+    out = tmp_path / "out"
+    train(shards, out=out, config=config, quiet=True)
+    (out / "notes.txt").write_text("mine")
+    train(shards, out=out, config=replace(config, lr=0.02), resume=False, stop_at=5, quiet=True)
+    assert [p.name for p in checkpoint.found(out)] == ["step-00000005.pt"]
+    assert max(r["step"] for r in curve(out)) == 5
+    assert (out / "notes.txt").read_text() == "mine"
+    assert (out / "tokenizer.json").read_text() == "{}"
+
+
+def test_a_diverging_run_stops_with_a_sentence(shards, config, tmp_path, monkeypatch):
+    """A loss that is no number ends the run before a checkpoint of it is written."""
+    train(shards, out=tmp_path, config=config, stop_at=8, quiet=True)
+    monkeypatch.setattr("dataprep.train.loop.step_once", lambda *_: torch.tensor([math.nan, 1.0]))
+    with pytest.raises(DataprepError, match=r"step 9: loss nan.*lower lr .*step-00000008\.pt"):
+        train(shards, out=tmp_path, config=config, quiet=True)
+    assert [p.name for p in checkpoint.found(tmp_path)] == ["step-00000008.pt"]
+
+
+def test_a_uniform_model_needs_log2_v_bits_a_token(shards, config):
+    """With all scores equal, bits per byte is log2(V) over the mean bytes of the tokens that have any."""
+    model = GPT(config.model, shards.vocab_size)
+    torch.nn.init.zeros_(model.embedding.weight)
+    val = shards.split("val").memmaps()[0]
+    loss, bits = evaluate(model, Blocks([val], 24), limit=10**6, batch=4, token_bytes=shards.token_bytes)
+    sizes = shards.token_bytes[np.asarray(val[1:])]
+    assert loss == pytest.approx(math.log(shards.vocab_size), rel=1e-5)
+    assert bits == pytest.approx(math.log2(shards.vocab_size) / sizes[sizes > 0].mean(), rel=1e-5)
+
+
+def test_validation_does_not_depend_on_the_batch(shards, config):
+    """The filled-up last batch counts nothing, so every batch size gives the same loss and bits."""
+    torch.manual_seed(0)
+    model, blocks = GPT(config.model, shards.vocab_size), Blocks(shards.split("val").memmaps(), 24, "val")
+    seen = [evaluate(model, blocks, limit=100, batch=b, token_bytes=shards.token_bytes) for b in (1, 7, 64)]
+    assert all(s == pytest.approx(seen[0], rel=1e-6) for s in seen)
+
+
+def test_without_a_validation_split_or_a_bytes_table(config, tmp_path):
+    """Training goes on, and says None rather than a made-up number; a tiny split is measured in a shorter block."""
+    docs = [list(range(40))] * 30
+    none = save(tmp_path / "none", {"train": docs}, vocab_size=97, eot=96)
+    assert asdict(train(none, out=tmp_path / "a", config=config, stop_at=2, quiet=True))["val_loss"] is None
+    few = save(tmp_path / "few", {"train": docs, "val": [[1, 2, 3]]}, vocab_size=97, eot=96)
+    result = train(few, out=tmp_path / "b", config=config, stop_at=10, quiet=True)
+    assert result.val_loss > 0
+    assert result.bits_per_byte is None
+
+
+def test_steps_default_to_one_epoch(shards, config, tmp_path):
+    """Without a number of steps, every block is trained on once."""
+    result = train(shards, out=tmp_path, config=replace(config, steps=None), stop_at=1, quiet=True)
+    blocks = Blocks(Shards.open(shards.path, "train").memmaps(), config.model.context)
+    assert checkpoint.load(checkpoint.found(tmp_path)[0])["config"]["steps"] == math.ceil(len(blocks) / config.batch)
+    assert result.epochs == pytest.approx(config.batch / len(blocks))
+
+
+def test_plain_lines_for_logs(shards, config, tmp_path, capsys):
+    """Where nobody watches a terminal: a head line, about ten lines of progress, and each validation."""
+    train(shards, out=tmp_path, config=config)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("0.0M parameters on ")
+    assert sum("validation loss" in line and "bits per byte" in line for line in lines) == 3
+    assert any(line.startswith("step     20/20  loss ") and "tokens/s" in line for line in lines)
+
+
+def test_no_cuda_card_is_said(shards, config, tmp_path):
+    """Asking for a card that is not there is an error, not a slow run."""
+    if torch.cuda.is_available():
+        pytest.skip("there is a card")
+    with pytest.raises(PlanError, match="sees no CUDA card"):
+        train(shards, out=tmp_path, config=replace(config, device="cuda"))
+
+
+def test_peak_figures_by_name(monkeypatch):
+    """The more exact name counts, and what is unknown has no figure."""
+    for name, peak in {
+        "NVIDIA H200": 989e12,
+        "NVIDIA H100 PCIe": 756e12,
+        "NVIDIA L40S": 362e12,
+        "GT 710": None,
+    }.items():
+        monkeypatch.setattr(torch.cuda, "get_device_name", lambda _d, name=name: name)
+        assert peak_flops(torch.device("cuda")) == peak
+    assert peak_flops(torch.device("cpu")) is None
+    assert len(PEAK_FLOPS) > 5
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA card")
+def test_on_cuda_it_learns_in_bfloat16(shards, config, tmp_path):
+    """Compiled, in bfloat16, resumed: the loss falls and stays near the CPU's."""
+    on_gpu = replace(config, device="cuda", compile=None)
+    train(shards, out=tmp_path / "gpu", config=on_gpu, stop_at=10, quiet=True)
+    result = train(shards, out=tmp_path / "gpu", config=on_gpu, quiet=True)
+    on_cpu = train(shards, out=tmp_path / "cpu", config=config, quiet=True)
+    assert result.val_loss == pytest.approx(on_cpu.val_loss, abs=0.1)
