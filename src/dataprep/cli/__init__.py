@@ -38,9 +38,8 @@ def _options(
     """Options of every command; `main` looks for --debug itself, since it must know after a command failed."""
 
 
-for module in (runs, plan, look):
-    for command in module.COMMANDS:
-        app.command()(command)
+for _command in (*runs.COMMANDS, *plan.COMMANDS, *look.COMMANDS):
+    app.command()(_command)
 
 
 def main() -> None:

@@ -54,6 +54,20 @@ def _show(console: Console, result: Any) -> None:
         console.print(escape(str(result)), highlight=False, soft_wrap=True)
 
 
+def train(
+    shards: Annotated[str, typer.Argument(help="A folder of token shards.")],
+    out: Annotated[str, typer.Option(help="Folder for checkpoints and metrics; a stopped run goes on.")],
+    preset: Annotated[str, typer.Option(help="tiny, 11m, 42m, gpt2-124m ...")] = "tiny",
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a field.")] = None,
+    start_over: Annotated[bool, typer.Option("--start-over", help="Remove the run in --out first.")] = False,
+) -> None:
+    """Train a GPT on token shards; `python -m dataprep.train` is the same with torch and numpy alone."""
+    from dataprep import train as trainer
+
+    config = trainer.preset(preset).override(*(settings or []))
+    print(trainer.train(shards, out=out, config=config, resume=not start_over))
+
+
 def clean(folder: Annotated[str, typer.Argument(help="A folder that a run wrote.")]) -> None:
     """Remove the saved steps between input and result; `dataprep why` can then no longer show dropped texts."""
     found = [place for place in _steps_under(folder) if files.exists(place)]
@@ -70,4 +84,4 @@ def _steps_under(folder: str) -> list[str]:
     return [files.join(place, "steps") for place in (folder, *(files.join(folder, n) for n in files.listdir(folder)))]
 
 
-COMMANDS = (run, clean)
+COMMANDS = (run, train, clean)

@@ -14,7 +14,7 @@ from dataprep.batch import show_id
 from dataprep.dataset import open_dataset
 from dataprep.errors import DataprepError
 from dataprep.stats import StageStats
-from dataprep.tokens.shard import FORMAT, Shards
+from dataprep.tokens.shard import KIND, Shards
 
 PAIRS = 6  # examples side by side: a screen's worth
 PAIR_CHARS = 1_200
@@ -106,7 +106,7 @@ def _places(folder: str) -> list[str]:
 def _tokens(folder: str) -> Tokens | None:
     for place in _places(folder):
         manifest = files.join(place, "manifest.json")
-        if files.exists(manifest) and files.read_json(manifest).get("format") == FORMAT:
+        if files.exists(manifest) and files.read_json(manifest).get("kind") == KIND:
             shards = Shards.open(files.path_of(place))
             return Tokens(
                 shards.n_tokens, len(shards), shards.n_bytes, shards.vocab_size, shards.shards, _lengths(shards)

@@ -1,0 +1,66 @@
+"""The command that looks ahead: plan."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from dataprep import recipe
+from dataprep.errors import PlanError
+from dataprep.run import machine_memory, parse_bytes
+
+from .runs import Memory, Workers
+
+
+def plan(
+    what: Annotated[list[str], typer.Argument(metavar="PIPELINE|INPUT...", help="A pipeline file, or input files.")],
+    workers: Workers = 1,
+    memory: Memory = None,
+    sample_mb: Annotated[int, typer.Option(min=1, help="Megabytes of text to try.")] = 16,
+) -> None:
+    """Peak memory, disk, passes and time of a run, from file sizes and a sample that is really run."""
+    from dataprep.estimate import estimate
+
+    console = Console()
+    steps = recipe.load(what[0]) if what[0].endswith(".py") else [_reading(what)]
+    with console.status("trying a sample"):
+        found = estimate(steps, sample_mb << 20)
+    tried = f"{found.stored_bytes / 1e6:,.1f} MB stored, about {found.text_bytes / 1e6:,.1f} MB of text"
+    console.print(f"{tried}; {found.sample_bytes / 1e6:,.1f} MB were tried", highlight=False)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("step")
+    for title in ("passes", "disk MB", "minutes", "peak MB"):
+        table.add_column(title, justify="right")
+    for cost in found.costs:
+        table.add_row(cost.step, f"{cost.n_passes}", f"{cost.disk_bytes / 1e6:,.1f}",
+                      f"{cost.seconds / 60 / workers:,.1f}", f"{cost.peak_bytes / 1e6:,.0f}")  # fmt: skip
+    console.print(table)
+    _print_memory(console, found.peak_bytes * workers, memory)
+
+
+def _print_memory(console: Console, needed: int, memory: str | None) -> None:
+    """What all workers together take, beside what they may."""
+    allowed = machine_memory() if memory is None else parse_bytes(memory)
+    fits = "fits" if needed <= allowed else "[bold red]does not fit[/]; use fewer workers"
+    line = f"all workers together: about {needed / 1e6:,.0f} MB of memory, {fits} into {allowed / 1e6:,.0f} MB"
+    console.print(line, highlight=False)
+
+
+def _reading(inputs: list[str]) -> recipe.Step:
+    """A step that reads input files and seals them."""
+    if any(name.endswith(".py") for name in inputs):
+        msg = "plan takes one pipeline file, or input files"
+        raise PlanError(msg)
+
+    def read(out: str, run: Any) -> Any:
+        import dataprep as dp
+
+        return dp.Pipeline().run(dp.read(inputs), out=out, run=run)
+
+    return recipe.Step("read", read, ("out", "run"))
+
+
+COMMANDS = (plan,)
