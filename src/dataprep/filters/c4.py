@@ -41,8 +41,13 @@ _PUBLISHED: dict[str, Any] = {
     "javascript": True,
     "curly_bracket": True,
     "policy": (
-        "terms of use", "privacy policy", "cookie policy", "uses cookies", "use of cookies", "use cookies",
-    ),  # fmt: skip
+        "terms of use",
+        "privacy policy",
+        "cookie policy",
+        "uses cookies",
+        "use of cookies",
+        "use cookies",
+    ),
     "min_sentences": 3,
     "sentence_marks": (".", "?", "!"),
 }
@@ -68,7 +73,7 @@ class C4(Stage):
     | parameter | a line goes, or its page, if | reason |
     |---|---|---|
     | max_word_chars | a word (`str.split`) has more code points | word_too_long |
-    | citations | (taken out of the line: `[12]`, `[]`, `[edit]`, `[citation needed]`; white space beside them stays, so a line that ends in `. [1]` has no end mark any more, as in the published code) | |
+    | citations | (`[12]`, `[]`, `[edit]`, `[citation needed]` are taken out; see below) | |
     | end_marks, not_end_marks | it does not end with one of the first, or does with one of the second | no_end_mark |
     | min_words | it has fewer words | too_few_words |
     | lorem_ipsum | *page*: it says "lorem ipsum" | lorem_ipsum |
@@ -77,6 +82,7 @@ class C4(Stage):
     | policy | it says one of these phrases | policy |
     | min_sentences | *page*: its lines have fewer sentences together | too_few_sentences |
 
+    White space beside a citation stays, so a line that ends in `. [1]` has no end mark left, as in the published code.
     Phrases are found whatever their case (`str.lower`; the two small sigmas count as one). What is left is joined with
     line feeds and stripped; a page of nothing, possible only with rules switched off, is dropped as `empty`. None,
     False or () switches a rule off. Bad words and sentences repeated across pages are other stages' work.
@@ -93,12 +99,8 @@ class C4(Stage):
     Raises PlanError for an unknown preset, a negative number, or a phrase that no line can hold.
     """
 
-    WORLD_END_MARKS: ClassVar[tuple[str, ...]] = (
-        ".", "?", "!", '"', "”", "»", "…", "؟", "۔", "。", "？", "！", "」", "』", "।", "॥", "။", "።", "፧", "։", "܀", "᠃",
-    )  # fmt: skip
-    WORLD_SENTENCE_MARKS: ClassVar[tuple[str, ...]] = (
-        ".", "?", "!", "؟", "۔", "。", "？", "！", "।", "॥", "။", "።", "፧", "։", "܀", "᠃",
-    )  # fmt: skip
+    WORLD_SENTENCE_MARKS: ClassVar[tuple[str, ...]] = tuple(".?!؟۔。？！।॥။።፧։܀᠃")
+    WORLD_END_MARKS: ClassVar[tuple[str, ...]] = (*WORLD_SENTENCE_MARKS, *'"”»…」』')
 
     preset: str = "tfds"
     max_word_chars: int | None = PRESET
@@ -193,7 +195,7 @@ def _check(name: str, value: Any) -> None:
     """Refuse what no kernel could make sense of."""
     kind = type(_PUBLISHED[name])
     if kind is not tuple:
-        good = value is None or type(value) is kind and int(value) >= 0
+        good = value is None or (type(value) is kind and int(value) >= 0)
         wanted = "True or False" if kind is bool else "a number from 0, or None"
         problem = None if good else f"is {wanted}"
     elif value is None:
