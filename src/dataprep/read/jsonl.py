@@ -19,12 +19,13 @@ import orjson
 import pyarrow as pa
 
 from .. import batch as B
+from .. import files
 from ..batch import Batch, doc_id
-from ..dataset import Reader, Slice
 from ..errors import PlanError
 from ..meter import Meter
+from ..part import Reader, Slice
 from . import jsonscan as J
-from .columns import KINDS, check_names, convert
+from .columns import KINDS, check_names, convert, infer
 from .lines import PADDING, Block, blocks, open_at
 from .trust import MAX_BAD, MAX_DOC_BYTES, Trust
 
@@ -55,6 +56,12 @@ class Jsonl(Reader):
             msg = f"max_doc_bytes={self.max_doc_bytes} leaves no document; it is the bytes of the longest line to keep"
             raise PlanError(msg)
 
+    @staticmethod
+    def types_of(url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """The types of fields, from the first records of a file."""
+        with files.open_read(url) as stream:
+            return infer(stream, names)
+
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
         """The lifted columns."""
@@ -83,7 +90,6 @@ class Jsonl(Reader):
         invalid = _invalid_lines(block)
         names = [self.text.encode(), *(name.encode() for name, _ in self.columns)]
         joined, ends = np.array(bytearray(b"".join(names))), np.cumsum([len(name) for name in names])
-        words = block.data.view(np.uint64)
         at = 0
         while at < block.stop:
             room = block.stop - at + PADDING
@@ -92,7 +98,7 @@ class Jsonl(Reader):
             text_ends, meta_ends = np.empty(B.MAX_ROWS + 1, np.int64), np.empty(B.MAX_ROWS + 1, np.int64)
             bad = np.empty((BAD_LINES, 3), np.int64)
             at, rows, wrong = J.scan(
-                block.data, words, at, block.stop, joined, ends, self.max_doc_bytes, self.meta,
+                block.data, at, block.stop, joined, ends, self.max_doc_bytes, self.meta,
                 starts, text, text_ends, meta, meta_ends, spans, bad,
             )  # fmt: skip
             kept = _own(text_ends[: rows + 1], text), _own(meta_ends[: rows + 1], meta) if self.meta else None
@@ -159,7 +165,7 @@ def _values(block: Block, spans: Ints, kind: str) -> pa.Array:
     starts, stops = np.ascontiguousarray(spans[:, 0]), np.ascontiguousarray(spans[:, 1])
     out = np.empty(int((stops - starts).sum()) + PADDING, np.uint8)
     ends, first = np.empty(len(starts) + 1, np.int64), np.empty(len(starts), np.uint8)
-    J.gather(block.data, block.data.view(np.uint64), starts, stops, out, ends, first)
+    J.gather(block.data, starts, stops, out, ends, first)
     return convert(B.strings(ends, out), first, kind)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import files
-from ..dataset import Slice
+from ..part import Slice
 
 PADDING = 64  # bytes a block has beyond its last newline, so that look-ahead never leaves the buffer
 BLOCK = 4 << 20  # bytes a read asks for: half a batch, and small enough for the cache
@@ -19,7 +19,7 @@ BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines `data[:stop]`, each with its newline; `data` (uint8, a multiple of 8 long) is used again later.
+    """Whole lines `data[:stop]`, each with its newline; `data` (uint8, longer than that by PADDING at least) is used again later.
 
     start: bytes of the stream before data[0]. too_long: if not None, the block holds no lines but tells of one line
     at `start` of that many bytes (its newline left out), which was skipped.
@@ -79,7 +79,7 @@ def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Ite
 def _view(raw: bytearray, start: int) -> npt.NDArray[np.uint8]:
     if not start and raw.startswith(BOM):
         raw[:3] = b"   "
-    return np.frombuffer(raw, np.uint8)[: len(raw) & ~7]
+    return np.frombuffer(raw, np.uint8)
 
 
 def _move(raw: bytearray, start: int, stop: int) -> int:

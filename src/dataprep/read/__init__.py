@@ -1,0 +1,188 @@
+"""`read`: from paths, globs, sealed Datasets or Hugging Face datasets to a Dataset. One file a format."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from .. import files
+from ..dataset import MANIFEST, Dataset, join_datasets, open_dataset
+from ..errors import PlanError, ReadError
+from ..part import Reader
+from .plan import InputFile, number, source_of
+
+FORMATS = {
+    "jsonl": ("jsonl", "Jsonl"),
+    "parquet": ("parquet", "Parquet"),
+    "text": ("text", "Text"),
+    "paragraphs": ("text", "Paragraphs"),
+    "lines": ("text", "Lines"),
+    "wet": ("wet", "Wet"),
+    "whatsapp": ("whatsapp", "WhatsApp"),
+}
+SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+    ".txt": "text",
+    ".md": "text",
+    ".rst": "text",
+    ".wet": "wet",
+}
+
+
+def read(  # noqa: PLR0911 - one return a kind of input
+    path: Any,
+    format: str | None = None,  # noqa: A002 - the word users know
+    text: str = "text",
+    columns: Sequence[str] | Mapping[str, str] | None = None,
+    **options: Any,
+) -> Dataset:
+    """The documents of files, sealed Datasets, or a Hugging Face dataset; nothing is read yet.
+
+    path: a path, glob, folder or URL, or a list of them; {source: path or list} names the sources, which otherwise are
+    the files' names without shard numbers. File numbers follow the order given, sorted inside a glob or folder. A
+    sealed Dataset, a folder of one, or a list of these is opened (together). A `datasets.Dataset`, `IterableDataset` or
+    "hf://datasets/OWNER/NAME" is sealed to shards first (read/hf.py tells the options `key`, `split`, `out` ...).
+    format: by suffix (.jsonl .ndjson .json .parquet .txt .md .rst .wet, then .gz .zst .xz), or one of jsonl, parquet,
+    text (one document a file), paragraphs (split on blank lines), lines, wet, whatsapp, hf. A `.txt` whose first lines
+    are WhatsApp's is read as whatsapp; format="text" prevents that.
+    text: the field that holds the text. columns: fields to lift out of meta as columns, ["url"], or with their types,
+    {"url": "string", "score": "double"}; else their types are those of the first 1,000 records.
+    options: the further fields of the format's reader, such as max_doc_bytes=, max_bad=, meta=False, date_order="dmy".
+
+    Errors: PlanError or ReadError that name the path, for no match, an empty file, an unknown format or option.
+    """
+    if _is_hf(path, format):
+        return _hf().read_hf(path, text=text, columns=columns, **options)
+    named = dict(path) if isinstance(path, Mapping) else None
+    given = [p for value in named.values() for p in _listed(value)] if named is not None else _listed(path)
+    sealed = [_sealed(p) if format is None else None for p in given]
+    if any(s is not None for s in sealed):
+        return _open_sealed(given, sealed)
+    found = [f for p in given for f in _expand(p, format)] if named is None else _named(named, format)
+    found = list({f.url: f for f in found}.values())  # a file that two globs match is read once
+    if not found:
+        msg = "read was given no path"
+        raise PlanError(msg)
+    readers = _readers(found, text, columns, options)
+    return number(found, readers)
+
+
+def _is_hf(path: Any, name: str | None) -> bool:
+    module = type(path).__module__.partition(".")[0]
+    return module == "datasets" or name == "hf" or (isinstance(path, str) and path.startswith("hf://datasets/"))
+
+
+def _hf() -> Any:
+    return importlib.import_module(".hf", __name__)
+
+
+def _listed(path: Any) -> list[Any]:
+    """What `path` names, each a str or a Dataset."""
+    if isinstance(path, (str, os.PathLike, Dataset)):
+        path = [path]
+    if not isinstance(path, Iterable) or isinstance(path, bytes):
+        msg = f"read takes a path, a list of paths or a Dataset, not {path!r}"
+        raise PlanError(msg)
+    return [p if isinstance(p, Dataset) else os.fspath(p) for p in path]
+
+
+def _sealed(path: Any) -> Dataset | None:
+    if isinstance(path, Dataset):
+        return path
+    if any(c in path for c in "*?[") or not files.exists(files.join(path, MANIFEST)):
+        return None
+    return open_dataset(path)
+
+
+def _open_sealed(given: list[Any], sealed: list[Dataset | None]) -> Dataset:
+    strangers = [p for p, s in zip(given, sealed, strict=True) if s is None]
+    if strangers:
+        msg = f"{strangers[0]} is not a sealed Dataset as the others are; seal it first with Pipeline().run(docs, out=)"
+        raise PlanError(msg)
+    docs = [s for s in sealed if s is not None]
+    return docs[0] if len(docs) == 1 else join_datasets(docs)
+
+
+def _named(named: Mapping[str, Any], name: str | None) -> list[InputFile]:
+    pairs = [(source, p) for source, value in named.items() for p in _listed(value)]
+    return [dataclasses.replace(f, source=source) for source, p in pairs for f in _expand(p, name)]
+
+
+def _expand(path: str, name: str | None) -> list[InputFile]:
+    """The files a path names, each with its format."""
+    if name is not None and name not in FORMATS:
+        msg = f"there is no format {name!r}; there are {', '.join(FORMATS)}, hf"
+        raise PlanError(msg)
+    is_glob, is_dir = any(c in path for c in "*?["), files.is_dir(path)
+    urls = files.expand(path)
+    if not urls:
+        state = "no file matches" if is_glob else "the folder is empty" if is_dir else "there is no such file"
+        msg = f"{state}; check the path"
+        raise ReadError(msg, path)
+    formats = [name or SUFFIXES.get(files.suffix(url), "") for url in urls]
+    found = [InputFile(u, f, source_of(u), files.size(u)) for u, f in zip(urls, formats, strict=True) if f]
+    if len(found) < len(urls) and (not is_dir or not found):
+        unknown = next(u for u, f in zip(urls, formats, strict=True) if not f)
+        msg = f"no reader is known by this suffix ({', '.join(SUFFIXES)}); name one with format={'|'.join(FORMATS)}"
+        raise PlanError(f"{unknown}: {msg}")
+    empty = next((f for f in found if not f.n_bytes), None)
+    if empty is not None:
+        msg = "the file is empty; remove it or fetch it again"
+        raise ReadError(msg, empty.url, 0)
+    return [f if name or f.format != "text" else _sniffed(f) for f in found]
+
+
+def _sniffed(found: InputFile) -> InputFile:
+    """A text file, as a chat if its first lines say so."""
+    if files.suffix(found.url) != ".txt":
+        return found
+    whatsapp = importlib.import_module(".whatsapp", __name__)
+    return dataclasses.replace(found, format="whatsapp") if whatsapp.looks_like_chat(found.url) else found
+
+
+def _readers(found: list[InputFile], text: str, columns: Any, options: Mapping[str, Any]) -> dict[str, Reader]:
+    """One reader a format; all must give the same columns."""
+    first = {file.format: file.url for file in reversed(found)}
+    classes = {name: _class(name) for name in dict.fromkeys(file.format for file in found)}
+    known = {f.name for cls in classes.values() for f in dataclasses.fields(cls) if f.name not in {"text", "columns"}}
+    unknown = sorted(set(options) - known)
+    if unknown:
+        msg = f"there is no option {unknown[0]!r} for {' and '.join(classes)}; there are {', '.join(sorted(known))}"
+        raise PlanError(msg)
+    given = {"text": text, "columns": columns or (), **options}
+    readers = {name: _reader(name, cls, given, first[name]) for name, cls in classes.items()}
+    adds = {name: {k: str(v) for k, v in reader.adds.items()} for name, reader in readers.items()}
+    odd = next((name for name in adds if adds[name] != adds[next(iter(adds))]), None)
+    if odd is not None:
+        one = next(iter(adds))
+        msg = f"{one} and {odd} files give different columns ({adds[one]} and {adds[odd]}); read them apart"
+        raise PlanError(msg)
+    return readers
+
+
+def _class(name: str) -> Any:
+    module, cls = FORMATS[name]
+    return getattr(importlib.import_module(f".{module}", __name__), cls)
+
+
+def _reader(name: str, cls: Any, given: Mapping[str, Any], url: str) -> Reader:
+    """The reader of a format, with those of the given parameters it has."""
+    fields = {f.name for f in dataclasses.fields(cls)}
+    mine = {k: v for k, v in given.items() if k in fields}
+    columns = given["columns"]
+    if columns and "columns" not in fields:
+        msg = f"{url}: {name} has no fields that columns= could lift"
+        raise PlanError(msg)
+    if columns:
+        typed = columns.items() if isinstance(columns, Mapping) else cls.types_of(url, tuple(columns))
+        mine["columns"] = tuple((str(k), str(v)) for k, v in typed)
+    else:
+        mine.pop("columns", None)
+    reader: Reader = cls(**mine)
+    return reader

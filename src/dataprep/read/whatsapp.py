@@ -1,0 +1,1 @@
+def looks_like_chat(url): return False
