@@ -24,6 +24,7 @@ import orjson
 import dataprep as dp
 from dataprep import files
 from dataprep import train as trainer
+from dataprep.compress import compressor
 from dataprep.key import key
 from dataprep.report import write as write_report
 
@@ -129,7 +130,7 @@ def _gather(folder: str) -> dict[str, list[str]]:
 
 
 def _write(url, rows) -> str:
-    with files.atomic(url) as f, files.compressor(f, url) as out:
+    with files.atomic(url) as f, compressor(f, url) as out:
         for name, text in rows:
             out.write(orjson.dumps({"id": name, "text": text}, option=orjson.OPT_APPEND_NEWLINE))
     return url

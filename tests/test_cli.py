@@ -1,0 +1,266 @@
+"""The command line: what a person types first, what they see, and how it says no."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from dataprep import __version__, cli, trail
+from dataprep.batch import parse_id
+
+PIPELINE = '''
+"""A small pipeline for the tests."""
+import dataprep as dp
+
+SAMPLES = {samples!r}
+
+
+def ingest(out, run):
+    docs = dp.read([SAMPLES + "/articles.jsonl", SAMPLES + "/letters.jsonl.gz", SAMPLES + "/news.jsonl.zst"])
+    return dp.Pipeline().run(docs, out=out, run=run)
+
+
+def too_short(text: str):
+    return "too_short" if len(text) < 500 else None
+
+
+def filter(ingest, out, run):
+    return dp.Pipeline(dp.Filter(too_short)).run(ingest, out=out, run=run)
+
+
+def dedup_exact(filter, out, run):
+    return dp.Pipeline(dp.Exact()).run(filter, out=out, run=run)
+
+
+def dedup_minhash(dedup_exact, out, run):
+    return dp.Pipeline(dp.MinHash(threshold=0.8)).run(dedup_exact, out=out, run=run)
+
+
+def encode(dedup_minhash, out, run):
+    tokenizer = dp.train_bpe(dedup_minhash, vocab_size=500, val=0.1, run=run)
+    return dp.encode(dedup_minhash, tokenizer, out=out, val=0.1, run=run)
+'''
+
+
+@pytest.fixture
+def dataprep(monkeypatch, capsys):
+    """The command line as a person has it: (exit code, stdout, stderr)."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["dataprep", *map(str, words)])
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as e:
+            code = e.code if isinstance(e.code, int) else 0 if e.code is None else 1
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def pipeline(samples, tmp_path_factory):
+    """A pipeline file over the samples."""
+    place = tmp_path_factory.mktemp("pipeline") / "small.py"
+    place.write_text(PIPELINE.format(samples=str(samples)))
+    return place
+
+
+@pytest.fixture(scope="module")
+def finished(pipeline, tmp_path_factory):
+    """A finished run of it."""
+    from dataprep import recipe
+    from dataprep.run import Serial
+
+    out = tmp_path_factory.mktemp("finished")
+    list(recipe.execute(recipe.load(str(pipeline)), str(out), Serial()))
+    return out
+
+
+def test_version(dataprep):
+    """--version prints the version."""
+    assert dataprep("--version") == (0, f"dataprep {__version__}\n", "")
+
+
+def test_run_shows_the_books_of_every_step(dataprep, pipeline, tmp_path):
+    """`run --to` goes up to the step (dashes or underscores), prints what was dropped, and says where to look."""
+    code, said, _ = dataprep("run", pipeline, "--to", "dedup-exact", "--out", tmp_path / "out")
+    assert code == 0
+    assert re.search(r"too_short.*-21\b", said), said
+    assert "dedup_exact" in said
+    assert "dedup_minhash" not in said
+    assert f"dataprep inspect {tmp_path / 'out'}" in said
+
+
+def test_second_run_does_nothing_again(dataprep, pipeline, finished):
+    """With valid receipts no file is written again."""
+    before = {p: p.stat().st_mtime_ns for p in finished.rglob("*.parquet")}
+    assert dataprep("run", pipeline, "--out", finished)[0] == 0
+    assert {p: p.stat().st_mtime_ns for p in finished.rglob("*.parquet")} == before
+
+
+def test_inspect_tells_by_source_and_shows_examples(dataprep, finished):
+    """`inspect` has a line a source, the reasons under it, and an example that can be typed into `why`."""
+    code, said, _ = dataprep("inspect", finished)
+    assert code == 0
+    for word in ("articles", "letters", "news", "too_short", "Exact", "MinHash"):
+        assert word in said, word
+    assert re.search(r"\d+:\d+ for \d+:\d+ \(0\.\d\d\d\)", said), "a near-duplicate example names its survivor"
+
+
+def test_why_follows_the_trail(dataprep, finished):
+    """`why` names the stage, the reason, the survivor and where it is kept, and shows both texts."""
+    pair = trail.pairs(str(finished), 1)[0]
+    code, said, _ = dataprep("why", finished, pair.id)
+    assert code == 0
+    assert "was dropped by MinHash" in said
+    assert f"similarity {pair.similarity:.3f}" in said
+    assert "is kept in" in said
+    text = trail.document(str(finished), pair.id)["text"].split()[0]
+    assert said.count(text) >= 2
+
+
+def test_why_of_a_document_that_stays(dataprep, finished):
+    """A document that nobody dropped is said to be kept, whichever way its id is written."""
+    code, said, _ = dataprep("why", finished, "0:0")
+    assert code == 0 or parse_id("0:0") == 0
+    kept = next(iter(_ids(finished)))
+    code, said, _ = dataprep("why", finished, kept)
+    assert code == 0
+    assert "is kept in" in said
+    assert "dropped" not in said
+
+
+def _ids(finished):
+    from dataprep import open_dataset
+
+    return open_dataset(str(finished / "dedup_minhash")).table(["id"]).column("id").to_pylist()
+
+
+def test_report_is_one_page_with_everything(dataprep, finished, tmp_path):
+    """The report is one HTML file that loads nothing, and tells books, reasons, pairs and tokens."""
+    place = tmp_path / "report.html"
+    assert dataprep("report", finished, "--to", place)[0] == 0
+    page = place.read_text(encoding="utf-8")
+    assert not re.search(r'(src|href)="', page), "no external assets"
+    assert page.count("<svg") >= 4
+    for word in ("too_short", "MinHash", "articles", "similarity", "tokens", "prefers-color-scheme"):
+        assert word in page, word
+    assert page.count("<section>") == page.count("</section>")
+
+
+def test_plan_estimates_a_pipeline_and_plain_input(dataprep, pipeline, samples):
+    """`plan` tries a sample of a pipeline file or of input files, and tells passes, disk and memory."""
+    code, said, _ = dataprep("plan", pipeline, "--sample-mb", "1")
+    assert code == 0
+    assert re.search(r"dedup_minhash +\d", said)
+    assert "of memory, fits into" in said
+    code, said, _ = dataprep("plan", samples / "articles.jsonl")
+    assert code == 0
+    assert re.search(r"^read +1 ", said, re.MULTILINE)
+
+
+def test_plan_scales_by_size(tmp_path):
+    """The text of a corpus is estimated from a sample of it within a tenth, compressed or not."""
+    import gzip
+    import json
+
+    import numpy as np
+
+    from dataprep import read
+    from dataprep.estimate import Sampling
+
+    rng = np.random.default_rng(3)
+    words = np.array(["stone", "river", "lamp", "quiet", "a", "the", "of", "harbour"])
+    lines = [json.dumps({"text": " ".join(rng.choice(words, 200))}) for _ in range(8_000)]
+    text = sum(len(json.loads(line)["text"]) for line in lines)
+    (tmp_path / "plain.jsonl").write_text("\n".join(lines) + "\n")
+    with gzip.open(tmp_path / "packed.jsonl.gz", "wt") as f:
+        f.write("\n".join(lines) + "\n")
+    for name in ("plain.jsonl", "packed.jsonl.gz"):
+        run = Sampling(out=str(tmp_path / "out"), limit=1 << 20)
+        run.sampled(read(str(tmp_path / name)))
+        _, estimated, _ = run.inputs[0]
+        assert estimated == pytest.approx(text, rel=0.1), name
+
+
+def test_clean_removes_steps_and_why_says_so(dataprep, samples, tmp_path):
+    """After `clean` the result is still there; `why` tells the reason, and that the text is gone."""
+    import dataprep as dp
+
+    def shorter(text: str) -> str:
+        return text[:400]
+
+    docs = dp.read(str(samples / "news.jsonl.zst"))
+    out = str(tmp_path / "clean")
+    clean = dp.Pipeline(dp.Map(shorter), dp.Exact()).run(docs, out=out)
+    gone = [d.id for d in trail._read_drops(out, None)]
+    assert len(gone) >= 1
+    assert "texts" not in dataprep("why", out, gone[0])[2]
+    code, said, _ = dataprep("clean", out)
+    assert (code, said.startswith("removed 1 folder")) == (0, True)
+    code, said, _ = dataprep("why", out, gone[0])
+    assert code == 0
+    assert "was dropped by Exact" in said
+    assert "text is gone" in said
+    assert dp.open_dataset(out).count == clean.count
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["run", "nowhere.py"], 1, "not a pipeline file"),
+        (["inspect", "nowhere"], 1, "no sealed Dataset"),
+        (["why", "nowhere", "0:1"], 1, "no sealed Dataset"),
+        (["plan", "nowhere.jsonl"], 1, "nowhere.jsonl"),
+        (["clean", "nowhere"], 1, "not a folder"),
+        (["train", "nowhere", "--out", "x", "--preset", "huge"], 1, "huge"),
+        (["bake"], 2, "bake"),
+        (["run"], 2, "pipeline"),
+        (["plan", "x.jsonl", "--workers", "0"], 2, "workers"),
+    ],
+)
+def test_mistakes_are_one_sentence(dataprep, words, code, says):
+    """A mistake is a sentence on stderr with exit code 1, or 2 for wrong usage, and never a traceback."""
+    found, _, said = dataprep(*words)
+    assert found == code
+    assert says in said
+    assert "Traceback" not in said
+    if code == 1:
+        assert said.startswith("dataprep: ")
+        assert said.count("\n") == 1
+
+
+def test_bad_id_and_unknown_document(dataprep, finished):
+    """An id that is none, and an id that no document has, are sentences."""
+    assert "not a document id" in dataprep("why", finished, "one:two")[2]
+    assert "no document 9:9" in dataprep("why", finished, "9:9")[2]
+
+
+def test_unknown_step_lists_the_steps(dataprep, pipeline, tmp_path):
+    """A step that is not there is answered with those that are."""
+    code, _, said = dataprep("run", pipeline, "--to", "dedup", "--out", tmp_path)
+    assert code == 1
+    assert "ingest, filter, dedup_exact" in said
+
+
+def test_step_that_wants_the_unknown(dataprep, tmp_path):
+    """A parameter that nothing provides is found before any step runs."""
+    place = tmp_path / "wrong.py"
+    place.write_text("def ingest(out):\n    raise SystemExit(9)\n\n\ndef filter(injest, out):\n    pass\n")
+    code, _, said = dataprep("run", place, "--out", tmp_path / "out")
+    assert code == 1
+    assert "step filter wants injest" in said
+
+
+def test_debug_shows_the_traceback(monkeypatch):
+    """--debug lets the error through."""
+    monkeypatch.setattr(sys, "argv", ["dataprep", "--debug", "inspect", "nowhere"])
+    from dataprep.errors import PlanError
+
+    with pytest.raises(PlanError):
+        cli.main()

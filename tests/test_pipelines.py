@@ -1,0 +1,166 @@
+"""The sample files end to end, against what plain definitions say must happen to them (EXPECTED.json)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dataprep as dp
+from dataprep import recipe
+from dataprep.run import Serial
+
+FILES = ("articles.jsonl", "guide.parquet", "letters.jsonl.gz", "news.jsonl.zst")
+
+
+@pytest.fixture(scope="module")
+def expected(samples):
+    """Who must go for whom."""
+    return json.loads((samples / "EXPECTED.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def articles(samples, tmp_path_factory):
+    """The four record files, exact and near duplicates removed."""
+    docs = dp.read([str(samples / name) for name in FILES])
+    out = tmp_path_factory.mktemp("articles")
+    return dp.Pipeline(dp.Exact(), dp.MinHash(threshold=0.8)).run(docs, out=str(out / "clean")), docs
+
+
+def own_ids(docs):
+    """The input's own id of every document, by its id here."""
+    table = docs.table(["id", "meta"])
+    metas = (json.loads(m) for m in table.column("meta").to_pylist())
+    return dict(zip(table.column("id").to_pylist(), (m["id"] for m in metas), strict=True))
+
+
+def drops_of(clean):
+    """Every row of the drop tables."""
+    import duckdb
+
+    rows = duckdb.read_parquet(f"{clean.url}/drops/*.parquet").fetchall()
+    return {id_: (stage, reason, kept, similarity) for id_, stage, reason, _, kept, similarity in rows}
+
+
+def test_planted_duplicates_go_for_the_planted_reason(articles, expected):
+    """Exactly the planted copies go, each for its survivor, at the similarity that Python sets say."""
+    clean, docs = articles
+    names = own_ids(docs)
+    found = {names[i]: (stage, names[kept], like) for i, (stage, _, kept, like) in drops_of(clean).items()}
+    exact = {pair["gone"]: pair["kept"] for pair in expected["exact"]}
+    near = {pair["gone"]: (pair["kept"], pair["jaccard"]) for pair in expected["near"]}
+    assert {gone: kept for gone, (stage, kept, _) in found.items() if stage == "Exact"} == exact
+    assert {gone: kept for gone, (stage, kept, _) in found.items() if stage == "MinHash"} == {
+        gone: kept for gone, (kept, _) in near.items()
+    }
+    for gone, (_, jaccard) in near.items():
+        assert found[gone][2] == pytest.approx(jaccard, abs=1e-5)
+
+
+def test_near_misses_stay(articles, expected):
+    """Pairs under the threshold both stay, the end of a chain whose middle went included."""
+    clean, _ = articles
+    left = set(own_ids(clean).values())
+    for pair in expected["near_misses"]:
+        assert {pair["kept"], pair["gone"]} <= left, pair
+
+
+def test_books_balance(articles):
+    """What was read is what is kept and what was dropped, stage by stage."""
+    clean, docs = articles
+    assert docs.count == 160
+    assert clean.count + len(drops_of(clean)) == docs.count
+    for book in clean.stats:
+        assert book.docs_in == book.docs_out + book.docs_dropped
+
+
+def test_bad_pages_go_for_the_written_reason(samples, expected, tmp_path):
+    """C4's published rules drop the written bad pages for the written reasons, and keep every good one."""
+    docs = dp.read(str(samples / "crawl.warc.wet"))
+    urls = {row["id"]: json.dumps(row) for row in docs.take(100)}
+    clean = dp.Pipeline(dp.C4()).run(docs, out=str(tmp_path / "clean"))
+    drops = drops_of(clean)
+    found = {next(u for u in expected["c4"] if u in urls[i]): reason for i, (_, reason, *_) in drops.items()}
+    assert found == expected["c4"]
+    assert clean.count == 8
+
+
+def test_chats_become_conversations(samples, tmp_path):
+    """Both phones' exports are read, and an hour of silence ends a conversation."""
+    phones = [str(samples / f"whatsapp_{phone}.txt") for phone in ("android", "ios")]
+    docs = dp.read(phones, format="whatsapp")
+    texts = docs.table(["text"]).column("text").to_pylist()
+    assert "Good morning, who has finished the third chapter?" in texts
+    assert "Oversleeping is also gardening." in texts
+    clean = dp.Pipeline(dp.Conversations(gap="1h")).run(docs, out=str(tmp_path / "chats"))
+    joined = clean.table(["text"]).column("text").to_pylist()
+    assert len(joined) == 6  # android: morning, noon, next day; ios: evening, tap, next day
+    assert any("walnut cake" in t and "half past six" in t and "ferry" not in t for t in joined)
+
+
+def test_plain_text_is_one_document_a_file(samples):
+    """A text file is one document with both essays in it."""
+    docs = dp.read(str(samples / "essay.txt"))
+    assert docs.count == 1
+    assert docs.take(1)[0]["text"].startswith("A village choir")
+
+
+def test_atlaset_pipeline_on_a_local_set_of_its_shape(samples, root, tmp_path, monkeypatch):
+    """The AtlaSet pipeline runs on a local data set of the same shape: columns kept, the mirrored text dropped."""
+    datasets = pytest.importorskip("datasets")
+    rows = [json.loads(line) for line in (samples / "darija.jsonl").read_text(encoding="utf-8").splitlines()]
+    datasets.Dataset.from_list(rows).save_to_disk(str(tmp_path / "atlaset"))
+    monkeypatch.setenv("ATLASET", str(tmp_path / "atlaset"))
+    steps = recipe.load(str(root / "pipelines" / "atlaset.py"))
+    done = {d.name: d.result for d in recipe.execute(steps, str(tmp_path / "out"), Serial(), to="encode")}
+    kept = done["dedup_minhash"].table(["text", "source"]).to_pylist()
+    assert len(kept) == len({row["text"] for row in rows}) == len(rows) - 1
+    assert {row["source"] for row in kept} == {"forum", "blog", "chat"}
+    assert len(done["encode"]) == len(kept)
+
+
+def test_demo_gathers_the_same_text_every_time(root, tmp_path, monkeypatch):
+    """Two gatherings of the installation's text are the same bytes, and hold no path of this machine."""
+    steps = recipe.load(str(root / "pipelines" / "demo.py"))
+    demo = sys.modules[steps[0].fn.__module__]
+    monkeypatch.setattr(demo, "_docstrings", list)  # five seconds of parsing; the other sources suffice here
+    first, second = (demo._gather(str(tmp_path / name)) for name in "ab")
+    for a, b in zip(first["files"], second["files"], strict=True):
+        assert Path(a).read_bytes() == Path(b).read_bytes()
+    texts = dp.read([f for f in first["files"] if "packages" in f]).table(["text"]).column("text").to_pylist()
+    assert len(texts) > 20
+    assert not any(str(root) in text for text in texts)
+
+
+def test_sample_files_are_what_their_script_writes(samples, tmp_path):
+    """make.py writes the committed files again, byte for byte."""
+    code = (
+        "import sys, pathlib; sys.path.insert(0, sys.argv[1]); import make; "
+        "make.HERE = pathlib.Path(sys.argv[2]); make.main()"
+    )
+    subprocess.run([sys.executable, "-c", code, str(samples), str(tmp_path)], check=True)
+    made = sorted(p.name for p in tmp_path.iterdir())
+    assert set(made) | {"make.py", "phrases.py"} == {p.name for p in samples.iterdir() if p.is_file()}
+    for name in made:
+        if name.endswith((".gz", ".zst", ".parquet")):  # compressors may differ between versions; the text may not
+            continue
+        assert (tmp_path / name).read_bytes() == (samples / name).read_bytes(), name
+
+
+def test_sample_files_are_small(samples):
+    """All sample files together stay under a megabyte."""
+    assert sum(p.stat().st_size for p in samples.iterdir() if p.is_file()) < 1_000_000
+
+
+def test_tokens_are_plain_uint16(articles, tmp_path):
+    """The shards of the cleaned samples are raw uint16 that numpy maps, one separator behind each document."""
+    clean, _ = articles
+    tok = dp.train_bpe(clean, vocab_size=600, val=0.1)
+    shards = dp.encode(clean, tok, out=str(tmp_path / "shards"), val=0.1)
+    tokens = np.concatenate([np.memmap(p, dtype=np.uint16) for p in sorted((tmp_path / "shards").glob("*.bin"))])
+    assert len(tokens) == shards.n_tokens
+    assert int((tokens == tok.eot).sum()) == len(shards) == clean.count

@@ -1,0 +1,82 @@
+"""The README is true: its Python runs, its commands exist, its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+import sys
+
+import pytest
+
+from dataprep import cli
+
+
+@pytest.fixture(scope="module")
+def readme(root):
+    """Its text."""
+    return (root / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(text, language):
+    """The fenced blocks of a language."""
+    fenced = (part.partition("\n") for part in text.split("```")[1::2])
+    return [code for name, _, code in fenced if name == language]
+
+
+def test_python_example_runs(readme, root, tmp_path):
+    """The example, saved to a file and run with nothing else, prints its books and writes shards; it is short."""
+    import os
+
+    (example,) = blocks(readme, "python")
+    assert len(example.strip().splitlines()) <= 24
+    (tmp_path / "example.py").write_text(example)
+    (tmp_path / "sample_data").symlink_to(root / "sample_data")
+    done = subprocess.run(
+        [sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for word in ("C4", "too_short", "Exact", "MinHash", "tokens"):
+        assert word in done.stdout
+    assert (tmp_path / "out/readme/shards/train-00000.bin").stat().st_size > 1_000
+
+
+def test_make_targets_exist(readme, root):
+    """Every `make X` and every target in the table is in the Makefile, and the other way round."""
+    makefile = (root / "Makefile").read_text()
+    phony = set(" ".join(re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)).split()) - {"$(STEPS)"}
+    phony |= set(re.search(r"^STEPS +:= (.*)$", makefile, re.MULTILINE)[1].split())
+    table = readme.split("| make | does |")[1].split("\n\n")[0]
+    named = {name for row in table.splitlines()[2:] for name in re.findall(r"`([a-z-]+)`", row.split("|")[1])}
+    assert named <= phony
+    assert phony - named <= {"help", "clean"}
+    for target in re.findall(r"\bmake ([a-z-]+)", readme):
+        assert target in phony, target
+
+
+def test_commands_and_options_exist(readme):
+    """Every `dataprep X` in the README is a command, and every option in that block exists."""
+    commands = {c.callback.__name__: c.callback for c in cli.app.registered_commands}
+    used = set(re.findall(r"^dataprep (\w+)", readme, re.MULTILINE))
+    assert used == set(commands)
+    parameters = {name for callback in commands.values() for name in callback.__annotations__}
+    (block,) = [b for b in blocks(readme, "") if "dataprep run" in b]
+    for option in re.findall(r"--(\w+)", block):
+        assert option in parameters, option
+
+
+def test_links_lead_somewhere(readme, root):
+    """Every relative link of the README and the docs is a file."""
+    for page in (root / "README.md", *sorted((root / "docs").glob("*.md"))):
+        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            assert link.startswith("https://") or (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_docs_examples_run(root, tmp_path):
+    """The Python in the docs runs as it stands."""
+    for page in sorted((root / "docs").glob("*.md")):
+        for n, code in enumerate(blocks(page.read_text(encoding="utf-8"), "python")):
+            place = tmp_path / f"{page.stem}_{n}.py"
+            place.write_text(code)
+            runpy.run_path(str(place))
