@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import unicodedata
 from collections import Counter
@@ -137,3 +138,88 @@ def bpe_encode(text: str, merges) -> list[bytes]:
             pieces = bpe_merge(pieces, pair)
         tokens += pieces
     return tokens
+
+
+# --- JSON Lines (read/jsonl.py) ---------------------------------------------------------------------------------------
+
+
+def jsonl(data: bytes, field: str, max_line: int) -> tuple[list, list]:
+    """(position, text, the other fields) of good lines and (position, reason) of bad ones, by Python's own parser."""
+    rows, bad, start = [], [], 0
+    for number, line in enumerate(data.split(b"\n")):
+        position, start = start, start + len(line) + 1
+        line = b"   " + line[3:] if number == 0 and line.startswith(b"\xef\xbb\xbf") else line
+        reason, record = ("too_long", None) if len(line) > max_line else _parse(line)
+        if reason is None and not isinstance(record, dict):
+            reason = "not_an_object"
+        elif reason is None and not isinstance(record.get(field), str):
+            reason = "no_text"
+        elif reason is None and any(0xD800 <= ord(c) <= 0xDFFF for c in record[field]):
+            reason = "invalid_utf8"
+        if reason is None:
+            text = record.pop(field)
+            rows.append((position, text, record))
+        elif reason != "blank":
+            bad.append((position, reason))
+    return rows, bad
+
+
+def _parse(line: bytes) -> tuple[str | None, object]:
+    if not line.strip(b" \t\r"):
+        return "blank", None
+    try:
+        return None, json.loads(line.decode(), parse_constant=lambda name: json.loads(name + "!"))
+    except UnicodeDecodeError:
+        return "invalid_utf8", None
+    except ValueError:
+        return "not_json", None
+
+
+# --- text.py and dedup ------------------------------------------------------------------------------------------------
+
+
+def words(text: str) -> list[str]:
+    """The words of a text."""
+    return re.findall(r"\w+", text.lower())
+
+
+def normal(text: str, form: str) -> str:
+    """A text's normal form."""
+    if form == "words":
+        return " ".join(words(text))
+    return " ".join((text.lower() if form == "lower" else text).split())
+
+
+def shingle_set(text: str, unit: str, n: int) -> set[tuple[str, ...]]:
+    """The runs of n words, or n characters; one shorter run if there are fewer."""
+    items = words(text) if unit == "word" else list(normal(text, "lower"))
+    return {tuple(items[i : i + n]) for i in range(max(1, len(items) - n + 1))} if items else set()
+
+
+def jaccard(a: set, b: set) -> float:
+    """The Jaccard similarity of two sets, not both empty."""
+    return len(a & b) / len(a | b)
+
+
+def near_duplicates(texts: list[str], order: list[int], threshold: float, unit: str, n: int) -> dict[int, tuple]:
+    """Who goes: {document: (first kept document, in keep order, that is similar enough, how similar)}."""
+    sets = [shingle_set(t, unit, n) for t in texts]
+    kept, gone = [], {}
+    for d in order:
+        hits = [(k, jaccard(sets[d], sets[k])) for k in kept if sets[d] and sets[k]]
+        hit = next(((k, j) for k, j in hits if j >= threshold), None)
+        if hit is None:
+            kept.append(d)
+        else:
+            gone[d] = hit
+    return gone
+
+
+def same_texts(texts: list[str], order: list[int], form: str | None) -> dict[int, int]:
+    """Who goes: {document: the first in keep order whose text is the same}; a text that empties is as it is."""
+    first, gone = {}, {}
+    for d in order:
+        same = texts[d] if form is None else normal(texts[d], form) or (texts[d],) * bool(texts[d])
+        if first.setdefault(same, d) != d:
+            gone[d] = first[same]
+    return gone

@@ -1,13 +1,14 @@
 """`@kernel`: a Numba function whose compiled code is never stale.
 
-Numba's own cache looks at the file a function is written in; when a helper in *another* file changes, it serves
-the old code (tried). Here the cache is a folder named by the hash of every source file of this package that holds a
-kernel, so a change anywhere among them is another folder. A kernel's constants must be written in such a file too
-(tested).
+Numba's own cache looks at the file a function is written in; when a helper in *another* file changes, it serves the
+old code (tried). Here the cache is a folder named by the hash of the function's file and of every file of this
+package with kernels that it imports, directly or through another: a change in any of them is another folder. A
+kernel's constants must be written in such a file too (tested).
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 import sys
@@ -38,7 +39,7 @@ def kernel(fn: Any = None, **options: Any) -> Any:
     """
     if fn is None:
         return lambda f: kernel(f, **options)
-    folder = cache_folder()
+    folder = cache_folder(sources_hash(fn.__code__.co_filename))
     settings: Any = {"nogil": True, "cache": folder is not None, "error_model": "numpy"} | options
     ours = {"CACHE_DIR": str(folder or ""), "CACHE_LOCATOR_CLASSES": ""}
     with _LOCK:  # Numba reads where to cache while it decorates, so our folder is set for this moment only
@@ -51,10 +52,10 @@ def kernel(fn: Any = None, **options: Any) -> Any:
 
 
 @cache
-def cache_folder() -> Path | None:
-    """Where this version's compiled kernels lie; None where no folder can be written: nothing is cached then."""
+def cache_folder(name: str) -> Path | None:
+    """The folder of this name for compiled kernels; None where none can be written: nothing is cached then."""
     for root in _roots():
-        folder = root / "dataprep" / "kernels" / sources_hash()
+        folder = root / "dataprep" / "kernels" / name
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
@@ -65,15 +66,36 @@ def cache_folder() -> Path | None:
 
 
 @cache
-def sources_hash() -> str:
-    """Hash of the names and bytes of all files of this package that hold a kernel, and of Numba's version."""
-    package = Path(__file__).parent
+def sources_hash(path: str) -> str:
+    """Hash of the names and bytes of `sources(path)`, and of Numba's version."""
     digest = hashlib.blake2b(numba.__version__.encode(), digest_size=8)
-    for path in sorted(package.rglob("*.py")):
-        source = path.read_bytes()
-        if b"@kernel" in source:
-            digest.update(f"\0{path.relative_to(package).as_posix()}\0{len(source)}\0".encode() + source)
+    for source in sources(path):
+        data = source.read_bytes()
+        digest.update(f"\0{source.name}\0{len(data)}\0".encode() + data)
     return digest.hexdigest()
+
+
+def sources(path: str) -> list[Path]:
+    """The file at `path` and the files with kernels that it imports, directly or through each other; sorted."""
+    found: set[Path] = set()
+    waiting = [Path(path).resolve()]
+    while waiting:
+        source = waiting.pop()
+        if source not in found and source.is_file():
+            found.add(source)
+            waiting += [p for p in _imports(source) if p.is_file() and b"@kernel" in p.read_bytes()]
+    return sorted(found)
+
+
+def _imports(path: Path) -> list[Path]:
+    """The files that relative imports of a source file may mean: `from .a import b` is a.py, or a/b.py."""
+    named: list[Path] = []
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            module = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            named += [module.with_suffix(".py"), module / "__init__.py"]
+            named += [module / f"{alias.name}.py" for alias in node.names]
+    return named
 
 
 def _roots() -> list[Path]:

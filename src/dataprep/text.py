@@ -234,7 +234,7 @@ def distinct(starts: I64, hashes: U64) -> tuple[I64, U64]:
     k = 0
     for d in range(n):
         mask = np.uint64(3)  # as many slots as this document needs, so that short ones stay in the cache
-        while np.int64(mask) < 2 * (starts[d + 1] - starts[d]):
+        while np.int64(mask) + 1 < 2 * (starts[d + 1] - starts[d]):
             mask = mask * np.uint64(2) + np.uint64(1)
         for j in range(starts[d], starts[d + 1]):
             h = hashes[j]

@@ -110,10 +110,9 @@ def or_raw(ends: I64, normal: U8, offsets: I64, data: U8) -> tuple[I64, U8]:
         starts[d + 1] = starts[d] + (size if size else offsets[d + 1] - offsets[d])
     out = np.empty(starts[n], np.uint8)
     for d in range(n):
-        if ends[d + 1] > ends[d]:
-            out[starts[d] : starts[d + 1]] = normal[ends[d] : ends[d + 1]]
-        else:
-            out[starts[d] : starts[d + 1]] = data[offsets[d] : offsets[d + 1]]
+        kept = ends[d + 1] > ends[d]
+        for j in range(starts[d + 1] - starts[d]):
+            out[starts[d] + j] = normal[ends[d] + j] if kept else data[offsets[d] + j]
     return starts, out
 
 
@@ -150,7 +149,8 @@ def minima(hashes: U64, a: U32, b: U32, row: U32) -> None:
     uint64; without the casts the minimum would be over unreduced products, and all signatures nearly equal.
     """
     n, k = len(hashes), len(row)
-    row[:] = np.uint32(0xFFFFFFFF)
+    for i in range(k):
+        row[i] = np.uint32(0xFFFFFFFF)
     j = 0
     while j + 4 <= n:
         w, x = mix32(hashes[j]), mix32(hashes[j + 1])

@@ -172,7 +172,7 @@ def visit(  # noqa: C901, PLR0912 - one loop over documents, steps in order
     """Decide the documents of a block in order; returns how many pairs were compared."""
     compared = 0
     mask = np.uint64(len(slot_key) - 1)
-    stamp = np.full(len(kept_row), -1, np.int64)
+    stamp = np.zeros(len(kept_row), np.int64)
     found = np.empty(len(kept_row), np.int64)
     table, marked = np.empty(64, np.uint64), np.zeros(64, np.int64)
     for i in range(len(block)):
@@ -187,8 +187,8 @@ def visit(  # noqa: C901, PLR0912 - one loop over documents, steps in order
             entry = np.int64(slot_last[slot])
             while entry >= 0:
                 other = entry // bands
-                if stamp[other] != i:
-                    stamp[other] = i
+                if stamp[other] != i + 1:
+                    stamp[other] = i + 1
                     if needed(threshold, len(own), ends[other + 1] - ends[other]) >= 0:
                         found[n_found] = other
                         n_found += 1
@@ -199,8 +199,10 @@ def visit(  # noqa: C901, PLR0912 - one loop over documents, steps in order
                     table = np.empty(4 * len(own), np.uint64)
                     marked = np.zeros(4 * len(own), np.int64)
                 table_mask = mark(own, table, marked, i + 1)
-            candidates = np.sort(found[:n_found])
-            for other in candidates:
+            best = np.int64(len(kept_row))
+            for other in found[:n_found]:  # the first in keep order that reaches the threshold; sorting costs more
+                if other > best:
+                    continue
                 compared += 1
                 theirs = pool[ends[other] : ends[other + 1]]
                 if threshold > 1.0:
@@ -210,14 +212,15 @@ def visit(  # noqa: C901, PLR0912 - one loop over documents, steps in order
                     value = jaccard(theirs, len(own), least, table, marked, table_mask, i + 1)
                 if value >= 0:
                     state[row], kept_by[row], similarity[row] = DROPPED, kept_row[other], value
-                    break
+                    best = other
             if state[row] == DROPPED:
                 continue
         n_kept = fill[0]
         if fill[1] or n_kept == len(kept_row) or ends[n_kept] + len(own) > len(pool):
             fill[1] = 1  # from here on, survivors are left to the next index
             continue
-        pool[ends[n_kept] : ends[n_kept] + len(own)] = own
+        for j in range(len(own)):  # not a slice assignment: Numba takes seconds to compile one
+            pool[ends[n_kept] + j] = own[j]
         ends[n_kept + 1] = ends[n_kept] + len(own)
         kept_row[n_kept] = row
         for band in range(bands):
