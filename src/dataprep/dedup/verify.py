@@ -195,7 +195,7 @@ def visit(  # noqa: C901, PLR0912 - one loop over documents, steps in order
                 entry = np.int64(before[entry])
         if n_found:
             if threshold <= 1.0:
-                if len(table) < 2 * len(own):
+                if len(table) < 4 * len(own):  # `mark` takes a power of two below that
                     table = np.empty(4 * len(own), np.uint64)
                     marked = np.zeros(4 * len(own), np.int64)
                 table_mask = mark(own, table, marked, i + 1)
