@@ -63,45 +63,40 @@ def c4_sentences(line: str, marks: tuple[str, ...]) -> int:
 # --- BPE (tokens/) ----------------------------------------------------------------------------------------------------
 
 
+def bpe_kind(c: str) -> str:
+    """How the pattern "words" sees a character: Letter (marks too), Number, Space, Sign."""
+    first = unicodedata.category(c)[0]
+    if first in "LMN":
+        return "N" if first == "N" else "L"
+    return "Space" if c.isspace() and c not in "\x1c\x1d\x1e\x1f" else "Sign"  # four that only Python calls spaces
+
+
 def bpe_words(text: str) -> list[str]:
     """The pattern "words", a character at a time: an optional sign and letters, digits by three, signs, white space."""
 
-    def run(i: int, is_kind, most: int = len(text)) -> int:
-        while i < len(text) and most and is_kind(text[i]):
-            i, most = i + 1, most - 1
-        return i
-
-    def letter(c: str) -> bool:
-        return unicodedata.category(c)[0] in "LM"
-
-    def number(c: str) -> bool:
-        return unicodedata.category(c)[0] == "N"
-
-    def space(c: str) -> bool:
-        return c.isspace() and c not in "\x1c\x1d\x1e\x1f"  # Python's own four, which are not White_Space
-
-    def sign(c: str) -> bool:
-        return not (letter(c) or number(c) or space(c))
+    def run(i: int, kind: str, most: int = len(text)) -> int:
+        stop = i
+        while stop < min(len(text), i + most) and bpe_kind(text[stop]) == kind:
+            stop += 1
+        return stop
 
     words, i = [], 0
     while i < len(text):
-        led = i + (not letter(text[i]) and not number(text[i]) and text[i] not in "\r\n")
+        led = i + (bpe_kind(text[i]) not in "LN" and text[i] not in "\r\n")
         spaced = i + (text[i] == " ")
-        if (stop := run(led, letter)) > led:
-            pass
-        elif (stop := run(i, number, 3)) > i:
-            pass
-        elif (stop := run(spaced, sign)) > spaced:
-            stop = run(stop, lambda c: c in "\r\n")
-        else:
-            stop = run(i, space)
+        if (stop := run(led, "L")) == led and (stop := run(i, "N", 3)) == i:
+            stop = run(spaced, "Sign")
+            if stop > spaced:
+                stop += len(text[stop:]) - len(text[stop:].lstrip("\r\n"))
+            else:
+                stop = run(i, "Space")
         words.append(text[i:stop])
         i = stop
     return words
 
 
 def bpe_learn(words: Counter, n_merges: int, min_count: int, order) -> list[tuple[bytes, bytes]]:
-    """BPE as published: count all pairs, merge the most frequent everywhere, again; `order` ranks single bytes in ties."""
+    """BPE as published: count all pairs, merge the most frequent everywhere, again; `order` of bytes settles ties."""
     split = {word: tuple(bytes([b]) for b in word.encode()) for word in words}
     rank = {bytes([b]): order(b) for b in range(256)}
     merges: list[tuple[bytes, bytes]] = []

@@ -5,7 +5,6 @@ import pickle
 import unicodedata
 from collections import Counter
 
-import oracles
 import pytest
 import tiktoken
 import tokenizers
@@ -13,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import pre_tokenizers
 
+import oracles
 from dataprep.errors import PlanError, ReadError
 from dataprep.tokens.tokenizer import CHAR_OF, PATTERNS, Tokenizer
 from dataprep.tokens.train import learn
@@ -138,7 +138,7 @@ def test_saved_loads_equal_and_opens_in_tokenizers(tok, tmp_path):
 
 def test_pickled_is_the_same(tok):
     """A Tokenizer travels to workers."""
-    again = pickle.loads(pickle.dumps(tok))
+    again = pickle.loads(pickle.dumps(tok))  # noqa: S301 - our own bytes
     assert (again.hash, again.encode("the rain")) == (tok.hash, tok.encode("the rain"))
 
 

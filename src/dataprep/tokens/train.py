@@ -156,19 +156,22 @@ class Sample:
     def pick(self, batches: Iterable[B.Batch], max_bytes: int) -> Picked:
         """The sampled texts, in order; over `max_bytes` those of the smallest hashes."""
         ranks, texts = np.zeros(0, np.uint64), pa.array([], pa.large_string())
+        ceiling = None  # the smallest hash that was left out: nothing above it can come back
         for batch in batches:
-            new_ranks, new_texts = self._sampled(batch)
+            new_ranks, new_texts = self._sampled(batch, ceiling)
             if len(new_ranks):
                 ranks, texts = np.concatenate([ranks, new_ranks]), pa.concat_arrays([texts, new_texts])
                 if _size(texts) > 2 * max_bytes:  # half of it goes, so that each text moves twice at most
-                    ranks, texts = _smallest(ranks, texts, max_bytes)
-        ranks, texts = _smallest(ranks, texts, max_bytes)
+                    ranks, texts, ceiling = _smallest(ranks, texts, max_bytes)
+        ranks, texts, _ = _smallest(ranks, texts, max_bytes)
         return Picked(_size(texts), _stream(texts))
 
-    def _sampled(self, batch: B.Batch) -> tuple[B.Ids, pa.LargeStringArray]:
+    def _sampled(self, batch: B.Batch, ceiling: np.uint64 | None) -> tuple[B.Ids, pa.LargeStringArray]:
         ids = B.ids(batch)
         ranks = split.sample_rank(ids, self.seed)
         take = split.sampled(ranks, self.share) & ~split.is_val(ids, self.val, self.seed)
+        if ceiling is not None:
+            take &= ranks < ceiling
         return ranks[take], _heads(batch.column("text").filter(pa.array(take)))
 
 
@@ -182,13 +185,19 @@ def _heads(texts: pa.LargeStringArray) -> pa.LargeStringArray:
     return pa.array([h.decode("utf-8", "ignore") for h in heads], pa.large_string())
 
 
-def _smallest(ranks: B.Ids, texts: pa.LargeStringArray, max_bytes: int) -> tuple[B.Ids, pa.LargeStringArray]:
-    """The documents of the smallest ranks that fit into `max_bytes` (at least one), in their old order."""
+def _smallest(
+    ranks: B.Ids, texts: pa.LargeStringArray, max_bytes: int
+) -> tuple[B.Ids, pa.LargeStringArray, np.uint64 | None]:
+    """The documents of the smallest ranks that fit into `max_bytes` (at least one), in their old order.
+
+    Also the smallest rank that does not fit, if any.
+    """
     order = np.argsort(ranks)
     fits = np.cumsum(np.diff(B.buffers(texts)[0])[order]) <= max_bytes
     fits[:1] = True
     keep = np.sort(order[fits])
-    return ranks[keep], texts.take(pa.array(keep))
+    left_out = order[~fits]
+    return ranks[keep], texts.take(pa.array(keep)), ranks[left_out[0]] if len(left_out) else None
 
 
 def _size(texts: pa.LargeStringArray) -> int:

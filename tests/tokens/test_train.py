@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dataprep as dp
+import laws
+from dataprep import batch as B
+from dataprep.dataset import Dataset
+from dataprep.errors import PlanError
+from dataprep.tokens import split
+from dataprep.tokens.train import DOC_BYTES, Sample
+
+WORDS = ["rain", "north", "winter", "أمطار", "بارش", "雨", "2048", "...", "café"]
+RNG = np.random.default_rng(0)
+ROWS = [" ".join(RNG.choice(WORDS, 12)) for _ in range(600)]
+EVERYTHING = Sample(share=1.0, seed=0, val=0.0)
+
+
+def texts_of(picked):
+    """The texts of a sample, in order."""
+    return [text for batch in picked.texts() for text in batch]
+
+
+def test_same_tokenizer_from_any_workers(tmp_path):
+    """Serial, two processes, other parts and other batch cuts: the same vocabulary."""
+    docs = laws.dataset_of(tmp_path, ROWS, parts=4, rows_per_batch=50)
+    wanted = {"vocab_size": 300, "sample": 0.5, "min_bytes": 1, "seed": 3}
+    first = dp.train_bpe(docs, run=dp.Serial(), **wanted)
+    assert first.vocab_size == 300
+    assert dp.train_bpe(docs, run=dp.Local(2), **wanted).hash == first.hash
+    other_cuts = laws.dataset_of(tmp_path, ROWS, parts=4, rows_per_batch=7)
+    assert dp.train_bpe(other_cuts, **wanted).hash == first.hash
+    assert dp.train_bpe(docs, **{**wanted, "seed": 4}).hash != first.hash
+
+
+def test_validation_side_is_never_looked_at(tmp_path):
+    """Each document has words of its own: no token of a held-out document's word is learned."""
+    docs = laws.dataset_of(tmp_path, [f"qx{chr(0x4E00 + i)}" * 4 for i in range(400)], parts=2)
+    table = docs.table()
+    held = split.is_val(np.asarray(table["id"]), 0.2, 0)
+    assert 40 < held.sum() < 120
+    tok = dp.train_bpe(docs, vocab_size=3_000, sample=1.0, val=0.2)
+    learned = {token.decode("utf-8", "ignore") for token in tok.vocab if len(token) > 1}
+    own = [text[2] for text in table["text"].to_pylist()]
+    assert {c for c, h in zip(own, held, strict=True) if not h} <= set("".join(learned))
+    assert not {c for c, h in zip(own, held, strict=True) if h} & set("".join(learned))
+
+
+def test_sample_is_the_share_of_the_training_side():
+    """Of 20,000 documents a sample of a tenth holds a tenth, five standard deviations allowed."""
+    batch = laws.batch_of([str(i) for i in range(20_000)])
+    picked = texts_of(Sample(share=0.1, seed=0, val=0.5).pick([batch], 1 << 30))
+    assert abs(len(picked) - 1_000) < 5 * np.sqrt(20_000 * 0.05 * 0.95)
+    assert not split.is_val(np.array(picked, np.uint64), 0.5, 0).any()
+
+
+@given(st.lists(st.text("ab", max_size=9), max_size=40), st.integers(1, 60), st.lists(st.integers(1, 9), min_size=1))
+def test_budget_keeps_the_smallest_hashes(rows, max_bytes, sizes):
+    """Over its budget a part gives the documents of the smallest hashes, whatever the batches; memory is bounded."""
+    batch = laws.batch_of(rows)
+    ranks = split.sample_rank(B.ids(batch), 0)
+    kept, used = [], 0
+    for i in np.argsort(ranks).tolist():
+        if kept and used + len(rows[i]) > max_bytes:
+            break
+        kept.append(i)
+        used += len(rows[i])
+    picked = EVERYTHING.pick(laws.cuts(batch, sizes), max_bytes)
+    assert texts_of(picked) == [rows[i] for i in sorted(kept)]
+    assert picked.n_bytes == used
+
+
+def test_one_huge_document_is_not_the_sample():
+    """Of a document over a megabyte the first megabyte is taken, whole characters."""
+    (text,) = texts_of(EVERYTHING.pick([laws.batch_of(["雨" * DOC_BYTES])], 1 << 30))
+    assert text == "雨" * (DOC_BYTES // 3)
+
+
+def test_small_corpus_is_used_whole(tmp_path):
+    """sample=0.001 of 600 documents would be none; below min_bytes the sample grows, up to everything."""
+    docs = laws.dataset_of(tmp_path, ROWS)
+    all_of_it = dp.train_bpe(docs, vocab_size=300, sample=1.0)
+    assert dp.train_bpe(docs, vocab_size=300, sample=0.001).hash == all_of_it.hash
+    assert dp.train_bpe(docs, vocab_size=300, sample=0.0).hash == all_of_it.hash
+
+
+def test_too_little_text_is_said(tmp_path, caplog):
+    """Fewer merges than asked for: a smaller vocabulary, and a warning that says by how much."""
+    with caplog.at_level(logging.WARNING, "dataprep"):
+        tok = dp.train_bpe(laws.dataset_of(tmp_path, ["ab ab ab"]), vocab_size=1_000, sample=1.0, val=0.0)
+    assert tok.vocab_size == 256 + len(tok.merges) + 1
+    assert f"the sample gave {len(tok.merges)} merges where vocab_size=1,000 has room for 743" in caplog.text
+
+
+def test_special_tokens_are_counted_in(tmp_path):
+    """vocab_size holds everything; special tokens have the last ids, the separator first among them."""
+    tok = dp.train_bpe(laws.dataset_of(tmp_path, ROWS), vocab_size=290, sample=1.0, special=["<|user|>", "<|bot|>"])
+    assert tok.vocab_size == 290
+    assert tok.special == {"<|endoftext|>": 287, "<|user|>": 288, "<|bot|>": 289}
+
+
+def test_pattern_is_chosen_by_name_or_written_out(tmp_path):
+    """A preset's name or a regular expression; it travels in tokenizer.json."""
+    docs = laws.dataset_of(tmp_path, ROWS)
+    assert dp.train_bpe(docs, vocab_size=280, pattern="gpt2").pattern.startswith("'(?:[sdmt]")
+    whole = dp.train_bpe(docs, vocab_size=280, pattern=r"[^ ]+| ")
+    whole.save(tmp_path)
+    assert dp.Tokenizer.load(tmp_path).pattern == r"[^ ]+| "
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sentence"),
+    [
+        ({"vocab_size": 65_537}, "a vocabulary of 65,537 does not fit into uint16 shards"),
+        ({"vocab_size": 256}, "vocab_size=256 has no room for 256 bytes and 1 special tokens"),
+        ({"sample": 5}, "sample=5 is not a share"),
+        ({"val": -0.1}, "val=-0.1 is not a share"),
+        ({"val": 1.0}, "no text on the training side"),
+    ],
+)
+def test_bad_wishes_are_refused(tmp_path, wanted, sentence):
+    """One sentence before or instead of work."""
+    with pytest.raises(PlanError, match=sentence):
+        dp.train_bpe(laws.dataset_of(tmp_path, ROWS[:20]), **wanted)
+
+
+def test_no_documents_at_all():
+    """An empty Dataset has nothing to learn from."""
+    with pytest.raises(PlanError, match="nothing to learn a vocabulary from"):
+        dp.train_bpe(Dataset(()))
