@@ -93,7 +93,7 @@ def test_every_document_comes_back(tok, tmp_path):
 
 
 def test_folder_describes_itself(tok, tmp_path):
-    """The manifest names tokenizer, special ids and split; tokenizer.json lies beside, and nothing that is left over."""
+    """The manifest names tokenizer, special ids and split; tokenizer.json lies beside, and nothing is left over."""
     shards = dp.encode(laws.dataset_of(tmp_path, ROWS), tok, out=tmp_path / "s", val=0.1, seed=4)
     m = shards.manifest
     assert (m["vocab_size"], m["eot"], m["special"]) == (tok.vocab_size, tok.eot, tok.special)
