@@ -70,7 +70,7 @@ class Jsonl(Reader):
     def __call__(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
         """The lines that begin in the slice."""
         remedy = f"name the text field with text= (now {self.text!r}), or allow more with max_bad="
-        trust = Trust(piece.url, self.max_bad, remedy)
+        trust = Trust(piece.url, self.max_bad, whole=piece.start == 0 and piece.stop is None, remedy=remedy)
         with open_at(piece) as stream:
             for block in blocks(stream, piece.start, piece.stop, self.max_doc_bytes):
                 for found in self._scan(block):

@@ -23,6 +23,7 @@ class Trust:
 
     url: str
     max_bad: float = MAX_BAD
+    whole: bool = True  # whether the file is read from its first record to its last
     remedy: str = "check that this is the right file and format"
     good: int = 0
     bad: int = 0
@@ -42,8 +43,11 @@ class Trust:
         self.bad += len(bad)
 
     def close(self) -> None:
-        """The file is read. Errors: ReadError if no record was good, or if over `max_bad` (and 10 or more) were bad."""
+        """The file is read. Errors: ReadError if there is none, none was good, or if over `max_bad` (and 10 or more) were bad."""
         total = self.good + self.bad
+        if not total and self.whole:
+            msg = "the file holds no records; remove it or fetch it again"
+            raise ReadError(msg, self.url, 0)
         if self.bad and not self.good:
             self._give_up(f"all {total:,} records are bad" if total > 1 else "its only record is bad")
         if self.bad >= FEWEST and self.bad > self.max_bad * total:
