@@ -1,0 +1,176 @@
+"""The laws, over every stage there is, on hypothesis-made and on real batches."""
+
+import datetime
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import dataprep as dp
+import laws
+from dataprep.key import key
+from dataprep.stage import Estimator
+
+PAGE = (
+    "The garden behind the library was open to everyone who lived in the street.\n"
+    "Terms of use apply here to all readers of the page.\nHome About Contact\n"
+    "In spring the neighbours met there to plant beans, and in autumn they shared the harvest.\n"
+    "Nobody remembered who had built the low wall that kept the goats out.\nPlease enable javascript now."
+)
+
+
+def no_vowels(text):
+    return "no_vowels" if text and not set(text.lower()) & set("aeiouy") else None
+
+
+def squeeze(text):
+    return " ".join(text.split())
+
+
+def size(text):
+    return {"size": len(text)}
+
+
+def message(draw_text, minute):
+    """A chat message with the columns that readers of chats give."""
+    return {"text": draw_text, "chat": f"c{minute // 600}", "author": "abc"[minute % 3], "time": _time(minute)}
+
+
+def _time(minute):
+    return datetime.datetime(2024, 5, 1) + datetime.timedelta(minutes=minute)  # noqa: DTZ001 - chats name no zone
+
+
+HAVE = (Path(dp.__file__).parent / "read/conversations.py").exists()
+STAGES = [
+    dp.C4(),
+    dp.C4(preset="paper"),
+    dp.Filter(no_vowels),
+    dp.Map(squeeze),
+    dp.Map(size, adds={"size": pa.int64()}),
+    *([dp.Conversations(gap="10m")] if HAVE else []),
+]
+ESTIMATORS = [
+    dp.Exact(),
+    dp.Exact(normalize="lower", keep="longest"),
+    dp.MinHash(),
+    dp.MinHash(shingle="char", threshold=0.6, keep="longest"),
+]
+words = st.lists(st.sampled_from("the quick brown fox jumps over a lazy dog . ! ٣ wach nta été { javascript".split()))
+texts = st.one_of(st.text(max_size=40), words.map(" ".join), st.just(PAGE), words.map(lambda w: PAGE + " ".join(w)))
+rows = st.lists(texts, max_size=25)
+few = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def batch_for(stage, made):
+    """The rows as the stage needs them."""
+    if not stage.needs:
+        return laws.batch_of(made)
+    minutes, at = [], 0
+    for text in made:
+        at += len(text) % 17
+        minutes.append(at)
+    messages = [message(text, minute) for text, minute in zip(made, minutes, strict=True)]
+    batch = laws.batch_of(messages or [message("", 0)]).slice(0, len(made))
+    return batch.set_column(
+        batch.schema.get_field_index("time"), "time", batch.column("time").cast(pa.timestamp("s"))
+    )
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=repr)
+@few
+@given(made=rows, sizes=st.lists(st.integers(1, 9), min_size=1, max_size=4))
+def test_stages_keep_the_laws(stage, made, sizes):
+    """Cuts do not matter and the books balance, whatever the text."""
+    batch = batch_for(stage, made)
+    laws.cuts_do_not_matter(stage, batch, sizes)
+    laws.books_balance(stage, batch)
+
+
+@pytest.mark.parametrize("stage", [*STAGES, *ESTIMATORS], ids=repr)
+def test_stages_travel(stage):
+    """Pickle, cloudpickle and print keep what a stage is; the key knows every parameter."""
+    laws.key_and_pickle_are_stable(stage)
+
+
+def test_keys_know_parameters():
+    """No two of the stages above have one key, and neither have neighbours in one parameter."""
+    neighbours = [dp.MinHash(threshold=0.81), dp.MinHash(ngram=6), dp.Exact(keep="longest"), dp.C4(min_sentences=4)]
+    everything = [*STAGES, *ESTIMATORS, *neighbours]
+    assert len({key(s) for s in everything}) == len(everything)
+
+
+def run(stage, folder, made, out, **how):
+    runner = how.pop("run", None)
+    return dp.Pipeline(stage).run(laws.dataset_of(Path(folder), made, **how), os.path.join(folder, out), runner)
+
+
+@pytest.mark.parametrize("stage", ESTIMATORS, ids=repr)
+@settings(max_examples=12, deadline=None)
+@given(made=rows)
+def test_estimators_keep_the_laws(stage, made):
+    """Batch cuts and part cuts do not change who stays, who goes and for whom; the books balance."""
+    assert isinstance(stage, Estimator)
+    with tempfile.TemporaryDirectory() as folder:
+        one = run(stage, folder, made, "one", rows_per_batch=2)
+        two = run(stage, folder, made, "two", rows_per_batch=9)
+        laws.same_bytes(f"{folder}/one/data", f"{folder}/two/data")
+        laws.same_bytes(f"{folder}/one/drops", f"{folder}/two/drops")
+        book = one.stats[-1]
+        kept, dropped = one.table().to_pylist(), _drops(f"{folder}/one")
+        assert len(kept) + len(dropped) == len(made) == book.docs_in
+        kept_ids = {row["id"] for row in kept}
+        assert all(d["kept"] in kept_ids or d["kept"] is None for d in dropped)
+        assert two.stats.to_json() == one.stats.to_json()
+
+
+def _drops(folder):
+    import pyarrow.parquet as pq
+
+    return pq.read_table(f"{folder}/drops").to_pylist()
+
+
+REAL = [PAGE, PAGE + " More.", PAGE.upper(), "short", "", *(f"{PAGE[i:]} and page {i} ends here." for i in range(0, 300, 7))]
+
+
+@pytest.mark.parametrize("stage", ESTIMATORS[::2], ids=repr)
+def test_runners_agree_on_estimators(stage, tmp_path):
+    """Two workers write the bytes that one process writes, over several parts."""
+    run(stage, str(tmp_path), REAL * 3, "serial", parts=5)
+    run(stage, str(tmp_path), REAL * 3, "local", parts=5, run=dp.Local(2))
+    laws.same_bytes(tmp_path / "serial", tmp_path / "local")
+
+
+def test_killed_dedup_resumes_to_the_same_bytes(tmp_path):
+    """SIGKILL at several files of the whole C4 -> Exact -> MinHash run; what is left resumes to the same bytes."""
+    script = tmp_path / "script.py"
+    script.write_text(f"""
+import os, signal, sys
+sys.path[:0] = {[os.path.dirname(__file__)]!r}
+from pathlib import Path
+import dataprep as dp
+import laws, test_laws
+count, real = [0], os.replace
+def replace(*args):
+    count[0] += 1
+    if count[0] == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(*args)
+os.replace = replace
+dp.Pipeline(dp.C4(min_sentences=1), dp.Exact(), dp.MinHash()).run(
+    laws.dataset_of(Path(sys.argv[1]), test_laws.REAL, parts=3), sys.argv[1] + "/out")
+""")
+    codes = []
+    for folder, kills in (("clean", [0]), ("killed", [3, 6, 9, 12, 15, 0])):
+        (tmp_path / folder).mkdir()
+        for n in kills:
+            done = subprocess.run([sys.executable, str(script), str(tmp_path / folder), str(n)], check=False)
+            codes.append(done.returncode)
+    assert codes[0] == codes[-1] == 0
+    assert codes.count(-9) >= 4
+    laws.same_bytes(tmp_path / "clean" / "out", tmp_path / "killed" / "out")
