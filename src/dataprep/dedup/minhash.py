@@ -46,7 +46,7 @@ class MinHash:
     VERSION: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if not 0 < self.threshold <= 1:
+        if not isinstance(self.threshold, (int, float)) or not 0 < self.threshold <= 1:
             msg = f"threshold={self.threshold!r} is not a Jaccard similarity; give a number above 0, at most 1"
             raise PlanError(msg)
         if self.shingle not in ("word", "char"):

@@ -1,0 +1,251 @@
+"""MinHash against brute force: what is found, what is deleted, and at what rate bands meet."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import itertools
+import json
+import random
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dataprep.dedup import bands, gather, match, search, sketch, verify
+from dataprep.dedup.keep import Keep
+from dataprep.dedup.minhash import MinHash
+from dataprep.errors import PlanError
+
+CERTAIN = {"bands": 120, "rows": 1}  # a pair at J = 0.4 is missed with probability 0.6^120
+VOCABULARY = "alef ba ta tha jeem hha kha dal thal ra".split()
+TEXTS = st.lists(st.lists(st.sampled_from(VOCABULARY), max_size=9).map(" ".join), max_size=25)
+
+
+def edited(seed: int, families: int = 60, copies: int = 6, n_words: int = 120) -> list[str]:
+    """Families of texts with more and more words replaced, shuffled: similarities from 1 to near 0."""
+    rng = random.Random(seed)
+    texts = []
+    for family in range(families):
+        words = [f"w{rng.randrange(5000)}f{family}" for _ in range(n_words)]
+        for copy in range(copies):
+            at = rng.sample(range(n_words), k=rng.randrange(1 + copy))
+            texts.append(" ".join(f"new{rng.randrange(10**9)}" if i in at else w for i, w in enumerate(words)))
+    rng.shuffle(texts)
+    return texts
+
+
+def check(texts: list[str], found: dict, threshold: float, unit: str = "word", n: int = 5) -> None:
+    """Who goes, goes for a document that stays and is as similar as stated, which is enough."""
+    sets = [oracles.shingle_set(t, unit, n) for t in texts]
+    for gone, (kept, similarity) in found.items():
+        exact = oracles.jaccard(sets[gone], sets[kept])
+        assert kept not in found
+        assert exact >= threshold
+        assert similarity == np.float32(exact)
+
+
+@settings(max_examples=60)
+@given(
+    texts=TEXTS,
+    unit=st.sampled_from(["word", "char"]),
+    n=st.integers(1, 5),
+    threshold=st.sampled_from([0.4, 0.5, 2 / 3, 0.75, 1.0]),
+    keep=st.sampled_from(["first", "longest"]),
+    parts=st.integers(1, 3),
+    cut=st.integers(1, 9),
+)
+def test_minhash_is_its_twin(drops, texts, unit, n, threshold, keep, parts, cut) -> None:
+    """With bands that miss nothing, exactly the documents go that a comparison of all with all drops."""
+    order = sorted(range(len(texts)), key=lambda d: (-len(texts[d].encode()) if keep == "longest" else 0, d))
+    expected = oracles.near_duplicates(texts, order, threshold, unit, n)
+    made = MinHash(threshold=threshold, shingle=unit, ngram=n, keep=keep, **CERTAIN)
+    found = drops(made, texts, parts=parts, cut=cut)
+    assert found == {d: (kept, np.float32(j)) for d, (kept, j) in expected.items()}
+
+
+def test_made_families_are_found(drops) -> None:
+    """Of all pairs at J >= 0.8 in 360 edited texts, 99 % lose one; whoever goes is similar to who stays."""
+    texts = edited(1)
+    sets = [oracles.shingle_set(t, "word", 5) for t in texts]
+    pairs = [(a, b) for a, b in itertools.combinations(range(len(texts)), 2) if oracles.jaccard(sets[a], sets[b]) >= 0.8]
+    found = drops(MinHash(), texts, parts=3)
+    check(texts, found, 0.8)
+    assert len(pairs) > 100
+    assert sum(a in found or b in found for a, b in pairs) >= 0.99 * len(pairs)
+
+
+def test_similarity_does_not_chain(drops) -> None:
+    """Each text shares nine tenths with the next, but only those go that a survivor resembles."""
+    words = [f"w{i}" for i in range(400)]
+    texts = [" ".join(words[10 * i : 10 * i + 104]) for i in range(25)]  # neighbours: J = 90 / 110
+    found = drops(MinHash(threshold=0.8, **CERTAIN), texts)
+    assert found == {d: (d - 1, np.float32(90 / 110)) for d in range(1, 25, 2)}
+
+
+def test_short_and_empty_texts(drops) -> None:
+    """Fewer words than a shingle are one shingle; texts without words are nobody's copies."""
+    texts = ["", "ok", "OK!", "ok ok", "", "...", "!", "see you tomorrow", "See you, tomorrow"]
+    assert drops(MinHash(), texts) == {2: (1, 1.0), 8: (7, 1.0)}
+    assert drops(MinHash(shingle="char", ngram=3), ["", " ", "\n", "ok", "o k"]) == {}
+
+
+def test_small_memory_gives_the_same_verdicts(drops, monkeypatch) -> None:
+    """Many segments, ranges, partitions, groups, and indexes too small for their partition change nothing."""
+    texts = edited(2, families=12) + edited(2, families=6)
+    for keep in ("first", "longest"):
+        made = MinHash(threshold=0.7, bands=20, rows=3, keep=keep)
+        expected = drops(made, texts, parts=4, cut=7)
+        with monkeypatch.context() as patch:
+            patch.setattr(match, "SEGMENT_BYTES", 2000)
+            patch.setattr(gather, "SEGMENT_BYTES", 2000)
+            patch.setattr(match, "MATCH_RECORDS", 30)
+            patch.setattr(gather, "PARTITION_BYTES", 40_000)
+            patch.setattr(search, "MAX_GROUPS", 3)
+            patch.setattr(search, "Verify", functools.partial(verify.Verify, budget=8_000))
+            assert drops(made, texts, parts=4, cut=7) == expected
+        assert len(expected) > 40
+
+
+def test_one_crowded_bucket_is_linear(drops) -> None:
+    """2,000 copies of one text are compared with the one that stays, not with each other."""
+    made = MinHash()
+    assert drops(made, ["the same text again and again"] * 2000) == {d: (0, 1.0) for d in range(1, 2000)}
+
+
+def test_comparisons_are_counted(tmp_path, dataset) -> None:
+    """The receipt tells documents, candidates, and a comparison a copy."""
+    from dataprep.run import Serial
+
+    docs = dataset(["the same text again and again"] * 500 + ["another"])
+    facts = search.find(
+        docs, Serial(), str(tmp_path), sketch=MinHash().sketch, keep=Keep.parse("first"), name="x", key="k"
+    )[1]
+    counted = {name: facts[name] for name in ("documents", "candidates", "compared", "dropped")}
+    assert counted == {"documents": 501, "candidates": 500, "compared": 499, "dropped": 499}
+
+
+@pytest.mark.parametrize(("n_bands", "rows"), [(26, 8), (14, 8), (20, 7)])
+def test_bands_meet_at_the_predicted_rate(n_bands, rows) -> None:
+    """Of 3,000 pairs of each similarity, as many share a band as the S-curve says, within 4.5 sigma."""
+    rng = np.random.default_rng(7)
+    per_seed, seeds, size = 250, 12, 120
+    for similarity in (0.3, 0.5, 0.7, 0.8, 0.9):
+        common = round(2 * size * similarity / (1 + similarity))
+        exact = common / (2 * size - common)
+        met = 0
+        for seed in range(seeds):
+            a = rng.integers(0, 2**64, (per_seed, size), np.uint64)
+            b = np.concatenate([a[:, :common], rng.integers(0, 2**64, (per_seed, size - common), np.uint64)], axis=1)
+            made = MinHash(bands=n_bands, rows=rows, seed=seed).sketch
+            starts = np.arange(per_seed + 1) * size
+            keys = [sketch.band_keys(starts, x.ravel(), *made.permutations, rows) for x in (a, b)]
+            met += int((keys[0] == keys[1]).any(axis=0).sum())
+        n, p = per_seed * seeds, bands.p_candidate(exact, n_bands, rows)
+        assert abs(met - n * p) <= 4.5 * (n * p * (1 - p)) ** 0.5 + 2, (similarity, met / n, p)
+
+
+def test_signatures_are_diverse() -> None:
+    """Different sets have different signatures, and permutations choose different members (a uint32 trap)."""
+    hashes = np.random.default_rng(3).integers(0, 2**64, (500, 40), np.uint64)
+    a, b = MinHash(bands=32, rows=8).sketch.permutations
+    rows = np.empty((len(hashes), len(a)), np.uint32)
+    for mine, row in zip(hashes, rows, strict=True):
+        sketch.minima(mine, a, b, row)
+    assert len(np.unique(rows, axis=0)) == len(rows)
+    assert min(len(np.unique(column)) for column in rows.T) >= 495
+    expected = 2**32 / 41  # the mean of the least of 40 uniform numbers
+    assert abs(rows.mean() / expected - 1) < 0.05
+    low = sketch.band_keys(np.arange(501) * 40, hashes.ravel(), a, b, 8)
+    assert len(np.unique(low)) == low.size
+
+
+def test_signatures_are_those_of_datasketch() -> None:
+    """Equal to datasketch's MinHash of the same seed with `shingle_hash` as its hash."""
+    datasketch = pytest.importorskip("datasketch", minversion="2")
+    from dataprep.text import shingle_hash
+
+    text = "MinHash was invented by Andrei Broder at DEC in 1997 for AltaVista; İstanbul, ΟΔΟΣ and \u212aelvin too"
+    made = MinHash(bands=13, rows=8, seed=5).sketch
+    theirs = datasketch.MinHash(104, seed=5, hashfunc=shingle_hash)
+    for shingle in oracles.shingle_set(text, "word", 5):
+        theirs.update(" ".join(shingle).encode())
+    from dataprep import batch as B
+    from dataprep.text import shingles
+
+    starts, hashes = shingles(*B.buffers(B.make([0], [text], "s")), "word", 5)
+    ours = np.empty(104, np.uint32)
+    sketch.minima(hashes, *made.permutations, ours)
+    assert starts.tolist() == [0, len(hashes)]
+    assert ours.tolist() == theirs.hashvalues.tolist()
+
+
+@given(st.integers(1, 60), st.integers(1, 60), st.floats(0.01, 1.0))
+def test_the_least_intersection_is_exact(m, n, threshold) -> None:
+    """The smallest intersection that reaches the threshold, by trying all; -1 where none does."""
+    reach = [i for i in range(min(m, n) + 1) if i / (m + n - i) >= threshold]
+    assert verify.needed(threshold, m, n) == (reach[0] if reach else -1)
+
+
+def test_bands_are_chosen_for_the_threshold() -> None:
+    """At most 256 hashes, recall 0.99 at the threshold, and nothing better at low similarity."""
+    assert bands.choose(0.8) == (26, 8)
+    for threshold in (0.5, 0.6, 0.7, 0.85, 0.9, 0.95, 1.0):
+        n_bands, rows = bands.choose(threshold)
+        assert n_bands * rows <= 256
+        assert bands.p_candidate(threshold, n_bands, rows) >= 0.99
+    for name, expected in {"lee2022": (450, 20), "dclm": (93, 15), "fineweb": (14, 8)}.items():
+        made = MinHash(preset=name).sketch
+        assert (made.bands, made.rows) == expected
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"preset": "gpt5"}, "lee2022"),
+        ({"preset": "dclm", "bands": 3, "rows": 3}, "leave bands"),
+        ({"bands": 3}, "both"),
+        ({"bands": 0, "rows": 1}, "at least 1"),
+        ({"threshold": 0}, "above 0"),
+        ({"threshold": 80}, "above 0"),
+        ({"threshold": "high"}, "above 0"),
+        ({"shingle": "token"}, "'word' and 'char'"),
+        ({"ngram": 0}, "at least one word"),
+        ({"seed": -1}, "seed"),
+        ({"keep": "last"}, "longest"),
+    ],
+)
+def test_wrong_parameters_are_named(wrong, says) -> None:
+    """One sentence that says what there is."""
+    with pytest.raises(PlanError, match=says):
+        MinHash(**wrong)
+
+
+def load(path, body: bool = False) -> dict[str, str]:
+    """Texts by id."""
+    with gzip.open(path, "rt", encoding="utf-8") as f:
+        rows = [json.loads(line) for line in f]
+    return {r["id"]: r["text"] for r in rows if not body or r["has_body"]}
+
+
+@pytest.mark.parametrize(
+    ("texts", "pairs"),
+    [
+        ("reuters21578.jsonl.gz", "reuters_body.tsv.gz"),
+        ("multilingual/debian_installguide_3arch_8lang.jsonl.gz", "installguide_all.tsv.gz"),
+    ],
+)
+def test_real_near_duplicates_are_found(drops, shared, texts, pairs) -> None:
+    """Of the pairs at J >= 0.8 that an exact search found, 99 % lose one; nobody goes for less than 0.8."""
+    by_id = load(shared / "text" / texts, body="reuters" in texts)
+    number = {name: i for i, name in enumerate(by_id)}
+    with gzip.open(shared / "neardup" / pairs, "rt") as f:
+        rows = [line.rstrip("\n").split("\t") for line in f]
+    truth = {frozenset((number[a], number[b])): float(j) for a, b, j in rows if float(j) >= 0.8}
+    found = drops(MinHash(), list(by_id.values()), parts=2)
+    check(list(by_id.values()), found, 0.8)
+    assert len(truth) > 500
+    assert all(frozenset((gone, kept)) in truth for gone, (kept, _) in found.items())
+    assert sum(any(d in found for d in pair) for pair in truth) >= 0.99 * len(truth)
