@@ -11,13 +11,14 @@ import laws
 import pytest
 
 import dataprep as dp
+from dataprep.read import plan
 from dataprep.stage import Estimator
 
 
 @pytest.fixture(autouse=True)
 def _many_parts(monkeypatch):
     """Files are cut every 40 kB, so that a corpus of a test has several parts."""
-    monkeypatch.setattr("dataprep.read.plan.PART_BYTES", 40_000)
+    monkeypatch.setattr(plan, "PART_BYTES", 40_000)
 
 
 def write_corpus(folder: Path, n: int = 400) -> list[str]:
