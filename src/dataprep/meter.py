@@ -99,7 +99,9 @@ class Meter:
         coded = reasons.dictionary_encode()
         codes = coded.indices.to_numpy()
         for code, name in enumerate(coded.dictionary.to_pylist()):
-            self._book_drop(name, rows.filter(pa.array(codes == code)) if len(coded.dictionary) > 1 else rows, n_bytes)
+            mine = codes == code
+            size = None if n_bytes is None else np.asarray(n_bytes)[mine]
+            self._book_drop(name, rows.filter(pa.array(mine)) if len(coded.dictionary) > 1 else rows, size)
 
     def count(self, name: str, n: int = 1) -> None:
         """Add to a named counter."""

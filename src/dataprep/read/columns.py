@@ -15,7 +15,6 @@ from ..batch import FIXED
 from ..errors import PlanError
 
 SAMPLE = 1_000  # records looked at to find the types of columns
-TAKEN = "every document has one of that name already; the input's stays in meta"
 KINDS = {"string": pa.large_string(), "int64": pa.int64(), "double": pa.float64(), "bool": pa.bool_()}
 
 
@@ -33,15 +32,30 @@ def infer(stream: BinaryIO, names: Iterable[str]) -> tuple[tuple[str, str], ...]
     return tuple((name, _common(kinds - {""})) for name, kinds in seen.items())
 
 
-def check_names(text: str, columns: Iterable[tuple[str, str]]) -> None:
-    """Errors: PlanError for a column that every batch has already, or a type there is not."""
-    for name, kind in columns:
+def check_taken(text: str, names: Iterable[str]) -> None:
+    """Errors: PlanError for a column that every batch has already."""
+    for name in names:
         if name == text or name in FIXED:
-            msg = f"the field {name!r} cannot be a column: {'it is the text' if name == text else TAKEN}"
+            why = "it is the text" if name == text else "every document has its own, and the input's stays in meta"
+            msg = f"the field {name!r} cannot be a column: {why}"
             raise PlanError(msg)
+
+
+def check_kinds(columns: Iterable[tuple[str, str]]) -> None:
+    """Errors: PlanError for a type that JSON has not."""
+    for name, kind in columns:
         if kind not in KINDS:
             msg = f"the column {name!r} cannot have the type {kind!r}; there are {', '.join(KINDS)}"
             raise PlanError(msg)
+
+
+def arrow_type(kind: str) -> pa.DataType:
+    """The Arrow type of a name such as int64 or timestamp[us]; strings are large. Errors: PlanError."""
+    try:
+        return KINDS.get(kind) or pa.type_for_alias(kind)
+    except ValueError as e:
+        msg = f"{kind!r} is no type of a column; write string, int64, double, bool, timestamp[us] ..."
+        raise PlanError(msg) from e
 
 
 def _kind(value: Any) -> str:

@@ -9,13 +9,13 @@ missing last newline are fine. An empty text is a document. Bad lines are droppe
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 import pyarrow as pa
 
 from .. import batch as B
@@ -25,8 +25,8 @@ from ..errors import PlanError
 from ..meter import Meter
 from ..part import Reader, Slice
 from . import jsonscan as J
-from .columns import KINDS, check_names, convert, infer
-from .lines import PADDING, Block, blocks, open_at
+from .columns import KINDS, check_kinds, check_taken, convert, infer
+from .lines import BOM, PADDING, Block, blocks, open_at
 from .trust import MAX_BAD, MAX_DOC_BYTES, Trust
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -51,7 +51,8 @@ class Jsonl(Reader):
     splits: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_names(self.text, self.columns)
+        check_taken(self.text, [name for name, _ in self.columns])
+        check_kinds(self.columns)
         if self.max_doc_bytes < 1:
             msg = f"max_doc_bytes={self.max_doc_bytes} leaves no document; it is the bytes of the longest line to keep"
             raise PlanError(msg)
@@ -87,6 +88,8 @@ class Jsonl(Reader):
         if block.too_long is not None:
             yield _Found.of_bad(0, block.too_long, J.TOO_LONG)
             return
+        if block.start == 0 and block.data[:3].tobytes() == BOM:
+            block.data[:3] = ord(" ")
         invalid = _invalid_lines(block)
         names = [self.text.encode(), *(name.encode() for name, _ in self.columns)]
         joined, ends = np.array(bytearray(b"".join(names))), np.cumsum([len(name) for name in names])
@@ -182,5 +185,14 @@ def _describe(block: Block, line: Ints) -> str:
         return f"a line of {n_bytes:,} bytes, over max_doc_bytes"
     head = bytes(block.data[start : start + n_bytes])
     if verdict == J.NO_TEXT:
-        return f"no text in an object with the fields {', '.join(sorted(orjson.loads(head)))[:200] or 'none'}"
+        return f"no text in an object with the fields {_fields(head)}"
     return f"{J.REASONS[verdict]} {head[:60]!r}"
+
+
+def _fields(line: bytes) -> str:
+    """The names of an object's fields; what Python's parser refuses (a thousand levels) is shown as it is."""
+    try:
+        names = json.loads(line, parse_int=str)  # str: Python refuses integers of over 4,300 digits
+    except (ValueError, RecursionError):
+        return repr(line[:60])
+    return ", ".join(sorted(names)).encode("utf-8", "replace").decode()[:200] or "none"

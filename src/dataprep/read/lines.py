@@ -35,7 +35,7 @@ def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Ite
     """The lines that begin in [start, stop); the first byte the stream gives is byte max(0, start - 1).
 
     A stream entered in the middle gives the byte before `start` first: a line that began earlier belongs to the piece
-    before. A missing last newline is added, a byte order mark at 0 is made spaces. Memory: max_line and a block.
+    before. A missing last newline is added. Memory: max_line and a block.
     """
     raw = bytearray(BLOCK + PADDING)
     held = 0  # bytes in front that were read and not given out: the beginning of a line
@@ -68,18 +68,12 @@ def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Ite
         if last >= 0:
             cut = last + 1
         if cut:
-            yield Block(_view(raw, start), cut, start)
+            yield Block(np.frombuffer(raw, np.uint8), cut, start)
         if last >= 0 or not got:
             return
         start, held = start + cut, _move(raw, cut, n)
         if held > max_line:
             skipped, held = held, 0
-
-
-def _view(raw: bytearray, start: int) -> npt.NDArray[np.uint8]:
-    if not start and raw.startswith(BOM):
-        raw[:3] = b"   "
-    return np.frombuffer(raw, np.uint8)
 
 
 def _move(raw: bytearray, start: int, stop: int) -> int:

@@ -1,0 +1,226 @@
+"""Parquet from anywhere: one row a document, the text in one string column.
+
+The position of a document is its row in the file. The other columns go to `meta` as JSON, or are lifted with their
+own types. Dropped are rows whose text is null (`no_text`), not UTF-8 (`invalid_utf8`) or over max_doc_bytes (`too_long`).
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from .. import batch as B
+from .. import files
+from ..batch import Batch, doc_id
+from ..errors import ReadError
+from ..meter import Meter
+from ..part import Reader, Slice
+from .columns import arrow_type, check_taken
+from .plan import PART_BYTES
+from .text import is_utf8
+from .trust import MAX_DOC_BYTES
+
+ROWS = 1_024  # decoded at once: a row is seldom over 8 kB
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parquet(Reader):
+    """Reads Parquet files.
+
+    text: the column that holds the text. columns: (name, Arrow type) of columns to keep as columns. meta: keep the
+    others as JSON. max_doc_bytes: of a text.
+    """
+
+    text: str = "text"
+    columns: tuple[tuple[str, str], ...] = ()
+    meta: bool = True
+    max_doc_bytes: int = MAX_DOC_BYTES
+    suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
+
+    def __post_init__(self) -> None:
+        check_taken(self.text, [name for name, _ in self.columns])
+        for _, kind in self.columns:
+            arrow_type(kind)
+
+    @property
+    def adds(self) -> Mapping[str, pa.DataType]:
+        """The lifted columns."""
+        return {name: arrow_type(kind) for name, kind in self.columns}
+
+    @staticmethod
+    def types_of(url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """The types the file gives the columns; nested ones become JSON strings."""
+        with _open(url) as file:
+            schema = file.schema_arrow
+        absent = [name for name in names if name not in schema.names]
+        if absent:
+            msg = f"there is no column {', '.join(absent)}; there are {_show(schema)}"
+            raise ReadError(msg, url)
+        return tuple((name, _kind(schema.field(name).type)) for name in names)
+
+    def cuts(self, url: str) -> list[tuple[int, int | None, int]]:
+        """Whole row groups of about 256 MB as (first row, last row + 1, bytes); the schema is checked here."""
+        with _open(url) as file:
+            self._check(file.schema_arrow, url)
+            found: list[tuple[int, int | None, int]] = []
+            start = row = size = 0
+            for k in range(file.metadata.num_row_groups):
+                group = file.metadata.row_group(k)
+                if size and size + group.total_byte_size > PART_BYTES:
+                    found.append((start, row, size))
+                    start, size = row, 0
+                row, size = row + group.num_rows, size + group.total_byte_size
+            if row == 0:
+                msg = "the file holds no rows; remove it"
+                raise ReadError(msg, url)
+            return [*found, (start, row, size)]
+
+    def __call__(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
+        """The rows [start, stop) of a file."""
+        with _open(piece.url) as file:
+            self._check(file.schema_arrow, piece.url)
+            row = 0
+            for k in range(file.metadata.num_row_groups):
+                rows = file.metadata.row_group(k).num_rows
+                if piece.start < row + rows and (piece.stop is None or row < piece.stop):
+                    yield from self._group(file, k, row, piece, stats)
+                row += rows
+
+    def _check(self, schema: pa.Schema, url: str) -> None:
+        kinds = {field.name: _plain(field.type) for field in schema}
+        if self.text not in kinds or not _is_text(kinds[self.text]):
+            state = f"has the type {kinds[self.text]}, not string" if self.text in kinds else "is not there"
+            msg = f"the text column {self.text!r} {state}; there are {_show(schema)}; name one of them with text="
+            raise ReadError(msg, url)
+
+    def _group(self, file: pq.ParquetFile, k: int, row: int, piece: Slice, stats: Meter) -> Iterator[Batch]:
+        lifted = [name for name, _ in self.columns]
+        wanted = None if self.meta else [self.text, *lifted]
+        last = row + file.metadata.row_group(k).num_rows if piece.stop is None else piece.stop
+        for batch in file.iter_batches(ROWS, row_groups=[k], columns=wanted, use_threads=False):
+            first = max(0, piece.start - row)
+            mine = batch.slice(first, max(0, min(batch.num_rows, last - row) - first))
+            yield from self._documents(mine, row + first, piece, stats)
+            row += batch.num_rows
+
+    def _documents(self, rows: Batch, row: int, piece: Slice, stats: Meter) -> Iterator[Batch]:
+        """Rows as documents; `row` is the first one's position."""
+        positions = np.arange(row, row + rows.num_rows)
+        rows = pa.RecordBatch.from_arrays([_decoded(column) for column in rows.columns], rows.schema.names)
+        texts = rows.column(self.text).cast(pa.large_binary())
+        sizes = pc.fill_null(pc.binary_length(texts), 0).to_numpy()
+        reasons = np.full(rows.num_rows, "", object)
+        reasons[sizes > self.max_doc_bytes] = "too_long"
+        reasons[_not_utf8(texts)] = "invalid_utf8"
+        reasons[texts.is_null().to_numpy(zero_copy_only=False)] = "no_text"
+        bad = reasons != ""
+        ids = (positions + doc_id(piece.file, 0)).astype(np.uint64)
+        stats.drop(ids[bad], reasons[bad].tolist(), n_bytes=sizes[bad])
+        if bad.all():
+            return
+        keep = pa.array(~bad)
+        rows = rows.filter(keep)
+        columns = {name: self._lifted(rows, name, kind, piece.url) for name, kind in self.columns}
+        others = [n for n in rows.schema.names if n != self.text and n not in columns]
+        meta = _as_json(rows.select(others), piece.url) if others and self.meta else None
+        yield B.make(ids[~bad], texts.filter(keep).cast(pa.large_string()), piece.source, meta, columns)
+
+    def _lifted(self, rows: Batch, name: str, kind: str, url: str) -> pa.Array:
+        if name not in rows.schema.names:
+            msg = f"there is no column {name}; there are {_show(rows.schema)}"
+            raise ReadError(msg, url)
+        values = rows.column(name)
+        if pa.types.is_nested(values.type):
+            return pa.array([None if v is None else _dumps(v) for v in values.to_pylist()], pa.large_string())
+        try:
+            return values.cast(arrow_type(kind))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as e:
+            msg = f"the column {name} has the type {values.type} and does not become {kind} ({e})"
+            raise ReadError(msg, url) from e
+
+
+@contextlib.contextmanager
+def _open(url: str) -> Iterator[pq.ParquetFile]:
+    with files.open_raw(url) as f:
+        try:
+            with pq.ParquetFile(f) as file:
+                yield file
+        except (pa.ArrowException, OSError) as e:
+            msg = f"this is no whole Parquet file ({str(e).splitlines()[0]}); fetch it again"
+            raise ReadError(msg, url) from e
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(test(kind) for test in tests) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+
+
+def _kind(kind: pa.DataType) -> str:
+    plain = _plain(kind)
+    return "string" if _is_text(plain) or pa.types.is_nested(plain) or pa.types.is_decimal(plain) else str(plain)
+
+
+def _show(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} ({field.type})" for field in schema)
+
+
+def _decoded(values: pa.Array) -> pa.Array:
+    """Dictionaries and views as plain values, which every Arrow function takes."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    return values.cast(views.get(values.type, values.type))
+
+
+def _not_utf8(texts: pa.LargeBinaryArray) -> npt.NDArray[np.bool_]:
+    """Which texts are not UTF-8; Parquet files do not promise it, and Arrow does not look."""
+    try:
+        texts.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return np.array([not is_utf8(t or b"") for t in texts.to_pylist()], bool)
+    return np.zeros(len(texts), bool)
+
+
+def _as_json(rows: Batch, url: str) -> pa.LargeStringArray:
+    """Each row as a JSON object, without its nulls."""
+    columns = [_readable(column) for column in rows.columns]
+    try:
+        values = zip(*(column.to_pylist() for column in columns), strict=True)
+        names = rows.schema.names
+        found = [_dumps({n: v for n, v in zip(names, row, strict=True) if v is not None}) for row in values]
+    except UnicodeDecodeError as e:
+        msg = f"a column beside the text is not UTF-8 ({e}); leave it out with meta=False"
+        raise ReadError(msg, url) from e
+    return pa.array(found, pa.large_string())
+
+
+def _readable(column: pa.Array) -> pa.Array:
+    """Nanoseconds and durations as text: Python's own types have none."""
+    kind = column.type
+    tests = (pa.types.is_timestamp(kind) and kind.unit == "ns", pa.types.is_time64(kind), pa.types.is_duration(kind))
+    return column.cast(pa.string()) if any(tests) else column
+
+
+def _dumps(value: Any) -> str:
+    return orjson.dumps(value, default=_plain_value, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def _plain_value(value: Any) -> Any:
+    """What JSON has no word for: decimals as text, bytes as text if they are UTF-8, else base64."""
+    if isinstance(value, bytes):
+        return value.decode() if is_utf8(value) else base64.b64encode(value).decode()
+    return str(value)

@@ -1,0 +1,163 @@
+"""Plain text: one document a file, a paragraph, or a line.
+
+Text is UTF-8; a byte order mark is taken off, and a carriage return at the end of a line. What is not UTF-8 is dropped
+as `invalid_utf8`, what is over max_doc_bytes as `too_long`: nothing is guessed and nothing replaced. The position is the
+byte offset of the document's first byte (of a whole file: 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from .. import batch as B
+from .. import files
+from ..batch import Batch, doc_id
+from ..errors import PlanError
+from ..meter import Meter
+from ..part import Reader, Slice
+from .lines import BLOCK, BOM, blocks, open_at
+from .trust import MAX_BAD, MAX_DOC_BYTES, Trust
+
+REMEDY = "convert it to UTF-8 (iconv -f LATIN1 -t UTF-8), or allow more with max_bad="
+
+
+class Record(NamedTuple):
+    """A piece of a file: where it begins, its bytes (None if they were too many to keep), and how many they are."""
+
+    position: int
+    data: bytes | None
+    n_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text(Reader):
+    """One document a file. A file that is not UTF-8 is a bad document, not an error: others may be fine."""
+
+    max_doc_bytes: int = MAX_DOC_BYTES
+    suffixes: ClassVar[tuple[str, ...]] = (".txt", ".md", ".rst")
+
+    def __call__(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
+        """The file as one document."""
+        with files.open_read(piece.url) as stream:
+            data = stream.read(self.max_doc_bytes + len(BOM) + 1).removeprefix(BOM)
+            n_bytes = len(data)
+            while len(data) > self.max_doc_bytes and (more := len(stream.read(BLOCK))):
+                n_bytes += more
+        record = Record(0, data if n_bytes <= self.max_doc_bytes else None, n_bytes)
+        yield from documents(iter([record]), piece, stats, None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lines(Reader):
+    """One document a line; blank lines are none. max_bad: see `trust.py`."""
+
+    max_doc_bytes: int = MAX_DOC_BYTES
+    max_bad: float = MAX_BAD
+    splits: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.max_doc_bytes < 1:
+            msg = f"max_doc_bytes={self.max_doc_bytes} leaves no document; it is the bytes of the longest one to keep"
+            raise PlanError(msg)
+
+    def __call__(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
+        """The lines that begin in the slice."""
+        whole = piece.start == 0 and piece.stop is None
+        trust = Trust(piece.url, self.max_bad, whole=whole, remedy=REMEDY)
+        yield from documents(self.records(piece), piece, stats, trust)
+
+    def records(self, piece: Slice) -> Iterator[Record]:
+        """Every line that is not blank."""
+        return (line for line in self._lines(piece) if line.data is None or line.data.strip())
+
+    def _lines(self, piece: Slice) -> Iterator[Record]:
+        with open_at(piece) as stream:
+            for block in blocks(stream, piece.start, piece.stop, self.max_doc_bytes):
+                if block.too_long is not None:
+                    yield Record(block.start, None, block.too_long)
+                    continue
+                position = block.start
+                for line in block.data[: block.stop].tobytes().split(b"\n")[:-1]:
+                    kept = line.removesuffix(b"\r").removeprefix(BOM if position == 0 else b"")
+                    yield Record(position, kept if len(line) <= self.max_doc_bytes else None, len(line))
+                    position += len(line) + 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paragraphs(Lines):
+    """One document a paragraph: lines without a blank one between them, joined by line feeds."""
+
+    splits: ClassVar[bool] = False
+
+    def records(self, piece: Slice) -> Iterator[Record]:
+        """Every paragraph; one that grows over max_doc_bytes is followed to its end without being kept."""
+        held: list[bytes] | None = []
+        position = n_bytes = 0
+        for line in self._lines(piece):
+            if line.data is None or line.data.strip():
+                position = position if n_bytes else line.position
+                n_bytes += (line.n_bytes if line.data is None else len(line.data)) + (n_bytes > 0)
+                if held is None or line.data is None or n_bytes > self.max_doc_bytes:
+                    held = None
+                else:
+                    held.append(line.data)
+            elif n_bytes:
+                yield Record(position, None if held is None else b"\n".join(held), n_bytes)
+                held, n_bytes = [], 0
+        if n_bytes:
+            yield Record(position, None if held is None else b"\n".join(held), n_bytes)
+
+
+def documents(records: Iterator[Record], piece: Slice, stats: Meter, trust: Trust | None) -> Iterator[Batch]:
+    """Records as batches; those that are too long or not UTF-8 are dropped."""
+    held: list[Record] = []
+    size = 0
+    for record in records:
+        held.append(record)
+        size += record.n_bytes if record.data is not None else 0
+        if size >= B.MAX_BYTES or len(held) >= B.MAX_ROWS:
+            yield from _batch(held, piece, stats, trust)
+            held, size = [], 0
+    yield from _batch(held, piece, stats, trust)
+    if trust is not None:
+        trust.close()
+
+
+def _batch(records: list[Record], piece: Slice, stats: Meter, trust: Trust | None) -> Iterator[Batch]:
+    good = [r for r in records if r.data is not None]
+    texts = pa.array([r.data for r in good], pa.large_binary())
+    bad = [(r, "too_long") for r in records if r.data is None]
+    try:
+        texts = texts.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        bad += [(r, "invalid_utf8") for r in good if not is_utf8(r.data)]
+        good = [r for r in good if is_utf8(r.data)]
+        texts = pa.array([r.data for r in good], pa.large_binary()).cast(pa.large_string())
+    bad.sort()
+    if trust is not None:
+        trust.saw([r.position for r in good], [r.position for r, _ in bad], lambda: _describe(*bad[0]))
+    stats.drop(_ids([r for r, _ in bad], piece), [why for _, why in bad], n_bytes=[r.n_bytes for r, _ in bad])
+    if good:
+        yield B.make(_ids(good, piece), texts, piece.source)
+
+
+def is_utf8(data: bytes | None) -> bool:
+    """Whether bytes are UTF-8."""
+    try:
+        (data or b"").decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _describe(record: Record, why: str) -> str:
+    return f"{why}, {record.n_bytes:,} bytes" if record.data is None else f"{why} {record.data[:60]!r}"
+
+
+def _ids(records: list[Record], piece: Slice) -> B.Ids:
+    return np.array([doc_id(piece.file, r.position) for r in records], np.uint64)

@@ -1,0 +1,134 @@
+"""Parquet from elsewhere: positions are rows, other columns are meta, wrong schemas are said."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import dataprep as dp
+from dataprep.errors import PlanError, ReadError
+from dataprep.read import plan
+from dataprep.read import parquet as reader
+
+ROWS = {
+    "id": ["a", "b", None],
+    "n": [1, None, 2**63 - 1],
+    "when": [dt.datetime(2024, 5, 1, 12), None, dt.datetime(2025, 1, 1)],
+    "nested": [{"k": [1, 2]}, None, {"k": []}],
+    "price": [Decimal("1.50"), None, None],
+    "raw": [b"ok", b"\xff\x00", None],
+}
+TEXTS = ["one", "", "drei ü"]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string()), pa.binary()], ids=str
+)
+def test_every_string_type(tmp_path, kind) -> None:
+    """The text may be any kind of string column; the other columns are JSON in meta, nulls left out."""
+    text = pa.array([t.encode() for t in TEXTS], kind) if kind == pa.binary() else pa.array(TEXTS).cast(kind)
+    pq.write_table(pa.table({"text": text, **ROWS}), tmp_path / "a.parquet")
+    table = dp.read(str(tmp_path / "a.parquet")).table()
+    assert table["id"].to_pylist() == [0, 1, 2]
+    assert table["text"].to_pylist() == TEXTS
+    assert [json.loads(m) for m in table["meta"].to_pylist()] == [
+        {"id": "a", "n": 1, "when": "2024-05-01T12:00:00", "nested": {"k": [1, 2]}, "price": "1.50", "raw": "ok"},
+        {"id": "b", "raw": "/wA="},
+        {"n": 2**63 - 1, "when": "2025-01-01T00:00:00", "nested": {"k": []}},
+    ]
+
+
+def test_columns(tmp_path) -> None:
+    """Lifted columns keep their types; nested ones become JSON strings; the rest stays in meta."""
+    pq.write_table(pa.table({"body": TEXTS, **ROWS}), tmp_path / "a.parquet")
+    table = dp.read(str(tmp_path / "a.parquet"), text="body", columns=["n", "when", "nested", "price"]).table()
+    assert table.schema.field("when").type == pa.timestamp("us")
+    assert table["n"].to_pylist() == ROWS["n"]
+    assert table["nested"].to_pylist() == ['{"k":[1,2]}', None, '{"k":[]}']
+    assert table["price"].to_pylist() == ["1.50", None, None]
+    assert json.loads(table["meta"][0].as_py()) == {"id": "a", "raw": "ok"}
+    assert dp.read(str(tmp_path / "a.parquet"), text="body", meta=False).take(1)[0]["meta"] == "{}"
+    as_text = dp.read(str(tmp_path / "a.parquet"), text="body", columns={"n": "string"}).table()
+    assert as_text["n"].to_pylist() == ["1", None, str(2**63 - 1)]
+
+
+def test_parts_follow_row_groups(tmp_path, monkeypatch) -> None:
+    """A large file is cut between row groups; the documents and their positions are the same."""
+    texts = [str(i) * 50 for i in range(1_000)]
+    pq.write_table(pa.table({"text": texts, "n": range(1_000)}), tmp_path / "a.parquet", row_group_size=90)
+    whole = dp.read(str(tmp_path / "a.parquet")).table()
+    monkeypatch.setattr(reader, "PART_BYTES", 30_000)
+    monkeypatch.setattr(plan, "PART_BYTES", 30_000)
+    docs = dp.read(str(tmp_path / "a.parquet"))
+    assert len(docs.parts) > 2
+    assert docs.table().equals(whole)
+    assert whole["text"].to_pylist() == texts
+    assert whole["id"].to_pylist() == list(range(1_000))
+
+
+def test_bad_rows(tmp_path) -> None:
+    """Null, broken and overlong texts are dropped by reason; every other row keeps its position."""
+    broken = pa.array([b"ok", None, b"\xff", b"far too long", b"end"], pa.binary())
+    text = pa.Array.from_buffers(pa.string(), 5, broken.buffers())
+    pq.write_table(pa.table({"text": text, "n": range(5)}), tmp_path / "a.parquet")
+    clean = dp.Pipeline().run(dp.read(str(tmp_path / "a.parquet"), max_doc_bytes=5), out=str(tmp_path / "out"))
+    assert clean.table(["id", "text"]).to_pylist() == [{"id": 0, "text": "ok"}, {"id": 4, "text": "end"}]
+    assert clean.stats["read"].reasons == {"invalid_utf8": 1, "no_text": 1, "too_long": 1}
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ({"body": ["a"], "n": [1]}, r"'text' is not there; there are body \(string\), n \(int64\); .* text="),
+        ({"text": [1]}, r"'text' has the type int64, not string"),
+        ({"text": pa.array([], pa.string())}, "holds no rows"),
+    ],
+)
+def test_wrong_schema(tmp_path, table, says) -> None:
+    """A file without a string text column says which columns there are, before any work."""
+    pq.write_table(pa.table(table), tmp_path / "a.parquet")
+    with pytest.raises(ReadError, match=says):
+        dp.read(str(tmp_path / "a.parquet"))
+
+
+def test_wrong_columns(tmp_path) -> None:
+    """An absent column, an unknown type, and values that do not fit are each a sentence."""
+    pq.write_table(pa.table({"text": ["a"], "n": ["x"]}), tmp_path / "a.parquet")
+    with pytest.raises(ReadError, match=r"no column url; there are text \(string\), n"):
+        dp.read(str(tmp_path / "a.parquet"), columns=["url"])
+    with pytest.raises(PlanError, match="'number' is no type"):
+        dp.read(str(tmp_path / "a.parquet"), columns={"n": "number"})
+    with pytest.raises(ReadError, match="column n has the type string and does not become int64"):
+        dp.read(str(tmp_path / "a.parquet"), columns={"n": "int64"}).count  # noqa: B018 - reads
+
+
+def test_damaged_file(tmp_path) -> None:
+    """A truncated or foreign file is a ReadError with its path; so is one that breaks in the middle."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": [str(i) for i in range(10_000)]}), path, compression="zstd")
+    data = path.read_bytes()
+    for bad in (data[:-10], b"PAR1 not really", data[:8]):
+        path.write_bytes(bad)
+        with pytest.raises(ReadError, match=r"a\.parquet.*no whole Parquet file"):
+            dp.read(str(path))
+    noise = np.random.default_rng(1).bytes(len(data) // 2)
+    path.write_bytes(data[:4] + noise + data[4 + len(noise) :])
+    with pytest.raises(ReadError, match=r"a\.parquet.*no whole Parquet file"):
+        dp.read(str(path)).table()
+
+
+def test_a_sealed_dataset_reads_back(tmp_path) -> None:
+    """A folder that a Pipeline sealed, or several, are opened by `read` as they are."""
+    pq.write_table(pa.table({"text": TEXTS, "n": [1, 2, 3]}), tmp_path / "a.parquet")
+    docs = dp.Pipeline().run(dp.read(str(tmp_path / "a.parquet"), columns=["n"]), out=str(tmp_path / "one"))
+    assert dp.read(str(tmp_path / "one")).table().equals(docs.table())
+    both = dp.read([docs, str(tmp_path / "one")])
+    assert both.table(["id"])["id"].to_pylist() == [0, 1, 2, 1 << 40, (1 << 40) + 1, (1 << 40) + 2]
+    with pytest.raises(PlanError, match="not a sealed Dataset"):
+        dp.read([docs, str(tmp_path / "a.parquet")])

@@ -1,0 +1,84 @@
+"""Plain text: a file, a paragraph or a line a document."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+import dataprep as dp
+from dataprep.errors import ReadError
+from dataprep.meter import Meter
+from dataprep.part import Slice
+from dataprep.read import lines
+from dataprep.read.text import Lines, Paragraphs, Text
+
+
+def read_bytes(reader, folder, data: bytes, start=0, stop=None):
+    """(position, text) of the documents, and (position, reason, bytes) of what was dropped."""
+    path = folder / "in.txt"
+    path.write_bytes(data)
+    meter = Meter("read", source="s")
+    rows = [(r["id"], r["text"]) for b in reader(Slice(str(path), 0, start, stop), meter) for r in b.to_pylist()]
+    return rows, [(r["id"], r["reason"]) for r in meter.drop_table().to_pylist()]
+
+
+DATA = b"\xef\xbb\xbfone\ntwo \r\n\r\n \t\n\nthree\n" + "четыре".encode() + b"\n\nlast"
+
+
+def test_a_file_is_a_document(tmp_path) -> None:
+    """The whole file, but for a byte order mark."""
+    assert read_bytes(Text(), tmp_path, DATA) == ([(0, DATA[3:].decode())], [])
+
+
+def test_paragraphs(tmp_path, monkeypatch) -> None:
+    """Paragraphs begin where their first line does; what is read at once does not matter."""
+    want = [(0, "one\ntwo "), (19, "three\nчетыре"), (39, "last")]
+    for block in (1, 5, 1 << 20):
+        monkeypatch.setattr(lines, "BLOCK", block)
+        assert read_bytes(Paragraphs(), tmp_path, DATA) == (want, [])
+
+
+def test_lines(tmp_path) -> None:
+    """Lines that are not blank, and the same from any two byte ranges."""
+    rows, drops = read_bytes(Lines(), tmp_path, DATA)
+    assert [t for _, t in rows] == ["one", "two ", "three", "четыре", "last"]
+    assert [DATA[p : p + 3] for p, _ in rows[1:]] == [b"two", b"thr", "ч".encode() + b"\xd0", b"las"]
+    for cut in range(1, len(DATA)):
+        first, second = read_bytes(Lines(), tmp_path, DATA, stop=cut), read_bytes(Lines(), tmp_path, DATA, start=cut)
+        assert first[0] + second[0] == rows
+        assert not drops + first[1] + second[1]
+
+
+@pytest.mark.parametrize("reader", [Text, Paragraphs, Lines])
+def test_bad_documents(tmp_path, reader) -> None:
+    """What is not UTF-8 or too long is dropped with its position."""
+    rows, drops = read_bytes(reader(max_doc_bytes=8), tmp_path, b"good\n\n\xff\n\nfar too long\nyes\n\ngood")
+    want = {
+        Text: ([], [(0, "too_long")]),
+        Paragraphs: ([(0, "good"), (27, "good")], [(6, "invalid_utf8"), (9, "too_long")]),
+        Lines: ([(0, "good"), (22, "yes"), (27, "good")], [(6, "invalid_utf8"), (9, "too_long")]),
+    }
+    assert (rows, drops) == want[reader]
+    assert read_bytes(Text(), tmp_path, b"\xff") == ([], [(0, "invalid_utf8")])
+
+
+def test_a_paragraph_that_grows_too_long(tmp_path) -> None:
+    """Many short lines make one long paragraph: dropped as one."""
+    data = b"a\n" * 100 + b"\nb\n"
+    assert read_bytes(Paragraphs(max_doc_bytes=50), tmp_path, data) == ([(201, "b")], [(0, "too_long")])
+
+
+def test_a_file_in_another_encoding(tmp_path) -> None:
+    """A file of lines that are not UTF-8 is a ReadError that says how to convert it."""
+    with pytest.raises(ReadError, match=r"byte 0: all 20 records are bad.*invalid_utf8.*iconv"):
+        read_bytes(Lines(), tmp_path, "é\n".encode("latin-1") * 20)
+
+
+def test_by_name_and_suffix(tmp_path) -> None:
+    """`.txt` is one document a file; format= says otherwise; gzip is looked through."""
+    (tmp_path / "b.txt").write_bytes(b"a\n\nb\nc")
+    (tmp_path / "a.md.gz").write_bytes(gzip.compress(b"d"))
+    assert dp.read(str(tmp_path)).table()["text"].to_pylist() == ["d", "a\n\nb\nc"]
+    assert dp.read(str(tmp_path), format="paragraphs").table()["text"].to_pylist() == ["d", "a", "b\nc"]
+    assert dp.read(str(tmp_path), format="lines").table()["text"].to_pylist() == ["d", "a", "b", "c"]
