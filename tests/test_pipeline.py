@@ -95,6 +95,9 @@ def test_a_pipeline_is_what_its_stages_say(tmp_path):
     for one, other in zip(done.stats.stages, done.stats.stages[1:], strict=False):
         assert one.docs_out == other.docs_in
     assert done.columns == ["id", "text", "source", "meta", "words"]
+    drops = done.drops().to_pylist()
+    assert len(drops) == sum(s.docs_dropped for s in done.stats) == len(TEXTS) - len(expected)
+    assert {d["stage"] for d in drops} == {"empty", "FirstOfLength", "long_enough"}
 
 
 def test_runners_agree_byte_for_byte(tmp_path):

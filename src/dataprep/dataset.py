@@ -13,12 +13,14 @@ from typing import Any
 
 import orjson
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from . import batch as B
 from . import compress, files
 from .batch import Batch
 from .errors import CorruptShard, PlanError, ReadError, need
 from .key import key
+from .meter import DROPS
 from .part import Part, Reader, Sealed, Slice, parquet_writer
 from .stage import Stage
 from .stats import Stats
@@ -115,6 +117,16 @@ class Dataset:
     def stats(self) -> Stats:
         """What each stage kept, dropped, and why; empty for a Dataset that no Pipeline made."""
         return Stats.from_json(self.manifest.get("stats", []))
+
+    def drops(self) -> pa.Table:
+        """Who was dropped on the way here: id, stage, reason, kept_in, kept, similarity; stages in order."""
+        tables = [DROPS.empty_table()]
+        for name in (*self.manifest.get("saved", []), "."):
+            folder = files.join(str(self.url), name, "drops")
+            for shard in files.listdir(folder):
+                with files.open_raw(files.join(folder, shard)) as f:
+                    tables.append(pq.read_table(f))
+        return pa.concat_tables(tables)
 
     def __repr__(self) -> str:
         what = f"{self.manifest['docs']:,} documents in {self.url}" if self.manifest else f"{len(self.parts)} parts"

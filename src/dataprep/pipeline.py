@@ -96,6 +96,7 @@ class Pipeline:
 
     def _seal(self, docs: Dataset, steps: list[Step], recipe: dict[str, Any], out: str, run: Runner) -> Dataset:
         books: list[Stats] = []
+        saved: list[str] = []
         current = docs
         for step in steps:
             stage = step.stage
@@ -106,8 +107,9 @@ class Pipeline:
             if not all(isinstance(s, DropIds) for s in current.stages):
                 current = self._save(current, folder, run)
                 books.append(current.stats)
+                saved.append(f"steps/{step.folder}/input")
             current = current.then(stage.fit(current, run, folder))
-        seal(current, out, run, "zstd", recipe, books=books, label="write")
+        seal(current, out, run, "zstd", recipe | {"saved": saved}, books=books, label="write")
         final = open_dataset(out)
         for alarm in final.stats.alarms():
             log.warning(alarm)

@@ -106,8 +106,10 @@ def _children(url: str) -> Iterator[str]:
 
 
 def _saved_steps(url: str) -> Iterator[str]:
-    steps = files.join(url, "steps")
-    return (files.join(steps, name, "input") for name in files.listdir(steps))
+    """The steps that this Dataset was made from; others may be left of an earlier recipe."""
+    place = files.join(url, MANIFEST)
+    saved = files.read_json(place).get("saved", []) if files.exists(place) else []
+    return (files.join(url, name) for name in saved)
 
 
 def _drop_of(folders: Sequence[str], id_: int) -> Drop | None:
