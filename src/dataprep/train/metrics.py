@@ -95,7 +95,7 @@ class Progress:
 
 class _Bar:
     def __init__(self, steps: int, done: int) -> None:
-        from rich import progress  # noqa: PLC0415 - optional: a GPU machine may lack it
+        from rich import progress
 
         columns = (
             "train",
