@@ -83,7 +83,11 @@ def empty(schema: pa.Schema = SCHEMA) -> Batch:
 
 
 def buffers(texts: Batch | pa.LargeStringArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """The text column as kernels read it, without a copy: offsets int64[n + 1] into UTF-8 bytes uint8."""
+    """The text column as kernels read it, without a copy: offsets int64[n + 1] into UTF-8 bytes uint8.
+
+    Read only, always: a kernel is compiled once for arrays that may be written and again for those that may not, and
+    which of them Arrow gives depends on who made the batch.
+    """
     if isinstance(texts, pa.RecordBatch):
         texts = texts.column("text")
     if not pa.types.is_large_string(texts.type):
@@ -91,9 +95,11 @@ def buffers(texts: Batch | pa.LargeStringArray) -> tuple[npt.NDArray[np.int64], 
     n, start = len(texts), texts.offset
     _, offsets, data = texts.buffers()
     if n == 0 or offsets is None:
-        return np.zeros(n + 1, np.int64), np.zeros(0, np.uint8)
-    data_view = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    return np.frombuffer(offsets, np.int64)[start : start + n + 1], data_view
+        offsets, data = np.zeros(n + 1, np.int64), None
+    spans = np.frombuffer(offsets, np.int64)[start if n else 0 :][: n + 1]
+    data_view = np.frombuffer(b"" if data is None else data, np.uint8)
+    spans.flags.writeable = data_view.flags.writeable = False
+    return spans, data_view
 
 
 def strings(offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> pa.LargeStringArray:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import pickle
 import re
 from collections import Counter
 
@@ -14,28 +12,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import laws
 import oracles
 from dataprep import batch as B
 from dataprep.errors import PlanError
 from dataprep.filters import c4_marks
 from dataprep.filters.c4 import C4, PRESETS
 from dataprep.key import key
-from dataprep.meter import Meter, watch
 from dataprep.text import LINE, classes
 
 GOOD = "This line has more than five words. It has two sentences."
 
 
-def run(stage, texts, cut=None):
+def run(stage, texts):
     """The pages left by id, the drops by id, and the counters."""
-    whole = B.make(np.arange(len(texts)), texts, "test")
-    cut = cut or [len(texts)]
-    edges = [0, *np.cumsum(cut).tolist()]
-    meter = Meter("C4")
-    out = list(watch(stage, iter([whole.slice(a, b - a) for a, b in itertools.pairwise(edges)]), meter))
-    left = {i: t for b in out for i, t in zip(b["id"].to_pylist(), b["text"].to_pylist(), strict=True)}
-    drops = meter.drop_table()
-    return left, dict(zip(drops["id"].to_pylist(), drops["reason"].to_pylist(), strict=True)), meter.book.counts
+    rows, drops, book = laws.apply(stage, [laws.batch_of(texts)])
+    return {r["id"]: r["text"] for r in rows}, {d["id"]: d["reason"] for d in drops}, book.counts
 
 
 def twin(stage, texts):
@@ -75,21 +67,21 @@ some_rules = st.builds(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=300)
 @given(some_rules, st.lists(pages, max_size=6))
 def test_kernel_equals_the_twin(stage, texts):
     """Pages, reasons and counters are those of the plain Python twin, whatever the rules."""
     assert run(stage, texts) == twin(stage, texts)
 
 
-@settings(max_examples=50, deadline=None)
-@given(st.lists(pages, min_size=1, max_size=8), st.data())
-def test_batch_cuts_do_not_matter(texts, data):
-    """Any cuts, empty batches among them, give the same pages, reasons and counters."""
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(texts)), max_size=4)))
-    sizes = np.diff([0, *cuts, len(texts)]).tolist()
+@settings(max_examples=50)
+@given(st.lists(pages, min_size=1, max_size=8), st.lists(st.integers(1, 4), min_size=1, max_size=3))
+def test_laws(texts, sizes):
+    """Batch cuts do not matter, books balance, and the stage travels with its key."""
     stage = C4(min_words=1, min_sentences=1)
-    assert run(stage, texts, sizes) == run(stage, texts)
+    laws.cuts_do_not_matter(stage, laws.batch_of(texts), sizes)
+    laws.books_balance(stage, laws.batch_of(texts))
+    laws.key_and_pickle_are_stable(stage)
 
 
 @pytest.mark.parametrize("shift", range(-20, 8, 3))
@@ -173,7 +165,6 @@ def test_presets_and_overrides():
     assert C4(preset="paper", policy=[".x"]).policy == (".x",)
     assert key(C4(min_words=3, min_sentences=5)) == key(paper) != key(tfds)
     assert key(dataclasses.replace(tfds, citations=False)) != key(tfds)
-    assert pickle.loads(pickle.dumps(paper)) == paper  # noqa: S301 - our own bytes
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from ..meter import Meter, watch
 from ..stage import Stage
 from ..text import I64, LINE, POINT, SPACE, U8, classes, lowered
 from . import c4_kernel as K
-from .c4_marks import fold_text, pack, pack_strings
+from .c4_marks import fold_text, pack_phrases
+from .packed import pack
 
 MAX_PHRASE_BYTES = 1000
 
@@ -113,7 +114,7 @@ class C4(Stage):
     curly_bracket: bool = PRESET
     policy: tuple[str, ...] | None = PRESET
     min_sentences: int | None = PRESET
-    sentence_marks: tuple[str, ...] = PRESET
+    sentence_marks: tuple[str, ...] | None = PRESET
 
     def __post_init__(self) -> None:
         if self.preset not in PRESETS:
@@ -143,25 +144,24 @@ class C4(Stage):
         list(watch(self, iter([B.make([0], ["A page."], "warm")]), Meter(self.name)))
 
     def _rules(self) -> K.Rules:
-        phrases = self._phrases()
-        sentence_marks = [m.encode() for m in self.sentence_marks]
-        leads = np.zeros(256, np.uint8)
-        leads[[m[0] for m in sentence_marks]] = 1
+        phrases, leads = self._phrases(), np.zeros(256, np.uint8)
+        leads[[m.encode()[0] for m in self.sentence_marks or ()]] = 1
         return K.Rules(
-            1 << 62 if self.max_word_chars is None else self.max_word_chars,
-            bool(self.citations),
-            *pack_strings([m.encode() for m in self.end_marks or ()]),
-            *pack_strings([m.encode() for m in self.not_end_marks or ()]),
-            self._may_end(),
-            self.min_words or 0,
-            bool(self.curly_bracket),
-            any(_has_case_beyond_ascii(p) for p, _ in phrases),
-            self.min_sentences or 0,
-            *pack_strings(sentence_marks),
-            leads,
-            pack(phrases),
-            classes(),
-            lowered(),
+            max_word_chars=1 << 62 if self.max_word_chars is None else self.max_word_chars,
+            citations=bool(self.citations),
+            end_marks=pack(self.end_marks or ()),
+            not_end_marks=pack(self.not_end_marks or ()),
+            may_end=self._may_end(),
+            min_words=self.min_words or 0,
+            curly_bracket=bool(self.curly_bracket),
+            fold_all=any(_has_case_beyond_ascii(p) for p, _ in phrases),
+            min_sentences=self.min_sentences or 0,
+            sentence_marks=pack(self.sentence_marks or ()),
+            sentence_leads=leads,
+            phrases=pack_phrases(phrases),
+            bracketed=pack(("edit]", "citation needed]")),
+            classes=classes(),
+            lower=lowered(),
         )
 
     def _may_end(self) -> U8:

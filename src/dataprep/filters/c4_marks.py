@@ -17,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernel import kernel
-from ..text import DOTTED, I64, POINT, U8, U32, code_point
+from ..text import DOTTED, I64, POINT, U8, U32, code_point, put
+from .packed import Packed, pack, starts_with
 
 BLOCK = 4096  # bytes marked at a time: the buffers stay in the first-level cache
 
@@ -30,28 +31,20 @@ RAREST_FIRST = "zqjxkvbpygfwmucldrhsnioate "  # English letters
 
 
 class Phrases(NamedTuple):
-    """Lower-case phrases as the kernels read them; phrase `k` is `data[starts[k]:starts[k + 1]]`."""
+    """Lower-case phrases as the kernels read them."""
 
-    data: U8
-    starts: I64
+    words: Packed
     bits: I64  # what a line that holds phrase k is marked with
     anchors: I64  # [k, 4]: offset and byte of its two rarest letters
     longest: int
 
 
-def pack(phrases: Sequence[tuple[str, int]]) -> Phrases:
+def pack_phrases(phrases: Sequence[tuple[str, int]]) -> Phrases:
     """Phrases and the bits they set."""
     words = [fold_text(phrase).encode() for phrase, _ in phrases]
     anchors = np.array([_anchor(w) for w in words], np.int64).reshape(-1, 4)
-    data, starts = pack_strings(words)
     bits = np.array([bit for _, bit in phrases], np.int64)
-    return Phrases(data, starts, bits, anchors, max([1, *map(len, words)]))
-
-
-def pack_strings(words: Sequence[bytes]) -> tuple[U8, I64]:
-    """Byte strings end to end, and where each starts (the last start is where they end)."""
-    starts = np.cumsum([0, *map(len, words)], dtype=np.int64)
-    return np.frombuffer(b"".join(words) or b"\0", np.uint8).copy(), starts
+    return Phrases(pack(words), bits, anchors, max([1, *map(len, words)]))
 
 
 def fold_text(text: str) -> str:
@@ -163,11 +156,7 @@ def phrases_at(low: U8, i: int, stop: int, phrases: Phrases) -> int:
     """The bits of the phrases that begin at byte `i` of lower-cased text and end before `stop`."""
     bits = 0
     for k in range(len(phrases.bits)):
-        start, size = phrases.starts[k], phrases.starts[k + 1] - phrases.starts[k]
-        j = 0
-        while j < size and i + j < stop and low[i + j] == phrases.data[start + j]:
-            j += 1
-        if j == size:
+        if starts_with(low, i, stop, phrases.words, k):
             bits |= phrases.bits[k]
     return bits
 
@@ -188,23 +177,6 @@ def fold_line(line: U8, a: int, b: int, folded: U8, lower: U32) -> int:
         if entry & DOTTED:
             w = put(folded, w, 0x307)
     return w
-
-
-@kernel(_nrt=False)
-def put(out: U8, w: int, point: int) -> int:
-    """Write a code point as UTF-8; where the next one goes."""
-    if point < 0x80:
-        out[w] = point
-        return w + 1
-    if point < 0x800:
-        out[w], out[w + 1] = 0xC0 | point >> 6, 0x80 | point & 0x3F
-        return w + 2
-    if point < 0x10000:
-        out[w], out[w + 1], out[w + 2] = 0xE0 | point >> 12, 0x80 | point >> 6 & 0x3F, 0x80 | point & 0x3F
-        return w + 3
-    out[w], out[w + 1] = 0xF0 | point >> 18, 0x80 | point >> 12 & 0x3F
-    out[w + 2], out[w + 3] = 0x80 | point >> 6 & 0x3F, 0x80 | point & 0x3F
-    return w + 4
 
 
 @kernel(_nrt=False)

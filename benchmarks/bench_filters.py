@@ -1,0 +1,167 @@
+"""C4: MB of UTF-8 text per second of user CPU, and peak memory, beside what a user would pick instead.
+
+    python benchmarks/bench_filters.py [--mb 30] [--peer-python ENV/bin/python ...]
+
+The text is the documentation that comes with the installed packages and, where there is a folder `../shared/data` (or
+DATAPREP_SHARED), newswire and handbooks in several languages. Every engine gets the same texts in a process of its
+own, warmed up; only its filtering is timed, again and again until it took half a second. Peers (datatrove, dolma) are
+looked for in the interpreters given: their pins do not agree with ours, so make each an environment of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import itertools
+import json
+import os
+import resource
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+WARM = ["A line of five whole words. And a second sentence. And a third."] * 3
+PEERS = {"datatrove": "datatrove C4QualityFilter (5 words, 3 sentences)", "dolma": "dolma c4_v2 (tags only)"}
+OURS = {"dataprep": "dataprep C4, books kept", "twin": "plain Python twin (tests/oracles.py)"}
+
+
+def dataprep(texts):
+    """C4 as a pipeline runs it: batches, counters, drop table."""
+    import numpy as np
+
+    from dataprep import batch as B
+    from dataprep.filters.c4 import C4
+    from dataprep.meter import Meter, watch
+
+    batches = list(B.recut([B.make(np.arange(len(texts)), texts, "bench")]))
+    return lambda: sum(b.num_rows for b in watch(C4(), iter(batches), Meter("C4")))
+
+
+def twin(texts):
+    """The slow twin that the kernel must equal."""
+    sys.path.insert(0, str(HERE.parent / "tests"))
+    import oracles
+    from dataprep.filters.c4 import C4
+
+    return lambda: sum(oracles.c4(text, C4())[0] is None for text in texts)
+
+
+def datatrove(texts):
+    """Its quality filter, set to the published numbers."""
+    from datatrove.data import Document
+    from datatrove.pipeline.filters import C4QualityFilter
+
+    rule = C4QualityFilter(min_words_per_line=5, min_num_sentences=3)
+    docs = [Document(text=text, id=str(i)) for i, text in enumerate(texts)]
+    return lambda: sum(rule.filter(doc) is True for doc in docs)
+
+
+def dolma(texts):
+    """Its faster tagger; it marks lines and pages, and leaves removing them to another pass."""
+    from dolma.core.data_types import Document
+    from dolma.taggers.c4 import FasterC4Tagger
+
+    tagger = FasterC4Tagger()
+    docs = [Document(source="bench", id=str(i), text=text) for i, text in enumerate(texts)]
+    return lambda: sum(tagger.predict(doc) is not None for doc in docs)
+
+
+def measure(engine: str, file: str) -> dict:
+    """Run one engine in this process."""
+    texts = [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
+    globals()[engine](WARM)()
+    run = globals()[engine](texts)
+    before = after = resource.getrusage(resource.RUSAGE_SELF)
+    start, times = time.perf_counter(), 0
+    while times == 0 or after.ru_utime - before.ru_utime < 0.5:
+        kept = run()
+        times += 1
+        after = resource.getrusage(resource.RUSAGE_SELF)
+    wall = (time.perf_counter() - start) / times
+    user = (after.ru_utime - before.ru_utime) / times
+    return {"user": user, "wall": wall, "kept": kept, "peak": after.ru_maxrss, "before": before.ru_maxrss}
+
+
+def documentation():
+    """The documentation files of the installed packages."""
+    for path in sorted(Path(sysconfig.get_path("purelib")).rglob("*")):
+        if path.suffix in {".md", ".rst", ".txt", ".html"} or path.name == "METADATA":
+            yield path.read_text(encoding="utf-8", errors="replace")
+
+
+def shared():
+    """Newswire and handbooks, where they are."""
+    root = Path(os.environ.get("DATAPREP_SHARED", HERE.parent.parent / "shared")) / "data" / "text"
+    for name in ("reuters21578", "multilingual/debian_handbook_8lang"):
+        path = root / f"{name}.jsonl.gz"
+        if path.exists():
+            with gzip.open(path) as f:
+                rows = (json.loads(line) for line in f)
+                yield from (row.get("body") or row.get("text") or "" for row in rows)
+
+
+def write_texts(file: str, n_bytes: int) -> tuple[int, int]:
+    """Write documents until there are `n_bytes`, again from the start if need be; documents and bytes written."""
+    made = [*shared(), *documentation()]
+    docs = size = 0
+    with Path(file).open("w", encoding="utf-8") as f:
+        for text in itertools.cycle(made):
+            if size >= n_bytes:
+                return docs, size
+            f.write(json.dumps(text) + "\n")
+            docs, size = docs + 1, size + len(text.encode("utf-8", "replace"))
+    raise AssertionError
+
+
+def child(python: str, engine: str, file: str) -> dict | str:
+    """Measure an engine with an interpreter; a sentence if it cannot."""
+    command = [python, __file__, "--engine", engine, "--file", file]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return json.loads(done.stdout.splitlines()[-1])
+    return (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
+
+
+def table(pythons: list[str], file: str, size: int) -> None:
+    """One row an engine."""
+    print(f"{'':50} {'MB/s user':>9} {'MB/s wall':>9} {'kept':>7} {'peak MB':>8} {'of it filtering':>15}")
+    jobs = [(sys.executable, e, title) for e, title in OURS.items()]
+    jobs += [(python, e, title) for e, title in PEERS.items() for python in pythons]
+    failed = {}
+    for python, engine, title in jobs:
+        got = child(python, engine, file)
+        if isinstance(got, str):
+            failed.setdefault(engine, got)
+            continue
+        failed[engine] = ""
+        rates = f"{size / got['user'] / 1e6:9.2f} {size / got['wall'] / 1e6:9.2f} {got['kept']:7,}"
+        print(f"{title:50} {rates} {got['peak'] / 1e3:8.0f} {(got['peak'] - got['before']) / 1e3:15.0f}", flush=True)
+    for engine in PEERS:
+        if failed.get(engine, "no --peer-python was given"):
+            print(f"{engine} skipped: {failed.get(engine, 'no --peer-python was given')}")
+
+
+def main() -> None:
+    """Write the texts, run the engines, print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--mb", type=float, default=30)
+    parser.add_argument("--peer-python", nargs="*", default=[])
+    parser.add_argument("--engine", choices=[*OURS, *PEERS], help=argparse.SUPPRESS)
+    parser.add_argument("--file", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.engine:
+        print(json.dumps(measure(given.engine, given.file)))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = str(Path(folder) / "texts.jsonl")
+        docs, size = write_texts(file, int(given.mb * 1e6))
+        print(f"C4 on {docs:,} documents, {size / 1e6:.1f} MB")
+        table(given.peer_python, file, size)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""Byte strings end to end, as kernels read them, and what a line starts or ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kernel import kernel
+from ..text import I64, U8
+
+
+class Packed(NamedTuple):
+    """Byte strings; string `k` is `data[starts[k]:starts[k + 1]]`."""
+
+    data: U8
+    starts: I64
+
+
+def pack(strings: Sequence[bytes | str]) -> Packed:
+    """Strings as kernels read them."""
+    raw = [s.encode() if isinstance(s, str) else s for s in strings]
+    data = np.frombuffer(b"".join(raw) or b"\0", np.uint8).copy()
+    return Packed(data, np.cumsum([0, *map(len, raw)], dtype=np.int64))
+
+
+@kernel(_nrt=False)
+def starts_with(line: U8, a: int, b: int, strings: Packed, k: int) -> int:
+    """The bytes of string `k` if `line[a:b]` starts with it, else 0."""
+    start, stop = strings.starts[k], strings.starts[k + 1]
+    if stop - start > b - a:
+        return 0
+    for i in range(start, stop):
+        if line[a + i - start] != strings.data[i]:
+            return 0
+    return int(stop - start)
+
+
+@kernel(_nrt=False)
+def starts_with_one(line: U8, a: int, b: int, strings: Packed) -> int:
+    """The bytes of the longest of the strings that `line[a:b]` starts with, or 0."""
+    size = 0
+    for k in range(len(strings.starts) - 1):
+        size = max(size, starts_with(line, a, b, strings, k))
+    return size
+
+
+@kernel(_nrt=False)
+def ends_with_one(line: U8, a: int, b: int, strings: Packed) -> bool:
+    """Whether `line[a:b]` ends with one of the strings."""
+    for k in range(len(strings.starts) - 1):
+        size = strings.starts[k + 1] - strings.starts[k]
+        if size <= b - a and starts_with(line, b - size, b, strings, k) == size:
+            return True
+    return False
