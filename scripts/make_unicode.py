@@ -92,9 +92,9 @@ def main() -> None:
     """Write the file."""
     version = unicodedata.unidata_version
     parts = [
-        f'"""Character classes and the lower-case mapping of Unicode {version}.\n\n'
-        'Written by scripts/make_unicode.py: do not edit. `text.py` turns these ranges into tables.\n"""\n\n'
-        f'VERSION = "{version}"\n\nCLASSES = {{'
+        f'"""Character classes and the lower-case mapping of Unicode {version}.',
+        '\nWritten by scripts/make_unicode.py: do not edit. `text.py` turns these ranges into tables.\n"""\n',
+        f'VERSION = "{version}"\n\nCLASSES = {{',
     ]
     for name, (test, comment) in CLASSES.items():
         parts.append(f'    # {comment}\n    "{name}": {textwrap.indent(block(ranges(test)), "    ").lstrip()},')

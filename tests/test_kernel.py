@@ -98,6 +98,6 @@ def test_everything_that_a_kernel_reads_is_hashed() -> None:
         for name in fn.__code__.co_names:
             value = fn.__globals__.get(name)
             if isinstance(value, int | float | tuple) or type(value).__module__ == "numpy":
-                assert re.search(rf"^(\w+, )*{name}(, \w+)*(:.*)? = ", hashed, re.M), (fn.__name__, name)
+                assert re.search(rf"^(\w+, )*{name}(, \w+)*(:.*)? = ", hashed, re.MULTILINE), (fn.__name__, name)
             if isinstance(value, numba.core.dispatcher.Dispatcher):
-                assert re.search(rf"^def {value.py_func.__name__}\(", hashed, re.M), (fn.__name__, name)
+                assert re.search(rf"^def {value.py_func.__name__}\(", hashed, re.MULTILINE), (fn.__name__, name)

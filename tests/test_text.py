@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
 
 import numpy as np
-import oracles
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import oracles
 from dataprep import batch as B
 from dataprep import text as T
 from dataprep import unicode
@@ -21,7 +22,10 @@ KNOWN = [
     if not 0xD800 <= c < 0xE000 and (T.classes()[c] or T.lowered()[c] & T.POINT != c or c < 0x3000)
 ]
 # What lower-casing stumbles on: U+0130, final sigma with marks around it, Kelvin, a long s, an Arabic mark, an emoji.
-AWKWARD = "aA1_ .\u0130\u03a3\u03c3\u03c2\u0345\u00ad'\u212a\u017f\u01c5\u064b\u1e9e\u2160\u24b6\U0001f600\U00010400\u4e00\x1c\x85"
+AWKWARD = (
+    "aA1_ .\u0130\u03a3\u03c3\u03c2\u0345\u00ad'\u212a\u017f\u01c5\u064b\u1e9e"
+    "\u2160\u24b6\U0001f600\U00010400\u4e00\x1c\x85"
+)
 TEXTS = st.one_of(
     st.text(st.characters(codec="utf-8", exclude_categories=["Cn"]), max_size=60),
     st.text(AWKWARD, max_size=60),
@@ -37,7 +41,7 @@ def column(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
 
 def cut(offsets: np.ndarray, values: np.ndarray) -> list[np.ndarray]:
     """A ragged array as a list."""
-    return [values[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [values[a:b] for a, b in itertools.pairwise(offsets)]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +57,7 @@ def cut(offsets: np.ndarray, values: np.ndarray) -> list[np.ndarray]:
         (T.PUNCT, lambda ch: unicodedata.category(ch)[0] == "P"),
         (T.MARK, lambda ch: unicodedata.category(ch)[0] == "M"),
     ],
-    ids="space alpha decimal numeric upper word line punct mark".split(),
+    ids=["space", "alpha", "decimal", "numeric", "upper", "word", "line", "punct", "mark"],
 )
 def test_classes_are_those_of_python(bit: int, test) -> None:
     """Every code point that the tables know has the class that this Python gives it; with its Unicode, all have."""
@@ -71,7 +75,7 @@ def test_lower_case_is_that_of_python() -> None:
 
 @given(st.lists(TEXTS, max_size=5))
 def test_words_are_those_of_re(texts: list[str]) -> None:
-    """A hash for every `re.findall(r"\\w+", text.lower())`; equal words have equal hashes, others have not."""
+    r"""A hash for every `re.findall(r"\w+", text.lower())`; equal words have equal hashes, others have not."""
     found = cut(*T.words(*column(texts)))
     expected = [oracles.words(t) for t in texts]
     assert [len(f) for f in found] == [len(e) for e in expected]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ U16 = npt.NDArray[np.uint16]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
+Int: TypeAlias = Any  # inside a kernel: NumPy's integers and Python's are one
 
 # Bits of `classes()`; what each means is written beside its ranges in unicode.py.
 SPACE, LINE, ALPHA, DECIMAL, NUMERIC, NUMBER = 1, 2, 4, 8, 16, 32
@@ -74,9 +75,9 @@ def _ranges(text: str) -> Iterator[tuple[int, int]]:
 
 
 @kernel(inline="always")
-def code_point(data: U8, i: int) -> tuple[int, int]:
+def code_point(data: U8, i: Int) -> tuple[Int, Int]:
     """The code point that starts at byte `i` of valid UTF-8, and its length in bytes."""
-    b = np.int64(data[i])
+    b: Int = np.int64(data[i])
     if b < 0x80:
         return b, 1
     if b < 0xE0:
@@ -88,7 +89,7 @@ def code_point(data: U8, i: int) -> tuple[int, int]:
 
 
 @kernel
-def final_sigma(data: U8, i: int, start: int, stop: int, table: U16) -> bool:
+def final_sigma(data: U8, i: Int, start: Int, stop: Int, table: U16) -> bool:
     """Whether the capital sigma at byte `i` of a text lowers to the final form (SpecialCasing, Final_Sigma)."""
     j = i
     before = 0
@@ -118,7 +119,7 @@ PLACE_FACTORS = _RANDOM.randint(0, 1 << 63, PLACES, np.uint64) * np.uint64(2) + 
 
 
 @kernel(inline="always")
-def mix64(x: int) -> int:
+def mix64(x: Int) -> Int:
     """The finaliser of MurmurHash3: a bijection of 64 bits that lets every bit reach every bit."""
     h = np.uint64(x)
     h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
@@ -128,7 +129,7 @@ def mix64(x: int) -> int:
 
 @kernel
 def word_hashes(offsets: I64, data: U8, low: U32, table: U16, factors: U64) -> tuple[I64, U64]:
-    """Hash every word of every text: runs of `\\w` of the lower-cased text.
+    r"""Hash every word of every text: runs of `\w` of the lower-cased text.
 
     `low` is `lowered()`, `table` is `classes()`, `factors` is PLACE_FACTORS. Returns offsets int64[n + 1] into the
     hashes uint64[words]. No branch depends on where words end (they end every sixth byte, and no processor guesses
@@ -141,7 +142,7 @@ def word_hashes(offsets: I64, data: U8, low: U32, table: U16, factors: U64) -> t
     n = len(offsets) - 1
     ends = np.zeros(n + 1, np.int64)
     out = np.empty((offsets[n] - offsets[0]) // 2 + n + 2, np.uint64)
-    k = zero
+    k: Int = zero
     for d in range(n):
         i, stop = np.uint64(offsets[d]), np.uint64(offsets[d + 1])
         h, place = zero, zero
@@ -152,7 +153,7 @@ def word_hashes(offsets: I64, data: U8, low: U32, table: U16, factors: U64) -> t
                 i += one
             else:
                 c, size = code_point(data, np.int64(i))
-                entry = low[c]
+                entry: Int = low[c]
                 if entry & SIGMA and final_sigma(data, np.int64(i), offsets[d], offsets[d + 1], table):
                     entry = np.uint32(0x3C2 | IN_WORD)
                 elif entry & DOTTED:  # an `i` that ends its word
@@ -249,7 +250,7 @@ def distinct(starts: I64, hashes: U64) -> tuple[I64, U64]:
 
 
 @kernel(inline="always")
-def put(out: U8, k: int, c: int) -> int:
+def put(out: U8, k: Int, c: Int) -> Int:
     """Write code point `c` as UTF-8 at `out[k:]`; returns where the next one goes."""
     if c < 0x80:
         out[k] = c
@@ -309,7 +310,7 @@ def normal_form(offsets: I64, data: U8, form: str) -> tuple[I64, U8]:
     "space": runs of white space are one space, none at the ends. "lower": and lower case. "words": the words of the
     lower-cased text, one space between them, so that punctuation is forgiven too.
     """
-    return _normal(offsets, data, lowered(), classes(), NORMAL_FORMS.index(form))  # type: ignore[no-any-return]
+    return _normal(offsets, data, lowered(), classes(), NORMAL_FORMS.index(form))
 
 
 @kernel
@@ -348,7 +349,7 @@ def text_hashes(offsets: I64, data: U8) -> U64:
 
 def words(offsets: I64, data: U8) -> tuple[I64, U64]:
     """Word hashes of every text: offsets int64[n + 1], hashes uint64[words]. See `word_hashes`."""
-    return word_hashes(offsets, data, lowered(), classes(), PLACE_FACTORS)  # type: ignore[no-any-return]
+    return word_hashes(offsets, data, lowered(), classes(), PLACE_FACTORS)
 
 
 def shingles(offsets: I64, data: U8, unit: str, n: int) -> tuple[I64, U64]:
@@ -357,7 +358,7 @@ def shingles(offsets: I64, data: U8, unit: str, n: int) -> tuple[I64, U64]:
         ends, items = words(offsets, data)
     else:
         ends, items = char_hashes(*normal_form(offsets, data, "lower"))
-    return shingle_hashes(ends, items, n)  # type: ignore[no-any-return]
+    return shingle_hashes(ends, items, n)
 
 
 def shingle_hash(shingle: bytes | str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +28,8 @@ class Given(Reader):
     rows: tuple[dict[str, Any], ...]
     cut: int
 
-    def __call__(self, piece: Slice, stats: Any) -> Iterator[Batch]:
+    def __call__(self, piece: Slice, stats: Any) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
+        """The rows of the slice."""
         for at in range(piece.start, piece.stop, self.cut):
             rows = self.rows[at : min(at + self.cut, piece.stop)]
             columns = {n: [r[n] for r in rows] for n in rows[0] if n not in B.FIXED}
@@ -40,7 +42,7 @@ def make_dataset(rows: Sequence[str | dict[str, Any]], parts: int = 1, cut: int 
     """The rows (texts, or dicts of columns) in `parts` parts, `cut` rows a batch."""
     rows = tuple({"text": r} if isinstance(r, str) else r for r in rows)
     bounds = [len(rows) * i // parts for i in range(parts + 1)]
-    pieces = [Slice("made", 0, a, b, "made", "made") for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    pieces = [Slice("made", 0, a, b, "made", "made") for a, b in itertools.pairwise(bounds)]
     return Dataset(tuple(Part((piece,), Given(rows, cut)) for piece in pieces))
 
 

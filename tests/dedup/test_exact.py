@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import oracles
 from dataprep.dedup.exact import Exact
 from dataprep.errors import PlanError
 
 TEXTS = st.lists(
-    st.one_of(st.sampled_from(["", " ", "\n", "!!!", "...", "A b", "a b", "a  b", "a, b", "a b\n"]), st.text(max_size=6)),
+    st.one_of(
+        st.sampled_from(["", " ", "\n", "!!!", "...", "A b", "a b", "a  b", "a, b", "a b\n"]), st.text(max_size=6)
+    ),
     max_size=30,
 )
 

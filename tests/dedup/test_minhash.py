@@ -9,18 +9,18 @@ import json
 import random
 
 import numpy as np
-import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import oracles
 from dataprep.dedup import bands, gather, match, search, sketch, verify
 from dataprep.dedup.keep import Keep
 from dataprep.dedup.minhash import MinHash
 from dataprep.errors import PlanError
 
 CERTAIN = {"bands": 120, "rows": 1}  # a pair at J = 0.4 is missed with probability 0.6^120
-VOCABULARY = "alef ba ta tha jeem hha kha dal thal ra".split()
+VOCABULARY = ["alef", "ba", "ta", "tha", "jeem", "hha", "kha", "dal", "thal", "ra"]
 TEXTS = st.lists(st.lists(st.sampled_from(VOCABULARY), max_size=9).map(" ".join), max_size=25)
 
 
@@ -70,7 +70,9 @@ def test_made_families_are_found(drops) -> None:
     """Of all pairs at J >= 0.8 in 360 edited texts, 99 % lose one; whoever goes is similar to who stays."""
     texts = edited(1)
     sets = [oracles.shingle_set(t, "word", 5) for t in texts]
-    pairs = [(a, b) for a, b in itertools.combinations(range(len(texts)), 2) if oracles.jaccard(sets[a], sets[b]) >= 0.8]
+    pairs = [
+        (a, b) for a, b in itertools.combinations(range(len(texts)), 2) if oracles.jaccard(sets[a], sets[b]) >= 0.8
+    ]
     found = drops(MinHash(), texts, parts=3)
     check(texts, found, 0.8)
     assert len(pairs) > 100
@@ -112,7 +114,7 @@ def test_small_memory_gives_the_same_verdicts(drops, monkeypatch) -> None:
 def test_one_crowded_bucket_is_linear(drops) -> None:
     """2,000 copies of one text are compared with the one that stays, not with each other."""
     made = MinHash()
-    assert drops(made, ["the same text again and again"] * 2000) == {d: (0, 1.0) for d in range(1, 2000)}
+    assert drops(made, ["the same text again and again"] * 2000) == dict.fromkeys(range(1, 2000), (0, 1.0))
 
 
 def test_comparisons_are_counted(tmp_path, dataset) -> None:
@@ -223,7 +225,7 @@ def test_wrong_parameters_are_named(wrong, says) -> None:
         MinHash(**wrong)
 
 
-def load(path, body: bool = False) -> dict[str, str]:
+def load(path, *, body: bool) -> dict[str, str]:
     """Texts by id."""
     with gzip.open(path, "rt", encoding="utf-8") as f:
         rows = [json.loads(line) for line in f]

@@ -7,10 +7,10 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-import laws
 import pytest
 
 import dataprep as dp
+import laws
 from dataprep.read import plan
 from dataprep.stage import Estimator
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 from .. import batch as B
 from .. import files
 from ..batch import Batch
-from ..part import Part
 from ..meter import mix
+from ..part import Part
 from .cluster import CANDIDATE
 from .keep import Keep
 from .match import SEGMENT_BYTES, PartItem

@@ -69,7 +69,7 @@ class Keep:
         wanted = [name.strip() for name in self.what.split(",")]
         names = sources.dictionary.to_pylist()
         ranks = np.array([wanted.index(n) if n in wanted else len(wanted) for n in names] or [0], np.uint64)
-        return ranks[sources.indices.to_numpy()]
+        return np.asarray(ranks[sources.indices.to_numpy()], np.uint64)
 
     def _numbers(self, column: pa.Array) -> npt.NDArray[np.float64]:
         try:

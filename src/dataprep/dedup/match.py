@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import files
-from ..part import Part
 from ..kernel import kernel
+from ..part import Part
 from ..text import U32, U64
 from .sketch import Sketch
 from .spill import Spill, spill_to

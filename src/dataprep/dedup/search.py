@@ -50,7 +50,9 @@ def find(
 def _find(
     docs: Dataset, run: Runner, out: str, url: str, *, sketch: Sketch, keep: Keep, name: str, key: str
 ) -> dict[str, Any]:
-    items = [PartItem(n, part, key_of((key, k))) for n, (part, k) in enumerate(zip(docs.parts, docs.part_keys, strict=True))]
+    items = [
+        PartItem(n, part, key_of((key, k))) for n, (part, k) in enumerate(zip(docs.parts, docs.part_keys, strict=True))
+    ]
     signed = list(run.map(Sign(out, sketch), items, f"{name}: sign"))
     bases, n_docs = _number(signed)
     ranges = key_ranges(n_docs, sketch.bands)

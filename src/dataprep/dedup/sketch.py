@@ -16,7 +16,7 @@ import numpy as np
 from .. import batch as B
 from ..batch import Batch
 from ..kernel import kernel
-from ..text import I64, U8, U32, U64, distinct, mix64, normal_form, shingles, text_hashes
+from ..text import I64, U8, U32, U64, Int, distinct, mix64, normal_form, shingles, text_hashes
 
 
 class Sketch(Protocol):
@@ -107,7 +107,7 @@ def or_raw(ends: I64, normal: U8, offsets: I64, data: U8) -> tuple[I64, U8]:
     starts = np.zeros(n + 1, np.int64)
     for d in range(n):
         size = ends[d + 1] - ends[d]
-        starts[d + 1] = starts[d] + (size if size else offsets[d + 1] - offsets[d])
+        starts[d + 1] = starts[d] + (size or offsets[d + 1] - offsets[d])
     out = np.empty(starts[n], np.uint8)
     for d in range(n):
         kept = ends[d + 1] > ends[d]
@@ -133,7 +133,7 @@ def pack(offsets: I64, data: U8) -> tuple[I64, U64]:
 
 
 @kernel(inline="always")
-def mix32(x: int) -> int:
+def mix32(x: Int) -> Int:
     """The 32-bit finaliser of MurmurHash3."""
     h = np.uint32(x)
     h = np.uint32((h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B))
@@ -158,7 +158,7 @@ def minima(hashes: U64, a: U32, b: U32, row: U32) -> None:
         for i in range(k):
             p = min(np.uint32(np.uint32(a[i] * w) + b[i]), np.uint32(np.uint32(a[i] * x) + b[i]))
             q = min(np.uint32(np.uint32(a[i] * y) + b[i]), np.uint32(np.uint32(a[i] * z) + b[i]))
-            row[i] = min(row[i], min(p, q))
+            row[i] = min(row[i], p, q)
         j += 4
     for m in range(j, n):
         x = mix32(hashes[m])
@@ -177,10 +177,9 @@ def band_keys(starts: I64, hashes: U64, a: U32, b: U32, rows: int) -> U64:
             continue
         minima(hashes[starts[d] : starts[d + 1]], a, b, row)
         for band in range(bands):
-            key = np.uint64(band + 1) * np.uint64(0x9E3779B97F4A7C15)
+            key: Int = np.uint64(band + 1) * np.uint64(0x9E3779B97F4A7C15)
             for r in range(band * rows, (band + 1) * rows):
                 key = (key ^ np.uint64(row[r])) * np.uint64(0xD6E8FEB86659FD93)
                 key ^= key >> np.uint64(32)
             keys[band, d] = mix64(key)
     return keys
-

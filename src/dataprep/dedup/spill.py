@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -62,7 +61,7 @@ class Spill:
     def __enter__(self) -> Spill:
         return self
 
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.f.close()
 
     def where(self, segment: int, first: int, last: int | None = None) -> tuple[int, int]:

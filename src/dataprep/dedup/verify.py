@@ -8,6 +8,7 @@ survives that goes through the next index, which gives the same answer.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from .. import files
 from ..kernel import kernel
-from ..text import I64, U8, U64
+from ..text import I64, U8, U64, Int
 from .gather import HEADER, PARTITION_BYTES
 from .spill import Spill, spill_to
 
@@ -81,8 +82,8 @@ class Rows:
                     where.append(np.full(len(found), number, np.int32))
                     place.append(start + 8 * (np.cumsum(found["words"]) - found["words"]))
         all_headers = np.concatenate(headers)
-        columns = (np.ascontiguousarray(all_headers[name]) for name in HEADER.names or ())
-        return cls(urls, *columns, np.concatenate(where), np.concatenate(place))
+        ids, rank, words = (np.ascontiguousarray(all_headers[name]) for name in ("id", "rank", "words"))
+        return cls(urls, ids, rank, words, np.concatenate(where), np.concatenate(place))
 
     def load(self, rows: npt.NDArray[np.intp]) -> tuple[I64, U64]:
         """The payloads of some rows: where each starts in the words, int64[n], and the words."""
@@ -105,7 +106,7 @@ class Rows:
         file, place = self.file[chosen], self.place[chosen]
         apart = (file[1:] != file[:-1]) | (place[1:] != place[:-1] + 8 * self.words[chosen[:-1]])
         cuts = [0, *(np.flatnonzero(apart) + 1).tolist(), len(chosen)]
-        return zip(cuts[:-1], cuts[1:], strict=True) if len(chosen) else iter(())
+        return itertools.pairwise(cuts) if len(chosen) else iter(())
 
 
 def decide(
@@ -120,9 +121,9 @@ def decide(
         index = _index(rows, pending, bands, budget)
         for block in _blocks(pending, rows.words, budget):
             starts, words = rows.load(block)
-            compared += visit(
-                block, starts, rows.words[block], words, bands, threshold, *index, state, kept_by, similarity
-            )
+            payloads = (block, starts, rows.words[block], words)
+            outcome = (state, kept_by, similarity)
+            compared += visit(*payloads, bands, threshold, *index, *outcome)  # type: ignore[call-arg]
         pending = pending[state[pending] == OPEN]
     return kept_by, similarity, compared
 
@@ -151,7 +152,7 @@ def _index(rows: Rows, pending: npt.NDArray[np.intp], bands: int, budget: int) -
 
 
 @kernel
-def visit(  # noqa: C901, PLR0912 - one loop over documents, steps in order
+def visit(  # noqa: C901, PLR0912, PLR0915 - one loop over documents, steps in order
     block: I64,
     starts: I64,
     sizes: I64,
@@ -206,7 +207,7 @@ def visit(  # noqa: C901, PLR0912 - one loop over documents, steps in order
                 compared += 1
                 theirs = pool[ends[other] : ends[other + 1]]
                 if threshold > 1.0:
-                    value = np.float64(1.0) if equal(own, theirs) else np.float64(-1.0)
+                    value: Any = np.float64(1.0) if equal(own, theirs) else np.float64(-1.0)
                 else:
                     least = needed(threshold, len(own), len(theirs))
                     value = jaccard(theirs, len(own), least, table, marked, table_mask, i + 1)
@@ -236,7 +237,7 @@ def visit(  # noqa: C901, PLR0912 - one loop over documents, steps in order
 
 
 @kernel
-def needed(threshold: float, m: int, n: int) -> int:
+def needed(threshold: float, m: Int, n: Int) -> Int:
     """The smallest intersection of sets of m and n at which Jaccard reaches the threshold; -1: it cannot."""
     if threshold > 1.0:
         return m if m == n else -1
@@ -249,9 +250,9 @@ def needed(threshold: float, m: int, n: int) -> int:
 
 
 @kernel
-def mark(own: U64, table: U64, marked: I64, stamp: int) -> int:
+def mark(own: U64, table: U64, marked: I64, stamp: Int) -> Int:
     """Enter a set into a stamped hash table, using as many slots as it needs; returns the mask."""
-    mask = np.uint64(3)
+    mask: Int = np.uint64(3)
     while np.int64(mask) + 1 < 2 * len(own):
         mask = mask * np.uint64(2) + np.uint64(1)
     for h in own:
@@ -263,7 +264,7 @@ def mark(own: U64, table: U64, marked: I64, stamp: int) -> int:
 
 
 @kernel
-def jaccard(theirs: U64, n_own: int, least: int, table: U64, marked: I64, mask: int, stamp: int) -> float:
+def jaccard(theirs: U64, n_own: Int, least: Int, table: U64, marked: I64, mask: Int, stamp: Int) -> Any:
     """The exact Jaccard similarity with the marked set, or -1 once `least` in common are out of reach."""
     common, misses, allowed = 0, 0, len(theirs) - least
     for h in theirs:
@@ -282,7 +283,7 @@ def jaccard(theirs: U64, n_own: int, least: int, table: U64, marked: I64, mask: 
 @kernel
 def equal(own: U64, theirs: U64) -> bool:
     """Whether two contents are the same, word by word."""
+    same = True
     for j in range(len(own)):
-        if own[j] != theirs[j]:
-            return False
-    return True
+        same &= own[j] == theirs[j]
+    return same
