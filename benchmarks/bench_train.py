@@ -20,15 +20,15 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as dataprep.train does, before torch is loaded
 
-import numpy as np  # noqa: E402
-import torch  # noqa: E402
+import numpy as np
+import torch
 
-from dataprep.tokens.shard import save  # noqa: E402
-from dataprep.train import PRESETS, ModelConfig, Sampling, TrainConfig, generate, preset  # noqa: E402
-from dataprep.train.data import Blocks, Loader, permute  # noqa: E402
-from dataprep.train.metrics import peak_flops  # noqa: E402
-from dataprep.train.optim import lr_at, step_once  # noqa: E402
-from dataprep.train.run import begin  # noqa: E402
+from dataprep.tokens.shard import save
+from dataprep.train import PRESETS, ModelConfig, Sampling, TrainConfig, generate, preset
+from dataprep.train.data import Blocks, Loader, permute
+from dataprep.train.metrics import peak_flops
+from dataprep.train.optim import lr_at, step_once
+from dataprep.train.run import begin
 
 CPU_SIZES = {
     "tiny": preset("tiny"),
