@@ -32,6 +32,7 @@ class Record(NamedTuple):
     position: int
     data: bytes | None
     n_bytes: int
+    meta: str = "{}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +144,7 @@ def _batch(records: list[Record], piece: Slice, stats: Meter, trust: Trust | Non
         trust.saw([r.position for r in good], [r.position for r, _ in bad], lambda: _describe(*bad[0]))
     stats.drop(_ids([r for r, _ in bad], piece), [why for _, why in bad], n_bytes=[r.n_bytes for r, _ in bad])
     if good:
-        yield B.make(_ids(good, piece), texts, piece.source)
+        yield B.make(_ids(good, piece), texts, piece.source, [r.meta for r in good])
 
 
 def is_utf8(data: bytes | None) -> bool:
