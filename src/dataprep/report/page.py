@@ -85,14 +85,18 @@ def _sources(facts: Facts) -> str:
 
 
 def _similar(facts: Facts) -> str:
-    if not facts.similarities:
+    near = [s for s in facts.similarities if s < 1]
+    if not near:
         return ""
-    low = min(0.95, np.floor(min(facts.similarities) * 20) / 20)
-    counts, edges = np.histogram(facts.similarities, bins=20, range=(float(low), 1.0))
+    low = min(0.95, np.floor(min(near) * 20) / 20)
+    counts, edges = np.histogram(near, bins=20, range=(float(low), 1.0))
     rows = [(f"{edge:.3f}".rstrip("0"), n) for edge, n in zip(edges[:-1].tolist(), counts.tolist(), strict=True)]
     body = charts.columns(rows, "Similarity of removed documents with their survivors")
     pairs = "".join(_pair(pair) for pair in facts.pairs)
-    lead = "Jaccard similarity of each removed document with the one that stands for it, measured, not estimated."
+    lead = (
+        "Jaccard similarity of each removed document with the one that stands for it, measured, not estimated. "
+        f"Another {len(facts.similarities) - len(near):,} were the same as theirs."
+    )
     examples = f'<div class="card" style="margin-top:12px">{pairs}</div>' if pairs else ""
     return _section("Near-duplicates", lead, body).replace("</section>", f"{examples}</section>")
 
