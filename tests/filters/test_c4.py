@@ -102,6 +102,12 @@ def test_marks_know_every_line_break():
     assert [t.count("\n") for t in run(stage, texts)[0].values()] == [int(ord(t[1]) in breaks) for t in texts]
 
 
+def test_lower_case_needs_at_most_half_as_much_again():
+    """The buffer for a lower-cased line is one and a half times the line, which is the worst case of Unicode."""
+    sizes = {(len(c.encode()), len(c.lower().encode())) for c in map(chr, [*range(0xD800), *range(0xE000, 0x110000)])}
+    assert max(low / size for size, low in sizes) == 1.5
+
+
 @pytest.mark.parametrize(
     ("page", "reason", "text", "lines"),
     [
