@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -224,14 +224,25 @@ class Tokenizer:
             raise PlanError(msg)
 
 
-@lru_cache(maxsize=2)
+_LOADED: dict[tuple[str, str], Tokenizer] = {}
+
+
+def keep_loaded(url: str, tok: Tokenizer) -> str:
+    """Remember what lies at a URL, so that tasks in this process need not read it again; returns the URL."""
+    _LOADED.clear()  # one at a time: a run has one vocabulary
+    _LOADED[url, tok.hash] = tok
+    return url
+
+
 def load_once(url: str, expected: str) -> Tokenizer:
-    """The tokenizer a task names; loaded once a process."""
-    tok = Tokenizer.load(url)
-    if tok.hash != expected:
-        msg = f"{url} is not the tokenizer this run began with; two runs may be writing to the same folder"
-        raise CorruptShard(msg)
-    return tok
+    """The tokenizer that a task names by its place and hash; loaded once a process."""
+    if (url, expected) not in _LOADED:
+        tok = Tokenizer.load(url)
+        if tok.hash != expected:
+            msg = f"{url} is not the tokenizer this run began with; two runs may be writing to the same folder"
+            raise CorruptShard(msg)
+        keep_loaded(url, tok)
+    return _LOADED[url, expected]
 
 
 def unreachable(vocab: Mapping[bytes, int], merges: Merges) -> list[bytes]:

@@ -1,0 +1,208 @@
+"""Tokens: training and encoding beside `tokenizers` and `tiktoken`, the same vocabulary everywhere.
+
+    python benchmarks/bench_tokens.py [--mb 50] [--input FILE.jsonl.zst ...] [--vocab 16000]
+
+Every case is a process of its own. Reported are MB of UTF-8 text per second of user CPU and of wall time, of the
+measured part alone (reading the input, loading the tokenizer and a first small call are not in it), and the peak
+memory of the whole process (with Local: of the parent), the texts it was given included; `dp.*` read theirs from a
+sealed Dataset, batch by batch. Encoded is one thread unless the case says two.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import corpus
+
+import dataprep as dp
+from dataprep.tokens.tokenizer import EOT, PATTERNS, Tokenizer
+
+CASES = {
+    "train: tokenizers alone": "all texts in a list, the same trainer",
+    "train: dp.train_bpe, sample=1": "all of the training side, from the Dataset",
+    "train: dp.train_bpe, sample=0.05": "a twentieth, from the Dataset",
+    "encode: tokenizers": "encode_batch_fast, 1,000 texts a call, to uint16",
+    "encode: tokenizers, 2 threads": "the same",
+    "encode: tiktoken, lists": "encode_ordinary_batch, to uint16",
+    "encode: tiktoken, 2 threads": "the same",
+    "encode: tiktoken, a call each": "encode_to_numpy for each text",
+    "encode: dp, in memory": "encode_batch over the Dataset's batches",
+    "encode: dp.encode": "Dataset to sealed shards on disk",
+    "encode: dp.encode, Local(2)": "the same; starting two processes (3 s of CPU) included",
+}
+
+
+def texts_of(docs: dp.Dataset) -> list[str]:
+    """All texts as Python strings."""
+    return [text for batch in docs.batches(["text"]) for text in batch.column("text").to_pylist()]
+
+
+def prepare(case: str, docs: dp.Dataset, tok: Tokenizer | None, vocab: int, out: str) -> Callable[[], int]:
+    """What is to be measured; it returns a number of tokens or merges."""
+    import numpy as np
+
+    if case.startswith("train"):
+        return _training(case, docs, vocab)
+    assert tok is not None
+    engine, rapid = tok.tiktoken(), tok.engine
+    if "dp" in case:
+        tok.encode("a first call")
+        return _ours(case, docs, tok, out)
+    texts = texts_of(docs)
+
+    def tokenizers_() -> int:
+        n = 0
+        for start in range(0, len(texts), 1000):
+            found = rapid.encode_batch_fast(texts[start : start + 1000], add_special_tokens=False)
+            n += sum(len(np.array(e.ids, np.uint16)) for e in found)
+        return n
+
+    def lists() -> int:
+        n, threads = 0, 2 if "2 threads" in case else 1
+        for start in range(0, len(texts), 1000):
+            found = engine.encode_ordinary_batch(texts[start : start + 1000], num_threads=threads)
+            n += sum(len(np.array(ids, np.uint16)) for ids in found)
+        return n
+
+    def each() -> int:
+        return sum(len(engine.encode_to_numpy(text, disallowed_special=()).astype(np.uint16)) for text in texts)
+
+    return tokenizers_ if "tokenizers" in case else each if "each" in case else lists
+
+
+def _training(case: str, docs: dp.Dataset, vocab: int) -> Callable[[], int]:
+    if "dp" in case:
+        share = float(case.rpartition("=")[2])
+        return lambda: len(dp.train_bpe(docs, vocab_size=vocab, sample=share, min_bytes=1).merges)
+    import tokenizers
+    from tokenizers import models, pre_tokenizers, trainers
+
+    texts = texts_of(docs)
+
+    def alone() -> int:
+        engine = tokenizers.Tokenizer(models.BPE())
+        words = pre_tokenizers.Split(tokenizers.Regex(PATTERNS["words"]), "isolated")
+        byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        engine.pre_tokenizer = pre_tokenizers.Sequence([words, byte_level])
+        trainer = trainers.BpeTrainer(
+            vocab_size=vocab - 1, min_frequency=2, initial_alphabet=byte_level.alphabet(), show_progress=False
+        )
+        engine.train_from_iterator((texts[i : i + 1000] for i in range(0, len(texts), 1000)), trainer)
+        return engine.get_vocab_size() - 256
+
+    return alone
+
+
+def _ours(case: str, docs: dp.Dataset, tok: Tokenizer, out: str) -> Callable[[], int]:
+    import numpy as np
+
+    from dataprep.tokens.encode import encode_batch
+
+    if "memory" in case:
+        return lambda: sum(
+            len(tokens) - len(ends)
+            for tokens, ends in (encode_batch(tok, b.column("text"), np.uint16) for b in docs.batches(["text"]))
+        )
+    run = dp.Local(2) if "Local" in case else dp.Serial()
+
+    def whole() -> int:
+        shards = dp.encode(docs, tok, out=out, run=run)
+        return shards.n_tokens - len(shards)
+
+    return whole
+
+
+def cpu() -> float:
+    """User CPU seconds of this process and of its ended children."""
+    return sum(resource.getrusage(who).ru_utime for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+def measure(case: str, folder: Path, vocab: int) -> None:
+    """One case in this process; prints its figures as JSON."""
+    docs = open_docs(folder)
+    tok = Tokenizer.load(folder) if case.startswith("encode") else None
+    with tempfile.TemporaryDirectory() as out:
+        work = prepare(case, docs, tok, vocab, out)
+        start, wall = cpu(), time.perf_counter()
+        result = work()
+        wall = time.perf_counter() - wall
+        if "Local" in case:
+            from dataprep.run import _close_pools
+
+            _close_pools()
+            time.sleep(3)  # children count once they have ended
+        print(json.dumps({"user": cpu() - start, "wall": wall, "peak": peak(), "n": result}))
+
+
+def peak() -> int:
+    """Peak memory of this process, bytes; not `ru_maxrss`, which starts at what the parent held."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+
+
+def open_docs(folder: Path) -> dp.Dataset:
+    """The input, a sealed Dataset for each file, so that two workers have a part each."""
+    return dp.read([dp.open_dataset(str(place)) for place in sorted(folder.glob("docs-*"))])
+
+
+def make_input(given: argparse.Namespace, folder: Path) -> tuple[float, int]:
+    """The sealed input and a tokenizer of it; MB of text, documents."""
+    inputs = given.input
+    if not inputs:
+        inputs = [str(folder / f"corpus-{seed}.jsonl.zst") for seed in (0, 1)]
+        for seed, url in enumerate(inputs):
+            corpus.write(url, int(given.mb / 2 * 1e6), seed)
+    made = [dp.Pipeline().run(dp.read(url), out=str(folder / f"docs-{i:03d}")) for i, url in enumerate(inputs)]
+    dp.train_bpe(open_docs(folder), vocab_size=given.vocab, sample=0.2).save(folder)
+    return sum(d.manifest["bytes"] for d in made) / 1e6, sum(d.count for d in made)
+
+
+def main() -> None:
+    """Measure every case, print a table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--mb", type=float, default=50)
+    parser.add_argument("--input", nargs="*")
+    parser.add_argument("--vocab", type=int, default=16_000)
+    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--case", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.case:
+        measure(given.case, Path(given.folder), given.vocab)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        mb, n_docs = make_input(given, Path(name))
+        print(f"{mb:.1f} MB of text, {n_docs:,} documents, vocabulary {given.vocab:,}, separator {EOT}\n")
+        print(f"{'case':34} {'MB/s user':>9} {'MB/s wall':>9} {'peak MB':>8} {'result':>11}  what")
+        for case in CASES:
+            if given.only in case:
+                show(case, mb, name, given.vocab)
+
+
+def show(case: str, mb: float, folder: str, vocab: int) -> None:
+    """Run a case in a process of its own and print its line."""
+    two = "2 threads" in case
+    env = os.environ | {"RAYON_NUM_THREADS": "2" if two else "1", "TOKENIZERS_PARALLELISM": str(two).lower()}
+    command = [sys.executable, __file__, "--case", case, "--folder", folder, "--vocab", str(vocab)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{case}: {done.stderr}")
+    r = json.loads(done.stdout.splitlines()[-1])
+    speed = f"{mb / r['user']:9.1f} {mb / r['wall']:9.1f} {r['peak'] / 1e6:8.0f}"
+    print(f"{case:34} {speed} {r['n']:>11,}  {CASES[case]}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
