@@ -94,7 +94,18 @@ def test_too_little_text_is_said(tmp_path, caplog):
     with caplog.at_level(logging.WARNING, "dataprep"):
         tok = dp.train_bpe(laws.dataset_of(tmp_path, ["ab ab ab"]), vocab_size=1_000, sample=1.0, val=0.0)
     assert tok.vocab_size == 256 + len(tok.merges) + 1
-    assert f"the sample gave {len(tok.merges)} merges where vocab_size=1,000 has room for 743" in caplog.text
+    assert f"the sample gave {len(tok.merges)} merges where there is room for 743" in caplog.text
+
+
+def test_what_was_learned_is_not_learned_again(tmp_path):
+    """With `out` the same call opens what it left there; another call learns anew."""
+    docs = laws.dataset_of(tmp_path, ROWS)
+    first = dp.train_bpe(docs, vocab_size=280, out=tmp_path / "t")
+    written = (tmp_path / "t" / "tokenizer.json").stat().st_mtime_ns
+    again = dp.train_bpe(docs, vocab_size=280, out=tmp_path / "t")
+    assert (again.hash, again.trained_on) == (first.hash, {"val": 0.005, "seed": 0})
+    assert (tmp_path / "t" / "tokenizer.json").stat().st_mtime_ns == written
+    assert dp.train_bpe(docs, vocab_size=281, out=tmp_path / "t").vocab_size == 281
 
 
 def test_special_tokens_are_counted_in(tmp_path):

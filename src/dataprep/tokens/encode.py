@@ -58,7 +58,8 @@ def encode(
     Args:
         docs: the corpus; documents come in the order of their ids.
         tokenizer: a Tokenizer, or where its `tokenizer.json` lies.
-        out: a local folder (shards are memory-mapped); interrupted work in it is taken up again.
+        out: a local folder (shards are memory-mapped); interrupted work in it is taken up again. While it works it
+            takes twice the disk of the shards.
         val: share of the documents held out, by hash(seed, id); as in `train_bpe`.
         seed: of the split; as in `train_bpe`.
         run: who does the work; `dp.Serial()` by default.
@@ -79,10 +80,15 @@ def encode(
     folder = _folder(out)
     token_dtype(tok.vocab_size, dtype)
     split.check_share("val", val)
+    if shard_tokens < 1:
+        msg = f"shard_tokens={shard_tokens} leaves no room for a token; the default is {SHARD_TOKENS:,}"
+        raise PlanError(msg)
     _check_split(tok, val, seed)
     recipe = key([VERSION, docs.key, tok.hash, val, seed, dtype, shard_tokens])
     made = _made(folder, recipe, replace=replace)
-    return made or _encode(docs, tok, folder, val, seed, run or Serial(), dtype, shard_tokens, recipe)
+    if made is not None:
+        return made
+    return _encode(docs, tok, folder, val, seed, run or Serial(), dtype, shard_tokens, recipe)
 
 
 def _encode(
@@ -115,8 +121,7 @@ def _encode(
         split={"val": val, "seed": seed},
         recipe=recipe,
     )
-    _sweep(out, {e["name"] for e in entries})
-    shards = Shards.open(out)
+    shards = _swept(Shards.open(out))
     _check_sides(shards, val)
     return shards
 
@@ -244,7 +249,7 @@ def _made(out: str, recipe: str, *, replace: bool) -> Shards | None:
     found = files.read_json(place)
     if found.get("recipe") == recipe:
         try:
-            return Shards.open(out)
+            return _swept(Shards.open(out))
         except CorruptShard as e:
             log.warning("%s", f"{e}; encoding again")
     elif found.get("kind") != KIND:
@@ -257,13 +262,15 @@ def _made(out: str, recipe: str, *, replace: bool) -> Shards | None:
     return None
 
 
-def _sweep(out: str, names: set[str]) -> None:
-    """Remove pieces, and shards of other recipes, once the manifest stands."""
+def _swept(shards: Shards) -> Shards:
+    """The shards, once pieces and what other recipes left beside them are removed."""
+    out, names = os.fspath(shards.path), {s["name"] for s in shards.shards}
     files.sweep(out)
     for name in files.listdir(out):
         found = SHARD_FILE.fullmatch(name)
         if name.startswith("pieces-") or (found and found["name"] not in names):
             files.remove(files.join(out, name))
+    return shards
 
 
 # -- what is said where nothing is wrong

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,9 @@ from tokenizers import Regex, models, pre_tokenizers, trainers
 from tokenizers import Tokenizer as Engine
 
 from dataprep import batch as B
+from dataprep import files
 from dataprep.errors import PlanError
+from dataprep.key import key
 from dataprep.run import Serial
 
 from . import split
@@ -35,6 +38,7 @@ __all__ = ["Tokenizer", "train_bpe"]
 
 log = logging.getLogger("dataprep")
 
+VERSION = 1  # goes up when the same input gives another vocabulary
 MIN_BYTES = 8 << 20  # a small corpus is sampled more densely, up to all of it: 32,000 merges need some text
 MAX_BYTES = 512 << 20  # the trainer holds every distinct word; more text of the same kind changes few merges
 DOC_BYTES = 1 << 20  # of one document: its head; one huge file must not be the sample
@@ -47,6 +51,7 @@ def train_bpe(
     seed: int = split.SEED,
     run: Runner | None = None,
     *,
+    out: str | os.PathLike[str] | None = None,
     val: float = split.VAL,
     special: Sequence[str] = (),
     pattern: str = "words",
@@ -63,6 +68,7 @@ def train_bpe(
         sample: share of the training documents, chosen by hash(seed, id); raised until `min_bytes` are found.
         seed: of the sample and of the split; give `encode` the same.
         run: who does the work; `dp.Serial()` by default.
+        out: a folder for `tokenizer.json`; what the same call has left there is opened, not learned again.
         val: share held out for validation; give `encode` the same.
         special: names of special tokens beside `<|endoftext|>`, with the last ids in this order.
         pattern: how text is cut into words: "words", "gpt2", "gpt4", or a regular expression.
@@ -82,18 +88,32 @@ def train_bpe(
     room = vocab_size - 256 - len({EOT, *special})
     _check(vocab_size, room, sample, val, dtype)
     task = Sample(share=sample, seed=seed, val=val)
-    found = _gather(_items(docs, max_bytes), task, min_bytes, run or Serial())
     regex = PATTERNS.get(pattern, pattern)
+
+    def train() -> Tokenizer:
+        found = _gather(_items(docs, max_bytes), task, min_bytes, run or Serial())
+        return _train(found, room, regex, min_count, special)
+
+    if out is None:
+        tok = train()
+    else:
+        recipe = key([VERSION, docs.key, vocab_size, task, special, regex, min_count, min_bytes, max_bytes])
+        folder = os.fspath(out)
+        files.once(files.join(folder, "receipt.json"), recipe, lambda: {"files": [train().save(folder)]})
+        tok = Tokenizer.load(folder)
+    tok.trained_on = {"val": val, "seed": seed}
+    return tok
+
+
+def _train(found: Iterable[Picked], room: int, regex: str, min_count: int, special: Sequence[str]) -> Tokenizer:
     merges = learn(chain.from_iterable(piece.texts() for piece in found), room, regex, min_count)
     if len(merges) < room:
         log.warning(
-            "the sample gave %s merges where vocab_size=%s has room for %s, so the vocabulary is smaller; "
+            "the sample gave %s merges where there is room for %s, so the vocabulary is smaller; "
             "give more text, a larger sample=, or a smaller vocab_size=",
-            *(f"{n:,}" for n in (len(merges), vocab_size, room)),
+            *(f"{n:,}" for n in (len(merges), room)),
         )
-    tok = Tokenizer.from_merges(merges, special, regex)
-    tok.trained_on = {"val": val, "seed": seed}
-    return tok
+    return Tokenizer.from_merges(merges, special, regex)
 
 
 def learn(texts: Iterable[Sequence[str]], n_merges: int, pattern: str, min_count: int = 2) -> list[tuple[bytes, bytes]]:
