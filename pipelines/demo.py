@@ -99,7 +99,7 @@ def train(encode, out):
     place = files.join(out, "sample.json")
 
     def make():
-        files.write_json(place, [trainer.sample_text(out, prompt, max_tokens=120) for prompt in PROMPTS])
+        files.write_json(place, [p + trainer.sample_text(out, p, max_tokens=120) for p in PROMPTS])
         return {"files": [place]}
 
     made_of = key((encode.manifest["shards"], config.to_dict(), PROMPTS))

@@ -176,7 +176,7 @@ def test_plan_scales_by_size(tmp_path):
 
     rng = np.random.default_rng(3)
     words = np.array(["stone", "river", "lamp", "quiet", "a", "the", "of", "harbour"])
-    lines = [json.dumps({"text": " ".join(rng.choice(words, 200))}) for _ in range(8_000)]
+    lines = [json.dumps({"text": " ".join(rng.choice(words, 200))}) for _ in range(4_000)]
     text = sum(len(json.loads(line)["text"]) for line in lines)
     (tmp_path / "plain.jsonl").write_text("\n".join(lines) + "\n")
     with gzip.open(tmp_path / "packed.jsonl.gz", "wt") as f:
