@@ -225,15 +225,19 @@ def _gpu(
 
 
 PRESETS: dict[str, TrainConfig] = {
+    # Small batches, few layers: at equal CPU time (30 s) 4 layers of 128 with 8 blocks a step ended at 2.65 bits per
+    # byte on 1M tokens of documentation, 2 layers at 2.48, with 4 blocks a step at 2.38, this shape at 2.26.
     "tiny": TrainConfig(
-        model=ModelConfig(n_layers=4, n_heads=4, d_model=128, context=128),
-        steps=300,
-        batch=16,
-        lr=3e-3,
+        model=ModelConfig(n_layers=2, n_heads=4, d_model=96, context=128),
+        steps=1000,
+        batch=4,
+        lr=5e-3,
+        schedule="wsd",
+        decay=0.4,
         warmup=20,
-        eval_every=100,
+        eval_every=250,
         eval_blocks=64,
-        save_every=100,
+        save_every=250,
     ),
     "11m": _gpu(4, 5, 320, batch=64, rows=64, lr=1e-3),
     "42m": _gpu(8, 8, 576, batch=128, rows=64, lr=1e-3),
