@@ -64,16 +64,21 @@ class Join:
         return {"files": written, "entry": shard.entry}
 
     def _copy(self, shard: Writer, piece: str, start: int, stop: int) -> None:
-        sizes = load_once(self.tokenizer, self.hash).token_bytes
-        tokens, ends = np.memmap(f"{piece}.bin", DTYPES[self.dtype], "r"), np.memmap(f"{piece}.idx", ENDS, "r")
+        sizes, dtype = load_once(self.tokenizer, self.hash).token_bytes, DTYPES[self.dtype]
         rows = pq.read_table(f"{piece}.docs.parquet", columns=["id", "source"]).slice(start, stop - start)
+        ends = np.memmap(f"{piece}.idx", ENDS, "r")
         wanted = ends[start:stop] - _before(ends, start)
-        for ((_, a, b),) in arrange([wanted], BLOCK_TOKENS):
-            begin = _before(ends, start + a)
-            block, docs = tokens[int(begin) : int(ends[start + b - 1])], rows.slice(a, b - a).combine_chunks()
-            source = docs["source"].combine_chunks()
-            new = ends[start + a : start + b] - begin
-            shard.add(block, new, docs["id"].to_numpy(), source, int(sizes[block].sum()))
+        with files.open_raw(
+            f"{piece}.bin"
+        ) as f:  # read, not mapped: a mapped piece would count as this process's memory
+            f.seek(int(_before(ends, start)) * dtype.itemsize)
+            for ((_, a, b),) in arrange([wanted], BLOCK_TOKENS):
+                begin = _before(ends, start + a)
+                block = np.frombuffer(f.read(int(ends[start + b - 1] - begin) * dtype.itemsize), dtype)
+                docs = rows.slice(a, b - a).combine_chunks()
+                source = docs["source"].combine_chunks()
+                new = ends[start + a : start + b] - begin
+                shard.add(block, new, docs["id"].to_numpy(), source, int(sizes[block].sum()))
 
 
 def _before(ends: npt.NDArray[np.uint64], k: int) -> np.uint64:
