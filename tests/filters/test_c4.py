@@ -93,6 +93,28 @@ def test_block_edges_hide_nothing(shift):
         assert run(C4(min_sentences=1), [text]) == twin(C4(min_sentences=1), [text])
 
 
+@pytest.mark.parametrize(
+    ("rules", "page", "left"),
+    [
+        ({}, "We show the terms [1]of use here.", ""),
+        ({}, "We show the java[edit]script here.", ""),
+        ({"citations": False}, "We show the terms [1]of use here.", "We show the terms [1]of use here."),
+        ({"policy": ("cooki",)}, "We said COOK\u0130 to all of you.", ""),
+        ({"policy": ("i\u0307s",)}, "We said \u0130S to all of you.", ""),
+        ({"policy": ("is a",)}, "We said \u0130S A to all of you.", "We said \u0130S A to all of you."),
+        ({"policy": ("πόλισ",)}, "We said ΠΌΛΙΣ to all of you.", ""),
+        ({"end_marks": None}, "[1] First line of all.\n[2] The last one [3]", "First line of all.\n The last one"),
+        ({"end_marks": None}, "The only line of the page. [1]\n", "The only line of the page."),
+        ({"end_marks": None, "min_words": 0}, "\n [1]\n\nWord\n\n[1] \n", "Word"),
+    ],
+)  # fmt: skip
+def test_rules_that_meet(rules, page, left):
+    """Citations come out before phrases are looked for; lower case is Python's; a page is stripped."""
+    stage = C4(**{"min_sentences": 1, "min_words": 2} | rules)
+    assert run(stage, [page]) == twin(stage, [page])
+    assert run(stage, [page])[0].get(0, "") == left
+
+
 def test_marks_know_every_line_break():
     """The constants of the vectorised loop are the line breaks of the Unicode table, and of str.splitlines."""
     breaks = {int(c) for c in np.flatnonzero(classes() & LINE)}
@@ -145,6 +167,8 @@ def test_published_rules(page, reason, text, lines):
         ("J. Doe joined the U.S. Navy in approx. five days.", 1),
         ("So it goes ... and on. It ends...", 2),
         ("Wait... What?!", 2),
+        ("This is plan B.. Then it ended.", 2),
+        ("This is plan B. Then it ended.", 1),
         ("كيف الحال؟ بخير.", 1),
     ],
 )
