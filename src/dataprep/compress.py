@@ -37,13 +37,14 @@ class _Checked(io.RawIOBase):
     def __init__(self, inner: Any, raw: BinaryIO, url: str) -> None:
         super().__init__()
         self.inner, self.raw, self.url, self.offset = inner, raw, url, 0
+        self.fill = getattr(inner, "readinto1", inner.readinto)  # what comes before a break is read before it is told
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         try:
-            n = int(self.inner.readinto(buffer))
+            n = int(self.fill(buffer))
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as e:
             msg = f"the compressed data ends early or is damaged ({e}); fetch the file again"
             raise ReadError(msg, self.url, self.offset) from e

@@ -177,7 +177,7 @@ def _claim(out: str, recipe: dict[str, Any], *, replace: bool) -> Dataset | None
     if strangers:
         msg = f"{out} holds {strangers[0]}, which dataprep did not write; give another folder as out"
         raise StaleOutput(msg)
-    if found is not None:
+    if found is not None and not set(files.listdir(out)) <= {RECIPE}:  # a recipe alone has made nothing yet
         if not replace:
             msg = (
                 f"{out} was made by another recipe or from other input ({' -> '.join(found['stages']) or 'a copy'}); "
