@@ -41,7 +41,8 @@ def test_truncated_files_say_where(tmp_path, suffix, cut):
         while block := f.read(1000):
             got.write(block)
     assert caught.value.path == url
-    assert caught.value.offset >= len(got.getvalue()) >= 100_000 * (cut - 0.7)
+    assert caught.value.offset >= len(got.getvalue())
+    assert suffix == ".zst" or caught.value.offset >= 100_000 * (cut - 0.7)  # a zstd block is up to 128 kB
 
 
 def test_damaged_files_say_so(tmp_path):
