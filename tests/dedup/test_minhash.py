@@ -122,9 +122,8 @@ def test_comparisons_are_counted(tmp_path, dataset) -> None:
     from dataprep.run import Serial
 
     docs = dataset(["the same text again and again"] * 500 + ["another"])
-    facts = search.find(
-        docs, Serial(), str(tmp_path), sketch=MinHash().sketch, keep=Keep.parse("first"), name="x", key="k"
-    )[1]
+    chosen = {"sketch": MinHash().sketch, "keep": Keep.parse("first"), "names": ("x", "y"), "key": "k"}
+    facts = search.find(docs, Serial(), str(tmp_path), **chosen)[1]
     counted = {name: facts[name] for name in ("documents", "candidates", "compared", "dropped")}
     assert counted == {"documents": 501, "candidates": 500, "compared": 499, "dropped": 499}
 

@@ -59,7 +59,8 @@ class Exact:
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
         """Find the copies; the stage that is returned drops them."""
         made_by = key((self, docs.key))
-        url, _ = find(docs, run, out, sketch=self.sketch, keep=Keep.parse(self.keep), name=self.name, key=made_by)
+        keep, names = Keep.parse(self.keep), (self.name, "duplicate")
+        url, _ = find(docs, run, out, sketch=self.sketch, keep=keep, names=names, key=made_by)
         return DropIds(verdicts=url, made_by=made_by, called=self.name)
 
     def warm(self) -> None:

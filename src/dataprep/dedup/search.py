@@ -30,9 +30,11 @@ PASSES = ("sign", "match", "cluster", "cluster.json", "gather", "verify")
 
 
 def find(
-    docs: Dataset, run: Runner, out: str, *, sketch: Sketch, keep: Keep, name: str, key: str
+    docs: Dataset, run: Runner, out: str, *, sketch: Sketch, keep: Keep, names: tuple[str, str], key: str
 ) -> tuple[str, dict[str, Any]]:
     """Find the duplicates in `docs`: the URL of the verdict table, and what was counted on the way.
+
+    `names`: of the stage, for progress bars, and of the reason, for the verdicts.
 
     Memory: 5 bytes a document while clustering, else a bounded amount a worker. Disk under `out` while it runs:
     12 bytes a key and document, and the contents of the candidates.
@@ -40,7 +42,7 @@ def find(
     url = files.join(out, "verdicts.parquet")
     receipt = files.join(out, "verdicts.json")
     facts = files.valid(receipt, key) or files.once(
-        receipt, key, lambda: _find(docs, run, out, url, sketch=sketch, keep=keep, name=name, key=key)
+        receipt, key, lambda: _find(docs, run, out, url, sketch=sketch, keep=keep, names=names, key=key)
     )
     for folder in PASSES:  # what the passes left; not needed once there are verdicts
         files.remove(files.join(out, folder))
@@ -48,8 +50,9 @@ def find(
 
 
 def _find(
-    docs: Dataset, run: Runner, out: str, url: str, *, sketch: Sketch, keep: Keep, name: str, key: str
+    docs: Dataset, run: Runner, out: str, url: str, *, sketch: Sketch, keep: Keep, names: tuple[str, str], key: str
 ) -> dict[str, Any]:
+    name, reason = names
     items = [
         PartItem(n, part, key_of((key, k))) for n, (part, k) in enumerate(zip(docs.parts, docs.part_keys, strict=True))
     ]
@@ -64,7 +67,7 @@ def _find(
     groups = min(n_parts, MAX_GROUPS)
     verify = Verify(out, key, sketch.bands, sketch.threshold, n_parts, groups)
     decided = list(run.map(verify, range(partitions), f"{name}: verify"))
-    _write_verdicts(url, out, partitions, groups, name)
+    _write_verdicts(url, out, partitions, groups, reason)
     return {
         "files": [url],
         "documents": n_docs,
@@ -85,14 +88,14 @@ def _number(signed: Sequence[dict[str, Any]]) -> tuple[tuple[int, ...], int]:
     return tuple(np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(int).tolist()) if counts else (), n_docs
 
 
-def _write_verdicts(url: str, out: str, partitions: int, groups: int, name: str) -> None:
+def _write_verdicts(url: str, out: str, partitions: int, groups: int, reason: str) -> None:
     """Bring the verdicts of all partitions together, in order of ids, a group of parts at a time."""
     with files.atomic(url) as f, pq.ParquetWriter(f, VERDICTS, compression="zstd") as writer:
         for rows in _in_order(out, partitions, groups):
             n = len(rows)
             columns = [
                 pa.array(rows["id"]),
-                pa.repeat(name.lower(), n),
+                pa.repeat(reason, n),
                 pa.nulls(n, pa.string()),
                 pa.array(rows["kept"]),
                 pa.array(rows["similarity"]),

@@ -23,7 +23,7 @@ from .gather import HEADER, PARTITION_BYTES
 from .spill import Spill, spill_to
 
 VERDICT = np.dtype([("id", "<u8"), ("kept", "<u8"), ("similarity", "<f4")])
-BUDGET = 4 * PARTITION_BYTES  # of payloads in memory at once
+BUDGET = 2 * PARTITION_BYTES  # of payloads in memory at once, and again of what is kept
 OPEN, KEPT, DROPPED = 0, 1, 2
 
 
@@ -92,11 +92,12 @@ class Rows:
         size = self.words[chosen]
         starts = np.cumsum(size) - size
         out = np.empty(int(size.sum()), np.uint64)
-        for low, high in self._runs(chosen):
-            with files.open_raw(self.urls[self.file[chosen[low]]]) as f:
-                f.seek(int(self.place[chosen[low]]))
-                words = int(size[low:high].sum())
-                out[starts[low] : starts[low] + words] = np.frombuffer(f.read(8 * words), np.uint64)
+        for number, runs in itertools.groupby(self._runs(chosen), lambda run: int(self.file[chosen[run[0]]])):
+            with files.open_raw(self.urls[number]) as f:
+                for low, high in runs:
+                    f.seek(int(self.place[chosen[low]]))
+                    words = int(size[low:high].sum())
+                    out[starts[low] : starts[low] + words] = np.frombuffer(f.read(8 * words), np.uint64)
         back = np.empty(len(rows), np.int64)
         back[order] = starts
         return back, out
@@ -152,7 +153,7 @@ def _index(rows: Rows, pending: npt.NDArray[np.intp], bands: int, budget: int) -
 
 
 @kernel
-def visit(  # noqa: C901, PLR0912, PLR0915 - one loop over documents, steps in order
+def visit(
     block: I64,
     starts: I64,
     sizes: I64,
