@@ -1,0 +1,84 @@
+"""Run every benchmark and write what they print to benchmarks/RESULTS.md.
+
+    make bench                        or  python -m benchmarks [--only read,dedup]
+
+Each benchmark is a process of its own. Figures of machines that do other work at the same time are low and unsteady:
+compare the rows of one table, which were taken side by side.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "RESULTS.md"
+ORDER = {
+    "read": "Reading",
+    "filters": "C4",
+    "dedup": "Deduplication",
+    "pipeline": "The whole pipeline, memory, workers",
+    "tokens": "Tokens",
+    "train": "Training",
+}
+HEAD = """# Results
+
+Made by `make bench` (`python -m benchmarks`) on {machine}, {date}. MB is 10^6 bytes of UTF-8 text. Rates are per
+user-CPU second of one core unless a column says wall; peaks are of the largest process, imports included. Every table
+was taken in one run, its rows beside each other; the command above each makes it again.
+"""
+
+
+def machine() -> str:
+    """The machine in words."""
+    model = next((line for line in _lines("/proc/cpuinfo") if line.startswith("model name")), "")
+    name = model.partition(":")[2].strip() or platform.processor()
+    return f"{os.cpu_count()} cores of {name}, Python {platform.python_version()}, {platform.system()}"
+
+
+def _lines(path: str) -> list[str]:
+    return Path(path).read_text(encoding="utf-8").splitlines() if Path(path).exists() else []
+
+
+def run(name: str, options: list[str]) -> str:
+    """What one benchmark prints, under the command that makes it."""
+    command = ["python", f"benchmarks/bench_{name}.py", *options]
+    print(" ".join(command), flush=True)
+    done = subprocess.run(
+        [sys.executable, *command[1:]], cwd=HERE.parent, stdout=subprocess.PIPE, text=True, check=False,
+        env={**os.environ, "COLUMNS": "110", "NO_COLOR": "1"},
+    )  # fmt: skip
+    print(done.stdout, flush=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} ended with exit code {done.returncode}; its figures were not written")
+    return f"## {ORDER[name]}\n\n`{' '.join(command)}`\n\n```\n{done.stdout.strip()}\n```\n"
+
+
+def main() -> None:
+    """Run the benchmarks named (all) and write their sections; sections of the others stay."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default=",".join(ORDER), help="comma-separated: " + ", ".join(ORDER))
+    parser.add_argument("--option", action="append", default=[], help="NAME:OPTION, passed to one benchmark")
+    given = parser.parse_args()
+    sections = _sections()
+    for name in given.only.split(","):
+        options = [o.partition(":")[2] for o in given.option if o.partition(":")[0] == name]
+        sections[ORDER[name]] = run(name, [word for o in options for word in o.split()])
+        body = [sections[title] for title in ORDER.values() if title in sections]
+        head = HEAD.format(machine=machine(), date=datetime.date.today().isoformat())  # noqa: DTZ011
+        RESULTS.write_text("\n".join([head, *body]), encoding="utf-8")
+
+
+def _sections() -> dict[str, str]:
+    text = "\n".join(_lines(str(RESULTS)))
+    parts = text.split("\n## ")[1:]
+    return {part.partition("\n")[0]: f"## {part.strip()}\n" for part in parts}
+
+
+if __name__ == "__main__":
+    main()
