@@ -2,7 +2,11 @@
 
 The sample is a few megabytes spread over the parts of every input. It is run twice, first a small one that compiles
 the kernels, so the time is that of warm code. Disk and time grow with the text. Memory is the peak of the sample's run:
-every stage works in batches and bounded partitions, so it is not scaled.
+every stage works in batches and bounded partitions, so it is not scaled. A tokenizer learns from a bounded sample
+of its own, so for it disk and time are upper bounds.
+
+Tried on 200 MB of text (71 MB of JSONL.zst) with C4, Exact, MinHash, train_bpe and encode, 16 MB sampled: text 206 MB
+against 200, disk of the clean Dataset 214 MB against 207, of the shards 93 against 85, peak memory 481 MB against 474.
 """
 
 from __future__ import annotations

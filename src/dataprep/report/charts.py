@@ -109,6 +109,7 @@ def curves(train: Points, val: Points, said: str) -> str:
         x = left + (right - left) * point[0] / x_most
         return f"{x:.1f},{bottom - (bottom - top) * (point[1] - low) / (high - low):.1f}"
 
+    middle = sum(points[-1][1] for points in (train, val) if points) / 2  # the labels stand apart
     parts = []
     for tick in ticks:
         y = float(at((0, tick)).split(",")[1])
@@ -120,7 +121,7 @@ def curves(train: Points, val: Points, said: str) -> str:
     for name, points in (("train", train), ("val", val)):
         if points:
             parts.append(f'<polyline class="line {name}" points="{" ".join(map(at, points))}"/>')
-            y = float(at(points[-1]).split(",")[1]) + (-6 if name == "train" else 10)
+            y = float(at(points[-1]).split(",")[1]) + (10 if points[-1][1] < middle else -4)
             said_last = f"{name} {points[-1][1]:.3f}"
             parts.append(f'<text class="small {name}-text" x="{right + 8}" y="{y:.1f}">{said_last}</text>')
     parts += [f'<circle class="val-dot" cx="{x}" cy="{y}" r="3.5"/>' for x, y in (at(p).split(",") for p in val)]
