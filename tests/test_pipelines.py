@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -134,6 +135,33 @@ def test_demo_gathers_the_same_text_every_time(root, tmp_path, monkeypatch):
     texts = dp.read([f for f in first["files"] if "packages" in f]).table(["text"]).column("text").to_pylist()
     assert len(texts) > 20
     assert not any(str(root) in text for text in texts)
+
+
+def test_demo_from_raw_text_to_a_model_that_writes(root, tmp_path, monkeypatch):
+    """Every step of the demo runs, on a tenth of its docstrings and four training steps; running again does nothing."""
+    pytest.importorskip("torch")
+    steps = recipe.load(str(root / "pipelines" / "demo.py"))
+    demo = sys.modules[steps[0].fn.__module__]
+    some = list(itertools.islice(demo._docstrings(), 400))
+    monkeypatch.setattr(demo, "_docstrings", lambda: some)
+    monkeypatch.setattr(demo, "STEPS", 4)
+    out = tmp_path / "demo"
+    done = {d.name: d.result for d in recipe.execute(steps, str(out), Serial())}
+    assert list(done) == [
+        "ingest", "filter", "dedup_exact", "dedup_minhash", "tokenizer", "encode", "train", "report",
+    ]  # fmt: skip
+    sources = set(done["ingest"].table(["source"])["source"].to_pylist())
+    assert {"licences", "packages", "topics", "docstrings"} < sources
+    books = [book for step in ("filter", "dedup_exact", "dedup_minhash") for book in done[step].stats]
+    assert {"too_few_sentences", "lorem_ipsum"} < {reason for book in books for reason in book.reasons}
+    assert done["encode"].split("val").n_tokens > 1_000
+    assert "bits per byte after 4 steps" in done["train"]
+    page = Path(done["report"]).read_text(encoding="utf-8")
+    for word in ("too_few_sentences", "licences", "What the model writes", "polyline"):
+        assert word in page, word
+    before = {p: p.stat().st_mtime_ns for p in out.rglob("*") if p.suffix in {".parquet", ".bin", ".pt", ".zst"}}
+    list(recipe.execute(steps, str(out), Serial()))
+    assert {p: p.stat().st_mtime_ns for p in before} == before
 
 
 def test_sample_files_are_what_their_script_writes(samples, tmp_path):
