@@ -79,6 +79,17 @@ def test_made_families_are_found(drops) -> None:
     assert sum(a in found or b in found for a, b in pairs) >= 0.99 * len(pairs)
 
 
+def test_texts_of_all_lengths(drops) -> None:
+    """Sets of 1 to 600 words in any order are compared as by brute force (tables are reused from text to text)."""
+    rng = random.Random(5)
+    lengths = [rng.randrange(1, 600) for _ in range(60)]
+    texts = [" ".join(f"w{i}" for i in range(n)) for n in [*lengths, *sorted(lengths), *lengths[::-1]]]
+    for keep, order in (("first", range(len(texts))), ("longest", sorted(range(180), key=lambda d: -len(texts[d])))):
+        expected = oracles.near_duplicates(texts, list(order), 0.75, "word", 1)
+        found = drops(MinHash(threshold=0.75, ngram=1, keep=keep, **CERTAIN), texts)
+        assert found == {d: (kept, np.float32(j)) for d, (kept, j) in expected.items()}
+
+
 def test_similarity_does_not_chain(drops) -> None:
     """Each text shares nine tenths with the next, but only those go that a survivor resembles."""
     words = [f"w{i}" for i in range(400)]

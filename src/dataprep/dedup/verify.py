@@ -8,10 +8,8 @@ survives that goes through the next index, which gives the same answer.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +17,12 @@ import numpy.typing as npt
 from .. import files
 from ..kernel import kernel
 from ..text import I64, U8, U64, Int
-from .gather import HEADER, PARTITION_BYTES
-from .spill import Spill, spill_to
+from .gather import PARTITION_BYTES
+from .rows import Rows
+from .spill import spill_to
 
+I32: TypeAlias = npt.NDArray[np.int32]
+F32: TypeAlias = npt.NDArray[np.float32]
 VERDICT = np.dtype([("id", "<u8"), ("kept", "<u8"), ("similarity", "<f4")])
 BUDGET = 2 * PARTITION_BYTES  # of payloads in memory at once, and again of what is kept
 OPEN, KEPT, DROPPED = 0, 1, 2
@@ -46,195 +47,186 @@ class Verify:
 
     def _write(self, url: str, partition: int) -> dict[str, Any]:
         rows = Rows.read(self.out, self.n_parts, partition)
-        kept_by, similarity, compared = decide(rows, self.bands, self.threshold, self.budget)
-        dropped = np.flatnonzero(kept_by >= 0)
+        outcome, compared = decide(rows, self.bands, self.threshold, self.budget)
+        dropped = np.flatnonzero(outcome.state == DROPPED)
         verdicts = np.empty(len(dropped), VERDICT)
-        verdicts["id"], verdicts["kept"] = rows.ids[dropped], rows.ids[kept_by[dropped]]
-        verdicts["similarity"] = similarity[dropped]
+        verdicts["id"], verdicts["kept"] = rows.ids[dropped], rows.ids[outcome.kept_by[dropped]]
+        verdicts["similarity"] = outcome.similarity[dropped]
         group = rows.file[dropped].astype(np.int64) * self.n_groups // max(1, self.n_parts)
         with spill_to(url, self.n_groups) as spill:  # rows are in order of their files
             spill.write(np.split(verdicts, np.searchsorted(group, np.arange(1, self.n_groups))))
         return {"files": [url], "dropped": len(dropped), "compared": compared}
 
 
-@dataclass
-class Rows:
-    """The candidates of a partition: their headers, and where their payloads lie."""
+class Block(NamedTuple):
+    """Documents to decide, in keep order: their rows, and their payloads (keys, then contents)."""
 
-    urls: list[str]
-    ids: npt.NDArray[np.uint64]
-    rank: npt.NDArray[np.uint64]
-    words: npt.NDArray[np.int64]
-    file: npt.NDArray[np.int32]
-    place: npt.NDArray[np.int64]  # byte in the file
-
-    @classmethod
-    def read(cls, out: str, n_parts: int, partition: int) -> Rows:
-        """All headers of a partition, in order of parts."""
-        urls = [files.join(out, "gather", f"part-{number:05d}") for number in range(n_parts)]
-        headers, where, place = [np.zeros(0, HEADER)], [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
-        for number, url in enumerate(urls):
-            with Spill(url) as spill:
-                for segment in range(spill.segments):
-                    found = spill.read(segment, 2 * partition, dtype=HEADER)
-                    start, _ = spill.where(segment, 2 * partition + 1)
-                    headers.append(found)
-                    where.append(np.full(len(found), number, np.int32))
-                    place.append(start + 8 * (np.cumsum(found["words"]) - found["words"]))
-        all_headers = np.concatenate(headers)
-        ids, rank, words = (np.ascontiguousarray(all_headers[name]) for name in ("id", "rank", "words"))
-        return cls(urls, ids, rank, words, np.concatenate(where), np.concatenate(place))
-
-    def load(self, rows: npt.NDArray[np.intp]) -> tuple[I64, U64]:
-        """The payloads of some rows: where each starts in the words, int64[n], and the words."""
-        order = np.lexsort((self.place[rows], self.file[rows]))
-        chosen = rows[order]
-        size = self.words[chosen]
-        starts = np.cumsum(size) - size
-        out = np.empty(int(size.sum()), np.uint64)
-        for number, runs in itertools.groupby(self._runs(chosen), lambda run: int(self.file[chosen[run[0]]])):
-            with files.open_raw(self.urls[number]) as f:
-                for low, high in runs:
-                    f.seek(int(self.place[chosen[low]]))
-                    words = int(size[low:high].sum())
-                    out[starts[low] : starts[low] + words] = np.frombuffer(f.read(8 * words), np.uint64)
-        back = np.empty(len(rows), np.int64)
-        back[order] = starts
-        return back, out
-
-    def _runs(self, chosen: npt.NDArray[np.intp]) -> Iterator[tuple[int, int]]:
-        """Runs of rows that lie side by side in one file."""
-        file, place = self.file[chosen], self.place[chosen]
-        apart = (file[1:] != file[:-1]) | (place[1:] != place[:-1] + 8 * self.words[chosen[:-1]])
-        cuts = [0, *(np.flatnonzero(apart) + 1).tolist(), len(chosen)]
-        return itertools.pairwise(cuts) if len(chosen) else iter(())
+    rows: I64
+    starts: I64
+    sizes: I64
+    words: U64
 
 
-def decide(
-    rows: Rows, bands: int, threshold: float, budget: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], int]:
-    """For every row the row it is dropped for (-1: it is kept), the similarity, and how many pairs were compared."""
-    state = np.zeros(len(rows.ids), np.uint8)
-    kept_by, similarity = np.full(len(state), -1, np.int64), np.zeros(len(state), np.float32)
+class Outcome(NamedTuple):
+    """What was decided of every row; `kept_by` is the row it is dropped for, -1 if none."""
+
+    state: U8
+    kept_by: I64
+    similarity: F32
+
+
+class Index(NamedTuple):
+    """The kept documents, found by key: a hash table of keys, each with a list of its entries, the last first.
+
+    Entry `kept * bands + band` is kept document number `kept`.
+    """
+
+    key: U64  # of every slot
+    last: I32  # entry of every slot; -1: the slot is free
+    before: I32  # the entry before every entry
+    ends: I64  # where the contents of each kept document start in the pool
+    row: I64  # of each kept document
+    pool: U64
+    fill: I64  # how many are kept; whether the index is full
+
+
+class Marks(NamedTuple):
+    """The set of the document that is looked at, as a hash table; a slot counts if its mark is the document's."""
+
+    values: U64
+    marks: I64
+
+
+def decide(rows: Rows, bands: int, threshold: float, budget: int) -> tuple[Outcome, int]:
+    """What becomes of every row, and how many pairs were compared."""
+    n = len(rows.ids)
+    outcome = Outcome(np.zeros(n, np.uint8), np.full(n, -1, np.int64), np.zeros(n, np.float32))
     pending = np.lexsort((rows.ids, rows.rank))
     compared = 0
     while len(pending):
         index = _index(rows, pending, bands, budget)
-        for block in _blocks(pending, rows.words, budget):
-            starts, words = rows.load(block)
-            payloads = (block, starts, rows.words[block], words)
-            outcome = (state, kept_by, similarity)
-            compared += visit(*payloads, bands, threshold, *index, *outcome)  # type: ignore[call-arg]
-        pending = pending[state[pending] == OPEN]
-    return kept_by, similarity, compared
+        for chosen in _cuts(pending, rows.words, budget):
+            starts, words = rows.load(chosen)
+            block = Block(chosen, starts, rows.words[chosen], words)
+            compared += visit(block, bands, threshold, index, outcome)
+        pending = pending[outcome.state[pending] == OPEN]
+    return outcome, compared
 
 
-def _blocks(pending: npt.NDArray[np.intp], words: I64, budget: int) -> list[npt.NDArray[np.intp]]:
+def _cuts(pending: npt.NDArray[np.intp], words: I64, budget: int) -> list[npt.NDArray[np.intp]]:
     """The rows in order, cut where their payloads fill the budget."""
     total = np.cumsum(words[pending]) * 8
     return [b for b in np.split(pending, np.flatnonzero(np.diff(total // budget)) + 1) if len(b)]
 
 
-def _index(rows: Rows, pending: npt.NDArray[np.intp], bands: int, budget: int) -> tuple[Any, ...]:
+def _index(rows: Rows, pending: npt.NDArray[np.intp], bands: int, budget: int) -> Index:
     """An empty index for as many kept documents as the budget holds, at least one of any size."""
-    need = int(rows.words[pending].sum())
-    pool = np.empty(min(need, max(budget // 8, int(rows.words[pending].max()))), np.uint64)
+    need, largest = int(rows.words[pending].sum()), int(rows.words[pending].max())
     capacity = max(1, min(len(pending), budget // (32 * bands)))
     slots = 1 << int(2 * capacity * bands - 1).bit_length()
-    return (
-        np.empty(slots, np.uint64),  # keys
-        np.full(slots, -1, np.int32),  # the last entry of each key
-        np.empty(capacity * bands, np.int32),  # the entry before each entry; entry = kept * bands + band
-        np.zeros(capacity + 1, np.int64),  # where each kept document's contents start in the pool
-        np.empty(capacity, np.int64),  # the row of each kept document
-        pool,
-        np.zeros(2, np.int64),  # how many are kept; whether the index is full
+    return Index(
+        key=np.empty(slots, np.uint64),
+        last=np.full(slots, -1, np.int32),
+        before=np.empty(capacity * bands, np.int32),
+        ends=np.zeros(capacity + 1, np.int64),
+        row=np.empty(capacity, np.int64),
+        pool=np.empty(min(need, max(budget // 8, largest)), np.uint64),
+        fill=np.zeros(2, np.int64),
     )
 
 
 @kernel
-def visit(
-    block: I64,
-    starts: I64,
-    sizes: I64,
-    words: U64,
-    bands: int,
-    threshold: float,
-    slot_key: U64,
-    slot_last: I64,
-    before: I64,
-    ends: I64,
-    kept_row: I64,
-    pool: U64,
-    fill: I64,
-    state: U8,
-    kept_by: I64,
-    similarity: Any,
-) -> int:
+def visit(block: Block, bands: int, threshold: float, index: Index, outcome: Outcome) -> int:
     """Decide the documents of a block in order; returns how many pairs were compared."""
     compared = 0
-    mask = np.uint64(len(slot_key) - 1)
-    stamp = np.zeros(len(kept_row), np.int64)
-    found = np.empty(len(kept_row), np.int64)
-    table, marked = np.empty(64, np.uint64), np.zeros(64, np.int64)
-    for i in range(len(block)):
-        row = block[i]
-        keys = words[starts[i] : starts[i] + bands]
-        own = words[starts[i] + bands : starts[i] + sizes[i]]
-        n_found = 0
-        for key in keys:
-            slot = key & mask
-            while slot_last[slot] >= 0 and slot_key[slot] != key:
-                slot = (slot + np.uint64(1)) & mask
-            entry = np.int64(slot_last[slot])
-            while entry >= 0:
-                other = entry // bands
-                if stamp[other] != i + 1:
-                    stamp[other] = i + 1
-                    if needed(threshold, len(own), ends[other + 1] - ends[other]) >= 0:
-                        found[n_found] = other
-                        n_found += 1
-                entry = np.int64(before[entry])
-        if n_found:
-            if threshold <= 1.0:
-                if len(table) < 4 * len(own):  # `mark` takes a power of two below that
-                    table = np.empty(4 * len(own), np.uint64)
-                    marked = np.zeros(4 * len(own), np.int64)
-                table_mask = mark(own, table, marked, i + 1)
-            best = np.int64(len(kept_row))
-            for other in found[:n_found]:  # the first in keep order that reaches the threshold; sorting costs more
-                if other > best:
-                    continue
-                compared += 1
-                theirs = pool[ends[other] : ends[other + 1]]
-                if threshold > 1.0:
-                    value: Any = np.float64(1.0) if equal(own, theirs) else np.float64(-1.0)
-                else:
-                    least = needed(threshold, len(own), len(theirs))
-                    value = jaccard(theirs, len(own), least, table, marked, table_mask, i + 1)
-                if value >= 0:
-                    state[row], kept_by[row], similarity[row] = DROPPED, kept_row[other], value
-                    best = other
-            if state[row] == DROPPED:
-                continue
-        n_kept = fill[0]
-        if fill[1] or n_kept == len(kept_row) or ends[n_kept] + len(own) > len(pool):
-            fill[1] = 1  # from here on, survivors are left to the next index
-            continue
-        for j in range(len(own)):  # not a slice assignment: Numba takes seconds to compile one
-            pool[ends[n_kept] + j] = own[j]
-        ends[n_kept + 1] = ends[n_kept] + len(own)
-        kept_row[n_kept] = row
-        for band in range(bands):
-            slot = keys[band] & mask
-            while slot_last[slot] >= 0 and slot_key[slot] != keys[band]:
-                slot = (slot + np.uint64(1)) & mask
-            slot_key[slot] = keys[band]
-            before[n_kept * bands + band] = slot_last[slot]
-            slot_last[slot] = n_kept * bands + band
-        fill[0] = n_kept + 1
-        state[row] = KEPT
+    stamps = np.zeros(len(index.row), np.int64)
+    found = np.empty(len(index.row), np.int64)
+    table = Marks(np.empty(64, np.uint64), np.zeros(64, np.int64))
+    for i in range(len(block.rows)):
+        row, stamp = block.rows[i], i + 1
+        keys = block.words[block.starts[i] : block.starts[i] + bands]
+        own = block.words[block.starts[i] + bands : block.starts[i] + block.sizes[i]]
+        n_found = candidates(index, keys, len(own), threshold, stamps, stamp, found)
+        if n_found and threshold <= 1.0:
+            if len(table.values) < 4 * len(own):  # `mark` takes a power of two below that
+                table = Marks(np.empty(4 * len(own), np.uint64), np.zeros(4 * len(own), np.int64))
+            mark(own, table, stamp)
+        best, similarity, n_compared = first_match(index, found[:n_found], own, threshold, table, stamp)
+        compared += n_compared
+        if best >= 0:
+            outcome.state[row], outcome.kept_by[row] = DROPPED, index.row[best]
+            outcome.similarity[row] = similarity
+        elif enter(index, keys, own, row):
+            outcome.state[row] = KEPT
     return compared
+
+
+@kernel
+def slot_of(index: Index, key: Int) -> Int:
+    """The slot of a key: its own, or the free one where it would be entered."""
+    mask = np.uint64(len(index.key) - 1)
+    slot = key & mask
+    while index.last[slot] >= 0 and index.key[slot] != key:
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@kernel
+def candidates(index: Index, keys: U64, size: Int, threshold: float, stamps: I64, stamp: Int, found: I64) -> int:
+    """Put the kept documents that share a key and are of a fitting size into `found`, each once; how many."""
+    n_found = 0
+    for key in keys:
+        entry = np.int64(index.last[slot_of(index, key)])
+        while entry >= 0:
+            other = entry // len(keys)
+            if stamps[other] != stamp:
+                stamps[other] = stamp
+                if needed(threshold, size, index.ends[other + 1] - index.ends[other]) >= 0:
+                    found[n_found] = other
+                    n_found += 1
+            entry = np.int64(index.before[entry])
+    return n_found
+
+
+@kernel
+def first_match(index: Index, found: I64, own: U64, threshold: float, table: Marks, stamp: Int) -> tuple[Int, Any, int]:
+    """The first of the kept documents, in keep order, that reaches the threshold (-1: none); how similar; pairs seen.
+
+    The documents found are in no order; sorting them would cost more than passing over those behind the best.
+    """
+    best, similarity, compared = np.int64(-1), -1.0, 0
+    for other in found:
+        if best >= 0 and other > best:
+            continue
+        compared += 1
+        theirs = index.pool[index.ends[other] : index.ends[other + 1]]
+        if threshold > 1.0:
+            value = equal(own, theirs)
+        else:
+            value = jaccard(theirs, len(own), needed(threshold, len(own), len(theirs)), table, stamp)
+        if value >= 0:
+            best, similarity = other, value
+    return best, similarity, compared
+
+
+@kernel
+def enter(index: Index, keys: U64, own: U64, row: Int) -> bool:
+    """Keep a document. False if the index is full: from then on, survivors are left to the next index."""
+    n = index.fill[0]
+    if index.fill[1] or n == len(index.row) or index.ends[n] + len(own) > len(index.pool):
+        index.fill[1] = 1
+        return False
+    for j in range(len(own)):  # not a slice assignment: Numba takes seconds to compile one
+        index.pool[index.ends[n] + j] = own[j]
+    index.ends[n + 1] = index.ends[n] + len(own)
+    index.row[n] = row
+    for band in range(len(keys)):
+        slot = slot_of(index, keys[band])
+        index.key[slot] = keys[band]
+        index.before[n * len(keys) + band] = index.last[slot]
+        index.last[slot] = n * len(keys) + band
+    index.fill[0] = n + 1
+    return True
 
 
 @kernel
@@ -251,28 +243,35 @@ def needed(threshold: float, m: Int, n: Int) -> Int:
 
 
 @kernel
-def mark(own: U64, table: U64, marked: I64, stamp: Int) -> Int:
-    """Enter a set into a stamped hash table, using as many slots as it needs; returns the mask."""
-    mask: Int = np.uint64(3)
-    while np.int64(mask) + 1 < 2 * len(own):
-        mask = mask * np.uint64(2) + np.uint64(1)
+def mark(own: U64, table: Marks, stamp: Int) -> None:
+    """Enter a set into the table, using as many slots as it needs, so that small sets stay in the cache."""
+    mask = table_mask(len(own))
     for h in own:
         slot = h & mask
-        while marked[slot] == stamp:
+        while table.marks[slot] == stamp:
             slot = (slot + np.uint64(1)) & mask
-        table[slot], marked[slot] = h, stamp
+        table.values[slot], table.marks[slot] = h, stamp
+
+
+@kernel
+def table_mask(n: Int) -> Int:
+    """One less than the power of two from 2 n on, at least 3."""
+    mask: Int = np.uint64(3)
+    while np.int64(mask) + 1 < 2 * n:
+        mask = mask * np.uint64(2) + np.uint64(1)
     return mask
 
 
 @kernel
-def jaccard(theirs: U64, n_own: Int, least: Int, table: U64, marked: I64, mask: Int, stamp: Int) -> Any:
+def jaccard(theirs: U64, n_own: Int, least: Int, table: Marks, stamp: Int) -> Any:
     """The exact Jaccard similarity with the marked set, or -1 once `least` in common are out of reach."""
+    mask = table_mask(n_own)
     common, misses, allowed = 0, 0, len(theirs) - least
     for h in theirs:
         slot = h & mask
-        while marked[slot] == stamp and table[slot] != h:
+        while table.marks[slot] == stamp and table.values[slot] != h:
             slot = (slot + np.uint64(1)) & mask
-        if marked[slot] == stamp:
+        if table.marks[slot] == stamp:
             common += 1
         else:
             misses += 1
@@ -282,9 +281,9 @@ def jaccard(theirs: U64, n_own: Int, least: Int, table: U64, marked: I64, mask: 
 
 
 @kernel
-def equal(own: U64, theirs: U64) -> bool:
-    """Whether two contents are the same, word by word."""
-    same = True
+def equal(own: U64, theirs: U64) -> Any:
+    """1 if two contents of one size are the same word by word, else -1."""
     for j in range(len(own)):
-        same &= own[j] == theirs[j]
-    return same
+        if own[j] != theirs[j]:
+            return -1.0
+    return 1.0
