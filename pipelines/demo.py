@@ -31,7 +31,7 @@ from dataprep.report import write as write_report
 SAMPLES = Path(__file__).parent.parent / "sample_data"
 VOCABULARY = 4_096
 VAL = 0.05  # of the documents; a small corpus needs a larger share than the usual 0.005
-STEPS = 300
+CONFIG = trainer.preset("tiny")
 PROMPTS = ("Return the ", "The MIT License", "")
 LICENCE = re.compile(r"(licen[cs]e|copying|notice)[^/]*$", re.IGNORECASE)
 
@@ -94,15 +94,14 @@ def encode(dedup_minhash, tokenizer, out, run):
 
 def train(encode, out):
     """Train a small GPT on the CPU, and let it write."""
-    config = trainer.preset("tiny").override(f"steps={STEPS}")
-    result = trainer.train(encode, out=out, config=config)
+    result = trainer.train(encode, out=out, config=CONFIG)
     place = files.join(out, "sample.json")
 
     def make():
         files.write_json(place, [p + trainer.sample_text(out, p, max_tokens=120) for p in PROMPTS])
         return {"files": [place]}
 
-    made_of = key((encode.manifest["shards"], config.to_dict(), PROMPTS))
+    made_of = key((encode.manifest["shards"], CONFIG.to_dict(), PROMPTS))
     files.once(files.join(out, "sample.receipt.json"), made_of, make)
     samples = "\n\n".join(f"    {text.strip()}" for text in files.read_json(place))
     return f"validation: {result.bits_per_byte:.3f} bits per byte after {result.steps} steps\n\n{samples}"

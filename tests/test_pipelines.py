@@ -144,7 +144,7 @@ def test_demo_from_raw_text_to_a_model_that_writes(root, tmp_path, monkeypatch):
     demo = sys.modules[steps[0].fn.__module__]
     some = list(itertools.islice(demo._docstrings(), 400))
     monkeypatch.setattr(demo, "_docstrings", lambda: some)
-    monkeypatch.setattr(demo, "STEPS", 4)
+    monkeypatch.setattr(demo, "CONFIG", demo.CONFIG.override("steps=4"))
     out = tmp_path / "demo"
     done = {d.name: d.result for d in recipe.execute(steps, str(out), Serial())}
     assert list(done) == [
