@@ -218,3 +218,23 @@ def same_texts(texts: list[str], order: list[int], form: str | None) -> dict[int
         if first.setdefault(same, d) != d:
             gone[d] = first[same]
     return gone
+
+
+# --- Conversations (read/conversations.py) ----------------------------------------------------------------------------
+
+
+def conversations(rows: list[dict], stage) -> list[tuple[int, str]]:
+    """(id, text) of the talks that a list of messages makes."""
+    talks: list = []
+    last = None
+    for row in rows:
+        line = stage.line.format(**row) if row["author"] else row["text"]
+        near = last and last["chat"] == row["chat"] and last["time"] and row["time"]
+        near = near and abs((row["time"] - last["time"]).total_seconds()) < stage.seconds
+        n = len((line + stage.separator).encode())
+        if near and talks[-1][2] + n <= stage.max_bytes:
+            talks[-1] = (talks[-1][0], talks[-1][1] + stage.separator + line, talks[-1][2] + n)
+        else:
+            talks.append((row["id"], line, n))
+        last = row
+    return [(id_, text) for id_, text, _ in talks]

@@ -39,7 +39,7 @@ def read_bytes(folder, data: bytes, name="in.jsonl", start=0, stop=None, **field
 @pytest.fixture
 def lenient(monkeypatch):
     """Files of bad lines are read to their end, so that what becomes of each line can be seen."""
-    monkeypatch.setattr(trust.Trust, "close", lambda self: None)
+    monkeypatch.setattr(trust.Trust, "close", lambda _: None)
 
 
 def check(folder, data: bytes, **fields):
@@ -87,11 +87,11 @@ EDGES = [
     b"{}", b'{"text": 1}', b'{"text": null}', b'{"text": ["a"]}', b'{"text": {"text": "a"}}', b'{"Text": "a"}',
     b"{", b"}", b"[", b"[1,]", b'{"a":1,}', b'{,"a":1}', b'{"a" 1}', b'{"a":}', b"{a:1}", b"{'a':1}", b'{"a":1}}',
     b'{"text": "x"} {"text": "y"}', b'{"text": "x"},', b'{"text": "x", "a": [1 2]}', b'{"text": "x", "a": [1}',
-    b'{"text": "x", "a": {"b":1]}', b'{"text": "x", "a": nul}', b'{"text": "x", "a": truex}', b'{"text": "x", "a": NaN}',
+    b'{"text": "x", "a": {"b":1]}', b'{"text": "x", "a": nul}', b'{"text": "x", "a": truex}', b'{"text": "x", "a": NaN}',  # noqa: E501
     b'{"text": "x", "a": 01}', b'{"text": "x", "a": 1.}', b'{"text": "x", "a": .5}', b'{"text": "x", "a": +1}',
     b'{"text": "x", "a": 1e}', b'{"text": "x", "a": -}', b'{"text": "x", "a": 0x1}', b'{"text": "x", "a": Infinity}',
     b'{"text": "tab\there"}', b'{"text": "nul\x00here"}', b'{"text": "del\x7fhere"}', b'{"text": "\\x41"}',
-    b'{"text": "\\u12"}', b'{"text": "\\u12g4"}', b'{"text": "\\U0041"}', b'{"text": "open', b'{"text": "open\\', b'{"text',
+    b'{"text": "\\u12"}', b'{"text": "\\u12g4"}', b'{"text": "\\U0041"}', b'{"text": "open', b'{"text": "open\\', b'{"text',  # noqa: E501
     b'{"text": "x"\x00}', b"\x00", b'{"text": "x", "a": "\\"}', b'{"text": "# \'not a quote\' ! \\"# \\\\]"}',
     b'\xef\xbb\xbf{"text": "a mark inside the file"}', b"//x", b'{"text": "x" /* c */}',
     b"", b"   ", b"\t\r", b'{"text": "crlf"}\r',
@@ -111,7 +111,9 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
     max_leaves=8,
 )
-RECORDS = st.dictionaries(st.sampled_from(["text", "id", "t", "texts", "é", "a\nb"]) | st.text(max_size=9), JSON, max_size=5)
+RECORDS = st.dictionaries(
+    st.sampled_from(["text", "id", "t", "texts", "é", "a\nb"]) | st.text(max_size=9), JSON, max_size=5
+)
 
 
 @st.composite
@@ -125,7 +127,11 @@ def json_lines(draw) -> bytes:
     data = line.encode("utf-8", "surrogatepass")
     if draw(st.integers(0, 2)) == 0 and data:
         at = draw(st.integers(0, len(data) - 1))
-        data = data[:at] + draw(st.sampled_from([b"", b'"', b"\\", b"{", b",", b"\xff", b"\x00", b"\n", b"1"])) + data[at + 1 :]
+        data = (
+            data[:at]
+            + draw(st.sampled_from([b"", b'"', b"\\", b"{", b",", b"\xff", b"\x00", b"\n", b"1"]))
+            + data[at + 1 :]
+        )
     return data
 
 
@@ -134,7 +140,7 @@ def json_lines(draw) -> bytes:
 def test_equals_the_plain_parser(tmp_path_factory, written, newline) -> None:
     """On made and broken lines the scanner keeps, drops and says what `json` does."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trust.Trust, "close", lambda self: None)
+        patch.setattr(trust.Trust, "close", lambda _: None)
         check(tmp_path_factory.mktemp("j"), b"\n".join(written) + b"\n" * newline)
 
 
@@ -143,7 +149,7 @@ def test_equals_the_plain_parser(tmp_path_factory, written, newline) -> None:
 def test_any_bytes(tmp_path_factory, data) -> None:
     """Bytes of no meaning are judged as the plain parser judges them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trust.Trust, "close", lambda self: None)
+        patch.setattr(trust.Trust, "close", lambda _: None)
         check(tmp_path_factory.mktemp("j"), data)
         check(tmp_path_factory.mktemp("j"), b'{"text": "' + data + b'"}')
 

@@ -13,8 +13,8 @@ import pytest
 
 import dataprep as dp
 from dataprep.errors import PlanError, ReadError
-from dataprep.read import plan
 from dataprep.read import parquet as reader
+from dataprep.read import plan
 
 ROWS = {
     "id": ["a", "b", None],
@@ -28,7 +28,9 @@ TEXTS = ["one", "", "drei ü"]
 
 
 @pytest.mark.parametrize(
-    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string()), pa.binary()], ids=str
+    "kind",
+    [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string()), pa.binary()],
+    ids=str,
 )
 def test_every_string_type(tmp_path, kind) -> None:
     """The text may be any kind of string column; the other columns are JSON in meta, nulls left out."""

@@ -35,7 +35,7 @@ SUFFIXES = {
 }
 
 
-def read(  # noqa: PLR0911 - one return a kind of input
+def read(
     path: Any,
     format: str | None = None,  # noqa: A002 - the word users know
     text: str = "text",
@@ -58,7 +58,8 @@ def read(  # noqa: PLR0911 - one return a kind of input
     Errors: PlanError or ReadError that name the path, for no match, an empty file, an unknown format or option.
     """
     if _is_hf(path, format):
-        return _hf().read_hf(path, text=text, columns=columns, **options)
+        docs: Dataset = _hf().read_hf(path, text=text, columns=columns, **options)
+        return docs
     named = dict(path) if isinstance(path, Mapping) else None
     given = [p for value in named.values() for p in _listed(value)] if named is not None else _listed(path)
     sealed = [_sealed(p) if format is None else None for p in given]
@@ -119,8 +120,10 @@ def _expand(path: str, name: str | None) -> list[InputFile]:
     if name is not None and name not in FORMATS:
         msg = f"there is no format {name!r}; there are {', '.join(FORMATS)}, hf"
         raise PlanError(msg)
-    is_glob, is_dir = any(c in path for c in "*?["), files.is_dir(path)
-    urls = files.expand(path)
+    is_dir = files.is_dir(path)
+    is_file = files.exists(path) and not is_dir  # a name with brackets may be a file's own
+    is_glob = any(c in path for c in "*?[") and not is_file
+    urls = [path] if is_file else files.expand(path)
     if not urls:
         state = "no file matches" if is_glob else "the folder is empty" if is_dir else "there is no such file"
         msg = f"{state}; check the path"
@@ -129,8 +132,9 @@ def _expand(path: str, name: str | None) -> list[InputFile]:
     found = [InputFile(u, f, source_of(u), files.size(u)) for u, f in zip(urls, formats, strict=True) if f]
     if len(found) < len(urls) and (not is_dir or not found):
         unknown = next(u for u, f in zip(urls, formats, strict=True) if not f)
-        msg = f"no reader is known by this suffix ({', '.join(SUFFIXES)}); name one with format={'|'.join(FORMATS)}"
-        raise PlanError(f"{unknown}: {msg}")
+        known = ", ".join(SUFFIXES)
+        msg = f"{unknown}: no reader is known by this suffix ({known}); name one with format={'|'.join(FORMATS)}"
+        raise PlanError(msg)
     empty = next((f for f in found if not f.n_bytes), None)
     if empty is not None:
         msg = "the file is empty; remove it or fetch it again"

@@ -27,8 +27,8 @@ def infer(stream: BinaryIO, names: Iterable[str]) -> tuple[tuple[str, str], ...]
         except orjson.JSONDecodeError:
             continue
         if isinstance(record, dict):
-            for name in seen:
-                seen[name].add(_kind(record.get(name)))
+            for name, kinds in seen.items():
+                kinds.add(_kind(record.get(name)))
     return tuple((name, _common(kinds - {""})) for name, kinds in seen.items())
 
 

@@ -9,10 +9,11 @@ missing last newline are fine. An empty text is a document. Bad lines are droppe
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -77,8 +78,10 @@ class Jsonl(Reader):
                 for found in self._scan(block):
                     bad_at = found.bad[:, 0] + block.start
                     verdicts = [J.REASONS[v] for v in found.bad[:, 2].tolist()]
-                    trust.saw(found.starts + block.start, bad_at, lambda f=found: _describe(block, f.bad[0]))
-                    stats.drop(bad_at.astype(np.uint64) + np.uint64(doc_id(piece.file, 0)), verdicts, n_bytes=found.bad[:, 1])
+                    trust.saw(found.starts + block.start, bad_at, functools.partial(_describe, block, found))
+                    stats.drop(
+                        bad_at.astype(np.uint64) + np.uint64(doc_id(piece.file, 0)), verdicts, n_bytes=found.bad[:, 1]
+                    )
                     if len(found.starts):
                         yield self._batch(found, block, piece)
         trust.close()
@@ -178,9 +181,9 @@ def _own(ends: Ints, data: npt.NDArray[np.uint8]) -> pa.LargeStringArray:
     return B.strings(ends, data if used * 2 > len(data) else data[:used].copy())
 
 
-def _describe(block: Block, line: Ints) -> str:
-    """What is wrong with a bad line, in words that help to mend it."""
-    start, n_bytes, verdict = line.tolist()
+def _describe(block: Block, found: _Found) -> str:
+    """What is wrong with the first bad line, in words that help to mend it."""
+    start, n_bytes, verdict = found.bad[0].tolist()
     if verdict == J.TOO_LONG:
         return f"a line of {n_bytes:,} bytes, over max_doc_bytes"
     head = bytes(block.data[start : start + n_bytes])

@@ -9,14 +9,18 @@ a byte loop does 0.9. Every loop ends at a newline, which no valid string holds 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
 from ..kernel import kernel
+
+U8: TypeAlias = npt.NDArray[np.uint8]
+I64: TypeAlias = npt.NDArray[np.int64]
 
 ROW, BLANK, NOT_JSON, NOT_OBJECT, NO_TEXT, INVALID_UTF8, TOO_LONG = range(7)
 REASONS = {
@@ -34,7 +38,7 @@ ZERO, ONE, TOP = np.uint64(0), np.uint64(1), np.uint64(56)
 
 
 @intrinsic
-def load64(_: Any, data: Any, i: Any) -> Any:
+def load64(_: Any, data: Any, i: Any) -> Any:  # noqa: ARG001 - Numba types calls with it
     """Eight bytes of a uint8 array from any position, as uint64 (what data.view(np.uint64) gives on multiples of 8)."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -44,7 +48,7 @@ def load64(_: Any, data: Any, i: Any) -> Any:
 
 
 @intrinsic
-def store64(_: Any, data: Any, i: Any, word: Any) -> Any:
+def store64(_: Any, data: Any, i: Any, word: Any) -> Any:  # noqa: ARG001 - Numba types calls with it
     """Write eight bytes of a uint8 array at any position."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -60,31 +64,31 @@ def _pointer(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 @kernel
-def special_bytes(word):
+def special_bytes(word: np.uint64) -> np.uint64:
     """The high bit of the first quote, backslash or control byte in a word (higher bits may be wrong); 0 if none."""
     quote, slash = word ^ QUOTES, word ^ SLASHES
     return (((quote - ONES) & ~quote) | ((slash - ONES) & ~slash) | ((word - SPACES) & ~word)) & HIGH
 
 
 @kernel
-def first_byte(hit):
+def first_byte(hit: np.uint64) -> Any:
     """Which byte, from 0, has the lowest bit that is set."""
     below = (hit & (~hit + ONE)) - ONE
     return np.int64(((below & ONES) * ONES) >> TOP) - 1
 
 
 @kernel
-def next_special(data, i):
+def next_special(data: U8, i: int) -> int:
     """The first position >= i of a quote, a backslash or a control byte."""
     while True:
-        hit = special_bytes(load64(data, i))
+        hit = special_bytes(load64(data, i))  # type: ignore[call-arg]
         if hit != ZERO:
             return i + first_byte(hit)
         i += 8
 
 
 @kernel
-def skip_space(data, i):
+def skip_space(data: U8, i: int) -> int:
     """The first position >= i that is no space, tab or carriage return."""
     while data[i] == 32 or data[i] == 9 or data[i] == 13:
         i += 1
@@ -92,7 +96,7 @@ def skip_space(data, i):
 
 
 @kernel
-def hex4(data, i):
+def hex4(data: U8, i: int) -> int:
     """The value of four hexadecimal digits, or -1."""
     value = 0
     for k in range(i, i + 4):
@@ -107,7 +111,7 @@ def hex4(data, i):
 
 
 @kernel
-def string_end(data, i):
+def string_end(data: U8, i: int) -> int:
     """The position after the closing quote of the string whose first byte is at i, or -1."""
     while True:
         i = next_special(data, i)
@@ -121,14 +125,14 @@ def string_end(data, i):
             if hex4(data, i + 2) < 0:
                 return -1
             i += 6
-        elif c == 34 or c == 92 or c == 47 or c == 98 or c == 102 or c == 110 or c == 114 or c == 116:
+        elif c in (34, 92, 47, 98, 102, 110, 114, 116):
             i += 2
         else:
             return -1
 
 
 @kernel
-def put_utf8(out, o, code):
+def put_utf8(out: U8, o: int, code: int) -> int:
     """Write one code point; the position after it."""
     if code < 0x80:
         out[o] = code
@@ -150,17 +154,17 @@ def put_utf8(out, o, code):
 
 
 @kernel
-def copy(data, i, j, out, o):
+def copy(data: U8, i: int, j: int, out: U8, o: int) -> int:
     """Copy data[i:j] to out[o:], eight bytes at a time and up to seven too many; the position after it."""
     end = o + j - i
     while o < end:
-        store64(out, o, load64(data, i))
+        store64(out, o, load64(data, i))  # type: ignore[call-arg]
         i, o = i + 8, o + 8
     return end
 
 
 @kernel
-def copy_string(data, i, out, o):
+def copy_string(data: U8, i: int, out: U8, o: int) -> tuple[int, int]:
     """Unescape the string whose first byte is at i into out[o:].
 
     Gives the positions after the closing quote and after the output; (-1, o) for what is no JSON string, and an
@@ -170,7 +174,7 @@ def copy_string(data, i, out, o):
     while True:
         hit = ZERO
         while True:  # scan and copy at once; what is written beyond the end is written over or cut off
-            word = load64(data, i)
+            word: Any = load64(data, i)  # type: ignore[call-arg]
             store64(out, o, word)
             hit = special_bytes(word)
             if hit != ZERO:
@@ -211,14 +215,14 @@ def copy_string(data, i, out, o):
             c = 8
         elif c == 102:
             c = 12
-        elif c != 34 and c != 92 and c != 47:
+        elif c not in (34, 92, 47):
             return -1, o
         out[o] = c
         o += 1
 
 
 @kernel
-def digits_end(data, i):
+def digits_end(data: U8, i: int) -> int:
     """The first position >= i that is no digit."""
     while 48 <= data[i] <= 57:
         i += 1
@@ -226,7 +230,7 @@ def digits_end(data, i):
 
 
 @kernel
-def number_end(data, i):
+def number_end(data: U8, i: int) -> int:
     """The position after the number at i, or -1."""
     if data[i] == 45:
         i += 1
@@ -251,7 +255,7 @@ def number_end(data, i):
 
 
 @kernel
-def scalar_end(data, i):
+def scalar_end(data: U8, i: int) -> int:
     """The position after the string, number, true, false or null at i, or -1."""
     c = data[i]
     if c == 34:
@@ -268,7 +272,7 @@ def scalar_end(data, i):
 
 
 @kernel
-def key_end(data, i):
+def key_end(data: U8, i: int) -> int:
     """The position after `"key" :` at i, or -1."""
     if data[i] != 34:
         return -1
@@ -280,13 +284,13 @@ def key_end(data, i):
 
 
 @kernel
-def value_end(data, i, stack):
+def value_end(data: U8, i: int, stack: U8) -> int:
     """The position after any JSON value at i, or -1; `stack` uint8 holds the open brackets."""
     depth = 0
     while True:
         i = skip_space(data, i)
         c = data[i]
-        if c == 123 or c == 91:  # { [
+        if c in (123, 91):  # { [
             if depth == len(stack):
                 return -1
             stack[depth] = c + 2  # the bracket that closes it: } is { + 2, ] is [ + 2
@@ -320,7 +324,7 @@ def value_end(data, i, stack):
 
 
 @kernel
-def match(key, i, j, names, ends):
+def match(key: U8, i: int, j: int, names: U8, ends: I64) -> int:
     """Which of `names` (UTF-8, the k-th ending at ends[k]) is key[i:j], or -1."""
     start = 0
     for k in range(len(ends)):
@@ -335,7 +339,7 @@ def match(key, i, j, names, ends):
 
 
 @kernel
-def read_key(data, i, names, ends, scratch, at):
+def read_key(data: U8, i: int, names: U8, ends: I64, scratch: U8, at: int) -> tuple[int, int]:
     """Which of `names` the key at i is (-1: none), and the position after its colon, or -1 if there is no key."""
     if data[i] != 34:
         return -1, -1
@@ -353,7 +357,7 @@ def read_key(data, i, names, ends, scratch, at):
 
 
 @kernel
-def copy_members(data, i, j, meta, m, opened):
+def copy_members(data: U8, i: int, j: int, meta: U8, m: int, opened: int) -> int:
     """Append members to the object that was opened at `opened`; the position after them."""
     if m > opened:
         meta[m] = 44
@@ -362,7 +366,19 @@ def copy_members(data, i, j, meta, m, opened):
 
 
 @kernel
-def scan_record(data, i, names, ends, stack, text, o, meta, m, keep_meta, spans):
+def scan_record(
+    data: U8,
+    i: int,
+    names: U8,
+    ends: I64,
+    stack: U8,
+    text: U8,
+    o: int,
+    meta: U8,
+    m: int,
+    keep_meta: Any,
+    spans: I64,
+) -> tuple[int, int, int, int]:
     """Read one line: its verdict, its newline's position (-1: look for it), the positions after text and meta.
 
     `spans` int64[columns, 2] gets where the values of the other names lie (the last one wins, as everywhere).
@@ -419,7 +435,7 @@ def scan_record(data, i, names, ends, stack, text, o, meta, m, keep_meta, spans)
 
 
 @kernel
-def line_end(data, i):
+def line_end(data: U8, i: int) -> int:
     """The position of the first newline at or after i."""
     i = next_special(data, i)
     while data[i] != 10:
@@ -428,7 +444,22 @@ def line_end(data, i):
 
 
 @kernel
-def scan(data, i, stop, names, ends, max_line, keep_meta, starts, text, text_ends, meta, meta_ends, spans, bad):
+def scan(
+    data: U8,
+    i: int,
+    stop: int,
+    names: U8,
+    ends: I64,
+    max_line: int,
+    keep_meta: Any,
+    starts: I64,
+    text: U8,
+    text_ends: I64,
+    meta: U8,
+    meta_ends: I64,
+    spans: I64,
+    bad: I64,
+) -> tuple[int, int, int]:
     """Read lines of data[i:stop] until the rows or the bad lines are full.
 
     names uint8 with ends int64[1 + columns]: the text field's name, then those of the columns. Fills starts
@@ -460,7 +491,7 @@ def scan(data, i, stop, names, ends, max_line, keep_meta, starts, text, text_end
 
 
 @kernel
-def gather(data, starts, stops, out, ends, kinds):
+def gather(data: U8, starts: I64, stops: I64, out: U8, ends: I64, kinds: U8) -> None:
     """The values data[starts:stops] one after another in out: strings unescaped, all else as written.
 
     Fills ends int64[rows + 1] and kinds uint8[rows]: the value's first byte, 0 where it is missing or has no UTF-8.

@@ -19,7 +19,7 @@ BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines `data[:stop]`, each with its newline; `data` (uint8, longer than that by PADDING at least) is used again later.
+    """Whole lines `data[:stop]`, each with its newline; `data`, longer by PADDING at least, is used again later.
 
     start: bytes of the stream before data[0]. too_long: if not None, the block holds no lines but tells of one line
     at `start` of that many bytes (its newline left out), which was skipped.
@@ -45,7 +45,7 @@ def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Ite
         skipped, tell = 0, False
     while stop is None or start < stop:
         if len(raw) < held + BLOCK + PADDING:
-            raw = raw + bytes(max(len(raw), BLOCK))  # noqa: PLR6104 - in place fails while a Block is in use
+            raw = raw + bytes(max(len(raw), BLOCK))
         got = stream.readinto(memoryview(raw)[held : held + BLOCK])  # type: ignore[attr-defined]
         n = held + got
         if not got:

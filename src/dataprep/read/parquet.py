@@ -1,7 +1,8 @@
 """Parquet from anywhere: one row a document, the text in one string column.
 
 The position of a document is its row in the file. The other columns go to `meta` as JSON, or are lifted with their
-own types. Dropped are rows whose text is null (`no_text`), not UTF-8 (`invalid_utf8`) or over max_doc_bytes (`too_long`).
+own types. Rows whose text is null (`no_text`), not UTF-8 (`invalid_utf8`) or over max_doc_bytes (`too_long`) are
+dropped.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ All of it follows from the files alone, never from workers or memory, so that id
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -36,7 +37,9 @@ def source_of(url: str) -> str:
     >>> source_of("c4/c4-train.00001-of-01024.json.gz"), source_of("web/000.jsonl")
     ('c4-train', 'web')
     """
-    name = re.sub(r"(\.(gz|zst|xz|jsonl|ndjson|json|parquet|txt|md|rst|warc|wet))+$", "", files.name_of(url), flags=re.I)
+    name = re.sub(
+        r"(\.(gz|zst|xz|jsonl|ndjson|json|parquet|txt|md|rst|warc|wet))+$", "", files.name_of(url), flags=re.IGNORECASE
+    )
     bare = re.sub(r"([-_. ](of[-_. ]?)?\d+)+$", "", name)
     if re.search(r"[^\W\d]", bare):
         return bare
@@ -74,6 +77,6 @@ def _slices(index: int, file: InputFile, reader: Reader) -> Iterator[Slice]:
         cuts = reader.cuts(file.url)
     elif reader.splits and file.n_bytes > PART_BYTES and not files.is_compressed(file.url):
         edges = [*range(0, file.n_bytes, PART_BYTES), file.n_bytes]
-        cuts = [(a, b, b - a) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        cuts = [(a, b, b - a) for a, b in itertools.pairwise(edges)]
     for start, stop, n_bytes in cuts:
         yield Slice(file.url, index, start, stop, file.source, n_bytes=n_bytes)

@@ -1,7 +1,7 @@
 """Plain text: one document a file, a paragraph, or a line.
 
 Text is UTF-8; a byte order mark is taken off, and a carriage return at the end of a line. What is not UTF-8 is dropped
-as `invalid_utf8`, what is over max_doc_bytes as `too_long`: nothing is guessed and nothing replaced. The position is the
+as `invalid_utf8`, what is over max_doc_bytes as `too_long`: nothing is guessed, nothing replaced. The position is the
 byte offset of the document's first byte (of a whole file: 0).
 """
 

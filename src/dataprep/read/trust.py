@@ -6,8 +6,9 @@ wrong reader for it: a ReadError that shows the first bad record.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import ReadError
 
@@ -29,7 +30,7 @@ class Trust:
     bad: int = 0
     first: tuple[int, str] | None = None  # position and description of the first bad record
 
-    def saw(self, good: Sequence[int], bad: Sequence[int], first: Callable[[], str]) -> None:
+    def saw(self, good: Any, bad: Any, first: Callable[[], str]) -> None:
         """Ascending positions of good and bad records that came next; `first` describes the first bad one.
 
         Errors: ReadError if 100 bad records came before any good one.
@@ -43,7 +44,10 @@ class Trust:
         self.bad += len(bad)
 
     def close(self) -> None:
-        """The file is read. Errors: ReadError if there is none, none was good, or if over `max_bad` (and 10 or more) were bad."""
+        """The file is read.
+
+        Errors: ReadError if it held no record, no good one, or over `max_bad` bad ones (and 10 or more).
+        """
         total = self.good + self.bad
         if not total and self.whole:
             msg = "the file holds no records; remove it or fetch it again"

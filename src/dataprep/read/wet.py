@@ -57,13 +57,17 @@ class Wet(Reader):
                 records.skip(length)
                 continue
             meta = orjson.dumps({name: headers[header] for header, name in KEPT.items() if header in headers}).decode()
-            data = records.body(length) if length <= self.max_doc_bytes else records.skip(length)
+            data = None
+            if length <= self.max_doc_bytes:
+                data = records.body(length)
+            else:
+                records.skip(length)
             yield Record(position, data, length, meta)
         found = seen.pop("conversion", 0)
         for kind, n in seen.items():
             stats.count(f"records.{kind}", n)
         if seen and not found:
-            msg = f"there is no conversion record, only {', '.join(seen)}: this is no WET file; WET holds the text of pages"
+            msg = f"there is no conversion record, only {', '.join(seen)}: WET holds the text of pages"
             raise ReadError(msg, records.url, 0)
 
 
@@ -73,8 +77,8 @@ class _Records:
     def __init__(self, url: str) -> None:
         self.url = url
         self.members = _Members(files.open_raw(url), url) if url.lower().endswith(".gz") else None
-        stream = files.open_read(url) if self.members is None else io.BufferedReader(self.members, CHUNK)
-        self.stream = cast("BinaryIO", stream)
+        stream: Any = files.open_read(url) if self.members is None else io.BufferedReader(self.members, CHUNK)
+        self.stream = stream
         self.at = 0  # bytes read of the decompressed text
         self.start = 0  # where the current record begins in it
         self.apart: bool | None = None  # whether each record has a gzip member of its own; the first two tell
@@ -103,19 +107,19 @@ class _Records:
 
     def body(self, length: int) -> bytes:
         """The block of the current record."""
-        data = self.stream.read(length)
+        data: bytes = self.stream.read(length)
         self.at += len(data)
         if len(data) < length:
             self._fail(f"the file ends after {len(data):,} of the record's {length:,} bytes; fetch it again")
         return data
 
     def skip(self, length: int) -> None:
-        """Pass over the block of the current record."""
+        """Pass over the block of the current record, in bounded memory."""
         while length:
             length -= len(self.body(min(length, CHUNK)))
 
     def _line(self) -> bytes:
-        line = self.stream.readline(MAX_HEADER)
+        line: bytes = self.stream.readline(MAX_HEADER)
         self.at += len(line)
         return line
 
