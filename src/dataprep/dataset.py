@@ -21,7 +21,7 @@ from .batch import Batch
 from .errors import CorruptShard, PlanError, ReadError, need
 from .key import key
 from .meter import DROPS
-from .part import Part, Reader, Sealed, Slice, parquet_writer
+from .part import Item, Part, Reader, Sealed, Slice, parquet_writer
 from .stage import Stage
 from .stats import Stats
 
@@ -52,6 +52,11 @@ class Dataset:
             return replace(piece, fingerprint=piece.fingerprint or known[piece.url])
 
         return [key((p.reader, [named(s) for s in p.slices], p.stages)) for p in self.parts]
+
+    @property
+    def items(self) -> list[Item]:
+        """The parts as tasks get them."""
+        return [Item(number, *one) for number, one in enumerate(zip(self.parts, self.part_keys, strict=True))]
 
     @cached_property
     def key(self) -> str:

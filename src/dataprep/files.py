@@ -7,10 +7,8 @@ written under a name unique to the attempt, synced, and renamed; on an object st
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import posixpath
-import uuid
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, cast
 
@@ -19,7 +17,8 @@ import orjson
 import xxhash
 
 from . import compress
-from .errors import CorruptShard, DataprepError, ReadError
+from .atomic import is_attempt, whole
+from .errors import CorruptShard, ReadError
 
 HASH_BLOCK = 1 << 20
 
@@ -155,38 +154,8 @@ def atomic(url: str) -> Iterator[BinaryIO]:
         with fs.transaction, fs.open(path, "wb") as f:
             yield f
         return
-    path = path_of(url)
-    folder = os.path.dirname(path) or "."
-    os.makedirs(folder, exist_ok=True)
-    attempt = os.path.join(folder, f".{os.path.basename(path)}.{uuid.uuid4().hex[:12]}.tmp")
-    try:
-        with open(attempt, "wb") as f:
-            yield f
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(attempt, path)
-        _sync_folder(folder)
-    except OSError as e:
-        if e.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise
-        msg = f"{url}: the disk is full; free some space and run again, finished parts are kept"
-        raise DataprepError(msg) from e
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(attempt)
-
-
-def _sync_folder(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def is_attempt(name: str) -> bool:
-    """Whether a name is of a file that was being written; if nobody writes any more, its writer was killed."""
-    return name.startswith(".") and name.endswith(".tmp")
+    with whole(path_of(url)) as f:
+        yield f
 
 
 def sweep(url: str) -> None:

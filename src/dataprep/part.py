@@ -172,3 +172,20 @@ def parquet_writer(f: Any, schema: pa.Schema, compression: str) -> pq.ParquetWri
     return pq.ParquetWriter(
         f, schema, compression=compression, use_dictionary=dictionaries or False, write_statistics=["id"]
     )
+
+
+@dataclass(frozen=True)
+class Item:
+    """A part as `run.map` sends it to a worker: with its number, and the key of the work on it."""
+
+    number: int
+    part: Part
+    key: str
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes as stored, for the progress bar."""
+        return self.part.n_bytes
+
+    def __str__(self) -> str:
+        return str(self.part)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import files
+from .atomic import is_attempt
 from .dataset import MANIFEST, Dataset, open_dataset
 from .errors import PlanError, StaleOutput
 from .key import key
@@ -158,8 +159,7 @@ def seal(
 ) -> Dataset:
     """Write shards, drop tables, receipts and a manifest; codec: lz4 for steps, zstd for what is kept."""
     task = Seal(out=out, codec=codec)
-    items = list(zip(range(len(docs.parts)), docs.parts, docs.part_keys, strict=True))
-    receipts = list(run.map(task, [task.item(*item) for item in items], label))
+    receipts = list(run.map(task, docs.items, label))
     files.sweep(out)
     files.write_json(files.join(out, MANIFEST), manifest(docs, recipe, receipts, books))
     return open_dataset(out)
@@ -173,7 +173,7 @@ def _claim(out: str, recipe: dict[str, Any], *, replace: bool) -> Dataset | None
         if files.exists(files.join(out, MANIFEST)):
             return open_dataset(out)
         return None
-    strangers = sorted(n for n in set(files.listdir(out)) - OURS if not files.is_attempt(n))
+    strangers = sorted(n for n in set(files.listdir(out)) - OURS if not is_attempt(n))
     if strangers:
         msg = f"{out} holds {strangers[0]}, which dataprep did not write; give another folder as out"
         raise StaleOutput(msg)

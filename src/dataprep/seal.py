@@ -18,28 +18,11 @@ from . import files
 from .batch import Batch
 from .dataset import Dataset
 from .meter import Meter
-from .part import Part, Sealed, parquet_writer
+from .part import Item, Part, Sealed, parquet_writer
 from .stats import Stats
 
 SHARD_BYTES = 256 << 20  # of text: a file that cannot be entered in the middle becomes many shards
 CODEC_LEVEL = {"zstd": 3}
-
-
-@dataclass(frozen=True)
-class Item:
-    """One part to seal."""
-
-    number: int
-    part: Part
-    key: str
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes as stored, for the progress bar."""
-        return self.part.n_bytes
-
-    def __str__(self) -> str:
-        return str(self.part)
 
 
 @dataclass(frozen=True)
@@ -48,10 +31,6 @@ class Seal:
 
     out: str
     codec: str
-
-    def item(self, number: int, part: Part, part_key: str) -> Item:
-        """What `run.map` sends to a worker."""
-        return Item(number, part, part_key)
 
     def __call__(self, item: Item) -> dict[str, Any]:
         """The receipt, made now or found."""

@@ -30,7 +30,8 @@ from .shard import DTYPES, ENDS, KIND, SHARD_TOKENS, Shards, Writer, token_dtype
 from .tokenizer import EOT, Tokenizer, keep_loaded, load_once
 
 if TYPE_CHECKING:
-    from dataprep.dataset import Dataset, Part
+    from dataprep.dataset import Dataset
+    from dataprep.part import Item, Part
     from dataprep.run import Runner
 
 __all__ = ["encode"]
@@ -105,8 +106,7 @@ def _encode(
     pieces = files.join(out, f"pieces-{recipe[:8]}")
     place = keep_loaded(tok.save(out), tok)
     task = Encode(out=pieces, tokenizer=place, hash=tok.hash, val=val, seed=seed, dtype=dtype, roll=shard_tokens)
-    items = [Item(i, part, k) for i, (part, k) in enumerate(zip(docs.parts, docs.part_keys, strict=True))]
-    receipts = list(run.map(task, items, "encode"))
+    receipts = list(run.map(task, docs.items, "encode"))
     joining = Join(out=out, pieces=pieces, tokenizer=place, hash=tok.hash, dtype=dtype)
     entries = list(run.map(joining, plans(pieces, receipts, shard_tokens), "join"))
     write_manifest(
@@ -127,23 +127,6 @@ def _encode(
 
 
 # -- first pass: parts to pieces
-
-
-@dataclass(frozen=True)
-class Item:
-    """One part to encode."""
-
-    number: int
-    part: Part
-    key: str
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes as stored, for the progress bar."""
-        return self.part.n_bytes
-
-    def __str__(self) -> str:
-        return str(self.part)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,12 +12,11 @@ documents and rows of the Dataset agree one to one. Reading needs numpy only; `.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
@@ -25,7 +24,8 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.errors import CorruptShard, DataprepError, PlanError
+from dataprep.atomic import whole
+from dataprep.errors import CorruptShard, PlanError
 
 KIND, VERSION = "tokens", 1
 SHARD_TOKENS = 100_000_000  # 200 MB of uint16: few enough files for a trillion tokens, small enough to copy one
@@ -51,26 +51,6 @@ def token_dtype(vocab_size: int, dtype: str = "uint16") -> np.dtype[Any]:
     return DTYPES[dtype]
 
 
-@contextmanager
-def _whole(path: Path) -> Iterator[IO[bytes]]:
-    """A file that appears under its name complete, or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    attempt = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with attempt.open("wb") as f:
-            yield f
-            f.flush()
-            os.fsync(f.fileno())
-        attempt.replace(path)
-    except OSError as e:
-        if e.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise
-        msg = f"{path}: the disk is full; free some space and run again, finished parts are kept"
-        raise DataprepError(msg) from e
-    finally:
-        attempt.unlink(missing_ok=True)
-
-
 class Writer:
     """Writes one shard; nothing of it can be seen before the `with` block ends without an error.
 
@@ -92,7 +72,7 @@ class Writer:
 
     def __enter__(self) -> Writer:
         self._open = ExitStack()
-        self._bin = self._open.enter_context(_whole(self.out / f"{self.name}.bin"))
+        self._bin = self._open.enter_context(whole(self.out / f"{self.name}.bin"))
         return self
 
     def add(self, tokens: Tokens, ends: npt.ArrayLike, ids: Any, sources: Any, n_bytes: int) -> None:
@@ -118,9 +98,9 @@ class Writer:
     def __exit__(self, *error: object) -> None:
         if error[0] is None:
             ends = np.concatenate(self._ends) if self._ends else np.zeros(0, ENDS)
-            with _whole(self.out / f"{self.name}.idx") as f:
+            with whole(self.out / f"{self.name}.idx") as f:
                 f.write(ends.tobytes())
-            with _whole(self.out / f"{self.name}.docs.parquet") as f:
+            with whole(self.out / f"{self.name}.docs.parquet") as f:
                 _write_docs(f, ends, self._ids, self._sources)
             self.entry = {
                 "name": self.name,
@@ -164,7 +144,7 @@ def write_manifest(
     token_dtype(vocab_size, dtype)
     out = Path(out)
     if token_bytes is not None:
-        with _whole(out / "token_bytes.npy") as f:
+        with whole(out / "token_bytes.npy") as f:
             np.save(f, np.asarray(token_bytes, np.int32))
     manifest = {
         "kind": KIND,
@@ -180,7 +160,7 @@ def write_manifest(
         "bytes": sum(s["bytes"] for s in shards),
         "shards": [dict(s) for s in shards],
     }
-    with _whole(out / "manifest.json") as f:
+    with whole(out / "manifest.json") as f:
         f.write(json.dumps(manifest, indent=1, ensure_ascii=False).encode() + b"\n")
 
 

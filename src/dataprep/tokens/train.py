@@ -31,7 +31,8 @@ from .shard import token_dtype
 from .tokenizer import EOT, PATTERNS, Tokenizer, to_bytes
 
 if TYPE_CHECKING:
-    from dataprep.dataset import Dataset, Part
+    from dataprep.dataset import Dataset
+    from dataprep.part import Part
     from dataprep.run import Runner
 
 __all__ = ["Tokenizer", "train_bpe"]

@@ -15,8 +15,9 @@ from typing import Any
 
 import torch
 
+from dataprep.atomic import whole
 from dataprep.errors import CorruptShard, DataprepError, PlanError, StaleOutput
-from dataprep.tokens.shard import Shards, _whole
+from dataprep.tokens.shard import Shards
 from dataprep.train.config import TrainConfig
 from dataprep.train.model import GPT
 
@@ -57,7 +58,7 @@ def found(out: Path) -> list[Path]:
 def save(path: Path, content: dict[str, Any], keep: int) -> None:
     """Write a checkpoint, then remove all but the newest `keep`; a failed write changes nothing."""
     try:
-        with _whole(path) as f:
+        with whole(path) as f:
             torch.save({"format": FORMAT, **content}, f)
     except (OSError, RuntimeError) as e:  # torch's zip writer turns a full disk into a RuntimeError
         reason = str(e).splitlines()[0]

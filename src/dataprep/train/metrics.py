@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import torch
 
-from dataprep.tokens.shard import _whole
+from dataprep.atomic import whole
 
 PEAK_FLOPS = {
     "B200": 2250e12, "H200": 989e12, "H100 PCIe": 756e12, "H100": 989e12, "A100": 312e12,
@@ -34,7 +34,7 @@ class Metrics:
         self.path = path
         if path.exists():
             kept = [line for line in path.read_text().splitlines() if _is_before(line, step)]
-            with _whole(path) as f:
+            with whole(path) as f:
                 f.write("".join(f"{line}\n" for line in kept).encode())
         self._file: IO[str] = path.open("a")
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import torch
 
+from dataprep.atomic import whole
 from dataprep.errors import PlanError
-from dataprep.tokens.shard import Shards, _whole
+from dataprep.tokens.shard import Shards
 from dataprep.train import checkpoint
 from dataprep.train.config import TrainConfig
 from dataprep.train.data import Blocks, Loader
@@ -137,7 +138,7 @@ def _settle(run: Run, *, resume: bool) -> None:
         path.unlink(missing_ok=True)
     tokenizer = run.shards.path / "tokenizer.json"
     if tokenizer.exists():
-        with _whole(run.out / "tokenizer.json") as f, tokenizer.open("rb") as source:
+        with whole(run.out / "tokenizer.json") as f, tokenizer.open("rb") as source:
             shutil.copyfileobj(source, f)
 
 
