@@ -114,7 +114,7 @@ def test_inspect_tells_by_source_and_shows_examples(dataprep, finished):
 
 def test_why_follows_the_trail(dataprep, finished):
     """`why` names the stage, the reason, the survivor and where it is kept, and shows both texts."""
-    pair = trail.pairs(str(finished), 1)[0]
+    pair = trail.near_pairs(str(finished), 1)[0]
     code, said, _ = dataprep("why", finished, pair.id)
     assert code == 0
     assert "was dropped by MinHash" in said
@@ -198,7 +198,7 @@ def test_clean_removes_steps_and_why_says_so(dataprep, samples, tmp_path):
     docs = dp.read(str(samples / "news.jsonl.zst"))
     out = str(tmp_path / "clean")
     clean = dp.Pipeline(dp.Map(shorter), dp.Exact()).run(docs, out=out)
-    gone = [d.id for d in trail._read_drops(out, None)]
+    gone = clean.drops().column("id").to_pylist()
     assert len(gone) >= 1
     assert "texts" not in dataprep("why", out, gone[0])[2]
     code, said, _ = dataprep("clean", out)

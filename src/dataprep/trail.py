@@ -9,11 +9,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from . import files
 from .dataset import MANIFEST
 from .errors import PlanError
+from .meter import mix
 
 RUN = "run.json"  # what `dataprep run` leaves: the names of the steps, in order
 
@@ -55,6 +60,11 @@ def sealed_folders(url: str) -> list[str]:
     return found
 
 
+def final_folders(url: str) -> list[str]:
+    """The sealed Datasets of a run without the saved steps, whose books are in the final ones' anyway."""
+    return [folder for folder in sealed_folders(url) if "/steps/" not in folder]
+
+
 def is_dataset(url: str) -> bool:
     """Whether a folder is a sealed Dataset."""
     place = files.join(url, MANIFEST)
@@ -84,15 +94,28 @@ def document(url: str, id_: int) -> dict[str, Any] | None:
     return next((row for f in reversed(sealed_folders(url)) if (row := _row(f, id_)) is not None), None)
 
 
-def pairs(url: str, limit: int) -> list[Drop]:
-    """Up to `limit` drops of the run that name a survivor, the least similar first."""
-    found = [d for folder in sealed_folders(url) for d in _read_drops(folder, None) if d.kept is not None]
-    return sorted(found, key=lambda d: (d.similarity if d.similarity is not None else 1.0, d.id))[:limit]
+def near_pairs(url: str, limit: int, seed: int = 0) -> list[Drop]:
+    """Up to `limit` documents that went for a similar one, not for a copy: chosen by hash, least similar first."""
+    chosen: list[tuple[int, Drop]] = []
+    for folder in sealed_folders(url):
+        for table in _drop_batches(folder):
+            near = table.filter(pc.less(table.column("similarity"), 1.0))
+            ranks = mix(near.column("id").to_numpy(), seed)
+            rows = near.take(np.argsort(ranks)[:limit]).to_pylist()
+            chosen += zip(np.sort(ranks)[:limit].tolist(), (Drop(**row, folder=folder) for row in rows), strict=True)
+            chosen = sorted(chosen, key=lambda item: item[0])[:limit]
+    return sorted((drop for _, drop in chosen), key=lambda d: (d.similarity or 0.0, d.id))
 
 
-def similarities(url: str) -> list[float]:
-    """The similarity of every removed document with its survivor, where a stage measured one."""
-    return [d.similarity for f in sealed_folders(url) for d in _read_drops(f, None) if d.similarity is not None]
+def similarities(url: str) -> tuple[npt.NDArray[np.int64], int]:
+    """How similar the removed are to their survivors: counts by hundredths int64[100], and how many are the same."""
+    counts, same = np.zeros(100, np.int64), 0
+    for folder in sealed_folders(url):
+        for table in _drop_batches(folder):
+            values = table.column("similarity").drop_null().to_numpy()
+            counts += np.histogram(values[values < 1], bins=100, range=(0, 1))[0]
+            same += int((values >= 1).sum())
+    return counts, same
 
 
 def _children(url: str) -> Iterator[str]:
@@ -113,14 +136,18 @@ def _saved_steps(url: str) -> Iterator[str]:
 
 
 def _drop_of(folders: Sequence[str], id_: int) -> Drop | None:
-    return next((drop for folder in folders for drop in _read_drops(folder, id_)), None)
-
-
-def _read_drops(folder: str, id_: int | None) -> Iterator[Drop]:
-    for name in files.listdir(files.join(folder, "drops")):
-        if name.endswith(".parquet"):
+    for folder in folders:
+        for name in files.listdir(files.join(folder, "drops")):
             for row in _rows(files.join(folder, "drops", name), id_):
-                yield Drop(**row, folder=folder)
+                return Drop(**row, folder=folder)
+    return None
+
+
+def _drop_batches(folder: str) -> Iterator[pa.RecordBatch]:
+    """The drop tables piece by piece, so that a report of any run fits into memory."""
+    for name in files.listdir(files.join(folder, "drops")):
+        with files.open_raw(files.join(folder, "drops", name)) as f:
+            yield from pq.ParquetFile(f).iter_batches(1 << 16)
 
 
 def _row(folder: str, id_: int) -> dict[str, Any] | None:
@@ -131,7 +158,7 @@ def _row(folder: str, id_: int) -> dict[str, Any] | None:
     return None
 
 
-def _rows(url: str, id_: int | None) -> list[dict[str, Any]]:
-    """The rows of a Parquet file, of one id if it is given (only the row groups that may hold it are read)."""
+def _rows(url: str, id_: int) -> list[dict[str, Any]]:
+    """The rows of an id in a Parquet file; only the row groups that may hold it are read."""
     with files.open_raw(url) as f:
-        return list(pq.read_table(f, filters=None if id_ is None else [("id", "=", id_)]).to_pylist())
+        return list(pq.read_table(f, filters=[("id", "=", id_)]).to_pylist())

@@ -27,8 +27,7 @@ def inspect(
 ) -> None:
     """What each stage kept, dropped and why, by source, with examples."""
     console = Console()
-    steps = [f for f in trail.sealed_folders(folder) if "/steps/" not in f]  # their books are in the final ones
-    for place in steps:
+    for place in trail.final_folders(folder):
         docs = open_dataset(place)
         manifest = docs.manifest
         console.rule(f"[bold]{escape(place)}", align="left", style="dim")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import orjson
 
 from dataprep import files, trail
@@ -51,7 +52,8 @@ class Facts:
     name: str
     books: list[StageStats]
     sources: dict[str, tuple[int, int, int, int]]  # documents in and out, bytes in and out
-    similarities: list[float] = field(default_factory=list)
+    similarities: npt.NDArray[np.int64]  # of removed documents, by hundredths
+    same: int  # removed documents that were the same as their survivor
     pairs: list[Pair] = field(default_factory=list)
     tokens: Tokens | None = None
     metrics: list[dict[str, Any]] = field(default_factory=list)
@@ -60,13 +62,14 @@ class Facts:
 
 def gather(folder: str) -> Facts:
     """Read a run's folder; what a run has not reached yet is simply not there."""
-    finals = [f for f in trail.sealed_folders(folder) if "/steps/" not in f]  # their books are in the final ones
-    books = [book for f in finals for book in open_dataset(f).stats if book.docs_in]
+    books = [book for f in trail.final_folders(folder) for book in open_dataset(f).stats if book.docs_in]
+    counts, same = trail.similarities(folder)
     return Facts(
         name=files.name_of(folder) or folder,
         books=books,
         sources=_sources(books),
-        similarities=trail.similarities(folder),
+        similarities=counts,
+        same=same,
         pairs=_pairs(folder),
         tokens=_tokens(folder),
         metrics=_metrics(folder),
@@ -86,11 +89,9 @@ def _sources(books: list[StageStats]) -> dict[str, tuple[int, int, int, int]]:
 
 
 def _pairs(folder: str) -> list[Pair]:
-    """Examples from the least to the most similar, evenly spread; identical texts teach nothing."""
-    drops = [d for d in trail.pairs(folder, 10_000) if d.similarity is None or d.similarity < 1]
-    step = max(1, len(drops) // PAIRS)
+    """Examples from the least to the most similar; identical texts teach nothing."""
     found = []
-    for drop in drops[::step][:PAIRS]:
+    for drop in trail.near_pairs(folder, PAIRS):
         assert drop.kept is not None, "pairs have survivors"
         gone, kept = trail.document(folder, drop.id), trail.document(folder, drop.kept)
         if gone and kept:

@@ -85,17 +85,18 @@ def _sources(facts: Facts) -> str:
 
 
 def _similar(facts: Facts) -> str:
-    near = [s for s in facts.similarities if s < 1]
-    if not near:
+    counts = facts.similarities
+    if not counts.any():
         return ""
-    low = min(0.95, np.floor(min(near) * 20) / 20)
-    counts, edges = np.histogram(near, bins=20, range=(float(low), 1.0))
-    rows = [(f"{edge:.3f}".rstrip("0"), n) for edge, n in zip(edges[:-1].tolist(), counts.tolist(), strict=True)]
+    first = min(80, int(np.flatnonzero(counts)[0]))
+    width = 1 if first >= 70 else 5  # hundredths a column: twenty columns or so
+    first -= first % width
+    rows = [(f"{i / 100:.2f}", int(counts[i : i + width].sum())) for i in range(first, 100, width)]
     body = charts.columns(rows, "Similarity of removed documents with their survivors")
     pairs = "".join(_pair(pair) for pair in facts.pairs)
     lead = (
         "Jaccard similarity of each removed document with the one that stands for it, measured, not estimated. "
-        f"Another {len(facts.similarities) - len(near):,} were the same as theirs."
+        f"Another {facts.same:,} were the same as theirs."
     )
     examples = f'<div class="card" style="margin-top:12px">{pairs}</div>' if pairs else ""
     return _section("Near-duplicates", lead, body).replace("</section>", f"{examples}</section>")
