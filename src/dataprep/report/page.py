@@ -15,6 +15,7 @@ from . import charts
 from .facts import Facts, Pair, Tokens
 
 MOST_REASONS = 16
+CURVE_POINTS = 250
 
 
 def render(facts: Facts) -> str:
@@ -145,8 +146,16 @@ def _loss(facts: Facts) -> str:
     val = [(float(r["step"]), float(r["val_loss"])) for r in facts.metrics if r.get("val_loss") is not None]
     if len(train) + len(val) < 2:
         return ""
-    lead = "Nats a token over optimiser steps; the validation documents were never trained on."
-    return _section("Loss", lead, charts.curves(train, val, "Training and validation loss"))
+    steps = -(-len(train) // CURVE_POINTS)
+    mean = "" if steps <= 1 else f" Each point of the training line is the mean of {steps:,} steps."
+    lead = f"Nats a token over optimiser steps; the validation documents were never trained on.{mean}"
+    return _section("Loss", lead, charts.curves(_means(train, max(1, steps)), val, "Training and validation loss"))
+
+
+def _means(points: list[tuple[float, float]], n: int) -> list[tuple[float, float]]:
+    """One point for every `n`: their last step, and their mean."""
+    groups = (points[i : i + n] for i in range(0, len(points), n))
+    return [(group[-1][0], sum(y for _, y in group) / len(group)) for group in groups]
 
 
 def _samples(facts: Facts) -> str:
