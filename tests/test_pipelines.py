@@ -116,11 +116,12 @@ def test_atlaset_pipeline_on_a_local_set_of_its_shape(samples, root, tmp_path, m
     rows = [json.loads(line) for line in (samples / "darija.jsonl").read_text(encoding="utf-8").splitlines()]
     datasets.Dataset.from_list(rows).save_to_disk(str(tmp_path / "atlaset"))
     monkeypatch.setenv("ATLASET", str(tmp_path / "atlaset"))
+    monkeypatch.setenv("ATLASET_VOCABULARY", "400")
     steps = recipe.load(str(root / "pipelines" / "atlaset.py"))
     done = {d.name: d.result for d in recipe.execute(steps, str(tmp_path / "out"), Serial(), to="encode")}
-    kept = done["dedup_minhash"].table(["text", "source"]).to_pylist()
+    kept = done["dedup_minhash"].table(["text", "dataset_source"]).to_pylist()
     assert len(kept) == len({row["text"] for row in rows}) == len(rows) - 1
-    assert {row["source"] for row in kept} == {"forum", "blog", "chat"}
+    assert {row["dataset_source"] for row in kept} == {"forum", "blog", "chat"}
     assert len(done["encode"]) == len(kept)
 
 

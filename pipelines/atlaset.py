@@ -1,0 +1,70 @@
+"""Moroccan Darija: atlasia/AtlaSet, streamed from the hub, to token shards and a model.
+
+    dataprep run pipelines/atlaset.py --to encode --out out/atlaset
+    ATLASET=path/to/a/data-set dataprep run pipelines/atlaset.py       a local data set of the same shape
+
+The rows have `text` and `dataset_source`, which of its collections a text is from; that column is kept beside the text.
+"""
+
+from __future__ import annotations
+
+import os
+
+import dataprep as dp
+from dataprep import files
+from dataprep import train as trainer
+from dataprep.key import key
+
+HUB = "hf://datasets/atlasia/AtlaSet"
+VOCABULARY = int(os.environ.get("ATLASET_VOCABULARY", "32000"))
+VAL = 0.005
+CONFIG = trainer.preset("11m")
+
+
+def ingest(out, run):
+    """Stream the rows once into Parquet, and seal them."""
+    place = os.environ.get("ATLASET", HUB)
+    docs = dp.read(place, format="hf", split="train", columns={"dataset_source": "string"}, out=f"{out}-stream")
+    return dp.Pipeline().run(docs, out=out, run=run)
+
+
+def filter(ingest, out, run):  # noqa: A001 - the step's name
+    """Take out what is no running text, with the marks of many scripts.
+
+    Darija is written as it is spoken, in Arabic letters or in Latin ones with digits, and mostly without full stops:
+    C4's line and sentence rules would drop nearly all of it, so they are off.
+    """
+    rules = dp.C4(end_marks=None, min_words=3, min_sentences=None, curly_bracket=False)
+    return dp.Pipeline(rules).run(ingest, out=out, run=run)
+
+
+def dedup_exact(filter, out, run):  # noqa: A002
+    """Drop what is the same byte for byte: collections share sources."""
+    return dp.Pipeline(dp.Exact()).run(filter, out=out, run=run)
+
+
+def dedup_minhash(dedup_exact, out, run):
+    """Drop spelling variants too: Darija has no fixed spelling, so five characters are the unit, not five words."""
+    return dp.Pipeline(dp.MinHash(threshold=0.8, shingle="char")).run(dedup_exact, out=out, run=run)
+
+
+def tokenizer(dedup_minhash, out, run):
+    """Learn a byte-level BPE of Darija's own."""
+    place = files.join(out, "tokenizer.json")
+
+    def make():
+        dp.train_bpe(dedup_minhash, vocab_size=VOCABULARY, val=VAL, run=run).save(place)
+        return {"files": [place]}
+
+    files.once(files.join(out, "receipt.json"), key((dedup_minhash.key, VOCABULARY, VAL)), make)
+    return dp.Tokenizer.load(place)
+
+
+def encode(dedup_minhash, tokenizer, out, run):
+    """Write uint16 shards."""
+    return dp.encode(dedup_minhash, tokenizer, out=out, val=VAL, run=run)
+
+
+def train(encode, out):
+    """Train a GPT of eleven million parameters; a GPU makes it minutes."""
+    return trainer.train(encode, out=out, config=CONFIG)
