@@ -34,8 +34,8 @@ check: setup  ## lint and type-check
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
-bench: setup  ## measure speed and memory (half an hour; the figures kept are in benchmarks/RESULTS.md)
-	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file $(ARGS) || exit 1; done
+bench: setup  ## measure speed and memory into benchmarks/RESULTS.md
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 $(STEPS): setup
 	@$(BIN)/dataprep run $(PIPELINE) --to $@ --out $(OUT) $(ARGS)
