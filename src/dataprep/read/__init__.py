@@ -23,6 +23,7 @@ FORMATS = {
     "wet": ("wet", "Wet"),
     "whatsapp": ("whatsapp", "WhatsApp"),
 }
+HF_OPTIONS = ("split", "config", "revision", "key", "out")
 SUFFIXES = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -47,7 +48,8 @@ def read(
     path: a path, glob, folder or URL, or a list of them; {source: path or list} names the sources, which otherwise are
     the files' names without shard numbers. File numbers follow the order given, sorted inside a glob or folder. A
     sealed Dataset, a folder of one, or a list of these is opened (together). A `datasets.Dataset`, `IterableDataset` or
-    "hf://datasets/OWNER/NAME" is sealed to shards first (read/hf.py tells the options `key`, `split`, `out` ...).
+    "hf://datasets/OWNER/NAME" (format="hf" where only OWNER/NAME or a local folder is given) is sealed first, under a
+    key, at `out=` or in a cache folder; its options are split=, config=, revision=, key=, out= (read/hf.py).
     format: by suffix (.jsonl .ndjson .json .parquet .txt .md .rst .wet, then .gz .zst .xz), or one of jsonl, parquet,
     text (one document a file), paragraphs (split on blank lines), lines, wet, whatsapp, hf. A `.txt` whose first lines
     are WhatsApp's is read as whatsapp; format="text" prevents that.
@@ -58,8 +60,7 @@ def read(
     Errors: PlanError or ReadError that name the path, for no match, an empty file, an unknown format or option.
     """
     if _is_hf(path, format):
-        docs: Dataset = _hf().read_hf(path, text=text, columns=columns, **options)
-        return docs
+        return _read_hf(path, text, columns, options)
     named = dict(path) if isinstance(path, Mapping) else None
     given = [p for value in named.values() for p in _listed(value)] if named is not None else _listed(path)
     sealed = [_sealed(p) if format is None else None for p in given]
@@ -79,8 +80,14 @@ def _is_hf(path: Any, name: str | None) -> bool:
     return module == "datasets" or name == "hf" or (isinstance(path, str) and path.startswith("hf://datasets/"))
 
 
-def _hf() -> Any:
-    return importlib.import_module(".hf", __name__)
+def _read_hf(path: Any, text: str, columns: Any, options: Mapping[str, Any]) -> Dataset:
+    """Seal the rows of a Hugging Face data set, and read the sealed file."""
+    hf = importlib.import_module(".hf", __name__)
+    mine = {k: v for k, v in options.items() if k in HF_OPTIONS}
+    others = {k: v for k, v in options.items() if k not in HF_OPTIONS}
+    url, source, key = hf.rows_of(path if not isinstance(path, os.PathLike) else os.fspath(path), text=text, **mine)
+    docs: Dataset = hf.pinned(read({source: url}, "parquet", text, columns, **others), key)
+    return docs
 
 
 def _listed(path: Any) -> list[Any]:

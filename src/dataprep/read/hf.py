@@ -1,0 +1,216 @@
+"""Hugging Face data sets: streamed once into a Parquet file under a key, then read like any other.
+
+What a hub serves can change and an iterator can be walked once, so ids, receipts and resumed runs need bytes that stay:
+the rows are sealed first, at `out=`, or in the folder that DATAPREP_CACHE names (~/.cache/dataprep otherwise). The
+position of a document is its row. The key is that of repository, configuration, split and revision (the commit, asked
+of the hub unless given); of the content, for a data set in memory or on disk; or what `key=` says, which an
+IterableDataset needs: it tells nothing that would stay the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import re
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xxhash
+
+from .. import files
+from ..dataset import Dataset
+from ..errors import PlanError, ReadError, Transient, need
+from ..key import key as key_of
+
+PREFIX = "hf://datasets/"
+ROWS = 1_000  # asked for at once
+GROUP_BYTES = 32 << 20  # of a row group: memory while sealing, and what a part can be made of
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """A data set object, where it is from, and its key."""
+
+    rows: Any
+    source: str
+    key: str
+
+
+def rows_of(
+    data: Any,
+    *,
+    text: str,
+    split: str | None = None,
+    config: str | None = None,
+    revision: str | None = None,
+    key: str | None = None,
+    out: str | None = None,
+) -> tuple[str, str, str]:
+    """Seal the rows, unless a file of this key is there: (URL of the Parquet file, source, key).
+
+    data: a `datasets` object, a repository ("OWNER/NAME" or hf://datasets/OWNER/NAME@REVISION), or a local folder.
+    Errors: PlanError for a missing split or key, ReadError for no such data set or column, Transient for the network.
+    """
+    given = _given(data, split, config, revision, key)
+    url = files.join(out or _cache(), f"{_plain(given.source)}-{given.key[:16]}", "rows.parquet")
+    receipt = files.join(url.rpartition("/")[0], "receipt.json")
+    files.once(receipt, given.key, lambda: _seal(given, url, text))
+    return url, given.source, given.key
+
+
+def pinned(docs: Dataset, key: str) -> Dataset:
+    """The same parts, known by the data set's key and not by the bytes of the sealed file."""
+    parts = [
+        dataclasses.replace(p, slices=tuple(dataclasses.replace(s, fingerprint=key) for s in p.slices))
+        for p in docs.parts
+    ]
+    return Dataset(tuple(parts))
+
+
+def _cache() -> str:
+    root = os.environ.get("DATAPREP_CACHE") or os.path.join(os.path.expanduser("~"), ".cache", "dataprep")
+    return files.join(root, "hf")
+
+
+def _plain(source: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", source).strip("-") or "rows"
+
+
+def _given(data: Any, split: str | None, config: str | None, revision: str | None, key: str | None) -> Given:
+    datasets = need("datasets", extra="hf")
+    if isinstance(data, str):
+        return _named(datasets, data, split, config, revision, key)
+    rows = _one_split(data, split)
+    source = key or getattr(rows.info, "dataset_name", None) or "rows"
+    if key is not None:
+        return Given(rows, source, key_of(["hf", key]))
+    if isinstance(rows, datasets.IterableDataset):
+        msg = (
+            "an IterableDataset does not tell what is in it; say what keeps its rows apart from others, "
+            'for example key="OWNER/NAME train 2024-05-01", or give the repository by name'
+        )
+        raise PlanError(msg)
+    return Given(rows, source, _content_key(rows))
+
+
+def _named(datasets: Any, name: str, split: str | None, config: str | None, revision: str | None, key: Any) -> Given:
+    """A repository on the hub, streamed, or a local folder."""
+    place, _, at = name.removeprefix(PREFIX).partition("@")
+    revision = revision or at or None
+    if files.is_dir(place) and not name.startswith(PREFIX):
+        with _sentences(place):
+            saved = files.exists(files.join(place, "state.json")) or files.exists(
+                files.join(place, "dataset_dict.json")
+            )
+            found = datasets.load_from_disk(place) if saved else datasets.load_dataset(place, config, streaming=True)
+        inside = [files.fingerprint(url) for url in files.expand(place)]
+        recipe = [inside, config, split] if key is None else [key]
+        return Given(_one_split(found, split), files.name_of(place), key_of(["hf", *recipe]))
+    with _sentences(place):
+        if revision is None and key is None:
+            revision = need("huggingface_hub", extra="hf").HfApi().dataset_info(place).sha
+        found = datasets.load_dataset(place, config, revision=revision, streaming=True)
+    rows = _one_split(found, split)
+    return Given(rows, place, key_of(["hf", place, config, str(rows.split), revision] if key is None else ["hf", key]))
+
+
+def _one_split(found: Any, split: str | None) -> Any:
+    """The split asked for, or the only one."""
+    if not isinstance(found, dict):
+        return found
+    wanted = split or (next(iter(found)) if len(found) == 1 else None)
+    if wanted not in found:
+        state = f"there is no split {split!r}" if split else "there are several splits"
+        msg = f"{state}; name one with split=: {', '.join(found)}"
+        raise PlanError(msg)
+    return found[wanted]
+
+
+@contextlib.contextmanager
+def _sentences(name: str) -> Iterator[None]:
+    """What the hub's library raises, as one sentence."""
+    try:
+        yield
+    except (FileNotFoundError, ValueError) as e:  # no such data set, configuration or file
+        msg = f"the data set cannot be loaded ({_first_line(e)}); check its name, or give a local folder"
+        raise ReadError(msg, name) from e
+    except Exception as e:
+        if not isinstance(e, OSError) and "hub" not in type(e).__module__ and "http" not in type(e).__module__:
+            raise
+        msg = f"{name}: the hub cannot be reached ({_first_line(e)}); try again, or give a local folder"
+        raise Transient(msg) from e
+
+
+def _first_line(e: Exception) -> str:
+    return (str(e).strip().splitlines() or [type(e).__name__])[0][:200]
+
+
+def _content_key(rows: Any) -> str:
+    """The key of a data set in memory or on disk: its columns, and every value."""
+    digest = xxhash.xxh3_128()
+    for table in rows.with_format("arrow").iter(batch_size=ROWS):
+        with pa.BufferOutputStream() as sink:
+            with pa.ipc.new_stream(sink, table.schema.remove_metadata()) as writer:
+                writer.write_table(table.replace_schema_metadata(None).combine_chunks())
+            digest.update(sink.getvalue())
+    return key_of(["hf", digest.hexdigest()])
+
+
+def _seal(given: Given, url: str, text: str) -> dict[str, Any]:
+    """Stream the rows into one Parquet file, a row group every 32 MB."""
+    with files.atomic(url) as f:
+        n = _write(f, given, text)
+    if not n:
+        files.remove(url)
+        msg = "the data set has no rows"
+        raise ReadError(msg, given.source)
+    return {"files": [url], "rows": n, "source": given.source}
+
+
+def _tables(given: Given) -> Iterator[pa.Table]:
+    with _sentences(given.source):
+        yield from given.rows.with_format("arrow").iter(batch_size=ROWS)
+
+
+def _write(f: BinaryIO, given: Given, text: str) -> int:
+    writer: pq.ParquetWriter | None = None
+    schema = pa.schema([])
+    held: list[pa.Table] = []
+    n = 0
+    try:
+        for table in _tables(given):
+            if writer is None:
+                schema = _schema(table.schema, given, text)
+                writer = pq.ParquetWriter(f, schema, compression="zstd", use_dictionary=False)
+            held.append(_like(table, schema, given, n))
+            n += len(table)
+            if sum(t.nbytes for t in held) >= GROUP_BYTES:
+                writer.write_table(pa.concat_tables(held), row_group_size=n)
+                held = []
+        if writer and held:
+            writer.write_table(pa.concat_tables(held), row_group_size=n)
+    finally:
+        if writer:
+            writer.close()
+    return n
+
+
+def _schema(schema: pa.Schema, given: Given, text: str) -> pa.Schema:
+    """The first rows' columns; those without any value yet are taken for strings."""
+    if text not in schema.names:
+        there = ", ".join(f"{field.name} ({field.type})" for field in schema)
+        msg = f"the text column {text!r} is not there; there are {there}; name one of them with text="
+        raise ReadError(msg, given.source)
+    fields = [field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in schema]
+    return pa.schema(fields)
+
+
+def _like(table: pa.Table, schema: pa.Schema, given: Given, row: int) -> pa.Table:
+    try:
+        return table.select(schema.names).replace_schema_metadata(None).cast(schema)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError, ValueError) as e:
+        msg = f"from row {row:,} on the columns have other types than before ({e}); cast them with its features"
+        raise ReadError(msg, given.source) from e
