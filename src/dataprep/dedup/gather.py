@@ -18,10 +18,10 @@ from .. import batch as B
 from .. import files
 from ..batch import Batch
 from ..meter import mix
-from ..part import Part
+from ..part import Item, Part
 from .cluster import CANDIDATE
 from .keep import Keep
-from .match import SEGMENT_BYTES, PartItem
+from .match import SEGMENT_BYTES
 from .sketch import Sketch
 from .spill import Spill, spill_to
 
@@ -45,12 +45,12 @@ class Gather:
     keep: Keep
     partitions: int
 
-    def __call__(self, item: PartItem) -> dict[str, Any]:
+    def __call__(self, item: Item) -> dict[str, Any]:
         """The receipt."""
         url = files.join(self.out, "gather", f"part-{item.number:05d}")
         return files.once(url + ".json", self.key, lambda: self._write(url, item))
 
-    def _write(self, url: str, item: PartItem) -> dict[str, Any]:
+    def _write(self, url: str, item: Item) -> dict[str, Any]:
         with Spill(files.join(self.out, "cluster")) as spill:
             candidates = spill.read(item.number, 0, dtype=CANDIDATE)
         with spill_to(url, 2 * self.partitions) as spill:

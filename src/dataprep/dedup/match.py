@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from .. import files
 from ..kernel import kernel
-from ..part import Part
+from ..part import Item, Part
 from ..text import U32, U64
 from .sketch import Sketch
 from .spill import Spill, spill_to
@@ -27,30 +27,13 @@ MATCH_RECORDS = 4 << 20  # sorted at once: 100 MB with the sort's own needs
 
 
 @dataclass(frozen=True)
-class PartItem:
-    """One part as a task gets it."""
-
-    number: int
-    part: Part
-    key: str
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes as stored, for the progress bar."""
-        return self.part.n_bytes
-
-    def __str__(self) -> str:
-        return str(self.part)
-
-
-@dataclass(frozen=True)
 class Sign:
     """Read a part and spill the keys of its documents."""
 
     out: str
     sketch: Sketch
 
-    def __call__(self, item: PartItem) -> dict[str, Any]:
+    def __call__(self, item: Item) -> dict[str, Any]:
         """The receipt: how many documents, and words of contents."""
         url = files.join(self.out, "sign", f"part-{item.number:05d}")
         return files.once(url + ".json", item.key, lambda: self._write(url, item.part))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..stage import VERDICT_ROWS, VERDICTS
 from .cluster import Cluster
 from .gather import Gather, n_partitions
 from .keep import Keep
-from .match import Match, PartItem, Sign, key_ranges
+from .match import Match, Sign, key_ranges
 from .sketch import Sketch
 from .spill import Spill
 from .verify import VERDICT, Verify
@@ -53,9 +54,7 @@ def _find(
     docs: Dataset, run: Runner, out: str, url: str, *, sketch: Sketch, keep: Keep, names: tuple[str, str], key: str
 ) -> dict[str, Any]:
     name, reason = names
-    items = [
-        PartItem(n, part, key_of((key, k))) for n, (part, k) in enumerate(zip(docs.parts, docs.part_keys, strict=True))
-    ]
+    items = [replace(item, key=key_of((key, item.key))) for item in docs.items]
     signed = list(run.map(Sign(out, sketch), items, f"{name}: sign"))
     bases, n_docs = _number(signed)
     ranges = key_ranges(n_docs, sketch.bands)
