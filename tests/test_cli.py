@@ -107,7 +107,7 @@ def test_inspect_tells_by_source_and_shows_examples(dataprep, finished):
     """`inspect` has a line a source, the reasons under it, and an example that can be typed into `why`."""
     code, said, _ = dataprep("inspect", finished)
     assert code == 0
-    for word in ("articles", "letters", "news", "too_short", "Exact", "MinHash"):
+    for word in ("articles", "letters", "news", "too_short", "Exact", "MinHash", "a vocabulary of 500"):
         assert word in said, word
     assert re.search(r"\d+:\d+ for \d+:\d+ \(0\.\d\d\d\)", said), "a near-duplicate example names its survivor"
 

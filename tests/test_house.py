@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -159,6 +160,36 @@ def test_every_test_says_what_it_shows(root: Path) -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
                 assert ast.get_docstring(node), f"{path.name}: {node.name} has no docstring"
+
+
+@pytest.mark.parametrize("compiler", [True, False])
+def test_setup_without_a_compiler(root, tmp_path, compiler):
+    """`make setup` leaves fasttext and kenlm out where no C++ compiler is found, and says so in one line; once."""
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(root / name, tmp_path)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("sh", "touch", "test"):
+        (tools / name).symlink_to(shutil.which(name))
+    if compiler:
+        (tools / "g++").symlink_to(shutil.which("true"))
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text('#!/bin/sh\necho pip "$@"\n')
+    python.chmod(0o755)
+
+    def setup() -> str:
+        made = subprocess.run(
+            [shutil.which("make"), "setup"], cwd=tmp_path, env={"PATH": str(tools)}, stdout=subprocess.PIPE, text=True,
+            check=True,
+        )  # fmt: skip
+        return made.stdout
+
+    first = setup()
+    assert f".[{'all' if compiler else 'wheels'},dev]" in first
+    assert "-c constraints.txt" in first
+    assert first.count("fasttext and kenlm are left out") == (0 if compiler else 1)
+    assert "pip" not in setup(), "the second time there is nothing to do"
 
 
 def test_version_is_said_once(root: Path) -> None:

@@ -37,6 +37,23 @@ def inspect(
             _print_examples(console, book, examples, source)
         for alarm in docs.stats.alarms():
             console.print(f"[bold red]alarm:[/] {escape(alarm)}")
+    _print_model(console, folder)
+
+
+def _print_model(console: Console, folder: str) -> None:
+    """What was made of the text, if the run has come so far."""
+    from dataprep.report.facts import metrics_of, tokens_of
+
+    tokens = tokens_of(folder)
+    if tokens:
+        said = f"{tokens.tokens:,} tokens of {tokens.documents:,} documents, a vocabulary of {tokens.vocab_size:,}"
+        console.rule("[bold]tokens", align="left", style="dim")
+        console.print(said, highlight=False)
+    val = [row for row in metrics_of(folder) if row.get("val_loss") is not None]
+    if val:
+        console.rule("[bold]training", align="left", style="dim")
+        said = f"validation loss {val[0]['val_loss']:.3f} at step {val[0]['step']:,}"
+        console.print(f"{said}, {val[-1]['val_loss']:.3f} at step {val[-1]['step']:,}", highlight=False)
 
 
 def _book_table(book: StageStats, only: str | None) -> Table:

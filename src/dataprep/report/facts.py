@@ -71,8 +71,8 @@ def gather(folder: str) -> Facts:
         similarities=counts,
         same=same,
         pairs=_pairs(folder),
-        tokens=_tokens(folder),
-        metrics=_metrics(folder),
+        tokens=tokens_of(folder),
+        metrics=metrics_of(folder),
         samples=_samples(folder),
     )
 
@@ -104,7 +104,8 @@ def _places(folder: str) -> list[str]:
     return [folder, *(files.join(folder, name) for name in files.listdir(folder))]
 
 
-def _tokens(folder: str) -> Tokens | None:
+def tokens_of(folder: str) -> Tokens | None:
+    """What a run encoded, if it has come so far."""
     for place in _places(folder):
         manifest = files.join(place, "manifest.json")
         if files.exists(manifest) and files.read_json(manifest).get("kind") == KIND:
@@ -124,7 +125,8 @@ def _lengths(shards: Shards) -> dict[int, int]:
     return dict(sorted(counts.items()))
 
 
-def _metrics(folder: str) -> list[dict[str, Any]]:
+def metrics_of(folder: str) -> list[dict[str, Any]]:
+    """The rows that training wrote, if the run has come so far."""
     for place in _places(folder):
         url = files.join(place, "metrics.jsonl")
         if files.exists(url):
