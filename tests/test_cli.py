@@ -18,8 +18,11 @@ SAMPLES = {samples!r}
 
 
 def ingest(out, run):
-    docs = dp.read([SAMPLES + "/articles.jsonl", SAMPLES + "/letters.jsonl.gz", SAMPLES + "/news.jsonl.zst"])
-    return dp.Pipeline().run(docs, out=out, run=run)
+    parts = []
+    for names in (["articles.jsonl", "letters.jsonl.gz"], ["news.jsonl.zst"]):
+        docs = dp.read([SAMPLES + "/" + name for name in names])
+        parts.append(dp.Pipeline().run(docs, out=f"{{out}}-{{len(parts)}}", run=run))
+    return dp.Pipeline().run(dp.read(parts), out=out, run=run)
 
 
 def too_short(text: str):
@@ -94,6 +97,17 @@ def test_run_shows_the_books_of_every_step(dataprep, pipeline, tmp_path):
     assert "dedup_exact" in said
     assert "dedup_minhash" not in said
     assert f"dataprep inspect {tmp_path / 'out'}" in said
+
+
+def test_two_workers_write_the_same_bytes(dataprep, pipeline, finished, tmp_path):
+    """Functions of a pipeline file travel to worker processes, and the shards are the same bytes."""
+    out = tmp_path / "out"
+    code, _, said = dataprep("run", pipeline, "--to", "filter", "--workers", "2", "--out", out)
+    assert code == 0, said
+    shards = sorted((out / "filter" / "data").iterdir())
+    assert len(shards) == 2
+    for shard in shards:
+        assert shard.read_bytes() == (finished / "filter" / "data" / shard.name).read_bytes()
 
 
 def test_second_run_does_nothing_again(dataprep, pipeline, finished):
