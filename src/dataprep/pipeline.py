@@ -90,7 +90,8 @@ class Pipeline:
         sealed = _claim(out, recipe, replace=replace)
         if sealed is not None:
             return sealed
-        for stage in (*docs.stages, *self.stages):
+        readers = dict.fromkeys(part.reader for part in docs.parts)
+        for stage in (*readers, *docs.stages, *self.stages):
             if runner.workers > 1 and hasattr(stage, "warm"):
                 stage.warm()
         return self._seal(docs, steps, recipe, out, runner)

@@ -86,6 +86,13 @@ class Jsonl(Reader):
                         yield self._batch(found, block, piece)
         trust.close()
 
+    def warm(self) -> None:
+        """Compile the kernels on one line; called once, before workers start."""
+        line = b'{"a": 1}\n'
+        block = Block(np.frombuffer(bytearray(line + bytes(PADDING)), np.uint8), len(line), 1)
+        for found in self._scan(block):
+            _values(block, found.bad[:, :2], "string")
+
     def _scan(self, block: Block) -> Iterator[_Found]:
         """The records of one block, at most 16,384 at a time."""
         if block.too_long is not None:
