@@ -38,7 +38,6 @@ HEADER = re.compile(
     rf"[{MARKS}]*(?P<bracket>\[)?{DATE}(?:,| -)?{SPACE}+{TIME}(?(bracket)\]{SPACE}?|(?P<end>{SPACE}-{SPACE}|: |; ))"
 )
 AUTHOR = re.compile(r"(?P<author>[^\n]{1,200}?):(?: |$)")
-ATTACHED = re.compile(r"<attached: (?P<ios>[^>]+)>|(?P<android>\S.*?) \(file attached\)$")
 EDITED = re.compile(rf" ?[{MARKS}]*<This message was edited>$")
 ORDERS = ("dmy", "mdy", "ymd")
 
@@ -244,12 +243,19 @@ def kind_of(author: str | None, said: str) -> str:
         kind = WORDS.get(bare.rstrip(".")) or next((k for b, k in BEGINS.items() if bare.startswith(b)), None)
         if kind and author:
             return kind
-    attached = ATTACHED.search(first.strip(MARKS + " "))
-    if attached:
-        name = attached["ios"] or attached["android"]
+    name = _attached(first.strip(MARKS + " "))
+    if name:
         return next((kind for pattern, kind in NAMES if pattern.search(name)), "document")
     spoken_by_whatsapp = first.startswith("\u200e") and SYSTEM.search(first.lstrip(MARKS))  # people's may have the mark
     return "system" if author is None or spoken_by_whatsapp else "text"
+
+
+def _attached(line: str) -> str:
+    """The name of the file a line says is attached, or nothing."""
+    if line.endswith(" (file attached)"):
+        return line.removesuffix(" (file attached)")
+    _, found, name = line.rpartition("<attached: ")
+    return name.removesuffix(">") if found and name.endswith(">") else ""
 
 
 def _batch(held: list[tuple[Record, Header]], order: str, piece: Slice, stats: Meter, trust: Trust) -> Iterator[Batch]:
