@@ -92,7 +92,8 @@ def main() -> None:
     given.folder.mkdir(parents=True, exist_ok=True)
     sizes = {mb: corpus(given.folder, mb, ".jsonl.zst") for mb in (given.small, given.large)}
     measure(sizes[given.small], given.folder)  # compiles the kernels
-    memory = Table("input", "MB/s per core", "wall s", "peak MB", title="JSONL.zst -> C4 -> Exact -> MinHash -> Parquet")
+    title = "JSONL.zst -> C4 -> Exact -> MinHash -> Parquet"
+    memory = Table("input", "MB/s per core", "wall s", "peak MB", title=title)
     for mb, source in sizes.items():
         took = measure(source, given.folder)
         memory.add_row(f"{mb:g} MB", f"{mb / took.cpu:.0f}", f"{took.wall:.1f}", f"{took.peak_mb:.0f}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import itertools
 import json
 import os
 import pickle
@@ -52,7 +53,7 @@ def dataset_of(folder, rows, parts=2, rows_per_batch=3, sources=("one", "two")) 
     edges = np.linspace(0, len(rows), parts + 1).astype(int).tolist()
     pieces = [
         Slice(url, number % 2, start, stop, sources[number % 2], n_bytes=stop - start)
-        for number, (start, stop) in enumerate(zip(edges[:-1], edges[1:], strict=True))
+        for number, (start, stop) in enumerate(itertools.pairwise(edges))
     ]
     pieces.sort(key=lambda p: (p.file, p.start))
     return Dataset(tuple(Part((p,), Rows(rows_per_batch)) for p in pieces))
@@ -87,7 +88,7 @@ def cuts_do_not_matter(stage, batch, sizes) -> None:
 
 
 def books_balance(stage, batch) -> None:
-    """in = out + dropped in documents, and in + added = out + dropped + cut in bytes; every id once, in order."""
+    """In = out + dropped in documents, and in + added = out + dropped + cut in bytes; every id once, in order."""
     rows, drops, book = apply(stage, [batch])
     kept = [r["id"] for r in rows]
     gone = [d["id"] for d in drops]

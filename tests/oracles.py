@@ -143,7 +143,7 @@ def jsonl(data: bytes, field: str, max_line: int) -> tuple[list, list]:
     rows, bad, start = [], [], 0
     for number, line in enumerate(data.split(b"\n")):
         position, start = start, start + len(line) + 1
-        line = b"   " + line[3:] if number == 0 and line.startswith(b"\xef\xbb\xbf") else line
+        line = b"   " + line[3:] if number == 0 and line.startswith(b"\xef\xbb\xbf") else line  # noqa: PLW2901
         reason, record = ("too_long", None) if len(line) > max_line else _parse(line)
         if reason is None and not isinstance(record, dict):
             reason = "not_an_object"

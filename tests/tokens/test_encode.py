@@ -54,7 +54,7 @@ class Counts:
 
     done: int = 0
 
-    def map(self, task, items, label=""):  # noqa: ARG002 - a Runner's signature
+    def map(self, task, items, label=""):
         """Serial, counting."""
         for item in items:
             self.done += 1

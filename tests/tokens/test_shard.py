@@ -63,7 +63,7 @@ def test_pickled_shards_open_again(folder):
     shards.memmaps()
     travelling = pickle.dumps(shards.split("train"))
     assert len(travelling) < 4_000
-    assert pickle.loads(travelling).document(3).tolist() == [5] * 20  # noqa: S301 - our own bytes
+    assert pickle.loads(travelling).document(3).tolist() == [5] * 20
 
 
 def test_reading_needs_numpy_only(folder):
@@ -144,7 +144,7 @@ def test_uint32_by_name(tmp_path):
 
 def test_failed_writing_leaves_nothing(tmp_path):
     """A shard is there whole or not at all."""
-    with pytest.raises(RuntimeError, match="power"), Writer(tmp_path, "train", 0) as shard:  # noqa: PT012
+    with pytest.raises(RuntimeError, match="power"), Writer(tmp_path, "train", 0) as shard:
         shard.add([1, 99], [2], [0], ["memory"], 1)
         msg = "power"
         raise RuntimeError(msg)

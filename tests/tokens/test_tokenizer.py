@@ -138,7 +138,7 @@ def test_saved_loads_equal_and_opens_in_tokenizers(tok, tmp_path):
 
 def test_pickled_is_the_same(tok):
     """A Tokenizer travels to workers."""
-    again = pickle.loads(pickle.dumps(tok))  # noqa: S301 - our own bytes
+    again = pickle.loads(pickle.dumps(tok))
     assert (again.hash, again.encode("the rain")) == (tok.hash, tok.encode("the rain"))
 
 

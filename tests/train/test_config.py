@@ -15,7 +15,8 @@ class Wall:
         top = name.partition(".")[0]
         if top in {"pyarrow", "numba", "rich", "tokenizers", "tiktoken", "orjson", "fsspec", "xxhash", "zstandard"}:
             raise ImportError(f"{name} is not on the training machine")
-        if name.startswith("dataprep.") and not name.startswith(("dataprep.train", "dataprep.atomic", "dataprep.errors")):
+        ours = ("dataprep.train", "dataprep.atomic", "dataprep.errors")
+        if name.startswith("dataprep.") and not name.startswith(ours):
             if name not in {"dataprep.tokens", "dataprep.tokens.shard"}:
                 raise ImportError(f"the trainer must not import {name}")
 sys.meta_path.insert(0, Wall())
