@@ -25,7 +25,7 @@ def ingest(out, run):
     """Stream the rows once into Parquet, and seal them."""
     place = os.environ.get("ATLASET", HUB)
     docs = dp.read(place, format="hf", split="train", columns={"dataset_source": "string"}, out=f"{out}-stream")
-    return dp.Pipeline().run(docs, out=out, run=run)
+    return dp.Pipeline().run(docs, out=out, run=run, replace=True)
 
 
 def filter(ingest, out, run):  # noqa: A001 - the step's name
@@ -35,17 +35,17 @@ def filter(ingest, out, run):  # noqa: A001 - the step's name
     C4's line and sentence rules would drop nearly all of it, so they are off.
     """
     rules = dp.C4(end_marks=None, min_words=3, min_sentences=None, curly_bracket=False)
-    return dp.Pipeline(rules).run(ingest, out=out, run=run)
+    return dp.Pipeline(rules).run(ingest, out=out, run=run, replace=True)
 
 
 def dedup_exact(filter, out, run):  # noqa: A002
     """Drop what is the same byte for byte: collections share sources."""
-    return dp.Pipeline(dp.Exact()).run(filter, out=out, run=run)
+    return dp.Pipeline(dp.Exact()).run(filter, out=out, run=run, replace=True)
 
 
 def dedup_minhash(dedup_exact, out, run):
     """Drop spelling variants too: Darija has no fixed spelling, so five characters are the unit, not five words."""
-    return dp.Pipeline(dp.MinHash(threshold=0.8, shingle="char")).run(dedup_exact, out=out, run=run)
+    return dp.Pipeline(dp.MinHash(threshold=0.8, shingle="char")).run(dedup_exact, out=out, run=run, replace=True)
 
 
 def tokenizer(dedup_minhash, out, run):
@@ -62,7 +62,7 @@ def tokenizer(dedup_minhash, out, run):
 
 def encode(dedup_minhash, tokenizer, out, run):
     """Write uint16 shards."""
-    return dp.encode(dedup_minhash, tokenizer, out=out, val=VAL, run=run)
+    return dp.encode(dedup_minhash, tokenizer, out=out, val=VAL, run=run, replace=True)
 
 
 def train(encode, out):

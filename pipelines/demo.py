@@ -3,6 +3,8 @@
     make demo                               or  dataprep run pipelines/demo.py --out out/demo
     make dedup-minhash OUT=out/demo         or  dataprep run pipelines/demo.py --to dedup-minhash --out out/demo
 
+A step's folder belongs to its recipe: whatever changed, the step is made anew (replace=True); what did not is not.
+
 What goes in: the language reference's topics (`pydoc_data`), the docstrings of the standard library, descriptions and
 licence files of the installed packages (real near-duplicates: forty MIT licences differ in one line), and sample_data.
 """
@@ -25,6 +27,7 @@ import dataprep as dp
 from dataprep import files
 from dataprep import train as trainer
 from dataprep.compress import compressor
+from dataprep.errors import StaleOutput
 from dataprep.key import key
 from dataprep.report import write as write_report
 
@@ -48,10 +51,10 @@ def ingest(out, run):
     phones = [str(SAMPLES / f"whatsapp_{phone}.txt") for phone in ("android", "ios")]
     chats = dp.read(phones, format="whatsapp")
     both = [
-        dp.Pipeline().run(pages, out=files.join(parts, "pages"), run=run),
-        dp.Pipeline(dp.Conversations(gap="1h")).run(chats, out=files.join(parts, "chats"), run=run),
+        dp.Pipeline().run(pages, out=files.join(parts, "pages"), run=run, replace=True),
+        dp.Pipeline(dp.Conversations(gap="1h")).run(chats, out=files.join(parts, "chats"), run=run, replace=True),
     ]
-    return dp.Pipeline().run(dp.read(both), out=out, run=run)
+    return dp.Pipeline().run(dp.read(both), out=out, run=run, replace=True)
 
 
 def filter(ingest, out, run):  # noqa: A001 - the step's name
@@ -62,17 +65,17 @@ def filter(ingest, out, run):  # noqa: A001 - the step's name
     Three sentences of three words (the paper's words, the published code's sentences) keep short docstrings.
     """
     c4 = dp.C4(preset="tfds", min_words=3, curly_bracket=False)
-    return dp.Pipeline(dp.Map(unwrapped), c4).run(ingest, out=out, run=run)
+    return dp.Pipeline(dp.Map(unwrapped), c4).run(ingest, out=out, run=run, replace=True)
 
 
 def dedup_exact(filter, out, run):  # noqa: A002
     """Drop what is the same byte for byte."""
-    return dp.Pipeline(dp.Exact()).run(filter, out=out, run=run)
+    return dp.Pipeline(dp.Exact()).run(filter, out=out, run=run, replace=True)
 
 
 def dedup_minhash(dedup_exact, out, run):
     """Drop what shares four fifths of its word 5-grams with something kept."""
-    return dp.Pipeline(dp.MinHash(threshold=0.8)).run(dedup_exact, out=out, run=run)
+    return dp.Pipeline(dp.MinHash(threshold=0.8)).run(dedup_exact, out=out, run=run, replace=True)
 
 
 def tokenizer(dedup_minhash, out, run):
@@ -89,12 +92,15 @@ def tokenizer(dedup_minhash, out, run):
 
 def encode(dedup_minhash, tokenizer, out, run):
     """Write uint16 shards; every twentieth document is held out, so that the validation loss means something."""
-    return dp.encode(dedup_minhash, tokenizer, out=out, val=VAL, run=run)
+    return dp.encode(dedup_minhash, tokenizer, out=out, val=VAL, run=run, replace=True)
 
 
 def train(encode, out):
     """Train a small GPT on the CPU, and let it write."""
-    result = trainer.train(encode, out=out, config=CONFIG)
+    try:
+        result = trainer.train(encode, out=out, config=CONFIG)
+    except StaleOutput:  # trained on other tokens: a minute's work, so start over
+        result = trainer.train(encode, out=out, config=CONFIG, resume=False)
     place = files.join(out, "sample.json")
 
     def make():
