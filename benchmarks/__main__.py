@@ -9,7 +9,7 @@ compare the rows of one table, which were taken side by side.
 from __future__ import annotations
 
 import argparse
-import datetime
+import datetime as dt
 import os
 import platform
 import subprocess
@@ -70,7 +70,7 @@ def main() -> None:
         options = [o.partition(":")[2] for o in given.option if o.partition(":")[0] == name]
         sections[ORDER[name]] = run(name, [word for o in options for word in o.split()])
         body = [sections[title] for title in ORDER.values() if title in sections]
-        head = HEAD.format(machine=machine(), date=datetime.date.today().isoformat())  # noqa: DTZ011
+        head = HEAD.format(machine=machine(), date=dt.date.today().isoformat())  # noqa: DTZ011
         RESULTS.write_text("\n".join([head, *body]), encoding="utf-8")
 
 

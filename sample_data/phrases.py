@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SLOTS = {
+_SLOTS = {
     "place": "Marrow Hill|the lower harbour|Aldenfeld|the old customs house|Quietwater|the tram depot|Tessaly Bridge|"
     "the reading room|Fernmouth|the northern quay|Osprey Lane|the glass market|Hollin Green|the upper reservoir|"
     "Saltby|the weavers' court|Pell Island|the orchard road|Drumlin Cross|the lighthouse garden",
@@ -31,6 +31,7 @@ SLOTS = {
     "spare": "amber|lantern|quarry|thistle|velvet|cobble|harbinger|meadow|pewter|saffron|ripple|cinder|marble|juniper|"
     "cobalt|drizzle|parsley|cellar|tundra|walrus|acorn|fathom|gravel|lilac|mortar|nettle|orchid|pebble",
 }
+SLOTS = {name: words.split("|") for name, words in _SLOTS.items()}
 
 TITLES = ["A {adj} {noun}", "Notes from {place}", "{person} and {thing}", "On {craft}", "The {animal} at {place}"]
 

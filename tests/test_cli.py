@@ -93,7 +93,7 @@ def test_run_shows_the_books_of_every_step(dataprep, pipeline, tmp_path):
     """`run --to` goes up to the step (dashes or underscores), prints what was dropped, and says where to look."""
     code, said, _ = dataprep("run", pipeline, "--to", "dedup-exact", "--out", tmp_path / "out")
     assert code == 0
-    assert re.search(r"too_short.*-21\b", said), said
+    assert re.search(r"too_short.*-6\b", said), said
     assert "dedup_exact" in said
     assert "dedup_minhash" not in said
     assert f"dataprep inspect {tmp_path / 'out'}" in said
