@@ -268,8 +268,11 @@ def test_other_tools_open_the_shards(tmp_path):
     assert seen == [(r["id"], r["text"], r["source"]) for r in rows]
     assert polars.read_parquet(glob)["text"].to_list() == [r["text"] for r in rows]
     assert pandas.read_parquet(str(tmp_path / "out" / "data"))["text"].to_list() == [r["text"] for r in rows]
-    hf = done.to_hf()
-    assert hf["text"][:] == [r["text"] for r in rows]
+    datasets = pytest.importorskip("datasets")
+    loaded = datasets.load_dataset("parquet", data_files=glob, split="train", cache_dir=str(tmp_path / "cache"))
+    for hf in (done.to_hf(), loaded):
+        assert hf["text"][:] == [r["text"] for r in rows]
+        assert hf["source"][:] == [r["source"] for r in rows]
 
 
 def test_write_one_file(tmp_path):

@@ -21,7 +21,7 @@ from .batch import Batch
 from .errors import CorruptShard, PlanError, ReadError, need
 from .key import key
 from .meter import DROPS
-from .part import Item, Part, Reader, Sealed, Slice, parquet_writer
+from .part import Item, Part, Reader, Sealed, ShardWriter, Slice
 from .stage import Stage
 from .stats import Stats
 
@@ -179,9 +179,9 @@ def _write_jsonl(docs: Dataset, f: Any, name: str) -> None:
 def _write_parquet(docs: Dataset, f: Any, _: str) -> None:
     writer = None
     for batch in B.recut(docs.batches()):
-        writer = writer or parquet_writer(f, batch.schema, "zstd")
-        writer.write_batch(batch)
-    writer = writer or parquet_writer(f, B.SCHEMA, "zstd")
+        writer = writer or ShardWriter(f, batch.schema, "zstd")
+        writer.write(batch)
+    writer = writer or ShardWriter(f, B.SCHEMA, "zstd")
     writer.close()
 
 

@@ -81,10 +81,11 @@ class Sealed(Reader):
 
     def read(self, piece: Slice, columns: Sequence[str] | None) -> Iterator[Batch]:
         """Every row group as one batch, only the columns named."""
+        coded = ["source", *(name for name, kind in self.extra if kind.startswith("dictionary"))]
         try:
             with (
                 files.open_raw(piece.url) as f,
-                pq.ParquetFile(f, memory_map=False, pre_buffer=False) as parquet,
+                pq.ParquetFile(f, read_dictionary=coded, pre_buffer=False) as parquet,
             ):
                 if parquet.metadata.num_row_groups == 0:
                     empty = B.empty(parquet.schema_arrow)
@@ -166,12 +167,29 @@ class _Deaf:
     count = observe = drop
 
 
-def parquet_writer(f: Any, schema: pa.Schema, compression: str) -> pq.ParquetWriter:
-    """How every shard is written: the text without a dictionary, which would halve the speed of reading."""
-    dictionaries = [field.name for field in schema if pa.types.is_dictionary(field.type)]
-    return pq.ParquetWriter(
-        f, schema, compression=compression, use_dictionary=dictionaries or False, write_statistics=["id"]
-    )
+class ShardWriter:
+    """How every shard is written: the text without a dictionary, which would halve the speed of reading.
+
+    Columns that are dictionaries in memory (the source) are so inside the file too, but by their schema plain
+    strings: `datasets` refuses Arrow dictionaries.
+    """
+
+    def __init__(self, f: Any, schema: pa.Schema, compression: str) -> None:
+        self.coded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+        plain = [field.with_type(field.type.value_type) if field.name in self.coded else field for field in schema]
+        self.parquet = pq.ParquetWriter(
+            f, pa.schema(plain), compression=compression, use_dictionary=self.coded or False, write_statistics=["id"]
+        )
+
+    def write(self, batch: Batch) -> None:
+        """One row group."""
+        for name in self.coded:
+            batch = B.with_column(batch, name, batch.column(name).dictionary_decode())
+        self.parquet.write_batch(batch.cast(self.parquet.schema))
+
+    def close(self) -> None:
+        """The footer."""
+        self.parquet.close()
 
 
 @dataclass(frozen=True)

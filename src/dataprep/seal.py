@@ -18,7 +18,7 @@ from . import files
 from .batch import Batch
 from .dataset import Dataset
 from .meter import Meter
-from .part import Item, Part, Sealed, parquet_writer
+from .part import Item, Part, Sealed, ShardWriter
 from .stats import Stats
 
 SHARD_BYTES = 256 << 20  # of text: a file that cannot be entered in the middle becomes many shards
@@ -62,17 +62,19 @@ class Seal:
         facts: dict[str, Any] = {"docs": 0, "bytes": 0, "last_id": None}
         digest = xxhash.xxh3_128()
         with files.atomic(url) as f:
-            writer = None
+            writer, schema = None, _schema(part)
             for batch in flow.until(SHARD_BYTES):
-                writer = writer or parquet_writer(f, batch.schema, self.codec)
-                writer.write_batch(batch)
+                schema = batch.schema
+                writer = writer or ShardWriter(f, schema, self.codec)
+                writer.write(batch)
                 facts["docs"] += batch.num_rows
                 facts["bytes"] += B.text_bytes(batch)
                 facts["last_id"] = str(B.ids(batch).max())
                 _digest(digest, batch)
             if writer is None:
-                writer = parquet_writer(f, flow.schema or _schema(part), self.codec)
-            facts["columns"] = [(c.name, str(c.type)) for c in writer.schema]
+                schema = flow.schema or schema
+                writer = ShardWriter(f, schema, self.codec)
+            facts["columns"] = [(c.name, str(c.type)) for c in schema]
             writer.close()
         return facts | {"content": digest.hexdigest()}
 
