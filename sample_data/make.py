@@ -38,8 +38,9 @@ def jaccard(a: str, b: str) -> float:
 
 
 def sentence(template: str) -> str:
-    """A template with every {slot} filled."""
-    return re.sub(r"\{(\w+)\}", lambda m: RNG.choice(SLOTS[m[1]]), template)
+    """A template with every {slot} filled, in good English."""
+    filled = re.sub(r"\{(\w+)\}", lambda m: RNG.choice(SLOTS[m[1]]), template)
+    return re.sub(r"\b([Aa]) (?=[aeiou])", r"\1n ", filled[0].upper() + filled[1:])
 
 
 def article(n_sentences: int) -> str:

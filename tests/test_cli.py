@@ -119,7 +119,7 @@ def test_second_run_does_nothing_again(dataprep, pipeline, finished):
 
 def test_inspect_tells_by_source_and_shows_examples(dataprep, finished):
     """`inspect` has a line a source, the reasons under it, and an example that can be typed into `why`."""
-    code, said, _ = dataprep("inspect", finished)
+    code, said, _ = dataprep("inspect", finished, "--examples", "3")
     assert code == 0
     for word in ("articles", "letters", "news", "too_short", "Exact", "MinHash", "a vocabulary of 500"):
         assert word in said, word
