@@ -67,18 +67,21 @@ def test_sigkill_at_every_file_then_resumed(tmp_path):
 
 
 def test_sigkill_of_the_parent_at_any_moment(tmp_path):
-    """SIGKILL from outside while two workers write; workers do not outlive it long, and a rerun ends the same."""
+    """SIGKILL from outside while two workers write: the workers end too, and a rerun ends the same."""
+    psutil = pytest.importorskip("psutil")
     clean = tmp_path / "clean"
     clean.mkdir()
     Pipeline(*STAGES).run(dataset_of(clean, TEXTS, parts=4), str(clean / "out"))
     killed = tmp_path / "killed"
     killed.mkdir()
     script = SCRIPT.replace('"/out")', '"/out", Local(2))')
-    for delay in (0.6, 1.2):
+    for delay in (0.6, 1.5):
         worker = start(killed, 10**9, script)
         time.sleep(delay)
+        children = psutil.Process(worker.pid).children(recursive=True)
         worker.send_signal(signal.SIGKILL)
         worker.wait(60)
+        assert psutil.wait_procs(children, timeout=30)[1] == []
     Pipeline(*STAGES).run(dataset_of(killed, TEXTS, parts=4), str(killed / "out"))
     same_bytes(clean / "out", killed / "out")
 

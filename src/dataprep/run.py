@@ -13,6 +13,7 @@ import itertools
 import multiprocessing
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -240,8 +241,21 @@ _POOLS: dict[int, ProcessPoolExecutor] = {}
 def _pool(workers: int) -> ProcessPoolExecutor:
     """The pool of this size; kept, since a new process costs a second of imports."""
     if workers not in _POOLS:
-        _POOLS[workers] = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+        spawn = multiprocessing.get_context("spawn")
+        _POOLS[workers] = ProcessPoolExecutor(workers, spawn, initializer=_end_with_parent)
     return _POOLS[workers]
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for work for ever: a thread waits for the parent, and ends it."""
+    parent = multiprocessing.parent_process()
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _bury(workers: int) -> None:
