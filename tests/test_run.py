@@ -89,8 +89,12 @@ def test_a_script_without_main_guard_is_told_so(tmp_path):
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.strip() == run.GUARD
-    script.write_text(script.read_text().replace("try:", 'if __name__ == "__main__":\n  try:').replace(
-        "\nexcept", "\n  except").replace("    print", "     print"))
+    script.write_text(
+        script.read_text()
+        .replace("try:", 'if __name__ == "__main__":\n  try:')
+        .replace("\nexcept", "\n  except")
+        .replace("    print", "     print")
+    )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "[2, 4, 6]", done.stderr
 
@@ -111,10 +115,14 @@ def test_ray_is_the_same_map(monkeypatch):
 
 def test_memory_is_shared_among_workers():
     """Budgets are read as people write them."""
-    assert Local(4, memory="8GB").memory_per_worker == 2 * 10**9
-    assert Serial(memory="512 MiB").memory_per_worker == 512 << 20
-    assert 1 << 20 < Serial().memory_per_worker <= run.machine_memory()
+    assert [run.parse_bytes(m) for m in (5, "8GB", "512 MiB", "1.5 kb")] == [5, 8 * 10**9, 512 << 20, 1500]
+    assert 1 << 28 < run.machine_memory()
     with pytest.raises(PlanError, match="not an amount of memory"):
-        Serial(memory="lots").memory_per_worker  # noqa: B018
+        Serial(memory="lots").map(square, [1])
     with pytest.raises(PlanError, match="at least one worker"):
         Local(0)
+    assert [Local(8, memory=m).at_once() for m in (None, "64GB", "2 GiB", "600MB")] == [8, 8, 4, 1]
+    assert list(Local(2, memory="600MB").map(square, [1, 2, 3])) == [1, 4, 9]
+    for runner in (Serial(memory="100MB"), Local(2, memory="100MB")):
+        with pytest.raises(PlanError, match="less than the 512 MiB that one worker takes"):
+            runner.map(square, [1, 2])

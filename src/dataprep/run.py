@@ -2,7 +2,8 @@
 
 What is mapped is a task (a module-level function, a `functools.partial`, or a frozen dataclass with
 `__call__`) over items; results come in item order. Only URLs and small results cross processes, so every Runner
-gives the same bytes. `memory=` is what all workers together may take; it changes neither keys nor bytes.
+gives the same bytes. `memory=` is what all workers together may take: no more of them work at once than it has room
+for. It changes neither keys nor bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import cloudpickle
 
@@ -30,6 +31,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 ATTEMPTS = 3  # of an item whose worker died, or that met network trouble
+WORKER_BYTES = 512 << 20  # what a worker takes at most, on 50 MB or 1 GB of text: benchmarks/RESULTS.md
 UNGUARDED = 78  # exit code of a worker that found itself running the user's script
 GUARD = (
     "Local starts fresh Python processes, which import your script first: "
@@ -45,15 +47,11 @@ class Runner(Protocol):
 
     @property
     def memory(self) -> int | str | None:
-        """What all workers together may take; None is 80 % of the machine's."""
+        """What all workers together may take; None sets no limit."""
 
     @property
     def workers(self) -> int:
         """How many items are worked on at once."""
-
-    @property
-    def memory_per_worker(self) -> int:
-        """Bytes one worker may take."""
 
 
 def parse_bytes(size: int | str) -> int:
@@ -92,13 +90,24 @@ def machine_memory() -> int:
 
 
 class _Budget:
-    """The memory of all workers together."""
+    """The memory of all workers together, and how many workers it has room for."""
 
-    @property
-    def memory_per_worker(self) -> int:
-        """Bytes one worker may take: its share of `memory`, or of 80 % of the machine's."""
-        total = machine_memory() * 4 // 5 if self.memory is None else parse_bytes(self.memory)  # type: ignore[attr-defined]
-        return int(total // self.workers)  # type: ignore[attr-defined]
+    memory: int | str | None
+
+    if TYPE_CHECKING:
+
+        @property
+        def workers(self) -> int: ...  # a field, a constant or what the cluster says
+
+    def at_once(self) -> int:
+        """How many items are worked on at once: `workers`, or fewer where `memory` has no room for so many."""
+        if self.memory is None:
+            return self.workers
+        room = parse_bytes(self.memory) // WORKER_BYTES
+        if room < 1:
+            msg = f"memory={self.memory!r} is less than the {WORKER_BYTES >> 20} MiB that one worker takes; allow more"
+            raise PlanError(msg)
+        return min(self.workers, room)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +119,7 @@ class Serial(_Budget):
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
         """The task's result for every item."""
+        self.at_once()
         return track((_attempt(task, item) for item in items), items, label)
 
 
@@ -128,25 +138,26 @@ class Local(_Budget):
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
         """The task's result for every item, in item order."""
         guard()
+        n = self.at_once()
         if len(items) <= 1:  # one item gains nothing from another process
             return Serial(memory=self.memory).map(task, items, label)
-        return track(self._map(cloudpickle.dumps(task), items), items, label)
+        return track(self._map(cloudpickle.dumps(task), items, n), items, label)
 
-    def _map(self, task: bytes, items: Sequence[T]) -> Iterator[Any]:
+    def _map(self, task: bytes, items: Sequence[T], workers: int) -> Iterator[Any]:
         waiting = collections.deque(enumerate(items))
         running: dict[int, tuple[T, Future[bytes]]] = {}  # in item order
         attempts: collections.Counter[int] = collections.Counter()
         for wanted in range(len(items)):
             while True:
                 try:
-                    pool = _pool(self.workers)
-                    while waiting and len(running) < self.workers + 1:  # one ahead, so that nobody waits for us
+                    pool = _pool(workers)
+                    while waiting and len(running) < workers + 1:  # one ahead, so that nobody waits for us
                         index, item = waiting.popleft()
                         running[index] = (item, pool.submit(_work, task, cloudpickle.dumps(item)))
                     answer = running[wanted][1].result()
                     break
                 except BrokenProcessPool as e:
-                    _bury(self.workers)
+                    _bury(workers)
                     _check_attempts(running, attempts, e)
                     waiting.extendleft(reversed([(i, item) for i, (item, _) in running.items()]))
                     running.clear()
@@ -187,7 +198,7 @@ class Ray(_Budget):
                 (item, work.remote(sys.path, sent, cloudpickle.dumps(item))) for item in itertools.islice(waiting, n)
             ]
 
-        running = collections.deque(start(self.workers + 1))
+        running = collections.deque(start(self.at_once() + (self.memory is None)))
         while running:
             item, reference = running.popleft()
             try:

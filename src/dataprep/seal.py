@@ -22,7 +22,6 @@ from .part import Item, Part, Sealed, ShardWriter
 from .stats import Stats
 
 SHARD_BYTES = 256 << 20  # of text: a file that cannot be entered in the middle becomes many shards
-CODEC_LEVEL = {"zstd": 3}
 
 
 @dataclass(frozen=True)
