@@ -152,8 +152,9 @@ class Local(_Budget):
                 try:
                     pool = _pool(workers)
                     while waiting and len(running) < workers + 1:  # one ahead, so that nobody waits for us
-                        index, item = waiting.popleft()
+                        index, item = waiting[0]
                         running[index] = (item, pool.submit(_work, task, cloudpickle.dumps(item)))
+                        waiting.popleft()  # not before: submit may find the pool broken
                     answer = running[wanted][1].result()
                     break
                 except BrokenProcessPool as e:
