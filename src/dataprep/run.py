@@ -146,12 +146,12 @@ class Local(_Budget):
     def _map(self, task: bytes, items: Sequence[T], workers: int) -> Iterator[Any]:
         waiting = collections.deque(enumerate(items))
         running: dict[int, tuple[T, Future[bytes]]] = {}  # in item order
-        attempts: collections.Counter[int] = collections.Counter()
+        deaths: dict[int, int] = {}  # of a worker, by the items that were under work; these go on one at a time
         for wanted in range(len(items)):
             while True:
                 try:
                     pool = _pool(workers)
-                    while waiting and len(running) < workers + 1:  # one ahead, so that nobody waits for us
+                    while waiting and len(running) < (1 if deaths else workers + 1):  # one ahead: nobody waits for us
                         index, item = waiting[0]
                         running[index] = (item, pool.submit(_work, task, cloudpickle.dumps(item)))
                         waiting.popleft()  # not before: submit may find the pool broken
@@ -159,10 +159,12 @@ class Local(_Budget):
                     break
                 except BrokenProcessPool as e:
                     _bury(workers)
-                    _check_attempts(running, attempts, e)
-                    waiting.extendleft(reversed([(i, item) for i, (item, _) in running.items()]))
-                    running.clear()
+                    lost = [(i, item) for i, (item, future) in running.items() if _is_lost(future)]
+                    _count_deaths(lost, deaths, e)
+                    waiting.extendleft(reversed(lost))
+                    running = {i: one for i, one in running.items() if i not in dict(lost)}
             del running[wanted]
+            deaths.pop(wanted, None)
             yield cloudpickle.loads(answer)
 
 
@@ -233,10 +235,15 @@ def _work_elsewhere(path: list[str], task: bytes, item: bytes) -> bytes:
     return _work(task, item)
 
 
-def _check_attempts(running: dict[int, Any], attempts: collections.Counter[int], e: Exception) -> None:
-    for index, (item, _) in running.items():
-        attempts[index] += 1
-        if attempts[index] >= ATTEMPTS:
+def _is_lost(answer: Future[bytes]) -> bool:
+    return not answer.done() or isinstance(answer.exception(), BrokenProcessPool)
+
+
+def _count_deaths(lost: list[tuple[int, Any]], deaths: dict[int, int], e: Exception) -> None:
+    """Whose work killed a worker is known only if it was alone; several at once are each suspected, once."""
+    for index, item in lost:
+        deaths[index] = deaths.get(index, 0) + 1 if len(lost) == 1 else max(1, deaths.get(index, 0))
+        if deaths[index] >= ATTEMPTS:
             raise WorkerDied(_died(item)) from e
 
 
