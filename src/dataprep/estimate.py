@@ -90,7 +90,7 @@ class Sampling(Serial):
 
     def sampled(self, docs: Dataset) -> Dataset:
         """A sample of what comes from outside; what an earlier step made is a sample already."""
-        if not docs.parts or docs.parts[0].slices[0].url.startswith(self.out):
+        if all(piece.url.startswith(self.out) for part in docs.parts for piece in part.slices):
             return docs
         n = len(docs.parts)
         chosen = docs.parts if n <= SPREAD else [docs.parts[i * n // SPREAD] for i in range(SPREAD)]

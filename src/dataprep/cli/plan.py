@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.filesize import decimal
 from rich.table import Table
 
 from dataprep import recipe
@@ -28,8 +29,8 @@ def plan(
     steps = recipe.load(what[0]) if what[0].endswith(".py") else [_reading(what)]
     with console.status("trying a sample"):
         found = estimate(steps, sample_mb << 20)
-    tried = f"{found.stored_bytes / 1e6:,.1f} MB stored, about {found.text_bytes / 1e6:,.1f} MB of text"
-    console.print(f"{tried}; {found.sample_bytes / 1e6:,.1f} MB were tried", highlight=False)
+    stored, text, sample = map(decimal, (found.stored_bytes, found.text_bytes, found.sample_bytes))
+    console.print(f"{stored} stored, about {text} of text; {sample} were tried", highlight=False)
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("step")
     for title in ("passes", "disk MB", "minutes", "peak MB"):
