@@ -78,9 +78,7 @@ def batch_for(stage, made):
         minutes.append(at)
     messages = [message(text, minute) for text, minute in zip(made, minutes, strict=True)]
     batch = laws.batch_of(messages or [message("", 0)]).slice(0, len(made))
-    return batch.set_column(
-        batch.schema.get_field_index("time"), "time", batch.column("time").cast(pa.timestamp("s"))
-    )
+    return batch.set_column(batch.schema.get_field_index("time"), "time", batch.column("time").cast(pa.timestamp("s")))
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=repr)
@@ -146,6 +144,23 @@ def test_runners_agree_on_estimators(stage, tmp_path):
     run(stage, str(tmp_path), REAL * 3, "serial", parts=5)
     run(stage, str(tmp_path), REAL * 3, "local", parts=5, run=dp.Local(2))
     laws.same_bytes(tmp_path / "serial", tmp_path / "local")
+
+
+def test_the_spine_is_the_same_for_every_runner(tmp_path):
+    """From text to token shards: Serial, Local and Ray write the same bytes."""
+    ray = pytest.importorskip("ray")
+    texts = [f"{page} Number {i % 19} of this page is told here." for i, page in enumerate(REAL * 6)]
+    docs = laws.dataset_of(tmp_path, texts, parts=4)
+    try:
+        for name, runner in (("serial", dp.Serial()), ("local", dp.Local(2)), ("ray", dp.Ray())):
+            stages = dp.C4(min_sentences=1), dp.Exact(), dp.MinHash()
+            clean = dp.Pipeline(*stages).run(docs, str(tmp_path / name / "clean"), runner)
+            tokenizer = dp.train_bpe(clean, vocab_size=300, sample=1.0, val=0.2, run=runner)
+            dp.encode(clean, tokenizer, out=str(tmp_path / name / "shards"), val=0.2, run=runner)
+    finally:
+        ray.shutdown()
+    laws.same_bytes(tmp_path / "serial", tmp_path / "local")
+    laws.same_bytes(tmp_path / "serial", tmp_path / "ray")
 
 
 def test_killed_dedup_resumes_to_the_same_bytes(tmp_path):

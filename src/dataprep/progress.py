@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
+from rich.filesize import decimal
+from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn
 
 R = TypeVar("R")
 
@@ -30,10 +25,20 @@ def track(results: Iterator[R], items: Sequence[Any], label: str) -> Iterator[R]
 def _tracked(results: Iterator[R], items: Sequence[Any], label: str) -> Iterator[R]:
     sizes = [int(getattr(item, "n_bytes", 0)) for item in items]
     in_bytes = sum(sizes) > 0
-    amount = (DownloadColumn(), TransferSpeedColumn()) if in_bytes else (MofNCompleteColumn(),)
-    columns = (TextColumn("{task.description}"), BarColumn(), *amount, TimeRemainingColumn())
+    sizes = sizes if in_bytes else [1] * len(items)
+    amount = DownloadColumn() if in_bytes else MofNCompleteColumn()
+    columns = (TextColumn("{task.description}"), BarColumn(), amount, TextColumn("{task.fields[pace]}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task(label, total=sum(sizes) if in_bytes else len(items))
+        bar = progress.add_task(label, total=sum(sizes), pace="")
+        began, done = time.monotonic(), 0
         for size, result in zip(sizes, results, strict=True):
-            progress.advance(bar, size if in_bytes else 1)
+            done += size
+            progress.update(bar, completed=done, pace=_pace(done, sum(sizes), time.monotonic() - began, in_bytes))
             yield result
+
+
+def _pace(done: int, total: int, seconds: float, in_bytes: bool) -> str:  # noqa: FBT001 - two ways to say a rate
+    """The rate so far and the time left; results come in bursts, so the rate is that of the whole run."""
+    rate = done / max(seconds, 1e-3)
+    left = timedelta(seconds=round((total - done) / max(rate, 1e-9)))
+    return f"{decimal(int(rate))}/s, {left} left" if in_bytes else f"{rate:,.1f}/s, {left} left"

@@ -285,7 +285,7 @@ def _bury(workers: int) -> None:
         process.join(5)
     pool.shutdown(wait=False, cancel_futures=True)
     if any(process.exitcode == UNGUARDED for process in processes):
-        raise PlanError(GUARD)
+        raise PlanError(GUARD) from None  # the broken pool is what the sentence explains
 
 
 def guard() -> None:
