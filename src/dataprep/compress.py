@@ -45,6 +45,8 @@ class _Checked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             n = int(self.fill(buffer))
+        except (ConnectionError, TimeoutError):  # the network's fault, not the file's: the Runner tries again
+            raise
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as e:
             msg = f"the compressed data ends early or is damaged ({e}); fetch the file again"
             raise ReadError(msg, self.url, self.offset) from e

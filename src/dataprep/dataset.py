@@ -126,10 +126,9 @@ class Dataset:
     def drops(self) -> pa.Table:
         """Who was dropped on the way here: id, stage, reason, kept_in, kept, similarity; stages in order."""
         tables = [DROPS.empty_table()]
-        for name in (*self.manifest.get("saved", []), "."):
-            folder = files.join(str(self.url), name, "drops")
-            for shard in files.listdir(folder):
-                with files.open_raw(files.join(folder, shard)) as f:
+        for folder in (*(f"{name}/drops" for name in self.manifest.get("saved", [])), "drops"):
+            for shard in files.listdir(files.join(str(self.url), folder)):
+                with files.open_raw(files.join(str(self.url), folder, shard)) as f:
                     tables.append(pq.read_table(f))
         return pa.concat_tables(tables)
 

@@ -18,7 +18,7 @@ import xxhash
 
 from . import compress
 from .atomic import is_attempt, whole
-from .errors import CorruptShard, ReadError
+from .errors import CorruptShard, PlanError, ReadError
 
 HASH_BLOCK = 1 << 20
 
@@ -35,7 +35,11 @@ def path_of(url: str) -> str:
 
 def fs_of(url: str) -> tuple[Any, str]:
     """The fsspec file system of a URL, and the path inside it."""
-    return cast("tuple[Any, str]", fsspec.core.url_to_fs(url))
+    try:
+        return cast("tuple[Any, str]", fsspec.core.url_to_fs(url))
+    except (ImportError, ValueError) as e:  # a protocol nobody knows, or whose package is not installed
+        msg = f"{url} cannot be reached: {e}"
+        raise PlanError(msg) from e
 
 
 def join(url: str, *names: str) -> str:

@@ -94,6 +94,8 @@ class Sealed(Reader):
                     table = parquet.read_row_group(group, columns=columns, use_threads=False)
                     for batch in table.combine_chunks().to_batches():
                         yield _renumber(batch, piece.file)
+        except (ConnectionError, TimeoutError):  # the network's fault, not the shard's: the Runner tries again
+            raise
         except (pa.ArrowInvalid, OSError, ReadError) as e:
             msg = f"{piece.url} is not the shard that was sealed ({e}); run the pipeline again"
             raise CorruptShard(msg) from e

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import cloudpickle
+from fsspec.exceptions import FSTimeoutError
 
 from .errors import PlanError, Transient, WorkerDied, need
 from .progress import track
@@ -32,6 +33,7 @@ R = TypeVar("R")
 
 ATTEMPTS = 3  # of an item whose worker died, or that met network trouble
 WORKER_BYTES = 512 << 20  # what a worker takes at most, on 50 MB or 1 GB of text: benchmarks/RESULTS.md
+NETWORK = (Transient, ConnectionError, TimeoutError, FSTimeoutError)
 UNGUARDED = 78  # exit code of a worker that found itself running the user's script
 GUARD = (
     "Local starts fresh Python processes, which import your script first: "
@@ -219,9 +221,14 @@ def _attempt(task: Callable[[T], R], item: T) -> R:
     for attempt in range(1, ATTEMPTS):
         try:
             return task(item)
-        except Transient:  # noqa: PERF203 - three times at most
+        except NETWORK:  # noqa: PERF203 - three times at most
             time.sleep(2.0**attempt / 4)
-    return task(item)
+    try:
+        return task(item)
+    except NETWORK as e:
+        at = str(item)[:200]
+        msg = f"the network failed {ATTEMPTS} times while this was worked on: {at} ({e}); run again to go on"
+        raise Transient(msg) from e
 
 
 def _work(task: bytes, item: bytes) -> bytes:

@@ -1,0 +1,77 @@
+"""Everything by URL: a pipeline over fsspec storage, and what happens when the network fails."""
+
+from typing import ClassVar
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+import dataprep as dp
+from dataprep import files, run
+from dataprep.errors import PlanError
+
+NAMES = ("articles.jsonl", "news.jsonl.zst", "guide.parquet")
+
+
+class Flaky(MemoryFileSystem):
+    """Storage whose first opens are reset."""
+
+    protocol = "flaky"
+    store: ClassVar[dict] = {}
+    pseudo_dirs: ClassVar[list] = [""]
+    failures = 0
+
+    @classmethod
+    def _strip_protocol(cls, path):
+        return super()._strip_protocol(path.replace("flaky://", "memory://"))
+
+    def _open(self, path, mode="rb", **kwargs):
+        if mode == "rb" and path.endswith(".jsonl") and Flaky.failures:
+            Flaky.failures -= 1
+            msg = "reset by peer"
+            raise ConnectionResetError(msg)
+        return super()._open(path, mode, **kwargs)
+
+
+@pytest.fixture
+def bucket(samples, monkeypatch):
+    """A bucket with some of the sample files."""
+    fsspec.register_implementation("flaky", Flaky, clobber=True)
+    monkeypatch.setattr(Flaky, "store", {})
+    monkeypatch.setattr(Flaky, "failures", 0)
+    monkeypatch.setattr(run.time, "sleep", lambda _: None)
+    for name in NAMES:
+        with files.open_raw(f"{samples}/{name}") as f:
+            files.write_bytes(f"flaky://bucket/in/{name}", f.read())
+    return "flaky://bucket"
+
+
+def stages():
+    return dp.C4(), dp.Exact(), dp.MinHash()
+
+
+def test_remote_is_as_local(bucket, samples, tmp_path):
+    """The same pipeline from a bucket into a bucket gives the same content, drops and books as on local disk."""
+    remote = dp.Pipeline(*stages()).run(dp.read(f"{bucket}/in/*"), f"{bucket}/out")
+    local = dp.Pipeline(*stages()).run(dp.read([f"{samples}/{name}" for name in sorted(NAMES)]), str(tmp_path / "out"))
+    assert remote.manifest["content"] == local.manifest["content"]
+    assert remote.drops().equals(local.drops())
+    assert remote.drops().num_rows == remote.stats["read"].docs_out - remote.count > 0
+    assert str(remote.stats) == str(local.stats)
+    remote.write(f"{bucket}/copy.jsonl.zst")
+    assert dp.read(f"{bucket}/copy.jsonl.zst").count == remote.count == dp.open_dataset(f"{bucket}/out").count
+
+
+def test_a_reset_connection_is_tried_again(bucket):
+    """Two resets cost nothing; the run ends as if nothing was."""
+    docs = dp.read(f"{bucket}/in/articles.jsonl")
+    assert docs.key
+    Flaky.failures = 2
+    assert dp.Pipeline().run(docs, f"{bucket}/one").count == 40
+    assert Flaky.failures == 0
+
+
+def test_unknown_storage_is_one_sentence():
+    """A protocol that nobody knows is a PlanError that names it."""
+    with pytest.raises(PlanError, match=r"nowhere://bucket/a\.jsonl.* cannot be reached: Protocol not known"):
+        dp.read("nowhere://bucket/a.jsonl")
