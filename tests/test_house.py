@@ -23,6 +23,7 @@ LAYERS = [
     {"errors", "atomic", "compress", "files", "kernel", "text", "unicode", "unicode_tables"},
     {"batch", "key", "stats", "meter", "progress"},
     {"stage"},
+    {"verdict"},
     {"part", "dataset", "run", "seal"},
     {"pipeline"},
 ]

@@ -16,7 +16,8 @@ from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.key import key
 from dataprep.pipeline import Pipeline
 from dataprep.run import Local, Ray, Serial
-from dataprep.stage import DropIds, Filter, Map, Stage, write_verdicts
+from dataprep.stage import Filter, Map, Stage
+from dataprep.verdict import DropIds, write_verdicts
 from laws import dataset_of, same_bytes
 
 TEXTS = [f"text number {i} " * (i % 5) for i in range(60)]

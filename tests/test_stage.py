@@ -5,7 +5,8 @@ import pyarrow as pa
 import pytest
 
 from dataprep.errors import PlanError
-from dataprep.stage import DropIds, Filter, Map, write_verdicts
+from dataprep.stage import Filter, Map
+from dataprep.verdict import DropIds, write_verdicts
 from laws import apply, batch_of, books_balance, cuts, cuts_do_not_matter
 
 ROWS = batch_of([{"text": f"text {i} " * (i % 4), "lang": "ar" if i % 2 else "fr"} for i in range(20)])
@@ -58,7 +59,7 @@ def test_map_rewrites_and_adds():
 
 def test_drop_ids_applies_verdicts(tmp_path, monkeypatch):
     """The verdict table names who goes and for whom; only the row groups of the id range are read."""
-    monkeypatch.setattr("dataprep.stage.VERDICT_ROWS", 3)
+    monkeypatch.setattr("dataprep.verdict.VERDICT_ROWS", 3)
     gone = np.array([1, 2, 5, 11, 13, 19, 400], np.uint64)
     table = {"id": gone[::-1], "reason": ["twin"] * 7, "kept_in": [None] * 7, "kept": [0] * 7, "similarity": [0.9] * 7}
     url = str(tmp_path / "verdicts.parquet")

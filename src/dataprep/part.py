@@ -15,7 +15,8 @@ from . import files
 from .batch import Batch
 from .errors import CorruptShard, ReadError
 from .meter import Meter, watch
-from .stage import DropIds, Stage
+from .stage import Stage
+from .verdict import DropIds
 
 READ = "read"  # the name of the reader's book
 

@@ -19,8 +19,9 @@ from .errors import PlanError, StaleOutput
 from .key import key
 from .run import Runner, Serial, guard
 from .seal import Seal, manifest
-from .stage import DropIds, Estimator, Filter, Stage
+from .stage import Estimator, Filter, Stage
 from .stats import Stats
+from .verdict import DropIds
 
 log = logging.getLogger("dataprep")
 

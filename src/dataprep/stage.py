@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from . import batch as B
-from . import files
 from .batch import Batch
 from .errors import PlanError
 from .key import key, parameter_names
@@ -64,7 +62,41 @@ class Estimator(Protocol):
 
 
 @dataclass(frozen=True, repr=False)
-class Filter(Stage):
+class _Function(Stage):
+    """A plain function as a stage; its parameter names are column names."""
+
+    fn: Callable[..., Any]
+    version: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not callable(self.fn):
+            msg = f"{type(self).__name__} takes a function, not {self.fn!r}"
+            raise PlanError(msg)
+        if self.version is None:
+            key(self.fn)  # a function that cannot be keyed fails here, not after an hour
+        parameter_names(self.fn)
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        name = getattr(self.fn, "__name__", type(self.fn).__name__)
+        return "lambda" if name == "<lambda>" else name
+
+    @property
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The columns its parameters name."""
+        return tuple(n for n in parameter_names(self.fn) if n not in B.FIXED)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
+    def recipe(self) -> Any:
+        """The function, or the version given in its place."""
+        return (self.name, self.version) if self.version is not None else self.fn
+
+
+@dataclass(frozen=True, repr=False)
+class Filter(_Function):
     """Keep or drop each document by a plain function whose parameter names are column names.
 
     The function returns a str to drop with that reason, None or True to keep, False to drop with the function's name.
@@ -73,29 +105,6 @@ class Filter(Stage):
     >>> def too_short(text): return "too_short" if len(text) < 200 else None
     >>> stage = Filter(too_short)
     """
-
-    fn: Callable[..., str | bool | None]
-    version: str | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        _check_function(self)
-
-    @property
-    def name(self) -> str:
-        """The function's name."""
-        return _name(self.fn)
-
-    @property
-    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The columns its parameters name."""
-        return tuple(n for n in parameter_names(self.fn) if n not in B.FIXED)
-
-    def __repr__(self) -> str:
-        return f"Filter({self.name})"
-
-    def recipe(self) -> Any:
-        """The function, or the version given in its place."""
-        return (self.name, self.version) if self.version is not None else self.fn
 
     def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:
         """Ask the function about each row."""
@@ -119,7 +128,7 @@ class Filter(Stage):
 
 
 @dataclass(frozen=True, repr=False)
-class Map(Stage):
+class Map(_Function):
     """Rewrite each document's text by a plain function, or add columns.
 
     The function returns the new text (str), or a dict of columns: those in `adds`, and "text" if it changes.
@@ -129,34 +138,18 @@ class Map(Stage):
     >>> stage = Map(words, adds={"words": pa.int32()})
     """
 
-    fn: Callable[..., str | dict[str, Any]]
     adds: Mapping[str, pa.DataType] = field(default_factory=dict, kw_only=True)
-    version: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        _check_function(self)
+        super().__post_init__()
         fixed = sorted(set(self.adds) & set(B.FIXED))
         if fixed:
             msg = f"Map({self.name}) adds {', '.join(fixed)}, which every batch has already; return text in the dict"
             raise PlanError(msg)
 
-    @property
-    def name(self) -> str:
-        """The function's name."""
-        return _name(self.fn)
-
-    @property
-    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The columns its parameters name."""
-        return tuple(n for n in parameter_names(self.fn) if n not in B.FIXED)
-
-    def __repr__(self) -> str:
-        return f"Map({self.name})"
-
     def recipe(self) -> Any:
         """The function (or its version) and the columns."""
-        fn = (self.name, self.version) if self.version is not None else self.fn
-        return (fn, {name: str(kind) for name, kind in self.adds.items()})
+        return (super().recipe(), {name: str(kind) for name, kind in self.adds.items()})
 
     def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
         """Call the function on each row."""
@@ -198,104 +191,3 @@ def _rows(batch: Batch, columns: Any) -> Iterator[tuple[Any, ...]]:
     if not columns:
         return iter([()] * batch.num_rows)
     return zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
-
-
-def _name(fn: Any) -> str:
-    name = getattr(fn, "__name__", type(fn).__name__)
-    return "lambda" if name == "<lambda>" else name
-
-
-def _check_function(stage: Filter | Map) -> None:
-    what = type(stage).__name__
-    if not callable(stage.fn):
-        msg = f"{what} takes a function, not {stage.fn!r}"
-        raise PlanError(msg)
-    if stage.version is None:
-        key(stage.fn)  # a function that cannot be keyed fails here, not after an hour
-    parameter_names(stage.fn)
-
-
-VERDICTS = pa.schema(
-    [
-        pa.field("id", pa.uint64(), nullable=False),
-        pa.field("reason", pa.string(), nullable=False),
-        pa.field("kept_in", pa.string()),  # the Dataset the survivor lives in; null is this one
-        pa.field("kept", pa.uint64()),
-        pa.field("similarity", pa.float32()),
-    ]
-)
-VERDICT_ROWS = 1 << 16  # a worker reads only the row groups of its shard's id range
-
-
-def write_verdicts(url: str, table: pa.Table) -> None:
-    """Write a verdict table: who is dropped, why, and for whom; sorted by id."""
-    ordered = table.select(VERDICTS.names).cast(VERDICTS).sort_by("id")
-    with files.atomic(url) as f:
-        pq.write_table(ordered, f, row_group_size=VERDICT_ROWS, compression="zstd")
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class DropIds(Stage):
-    """Drop the documents that a verdict table names.
-
-    verdicts: URL of a table that `write_verdicts` wrote. made_by: the key of what made it, so that the recipe does
-    not depend on where the table lies.
-    """
-
-    verdicts: str
-    made_by: str
-    called: str = "DropIds"
-
-    @property
-    def name(self) -> str:
-        """The name of the Estimator that decided."""
-        return self.called
-
-    def __repr__(self) -> str:
-        return f"verdicts of {self.called}"
-
-    def recipe(self) -> Any:
-        """Who made the verdicts, not where they lie."""
-        return (self.called, self.made_by)
-
-    def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:
-        """Look each batch's id range up in the table."""
-        with files.open_raw(self.verdicts) as f:
-            table = VerdictReader(f)
-            for batch in batches:
-                if batch.num_rows == 0:
-                    yield batch
-                    continue
-                ids = B.ids(batch)
-                verdicts = table.between(int(ids.min()), int(ids.max()))
-                hit = verdicts.filter(pc.is_in(verdicts.column("id"), batch.column("id"))).combine_chunks()
-                if not hit.num_rows:
-                    yield batch
-                    continue
-                why = {name: hit.column(name).combine_chunks() for name in VERDICTS.names[2:]}
-                stats.drop(hit.column("id").to_numpy(), hit.column("reason"), **why)
-                yield batch.filter(pc.invert(pc.is_in(batch.column("id"), hit.column("id").combine_chunks())))
-
-
-class VerdictReader:
-    """Reads the rows of an id range out of a verdict table, one row group at a time."""
-
-    def __init__(self, f: Any) -> None:
-        self.file = pq.ParquetFile(f)
-        meta = self.file.metadata
-        groups = range(meta.num_row_groups) if meta.num_rows else ()
-        bounds = [meta.row_group(i).column(0).statistics for i in groups]
-        self.first = [s.min for s in bounds]
-        self.last = [s.max for s in bounds]
-        self.held: dict[int, pa.Table] = {}
-
-    def between(self, low: int, high: int) -> pa.Table:
-        """The verdicts with low <= id <= high."""
-        groups = [i for i, (a, b) in enumerate(zip(self.first, self.last, strict=True)) if a <= high and b >= low]
-        self.held = {i: self.held.get(i) or self.file.read_row_group(i) for i in groups}
-        if not groups:
-            return VERDICTS.empty_table()
-        rows = pa.concat_tables(self.held.values())
-        ids = rows.column("id")
-        span = (pa.scalar(low, pa.uint64()), pa.scalar(high, pa.uint64()))
-        return rows.filter(pc.and_(pc.greater_equal(ids, span[0]), pc.less_equal(ids, span[1])))

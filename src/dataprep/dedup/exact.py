@@ -9,8 +9,8 @@ from ..dataset import Dataset
 from ..errors import PlanError
 from ..key import key
 from ..run import Runner
-from ..stage import DropIds
 from ..text import NORMAL_FORMS
+from ..verdict import DropIds
 from .keep import Keep
 from .search import find
 from .sketch import WholeText

@@ -9,7 +9,7 @@ from ..dataset import Dataset
 from ..errors import PlanError
 from ..key import key
 from ..run import Runner
-from ..stage import DropIds
+from ..verdict import DropIds
 from .bands import resolve
 from .keep import Keep
 from .search import find

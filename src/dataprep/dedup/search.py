@@ -16,7 +16,7 @@ from ..dataset import Dataset
 from ..errors import DataprepError
 from ..key import key as key_of
 from ..run import Runner
-from ..stage import VERDICT_ROWS, VERDICTS
+from ..verdict import VERDICT_ROWS, VERDICTS
 from .cluster import Cluster
 from .gather import Gather, n_partitions
 from .keep import Keep
