@@ -47,7 +47,7 @@ def encode(
     tokenizer: Tokenizer | str | os.PathLike[str],
     out: str | os.PathLike[str],
     val: float = split.VAL,
-    seed: int = split.SEED,
+    split_seed: int = split.SEED,
     run: Runner | None = None,
     *,
     dtype: str = "uint16",
@@ -61,8 +61,8 @@ def encode(
         tokenizer: a Tokenizer, or where its `tokenizer.json` lies.
         out: a local folder (shards are memory-mapped); interrupted work in it is taken up again. While it works it
             takes twice the disk of the shards.
-        val: share of the documents held out, by hash(seed, id); as in `train_bpe`.
-        seed: of the split; as in `train_bpe`.
+        val: share of the documents held out, by hash(split_seed, id); at most that of `train_bpe`.
+        split_seed: as in `train_bpe`.
         run: who does the work; `dp.Serial()` by default.
         dtype: "uint32" for a vocabulary over 65,536.
         shard_tokens: most tokens of one shard; a longer document gets a shard of its own.
@@ -84,12 +84,12 @@ def encode(
     if shard_tokens < 1:
         msg = f"shard_tokens={shard_tokens} leaves no room for a token; the default is {SHARD_TOKENS:,}"
         raise PlanError(msg)
-    _check_split(tok, val, seed)
-    recipe = key([VERSION, docs.key, tok.hash, val, seed, dtype, shard_tokens])
+    _check_split(tok, val, split_seed)
+    recipe = key([VERSION, docs.key, tok.hash, val, split_seed, dtype, shard_tokens])
     made = _made(folder, recipe, replace=replace)
     if made is not None:
         return made
-    return _encode(docs, tok, folder, val, seed, run or Serial(), dtype, shard_tokens, recipe)
+    return _encode(docs, tok, folder, val, split_seed, run or Serial(), dtype, shard_tokens, recipe)
 
 
 def _encode(
@@ -259,13 +259,16 @@ def _swept(shards: Shards) -> Shards:
 # -- what is said where nothing is wrong
 
 
-def _check_split(tok: Tokenizer, val: float, seed: int) -> None:
-    if tok.trained_on and tok.trained_on != {"val": val, "seed": seed}:
+def _check_split(tok: Tokenizer, val: float, split_seed: int) -> None:
+    known = tok.trained_on
+    if known and (val > known["val"] or split_seed != known["seed"]):
         log.warning(
-            "the tokenizer was trained on the training side of %s, this encodes with %s: "
-            "it has seen some of the validation documents; give both the same val= and seed=",
-            tok.trained_on,
-            {"val": val, "seed": seed},
+            "the tokenizer has seen documents that this holds out (val=%s, split_seed=%s; it left out val=%s, "
+            "split_seed=%s): train it with the larger val= and the same split_seed=",
+            val,
+            split_seed,
+            known["val"],
+            known["seed"],
         )
 
 

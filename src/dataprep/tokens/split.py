@@ -14,12 +14,13 @@ from dataprep.meter import mix
 
 VAL = 0.005  # of the documents: enough for a steady loss on any corpus that is worth training on
 SEED = 0
+HOLD_OUT = 0.05  # of the documents no tokenizer learns from, so that any smaller validation share is unseen
 # One stream of hashes a purpose: a sample must not consist of the documents nearest to the validation side.
 _SPLIT, _SAMPLE = 0x53504C49, 0x53414D50
 
 
 def is_val(ids: Ids, val: float = VAL, seed: int = SEED) -> npt.NDArray[np.bool_]:
-    """Whether each document is held out: a share `val` of all ids, bool[n].
+    """Whether each document is held out: a share `val` of all ids, bool[n]; a smaller share lies in every larger one.
 
     >>> is_val(np.arange(100_000, dtype=np.uint64), val=0.01).mean()   # about 0.01
     """

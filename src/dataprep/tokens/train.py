@@ -53,7 +53,8 @@ def train_bpe(
     run: Runner | None = None,
     *,
     out: str | os.PathLike[str] | None = None,
-    val: float = split.VAL,
+    val: float = split.HOLD_OUT,
+    split_seed: int = split.SEED,
     special: Sequence[str] = (),
     pattern: str = "words",
     min_count: int = 2,
@@ -64,13 +65,14 @@ def train_bpe(
     """Learn a vocabulary from a share of the training documents.
 
     Args:
-        docs: the corpus; documents that `dp.encode(val=, seed=)` would hold out are never looked at.
+        docs: the corpus; documents that `dp.encode` would hold out are never looked at.
         vocab_size: ids in all: 256 bytes, `<|endoftext|>` and `special` tokens included.
         sample: share of the training documents, chosen by hash(seed, id); raised until `min_bytes` are found.
-        seed: of the sample and of the split; give `encode` the same.
+        seed: of the sample.
         run: who does the work; `dp.Serial()` by default.
         out: a folder for `tokenizer.json`; what the same call has left there is opened, not learned again.
-        val: share held out for validation; give `encode` the same.
+        val: share of the documents never looked at; `encode` may hold out any smaller one.
+        split_seed: which documents these are; as in `encode`.
         special: names of special tokens beside `<|endoftext|>`, with the last ids in this order.
         pattern: how text is cut into words: "words", "gpt2", "gpt4", or a regular expression.
         min_count: a pair of tokens seen fewer times is not merged.
@@ -88,7 +90,7 @@ def train_bpe(
     """
     room = vocab_size - 256 - len({EOT, *special})
     _check(vocab_size, room, sample, val, dtype)
-    task = Sample(share=sample, seed=seed, val=val)
+    task = Sample(share=sample, seed=seed, val=val, split_seed=split_seed)
     regex = PATTERNS.get(pattern, pattern)
 
     def train() -> Tokenizer:
@@ -102,7 +104,7 @@ def train_bpe(
         folder = os.fspath(out)
         files.once(files.join(folder, "receipt.json"), recipe, lambda: {"files": [train().save(folder)]})
         tok = Tokenizer.load(folder)
-    tok.trained_on = {"val": val, "seed": seed}
+    tok.trained_on = {"val": val, "seed": split_seed}
     return tok
 
 
@@ -169,6 +171,7 @@ class Sample:
     share: float
     seed: int
     val: float
+    split_seed: int = split.SEED
 
     def __call__(self, item: Item) -> Picked:
         """The sampled texts of a part."""
@@ -190,7 +193,7 @@ class Sample:
     def _sampled(self, batch: B.Batch, ceiling: np.uint64 | None) -> tuple[B.Ids, pa.LargeStringArray]:
         ids = B.ids(batch)
         ranks = split.sample_rank(ids, self.seed)
-        take = split.sampled(ranks, self.share) & ~split.is_val(ids, self.val, self.seed)
+        take = split.sampled(ranks, self.share) & ~split.is_val(ids, self.val, self.split_seed)
         if ceiling is not None:
             take &= ranks < ceiling
         return ranks[take], _heads(batch.column("text").filter(pa.array(take)))
