@@ -259,7 +259,7 @@ def test_corrupt_shards_are_told(tmp_path):
         open_dataset(str(tmp_path))
 
 
-def test_other_tools_open_the_shards(tmp_path):
+def test_other_tools_open_the_shards(tmp_path, monkeypatch):
     """DuckDB, Polars, pandas and `datasets` read the Parquet files as they are."""
     duckdb, polars, pandas = (pytest.importorskip(m) for m in ("duckdb", "polars", "pandas"))
     done = Pipeline().run(dataset_of(tmp_path, TEXTS), str(tmp_path / "out"))
@@ -270,8 +270,9 @@ def test_other_tools_open_the_shards(tmp_path):
     assert polars.read_parquet(glob)["text"].to_list() == [r["text"] for r in rows]
     assert pandas.read_parquet(str(tmp_path / "out" / "data"))["text"].to_list() == [r["text"] for r in rows]
     datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "hf"))
     loaded = datasets.load_dataset("parquet", data_files=glob, split="train", cache_dir=str(tmp_path / "cache"))
-    for hf in (done.to_hf(), loaded):
+    for hf in (done.to_hf(), loaded, dataset_of(tmp_path, TEXTS).to_hf()):
         assert hf["text"][:] == [r["text"] for r in rows]
         assert hf["source"][:] == [r["source"] for r in rows]
 

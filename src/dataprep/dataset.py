@@ -152,8 +152,10 @@ class Dataset:
             formats[name](self, f, name)
 
     def to_hf(self) -> Any:
-        """A `datasets.Dataset` of the same rows; needs the extra `hf`."""
+        """A `datasets.Dataset` of the same rows, memory-mapped from its cache if sealed; needs the extra `hf`."""
         datasets = need("datasets", extra="hf")
+        if self.manifest.get("docs") and not self.stages and files.is_local(str(self.url)):
+            return datasets.Dataset.from_parquet([piece.url for part in self.parts for piece in part.slices])
         table = self.table()
         plain = [table.column(n).cast(pa.string()) if n == "source" else table.column(n) for n in table.column_names]
         return datasets.Dataset(pa.table(plain, names=table.column_names))
