@@ -163,8 +163,8 @@ def test_the_spine_is_the_same_for_every_runner(tmp_path):
     laws.same_bytes(tmp_path / "serial", tmp_path / "ray")
 
 
-def test_killed_dedup_resumes_to_the_same_bytes(tmp_path):
-    """SIGKILL at several files of the whole C4 -> Exact -> MinHash run; what is left resumes to the same bytes."""
+def test_the_killed_spine_resumes_to_the_same_bytes(tmp_path):
+    """SIGKILL inside many writes from text to token shards; what is left resumes to the same bytes."""
     script = tmp_path / "script.py"
     script.write_text(f"""
 import os, signal, sys
@@ -179,15 +179,23 @@ def replace(*args):
         os.kill(os.getpid(), signal.SIGKILL)
     return real(*args)
 os.replace = replace
-dp.Pipeline(dp.C4(min_sentences=1), dp.Exact(), dp.MinHash()).run(
-    laws.dataset_of(Path(sys.argv[1]), test_laws.REAL, parts=3), sys.argv[1] + "/out")
+folder = sys.argv[1]
+docs = laws.dataset_of(Path(folder), test_laws.REAL, parts=3)
+clean = dp.Pipeline(dp.C4(min_sentences=1), dp.Exact(), dp.MinHash()).run(docs, folder + "/out")
+tokenizer = dp.train_bpe(clean, vocab_size=300, sample=1.0, val=0.2, out=folder + "/tokenizer")
+dp.encode(clean, tokenizer, out=folder + "/shards", val=0.2, shard_tokens=900)
 """)
-    codes = []
-    for folder, kills in (("clean", [0]), ("killed", [3, 6, 9, 12, 15, 0])):
+
+    def run_until(folder, n):
+        done = subprocess.run([sys.executable, str(script), str(tmp_path / folder), str(n)], check=False)
+        return done.returncode, (tmp_path / folder / "shards").exists()
+
+    for folder in ("clean", "killed"):
         (tmp_path / folder).mkdir()
-        for n in kills:
-            done = subprocess.run([sys.executable, str(script), str(tmp_path / folder), str(n)], check=False)
-            codes.append(done.returncode)
-    assert codes[0] == codes[-1] == 0
-    assert codes.count(-9) >= 4
-    laws.same_bytes(tmp_path / "clean" / "out", tmp_path / "killed" / "out")
+    assert run_until("clean", 0) == (0, True)
+    ends = [run_until("killed", n) for n in (4, 9, 16, 30, 12, 9, 7, 5)]
+    assert [code for code, _ in ends] == [-9] * 8
+    assert [writing for _, writing in ends].count(True) >= 3  # of token shards
+    assert run_until("killed", 0) == (0, True)
+    for made in ("out", "tokenizer", "shards"):
+        laws.same_bytes(tmp_path / "clean" / made, tmp_path / "killed" / made)
