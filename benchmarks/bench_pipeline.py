@@ -1,6 +1,6 @@
 """The whole of JSONL.zst -> C4 -> Exact -> MinHash -> Parquet: MB/s per core, memory, and what a second worker brings.
 
-    python benchmarks/bench_pipeline.py [--folder DIR] [--small 50] [--large 1000]
+    python benchmarks/bench_pipeline.py [--folder DIR] [--mb 50 1000]
 
 Every job is a process of its own, measured from outside (user and system CPU of it and its workers, wall, the largest
 process's peak memory), after one run that compiles the kernels. MB is UTF-8 text of the input.
@@ -83,25 +83,24 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "dataprep-bench")
-    parser.add_argument("--small", type=float, default=50)
-    parser.add_argument("--large", type=float, default=1000)
+    parser.add_argument("--mb", type=float, nargs="+", default=[50, 1000], help="sizes; two workers get the last")
     parser.add_argument("--job", nargs=3, metavar=("SOURCE", "OUT", "WORKERS"))
     given = parser.parse_args()
     if given.job:
         return job(given.job[0], given.job[1], int(given.job[2]))
     given.folder.mkdir(parents=True, exist_ok=True)
-    sizes = {mb: corpus(given.folder, mb, ".jsonl.zst") for mb in (given.small, given.large)}
-    measure(sizes[given.small], given.folder)  # compiles the kernels
+    sizes = {mb: corpus(given.folder, mb, ".jsonl.zst") for mb in given.mb}
+    measure(sizes[given.mb[0]], given.folder)  # compiles the kernels
     title = "JSONL.zst -> C4 -> Exact -> MinHash -> Parquet"
     memory = Table("input", "MB/s per core", "wall s", "peak MB", title=title)
     for mb, source in sizes.items():
         took = measure(source, given.folder)
         memory.add_row(f"{mb:g} MB", f"{mb / took.cpu:.0f}", f"{took.wall:.1f}", f"{took.peak_mb:.0f}")
-    workers = Table("job", "MB/s (wall)", "CPU s per 100 MB", title=f"A second worker, {given.large:g} MB plain JSONL")
-    source = plain(sizes[given.large])
+    workers = Table("job", "MB/s (wall)", "CPU s per 100 MB", title=f"A second worker, {given.mb[-1]:g} MB plain JSONL")
+    source = plain(sizes[given.mb[-1]])
     for name, workers_, copies in (("one worker", 1, 1), ("Local(2)", 2, 1), ("two copies at once", 1, 2)):
         took = measure(source, given.folder, workers_, copies)
-        mb = given.large * copies
+        mb = given.mb[-1] * copies
         workers.add_row(name, f"{mb / took.wall:.0f}", f"{took.cpu / mb * 100:.2f}")
     for table in (memory, workers):
         Console(width=100).print(table)

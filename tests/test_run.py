@@ -128,8 +128,8 @@ def test_memory_is_shared_among_workers():
         Serial(memory="lots").map(square, [1])
     with pytest.raises(PlanError, match="at least one worker"):
         Local(0)
-    assert [Local(8, memory=m).at_once() for m in (None, "64GB", "2 GiB", "600MB")] == [8, 8, 4, 1]
-    assert list(Local(2, memory="600MB").map(square, [1, 2, 3])) == [1, 4, 9]
+    assert [Local(8, memory=m).at_once() for m in (None, "64GB", "2 GiB", "700MB")] == [8, 8, 3, 1]
+    assert list(Local(2, memory="700MB").map(square, [1, 2, 3])) == [1, 4, 9]
     for runner in (Serial(memory="100MB"), Local(2, memory="100MB")):
-        with pytest.raises(PlanError, match="less than the 512 MiB that one worker takes"):
+        with pytest.raises(PlanError, match="less than the 600 MiB that one worker takes"):
             runner.map(square, [1, 2])

@@ -32,7 +32,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 ATTEMPTS = 3  # of an item whose worker died, or that met network trouble
-WORKER_BYTES = 512 << 20  # what a worker takes at most, on 50 MB or 1 GB of text: benchmarks/RESULTS.md
+WORKER_BYTES = 600 << 20  # what a worker takes at most (541 MB on 3 GB of text): benchmarks/RESULTS.md
 NETWORK = (Transient, ConnectionError, TimeoutError, FSTimeoutError)
 UNGUARDED = 78  # exit code of a worker that found itself running the user's script
 GUARD = (
