@@ -11,9 +11,7 @@ from __future__ import annotations
 import os
 
 import dataprep as dp
-from dataprep import files
 from dataprep import train as trainer
-from dataprep.key import key
 
 HUB = "hf://datasets/atlasia/AtlaSet"
 VOCABULARY = int(os.environ.get("ATLASET_VOCABULARY", "32000"))
@@ -50,14 +48,7 @@ def dedup_minhash(dedup_exact, out, run):
 
 def tokenizer(dedup_minhash, out, run):
     """Learn a byte-level BPE of Darija's own."""
-    place = files.join(out, "tokenizer.json")
-
-    def make():
-        dp.train_bpe(dedup_minhash, vocab_size=VOCABULARY, val=VAL, run=run).save(place)
-        return {"files": [place]}
-
-    files.once(files.join(out, "receipt.json"), key((dedup_minhash.key, VOCABULARY, VAL)), make)
-    return dp.Tokenizer.load(place)
+    return dp.train_bpe(dedup_minhash, vocab_size=VOCABULARY, val=VAL, run=run, out=out)
 
 
 def encode(dedup_minhash, tokenizer, out, run):

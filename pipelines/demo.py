@@ -80,14 +80,7 @@ def dedup_minhash(dedup_exact, out, run):
 
 def tokenizer(dedup_minhash, out, run):
     """Learn a byte-level BPE; 4,096 ids are enough for a few megabytes."""
-    place = files.join(out, "tokenizer.json")
-
-    def make():
-        dp.train_bpe(dedup_minhash, vocab_size=VOCABULARY, val=VAL, run=run).save(place)
-        return {"files": [place]}
-
-    files.once(files.join(out, "receipt.json"), key((dedup_minhash.key, VOCABULARY, VAL)), make)
-    return dp.Tokenizer.load(place)
+    return dp.train_bpe(dedup_minhash, vocab_size=VOCABULARY, val=VAL, run=run, out=out)
 
 
 def encode(dedup_minhash, tokenizer, out, run):
