@@ -114,11 +114,6 @@ def with_column(batch: Batch, name: str, values: pa.Array) -> Batch:
     return batch.append_column(field, values) if index < 0 else batch.set_column(index, field, values)
 
 
-def with_text(batch: Batch, offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> Batch:
-    """The same rows with new text: offsets int64[n + 1] into UTF-8 bytes."""
-    return with_column(batch, "text", strings(offsets, data))
-
-
 def ids(batch: Batch) -> Ids:
     """The ids as uint64[n], without a copy."""
     return np.asarray(batch.column("id").to_numpy(), np.uint64)

@@ -51,7 +51,6 @@ class Reader:
     """
 
     VERSION: ClassVar[int] = 1
-    suffixes: ClassVar[tuple[str, ...]] = ()
     splits: ClassVar[bool] = False
 
     @property
@@ -69,7 +68,6 @@ class Sealed(Reader):
     """Reads the Parquet shards that a Pipeline wrote; one row group is one batch."""
 
     extra: tuple[tuple[str, str], ...] = ()  # the names and types of columns beyond the fixed ones, for the plan
-    suffixes: ClassVar[tuple[str, ...]] = ()
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:

@@ -48,7 +48,6 @@ class Jsonl(Reader):
     meta: bool = True
     max_doc_bytes: int = MAX_DOC_BYTES
     max_bad: float = MAX_BAD
-    suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson", ".json")
     splits: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

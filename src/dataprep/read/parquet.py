@@ -11,7 +11,7 @@ import base64
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -46,7 +46,6 @@ class Parquet(Reader):
     columns: tuple[tuple[str, str], ...] = ()
     meta: bool = True
     max_doc_bytes: int = MAX_DOC_BYTES
-    suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
 
     def __post_init__(self) -> None:
         check_taken(self.text, [name for name, _ in self.columns])

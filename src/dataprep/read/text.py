@@ -40,7 +40,6 @@ class Text(Reader):
     """One document a file. A file that is not UTF-8 is a bad document, not an error: others may be fine."""
 
     max_doc_bytes: int = MAX_DOC_BYTES
-    suffixes: ClassVar[tuple[str, ...]] = (".txt", ".md", ".rst")
 
     def __call__(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
         """The file as one document."""

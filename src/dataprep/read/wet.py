@@ -12,7 +12,7 @@ import io
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO, ClassVar, cast
+from typing import Any, BinaryIO, cast
 
 import orjson
 
@@ -40,7 +40,6 @@ class Wet(Reader):
 
     max_doc_bytes: int = MAX_DOC_BYTES
     max_bad: float = MAX_BAD
-    suffixes: ClassVar[tuple[str, ...]] = (".wet",)
 
     def __call__(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
         """The conversion records of a file."""

@@ -96,7 +96,6 @@ class WhatsApp(Lines):
     """Reads exported chats. date_order: "dmy", "mdy" or "ymd" where the file does not tell. max_bad: see `trust.py`."""
 
     date_order: str | None = None
-    suffixes: ClassVar[tuple[str, ...]] = ()
     splits: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
