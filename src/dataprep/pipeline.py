@@ -112,8 +112,7 @@ class Pipeline:
                 books.append(current.stats)
                 saved.append(f"steps/{step.folder}/input")
             current = current.then(stage.fit(current, run, folder))
-        seal(current, out, run, "zstd", recipe | {"saved": saved}, books=books, label="write")
-        final = open_dataset(out)
+        final = seal(current, out, run, "zstd", recipe | {"saved": saved}, books=books, label="write")
         for alarm in final.stats.alarms():
             log.warning(alarm)
         return final
