@@ -71,7 +71,7 @@ class Gather:
         if not len(candidates):
             return
         first = 0
-        for batch in part.batches(self.keep.columns):
+        for batch in part.batches(list(dict.fromkeys((*self.keep.columns, *self.sketch.columns)))):
             low, high = np.searchsorted(candidates["doc"], [first, first + batch.num_rows])
             if low < high:
                 own = candidates[low:high]

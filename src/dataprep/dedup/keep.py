@@ -52,8 +52,8 @@ class Keep:
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns that `rank` reads."""
-        extra = {"newest": (self.what,), "best": (self.what,), "source": ("source",)}.get(self.kind, ())
-        return tuple(dict.fromkeys(("id", "text", *extra)))
+        extra = {"newest": self.what, "best": self.what, "source": "source", "longest": "text"}.get(self.kind)
+        return ("id",) if extra is None else ("id", extra)
 
     def rank(self, batch: Batch) -> npt.NDArray[np.uint64]:
         """The order in which copies are preferred, uint64[n]: the smallest (rank, id) stays."""

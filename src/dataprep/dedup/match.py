@@ -42,7 +42,7 @@ class Sign:
         n_docs = 0
         with spill_to(url, self.sketch.bands * BUCKETS + 1) as spill:
             held: list[tuple[Any, Any, int]] = []
-            for batch in part.batches(["id", "text"]):
+            for batch in part.batches(["id", *self.sketch.columns]):
                 sizes, keys = self.sketch.keys(batch)
                 held.append((sizes, keys, n_docs))
                 n_docs += batch.num_rows

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from ..text import I64, U8, U32, U64, Int, distinct, mix64, normal_form, shingle
 
 class Sketch(Protocol):
     """How documents are hashed and compared; a frozen dataclass, since it travels to workers."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What `keys` and `contents` read of a batch."""
 
     @property
     def bands(self) -> int:
@@ -47,6 +51,8 @@ class Shingles:
     bands: int
     rows: int
     seed: int
+
+    columns: ClassVar[tuple[str, ...]] = ("text",)
 
     @cached_property
     def permutations(self) -> tuple[U32, U32]:
@@ -75,6 +81,8 @@ class WholeText:
     key_bits: int = 64
     bands: int = 1
     threshold: float = 2.0
+
+    columns: ClassVar[tuple[str, ...]] = ("text",)
 
     def keys(self, batch: Batch) -> tuple[I64, U64]:
         """Eight-byte words of text a document, and its hash."""

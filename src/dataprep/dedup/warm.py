@@ -29,7 +29,8 @@ class _TwoRows:
 
 def warm(sketch: Sketch) -> None:
     """Compile what `sketch` will need, for the array types that the passes use."""
-    batch = B.make([0, 1], ["!", "!"], "warm")
+    marks = ["!", "!"]
+    batch = B.make([0, 1], marks, "warm", columns={name: marks for name in sketch.columns if name not in B.FIXED})
     _, keys = sketch.keys(batch)
     starts, contents, _ = sketch.contents(batch)
     edges = star_edges(np.zeros(2, np.uint64), np.arange(2, dtype=np.uint32))
