@@ -20,7 +20,7 @@ from . import compress, files
 from .batch import Batch
 from .errors import CorruptShard, PlanError, ReadError, need
 from .key import key
-from .meter import DROPS
+from .meter import CUTS, DROPS
 from .part import Item, Part, Reader, Sealed, ShardWriter, Slice
 from .stage import Stage
 from .stats import Stats
@@ -125,8 +125,15 @@ class Dataset:
 
     def drops(self) -> pa.Table:
         """Who was dropped on the way here: id, stage, reason, kept_in, kept, similarity; stages in order."""
-        tables = [DROPS.empty_table()]
-        for folder in (*(f"{name}/drops" for name in self.manifest.get("saved", [])), "drops"):
+        return self._tables("drops", DROPS)
+
+    def cuts(self) -> pa.Table:
+        """What was cut out of texts on the way here: id, stage, start, end, kept_in, kept, kept_start; in bytes."""
+        return self._tables("cuts", CUTS)
+
+    def _tables(self, kind: str, schema: pa.Schema) -> pa.Table:
+        tables = [schema.empty_table()]
+        for folder in (*(f"{name}/{kind}" for name in self.manifest.get("saved", [])), kind):
             for shard in files.listdir(files.join(str(self.url), folder)):
                 with files.open_raw(files.join(str(self.url), folder, shard)) as f:
                     tables.append(pq.read_table(f))

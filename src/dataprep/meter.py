@@ -29,6 +29,17 @@ DROPS = pa.schema(
         pa.field("similarity", pa.float32()),
     ]
 )
+CUTS = pa.schema(
+    [
+        pa.field("id", pa.uint64(), nullable=False),
+        pa.field("stage", pa.string(), nullable=False),
+        pa.field("start", pa.int64(), nullable=False),  # UTF-8 bytes of the text that the stage read
+        pa.field("end", pa.int64(), nullable=False),
+        pa.field("kept_in", pa.string()),
+        pa.field("kept", pa.uint64()),  # the document that holds the first occurrence, and where in it
+        pa.field("kept_start", pa.int64()),
+    ]
+)
 
 
 class _InFlight:
@@ -59,6 +70,7 @@ class Meter:
     seed: int = 0
     book: StageStats = field(init=False)
     drops: list[pa.RecordBatch] = field(default_factory=list)
+    cuts: list[pa.RecordBatch] = field(default_factory=list)
     source: str | None = None  # set while a Reader reads: what it drops never was a row
     _flight: list[_InFlight] = field(default_factory=list)
 
@@ -102,6 +114,22 @@ class Meter:
             mine = codes == code
             size = None if n_bytes is None else np.asarray(n_bytes)[mine]
             self._book_drop(name, rows.filter(pa.array(mine)) if len(coded.dictionary) > 1 else rows, size)
+
+    def cut(
+        self, ids: Any, start: Any, end: Any, kept: Any = None, kept_start: Any = None, kept_in: Any = None
+    ) -> None:
+        """Say which bytes of texts go: [start, end) in UTF-8 bytes of the text that came in, and where they stay.
+
+        Rows of one document may be many. Bytes are booked when the batch comes out; a document that goes altogether
+        is also dropped.
+        """
+        id_array = np.asarray(ids, np.uint64).reshape(-1)
+        n = len(id_array)
+        places = (_column(values, pa.int64(), n) for values in (start, end))
+        whose = (_column(kept_in, pa.string(), n), _column(kept, pa.uint64(), n), _column(kept_start, pa.int64(), n))
+        columns = [pa.array(id_array), pa.repeat(self.stage, n), *places, *whose]
+        self.cuts.append(pa.RecordBatch.from_arrays(columns, schema=CUTS))
+        self.count("spans cut", n)
 
     def count(self, name: str, n: int = 1) -> None:
         """Add to a named counter."""
@@ -150,6 +178,11 @@ class Meter:
         """Everything dropped, sorted by id."""
         table = pa.Table.from_batches(self.drops, DROPS)
         return table.sort_by("id") if len(table) else table
+
+    def cut_table(self) -> pa.Table:
+        """Every span cut, sorted by document and place."""
+        table = pa.Table.from_batches(self.cuts, CUTS)
+        return table.sort_by([("id", "ascending"), ("start", "ascending")]) if len(table) else table
 
     def _settle(self, ids: Ids, verb: str) -> Iterator[tuple[_InFlight, npt.NDArray[np.intp], npt.NDArray[np.bool_]]]:
         """Tick off ids against the batches in flight; yields each batch with the rows found in it."""

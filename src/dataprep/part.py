@@ -16,7 +16,7 @@ from .batch import Batch
 from .errors import CorruptShard, ReadError
 from .meter import Meter, watch
 from .stage import Stage
-from .verdict import DropIds
+from .verdict import CutSpans, Verdict
 
 READ = "read"  # the name of the reader's book
 
@@ -147,9 +147,10 @@ class Part:
         return flow if columns is None else (batch.select(list(columns)) for batch in flow)
 
     def _wanted(self, columns: Sequence[str] | None) -> list[str] | None:
-        if columns is None or not all(isinstance(s, DropIds) for s in self.stages):
+        if columns is None or not all(isinstance(s, Verdict) for s in self.stages):
             return None
-        return list(dict.fromkeys(["id", *columns]))
+        cutting = ["text"] if any(isinstance(s, CutSpans) for s in self.stages) else []
+        return list(dict.fromkeys(["id", *cutting, *columns]))
 
     def _read(self, meter: Meter) -> Iterator[Batch]:
         for piece in self.slices:
@@ -165,7 +166,7 @@ class _Deaf:
     def drop(self, *args: Any, **kwargs: Any) -> None:
         pass
 
-    count = observe = drop
+    count = observe = cut = drop
 
 
 class ShardWriter:

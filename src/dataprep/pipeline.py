@@ -21,12 +21,12 @@ from .run import Runner, Serial, guard
 from .seal import Seal, manifest
 from .stage import Estimator, Filter, Stage
 from .stats import Stats
-from .verdict import DropIds
+from .verdict import Verdict
 
 log = logging.getLogger("dataprep")
 
 RECIPE = "recipe.json"  # written first: says whose folder this is, also before it is sealed
-OURS = {MANIFEST, RECIPE, "data", "drops", "receipts", "steps"}
+OURS = {MANIFEST, RECIPE, "data", "drops", "cuts", "receipts", "steps"}
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,7 @@ class Pipeline:
     def _seal(self, docs: Dataset, steps: list[Step], recipe: dict[str, Any], out: str, run: Runner) -> Dataset:
         books: list[Stats] = []
         saved: list[str] = []
+        fits: list[dict[str, Any]] = []  # what the Estimators counted
         current = docs
         for step in steps:
             stage = step.stage
@@ -107,12 +108,17 @@ class Pipeline:
                 current = current.then(stage)
                 continue
             folder = files.join(out, "steps", step.folder)
-            if not all(isinstance(s, DropIds) for s in current.stages):
+            if not all(isinstance(s, Verdict) for s in current.stages):
                 current = self._save(current, folder, run)
                 books.append(current.stats)
                 saved.append(f"steps/{step.folder}/input")
-            current = current.then(stage.fit(current, run, folder))
-        final = seal(current, out, run, "zstd", recipe | {"saved": saved}, books=books, label="write")
+            verdict = stage.fit(current, run, folder)
+            if run.workers > 1:
+                verdict.warm()
+            fits.append({"stage": step.stage.name, **getattr(verdict, "facts", {})})
+            current = current.then(verdict)
+        told = {"saved": saved, "fits": fits}
+        final = seal(current, out, run, "zstd", recipe | told, books=books, label="write")
         for alarm in final.stats.alarms():
             log.warning(alarm)
         return final

@@ -40,10 +40,14 @@ class Seal:
         meters = item.part.meters()
         name = f"part-{item.number:05d}"
         shards = list(self._shards(item.part.batches(meters=meters), name, item.part))
-        drops = files.join(self.out, "drops", f"{name}.parquet")
-        write_drops(drops, meters)
+        tables = {"drops": [m.drop_table() for m in meters]}
+        if any(m.cuts for m in meters):
+            tables["cuts"] = [m.cut_table() for m in meters]
+        urls = {kind: files.join(self.out, kind, f"{name}.parquet") for kind in tables}
+        for kind, found in tables.items():
+            _write_table(urls[kind], found)
         return {
-            "files": [drops, *(files.join(self.out, s["name"]) for s in shards)],
+            "files": [*urls.values(), *(files.join(self.out, s["name"]) for s in shards)],
             "shards": shards,
             "stats": Stats([m.book for m in meters]).to_json(),
         }
@@ -129,9 +133,9 @@ def _digest(digest: Any, batch: Batch) -> None:
             digest.update(repr(plain.to_pylist()).encode())
 
 
-def write_drops(url: str, meters: Sequence[Meter]) -> None:
-    """Write who was dropped in this part, by which stage, why, and for whom; sorted by id."""
-    table = pa.concat_tables([m.drop_table() for m in meters]) if meters else Meter("").drop_table()
+def _write_table(url: str, tables: Sequence[pa.Table]) -> None:
+    """Write what the stages dropped or cut in this part, sorted by id; the stages of one document in their order."""
+    table = pa.concat_tables(tables) if tables else Meter("").drop_table()
     with files.atomic(url) as f:
         pq.write_table(table.sort_by("id"), f, compression="zstd", row_group_size=1 << 16)
 

@@ -314,6 +314,41 @@ def normal_form(offsets: I64, data: U8, form: str) -> tuple[I64, U8]:
 
 
 @kernel
+def _without(offsets: I64, data: U8, first: I64, starts: I64, ends: I64, table: U16) -> tuple[I64, U8, I64]:
+    """The texts without their spans: offsets int64[n + 1], bytes, and characters left that are not white space.
+
+    Spans first[d]..first[d + 1] are those of text d, in order, in bytes of it. Characters are counted only in texts
+    that lose something.
+    """
+    n = len(offsets) - 1
+    out_offsets, left = np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
+    out = np.empty(offsets[n] - offsets[0], np.uint8)
+    k = 0
+    for d in range(n):
+        at, begin = offsets[d], k
+        for s in range(first[d], first[d + 1] + 1):
+            stop = offsets[d] + starts[s] if s < first[d + 1] else offsets[d + 1]
+            for i in range(at, stop):
+                out[k] = data[i]
+                k += 1
+            if s < first[d + 1]:
+                at = offsets[d] + ends[s]
+        if first[d + 1] > first[d]:
+            i = begin
+            while i < k:
+                c, size = code_point(out, i)
+                left[d] += table[c] & SPACE == 0
+                i += size
+        out_offsets[d + 1] = k
+    return out_offsets, out[:k], left
+
+
+def without(offsets: I64, data: U8, first: I64, starts: I64, ends: I64) -> tuple[I64, U8, I64]:
+    """The texts without some spans of bytes; see `_without`."""
+    return _without(offsets, data, first, starts, ends, classes())
+
+
+@kernel
 def text_hashes(offsets: I64, data: U8) -> U64:
     """A 128-bit hash of each text's bytes, uint64[n, 2]: two multiply-and-shift chains with different constants."""
     n = len(offsets) - 1
