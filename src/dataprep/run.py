@@ -52,6 +52,10 @@ class Runner(Protocol):
         """What all workers together may take; None sets no limit."""
 
     @property
+    def memory_bytes(self) -> int:
+        """The same in bytes; what the machine has where no limit is set."""
+
+    @property
     def workers(self) -> int:
         """How many items are worked on at once."""
 
@@ -100,6 +104,11 @@ class _Budget:
 
         @property
         def workers(self) -> int: ...  # a field, a constant or what the cluster says
+
+    @property
+    def memory_bytes(self) -> int:
+        """What all workers together may take: `memory`, or what the machine has. For refusing work, not for cutting it."""
+        return machine_memory() if self.memory is None else parse_bytes(self.memory)
 
     def at_once(self) -> int:
         """How many items are worked on at once: `workers`, or fewer where `memory` has no room for so many."""
