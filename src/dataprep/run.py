@@ -107,7 +107,7 @@ class _Budget:
 
     @property
     def memory_bytes(self) -> int:
-        """What all workers together may take: `memory`, or what the machine has. For refusing work, not for cutting it."""
+        """What all workers together may take, or the machine has. For refusing work; bytes never depend on it."""
         return machine_memory() if self.memory is None else parse_bytes(self.memory)
 
     def at_once(self) -> int:
