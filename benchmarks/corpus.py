@@ -5,6 +5,9 @@
 Sentences are those of the docstrings of the standard library and the installed packages. A document is lines of one
 to four sentences drawn at random (lognormal length, 2 kB on average); 5 % are exact copies of an earlier document,
 10 % copies with one to five words changed. A cache of the sentences is kept in the temporary folder.
+
+In a large corpus of this kind every sentence comes back, so nearly all of it is repeated text. With `--fresh` sentences
+are new ones, of words drawn as often as these docstrings have them: then only the copies repeat, as in a crawl.
 """
 
 from __future__ import annotations
@@ -55,9 +58,10 @@ def _of_file(path: Path) -> Iterator[str]:
             yield from (s for s in found if s.count(" ") >= 4)
 
 
-def documents(n_bytes: int, seed: int = 0) -> Iterator[str]:
-    """Documents of `n_bytes` of UTF-8 text together."""
+def documents(n_bytes: int, seed: int = 0, *, fresh: bool = False) -> Iterator[str]:
+    """Documents of `n_bytes` of UTF-8 text together; `fresh`: of sentences that nobody wrote before."""
     rng, pool = random.Random(seed), sentences()
+    words = " ".join(pool).split(" ") if fresh else []
     recent: list[str] = []
     made = 0
     while made < n_bytes:
@@ -67,7 +71,7 @@ def documents(n_bytes: int, seed: int = 0) -> Iterator[str]:
         elif recent and kind < 0.15:
             text = _edited(rng.choice(recent), rng)
         else:
-            text = _fresh(pool, rng)
+            text = _new_words(words, rng) if fresh else _fresh(pool, rng)
             if len(recent) < 5000:
                 recent.append(text)
             else:
@@ -82,6 +86,11 @@ def _fresh(pool: list[str], rng: random.Random) -> str:
     return "\n".join(" ".join(next(picked) for _ in range(rng.randint(1, 4))) for _ in range(n_lines))
 
 
+def _new_words(words: list[str], rng: random.Random) -> str:
+    n_lines = min(400, max(1, int(rng.lognormvariate(1.7, 0.8))))
+    return "\n".join(" ".join(rng.choices(words, k=rng.randint(12, 72))) + "." for _ in range(n_lines))
+
+
 def _edited(text: str, rng: random.Random) -> str:
     words = text.split(" ")
     for _ in range(rng.randint(1, 5)):
@@ -89,10 +98,10 @@ def _edited(text: str, rng: random.Random) -> str:
     return " ".join(words)
 
 
-def write(url: str, n_bytes: int, seed: int = 0) -> None:
+def write(url: str, n_bytes: int, seed: int = 0, *, fresh: bool = False) -> None:
     """Write the documents as JSONL with a url and a date beside the text."""
     with files.atomic(url) as f, compress.compressor(f, url) as out:
-        for i, text in enumerate(documents(n_bytes, seed)):
+        for i, text in enumerate(documents(n_bytes, seed, fresh=fresh)):
             row = {"text": text, "url": f"https://example.org/{i}", "date": "2024-05-01"}
             out.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
 
@@ -103,8 +112,9 @@ def main() -> None:
     parser.add_argument("out")
     parser.add_argument("--mb", type=float, default=50)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--fresh", action="store_true")
     given = parser.parse_args()
-    write(given.out, int(given.mb * 1e6), given.seed)
+    write(given.out, int(given.mb * 1e6), given.seed, fresh=given.fresh)
 
 
 if __name__ == "__main__":
