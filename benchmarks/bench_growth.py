@@ -1,0 +1,142 @@
+"""Every deduplication at growing sizes: does its cost grow with the text, and does its memory stay?
+
+    python benchmarks/bench_growth.py [--mb 100 300 1000] [--only minhash suffix] [--memory 2GB] [--sentences]
+
+JSONL in, sealed Parquet out: `Pipeline(METHOD).run(...)` with `Serial(memory=...)`, each job a process of its own after
+one small run that compiles the kernels. CPU is user and system time of the process; the peak is of the process and its
+children together, looked at twenty times a second. Text: `corpus.py`, new sentences with planted copies (--sentences:
+sentences that come back, the worst case for repeated text). SemDeDup's vectors are 64 numbers of hashed words, so that
+what is measured is ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+GAP = 0.05  # seconds between two looks at memory
+
+
+def hashed_words(texts: list[str]):
+    """64 numbers a text: words counted by hash, as a stand-in for a model."""
+    import numpy as np
+    import xxhash
+
+    out = np.zeros((len(texts), 64), np.float32)
+    for row, text in zip(out, texts, strict=True):
+        for word in text.split()[:200]:
+            h = xxhash.xxh3_64_intdigest(word)
+            row[h % 64] += 1.0 if h >> 63 else -1.0
+    return out
+
+
+def methods() -> dict[str, Callable]:
+    """The stages by name, made when they are asked for."""
+    import dataprep as dp
+
+    return {  # names of `dp` are looked up when a stage is made
+        "exact": lambda: dp.Exact(),
+        "exact-line": lambda: dp.Exact(unit="line"),
+        "exact-paragraph": lambda: dp.Exact(unit="paragraph"),
+        "exact-span3": lambda: dp.Exact(unit="span3"),
+        "url": lambda: dp.URL(),
+        "minhash": lambda: dp.MinHash(),
+        "minhash-lee2022": lambda: dp.MinHash(preset="lee2022"),
+        "suffix": lambda: dp.SuffixArray(min_bytes=100),
+        "suffix-words": lambda: dp.SuffixArray(min_words=50),
+        "bloom-document": lambda: dp.Bloom(unit="document"),
+        "bloom-paragraph": lambda: dp.Bloom(unit="paragraph"),
+        "bloom-ngram": lambda: dp.Bloom(unit="ngram"),
+        "semdedup": lambda: dp.SemDeDup(embed=hashed_words),
+    }
+
+
+def job(method: str, source: str, out: str, memory: str) -> None:
+    """One run, in this process."""
+    import dataprep as dp
+
+    columns = {"columns": ["url", "date"]} if method == "url" else {}
+    docs = dp.read(source, **columns)
+    result = dp.Pipeline(methods()[method]()).run(docs, out, dp.Serial(memory=memory))
+    book = result.stats[-1]
+    removed = 1 - book.total(book.out).bytes / max(1, book.total(book.into).bytes)
+    print(f"removed {removed:.4f}")
+
+
+def measure(method: str, source: str, out: Path, memory: str) -> dict[str, float]:
+    """Run a job as a process; seconds of CPU and wall, the peak MB of its tree, and the share of bytes removed."""
+    shutil.rmtree(out, ignore_errors=True)
+    command = [sys.executable, __file__, "--job", method, source, str(out), memory]
+    started = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    peak = 0
+    watched = psutil.Process(process.pid)
+    cpu = 0.0
+    while process.poll() is None:
+        try:
+            tree = [watched, *watched.children(recursive=True)]
+            peak = max(peak, sum(p.memory_info().rss for p in tree))
+            times = watched.cpu_times()
+            cpu = times.user + times.system + times.children_user + times.children_system
+        except psutil.Error:
+            pass
+        time.sleep(GAP)
+    wall = time.perf_counter() - started
+    said = process.communicate()[0]
+    disk = sum(f.stat().st_size for f in out.rglob("*") if f.is_file())
+    shutil.rmtree(out, ignore_errors=True)
+    assert process.returncode == 0, command
+    return {"cpu": cpu, "wall": wall, "peak": peak / 1e6, "removed": float(said.split()[-1]), "disk": disk / 1e6}
+
+
+def main() -> None:
+    """Print one row a method and size."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "dataprep-bench")
+    parser.add_argument("--mb", type=float, nargs="+", default=[100, 300, 1000])
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--memory", default="2GB")
+    parser.add_argument("--sentences", action="store_true")
+    parser.add_argument("--job", nargs=4, metavar=("METHOD", "SOURCE", "OUT", "MEMORY"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.job:
+        return job(*given.job)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    kind = "sentences" if given.sentences else "fresh"
+    sources = {mb: corpus(given.folder / f"{kind}-{mb:g}.jsonl", mb, fresh=not given.sentences) for mb in given.mb}
+    small = corpus(given.folder / f"{kind}-2.jsonl", 2, fresh=not given.sentences)
+    table = Table("method", "MB", "s of CPU", "MB/s per core", "wall s", "peak MB", "left on disk MB", "bytes removed")
+    for method in given.only or methods():
+        measure(method, small, given.folder / "out", given.memory)  # compiles the kernels
+        for mb, source in sources.items():
+            took = measure(method, source, given.folder / "out", given.memory)
+            row = (f"{took['cpu']:.1f}", f"{mb / took['cpu']:.0f}", f"{took['wall']:.1f}", f"{took['peak']:.0f}")
+            table.add_row(method, f"{mb:g}", *row, f"{took['disk']:.0f}", f"{took['removed']:.2%}")
+            print(method, mb, row, file=sys.stderr, flush=True)
+        table.add_section()
+    Console(width=110).print(table)
+    return None
+
+
+def corpus(path: Path, mb: float, *, fresh: bool) -> str:
+    """The corpus of a size, made once."""
+    if not path.exists():
+        from corpus import write
+
+        write(str(path), int(mb * 1e6), fresh=fresh)
+    return str(path)
+
+
+if __name__ == "__main__":
+    main()
