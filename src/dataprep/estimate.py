@@ -2,7 +2,8 @@
 
 The sample is a few megabytes spread over the parts of every input. It is run twice, first a small one that compiles
 the kernels, so the time is that of warm code. Disk and time grow with the text. Memory is the peak of the sample's run:
-every stage works in batches and bounded partitions, so it is not scaled. A tokenizer learns from a bounded sample
+every stage works in batches and bounded partitions, so it is not scaled; what one process reserves for the whole
+input (a Bloom filter) is scaled by its text, and said apart. A tokenizer learns from a bounded sample
 of its own, so for it disk and time are upper bounds.
 
 Tried on 200 MB of text (71 MB of JSONL.zst) with C4, Exact, MinHash, train_bpe and encode, 16 MB sampled: text 206 MB
@@ -49,6 +50,15 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class Reserved:
+    """Memory that one process will hold for the whole input, beside what a worker takes."""
+
+    n_bytes: int
+    what: str
+    instead: str  # what to do if there is no room
+
+
+@dataclass(frozen=True)
 class Plan:
     """The estimate: text in all, how much of it was tried, and the cost of each step for one worker."""
 
@@ -56,6 +66,7 @@ class Plan:
     text_bytes: int
     sample_bytes: int
     costs: tuple[Cost, ...]
+    reserved: tuple[Reserved, ...] = ()  # one at a time
 
     @property
     def peak_bytes(self) -> int:
@@ -87,8 +98,18 @@ class Sampling(Serial):
     limit: int
     inputs: list[tuple[int, float, int]] = field(default_factory=list)  # stored, text (estimated), text sampled
     passes: list[str] = field(default_factory=list)
+    reserved: list[Reserved] = field(default_factory=list)
 
-    def sampled(self, docs: Dataset) -> Dataset:
+    @property
+    def share(self) -> float:
+        """How much of the text the samples are."""
+        return min(1.0, sum(s for _, _, s in self.inputs) / max(1.0, sum(t for _, t, _ in self.inputs)))
+
+    def reserve(self, n_bytes: int, what: str, instead: str) -> None:
+        """Note what the whole input will take, at most: distinct things grow no faster than the text."""
+        self.reserved.append(Reserved(int(n_bytes / self.share), what, instead))
+
+    def sampled(self, docs: Dataset) -> Dataset:  # type: ignore[override]
         """A sample of what comes from outside; what an earlier step made is a sample already."""
         if all(piece.url.startswith(self.out) for part in docs.parts for piece in part.slices):
             return docs
@@ -130,7 +151,7 @@ def _try(steps: list[recipe.Step], out: str, limit: int) -> Plan:
     for name, passes, disk, seconds, peak_bytes in taken:
         costs.append(Cost(name, passes - before[0], int((disk - before[1]) * scale), seconds * scale, peak_bytes))
         before = (passes, disk)
-    return Plan(int(stored), int(text), int(sample), tuple(costs))
+    return Plan(int(stored), int(text), int(sample), tuple(costs), tuple(run.reserved))
 
 
 def _measure(part: Part, head: Head) -> tuple[float, int]:

@@ -80,8 +80,7 @@ class Pipeline:
         guard()
         out = str(out).rstrip("/")
         runner: Runner = run if run is not None else Serial()
-        if hasattr(runner, "sampled"):  # `dataprep plan` tries a sample of what comes from outside
-            docs = runner.sampled(docs)
+        docs = runner.sampled(docs)
         steps = self.steps(docs)
         recipe = {
             "kind": "dataset",

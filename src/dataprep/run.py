@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import cloudpickle
 from fsspec.exceptions import FSTimeoutError
+from rich.filesize import decimal
 
 from .errors import PlanError, Transient, WorkerDied, need
 from .progress import track
@@ -58,6 +59,19 @@ class Runner(Protocol):
     @property
     def workers(self) -> int:
         """How many items are worked on at once."""
+
+    @property
+    def share(self) -> float:
+        """How much of the input it sees: 1, or less where `dataprep plan` tries a sample."""
+
+    def sampled(self, docs: T) -> T:
+        """The Dataset itself, or the sample of it that `dataprep plan` tries."""
+
+    def reserve(self, n_bytes: int, what: str, instead: str) -> None:
+        """Ask for memory that one process holds beside a worker's usual needs.
+
+        what: what it is for; instead: what to do without it. Errors: PlanError, before any work, if it does not fit.
+        """
 
 
 def parse_bytes(size: int | str) -> int:
@@ -109,6 +123,24 @@ class _Budget:
     def memory_bytes(self) -> int:
         """What all workers together may take, or the machine has. For refusing work; bytes never depend on it."""
         return machine_memory() if self.memory is None else parse_bytes(self.memory)
+
+    @property
+    def share(self) -> float:
+        """All of the input."""
+        return 1.0
+
+    def sampled(self, docs: T) -> T:
+        """All of the input."""
+        return docs
+
+    def reserve(self, n_bytes: int, what: str, instead: str) -> None:
+        """Refuse what does not fit beside a worker."""
+        if n_bytes + WORKER_BYTES > self.memory_bytes:
+            msg = (
+                f"{what} takes {decimal(n_bytes)} of memory in one process, beside the {WORKER_BYTES >> 20} MiB of a "
+                f"worker, and {decimal(self.memory_bytes)} are allowed; {instead}"
+            )
+            raise PlanError(msg)
 
     def at_once(self) -> int:
         """How many items are worked on at once: `workers`, or fewer where `memory` has no room for so many."""

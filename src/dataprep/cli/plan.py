@@ -11,7 +11,7 @@ from rich.table import Table
 
 from dataprep import recipe
 from dataprep.errors import PlanError
-from dataprep.run import machine_memory, parse_bytes
+from dataprep.run import WORKER_BYTES, machine_memory, parse_bytes
 
 from .runs import Memory, Workers
 
@@ -39,15 +39,17 @@ def plan(
         table.add_row(cost.step, f"{cost.n_passes}", f"{cost.disk_bytes / 1e6:,.1f}",
                       f"{cost.seconds / 60 / workers:,.1f}", f"{cost.peak_bytes / 1e6:,.0f}")  # fmt: skip
     console.print(table)
-    _print_memory(console, found.peak_bytes * workers, memory)
-
-
-def _print_memory(console: Console, needed: int, memory: str | None) -> None:
-    """What all workers together take, beside what they may."""
     allowed = machine_memory() if memory is None else parse_bytes(memory)
-    fits = "fits" if needed <= allowed else "[bold red]does not fit[/]; use fewer workers"
-    line = f"all workers together: about {needed / 1e6:,.0f} MB of memory, {fits} into {allowed / 1e6:,.0f} MB"
-    console.print(line, highlight=False)
+    _print_memory(console, "all workers together", found.peak_bytes * workers, allowed, "use fewer workers")
+    for held in found.reserved:
+        _print_memory(console, f"{held.what}, beside one worker", held.n_bytes + WORKER_BYTES, allowed, held.instead)
+
+
+def _print_memory(console: Console, who: str, needed: int, allowed: int, instead: str) -> None:
+    """What is taken, beside what may be."""
+    fits = "fits" if needed <= allowed else "[bold red]does not fit[/]"
+    line = f"{who}: about {decimal(needed)} of memory, {fits} into {decimal(allowed)}"
+    console.print(line if needed <= allowed else f"{line}; {instead}", highlight=False)
 
 
 def _reading(inputs: list[str]) -> recipe.Step:
