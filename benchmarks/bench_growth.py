@@ -12,13 +12,13 @@ what is measured is ours.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -41,25 +41,21 @@ def hashed_words(texts: list[str]):
     return out
 
 
-def methods() -> dict[str, Callable]:
-    """The stages by name, made when they are asked for."""
-    import dataprep as dp
-
-    return {  # names of `dp` are looked up when a stage is made
-        "exact": lambda: dp.Exact(),
-        "exact-line": lambda: dp.Exact(unit="line"),
-        "exact-paragraph": lambda: dp.Exact(unit="paragraph"),
-        "exact-span3": lambda: dp.Exact(unit="span3"),
-        "url": lambda: dp.URL(),
-        "minhash": lambda: dp.MinHash(),
-        "minhash-lee2022": lambda: dp.MinHash(preset="lee2022"),
-        "suffix": lambda: dp.SuffixArray(min_bytes=100),
-        "suffix-words": lambda: dp.SuffixArray(min_words=50),
-        "bloom-document": lambda: dp.Bloom(unit="document"),
-        "bloom-paragraph": lambda: dp.Bloom(unit="paragraph"),
-        "bloom-ngram": lambda: dp.Bloom(unit="ngram"),
-        "semdedup": lambda: dp.SemDeDup(embed=hashed_words),
-    }
+METHODS: dict[str, tuple[str, dict]] = {
+    "exact": ("Exact", {}),
+    "exact-line": ("Exact", {"unit": "line"}),
+    "exact-paragraph": ("Exact", {"unit": "paragraph"}),
+    "exact-span3": ("Exact", {"unit": "span3"}),
+    "url": ("URL", {}),
+    "minhash": ("MinHash", {}),
+    "minhash-lee2022": ("MinHash", {"preset": "lee2022"}),
+    "suffix": ("SuffixArray", {"min_bytes": 100}),
+    "suffix-words": ("SuffixArray", {"min_words": 50}),
+    "bloom-document": ("Bloom", {"unit": "document"}),
+    "bloom-paragraph": ("Bloom", {"unit": "paragraph"}),
+    "bloom-ngram": ("Bloom", {"unit": "ngram"}),
+    "semdedup": ("SemDeDup", {"embed": hashed_words}),
+}
 
 
 def job(method: str, source: str, out: str, memory: str) -> None:
@@ -68,7 +64,8 @@ def job(method: str, source: str, out: str, memory: str) -> None:
 
     columns = {"columns": ["url", "date"]} if method == "url" else {}
     docs = dp.read(source, **columns)
-    result = dp.Pipeline(methods()[method]()).run(docs, out, dp.Serial(memory=memory))
+    name, options = METHODS[method]
+    result = dp.Pipeline(getattr(dp, name)(**options)).run(docs, out, dp.Serial(memory=memory))
     book = result.stats[-1]
     removed = 1 - book.total(book.out).bytes / max(1, book.total(book.into).bytes)
     print(f"removed {removed:.4f}")
@@ -80,20 +77,16 @@ def measure(method: str, source: str, out: Path, memory: str) -> dict[str, float
     command = [sys.executable, __file__, "--job", method, source, str(out), memory]
     started = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    peak = 0
+    peak, pid = 0, 0
     watched = psutil.Process(process.pid)
-    cpu = 0.0
-    while process.poll() is None:
-        try:
-            tree = [watched, *watched.children(recursive=True)]
-            peak = max(peak, sum(p.memory_info().rss for p in tree))
-            times = watched.cpu_times()
-            cpu = times.user + times.system + times.children_user + times.children_system
-        except psutil.Error:
-            pass
+    while not pid:
+        with contextlib.suppress(psutil.Error):
+            peak = max(peak, sum(p.memory_info().rss for p in (watched, *watched.children(recursive=True))))
         time.sleep(GAP)
-    wall = time.perf_counter() - started
-    said = process.communicate()[0]
+        pid, status, used = os.wait4(process.pid, os.WNOHANG)
+    wall, cpu = time.perf_counter() - started, used.ru_utime + used.ru_stime
+    process.returncode = os.waitstatus_to_exitcode(status)
+    said = process.stdout.read() if process.stdout else ""
     disk = sum(f.stat().st_size for f in out.rglob("*") if f.is_file())
     shutil.rmtree(out, ignore_errors=True)
     assert process.returncode == 0, command
@@ -117,7 +110,7 @@ def main() -> None:
     sources = {mb: corpus(given.folder / f"{kind}-{mb:g}.jsonl", mb, fresh=not given.sentences) for mb in given.mb}
     small = corpus(given.folder / f"{kind}-2.jsonl", 2, fresh=not given.sentences)
     table = Table("method", "MB", "s of CPU", "MB/s per core", "wall s", "peak MB", "left on disk MB", "bytes removed")
-    for method in given.only or methods():
+    for method in given.only or METHODS:
         measure(method, small, given.folder / "out", given.memory)  # compiles the kernels
         for mb, source in sources.items():
             took = measure(method, source, given.folder / "out", given.memory)
