@@ -43,6 +43,9 @@ def test_books_do_not_depend_on_cuts_and_balance(texts, sizes):
     assert one.book.cut == sum(len(t[0].encode()) for i, t in enumerate(texts) if i % 3 and i % 5)
     assert one.book.total(one.book.out).bytes == sum(len(r["text"].encode()) for r in rows)
     assert sum(one.book.histograms.get("length", {}).values()) == len(texts) == one.book.counts["seen"]
+    dropped = Counter(len(t.encode()).bit_length() for i, t in enumerate(texts) if i % 3 == 0 or i % 5 == 0)
+    assert one.book.histograms.get("bytes dropped", {}) == dropped
+    assert one.book.histograms.get("bytes kept", {}) == Counter(len(r["text"].encode()).bit_length() for r in rows)
 
 
 def test_examples_are_those_of_the_smallest_hash():

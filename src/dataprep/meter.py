@@ -40,6 +40,7 @@ CUTS = pa.schema(
         pa.field("kept_start", pa.int64()),
     ]
 )
+BYTES_KEPT, BYTES_DROPPED = "bytes kept", "bytes dropped"  # histograms of every book: documents by length
 
 
 class _InFlight:
@@ -138,9 +139,9 @@ class Meter:
 
     def observe(self, name: str, values: Any) -> None:
         """Add integers to a histogram whose bucket b holds the values of b bits."""
-        bits = np.frexp(np.asarray(values, np.float64))[1]
-        for bucket, n in zip(*np.unique(bits, return_counts=True), strict=True):
-            self.book.histograms.setdefault(name, Counter())[int(bucket)] += int(n)
+        counts = np.bincount(np.frexp(np.asarray(values, np.float64))[1])
+        for bucket in np.flatnonzero(counts).tolist():
+            self.book.histograms.setdefault(name, Counter())[bucket] += int(counts[bucket])
 
     def saw(self, batch: Batch) -> Batch:
         """A batch goes into the stage."""
@@ -156,6 +157,7 @@ class Meter:
             return batch
         n_bytes = B.lengths(batch)
         _tally(self.book.out, batch.column("source"), n_bytes)
+        self.observe(BYTES_KEPT, n_bytes)
         if self.source is not None:
             _tally(self.book.into, batch.column("source"), n_bytes)
             return batch
@@ -219,6 +221,7 @@ class Meter:
             return
         for held, at, found in self._settle(ids, "dropped"):
             _tally(into, held.batch.column("source").take(pa.array(at)), held.n_bytes[at])
+            self.observe(BYTES_DROPPED, held.n_bytes[at])
             self._remember(reason, rows.filter(pa.array(found)), (held.batch, at))
 
     def _remember(self, reason: str, rows: pa.RecordBatch, where: tuple[Batch, npt.NDArray[np.intp]] | None) -> None:
