@@ -1,5 +1,7 @@
 """The books: every document is accounted for exactly once, by source and by reason."""
 
+from collections import Counter
+
 import numpy as np
 import pyarrow as pa
 import pytest
