@@ -220,6 +220,27 @@ def same_texts(texts: list[str], order: list[int], form: str | None) -> dict[int
     return gone
 
 
+# --- Units of text (dedup/units.py, dedup/exact.py) ---------------------------------------------------------------------
+
+
+def lines(text: str) -> list[str]:
+    """The pieces between line feeds."""
+    pieces = text.split("\n")
+    return pieces if pieces[-1] else pieces[:-1]
+
+
+def unit_form(unit: str, form: str | None) -> str:
+    """A unit's normal form."""
+    if form == "c4":
+        return unit.strip().lower()
+    if form != "ccnet":
+        return unit if form is None else normal(unit, form)
+    left = [c for ch in unit.strip().lower() for c in unicodedata.normalize("NFD", ch)]
+    left = [c for c in left if unicodedata.category(c) not in ("Mn", "Cc") or c.isspace()]
+    left = ["0" if c.isdecimal() else c for c in left if unicodedata.category(c)[0] != "P"]
+    return " ".join("".join(left).split())
+
+
 # --- Conversations (read/conversations.py) ----------------------------------------------------------------------------
 
 
@@ -238,3 +259,23 @@ def conversations(rows: list[dict], stage) -> list[tuple[int, str]]:
             talks.append((row["id"], line, n))
         last = row
     return [(id_, text) for id_, text, _ in talks]
+
+
+# --- SuffixIndex (dedup/suffix_index.py) ------------------------------------------------------------------------------
+
+
+def occurrences(texts: list[str], query: str) -> list[tuple[int, int]]:
+    """(document, byte) of every occurrence, also of those that overlap."""
+    found = []
+    for d, text in enumerate(texts):
+        at = text.find(query)
+        while at >= 0:
+            found.append((d, len(text[:at].encode())))
+            at = text.find(query, at + 1)
+    return found
+
+
+def longest_shared(text: str, texts: list[str]) -> str:
+    """The piece of whole characters with the most bytes that stands in one of `texts`; the first of these."""
+    pieces = (text[i:j] for i in range(len(text)) for j in range(i + 1, len(text) + 1))
+    return max((p for p in pieces if any(p in t for t in texts)), key=lambda p: len(p.encode()), default="")
