@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from dataprep import __version__, cli, trail
-from dataprep.batch import parse_id
+from dataprep.batch import parse_id, show_id
 
 PIPELINE = '''
 """A small pipeline for the tests."""
@@ -224,6 +224,51 @@ def test_clean_removes_steps_and_why_says_so(dataprep, samples, tmp_path):
     assert dp.open_dataset(out).count == clean.count
 
 
+def test_search_makes_an_index_once(dataprep, finished):
+    """`search` makes the index beside the Dataset and says what it takes; then it counts, and shows places."""
+    pytest.importorskip("pydivsufsort")
+    import dataprep as dp
+
+    docs = dp.open_dataset(str(finished / "dedup_minhash"))
+    row = docs.take(2)[1]
+    piece = row["text"][40:70]
+    code, said, made = dataprep("search", finished / "dedup_minhash", piece, "--context", "5")
+    assert code == 0
+    assert "making an index" in made
+    assert f"{piece} occurs" in said
+    assert f"{show_id(row['id'])}+{len(row['text'][:40].encode())}" in said
+    assert row["text"][35:75].replace("\n", "⏎") in said
+    everywhere = sum(text.count("the ") for text in docs.table(["text"]).column("text").to_pylist())
+    code, said, made = dataprep("search", finished, "the ", "--limit", "1")  # of a run: the last step's
+    assert f"occurs {everywhere:,} times" in said
+    assert f"and {everywhere - 1:,} more" in said
+    assert made == ""
+    assert "occurs 0 times" in dataprep("search", finished / "dedup_minhash" / "index", "qqqzzz")[1]
+
+
+def test_search_longest_of_a_text_and_of_a_file(dataprep, finished, samples, tmp_path):
+    """`--longest` takes a text, a file of one document, or a file of many with a line each."""
+    pytest.importorskip("pydivsufsort")
+    import dataprep as dp
+
+    place = finished / "dedup_exact"
+    text = dp.open_dataset(str(place)).take(1)[0]["text"]
+    given = "zqx " + text[10:110] + " zqx"
+    (tmp_path / "page.txt").write_text(given)
+    for longest in (given, tmp_path / "page.txt"):
+        code, said, _ = dataprep("search", place, "--longest", longest)
+        assert code == 0
+        size, begin = re.search(r"([\d,]+) bytes from byte (\d+) on", said).groups()
+        assert int(size) >= len(text[10:110].encode())
+        assert int(begin) in (3, 4)
+    assert "nothing of it" in dataprep("search", place, "--longest", "鬱")[1]
+    code, said, _ = dataprep("search", place, "--longest", samples / "essay.txt")
+    assert "bytes from byte" in said
+    code, said, _ = dataprep("search", place, "--longest", samples / "letters.jsonl.gz", "--limit", "3")
+    assert code == 0
+    assert said.count("100%") == 3
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
@@ -232,6 +277,8 @@ def test_clean_removes_steps_and_why_says_so(dataprep, samples, tmp_path):
         (["why", "nowhere", "0:1"], 1, "no sealed Dataset"),
         (["plan", "nowhere.jsonl"], 1, "nowhere.jsonl"),
         (["clean", "nowhere"], 1, "not a folder"),
+        (["search", "nowhere", "text"], 1, "no sealed Dataset"),
+        (["search", "nowhere"], 1, "give either a text"),
         (["train", "nowhere", "--out", "x", "--preset", "huge"], 1, "huge"),
         (["bake"], 2, "bake"),
         (["run"], 2, "pipeline"),

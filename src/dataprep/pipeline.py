@@ -26,7 +26,7 @@ from .verdict import Verdict
 log = logging.getLogger("dataprep")
 
 RECIPE = "recipe.json"  # written first: says whose folder this is, also before it is sealed
-OURS = {MANIFEST, RECIPE, "data", "drops", "cuts", "receipts", "steps"}
+OURS = {MANIFEST, RECIPE, "data", "drops", "cuts", "receipts", "steps", "index"}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The command line: `dataprep run, plan, inspect, why, report, train, clean`.
+"""The command line: `dataprep run, plan, inspect, why, report, search, train, clean`.
 
 Every command is a thin face of something that Python can call as well. A DataprepError becomes one sentence on stderr
 and exit code 1; wrong usage is exit code 2; `--debug` shows the traceback.
@@ -14,7 +14,7 @@ import typer
 from dataprep import __version__
 from dataprep.errors import DataprepError
 
-from . import look, plan, runs
+from . import look, plan, runs, search
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
@@ -38,7 +38,7 @@ def _options(
     """Options of every command; `main` looks for --debug itself, since it must know after a command failed."""
 
 
-for _command in (*runs.COMMANDS, *plan.COMMANDS, *look.COMMANDS):
+for _command in (*runs.COMMANDS, *plan.COMMANDS, *look.COMMANDS, *search.COMMANDS):
     app.command()(_command)
 
 
