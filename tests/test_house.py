@@ -20,7 +20,7 @@ FORBIDDEN = {"utils", "util", "base", "manager", "helpers", "common", "misc"}
 
 # Each layer may import from those before it and from itself, nothing else.
 LAYERS = [
-    {"errors", "atomic", "compress", "files", "kernel", "text", "unicode", "unicode_tables"},
+    {"errors", "atomic", "compress", "files", "kernel", "text", "unicode", "whitespace", "sentences"},
     {"batch", "key", "stats", "meter", "progress"},
     {"stage"},
     {"verdict"},

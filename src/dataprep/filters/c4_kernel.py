@@ -12,10 +12,10 @@ import numpy as np
 
 from ..kernel import kernel
 from ..text import DECIMAL, I64, U8, U16, U32, code_point
+from ..whitespace import code_size, has_words, strip, word_too_long
 from .c4_marks import BLOCK, BRACKET, CURLY, FOLD, Phrases, Room, line_ends, make_room, phrases_in
 from .c4_sentences import count_sentences
 from .packed import Packed, ends_with_one, starts_with_one
-from .whitespace import code_size, has_words, strip, word_too_long
 
 # What becomes of a line (and, from PAGE on, of its page).
 KEEP, WORD_TOO_LONG, NO_END_MARK, TOO_FEW_WORDS, JAVASCRIPT, POLICY = 0, 1, 2, 3, 4, 5

@@ -1,12 +1,12 @@
 """White space and words in UTF-8, as `str.strip` and `str.split` see them.
 
-`classes` is `text.classes()`. For `_nrt=False` see c4_marks.py: these kernels are called for every line.
+`classes` is `text.classes()`. For `_nrt=False` see filters/c4_marks.py: these kernels are called for every line.
 """
 
 from __future__ import annotations
 
-from ..kernel import kernel
-from ..text import SPACE, U8, U16, code_point
+from .kernel import kernel
+from .text import SPACE, U8, U16, code_point
 
 
 @kernel(_nrt=False)
