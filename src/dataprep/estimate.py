@@ -106,8 +106,8 @@ class Sampling(Serial):
         return min(1.0, sum(s for _, _, s in self.inputs) / max(1.0, sum(t for _, t, _ in self.inputs)))
 
     def reserve(self, n_bytes: int, what: str, instead: str) -> None:
-        """Note what the whole input will take, at most: distinct things grow no faster than the text."""
-        self.reserved.append(Reserved(int(n_bytes / self.share), what, instead))
+        """Note what the whole input will take."""
+        self.reserved.append(Reserved(n_bytes, what, instead))
 
     def sampled(self, docs: Dataset) -> Dataset:  # type: ignore[override]
         """A sample of what comes from outside; what an earlier step made is a sample already."""

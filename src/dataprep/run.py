@@ -68,9 +68,9 @@ class Runner(Protocol):
         """The Dataset itself, or the sample of it that `dataprep plan` tries."""
 
     def reserve(self, n_bytes: int, what: str, instead: str) -> None:
-        """Ask for memory that one process holds beside a worker's usual needs.
+        """Ask for memory that one process holds, for the whole input, beside what a worker takes.
 
-        what: what it is for; instead: what to do without it. Errors: PlanError, before any work, if it does not fit.
+        what: what it is for; instead: what to do without it. Errors: PlanError if it does not fit.
         """
 
 
