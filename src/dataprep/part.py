@@ -143,7 +143,7 @@ class Part:
             book = list(meters or self.meters())
             flow = self._read(book.pop(0))
         for stage in self.stages:
-            flow = watch(stage, flow, book.pop(0)) if book else stage(flow, cast("Meter", _Deaf()))
+            flow = watch(stage, flow, book.pop(0)) if book else stage(flow, cast("Meter", Deaf()))
         return flow if columns is None else (batch.select(list(columns)) for batch in flow)
 
     def _wanted(self, columns: Sequence[str] | None) -> list[str] | None:
@@ -160,11 +160,11 @@ class Part:
                     yield meter.gave(batch)
 
 
-class _Deaf:
+class Deaf:
     """Stands in for a Meter where a stage's book was kept by an earlier pass."""
 
     def drop(self, *args: Any, **kwargs: Any) -> None:
-        pass
+        """Nothing is booked."""
 
     count = observe = cut = drop
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
-from dataprep.dedup import bands, gather, match, search, sketch, verify
+from dataprep.dedup import bands, gather, match, search, sign, sketch, verify
 from dataprep.dedup.keep import Keep
 from dataprep.dedup.minhash import MinHash
 from dataprep.errors import PlanError
@@ -112,7 +112,7 @@ def test_small_memory_gives_the_same_verdicts(drops, monkeypatch) -> None:
         made = MinHash(threshold=0.7, bands=20, rows=3, keep=keep)
         expected = drops(made, texts, parts=4, cut=7)
         with monkeypatch.context() as patch:
-            patch.setattr(match, "SEGMENT_BYTES", 2000)
+            patch.setattr(sign, "SEGMENT_BYTES", 2000)
             patch.setattr(gather, "SEGMENT_BYTES", 2000)
             patch.setattr(match, "MATCH_RECORDS", 30)
             patch.setattr(gather, "PARTITION_BYTES", 40_000)
@@ -194,11 +194,11 @@ def test_signatures_are_those_of_datasketch() -> None:
     assert ours.tolist() == theirs.hashvalues.tolist()
 
 
-@given(st.integers(1, 60), st.integers(1, 60), st.floats(0.01, 1.0))
-def test_the_least_intersection_is_exact(m, n, threshold) -> None:
+@given(st.integers(1, 60), st.integers(1, 60), st.floats(0.01, 1.0), st.booleans())
+def test_the_least_intersection_is_exact(m, n, threshold, contained) -> None:
     """The smallest intersection that reaches the threshold, by trying all; -1 where none does."""
-    reach = [i for i in range(min(m, n) + 1) if i / (m + n - i) >= threshold]
-    assert verify.needed(threshold, m, n) == (reach[0] if reach else -1)
+    reach = [i for i in range(min(m, n) + 1) if i / (m if contained else m + n - i) >= threshold]
+    assert verify.needed(verify.Rule(threshold, contained), m, n) == (reach[0] if reach else -1)
 
 
 def test_bands_are_chosen_for_the_threshold() -> None:

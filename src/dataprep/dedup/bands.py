@@ -6,23 +6,44 @@ Rajaraman, Ullman, ch. 3).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from ..errors import PlanError
 
-PRESETS = {
-    "dclm": (93, 15),  # Li et al. 2024, DataComp-LM
-    "fineweb": (14, 8),  # Penedo et al. 2024
-    "lee2022": (450, 20),  # Lee et al. 2022, Deduplicating Training Data Makes Language Models Better
+PRESETS: dict[str, dict[str, Any]] = {
+    "dclm": {"bands": 93, "rows": 15},  # Li et al. 2024, DataComp-LM
+    "dialect": {"shingle": "char", "ngram": 3, "threshold": 0.6},  # short texts spelt by ear: docs/dedup.md
+    "fineweb": {"bands": 14, "rows": 8},  # Penedo et al. 2024
+    "lee2022": {"bands": 450, "rows": 20},  # Lee et al. 2022, Deduplicating Training Data Makes Language Models Better
 }
+DEFAULTS: dict[str, Any] = {"threshold": 0.8, "shingle": "word", "ngram": 5}
 MAX_HASHES = 256
 RECALL = 0.99  # wanted at the threshold itself; above it the curve only rises
+LEAST = 0.5  # explicit bands that miss more than half of the pairs at the threshold are a mistake
 LOW = 0.5  # pairs this similar are what verification spends its time on; far below, there are many more
 
 
 def p_candidate(similarity: float, bands: int, rows: int) -> float:
     """The probability that a pair of this Jaccard similarity shares a band."""
     return float(1.0 - (1.0 - similarity**rows) ** bands)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What decides who is proposed, and who goes."""
+
+    threshold: float
+    bands: int
+    rows: int
+    shingle: str
+    ngram: int
+
+    @property
+    def found(self) -> float:
+        """The share of the pairs at the threshold that share a band."""
+        return p_candidate(self.threshold, self.bands, self.rows)
 
 
 @cache
@@ -42,22 +63,35 @@ def choose(threshold: float) -> tuple[int, int]:
     return min(fitting, key=lambda br: (p_candidate(low, *br), br[0] * br[1]))
 
 
-def resolve(threshold: float, bands: int | None, rows: int | None, preset: str | None) -> tuple[int, int]:
-    """The bands and rows that the parameters of MinHash mean; what cannot be meant is a PlanError."""
+def resolve(**given: Any) -> Settings:
+    """What the parameters of MinHash mean, None being the preset's or the default; nonsense is a PlanError."""
+    preset = given.pop("preset")
     if preset is not None and preset not in PRESETS:
         msg = f"unknown preset {preset!r}; there are {', '.join(PRESETS)}"
         raise PlanError(msg)
-    if (bands is None) != (rows is None):
+    chosen: dict[str, Any] = (
+        DEFAULTS | PRESETS.get(preset, {}) | {name: value for name, value in given.items() if value is not None}
+    )
+    threshold = chosen["threshold"]
+    if not isinstance(threshold, (int, float)) or not 0 < threshold <= 1:
+        msg = f"threshold={threshold!r} is not a similarity; give a number above 0, at most 1"
+        raise PlanError(msg)
+    if (given["bands"] is None) != (given["rows"] is None):
         msg = "bands and rows belong together: give both, or neither to have them chosen for the threshold"
         raise PlanError(msg)
-    if preset is not None and bands is not None:
+    if "bands" in PRESETS.get(preset, {}) and given["bands"] is not None:
         msg = f"preset={preset!r} sets bands and rows itself; leave bands and rows out"
         raise PlanError(msg)
-    if preset is not None:
-        return PRESETS[preset]
-    if bands is None or rows is None:
-        return choose(threshold)
-    if bands < 1 or rows < 1:
-        msg = f"bands={bands}, rows={rows}: both must be at least 1"
+    if "bands" not in chosen:
+        chosen["bands"], chosen["rows"] = choose(threshold)
+    made = Settings(**chosen)
+    if made.bands < 1 or made.rows < 1:
+        msg = f"bands={made.bands}, rows={made.rows}: both must be at least 1"
         raise PlanError(msg)
-    return bands, rows
+    if made.found < LEAST:
+        msg = (
+            f"{made.bands} bands of {made.rows} rows propose {made.found:.0%} of the pairs at the threshold "
+            f"{threshold}: take more bands or fewer rows, or leave both out to have them chosen"
+        )
+        raise PlanError(msg)
+    return made

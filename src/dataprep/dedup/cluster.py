@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import files
 from ..kernel import kernel
 from ..text import U8, U32
-from .spill import Spill, spill_to
+from .sign import Signed
+from .spill import spill_to
 
 EDGES_AT_ONCE = 1 << 20
 CANDIDATE = np.dtype([("doc", "<u4"), ("root", "<u4")])  # a document's number inside its part; its component
@@ -26,13 +26,14 @@ class Cluster:
 
     out: str
     key: str
+    parts: tuple[Signed, ...]
     bases: tuple[int, ...]
     n_docs: int
     n_ranges: int
     doc_bytes: int  # what a document costs in a partition beside its contents
 
     def __call__(self, _: int) -> dict[str, Any]:
-        """The receipt: how many candidates, and what they cost in bytes."""
+        """The receipt: how many candidates, the most in one component, and what they cost in bytes."""
         url = files.join(self.out, "cluster")
         return files.once(url + ".json", self.key, lambda: self._write(url))
 
@@ -46,25 +47,21 @@ class Cluster:
         n_candidates = cost = 0
         with spill_to(url, 1) as spill:
             for number, base in enumerate(self.bases):
-                stop = self.bases[number + 1] if number + 1 < len(self.bases) else self.n_docs
-                local = np.flatnonzero(shared[base:stop])
+                local = np.flatnonzero(shared[base : base + self.parts[number].docs])
                 found = np.empty(len(local), CANDIDATE)
-                found["doc"], found["root"] = local, parent[base:stop][local]
+                found["doc"], found["root"] = local, parent[base + local]
                 spill.write([found])
                 n_candidates += len(local)
-                cost += self.doc_bytes * len(local) + 8 * self._words(number, local)
-        return {"files": [url], "candidates": n_candidates, "cost": cost}
+                cost += self.doc_bytes * len(local)
+                cost += 8 * int(self.parts[number].sizes()[local].sum(dtype=np.int64)) if len(local) else 0
+        largest = _longest_run(np.sort(parent[shared.view(bool)]))
+        return {"files": [url], "candidates": n_candidates, "largest_component": largest, "cost": cost}
 
-    def _words(self, number: int, local: npt.NDArray[np.intp]) -> int:
-        """Words of contents of some documents of a part."""
-        total = first = 0
-        with Spill(files.join(self.out, "sign", f"part-{number:05d}")) as spill:
-            for segment in range(spill.segments):
-                sizes = spill.read(segment, spill.n_sections - 1, dtype=np.uint32)
-                own = local[np.searchsorted(local, first) : np.searchsorted(local, first + len(sizes))]
-                total += int(sizes[own - first].sum(dtype=np.int64))
-                first += len(sizes)
-        return total
+
+def _longest_run(values: U32) -> int:
+    """How often the most frequent of some values in order occurs."""
+    edges = np.flatnonzero(values[1:] != values[:-1]) + 1
+    return int(np.diff(edges, prepend=0, append=len(values)).max()) if len(values) else 0
 
 
 @kernel

@@ -21,7 +21,7 @@ from ..meter import mix
 from ..part import Item, Part
 from .cluster import CANDIDATE
 from .keep import Keep
-from .match import SEGMENT_BYTES
+from .sign import SEGMENT_BYTES, beneath
 from .sketch import Sketch
 from .spill import Spill, spill_to
 
@@ -44,6 +44,7 @@ class Gather:
     sketch: Sketch
     keep: Keep
     partitions: int
+    n_old: int  # parts of older Datasets: nobody chooses between their documents
 
     def __call__(self, item: Item) -> dict[str, Any]:
         """The receipt."""
@@ -56,8 +57,9 @@ class Gather:
         with spill_to(url, 2 * self.partitions) as spill:
             held: list[tuple[Any, ...]] = []
             size = 0
-            for batch, roots in self._candidates(item.part, candidates):
-                held.append(self._rows(batch, roots))
+            keep = Keep.parse("first") if item.number < self.n_old else self.keep
+            for batch, roots in self._candidates(item.part, keep, candidates):
+                held.append(self._rows(batch, keep, roots))
                 size += held[-1][2].nbytes
                 if size >= SEGMENT_BYTES:
                     spill.write(self._sections(held))
@@ -66,19 +68,22 @@ class Gather:
                 spill.write(self._sections(held))
         return {"files": [url]}
 
-    def _candidates(self, part: Part, candidates: npt.NDArray[Any]) -> Iterator[tuple[Batch, npt.NDArray[Any]]]:
+    def _candidates(
+        self, part: Part, keep: Keep, candidates: npt.NDArray[Any]
+    ) -> Iterator[tuple[Batch, npt.NDArray[Any]]]:
         """The rows of a part that are candidates, and their components."""
         if not len(candidates):
             return
         first = 0
-        for batch in part.batches(list(dict.fromkeys((*self.keep.columns, *self.sketch.columns)))):
+        columns = list(dict.fromkeys((*keep.columns, *self.sketch.columns)))
+        for batch in beneath(part)[0].batches(columns):  # who was dropped before is no candidate
             low, high = np.searchsorted(candidates["doc"], [first, first + batch.num_rows])
             if low < high:
                 own = candidates[low:high]
                 yield batch.take(pa.array(own["doc"] - first)), own["root"]
             first += batch.num_rows
 
-    def _rows(self, batch: Batch, roots: npt.NDArray[Any]) -> tuple[Any, Any, Any]:
+    def _rows(self, batch: Batch, keep: Keep, roots: npt.NDArray[Any]) -> tuple[Any, Any, Any]:
         """Partitions, headers, and payloads (offsets and words: keys then contents)."""
         starts, contents, keys = self.sketch.contents(batch)
         bands = len(keys)
@@ -90,7 +95,7 @@ class Gather:
         is_contents[at_keys] = False
         words[is_contents] = contents
         headers = np.empty(batch.num_rows, HEADER)
-        headers["id"], headers["rank"] = B.ids(batch), self.keep.rank(batch)
+        headers["id"], headers["rank"] = B.ids(batch), keep.rank(batch)
         headers["words"] = np.diff(offsets)
         partition = mix(roots.astype(np.uint64), 0) % np.uint64(self.partitions)
         return (partition.astype(np.uint16), headers, words)

@@ -1,8 +1,8 @@
-"""Sign and match: which documents share a key.
+"""Match: which documents share a key.
 
-Sign reads the text once and spills (key, document) by band and by the key's top byte. Match reads one range of one
-band out of every part, sorts it, and writes star edges: each document of a bucket to the bucket's first.
-Documents are numbered in order, 0 to at most 2^32 - 1.
+A task reads one range of one band out of every part's keys, sorts it, and writes star edges: each document of a bucket
+to the bucket's first. Documents are numbered in order, 0 to at most 2^32 - 1; those of older Datasets come first, and a
+bucket of old documents alone has no edges, so that an old one counts only if it meets a new one.
 """
 
 from __future__ import annotations
@@ -11,63 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import files
 from ..kernel import kernel
-from ..part import Item, Part
-from ..text import U32, U64
-from .sketch import Sketch
-from .spill import Spill, spill_to
+from ..text import U32, U64, Int
+from .sign import BUCKETS, Signed
 
-BUCKETS = 256  # a key's top byte
-RECORD = np.dtype([("key", "<u8"), ("doc", "<u4")])
-SEGMENT_BYTES = 16 << 20
 MATCH_RECORDS = 4 << 20  # sorted at once: 100 MB with the sort's own needs
-
-
-@dataclass(frozen=True)
-class Sign:
-    """Read a part and spill the keys of its documents."""
-
-    out: str
-    sketch: Sketch
-
-    def __call__(self, item: Item) -> dict[str, Any]:
-        """The receipt: how many documents, and words of contents."""
-        url = files.join(self.out, "sign", f"part-{item.number:05d}")
-        return files.once(url + ".json", item.key, lambda: self._write(url, item.part))
-
-    def _write(self, url: str, part: Part) -> dict[str, Any]:
-        n_docs = 0
-        with spill_to(url, self.sketch.bands * BUCKETS + 1) as spill:
-            held: list[tuple[Any, Any, int]] = []
-            for batch in part.batches(["id", *self.sketch.columns]):
-                sizes, keys = self.sketch.keys(batch)
-                held.append((sizes, keys, n_docs))
-                n_docs += batch.num_rows
-                if sum(keys.nbytes for _, keys, _ in held) * 3 // 2 >= SEGMENT_BYTES:
-                    spill.write(self._sections(held))
-                    held = []
-            if held:
-                spill.write(self._sections(held))
-        return {"files": [url], "docs": n_docs}
-
-    def _sections(self, held: list[tuple[Any, Any, int]]) -> list[npt.NDArray[Any]]:
-        """One section a band and top byte, then the sizes of contents (words, uint32) of all documents."""
-        sizes = np.concatenate([s for s, _, _ in held])
-        keys = np.concatenate([k for _, k, _ in held], axis=1)
-        has = np.flatnonzero(sizes)
-        docs = (has + held[0][2]).astype(np.uint32)
-        sections: list[npt.NDArray[Any]] = []
-        for band in keys:
-            own = band[has]
-            top = (own >> np.uint64(56)).astype(np.uint8)
-            order = np.argsort(top, kind="stable")  # a radix sort, for one byte
-            records = np.empty(len(own), RECORD)
-            records["key"], records["doc"] = own[order], docs[order]
-            sections += np.split(records, np.searchsorted(top[order], np.arange(1, BUCKETS)))
-        return [*sections, np.minimum(sizes, 2**32 - 1).astype(np.uint32)]
 
 
 @dataclass(frozen=True)
@@ -97,7 +47,9 @@ class Match:
 
     out: str
     key: str
+    parts: tuple[Signed, ...]
     bases: tuple[int, ...]  # the number of the first document of every part
+    first_new: int  # the number of the first document that may be dropped
 
     def __call__(self, item: KeyRange) -> dict[str, Any]:
         """The receipt: how many edges."""
@@ -108,38 +60,37 @@ class Match:
         n_edges = 0
         with files.atomic(url) as f:
             for band in range(*item.bands):
-                keys, docs = self._read(band, *item.buckets)
+                keys, docs = self._read(band * BUCKETS + item.buckets[0], band * BUCKETS + item.buckets[1])
                 order = np.argsort(keys)
-                edges = star_edges(keys[order], docs[order])
+                edges = star_edges(keys[order], docs[order], np.uint32(self.first_new))
                 n_edges += len(edges)
                 f.write(edges.data if len(edges) else b"")
         return {"files": [url], "edges": n_edges}
 
-    def _read(self, band: int, first: int, last: int) -> tuple[U64, U32]:
+    def _read(self, first: int, last: int) -> tuple[U64, U32]:
         keys, docs = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint32)]
-        for number, base in enumerate(self.bases):
-            with Spill(files.join(self.out, "sign", f"part-{number:05d}")) as spill:
-                for segment in range(spill.segments):
-                    found = spill.read(segment, band * BUCKETS + first, band * BUCKETS + last, RECORD)
-                    keys.append(found["key"])
-                    docs.append(found["doc"] + np.uint32(base))
+        for part, base in zip(self.parts, self.bases, strict=True):
+            for found in part.records(first, last):
+                keys.append(found["key"])
+                docs.append(found["doc"] + np.uint32(base))
         return np.concatenate(keys), np.concatenate(docs)
 
 
 @kernel
-def star_edges(keys: U64, docs: U32) -> U32:
-    """The edges (document, first document of its bucket), uint32[m, 2], of keys in order."""
+def star_edges(keys: U64, docs: U32, first_new: Int) -> U32:
+    """The edges (document, first document of its bucket), uint32[m, 2], of keys in order, where one is new."""
     n = len(keys)
     out = np.empty((n, 2), np.uint32)
     k, i = 0, 0
     while i < n:
-        j, first = i, docs[i]
+        j, first, last = i, docs[i], docs[i]
         while j < n and keys[j] == keys[i]:
-            first = min(first, docs[j])
+            first, last = min(first, docs[j]), max(last, docs[j])
             j += 1
-        for m in range(i, j):
-            if docs[m] != first:
-                out[k, 0], out[k, 1] = docs[m], first
-                k += 1
+        if last >= first_new:
+            for m in range(i, j):
+                if docs[m] != first:
+                    out[k, 0], out[k, 1] = docs[m], first
+                    k += 1
         i = j
     return out[:k].copy()

@@ -2,64 +2,89 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
 
 from ..dataset import Dataset
 from ..errors import PlanError
 from ..key import key
 from ..run import Runner
 from ..verdict import DropIds
-from .bands import resolve
+from .against import Old, older
+from .bands import RECALL, Settings, p_candidate, resolve
 from .keep import Keep
 from .search import find
 from .sketch import Shingles
 from .warm import warm
+
+log = logging.getLogger("dataprep")
+
+MEASURES = ("jaccard", "containment")
+FEW = 0.9  # of the pairs at the threshold: bands that propose fewer are warned of
 
 
 @dataclass(frozen=True, kw_only=True)
 class MinHash:
     """Drop documents whose shingle sets are as similar as `threshold` to those of a document that is kept.
 
-    threshold: Jaccard similarity, 0 < threshold <= 1, computed exactly for every document that is dropped.
+    threshold: 0 < threshold <= 1, of a similarity computed exactly for every document that is dropped; 0.8 unless a
+    preset says otherwise. measure: "jaccard", shared shingles among those of either document; or "containment", the
+    share of the dropped document's shingles that the kept one has. Pairs are proposed by Jaccard in both cases.
     bands, rows: of the MinHash signature; by default chosen for the threshold (0.8: 26 x 8), so that 99 % of the
-    pairs at the threshold are found. preset: "lee2022" (450 x 20), "dclm" (93 x 15) or "fineweb" (14 x 8).
-    shingle, ngram: runs of `ngram` words (of the lower-cased text), or of characters ("char": of the lower-cased
+    pairs of that Jaccard similarity are found.
+    preset: "lee2022" (450 x 20), "dclm" (93 x 15), "fineweb" (14 x 8); or "dialect", for short texts whose spelling
+    varies (3 characters, threshold 0.6).
+    shingle, ngram: runs of `ngram` words (of the lower-cased text; 5), or of characters ("char": of the lower-cased
     text with its white space as single spaces). A document with fewer is one shingle of all it has; one without any
-    is kept.
+    resembles nothing, and is kept.
     keep: which of the copies stays: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN" or "source:A,B".
+    against: folders of sealed Datasets whose documents come before all new ones, and stay.
     seed: of the permutations; those of `datasketch.MinHash(seed=seed)`.
+
+    What was hashed stays in the step's folder: `at` another threshold decides anew at once, and no part is ever signed
+    twice (docs/dedup.md).
 
     An Estimator; Broder 1997, and the verification that LSH alone lacks: similarity is not transitive, so a
     document goes only for one that stays and that it is itself similar to. Verdicts name it, and how similar.
     """
 
-    threshold: float = 0.8
+    threshold: float | None = None
     bands: int | None = None
     rows: int | None = None
-    shingle: str = "word"
-    ngram: int = 5
+    shingle: str | None = None
+    ngram: int | None = None
     preset: str | None = None
     keep: str = "first"
+    against: str | Sequence[str] | None = None
+    measure: str = "jaccard"
     seed: int = 1
 
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        if not isinstance(self.threshold, (int, float)) or not 0 < self.threshold <= 1:
-            msg = f"threshold={self.threshold!r} is not a Jaccard similarity; give a number above 0, at most 1"
+        made = self.settings
+        if made.shingle not in ("word", "char"):
+            msg = f"shingle={made.shingle!r} is unknown; there are 'word' and 'char'"
             raise PlanError(msg)
-        if self.shingle not in ("word", "char"):
-            msg = f"shingle={self.shingle!r} is unknown; there are 'word' and 'char'"
-            raise PlanError(msg)
-        if self.ngram < 1:
-            msg = f"ngram={self.ngram!r}: a shingle has at least one {self.shingle}"
+        if made.ngram < 1:
+            msg = f"ngram={made.ngram!r}: a shingle has at least one {made.shingle}"
             raise PlanError(msg)
         if not 0 <= self.seed < 1 << 32:
             msg = f"seed={self.seed!r} is not in 0 ... 2^32 - 1"
             raise PlanError(msg)
-        resolve(self.threshold, self.bands, self.rows, self.preset)
+        if self.measure not in MEASURES:
+            msg = f"measure={self.measure!r} is unknown; there are {' and '.join(map(repr, MEASURES))}"
+            raise PlanError(msg)
         Keep.parse(self.keep)
+        object.__setattr__(self, "against", older(self.against) or None)
+
+    @property
+    def settings(self) -> Settings:
+        """Threshold, bands, rows and shingles, with the preset and the defaults filled in."""
+        names = ("threshold", "bands", "rows", "shingle", "ngram", "preset")
+        return resolve(**{name: getattr(self, name) for name in names})
 
     @property
     def name(self) -> str:
@@ -74,22 +99,88 @@ class MinHash:
     @property
     def sketch(self) -> Shingles:
         """How documents are hashed and compared."""
-        bands, rows = resolve(self.threshold, self.bands, self.rows, self.preset)
+        made = self.settings
         return Shingles(
-            unit=self.shingle,
-            ngram=self.ngram,
-            threshold=float(self.threshold),
-            bands=bands,
-            rows=rows,
+            unit=made.shingle,
+            ngram=made.ngram,
+            threshold=float(made.threshold),
+            bands=made.bands,
+            rows=made.rows,
             seed=self.seed,
         )
 
+    def at(self, threshold: float) -> MinHash:
+        """The same MinHash with its bands at another threshold, so that what was signed before is used.
+
+        Bands that propose fewer than 99 % of the pairs at a lower threshold are chosen anew, with a warning: documents
+        are signed again.
+        """
+        made = self.settings
+        plain = replace(self, shingle=made.shingle, ngram=made.ngram, preset=None, threshold=threshold)
+        found = p_candidate(threshold, made.bands, made.rows)
+        if threshold >= made.threshold or found >= RECALL:
+            return replace(plain, bands=made.bands, rows=made.rows)
+        other = replace(plain, bands=None, rows=None).settings
+        log.warning(
+            "%d bands of %d rows propose %.0f %% of the pairs at %s: documents are signed again, with %d bands of %d",
+            *(made.bands, made.rows, 100 * found, threshold, other.bands, other.rows),
+        )
+        return replace(plain, bands=None, rows=None)
+
+    @property
+    def old(self) -> tuple[Old, ...]:
+        """The older Datasets."""
+        return tuple(Old(str(folder)) for folder in self.against or ())
+
+    @property
+    def signing(self) -> str:
+        """The key of what decides a document's keys: everything but what is done with them."""
+        return key((self.VERSION, replace(self.sketch, threshold=1.0)))
+
+    def recipe(self) -> Any:
+        """What it means, and what the older Datasets hold, wherever they lie."""
+        for old in self.old:
+            old.check(self.signing, self._told())
+        contents = [old.content for old in self.old]
+        return (self.VERSION, asdict(self.settings), self.keep, contents, self.measure, self.seed)
+
+    def _told(self) -> str:
+        made = self.settings
+        return f"{made.bands} bands of {made.rows} rows over shingles of {made.ngram} {made.shingle}s, seed {self.seed}"
+
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
         """Find the near-duplicates; the stage that is returned drops them."""
-        made_by = key((self, docs.key))
-        keep, names = Keep.parse(self.keep), (self.name, "near_duplicate")
-        url, _ = find(docs, run, out, sketch=self.sketch, keep=keep, names=names, key=made_by)
-        return DropIds(verdicts=url, made_by=made_by, called=self.name)
+        made, made_by = self.settings, key((self, docs.key))
+        if made.found < FEW:
+            log.warning(
+                "%d bands of %d rows find %.0f %% of the pairs at %s",
+                made.bands,
+                made.rows,
+                100 * made.found,
+                made.threshold,
+            )
+        index = key((self.signing, docs.key, self.keep, [old.content for old in self.old]))
+        url, counted = find(
+            docs,
+            run,
+            out,
+            sketch=self.sketch,
+            keep=Keep.parse(self.keep),
+            names=(self.name, "near_duplicate"),
+            key=made_by,
+            index=index,
+            signing=self.signing,
+            contained=self.measure == "containment",
+            old=self.old,
+        )
+        facts = {
+            **asdict(made),
+            "measure": self.measure,
+            "settings": self._told(),
+            "signing": self.signing,
+            "index": index,
+        }
+        return DropIds(verdicts=url, made_by=made_by, called=self.name, facts={**counted, **facts})
 
     def warm(self) -> None:
         """Compile the kernels."""

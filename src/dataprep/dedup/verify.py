@@ -23,9 +23,19 @@ from .spill import spill_to
 
 I32: TypeAlias = npt.NDArray[np.int32]
 F32: TypeAlias = npt.NDArray[np.float32]
-VERDICT = np.dtype([("id", "<u8"), ("kept", "<u8"), ("similarity", "<f4")])
+VERDICT = np.dtype([("id", "<u8"), ("kept", "<u8"), ("similarity", "<f4"), ("origin", "<u2")])
 BUDGET = 2 * PARTITION_BYTES  # of payloads in memory at once, and again of what is kept
 OPEN, KEPT, DROPPED = 0, 1, 2
+
+
+class Rule(NamedTuple):
+    """When a document is dropped: at this similarity; above 1, only if the contents are equal.
+
+    `contained`: the similarity is the share of the document's shingles that the kept one has, instead of Jaccard's.
+    """
+
+    threshold: float
+    contained: bool
 
 
 @dataclass(frozen=True)
@@ -34,9 +44,10 @@ class Verify:
 
     out: str
     key: str
+    index: str  # the folder where the candidates were gathered
     bands: int
-    threshold: float
-    n_parts: int
+    rule: Rule
+    origins: tuple[int, ...]  # of every part, the number of its Dataset; the last is the one that is deduplicated
     n_groups: int
     budget: int = BUDGET
 
@@ -46,13 +57,15 @@ class Verify:
         return files.once(url + ".json", self.key, lambda: self._write(url, partition))
 
     def _write(self, url: str, partition: int) -> dict[str, Any]:
-        rows = Rows.read(self.out, self.n_parts, partition)
-        outcome, compared = decide(rows, self.bands, self.threshold, self.budget)
+        rows = Rows.read(self.index, len(self.origins), partition)
+        origin = np.array(self.origins, np.uint16)[rows.file]
+        outcome, compared = decide(rows, origin, self.bands, self.rule, self.budget, max(self.origins, default=0))
         dropped = np.flatnonzero(outcome.state == DROPPED)
         verdicts = np.empty(len(dropped), VERDICT)
         verdicts["id"], verdicts["kept"] = rows.ids[dropped], rows.ids[outcome.kept_by[dropped]]
         verdicts["similarity"] = outcome.similarity[dropped]
-        group = rows.file[dropped].astype(np.int64) * self.n_groups // max(1, self.n_parts)
+        verdicts["origin"] = origin[outcome.kept_by[dropped]]
+        group = rows.file[dropped].astype(np.int64) * self.n_groups // max(1, len(self.origins))
         with spill_to(url, self.n_groups) as spill:  # rows are in order of their files
             spill.write(np.split(verdicts, np.searchsorted(group, np.arange(1, self.n_groups))))
         return {"files": [url], "dropped": len(dropped), "compared": compared}
@@ -65,6 +78,7 @@ class Block(NamedTuple):
     starts: I64
     sizes: I64
     words: U64
+    old: U8  # 1: of an older Dataset, where it stays whatever we find
 
 
 class Outcome(NamedTuple):
@@ -97,18 +111,21 @@ class Marks(NamedTuple):
     marks: I64
 
 
-def decide(rows: Rows, bands: int, threshold: float, budget: int) -> tuple[Outcome, int]:
-    """What becomes of every row, and how many pairs were compared."""
+def decide(
+    rows: Rows, origin: npt.NDArray[np.uint16], bands: int, rule: Rule, budget: int, new: int
+) -> tuple[Outcome, int]:
+    """What becomes of every row, and how many pairs were compared; rows of another origin than `new` stay."""
     n = len(rows.ids)
     outcome = Outcome(np.zeros(n, np.uint8), np.full(n, -1, np.int64), np.zeros(n, np.float32))
-    pending = np.lexsort((rows.ids, rows.rank))
+    old = (origin != new).astype(np.uint8)
+    pending = np.lexsort((rows.ids, rows.rank, origin))
     compared = 0
     while len(pending):
         index = _index(rows, pending, bands, budget)
         for chosen in _cuts(pending, rows.words, budget):
             starts, words = rows.load(chosen)
-            block = Block(chosen, starts, rows.words[chosen], words)
-            compared += visit(block, bands, threshold, index, outcome)
+            block = Block(chosen, starts, rows.words[chosen], words, old[chosen])
+            compared += visit(block, bands, rule, index, outcome)
         pending = pending[outcome.state[pending] == OPEN]
     return outcome, compared
 
@@ -136,7 +153,7 @@ def _index(rows: Rows, pending: npt.NDArray[np.intp], bands: int, budget: int) -
 
 
 @kernel
-def visit(block: Block, bands: int, threshold: float, index: Index, outcome: Outcome) -> int:
+def visit(block: Block, bands: int, rule: Rule, index: Index, outcome: Outcome) -> int:
     """Decide the documents of a block in order; returns how many pairs were compared."""
     compared = 0
     stamps = np.zeros(len(index.row), np.int64)
@@ -146,12 +163,12 @@ def visit(block: Block, bands: int, threshold: float, index: Index, outcome: Out
         row, stamp = block.rows[i], i + 1
         keys = block.words[block.starts[i] : block.starts[i] + bands]
         own = block.words[block.starts[i] + bands : block.starts[i] + block.sizes[i]]
-        n_found = candidates(index, keys, len(own), threshold, stamps, stamp, found)
-        if n_found and threshold <= 1.0:
+        n_found = 0 if block.old[i] else candidates(index, keys, len(own), rule, stamps, stamp, found)
+        if n_found and rule.threshold <= 1.0:
             if len(table.values) < 4 * len(own):  # `mark` takes a power of two below that
                 table = Marks(np.empty(4 * len(own), np.uint64), np.zeros(4 * len(own), np.int64))
             mark(own, table, stamp)
-        best, similarity, n_compared = first_match(index, found[:n_found], own, threshold, table, stamp)
+        best, similarity, n_compared = first_match(index, found[:n_found], own, rule, table, stamp)
         compared += n_compared
         if best >= 0:
             outcome.state[row], outcome.kept_by[row] = DROPPED, index.row[best]
@@ -172,7 +189,7 @@ def slot_of(index: Index, key: Int) -> Int:
 
 
 @kernel
-def candidates(index: Index, keys: U64, size: Int, threshold: float, stamps: I64, stamp: Int, found: I64) -> int:
+def candidates(index: Index, keys: U64, size: Int, rule: Rule, stamps: I64, stamp: Int, found: I64) -> int:
     """Put the kept documents that share a key and are of a fitting size into `found`, each once; how many."""
     n_found = 0
     for key in keys:
@@ -181,7 +198,7 @@ def candidates(index: Index, keys: U64, size: Int, threshold: float, stamps: I64
             other = entry // len(keys)
             if stamps[other] != stamp:
                 stamps[other] = stamp
-                if needed(threshold, size, index.ends[other + 1] - index.ends[other]) >= 0:
+                if needed(rule, size, index.ends[other + 1] - index.ends[other]) >= 0:
                     found[n_found] = other
                     n_found += 1
             entry = np.int64(index.before[entry])
@@ -189,7 +206,7 @@ def candidates(index: Index, keys: U64, size: Int, threshold: float, stamps: I64
 
 
 @kernel
-def first_match(index: Index, found: I64, own: U64, threshold: float, table: Marks, stamp: Int) -> tuple[Int, Any, int]:
+def first_match(index: Index, found: I64, own: U64, rule: Rule, table: Marks, stamp: Int) -> tuple[Int, Any, int]:
     """The first of the kept documents, in keep order, that reaches the threshold (-1: none); how similar; pairs seen.
 
     The documents found are in no order; sorting them would cost more than passing over those behind the best.
@@ -200,10 +217,11 @@ def first_match(index: Index, found: I64, own: U64, threshold: float, table: Mar
             continue
         compared += 1
         theirs = index.pool[index.ends[other] : index.ends[other + 1]]
-        if threshold > 1.0:
+        if rule.threshold > 1.0:
             value = equal(own, theirs)
         else:
-            value = jaccard(theirs, len(own), needed(threshold, len(own), len(theirs)), table, stamp)
+            common = shared(theirs, len(own), needed(rule, len(own), len(theirs)), table, stamp)
+            value = common / (len(own) if rule.contained else len(own) + len(theirs) - common)
         if value >= 0:
             best, similarity = other, value
     return best, similarity, compared
@@ -230,14 +248,16 @@ def enter(index: Index, keys: U64, own: U64, row: Int) -> bool:
 
 
 @kernel
-def needed(threshold: float, m: Int, n: Int) -> Int:
-    """The smallest intersection of sets of m and n at which Jaccard reaches the threshold; -1: it cannot."""
-    if threshold > 1.0:
+def needed(rule: Rule, m: Int, n: Int) -> Int:
+    """The smallest intersection of a document's set of m with a kept one's of n that drops it; -1: none can."""
+    if rule.threshold > 1.0:
         return m if m == n else -1
-    least = np.int64(np.ceil(threshold * (m + n) / (1.0 + threshold)))
-    while least > 0 and (least - 1) / (m + n - least + 1) >= threshold:  # rounding, either way
+    once: Int = 0 if rule.contained else 1  # what is shared counts once in the union, and twice in both sizes
+    sizes = m + n * once
+    least = np.int64(np.ceil(rule.threshold * sizes / (1.0 + rule.threshold * once)))
+    while least > 0 and (least - 1) / (sizes - (least - 1) * once) >= rule.threshold:  # rounding, either way
         least -= 1
-    while least <= min(m, n) and least / (m + n - least) < threshold:
+    while least <= min(m, n) and least / (sizes - least * once) < rule.threshold:
         least += 1
     return least if least <= min(m, n) else -1
 
@@ -263,8 +283,8 @@ def table_mask(n: Int) -> Int:
 
 
 @kernel
-def jaccard(theirs: U64, n_own: Int, least: Int, table: Marks, stamp: Int) -> Any:
-    """The exact Jaccard similarity with the marked set, or -1 once `least` in common are out of reach."""
+def shared(theirs: U64, n_own: Int, least: Int, table: Marks, stamp: Int) -> Int:
+    """How many are in the marked set, or -1 once `least` are out of reach."""
     mask = table_mask(n_own)
     common, misses, allowed = 0, 0, len(theirs) - least
     for h in theirs:
@@ -276,8 +296,8 @@ def jaccard(theirs: U64, n_own: Int, least: Int, table: Marks, stamp: Int) -> An
         else:
             misses += 1
             if misses > allowed:
-                return -1.0
-    return common / (n_own + len(theirs) - common)
+                return -1
+    return common
 
 
 @kernel

@@ -11,7 +11,7 @@ from .. import batch as B
 from .cluster import flatten, unite
 from .match import star_edges
 from .sketch import Sketch
-from .verify import BUDGET, decide
+from .verify import BUDGET, Rule, decide
 
 
 @dataclass
@@ -33,11 +33,12 @@ def warm(sketch: Sketch) -> None:
     batch = B.make([0, 1], marks, "warm", columns={name: marks for name in sketch.columns if name not in B.FIXED})
     _, keys = sketch.keys(batch)
     starts, contents, _ = sketch.contents(batch)
-    edges = star_edges(np.zeros(2, np.uint64), np.arange(2, dtype=np.uint32))
+    edges = star_edges(np.zeros(2, np.uint64), np.arange(2, dtype=np.uint32), np.uint32(0))
     parent = np.arange(2, dtype=np.uint32)
     unite(parent, np.frombuffer(edges.tobytes(), np.uint32).reshape(-1, 2))
     flatten(parent)
     payload = np.concatenate([np.concatenate([k, contents[: starts[1]]]) for k in keys.T])
     words = np.full(2, len(keys) + starts[1])
     ids = np.arange(2, dtype=np.uint64)
-    decide(_TwoRows(ids, ids, words, payload), sketch.bands, sketch.threshold, BUDGET)  # type: ignore[arg-type]
+    rule, origin = Rule(sketch.threshold, contained=False), np.zeros(2, np.uint16)
+    decide(_TwoRows(ids, ids, words, payload), origin, sketch.bands, rule, BUDGET, 0)  # type: ignore[arg-type]
