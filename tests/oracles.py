@@ -8,6 +8,10 @@ import re
 import unicodedata
 from collections import Counter
 
+import numpy as np
+
+from dataprep.text import SENTENCE, classes
+
 # --- C4 (filters/c4.py) -----------------------------------------------------------------------------------------------
 
 CITATION = re.compile(r"\[(?:\d*|edit|citation needed)\]")
@@ -220,13 +224,33 @@ def same_texts(texts: list[str], order: list[int], form: str | None) -> dict[int
     return gone
 
 
-# --- Units of text (dedup/units.py, dedup/exact.py) ---------------------------------------------------------------------
+# --- Units of text (dedup/units.py, dedup/exact.py) -------------------------------------------------------------------
+
+
+TERMINALS = "".join(map(chr, np.flatnonzero(classes() & SENTENCE)))
 
 
 def lines(text: str) -> list[str]:
     """The pieces between line feeds."""
     pieces = text.split("\n")
     return pieces if pieces[-1] else pieces[:-1]
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text; the rule of `c4_sentences` with every sentence terminal of Unicode."""
+    found = []
+    for line in text.splitlines():
+        first = 0
+        for m in re.finditer("([" + re.escape(TERMINALS) + r"]+)([\"')\]}»’”]*)(\s*)", line):
+            before, after = line[: m.start()], line[m.end() : m.end() + 1]
+            small = (after.islower() or after.istitle()) and not after.isupper()
+            initial = m[1] == "." and re.search(r"(?<![\w'])[^\W\d_]\Z", before)
+            inside = set(m[1]) == {"."} and (small or initial)
+            if after and (m[3] or ord(m[1][-1]) > 0x7F) and not inside:
+                found.append(line[first : m.end(2)].strip())
+                first = m.end()
+        found.append(line[first:].strip())
+    return [s for s in found if s]
 
 
 def unit_form(unit: str, form: str | None) -> str:

@@ -46,6 +46,25 @@ def test_lines_are_those_of_split(texts) -> None:
     assert cut(texts, "line") == cut(texts, "paragraph") == [oracles.lines(t) for t in texts]
 
 
+MARKED = (
+    'a b. C "d." E? (f!) g J. Doe U.S. 3.5 A... b... C\n\r\n x;  Y.\' Z.\n'
+    "One. Two! Three? Four. 好。他。؟ ا. ب۔ ج. \x1c.\x85 É. é."
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(st.one_of(st.text(MARKED, max_size=40), st.text(max_size=12), st.just(MARKED)), max_size=5))
+def test_spans_are_three_sentences(texts) -> None:
+    """Spans begin and end where three sentences of the twin do."""
+    for text, spans in zip(texts, cut(texts, "span3"), strict=True):
+        said = oracles.sentences(text)
+        assert len(spans) == max(0, len(said) - 2)
+        for three, span in zip(zip(said, said[1:], said[2:], strict=False), spans, strict=True):
+            assert "".join(span.split()) == "".join("".join(three).split())
+            assert span.startswith(three[0])
+            assert span.endswith(three[2])
+
+
 @settings(max_examples=300)
 @given(st.lists(st.one_of(st.text(AWKWARD, max_size=6), st.text(max_size=3)), min_size=2, max_size=8))
 def test_hashes_are_equal_where_normal_forms_are(texts) -> None:
@@ -89,13 +108,15 @@ def test_long_units_differ_in_one_character(n: int) -> None:
 
 @given(TEXTS, st.integers(3, 7))
 def test_blocks_are_the_units_a_few_at_a_time(texts, n) -> None:
-    """However few units a block holds, all blocks together are the units and their hashes."""
-    offsets, data = column(texts)
+    """However few units a block holds, all blocks together are the units, with the same hashes."""
+    offsets, data = column([t + MARKED[:i] for i, t in enumerate(texts)])
     for unit in U.UNITS:
         starts, first, last = U.units(offsets, data, unit)
         found = list(U.blocks(offsets, data, unit, "c4", n))
         assert all(len(block.start) <= n for block in found)
         assert [x for block in found for x in block.start.tolist()] == first.tolist()
         assert [x for block in found for x in block.end.tolist()] == last.tolist()
+        whole = list(U.blocks(offsets, data, unit, "c4"))
+        assert [x for b in found for x in b.hashes.tolist()] == [x for b in whole for x in b.hashes.tolist()]
         texts_of = np.repeat(np.arange(len(texts)), np.diff(starts)).tolist()
         assert [x for block in found for x in block.text.tolist()] == texts_of
