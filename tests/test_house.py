@@ -22,7 +22,7 @@ FORBIDDEN = {"utils", "util", "base", "manager", "helpers", "common", "misc"}
 LAYERS = [
     {"errors", "atomic", "compress", "files", "kernel", "text", "unicode", "whitespace", "sentences"},
     {"batch", "key", "stats", "meter", "progress"},
-    {"stage"},
+    {"stage", "score"},
     {"verdict"},
     {"part", "dataset", "run", "seal"},
     {"pipeline"},

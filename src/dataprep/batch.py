@@ -108,7 +108,10 @@ def strings(offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> pa.L
 
 
 def with_column(batch: Batch, name: str, values: pa.Array) -> Batch:
-    """The same rows with one column replaced or added."""
+    """The same rows with one column replaced or added; what a column's metadata says of the old text is void."""
+    if name == "text" and any(f.metadata for f in batch.schema):
+        fields = [f.remove_metadata() for f in batch.schema]
+        batch = pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields, batch.schema.metadata))
     field = pa.field(name, values.type, nullable=name not in FIXED)
     index = batch.schema.get_field_index(name)
     return batch.append_column(field, values) if index < 0 else batch.set_column(index, field, values)
