@@ -18,15 +18,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .dataset import Dataset, open_dataset
+    from .dedup.bloom import Bloom, bloom_hashes
     from .dedup.exact import Exact
     from .dedup.minhash import MinHash
+    from .dedup.suffix_index import SuffixIndex
     from .errors import DataprepError
     from .filters.c4 import C4
     from .pipeline import Pipeline
     from .read import read
     from .read.conversations import Conversations
     from .run import Local, Ray, Serial
+    from .score import Score
     from .stage import Filter, Map
+    from .text import shingle_hash
     from .tokens.encode import encode
     from .tokens.shard import Shards
     from .tokens.train import Tokenizer, train_bpe
@@ -35,6 +39,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "C4",
+    "Bloom",
     "Conversations",
     "DataprepError",
     "Dataset",
@@ -45,16 +50,21 @@ __all__ = [
     "MinHash",
     "Pipeline",
     "Ray",
+    "Score",
     "Serial",
     "Shards",
+    "SuffixIndex",
     "Tokenizer",
+    "bloom_hashes",
     "encode",
     "open_dataset",
     "read",
+    "shingle_hash",
     "train_bpe",
 ]
 
 _HOMES = {
+    "Bloom": "dedup.bloom",
     "C4": "filters.c4",
     "Conversations": "read.conversations",
     "DataprepError": "errors",
@@ -66,12 +76,16 @@ _HOMES = {
     "MinHash": "dedup.minhash",
     "Pipeline": "pipeline",
     "Ray": "run",
+    "Score": "score",
     "Serial": "run",
     "Shards": "tokens.shard",
+    "SuffixIndex": "dedup.suffix_index",
     "Tokenizer": "tokens.train",
+    "bloom_hashes": "dedup.bloom",
     "encode": "tokens.encode",
     "open_dataset": "dataset",
     "read": "read",
+    "shingle_hash": "text",
     "train_bpe": "tokens.train",
 }
 
