@@ -27,6 +27,11 @@ class Rows(Reader):
     """The plainest reader: a file with a JSON list of texts (or dicts of columns); position is the row."""
 
     rows_per_batch: int = 3
+    strings: tuple[str, ...] = ()  # the further columns
+
+    @property
+    def adds(self):
+        return dict.fromkeys(self.strings, pa.string())
 
     def __call__(self, piece: Slice, stats: Meter) -> Iterator[B.Batch]:
         """The rows in [start, stop), a few a batch."""
@@ -46,7 +51,7 @@ def batch_of(rows, first=0, piece=None) -> B.Batch:
     return B.make(ids, [r["text"] for r in rows], piece.source, columns=extra)
 
 
-def dataset_of(folder, rows, parts=2, rows_per_batch=3, sources=("one", "two")) -> Dataset:
+def dataset_of(folder, rows, parts=2, rows_per_batch=3, sources=("one", "two"), strings=()) -> Dataset:
     """A Dataset of the rows, in several parts, the way a reader would make it."""
     url = str(folder / "rows.json")
     files.write_bytes(url, json.dumps(rows).encode())
@@ -56,7 +61,7 @@ def dataset_of(folder, rows, parts=2, rows_per_batch=3, sources=("one", "two")) 
         for number, (start, stop) in enumerate(itertools.pairwise(edges))
     ]
     pieces.sort(key=lambda p: (p.file, p.start))
-    return Dataset(tuple(Part((p,), Rows(rows_per_batch)) for p in pieces))
+    return Dataset(tuple(Part((p,), Rows(rows_per_batch, strings)) for p in pieces))
 
 
 def apply(stage, batches):

@@ -138,7 +138,7 @@ class Pipeline:
             if missing:
                 msg = (
                     f"{stage.name} needs the column {', '.join(missing)}, which neither the input nor an earlier "
-                    f"stage has; there are {', '.join(columns)}"
+                    f"stage has; there are {', '.join(columns)}; dp.read(..., columns={missing}) takes it out of meta"
                 )
                 raise PlanError(msg)
             if isinstance(stage, Stage):

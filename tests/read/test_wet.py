@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 import dataprep as dp
-from dataprep.errors import ReadError
+from dataprep.errors import PlanError, ReadError
 from dataprep.meter import Meter
 from dataprep.part import Slice
 from dataprep.read import wet
@@ -157,3 +157,17 @@ def test_sample(samples) -> None:
     table = dp.read(str(samples / "crawl.warc.wet")).table()
     assert table.num_rows == (samples / "crawl.warc.wet").read_bytes().count(b"WARC-Type: conversion")
     assert all(json.loads(m)["url"].startswith("https://example.org/") for m in table["meta"].to_pylist())
+
+
+def test_fields_become_columns(tmp_path):
+    """columns= takes fields out of meta; null where a record lacks one; others are refused before any work."""
+    place = tmp_path / "a.wet"
+    place.write_bytes(b"".join(RECORDS))
+    docs = dp.read(str(place), columns=["url", "date"])
+    assert docs.columns == ["id", "text", "source", "meta", "url", "date"]
+    rows = docs.take(9)
+    assert [row["url"] for row in rows] == ["http://a.example/", "http://b.example/", None]
+    assert [row["date"] for row in rows] == [None, "2024-05-18T01:58:10Z", None]
+    assert [json.loads(row["meta"]) for row in rows] == [{}, {}, METAS[2]]
+    with pytest.raises(PlanError, match="title"):
+        dp.read(str(place), columns=["title"])

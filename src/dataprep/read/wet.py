@@ -15,12 +15,15 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 import orjson
+import pyarrow as pa
 
+from .. import batch as B
 from .. import files
 from ..batch import Batch
-from ..errors import ReadError
+from ..errors import PlanError, ReadError
 from ..meter import Meter
 from ..part import Reader, Slice
+from .columns import KINDS
 from .text import Record, documents
 from .trust import MAX_BAD, MAX_DOC_BYTES, Trust
 
@@ -36,16 +39,46 @@ CHUNK = 1 << 18
 
 @dataclass(frozen=True, kw_only=True)
 class Wet(Reader):
-    """Reads WET files. max_doc_bytes: of a record's text. max_bad: see `trust.py`."""
+    """Reads WET files.
 
+    columns: (name, "string") of url, date, record_id and languages that become columns instead of fields of meta.
+    max_doc_bytes: of a record's text. max_bad: see `trust.py`.
+    """
+
+    columns: tuple[tuple[str, str], ...] = ()
     max_doc_bytes: int = MAX_DOC_BYTES
     max_bad: float = MAX_BAD
+
+    def __post_init__(self) -> None:
+        strange = [name for name, kind in self.columns if name not in KEPT.values() or kind != "string"]
+        if strange:
+            msg = f"wet has no field {strange[0]!r} that is a string; there are {', '.join(KEPT.values())}"
+            raise PlanError(msg)
+
+    @staticmethod
+    def types_of(url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:  # noqa: ARG004 - they are known
+        """The types of fields: strings."""
+        return tuple((name, "string") for name in names)
+
+    @property
+    def adds(self) -> Mapping[str, pa.DataType]:
+        """The lifted columns."""
+        return {name: KINDS[kind] for name, kind in self.columns}
 
     def __call__(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
         """The conversion records of a file."""
         trust = Trust(piece.url, self.max_bad)
         with _Records(piece.url) as records:
-            yield from documents(self._conversions(records, stats), piece, stats, trust)
+            batches = documents(self._conversions(records, stats), piece, stats, trust)
+            yield from map(self._lifted, batches) if self.columns else batches
+
+    def _lifted(self, batch: Batch) -> Batch:
+        """The batch with the columns taken out of its meta."""
+        metas = [orjson.loads(meta) for meta in batch.column("meta").to_pylist()]
+        for name, kind in self.columns:
+            batch = B.with_column(batch, name, pa.array([meta.pop(name, None) for meta in metas], KINDS[kind]))
+        left = pa.array([orjson.dumps(meta).decode() for meta in metas], pa.large_string())
+        return B.with_column(batch, "meta", left)
 
     def _conversions(self, records: _Records, stats: Meter) -> Iterator[Record]:
         seen: dict[str, int] = {}

@@ -1,0 +1,191 @@
+"""URL: captures of one page, known by its address. Of a page that was crawled often, the newest capture stays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+import numpy as np
+import pyarrow as pa
+
+from .. import batch as B
+from ..batch import Batch
+from ..dataset import Dataset
+from ..errors import PlanError, need
+from ..key import key
+from ..run import Runner
+from ..text import I64, U64, text_hashes
+from ..verdict import DropIds
+from .keep import Keep
+from .search import find
+from .sketch import pack
+from .warm import warm
+
+IGNORE = ("scheme", "www", "slash")
+# Parameters that say where a visitor came from or who he is, not which page it is; `*` stands for any ending.
+TRACKING = (
+    "utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "srsltid", "_ga", "_gl",  # Google
+    "fbclid", "fb_action_ids", "fb_source", "igshid", "igsh", "twclid", "ttclid", "msclkid", "yclid", "ysclid",
+    "mc_cid", "mc_eid", "mkt_tok", "_hsenc", "_hsmi", "hsctatracking", "hsa_*", "pk_*", "mtm_*", "oly_anon_id",
+    "oly_enc_id", "vero_id", "s_cid", "wickedid", "xtor", "at_campaign", "at_medium",
+    "jsessionid", "phpsessid", "aspsessionid*",  # sessions
+)  # fmt: skip
+HOST = re.compile(r"([^\W.]|[-~:])+(\.([^\W.]|[-~:])+)*\.?", re.ASCII)  # labels of ASCII; [::1] too
+LAST_DOT = re.compile(r"\.(:\d+)?$")  # of a host name that says that it is whole
+WWW = re.compile(r"^(?:www\.)+(?=[^.]+\.)")  # not of www.com
+SESSION = re.compile(r";jsessionid=[^/;]*", re.IGNORECASE)
+PORTS = {"http": ":80", "https": ":443"}
+
+
+def normalize_url(url: str, ignore: Sequence[str] = IGNORE, tracking: Sequence[str] = TRACKING) -> str:
+    """The address of a page in one form, or "" if it is no absolute http or https URL.
+
+    Always (RFC 3986, section 6; w3lib's `canonicalize_url`): scheme and host in lower case, host names in Punycode,
+    no default port, dot segments resolved, percent-encoding only where it is needed and in upper case, an empty path
+    is `/`, parameters sorted. The fragment goes, unless it begins with `!` and so names a page.
+
+    ignore: "scheme": http is https; "www": the host without it; "slash": no slash at the end of the path.
+    tracking: names of parameters that are removed, in lower case; `*` at the end stands for any ending.
+
+    >>> normalize_url("HTTP://WWW.Example.org:80/a/../b/?utm_source=feed&y=2&x=%7e#top")
+    '//example.org/b?x=~&y=2'
+    """
+    return _Normal(ignore, tracking)(url)
+
+
+class _Normal:
+    """`normalize_url` with its choices prepared."""
+
+    def __init__(self, ignore: Sequence[str], tracking: Sequence[str]) -> None:
+        self.canonical = need("w3lib.url", extra="dedup").canonicalize_url
+        self.ignore = frozenset(ignore)
+        names = [re.escape(name).replace(r"\*", "[^=]*") for name in tracking] or ["(?!)"]
+        self.tracks = re.compile(f"(?:{'|'.join(names)})(?:=|$)", re.IGNORECASE).match
+
+    def __call__(self, url: str) -> str:
+        """The normal form."""
+        try:
+            parts = urlsplit(self.canonical(url, keep_fragments="#!" in url))
+            host = parts.hostname
+        except ValueError:  # a port out of range, a bracket that is not closed, a half of a surrogate pair
+            return ""
+        if parts.scheme not in PORTS or not HOST.fullmatch(host or ""):
+            return ""
+        place = LAST_DOT.sub(r"\1", parts.netloc.removesuffix(PORTS[parts.scheme]))
+        place = WWW.sub("", place) if "www" in self.ignore else place
+        path = SESSION.sub("", parts.path) if self.tracks("jsessionid") else parts.path
+        path = (path.rstrip("/;") if "slash" in self.ignore else path) or "/"
+        query = "&".join(p.removesuffix("=") for p in parts.query.split("&") if p and not self.tracks(p))
+        fragment = f"#{parts.fragment}" if parts.fragment.startswith("!") else ""
+        scheme = "" if "scheme" in self.ignore else parts.scheme + ":"
+        return f"{scheme}//{place}{path}{'?' * bool(query)}{query}{fragment}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Addresses:
+    """Documents as the normalised URLs in a column: the key is a hash of it, the contents are the URL itself."""
+
+    column: str
+    ignore: tuple[str, ...]
+    tracking: tuple[str, ...]
+    bands: int = 1
+    threshold: float = 2.0  # only if the contents are equal
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What is read."""
+        return (self.column,)
+
+    def keys(self, batch: Batch) -> tuple[I64, U64]:
+        """Words of contents a document, 0 without a valid URL, and its hash."""
+        offsets, data = B.buffers(self._urls(batch))
+        sizes = np.diff(offsets)
+        return np.where(sizes > 0, 1 + (sizes + 7) // 8, 0), text_hashes(offsets, data)[:, 0].reshape(1, -1)
+
+    def contents(self, batch: Batch) -> tuple[I64, U64, U64]:
+        """The URL's length and bytes in eight-byte words, and its hash."""
+        offsets, data = B.buffers(self._urls(batch))
+        return *pack(offsets, data), text_hashes(offsets, data)[:, 0].reshape(1, -1)
+
+    @cached_property
+    def _normal(self) -> _Normal:
+        return _Normal(self.ignore, self.tracking)
+
+    def _urls(self, batch: Batch) -> pa.LargeStringArray:
+        column = batch.column(self.column)
+        if pa.types.is_null(column.type):
+            return pa.repeat(pa.scalar("", pa.large_string()), batch.num_rows)
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            msg = f"URL(column={self.column!r}) needs a column of strings, which holds {column.type}"
+            raise PlanError(msg)
+        urls = [self._normal(url) if url else "" for url in column.to_pylist()]
+        return pa.array(urls, pa.large_string())
+
+
+@dataclass(frozen=True, kw_only=True)
+class URL:
+    """Drop the older captures of a page: documents with one normalised URL; an Estimator.
+
+    column: holds the URLs; what is only in meta becomes a column by read(..., columns=["url"]).
+    keep: "newest" (by the column `date`), "newest:COLUMN", "first", "longest", "best:COLUMN" or "source:A,B".
+    ignore, tracking: which differences between URLs do not count; see `normalize_url`.
+
+    The texts are not looked at. Normalised URLs are compared in full, never by hash alone. A document without a URL, or
+    with one that is no absolute http or https URL, is kept. Verdicts name the capture that stays; the reason is
+    "older_capture" with "newest", else "same_url". Needs the extra `dedup`.
+    """
+
+    column: str = "url"
+    keep: str = "newest"
+    ignore: tuple[str, ...] = IGNORE
+    tracking: tuple[str, ...] = field(default=TRACKING, repr=False)
+
+    VERSION: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        strange = sorted(set(self.ignore) - set(IGNORE)) if isinstance(self.ignore, tuple) else [self.ignore]
+        if strange:
+            msg = f"ignore={self.ignore!r}: {strange[0]!r} is unknown; give a tuple of {', '.join(map(repr, IGNORE))}"
+            raise PlanError(msg)
+        if not isinstance(self.tracking, tuple) or any(not name.strip("*") for name in self.tracking):
+            msg = f"tracking={self.tracking!r} is not a tuple of parameter names, such as ('utm_*', 'fbclid')"
+            raise PlanError(msg)
+        Keep.parse(self.keep)
+        need("w3lib.url", extra="dedup")
+
+    @property
+    def name(self) -> str:
+        """What it is called in the books."""
+        return "URL"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The column of the URLs, and those that choose which capture stays."""
+        return tuple(dict.fromkeys((self.column, *Keep.parse(self.keep).needs)))
+
+    @property
+    def sketch(self) -> Addresses:
+        """How documents are compared."""
+        return Addresses(column=self.column, ignore=self.ignore, tracking=self.tracking)
+
+    def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
+        """Find the captures of one page; the stage that is returned drops all but one."""
+        made_by = key((self, docs.key))
+        keep = Keep.parse(self.keep)
+        names = (self.name, "older_capture" if keep.kind == "newest" else "same_url")
+        url, facts = find(docs, run, out, sketch=self.sketch, keep=keep, names=names, key=made_by)
+        return DropIds(verdicts=url, made_by=made_by, called=self.name, facts=_told(facts))
+
+    def warm(self) -> None:
+        """Compile the kernels."""
+        warm(self.sketch)
+
+
+def _told(facts: dict[str, Any]) -> dict[str, Any]:
+    return {name: facts[name] for name in ("documents", "candidates", "largest_component", "dropped") if name in facts}
