@@ -1,26 +1,27 @@
-"""What happened to one document of a finished run: who dropped it, why, for whom, and the texts side by side.
+"""What happened to one document of a finished run: who dropped it, why, for whom, and what was cut out of it.
 
 Works on a folder that `dataprep run` wrote (one sealed Dataset a step) or on one sealed Dataset with its saved steps.
 """
 
 from __future__ import annotations
 
+import contextlib
+import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from . import files
-from .dataset import MANIFEST
-from .errors import PlanError
-from .meter import mix
+from .dataset import MANIFEST, open_dataset
+from .errors import CorruptShard, DataprepError, PlanError
+from .meter import CUTS, DROPS
 
 RUN = "run.json"  # what `dataprep run` leaves: the names of the steps, in order
+SCHEMAS = {"drops": DROPS, "cuts": CUTS}
+MOST_CUTS = 1_000  # spans of one document that are followed; a list of pages repeats itself more often
 
 
 @dataclass(frozen=True)
@@ -37,17 +38,37 @@ class Drop:
 
 
 @dataclass(frozen=True)
+class Cut:
+    """One row of a cut table, and the sealed folder it was found in; start and end are bytes of what the stage read."""
+
+    id: int
+    stage: str
+    start: int
+    end: int
+    kept_in: str | None
+    kept: int | None
+    kept_start: int | None
+    folder: str
+
+
+@dataclass(frozen=True)
 class Fate:
     """The end of one document: the drops on its trail (its own, its survivor's, ...) and where the last one is kept."""
 
     id: int
     drops: tuple[Drop, ...]
+    cuts: tuple[Cut, ...]  # of the document itself
     kept_in: str | None  # the last folder that still holds the end of the trail
 
     @property
     def survivor(self) -> int:
         """The document that stands for this one in the end; itself, if it was never dropped for another."""
         return next((d.kept for d in reversed(self.drops) if d.kept is not None), self.id)
+
+    @property
+    def home(self) -> str | None:
+        """The other Dataset that the survivor lives in, if it is not this run's."""
+        return self.drops[-1].kept_in if self.drops else None
 
 
 def sealed_folders(url: str) -> list[str]:
@@ -86,7 +107,7 @@ def follow(url: str, id_: int) -> Fate:
     if not drops and kept_in is None:
         msg = f"no document {id_ >> 40}:{id_ & (1 << 40) - 1} in {url}; ids are printed by `dataprep inspect`"
         raise PlanError(msg)
-    return Fate(id_, tuple(drops), kept_in)
+    return Fate(id_, tuple(drops), tuple(_cuts_of(folders, id_)), kept_in)
 
 
 def document(url: str, id_: int) -> dict[str, Any] | None:
@@ -94,28 +115,79 @@ def document(url: str, id_: int) -> dict[str, Any] | None:
     return next((row for f in reversed(sealed_folders(url)) if (row := _row(f, id_)) is not None), None)
 
 
-def near_pairs(url: str, limit: int, seed: int = 0) -> list[Drop]:
-    """Up to `limit` documents that went for a similar one, not for a copy: chosen by hash, least similar first."""
-    chosen: list[tuple[int, Drop]] = []
-    for folder in sealed_folders(url):
-        for table in _drop_batches(folder):
-            near = table.filter(pc.less(table.column("similarity"), 1.0))
-            ranks = mix(near.column("id").to_numpy(), seed)
-            rows = near.take(np.argsort(ranks)[:limit]).to_pylist()
-            chosen += zip(np.sort(ranks)[:limit].tolist(), (Drop(**row, folder=folder) for row in rows), strict=True)
-            chosen = sorted(chosen, key=lambda item: item[0])[:limit]
-    return sorted((drop for _, drop in chosen), key=lambda d: (d.similarity or 0.0, d.id))
+def survivor(url: str, drop: Drop) -> dict[str, Any] | None:
+    """The document that a drop was for, also where it lives in another Dataset; None if that is not there."""
+    if drop.kept is None:
+        return None
+    if drop.kept_in is None:
+        return document(url, drop.kept)
+    places = (drop.kept_in, posixpath.normpath(files.join(drop.folder, "..", drop.kept_in)))
+    home = next((place for place in places if is_dataset(place)), None)
+    return None if home is None else document(home, drop.kept)
 
 
-def similarities(url: str) -> tuple[npt.NDArray[np.int64], int]:
-    """How similar the removed are to their survivors: counts by hundredths int64[100], and how many are the same."""
-    counts, same = np.zeros(100, np.int64), 0
-    for folder in sealed_folders(url):
-        for table in _drop_batches(folder):
-            values = table.column("similarity").drop_null().to_numpy()
-            counts += np.histogram(values[values < 1], bins=100, range=(0, 1))[0]
-            same += int((values >= 1).sum())
-    return counts, same
+def text_read(url: str, id_: int, folder: str, stage: str) -> bytes | None:
+    """The text of a document as a stage of the Dataset in `folder` read it, which is what cut tables count in.
+
+    That is the text of the Dataset before it, less what other stages cut in between. None if it is not there.
+    """
+    folders = sealed_folders(url)
+    before = folders[: folders.index(folder)] if folder in folders else []
+    row = next((row for f in reversed(before) if (row := _row(f, id_)) is not None), None)
+    if row is None:
+        return None
+    data = str(row["text"]).encode()
+    stages = [book.name for book in open_dataset(folder).stats]
+    earlier = stages[: stages.index(stage)] if stage in stages else []
+    cuts = list(_cuts_of([folder], id_))
+    for name in earlier:
+        data = without(data, [(cut.start, cut.end) for cut in cuts if cut.stage == name])
+    return data
+
+
+def without(data: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
+    """The bytes outside some spans, which are in order."""
+    starts = [0, *(end for _, end in spans)]
+    ends = [*(start for start, _ in spans), len(data)]
+    return b"".join(data[a:b] for a, b in zip(starts, ends, strict=True))
+
+
+def tables(folder: str, kind: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """The drop or cut tables ("drops", "cuts") of a sealed folder, some rows at a time; names are dictionaries.
+
+    Errors: CorruptShard if one is missing, half written or something else.
+    """
+    for url in _table_urls(folder, kind):
+        schema = SCHEMAS[kind]
+        coded = [field.name for field in schema if field.type == pa.string()]
+        with _checked(url), files.open_raw(url) as f, pq.ParquetFile(f, read_dictionary=coded) as table:
+            if table.schema_arrow.names != schema.names:
+                msg = f"its columns are {', '.join(table.schema_arrow.names)}"
+                raise pa.ArrowInvalid(msg)
+            yield from table.iter_batches(1 << 16, columns=None if columns is None else list(columns))
+
+
+def _table_urls(folder: str, kind: str) -> list[str]:
+    """The tables of a folder; every part has a drop table, and a cut table only where something was cut."""
+    names = [name for name in files.listdir(files.join(folder, kind)) if name.endswith(".parquet")]
+    if kind == "drops":
+        shards = files.read_json(files.join(folder, MANIFEST))["shards"]
+        parts = dict.fromkeys(files.name_of(shard["name"]).rpartition("-")[0] + ".parquet" for shard in shards)
+        names = list(parts)
+    return [files.join(folder, kind, name) for name in names]
+
+
+@contextlib.contextmanager
+def _checked(url: str) -> Iterator[None]:
+    """Whatever is wrong with the table at `url` becomes one sentence about it."""
+    try:
+        yield
+    except (ConnectionError, TimeoutError):  # the network's fault, not the table's
+        raise
+    except (pa.ArrowException, OSError, DataprepError) as e:
+        state = str(e).rstrip(".") if files.exists(url) else "it is missing"
+        msg = f"{url} is not the table that was written ({state}); run the pipeline again with replace=True"
+        raise CorruptShard(msg) from e
 
 
 def _children(url: str) -> Iterator[str]:
@@ -136,18 +208,13 @@ def _saved_steps(url: str) -> Iterator[str]:
 
 
 def _drop_of(folders: Sequence[str], id_: int) -> Drop | None:
-    for folder in folders:
-        for name in files.listdir(files.join(folder, "drops")):
-            for row in _rows(files.join(folder, "drops", name), id_):
-                return Drop(**row, folder=folder)
-    return None
+    found = (Drop(**row, folder=f) for f in folders for u in _table_urls(f, "drops") for row in _rows(u, id_))
+    return next(found, None)
 
 
-def _drop_batches(folder: str) -> Iterator[pa.RecordBatch]:
-    """The drop tables piece by piece, so that a report of any run fits into memory."""
-    for name in files.listdir(files.join(folder, "drops")):
-        with files.open_raw(files.join(folder, "drops", name)) as f:
-            yield from pq.ParquetFile(f).iter_batches(1 << 16)
+def _cuts_of(folders: Sequence[str], id_: int) -> Iterator[Cut]:
+    found = (Cut(**row, folder=f) for f in folders for u in _table_urls(f, "cuts") for row in _rows(u, id_))
+    return (cut for _, cut in zip(range(MOST_CUTS), found, strict=False))
 
 
 def _row(folder: str, id_: int) -> dict[str, Any] | None:
@@ -160,5 +227,5 @@ def _row(folder: str, id_: int) -> dict[str, Any] | None:
 
 def _rows(url: str, id_: int) -> list[dict[str, Any]]:
     """The rows of an id in a Parquet file; only the row groups that may hold it are read."""
-    with files.open_raw(url) as f:
+    with _checked(url), files.open_raw(url) as f:
         return list(pq.read_table(f, filters=[("id", "=", id_)]).to_pylist())

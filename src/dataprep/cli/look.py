@@ -1,23 +1,25 @@
-"""Commands that look at what a run left: inspect, why, report."""
+"""Commands that look at what a run left as a whole: inspect, report."""
 
 from __future__ import annotations
 
-import difflib
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
 from dataprep import files, trail
-from dataprep.batch import parse_id, show_id
+from dataprep.batch import show_id
 from dataprep.dataset import open_dataset
 from dataprep.stats import Amount, StageStats
 
 Folder = Annotated[str, typer.Argument(help="A folder that a run wrote.")]
-SHOWN_CHARS = 1_500  # of each text side by side: a screen
+
+FITS = {  # what Estimators count, as people say it
+    "documents": "documents", "bands": "bands", "rows": "rows", "threshold": "threshold", "candidates": "candidates",
+    "compared": "pairs compared", "largest_component": "largest component", "spans": "spans",
+}  # fmt: skip
 
 
 def inspect(
@@ -35,9 +37,19 @@ def inspect(
         for book in docs.stats:
             console.print(_book_table(book, source))
             _print_examples(console, book, examples, source)
+        _print_fits(console, manifest.get("fits", []))
         for alarm in docs.stats.alarms():
             console.print(f"[bold red]alarm:[/] {escape(alarm)}")
     _print_model(console, folder)
+
+
+def _print_fits(console: Console, fits: list[dict[str, Any]]) -> None:
+    """What each deduplication looked at before it decided."""
+    for fit in fits:
+        known = [(name, fit[key]) for key, name in FITS.items() if isinstance(fit.get(key), (int, float))]
+        if known:
+            said = ", ".join(f"{name} {value:,}" for name, value in known)
+            console.print(f"{escape(fit['stage'])} looked at: {said}", highlight=False, soft_wrap=True)
 
 
 def _print_model(console: Console, folder: str) -> None:
@@ -72,6 +84,8 @@ def _book_table(book: StageStats, only: str | None) -> Table:
                 if name in sources:
                     table.add_row(f"  {escape(reason)}", "", "", f"{sources[name].docs:,}", style="dim")
     if only is None:
+        if book.cut:
+            table.add_row("  . bytes cut", "", "", f"{book.cut:,}", style="dim")
         for name, n in sorted(book.counts.items()):
             table.add_row(f"  . {escape(name)}", "", "", f"{n:,}", style="dim")
     return table
@@ -89,52 +103,8 @@ def _print_examples(console: Console, book: StageStats, n: int, only: str | None
             )  # fmt: skip
 
 
-def why(
-    folder: Folder,
-    id_: Annotated[str, typer.Argument(metavar="ID", help="A document, as file:position or as an integer.")],
-) -> None:
-    """Why a document is not in the result: the trail of drops, and its text beside the survivor's."""
-    console = Console()
-    fate = trail.follow(folder, parse_id(id_))
-    for drop in fate.drops:
-        like = "" if drop.similarity is None else f", similarity {drop.similarity:.3f}"
-        whom = "" if drop.kept is None else f" for {show_id(drop.kept)}"
-        whom += f" of {drop.kept_in}" if drop.kept_in else ""
-        said = f"[bold]{show_id(drop.id)}[/] was dropped by {drop.stage}: [cyan]{escape(drop.reason)}[/]{whom}{like}"
-        console.print(f"{said} [dim]({escape(drop.folder)})[/]", highlight=False, soft_wrap=True)
-    if fate.kept_in is not None:
-        console.print(f"[bold]{show_id(fate.survivor)}[/] is kept in {escape(fate.kept_in)}", highlight=False)
-    _print_texts(console, folder, fate)
-
-
-def _print_texts(console: Console, folder: str, fate: trail.Fate) -> None:
-    ids = list(dict.fromkeys([fate.id, fate.survivor]))
-    rows = [trail.document(folder, i) for i in ids]
-    texts = [None if row is None else str(row["text"]) for row in rows]
-    if texts[0] is None:
-        console.print("[dim]its text is gone: the step that read it was not saved, or `dataprep clean` removed it[/]")
-    table = Table(show_lines=False, expand=True)
-    for i, row in zip(ids, rows, strict=True):
-        table.add_column(f"{show_id(i)}  {row['source'] if row else ''}", ratio=1)
-    table.add_row(*_marked([text or "" for text in texts]))
-    console.print(table)
-
-
-def _marked(texts: list[str]) -> list[Text]:
-    """The texts cut to a screen; words that the other one lacks are bold."""
-    if len(texts) == 1:
-        return [Text(texts[0][:SHOWN_CHARS])]
-    words = [text[:SHOWN_CHARS].split(" ") for text in texts]
-    shown = [Text(), Text()]
-    for kind, a, b, c, d in difflib.SequenceMatcher(None, words[0], words[1], autojunk=False).get_opcodes():
-        style = "" if kind == "equal" else "bold yellow"
-        shown[0].append(" ".join(words[0][a:b]) + " " * (b > a), style)
-        shown[1].append(" ".join(words[1][c:d]) + " " * (d > c), style)
-    return shown
-
-
 def report(folder: Folder, to: Annotated[str | None, typer.Option(help="The HTML file.")] = None) -> None:
-    """One HTML page about a run: books, reasons, similarities, tokens, loss; nothing in it is loaded from elsewhere."""
+    """One HTML page about a run, from input to shards and loss; nothing in it is loaded from elsewhere."""
     from dataprep.report import write
 
     place = to or files.join(folder, "report.html")
@@ -142,4 +112,4 @@ def report(folder: Folder, to: Annotated[str | None, typer.Option(help="The HTML
     print(place)
 
 
-COMMANDS = (inspect, why, report)
+COMMANDS = (inspect, report)

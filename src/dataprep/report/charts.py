@@ -1,148 +1,177 @@
-"""Pictures as SVG text; colours are CSS classes, so the page's light and dark styles apply to them."""
+"""Plots as SVG text; colours are CSS classes, so the page's light and dark styles apply to them.
+
+All are drawn 440 units wide, so that the letters can still be read on a telephone.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from html import escape
+from collections.abc import Callable, Sequence
 
-from dataprep.stats import StageStats
+from .blocks import text
 
-WIDTH = 960
-
-
-def flow(books: Sequence[StageStats]) -> str:
-    """The documents as a stream that narrows: at each stage, what is dropped turns down, labelled by reason."""
-    first = max(1, *(book.docs_in for book in books))
-    height, top = 190.0, 34.0
-    step = WIDTH / len(books)
-    deepest = top + height + 20
-    parts = []
-    for i, book in enumerate(books):
-        x0, x1 = i * step, (i + 1) * step
-        came, left = height * book.docs_in / first, height * book.docs_out / first
-        middle = x0 + step * 0.55
-        kept = max(left, 0.75) if book.docs_out else 0
-        parts.append(f'<path class="kept" d="M{x0:.1f},{top} H{x1:.1f} V{top + kept:.1f} H{middle:.1f} '
-                     f'L{x0:.1f},{top + came:.1f} Z"><title>{_said(book)}</title></path>')  # fmt: skip
-        if book.docs_dropped:
-            y = top + left
-            parts.append(_fall(x0, middle, top + came, y, step))
-            lines = _reason_lines(book)
-            deepest = max(deepest, top + came + 26 + 15 * len(lines))
-            parts += [
-                f'<text class="small drop-text" x="{x0 + 10:.1f}" y="{top + came + 26 + 15 * n:.1f}">{line}</text>'
-                for n, line in enumerate(lines)
-            ]
-        label = escape(book.name)
-        parts.append(f'<text class="label" x="{x0 + 10:.1f}" y="14">{label}</text>')
-        parts.append(f'<text class="small muted" x="{x0 + 10:.1f}" y="28">{book.docs_out:,} kept</text>')
-        parts.append(f'<line class="rule" x1="{x0:.1f}" y1="4" x2="{x0:.1f}" y2="{top + came:.1f}"/>')
-    return _svg("".join(parts), deepest, "Documents kept and dropped, stage by stage")
-
-
-def _fall(x0: float, x1: float, low: float, high: float, step: float) -> str:
-    """The wedge between what came and what stayed."""
-    return (
-        f'<path class="dropped" d="M{x0:.1f},{low:.1f} L{x1:.1f},{high:.1f} V{low:.1f} '
-        f'Q{x1:.1f},{low + 12:.1f} {x1 - step * 0.1:.1f},{low + 12:.1f} H{x0 + 4:.1f} Z"/>'
-    )
-
-
-def _reason_lines(book: StageStats, most: int = 5) -> list[str]:
-    reasons = list(book.reasons.items())
-    lines = [f"−{n:,} {escape(reason)}" for reason, n in reasons[:most]]
-    if len(reasons) > most:
-        lines.append(f"−{sum(n for _, n in reasons[most:]):,} for {len(reasons) - most} other reasons")
-    return lines
-
-
-def _said(book: StageStats) -> str:
-    return f"{escape(book.name)}: {book.docs_in:,} in, {book.docs_out:,} kept, {book.docs_dropped:,} dropped"
-
-
-def bars(rows: Sequence[tuple[str, int]], unit: str) -> str:
-    """Horizontal bars with their numbers; rows are (label, value), drawn in the order given."""
-    most = max((n for _, n in rows), default=1) or 1
-    left, room = 300, WIDTH - 300 - 130
-    parts = []
-    for i, (label, n) in enumerate(rows):
-        y = i * 24
-        parts.append(f'<text class="small" x="{left - 10}" y="{y + 15}" text-anchor="end">{escape(label)}</text>')
-        wide = max(1.0, room * n / most)
-        parts.append(f'<rect class="bar" x="{left}" y="{y + 3}" width="{wide:.1f}" height="16" rx="2"/>')
-        x = left + wide + 8
-        parts.append(f'<text class="small muted" x="{x:.1f}" y="{y + 15}">{n:,} {escape(unit)}</text>')
-    return _svg("".join(parts), 24 * len(rows) + 4, f"Bars of {unit}")
-
-
-def columns(rows: Sequence[tuple[str, int]], said: str) -> str:
-    """A histogram: upright bars, a label under each."""
-    most = max((n for _, n in rows), default=1) or 1
-    height, step = 150.0, WIDTH / max(1, len(rows))
-    parts = []
-    for i, (label, n) in enumerate(rows):
-        tall = height * n / most
-        x = i * step
-        parts.append(f'<rect class="bar" x="{x + 2:.1f}" y="{height + 16 - tall:.1f}" width="{step - 4:.1f}" '
-                     f'height="{max(tall, 0.0):.1f}"><title>{escape(label)}: {n:,}</title></rect>')  # fmt: skip
-        middle = x + step / 2
-        if n:
-            parts.append(_tick(middle, height + 12 - tall, f"{n:,}", "muted"))
-        parts.append(_tick(middle, height + 32, escape(label)))
-    parts.append(f'<line class="rule" x1="0" y1="{height + 16}" x2="{WIDTH}" y2="{height + 16}"/>')
-    return _svg("".join(parts), height + 38, said)
-
+WIDTH, HEIGHT = 440.0, 250.0
+LEFT, TOP, RIGHT, BOTTOM = 48.0, 14.0, WIDTH - 14.0, HEIGHT - 40.0
 
 Points = Sequence[tuple[float, float]]
 
 
-def curves(train: Points, val: Points, said: str) -> str:
+def wedge(came: float, left: float) -> str:
+    """A stage as part of a funnel: of the shares (0..1) that came in and that stay, what is lost turns away."""
+    a, b = 100 * came, 100 * left
+    return (
+        '<svg class="wedge" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
+        f'<path class="lost" d="M0,0 H{a:.3f} V10 H0 Z"/><path class="kept" d="M0,0 H{a:.3f} L{b:.3f},10 H0 Z"/></svg>'
+    )
+
+
+def histogram(rows: Sequence[tuple[str, Sequence[int]]], styles: Sequence[str], axis: str, said: str) -> str:
+    """Upright bars over labels; each row is (label, counts to be stacked), `styles` their CSS classes."""
+    most = max((sum(counts) for _, counts in rows), default=1) or 1
+    ticks = _ticks(0, most)
+    step = (RIGHT - LEFT) / max(1, len(rows))
+    every = -(-len(rows) // 12)
+    parts = [_grid(ticks, _short)]
+    for i, (label, counts) in enumerate(rows):
+        x, y = LEFT + i * step, BOTTOM
+        for style, n in zip(styles, counts, strict=True):
+            tall = (BOTTOM - TOP) * n / ticks[-1]
+            y -= tall
+            if n:
+                told = f"{label}: {n:,} {style}"
+                parts.append(_bar(style, x + step * 0.06, y, step * 0.88, max(tall, 0.6), told))
+        if i % every == 0:
+            parts.append(_label(x + step / 2, BOTTOM + 15, text(label)))
+    return _svg([*parts, _axis(axis)], said)
+
+
+def similarity(counts: Sequence[int], threshold: float | None, bands: tuple[int, int] | None, said: str) -> str:
+    """Removed documents by hundredths of similarity, with the threshold, and the chance that a pair is proposed.
+
+    bands: (bands, rows) of the locality-sensitive hashing: a pair of similarity s meets with 1 - (1 - s^r)^b.
+    """
+    lowest = next((i for i, n in enumerate(counts) if n), 99)
+    first = min(50 if bands else 70, lowest - lowest % 5)
+    ticks = _ticks(0, max(counts))
+
+    def x_of(s: float) -> float:
+        return LEFT + (RIGHT - 26 - LEFT) * (100 * s - first) / (100 - first)
+
+    parts = [_grid(ticks, _short, RIGHT - 26)]
+    wide = x_of(0.01) - x_of(0)
+    for i, n in enumerate(counts):
+        if n:
+            tall = max(0.6, (BOTTOM - TOP) * n / ticks[-1])
+            told = f"{i / 100:.2f}: {n:,} documents"
+            parts.append(_bar("removed", x_of(i / 100) + wide * 0.08, BOTTOM - tall, wide * 0.84, tall, told))
+    steps = range(first, 101, 10 if first < 70 else 5)
+    parts += [_label(x_of(s / 100), BOTTOM + 15, f"{s / 100:.2g}") for s in steps]
+    if bands:
+        likes = [first / 100 + (1 - first / 100) * i / 80 for i in range(81)]
+        curve = [(x_of(s), BOTTOM - (BOTTOM - TOP) * (1 - (1 - s ** bands[1]) ** bands[0])) for s in likes]
+        parts.append(f'<polyline class="line curve" points="{_path(curve)}"/>')
+        for share in (0, 0.5, 1):
+            y = BOTTOM - (BOTTOM - TOP) * share
+            parts.append(f'<text class="curve-text" x="{RIGHT - 20}" y="{y + 4:.1f}">{share:.0%}</text>')
+    if threshold is not None and first <= 100 * threshold:
+        x = x_of(threshold)
+        parts.append(f'<line class="threshold" x1="{x:.1f}" y1="{TOP - 6}" x2="{x:.1f}" y2="{BOTTOM}"/>')
+        parts.append(f'<text x="{x - 5:.1f}" y="{TOP + 2}" text-anchor="end">threshold {threshold:g}</text>')
+    return _svg([*parts, _axis("Similarity of a removed document with the one it went for")], said)
+
+
+def loglog(points: Points, x_axis: str, said: str) -> str:
+    """Dots over logarithmic axes; all values are at least 1."""
+    x_most, y_most = (max(1, math.ceil(math.log10(max(p[i] for p in points) * 1.05))) for i in (0, 1))
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        wide, tall = math.log10(x) / x_most, math.log10(y) / y_most
+        return LEFT + (RIGHT - LEFT) * wide, BOTTOM - (BOTTOM - TOP) * tall
+
+    parts = []
+    for power in range(y_most + 1):
+        y = at(1, 10**power)[1]
+        parts.append(f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{RIGHT}" y2="{y:.1f}"/>')
+        parts.append(f'<text x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{_short(10**power)}</text>')
+    for power in range(x_most + 1):
+        x = at(10**power, 1)[0]
+        parts.append(f'<line class="grid" x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{BOTTOM}"/>')
+        parts.append(_label(x, BOTTOM + 15, _short(10**power)))
+    for x, y in points:
+        a, b = at(x, y)
+        parts.append(
+            f'<circle class="dot" cx="{a:.1f}" cy="{b:.1f}" r="3.6"><title>{y:,.0f} of size {x:,.0f}</title></circle>'
+        )
+    return _svg([*parts, _axis(x_axis)], said)
+
+
+def curves(train: Points, val: Points, axis: str, said: str) -> str:
     """Two lines over the same axes: many training points, few validation points (drawn as dots)."""
     both = [*train, *val]
-    left, top, right, bottom = 52.0, 12.0, WIDTH - 90.0, 264.0
     x_most = max(x for x, _ in both) or 1.0
     ticks = _ticks(min(y for _, y in both), max(y for _, y in both))
-    low, high = ticks[0], ticks[-1]
 
-    def at(point: tuple[float, float]) -> str:
-        x = left + (right - left) * point[0] / x_most
-        return f"{x:.1f},{bottom - (bottom - top) * (point[1] - low) / (high - low):.1f}"
+    def at(point: tuple[float, float]) -> tuple[float, float]:
+        tall = (point[1] - ticks[0]) / (ticks[-1] - ticks[0])
+        return LEFT + (RIGHT - LEFT) * point[0] / x_most, BOTTOM - (BOTTOM - TOP) * tall
 
-    middle = sum(points[-1][1] for points in (train, val) if points) / 2  # the labels stand apart
+    parts = [_grid(ticks, lambda v: f"{v:g}")]
+    quarters = (0, 0.25, 0.5, 0.75, 1)
+    parts += [_label(LEFT + (RIGHT - LEFT) * share, BOTTOM + 15, _short(x_most * share)) for share in quarters]
+    for style, points in (("train", train), ("val", val)):
+        if points:
+            parts.append(f'<polyline class="line {style}" points="{_path(list(map(at, points)))}"/>')
+    parts += [f'<circle class="val-dot" cx="{x:.1f}" cy="{y:.1f}" r="3.2"/>' for x, y in map(at, val)]
+    return _svg([*parts, _axis(axis)], said)
+
+
+def _grid(ticks: Sequence[float], said: Callable[[float], str], right: float = RIGHT) -> str:
+    """Lines across, with their values at the left."""
     parts = []
     for tick in ticks:
-        y = float(at((0, tick)).split(",")[1])
-        parts.append(f'<line class="grid" x1="{left}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}"/>')
-        parts.append(f'<text class="tiny muted" x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>')
-    for share in (0, 0.25, 0.5, 0.75, 1):
-        x = left + (right - left) * share
-        parts.append(_tick(x, bottom + 18, f"{x_most * share:,.0f}", "muted"))
-    for name, points in (("train", train), ("val", val)):
-        if points:
-            parts.append(f'<polyline class="line {name}" points="{" ".join(map(at, points))}"/>')
-            y = float(at(points[-1]).split(",")[1]) + (10 if points[-1][1] < middle else -4)
-            said_last = f"{name} {points[-1][1]:.3f}"
-            parts.append(f'<text class="small {name}-text" x="{right + 8}" y="{y:.1f}">{said_last}</text>')
-    parts += [f'<circle class="val-dot" cx="{x}" cy="{y}" r="3.5"/>' for x, y in (at(p).split(",") for p in val)]
-    return _svg("".join(parts), bottom + 26, said)
+        y = BOTTOM - (BOTTOM - TOP) * (tick - ticks[0]) / (ticks[-1] - ticks[0])
+        parts.append(f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}"/>')
+        parts.append(f'<text x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{said(tick)}</text>')
+    return "".join(parts)
 
 
-def _tick(x: float, y: float, text: str, style: str = "") -> str:
-    return f'<text class="tiny {style}" x="{x:.1f}" y="{y:.1f}" text-anchor="middle">{text}</text>'
+def _bar(style: str, x: float, y: float, wide: float, tall: float, said: str) -> str:
+    place = f'x="{x:.1f}" y="{y:.1f}" width="{wide:.2f}" height="{tall:.1f}"'
+    return f'<rect class="{style}" {place}><title>{text(said)}</title></rect>'
+
+
+def _axis(said: str) -> str:
+    """What lies along the bottom."""
+    return f'<text class="axis" x="{(LEFT + RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">{text(said)}</text>'
+
+
+def _label(x: float, y: float, said: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle">{said}</text>'
+
+
+def _path(points: Points) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+
+
+def _short(n: float) -> str:
+    """A count on an axis: 950, 12k, 3.4M."""
+    for unit, sign in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if n >= unit:
+            return f"{n / unit:.3g}{sign}"
+    return f"{n:.3g}"
 
 
 def _ticks(low: float, high: float) -> list[float]:
     """Five round numbers or so that hold the range."""
-    span = max(high - low, 1e-9)
+    span = max(high - low, 1e-9 if low else 1.0)
     unit = 10.0 ** math.floor(math.log10(span / 4))
     step = next(unit * k for k in (1, 2, 5, 10) if span / (unit * k) <= 6)
     first = math.floor(low / step)
-    return [round(step * (first + i), 10) for i in range(math.ceil(high / step) - first + 1)]
+    return [round(step * (first + i), 10) for i in range(max(1, math.ceil(round(high / step, 9)) - first) + 1)]
 
 
-def _svg(inside: str, height: float, said: str) -> str:
+def _svg(parts: Sequence[str], said: str) -> str:
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(said)}" '
-        f'xmlns="http://www.w3.org/2000/svg">{inside}</svg>'
+        f'<svg class="plot" viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" role="img" aria-label="{text(said, 300)}">'
+        f"{''.join(parts)}</svg>"
     )

@@ -9,34 +9,39 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import orjson
+import pyarrow as pa
 
 from dataprep import files, trail
-from dataprep.batch import show_id
 from dataprep.dataset import open_dataset
 from dataprep.errors import DataprepError
-from dataprep.stats import StageStats
+from dataprep.stats import Amount, StageStats, Stats
 from dataprep.tokens.shard import KIND, Shards
 
-PAIRS = 6  # examples side by side: a screen's worth
-PAIR_CHARS = 1_200
+from . import clusters
+from .clusters import Cluster, Likeness
+from .cuts import Repeat, most_repeated
+from .diff import Side, word_diff
+
+PAIRS = 8  # least similar removals, side by side
+LARGEST = 6  # clusters that are shown with texts
+REPEATS = 10  # cut texts
+LANGUAGE = ("language", "lang")  # the column that tells it, by whatever stage
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A removed document beside its survivor."""
+    """A removed document beside the one that stays; a text that is gone is None."""
 
-    gone: str
-    kept: str
-    stage: str
-    similarity: float | None
-    gone_text: str
-    kept_text: str
+    drop: trail.Drop
+    gone: Side | None
+    kept: Side | None
 
 
 @dataclass(frozen=True)
 class Tokens:
     """The encoded result."""
 
+    manifest: dict[str, Any]
     tokens: int
     documents: int
     n_bytes: int
@@ -50,11 +55,17 @@ class Facts:
     """Everything on the page."""
 
     name: str
+    manifests: dict[str, dict[str, Any]]  # of the sealed Datasets, by folder
     books: list[StageStats]
-    sources: dict[str, tuple[int, int, int, int]]  # documents in and out, bytes in and out
-    similarities: npt.NDArray[np.int64]  # of removed documents, by hundredths
-    same: int  # removed documents that were the same as their survivor
+    sources: dict[str, tuple[Amount, Amount]]  # what came in and what went out, most bytes first
+    alarms: list[str]
+    fits: list[dict[str, Any]] = field(default_factory=list)  # what Estimators counted: {"stage": name, ...}
+    likeness: dict[str, Likeness] = field(default_factory=dict)
+    sizes: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None  # of clusters, and how many have each
+    largest: list[tuple[Cluster, list[Pair]]] = field(default_factory=list)
     pairs: list[Pair] = field(default_factory=list)
+    repeats: list[Repeat] = field(default_factory=list)
+    languages: Counter[str] = field(default_factory=Counter)
     tokens: Tokens | None = None
     metrics: list[dict[str, Any]] = field(default_factory=list)
     samples: list[str] = field(default_factory=list)
@@ -62,42 +73,65 @@ class Facts:
 
 def gather(folder: str) -> Facts:
     """Read a run's folder; what a run has not reached yet is simply not there."""
-    books = [book for f in trail.final_folders(folder) for book in open_dataset(f).stats if book.docs_in]
-    counts, same = trail.similarities(folder)
+    finals = {place: open_dataset(place) for place in trail.final_folders(folder)}
+    books = [book for docs in finals.values() for book in docs.stats if book.docs_in]
+    sources = sources_of(books)
+    found = clusters.find(folder)
     return Facts(
         name=files.name_of(folder) or folder,
+        manifests={place: docs.manifest for place, docs in finals.items()},
         books=books,
-        sources=_sources(books),
-        similarities=counts,
-        same=same,
-        pairs=_pairs(folder),
+        sources=sources,
+        alarms=alarms(books, sources),
+        fits=[fit for docs in finals.values() for fit in docs.manifest.get("fits", [])],
+        likeness=clusters.likeness(folder),
+        sizes=found.sizes() if found.removed else None,
+        largest=[(c, [pair(folder, d) for d in c.examples[:1]]) for c in found.largest(LARGEST)],
+        pairs=[pair(folder, drop) for drop in clusters.least_similar(folder, PAIRS)],
+        repeats=most_repeated(folder, REPEATS),
+        languages=_languages(list(finals.values())[-1]),
         tokens=tokens_of(folder),
         metrics=metrics_of(folder),
         samples=_samples(folder),
     )
 
 
-def _sources(books: list[StageStats]) -> dict[str, tuple[int, int, int, int]]:
+def sources_of(books: list[StageStats]) -> dict[str, tuple[Amount, Amount]]:
     """Each source where it first came in, and what of it went out of the last stage."""
-    found: dict[str, tuple[int, int, int, int]] = {}
+    found: dict[str, tuple[Amount, Amount]] = {}
     for book in books:
         for name, came in book.into.items():
-            left = books[-1].out.get(name)
-            ends = (left.docs, left.bytes) if left else (0, 0)
-            found.setdefault(name, (came.docs, ends[0], came.bytes, ends[1]))
-    return dict(sorted(found.items(), key=lambda item: -item[1][2]))
+            found.setdefault(name, (came, books[-1].out.get(name, Amount())))
+    return dict(sorted(found.items(), key=lambda item: (-item[1][0].bytes, item[0])))
 
 
-def _pairs(folder: str) -> list[Pair]:
-    """Examples from the least to the most similar; identical texts teach nothing."""
-    found = []
-    for drop in trail.near_pairs(folder, PAIRS):
-        assert drop.kept is not None, "pairs have survivors"
-        gone, kept = trail.document(folder, drop.id), trail.document(folder, drop.kept)
-        if gone and kept:
-            texts = (gone["text"][:PAIR_CHARS], kept["text"][:PAIR_CHARS])
-            found.append(Pair(show_id(drop.id), show_id(drop.kept), drop.stage, drop.similarity, *texts))
-    return found
+def alarms(books: list[StageStats], sources: dict[str, tuple[Amount, Amount]]) -> list[str]:
+    """Sources of which one stage removed nearly everything, or all of them together."""
+    said = Stats(books).alarms()
+    for name, (came, left) in sources.items():
+        joined = sum(book.dropped.get("joined", {}).get(name, Amount()).docs for book in books)
+        lost = came.docs - left.docs - joined
+        if came.docs >= 100 and left.docs + joined < came.docs / 100 and not any(f"'{name}'" in a for a in said):
+            said.append(f"all stages together removed {lost:,} of {came.docs:,} documents of '{name}'")
+    return said
+
+
+def pair(folder: str, drop: trail.Drop) -> Pair:
+    """Both texts, as far as they can still be read."""
+    gone, kept = trail.document(folder, drop.id), trail.survivor(folder, drop)
+    texts = [None if row is None else str(row["text"]) for row in (gone, kept)]
+    sides = word_diff(texts[0] or "", texts[1] or "")
+    return Pair(drop, sides[0] if gone else None, sides[1] if kept else None)
+
+
+def _languages(docs: Any) -> Counter[str]:
+    """Documents by language, if a column tells it."""
+    counts: Counter[str] = Counter()
+    for name in [name for name in LANGUAGE if name in docs.columns][:1]:
+        for batch in docs.batches(["id", name]):
+            values = batch.column(name).cast(pa.string()).value_counts().to_pylist()
+            counts.update({row["values"] or "unknown": row["counts"] for row in values})
+    return counts
 
 
 def _places(folder: str) -> list[str]:
@@ -110,9 +144,9 @@ def tokens_of(folder: str) -> Tokens | None:
         manifest = files.join(place, "manifest.json")
         if files.exists(manifest) and files.read_json(manifest).get("kind") == KIND:
             shards = Shards.open(files.path_of(place))
-            return Tokens(
-                shards.n_tokens, len(shards), shards.n_bytes, shards.vocab_size, shards.shards, _lengths(shards)
-            )
+            told = files.read_json(manifest)
+            sizes = (shards.n_tokens, len(shards), shards.n_bytes, shards.vocab_size)
+            return Tokens(told, *sizes, shards.shards, _lengths(shards))
     return None
 
 

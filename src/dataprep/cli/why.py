@@ -1,0 +1,95 @@
+"""The command that explains one document: who dropped it, for whom, and what was cut out of it."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from dataprep import trail
+from dataprep.batch import parse_id, show_id
+from dataprep.report.cuts import context
+
+from .beside import GONE, SHOWN_CHARS, beside
+
+MOST_SPANS = 5  # of one stage in one document
+
+
+def why(
+    folder: Annotated[str, typer.Argument(help="A folder that a run wrote.")],
+    id_: Annotated[str, typer.Argument(metavar="ID", help="A document, as file:position or as an integer.")],
+) -> None:
+    """Why a document is not in the result, or not whole: the trail of drops, what was cut, and the texts."""
+    console = Console()
+    fate = trail.follow(folder, parse_id(id_))
+    _print_cuts(console, folder, fate)
+    for drop in fate.drops:
+        like = "" if drop.similarity is None else f", similarity {drop.similarity:.3f}"
+        whom = "" if drop.kept is None else f" for {show_id(drop.kept)}"
+        whom += f" of {drop.kept_in}" if drop.kept_in else ""
+        said = f"[bold]{show_id(drop.id)}[/] was dropped by {escape(f'{drop.stage}: ')}[cyan]{escape(drop.reason)}[/]"
+        tail = f"{escape(whom)}{like} [dim]({escape(drop.folder)})[/]"
+        console.print(said + tail, highlight=False, soft_wrap=True)
+    kept_in = fate.home or fate.kept_in
+    if kept_in is not None:
+        console.print(f"[bold]{show_id(fate.survivor)}[/] is kept in {escape(kept_in)}", highlight=False)
+    _print_texts(console, folder, fate)
+
+
+def _print_texts(console: Console, folder: str, fate: trail.Fate) -> None:
+    """Its text, beside the survivor's if there is one."""
+    row = trail.document(folder, fate.id)
+    text = None if row is None else str(row["text"])
+    head = f"{show_id(fate.id)}  {row['source'] if row else ''}"
+    if fate.survivor == fate.id and fate.home is None:
+        console.rule(Text(head, "bold"), align="left", style="dim")
+        console.print(GONE if text is None else text[:SHOWN_CHARS], markup=False, highlight=False)
+        return
+    last = next(drop for drop in reversed(fate.drops) if drop.kept is not None)
+    other = trail.survivor(folder, last)
+    other_head = f"{show_id(fate.survivor)}  {other['source'] if other else ''}"
+    console.print(beside((head, other_head), (text, None if other is None else str(other["text"]))))
+
+
+def _print_cuts(console: Console, folder: str, fate: trail.Fate) -> None:
+    """What each stage cut out of it, where, and where the same stood first."""
+    for (place, stage), group in groupby(fate.cuts, lambda cut: (cut.folder, cut.stage)):
+        cuts = list(group)
+        n_bytes = sum(cut.end - cut.start for cut in cuts)
+        spans = "one span" if len(cuts) == 1 else f"{len(cuts):,} spans"
+        said = f"{escape(stage)} cut {spans} out of [bold]{show_id(fate.id)}[/], {n_bytes:,} bytes"
+        console.print(f"{said} [dim]({escape(place)})[/]", highlight=False, soft_wrap=True)
+        for cut in cuts[:MOST_SPANS]:
+            _print_cut(console, folder, cut)
+        if len(cuts) > MOST_SPANS:
+            console.print(f"  [dim]and {len(cuts) - MOST_SPANS:,} more[/]", highlight=False)
+
+
+def _print_cut(console: Console, folder: str, cut: trail.Cut) -> None:
+    console.print(f"  bytes {cut.start:,} to {cut.end:,}", highlight=False)
+    data = trail.text_read(folder, cut.id, cut.folder, cut.stage)
+    console.print(_in_context(data, cut.start, cut.end, "bold yellow"))
+    if cut.kept is None or cut.kept_start is None:
+        return
+    home = f" of {cut.kept_in}" if cut.kept_in else ""
+    first = f"{show_id(cut.kept)}{home}, byte {cut.kept_start:,}"
+    console.print(f"  first stands in [bold]{escape(first)}[/]", highlight=False)
+    if cut.kept_in is None:
+        data = trail.text_read(folder, cut.kept, cut.folder, cut.stage)
+        end = cut.kept_start + cut.end - cut.start
+        console.print(_in_context(data, cut.kept_start, end, "bold cyan"))
+
+
+def _in_context(data: bytes | None, start: int, end: int, style: str) -> Text:
+    """A span with what stands around it, on one line."""
+    if data is None or end > len(data):
+        return Text(f"    {GONE}", "dim")
+    before, inside, after = (" ".join(piece.split()) for piece in context(data, start, end))
+    return Text.assemble(("    … ", "dim"), (before, "dim"), " ", (inside, style), " ", (after, "dim"), (" …", "dim"))
+
+
+COMMANDS = (why,)

@@ -1,0 +1,91 @@
+"""What was cut out of texts: the spans that were cut most often, and what stands in them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dataprep import trail
+from dataprep.meter import mix
+
+BUCKETS = 1 << 20  # counted by hash first: 8 MB, however many spans there are
+MOST_CHARS = 1_200
+COLUMNS = ("stage", "start", "end", "kept_in", "kept", "kept_start")
+
+Place = tuple[str, Any, int, int, int]  # stage, kept_in, kept, kept_start, bytes
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A span that was cut out of many places, all for the same first occurrence."""
+
+    stage: str
+    times: int
+    n_bytes: int
+    kept_in: str | None
+    kept: int
+    kept_start: int
+    text: str | None  # its beginning; None if it cannot be read any more
+
+
+def most_repeated(url: str, n: int) -> list[Repeat]:
+    """The n spans that were cut most often.
+
+    Two looks at the cut tables: the first counts by hash, the second exactly in the fullest buckets. Memory does not
+    grow with the number of spans.
+    """
+    counts = np.zeros(BUCKETS, np.int64)
+    for rows, _ in _spans(url):
+        counts += np.bincount(_bucket(rows), minlength=BUCKETS)
+    fullest = np.zeros(BUCKETS, bool)
+    fullest[np.argsort(-counts, kind="stable")[: 4 * n]] = True
+    fullest &= counts > 1
+    exact: Counter[tuple[str, Place]] = Counter()
+    for rows, folder in _spans(url):
+        mine = rows.filter(pa.array(fullest[_bucket(rows)]))
+        exact.update((folder, _place(row)) for row in mine.to_pylist())
+    best = sorted(exact.items(), key=lambda item: (-item[1], item[0][0], str(item[0][1])))
+    return [_read(url, folder, place, times) for (folder, place), times in best[:n] if times > 1]
+
+
+def context(data: bytes, start: int, end: int, around: int = 120, most: int = 600) -> tuple[str, str, str]:
+    """What stands before, in and after a span of UTF-8 text; a long span keeps its two ends."""
+    inside = data[start:end].decode(errors="replace")
+    if len(inside) > most:
+        inside = f"{inside[: most // 2]} … {inside[-most // 2 :]}"
+    before = data[max(0, start - 4 * around) : start].decode(errors="ignore")[-around:]
+    return before, inside, data[end : end + 4 * around].decode(errors="ignore")[:around]
+
+
+def _spans(url: str) -> Iterator[tuple[pa.RecordBatch, str]]:
+    """The rows whose first occurrence is known."""
+    for folder in trail.sealed_folders(url):
+        for batch in trail.tables(folder, "cuts", COLUMNS):
+            yield batch.filter(batch.column("kept").is_valid()), folder
+
+
+def _bucket(rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
+    """The bucket of each row, by first occurrence and length."""
+    kept, start, end, kept_start = (rows.column(name) for name in ("kept", "start", "end", "kept_start"))
+    length = pc.subtract(end, start).to_numpy().view(np.uint64)
+    place: Any = pc.fill_null(kept_start, -1).to_numpy().view(np.uint64)
+    return (mix(mix(kept.to_numpy(), 1) ^ mix(place, 2) ^ length, 3) % np.uint64(BUCKETS)).astype(np.int64)
+
+
+def _place(row: dict[str, Any]) -> Place:
+    start = -1 if row["kept_start"] is None else row["kept_start"]
+    return row["stage"], row["kept_in"], row["kept"], start, row["end"] - row["start"]
+
+
+def _read(url: str, folder: str, place: Place, times: int) -> Repeat:
+    stage, kept_in, kept, start, n_bytes = place
+    data = None if kept_in is not None or start < 0 else trail.text_read(url, kept, folder, stage)
+    text = None if data is None else data[start : start + n_bytes].decode(errors="replace")[:MOST_CHARS]
+    return Repeat(stage, times, n_bytes, kept_in, kept, start, text)
