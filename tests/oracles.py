@@ -303,3 +303,95 @@ def longest_shared(text: str, texts: list[str]) -> str:
     """The piece of whole characters with the most bytes that stands in one of `texts`; the first of these."""
     pieces = (text[i:j] for i in range(len(text)) for j in range(i + 1, len(text) + 1))
     return max((p for p in pieces if any(p in t for t in texts)), key=lambda p: len(p.encode()), default="")
+
+
+# --- Bloom (dedup/bloom.py): with a set in the filter's place ---------------------------------------------------------
+
+
+def seen_documents(texts: list[str], form: str | None) -> list[int]:
+    """The documents whose text was seen before."""
+    seen, gone = set(), []
+    for d, text in enumerate(texts):
+        key = unit_form(text, form)
+        key = key if key.strip() else text
+        gone += [d] if key in seen else []
+        seen.add(key)
+    return gone
+
+
+def seen_paragraphs(texts: list[str], form: str | None) -> list[tuple[int, int, int]]:
+    """(document, start, end) in bytes of the lines that were seen before, with their line break."""
+    seen, gone = set(), []
+    for d, text in enumerate(texts):
+        for at, stop, line in _spans_of_lines(text):
+            key = unit_form(line, form)
+            gone += [(d, at, stop)] if key in seen else []
+            seen |= {key} if key.strip() else set()
+    return gone
+
+
+def seen_ngrams(texts: list[str], n: int, threshold: float) -> list[tuple[int, int, int]]:
+    """(document, start, end) of the lines, or whole documents, whose runs of n words earlier documents had."""
+    seen, gone = set(), []
+    for d, text in enumerate(texts):
+        found = [(at, stop, _runs(line, n)) for at, stop, line in _spans_of_lines(text)]
+        of_all = [run in seen for _, _, runs in found for run in runs]
+        if of_all and sum(of_all) >= threshold * len(of_all):
+            gone.append((d, 0, len(text.encode())))
+            continue
+        cut = [bool(runs) and sum(r in seen for r in runs) >= threshold * len(runs) for _, _, runs in found]
+        gone += [(d, at, stop) for (at, stop, _), gone_ in zip(found, cut, strict=True) if gone_]
+        seen |= {run for (_, _, runs), gone_ in zip(found, cut, strict=True) if not gone_ for run in runs}
+    return gone
+
+
+def _spans_of_lines(text: str) -> list[tuple[int, int, str]]:
+    found, at = [], 0
+    for line in lines(text):
+        stop = at + len(line.encode()) + 1
+        found.append((at, min(stop, len(text.encode())), line))
+        at = stop
+    return found
+
+
+def _runs(line: str, n: int) -> list[tuple[str, ...]]:
+    items = words(line)
+    return [tuple(items[i : i + n]) for i in range(len(items) - n + 1)]
+
+
+# --- SuffixArray (dedup/suffix.py) ------------------------------------------------------------------------------------
+
+
+def windows_of(text: str, width: int, by_word: bool) -> list[tuple[int, int]]:
+    """Where windows start and end, in bytes."""
+    if not by_word:
+        return [(i, i + width) for i in range(len(text.encode()) - width + 1)]
+    size = [len(text[: m.start()].encode()) for m in re.finditer(r"\w+", text)]
+    ends = [len(text[: m.end()].encode()) for m in re.finditer(r"\w+", text)]
+    return list(zip(size, ends[width - 1 :], strict=False))
+
+
+def repeated_spans(texts: list[str], width: int, by_word: bool, cut: str) -> list[tuple[int, int, int, int, int]]:
+    """What is cut: (document, start, end, document and place of the first occurrence), in UTF-8 bytes."""
+    first, spans = {}, []
+    for d, text in enumerate(texts):
+        data, gone, met = text.encode(), bytearray(len(text.encode())), {}
+        for start, end in windows_of(text, width, by_word):
+            place = first.setdefault(data[start:end], (d, start))
+            if place != (d, start):
+                met[start] = place
+                gone[start:end] = b"x" * (end - start)
+        for piece in re.finditer(rb"x+", bytes(gone)):
+            inside = [i for i in allowed_cuts(text, cut) if piece.start() <= i <= piece.end()]
+            if inside and inside[0] < inside[-1]:
+                window = max(s for s in met if s <= inside[0])
+                other, at = met[window]
+                spans.append((d, inside[0], inside[-1], other, at + inside[0] - window))
+    return spans
+
+
+def allowed_cuts(text: str, cut: str) -> list[int]:
+    """The places in bytes where a text may be cut: between code points; not inside words; where lines begin."""
+    inside = {"char": "(?!)", "word": r"(?<=\w)(?=\w)", "line": r"(?<=[^\n])(?!\Z)"}[cut]
+    bad = {m.start() for m in re.finditer(inside, text)}
+    return [len(text[:i].encode()) for i in range(len(text) + 1) if i not in bad]

@@ -61,6 +61,7 @@ ESTIMATORS = [
     dp.Exact(normalize="lower", keep="longest"),
     dp.MinHash(),
     dp.MinHash(shingle="char", threshold=0.6, keep="longest"),
+    *(dp.Bloom(unit=unit, ngram=4) for unit in ("document", "paragraph", "ngram")),
     URL(),
 ]
 PLAIN = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog"]

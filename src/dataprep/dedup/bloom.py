@@ -29,7 +29,6 @@ UNITS = ("document", "paragraph", "ngram")
 MIN_CAPACITY = 1000
 MARGIN = 1 + 5 * hyperloglog.STANDARD_ERROR  # of the count: too few in one run of three million
 ALARM = 1.1  # times the stated rate
-EXACT = 'Exact(unit="paragraph") needs no filter'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +83,9 @@ class Bloom:
         if self.normalize is not None and self.unit == "ngram":
             msg = f"normalize={self.normalize!r} does nothing for n-grams, whose words are lower-cased; leave it out"
             raise PlanError(msg)
+        if self.min_left < 0:
+            msg = f"min_left={self.min_left!r} is not a number of characters; 0 keeps what is left, however short"
+            raise PlanError(msg)
         Size(1 if self.capacity is None else self.capacity, self.error_rate)
 
     @property
@@ -112,6 +114,8 @@ class Bloom:
         return CutSpans(spans=url, made_by=made_by, called=self.name, min_left=self.min_left, facts=facts)
 
     def _look_up(self, docs: Dataset, run: Runner, out: str, url: str, receipt: str, made_by: str) -> dict[str, Any]:
+        if self.capacity is not None:
+            self._reserve(Size(self.capacity, self.error_rate).n_bytes, run)
         items = [replace(item, key=key((made_by, item.key))) for item in docs.items]
         saved = list(run.map(SaveKeys(out, self.units), items, "Bloom: hash"))
         distinct = count(out, len(items))
@@ -121,16 +125,18 @@ class Bloom:
         return next(iter(run.map(look, [0], "Bloom: look up")))
 
     def _size(self, distinct: float, run: Runner) -> Size:
-        """The filter for so many keys, if there is room for it."""
+        """The filter for so many keys."""
         counted = Size(max(MIN_CAPACITY, math.ceil(MARGIN * distinct)), self.error_rate)
-        given = None if self.capacity is None else Size(self.capacity, self.error_rate)
-        n_bytes = int(counted.n_bytes / run.share) if given is None else given.n_bytes
-        run.reserve(n_bytes, f"the filter of Bloom(unit={self.unit!r})", EXACT)
-        if given is None or run.share < 1:  # a sample needs no filter for the whole
+        if self.capacity is None:
+            self._reserve(int(counted.n_bytes / run.share), run)
+        if self.capacity is None or run.share < 1:  # a sample needs no filter for the whole
             return counted
-        if self.unit != "ngram" and distinct / MARGIN > given.capacity:  # n-grams of what goes are never entered
-            raise full(given.capacity, f"about {distinct:,.0f}")
-        return given
+        if self.unit != "ngram" and distinct / MARGIN > self.capacity:  # n-grams of what goes are never entered
+            raise full(self.capacity, f"about {distinct:,.0f}")
+        return Size(self.capacity, self.error_rate)
+
+    def _reserve(self, n_bytes: int, run: Runner) -> None:
+        run.reserve(n_bytes, f"the filter of Bloom(unit={self.unit!r})", 'Exact(unit="paragraph") needs no filter')
 
     def warm(self) -> None:
         """Compile the kernels."""

@@ -1,0 +1,342 @@
+"""Bloom: what is removed against a set in the filter's place, its rates as measured, its file as pybloom_live's."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import laws
+import oracles
+from dataprep import batch as B
+from dataprep.dedup import hyperloglog
+from dataprep.dedup.bloom import Bloom, bloom_hashes
+from dataprep.dedup.bloom_filter import Filter, Size, contains
+from dataprep.dedup.bloom_keys import document_keys
+from dataprep.errors import DataprepError, PlanError
+from dataprep.meter import mix
+from dataprep.pipeline import Pipeline
+from dataprep.run import Local, Serial
+
+SURE = 1e-9  # a filter that errs so seldom is a set
+LINES = st.sampled_from(["", " ", "a b c", "A b  c", "a b c d", "b c d é", "!!!", "٣ x Σας", "c d e a b", "a, b. c\r"])
+TEXTS = st.lists(st.one_of(st.lists(LINES, max_size=6).map("\n".join), st.text(max_size=6)), max_size=14)
+
+
+@pytest.fixture(scope="session")
+def fitted(dataset):
+    """The verdicts of a fit on texts, and what it counted."""
+
+    def fit(stage: Bloom, out: Path, texts, run=None, **cuts):
+        verdict = stage.fit(dataset(texts, **cuts), run or Serial(), str(out))
+        name = "verdicts" if stage.unit == "document" else "spans"
+        files = sorted(p.name for p in Path(out).iterdir())
+        assert files == sorted(["filter.bloom", f"{name}.json", f"{name}.parquet"])
+        return pq.read_table(out / f"{name}.parquet"), verdict.facts
+
+    return fit
+
+
+@pytest.fixture(scope="session")
+def found(fitted):
+    """What a Bloom removes: documents, or (document, start, end)."""
+
+    def find(stage: Bloom, out: Path, texts, **cuts) -> list:
+        table = fitted(stage, out, texts, **cuts)[0]
+        rows = [i // 10 for i in table.column("id").to_pylist()]  # ids are 0, 10, 20 ...
+        assert not any(table.column("kept").to_pylist())
+        if stage.unit == "document":
+            return rows
+        return list(zip(rows, table.column("start").to_pylist(), table.column("end").to_pylist(), strict=True))
+
+    return find
+
+
+@settings(max_examples=40)
+@given(TEXTS, st.sampled_from([None, "space", "lower", "words", "c4", "ccnet"]), st.integers(1, 3), st.integers(1, 5))
+def test_documents_and_paragraphs_are_their_twins(found, tmp_path_factory, texts, form, parts, cut) -> None:
+    """What was seen goes, blank lines never, however the input is cut."""
+    for unit, twin in (("document", oracles.seen_documents), ("paragraph", oracles.seen_paragraphs)):
+        stage = Bloom(unit=unit, normalize=form, error_rate=SURE)
+        assert found(stage, tmp_path_factory.mktemp("out"), texts, parts=parts, cut=cut) == twin(texts, form)
+
+
+@settings(max_examples=60)
+@given(TEXTS, st.integers(1, 4), st.sampled_from([0.1, 0.5, 0.8, 1.0]), st.integers(1, 3), st.integers(1, 5))
+def test_ngrams_are_their_twin(found, tmp_path_factory, texts, n, threshold, parts, cut) -> None:
+    """Lines and documents go by the share of their runs that what stayed of earlier documents had."""
+    stage = Bloom(unit="ngram", ngram=n, threshold=threshold, error_rate=SURE)
+    out = tmp_path_factory.mktemp("out")
+    assert found(stage, out, texts, parts=parts, cut=cut) == oracles.seen_ngrams(texts, n, threshold)
+
+
+def test_a_document_does_not_delete_itself(found, tmp_path) -> None:
+    """N-grams enter after their document was judged: one of equal lines stays, and so does its first copy only."""
+    text = "\n".join(["one two three four five six seven eight nine ten eleven twelve thirteen fourteen"] * 5)
+    assert found(Bloom(unit="ngram"), tmp_path / "ngram", [text, "short", text]) == [(2, 0, len(text))]
+    size = len(text.splitlines()[0]) + 1
+    lines = [(0, size * i, min(size * i + size, len(text))) for i in range(1, 5)]
+    assert found(Bloom(unit="paragraph"), tmp_path / "lines", [text]) == lines
+
+
+@pytest.mark.parametrize("n", [0, 1, 30, 5_000, 60_000, 200_000, 1_000_000])
+def test_hyperloglog_counts_within_its_error(n) -> None:
+    """Over ten sets of keys the estimate has no bias, and the spread that the paper states."""
+    errors = []
+    for seed in range(10):
+        registers = hyperloglog.empty()
+        hyperloglog.observe(registers, mix(np.arange(n, dtype=np.uint64), seed))
+        half = registers.copy()
+        hyperloglog.observe(half, mix(np.arange(n // 2, dtype=np.uint64), seed))
+        assert (half == registers).all(), "a key counts once"
+        errors.append(hyperloglog.estimate(registers) / max(1, n) - (n > 0))
+    limit = hyperloglog.STANDARD_ERROR
+    assert abs(np.mean(errors)) < 4 * limit / 10**0.5
+    assert np.std(errors) < 2 * limit
+
+
+def test_hyperloglog_counts_more_than_could_be_listed() -> None:
+    """Registers as 10^12 keys leave them: each the greatest of 10^12 / 65,536 geometric numbers."""
+    share = 1e12 / (1 << hyperloglog.PRECISION)
+    uniform = np.random.default_rng(1).random(1 << hyperloglog.PRECISION)
+    ranks = np.ceil(-np.log2(1 - uniform ** (1 / share))).clip(0, 64 - hyperloglog.PRECISION + 1)
+    estimate = hyperloglog.estimate(ranks.astype(np.uint8))
+    assert abs(estimate / 1e12 - 1) < 4 * hyperloglog.STANDARD_ERROR
+
+
+@pytest.fixture(scope="module")
+def million() -> np.ndarray:
+    """The keys of two million different texts."""
+    texts = pa.array([f"text number {i}" for i in range(2_000_000)], pa.large_string())
+    return document_keys(*B.buffers(texts), None)
+
+
+@pytest.mark.parametrize("rate", [1e-4, 1e-2])
+def test_false_positives_are_as_many_as_stated(million, rate) -> None:
+    """A million keys at capacity: none is forgotten, and of a million new ones the stated share is taken for seen."""
+    n = 1_000_000
+    full = Filter(Size(n + 1000, rate))
+    early = int(full.enter(million[:n]).sum())
+    assert full.n_keys == n - early
+    expected = full.size.expected_errors(n)
+    assert abs(early - expected) < 5 * max(1, expected**0.5)
+    stated = full.measured_rate()
+    assert stated == pytest.approx(rate, rel=0.03)
+    assert full.enter(million[:n]).all(), "nothing is forgotten"
+    wrong = int(contains(full.bits, million[n:], full.size.n_slices, full.size.slice_bits).sum())
+    assert abs(wrong - n * stated) < 5 * (n * stated) ** 0.5
+
+
+def test_expected_errors_are_counted_over_the_run(fitted, tmp_path) -> None:
+    """Of 30,000 different texts as many are taken for seen as the facts of the fit expect."""
+    removed = expected = 0
+    for seed in range(3):
+        _, facts = fitted(Bloom(error_rate=0.1), tmp_path / str(seed), [f"{seed} {i}" for i in range(30_000)])
+        removed, expected = removed + facts["removed"], expected + facts["expected_errors"]
+        assert facts["distinct"] == pytest.approx(30_000, rel=0.02)
+        assert facts["measured_rate"] < 0.1
+    assert abs(removed - expected) < 5 * expected**0.5
+
+
+KEYS = [f"document {i} of some {i % 7} words that differ, ending here" for i in range(3000)]
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        Bloom(),
+        Bloom(unit="paragraph"),
+        Bloom(unit="paragraph", normalize="ccnet"),
+        Bloom(unit="ngram", ngram=3, threshold=1),
+    ],
+    ids=repr,
+)
+def test_pybloom_live_reads_the_filter(fitted, tmp_path, stage) -> None:
+    """The saved filter opens there, holds what was entered and little else, and is what pybloom_live itself fills."""
+    pybloom_live = pytest.importorskip("pybloom_live")
+    texts = KEYS if stage.unit != "paragraph" else ["\n".join(KEYS[i : i + 5]) for i in range(0, len(KEYS), 5)]
+    _, facts = fitted(stage, tmp_path, texts)
+    with (tmp_path / "filter.bloom").open("rb") as f:
+        opened = pybloom_live.BloomFilter.fromfile(f)
+    assert (len(opened), opened.capacity, opened.error_rate) == (facts["entered"], facts["capacity"], 1e-4)
+    opened.make_hashes = bloom_hashes(opened, stage)
+    present = KEYS
+    if stage.unit == "ngram":
+        present = [" ".join(run) for key in KEYS for run in oracles._runs(key, 3)]
+        with pytest.raises(PlanError, match="a run of 3 words"):
+            _ = "two words" in opened
+    assert all(key in opened for key in present)
+    assert sum(f"never {i} entered" in opened for i in range(10_000)) < 10
+    theirs = pybloom_live.BloomFilter(facts["capacity"], 1e-4)
+    theirs.make_hashes = opened.make_hashes
+    for key in present:
+        theirs.add(key)
+    assert theirs.bitarray == opened.bitarray[: len(theirs.bitarray)]
+    assert abs(len(theirs) - len(opened)) <= 1
+
+
+@pytest.mark.parametrize("unit", ["document", "paragraph", "ngram"])
+def test_sizes_are_those_of_pybloom_live(unit) -> None:
+    """Slices and bits for any capacity and rate; 19.2 bits a key at 1e-4."""
+    pybloom_live = pytest.importorskip("pybloom_live")
+    for capacity, rate in ((1, 0.5), (1000, 1e-4), (123_457, 0.013), (10**6, 1e-9)):
+        theirs, ours = pybloom_live.BloomFilter(capacity, rate), Size(capacity, rate)
+        assert (ours.n_slices, ours.slice_bits) == (theirs.num_slices, theirs.bits_per_slice)
+        assert ours.n_bytes == theirs.bitarray.nbytes
+    assert 8 * Size(10**9, 1e-4).n_bytes / 10**9 == pytest.approx(19.2, abs=0.05)
+
+
+def test_workers_and_cuts_do_not_change_a_byte(fitted, tmp_path) -> None:
+    """One process or two, small batches or large: the same verdicts and the same filter, byte for byte."""
+    texts = [f"a line that comes back\nline {i}\n{'x ' * (i % 20)}" for i in range(400)]
+    for unit in ("document", "paragraph", "ngram"):
+        stage = Bloom(unit=unit, ngram=3)
+        fitted(stage, tmp_path / unit / "one", texts, parts=4, cut=7)
+        fitted(stage, tmp_path / unit / "two", texts, parts=4, cut=100)
+        fitted(stage, tmp_path / unit / "local", texts, parts=4, cut=7, run=Local(2))
+        laws.same_bytes(tmp_path / unit / "one", tmp_path / unit / "local")
+        for receipt in (tmp_path / unit).glob("*/*.json"):
+            receipt.unlink()  # they hold the key of the input, which knows how these tests cut it
+        laws.same_bytes(tmp_path / unit / "one", tmp_path / unit / "two")
+
+
+SCRIPT = """
+import os, signal, sys
+sys.path[:0] = {path!r}
+from pathlib import Path
+from dataprep.dedup.bloom import Bloom
+from dataprep.pipeline import Pipeline
+from laws import dataset_of
+count, real = [0], os.replace
+def replace(*args):
+    count[0] += 1
+    if count[0] == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(*args)
+os.replace = replace
+texts = [f"a line that comes back\\nline {{i % 50}} of several words\\nand a last one" for i in range(90)]
+docs = dataset_of(Path(sys.argv[1]), texts)
+Pipeline(Bloom(unit="paragraph"), Bloom(unit="document")).run(docs, sys.argv[1] + "/out")
+"""
+
+
+def test_a_killed_fit_forgets_nothing(tmp_path) -> None:
+    """SIGKILL inside one write after the other: what was seen is neither forgotten nor counted twice."""
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(SCRIPT).format(path=[os.path.dirname(laws.__file__)]))
+
+    def run_until(folder: str, n: int) -> int:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        return subprocess.run([sys.executable, script, tmp_path / folder, str(n)], check=False).returncode
+
+    assert run_until("clean", 0) == 0
+    assert [run_until("killed", n) for n in (4, 6, 5)] == [-signal.SIGKILL] * 3
+    assert run_until("killed", 0) == 0
+    laws.same_bytes(tmp_path / "clean" / "out", tmp_path / "killed" / "out")
+
+
+def test_more_keys_than_the_capacity_are_refused(fitted, dataset, tmp_path) -> None:
+    """One sentence, at once or when the filter is full, and nothing is written; enough capacity is kept to."""
+    texts = [f"text {i}" for i in range(3000)]
+    for capacity in (1000, 2999):
+        with pytest.raises(DataprepError, match="is too small.* leave it out to have the keys counted"):
+            Bloom(capacity=capacity).fit(dataset(texts), Serial(), str(tmp_path / str(capacity)))
+        assert not list((tmp_path / str(capacity)).glob("*.*"))
+    with pytest.raises(DataprepError, match="there are more than that many distinct keys"):
+        Bloom(unit="ngram", ngram=1, capacity=100).fit(dataset(texts), Serial(), str(tmp_path / "ngram"))
+    _, facts = fitted(Bloom(capacity=3000), tmp_path / "enough", texts)
+    assert facts["capacity"] == 3000
+
+
+def test_a_filter_over_budget_is_refused_before_any_work(dataset, tmp_path) -> None:
+    """The sentence states the filter's size, and what needs none."""
+    with pytest.raises(PlanError, match=r"takes 2\.4 GB .* Exact\(unit=\"paragraph\"\) needs no filter"):
+        Bloom(capacity=10**9).fit(dataset(["a"]), Serial(memory="1GB"), str(tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+def test_plan_states_the_filter_of_the_whole_input(tmp_path) -> None:
+    """From a sample of an eighth: the filter's bytes within a twentieth, for a capacity that is given exactly."""
+    from dataprep.estimate import estimate
+    from dataprep.read import read
+    from dataprep.recipe import Step
+
+    words = [f"w{i:04}" for i in range(3000)]
+    lines = [f'{{"text": "{i} {" ".join(words[i % 2900 : i % 2900 + 100])}"}}' for i in range(12_000)]
+    (tmp_path / "in.jsonl").write_text("\n".join(lines))
+
+    def step(stage: Bloom) -> list[Step]:
+        docs = read(str(tmp_path / "in.jsonl"))
+        return [Step("dedup", lambda out, run: Pipeline(stage).run(docs, out, run), ("out", "run"))]
+
+    (counted,) = estimate(step(Bloom()), 1 << 20).reserved
+    assert counted.n_bytes == pytest.approx(Size(12_000, 1e-4).n_bytes, rel=0.05)
+    assert "Bloom" in counted.what
+    (given,) = estimate(step(Bloom(capacity=10**12)), 1 << 20).reserved
+    assert given.n_bytes == Size(10**12, 1e-4).n_bytes
+
+
+@pytest.mark.parametrize("unit", ["document", "paragraph", "ngram"])
+def test_odd_inputs(found, tmp_path, unit) -> None:
+    """None, one document, all equal, a hundred thousand empty ones, and one of ten megabytes."""
+    stage, twin = Bloom(unit=unit, ngram=3), {"document": 1, "paragraph": 0, "ngram": 0}[unit]
+    line = "the same line for everyone"
+    whole = {"document": list(range(1, 50)), "paragraph": [(i, 0, 26) for i in range(1, 50)]}
+    assert found(stage, tmp_path / "none", []) == []
+    assert found(stage, tmp_path / "one", [line]) == []
+    assert found(stage, tmp_path / "equal", [line] * 50, cut=7) == whole.get(unit, whole["paragraph"])
+    assert len(found(stage, tmp_path / "empty", [""] * 100_000, cut=16_384)) == 99_999 * twin
+    long = "\n".join(f"line {i} of a long document" for i in range(400_000))
+    assert found(replace(stage, error_rate=SURE), tmp_path / "long", [long, line]) == []
+
+
+def test_a_document_that_is_left_too_short_is_dropped(tmp_path) -> None:
+    """A Pipeline cuts the lines, drops what has nothing left, says so, and keeps what was counted in the manifest."""
+    docs = laws.dataset_of(tmp_path, ["head\none", "head\ntwo", "head", "\n\n", "head\n "])
+    clean = Pipeline(Bloom(unit="paragraph")).run(docs, str(tmp_path / "out"))
+    assert clean.table().column("text").to_pylist() == ["head\none", "two", "\n\n"]
+    drops = pq.read_table(tmp_path / "out" / "drops").to_pylist()
+    assert [d["reason"] for d in drops] == ["left_too_short"] * 2
+    (fit,) = clean.manifest["fits"]
+    assert (fit["stage"], fit["keys"], fit["entered"], fit["removed"]) == ("Bloom", 6, 3, 3)
+
+
+def test_a_filter_that_is_too_full_is_alarming(fitted, tmp_path, monkeypatch, caplog) -> None:
+    """If the count were wrong, the measured rate would say so."""
+    monkeypatch.setattr("dataprep.dedup.bloom_filter.Filter.measured_rate", lambda _: 2e-4)
+    with caplog.at_level(logging.WARNING, "dataprep"):
+        fitted(Bloom(), tmp_path, ["a", "b"])
+    assert "of new keys 0.0002 are taken for seen, not 0.0001" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"unit": "line"}, "there are 'document', 'paragraph', 'ngram'"),
+        ({"ngram": 0}, "at least one word"),
+        ({"threshold": 0}, "above 0, at most 1"),
+        ({"threshold": 1.2}, "above 0, at most 1"),
+        ({"error_rate": 0}, "from 1e-9 to 0.5"),
+        ({"error_rate": 1}, "from 1e-9 to 0.5"),
+        ({"capacity": 0}, "at least one key"),
+        ({"normalize": "upper"}, "there are None, 'space'"),
+        ({"unit": "ngram", "normalize": "space"}, "leave it out"),
+        ({"min_left": -1}, "not a number of characters"),
+    ],
+)
+def test_wrong_parameters_are_named(wrong, said) -> None:
+    """One sentence that says what there is."""
+    with pytest.raises(PlanError, match=said):
+        Bloom(**wrong)
