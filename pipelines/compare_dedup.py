@@ -1,0 +1,235 @@
+"""What each way of deduplication removes from one corpus, what it takes, and how much of it the others remove too.
+
+    dataprep run pipelines/compare_dedup.py
+    COMPARE_INPUT='crawl/*.jsonl.zst' dataprep run pipelines/compare_dedup.py --out out/mine     a corpus of one's own
+
+Without COMPARE_INPUT the corpus is the demo's: docstrings, licences and package descriptions of this installation, and
+sample_data. Every method reads the same sealed corpus and seals what is left, in a process of its own with one worker:
+seconds and peak memory are that method's, reading and writing included ("none" only copies). Tokens are those of a BPE
+that is trained on the unfiltered corpus. Measured rows have receipts; remove a method's folder to measure it again. Look
+closer at one by `dataprep inspect OUT/compare/minhash`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import dataprep as dp
+from dataprep import batch as B
+from dataprep import files, recipe
+from dataprep.dedup.suffix import SuffixArray
+from dataprep.key import key
+
+INPUT = os.environ.get("COMPARE_INPUT")
+VOCABULARY = int(os.environ.get("COMPARE_VOCABULARY", "8192"))
+STAGES: dict[str, Callable[[], Any]] = {
+    "exact": dp.Exact,
+    "minhash": lambda: dp.MinHash(threshold=0.8),
+    "suffix": lambda: SuffixArray(min_words=50),
+    "bloom": lambda: dp.Bloom(unit="paragraph"),
+}
+METHODS = (
+    "none",
+    "exact",
+    "minhash",
+    "suffix",
+    "bloom",
+    "exact+minhash",
+    "exact+suffix",
+    "minhash+suffix",
+    "exact+minhash+suffix",
+)
+MATRIX = "of the bytes that a row removes (documents, and spans cut out of others), the share that a column removes too"
+MEASURED = ("method", "documents", "bytes", "tokens", "seconds", "cpu_seconds", "peak_mb")
+
+
+def ingest(out, run):
+    """Seal the corpus."""
+    if INPUT is None:
+        demo = recipe.load(str(Path(__file__).with_name("demo.py")))
+        return demo[0].fn(out, run)
+    return dp.Pipeline().run(dp.read(INPUT), out=out, run=run, replace=True)
+
+
+def tokenizer(ingest, out, run):
+    """Learn the BPE that tokens are counted with."""
+    return dp.train_bpe(ingest, vocab_size=VOCABULARY, run=run, out=out)
+
+
+def compare(ingest, tokenizer, out, run):
+    """Run every method, count what it leaves, and print two tables."""
+    for stage in map(stages, STAGES):
+        for one in stage:
+            one.warm()  # compiled here once, so that no method's time or memory has the compiler in it
+    rows = [_row(name, ingest, tokenizer, out, run) for name in METHODS]
+    shared = overlap(ingest, [_opened(out, name) for name in METHODS[1:]])
+    files.write_json(files.join(out, "compare.json"), {"methods": rows, "shared_bytes": shared.tolist()})
+    tables = [results(rows), matrix(METHODS[1:], shared)]
+    with files.atomic(files.join(out, "compare.md")) as f:
+        f.write(f"{_markdown(tables[0])}\nBelow: {MATRIX}.\n\n{_markdown(tables[1])}".encode())
+    for table in tables:
+        Console().print(table)
+    return f"{MATRIX}\n{files.join(out, 'compare.md')}"
+
+
+def stages(method: str) -> list[Any]:
+    """The stages of a method, in order."""
+    return [] if method == "none" else [STAGES[name]() for name in method.split("+")]
+
+
+# -- one method
+
+
+def _row(name: str, docs: dp.Dataset, tok: dp.Tokenizer, out: str, run: Any) -> dict[str, Any]:
+    """What a method took and left; measured once."""
+    place = files.join(out, name)
+
+    def make() -> dict[str, Any]:
+        files.remove(place)
+        took = _measure(name, str(docs.url), place)
+        left = dp.open_dataset(place)
+        n_tokens = sum(run.map(partial(_n_tokens, tok), left.items, f"{name}: tokens"))
+        n_bytes = left.manifest["bytes"]
+        return {"files": [files.join(place, "manifest.json")], "method": name, "documents": left.count,
+                "bytes": n_bytes, "tokens": n_tokens, **took}  # fmt: skip
+
+    made_by = key((docs.key, tok.hash, stages(name)))
+    row = files.once(files.join(out, "rows", f"{name}.json"), made_by, make)
+    return {field: row[field] for field in MEASURED}
+
+
+def _opened(out: str, name: str) -> dp.Dataset:
+    return dp.open_dataset(files.join(out, name))
+
+
+def _n_tokens(tok: dp.Tokenizer, item: Any) -> int:
+    texts = (batch.column("text") for batch in item.part.batches(["id", "text"]))
+    return sum(len(tok.encode_column(column, np.uint32)[0]) for column in texts)
+
+
+def _measure(name: str, docs: str, out: str) -> dict[str, float]:
+    """Run a method in a process of its own; seconds, seconds of CPU, and the most memory it held."""
+    command = [sys.executable, __file__, name, docs, out]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - this very file
+    if done.returncode:
+        msg = f"{name} failed: {(done.stderr.strip().splitlines() or ['it ended without a word'])[-1]}"
+        raise dp.DataprepError(msg)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _child(name: str, docs: str, out: str) -> None:
+    """Run a method here, and print what it took."""
+    chosen = stages(name)
+    for stage in chosen:
+        stage.warm()  # loads what the parent compiled
+    given = dp.open_dataset(docs)
+    before, began = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
+    dp.Pipeline(*chosen).run(given, out=out)
+    wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(json.dumps({"seconds": wall, "cpu_seconds": cpu, "peak_mb": _peak_kb() / 1e3}))
+
+
+def _peak_kb() -> int:
+    """The most memory this process ever held."""
+    status = Path("/proc/self/status")
+    if status.exists():  # `ru_maxrss` of Linux counts what the parent held before
+        return int(re.search(r"VmHWM:\s*(\d+)", status.read_text())[1])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024  # bytes, on macOS
+
+
+# -- what they share
+
+
+@dataclass(frozen=True)
+class Removed:
+    """What one method removed: ids of documents, sorted, and spans (id, start, end) of others, sorted by id."""
+
+    ids: np.ndarray
+    spans: np.ndarray
+
+    @classmethod
+    def of(cls, left: dp.Dataset) -> Removed:
+        """What is missing from a Dataset; offsets are those of the text that came in, as long as one stage cuts."""
+        cuts = left.cuts()
+        spans = np.stack([cuts.column(name).to_numpy().astype(np.int64) for name in ("id", "start", "end")], axis=1)
+        return cls(np.sort(left.drops().column("id").to_numpy()), spans[np.argsort(spans[:, 0], kind="stable")])
+
+    def mask(self, batch: Any) -> np.ndarray:
+        """Which bytes of a batch's texts were removed, bool[bytes]."""
+        ids, sizes = B.ids(batch), B.lengths(batch)
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        low, high = np.searchsorted(self.spans[:, 0], [int(ids[0]), int(ids[-1]) + 1])
+        cut = self.spans[low:high]
+        begins = offsets[np.searchsorted(ids.astype(np.int64), cut[:, 0])]
+        steps = np.bincount(begins + cut[:, 1], minlength=offsets[-1] + 1)
+        steps -= np.bincount(begins + cut[:, 2], minlength=offsets[-1] + 1)
+        return np.repeat(np.isin(ids, self.ids), sizes) | (np.cumsum(steps[:-1]) > 0)
+
+
+def overlap(docs: dp.Dataset, results: list[dp.Dataset]) -> np.ndarray:
+    """Bytes that two methods both remove, int64[methods, methods]; on the diagonal those that one removes."""
+    removed = list(map(Removed.of, results))
+    shared = np.zeros((len(removed), len(removed)), np.int64)
+    for batch in docs.batches(["id", "text"]):
+        if batch.num_rows:
+            masks = [one.mask(batch) for one in removed]
+            shared += [[np.count_nonzero(a & b) for b in masks] for a in masks]
+    return shared
+
+
+# -- tables
+
+
+def results(rows: list[dict[str, Any]]) -> Table:
+    """A row a method; percentages are of what "none" leaves."""
+    table = Table("method", title="what is left", title_justify="left", title_style="bold", box=None)
+    for title in ("documents", "removed", "MB", "removed", "tokens", "removed", "seconds", "CPU s", "peak MB"):
+        table.add_column(title, justify="right")
+    whole = rows[0]
+    for row in rows:
+        cells = [row["method"]]
+        for name, said in (("documents", f"{row['documents']:,}"), ("bytes", f"{row['bytes'] / 1e6:,.2f}"),
+                           ("tokens", f"{row['tokens']:,}")):  # fmt: skip
+            cells += [said, f"{1 - row[name] / max(1, whole[name]):.1%}"]
+        table.add_row(*cells, f"{row['seconds']:.1f}", f"{row['cpu_seconds']:.1f}", f"{row['peak_mb']:,.0f}")
+    return table
+
+
+def matrix(names: tuple[str, ...], shared: np.ndarray) -> Table:
+    """A row and a column a method, and the bytes that the row's method removes."""
+    table = Table("method", "", title="shared removals", title_justify="left", title_style="bold", box=None)
+    short = ["".join(part[0] for part in name.split("+")).upper() for name in names]
+    for name in ("MB removed", *short):
+        table.add_column(name, justify="right")
+    for i, row in enumerate(shared.tolist()):
+        shares = (f"{both / row[i]:.0%}" if row[i] else "" for both in row)
+        table.add_row(names[i], short[i], f"{row[i] / 1e6:,.2f}", *shares)
+    return table
+
+
+def _markdown(table: Table) -> str:
+    """A table as Markdown."""
+    cells = [[str(cell) for cell in column.cells] for column in table.columns]
+    heads = [str(column.header) for column in table.columns]
+    lines = [heads, ["---", *("--:" for _ in heads[1:])], *map(list, zip(*cells, strict=True))]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+if __name__ == "__main__":
+    _child(*sys.argv[1:])
