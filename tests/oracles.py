@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
 import unicodedata
 from collections import Counter
@@ -11,6 +12,7 @@ from collections import Counter
 import numpy as np
 
 from dataprep.text import SENTENCE, classes
+from dataprep.text import words as text_words
 
 # --- C4 (filters/c4.py) -----------------------------------------------------------------------------------------------
 
@@ -132,11 +134,16 @@ def bpe_encode(text: str, merges) -> list[bytes]:
     """The tokens of a text: in each word, the rules one after the other, in the order they were learned."""
     tokens: list[bytes] = []
     for word in bpe_words(text):
-        pieces = tuple(bytes([b]) for b in word.encode())
-        for pair in merges:
-            pieces = bpe_merge(pieces, pair)
-        tokens += pieces
+        tokens += bpe_merge_all(word.encode(), merges)
     return tokens
+
+
+def bpe_merge_all(word: bytes, merges) -> tuple[bytes, ...]:
+    """The tokens of one word."""
+    pieces = tuple(bytes([b]) for b in word)
+    for pair in merges:
+        pieces = bpe_merge(pieces, pair)
+    return pieces
 
 
 # --- JSON Lines (read/jsonl.py) ---------------------------------------------------------------------------------------
@@ -265,6 +272,53 @@ def unit_form(unit: str, form: str | None) -> str:
     return " ".join("".join(left).split())
 
 
+def unit_places(text: str, unit: str) -> list[tuple[int, int]]:
+    """Where the units of a text lie, in characters."""
+    places, at = [], 0
+    for piece in sentences(text) if unit == "span3" else lines(text):
+        at = text.index(piece, at) if unit == "span3" else at
+        places.append((at, at + len(piece)))
+        at += len(piece) + (unit != "span3")
+    return [(a, b) for (a, _), _, (_, b) in zip(places, places[1:], places[2:])] if unit == "span3" else places  # noqa: B905
+
+
+def repeats(texts: list[str], unit: str, form: str | None) -> list[list[tuple]]:
+    """The units of each text that occurred before: (start, end, text and start of the first), in characters."""
+    first, found = {}, []
+    for d, text in enumerate(texts):
+        found.append([])
+        for a, b in unit_places(text, unit):
+            pieces = sentences(text[a:b]) if unit == "span3" else [text[a:b]]
+            same = tuple(unit_form(piece, form) for piece in pieces)
+            if "".join(same).strip() and first.setdefault(same, (d, a)) != (d, a):
+                found[d].append((a, b, *first[same]))
+    return found
+
+
+def without(text: str, cuts: list[tuple[int, int]]) -> str:
+    """The text without some ranges: those with only white space between them go as one, and the gap closes up."""
+    runs = []
+    for a, b in cuts:
+        if runs and not text[runs[-1][1] : a].strip():
+            runs[-1][1] = max(runs[-1][1], b)
+        else:
+            runs.append([a, b])
+    for a, b in reversed(runs):
+        left, right = text[:a].rstrip(), text[b:].lstrip()
+        inner = text[len(left) : len(text) - len(right)].split(text[a:b].strip())
+        before, behind = inner[0], inner[-1]
+        rest = behind[behind.rfind("\n") + 1 :] if "\n" in behind else ""
+        blanks = re.match(r"[^\r\n]*", before)[0] if "\n" in before else ""
+        if not left:
+            gap = rest if right else ""
+        elif not right or behind.count("\n") >= before.count("\n"):
+            gap = blanks + behind
+        else:
+            gap = before[: before.rfind("\n") + 1] + rest if "\n" in behind else before
+        text = left + gap + right
+    return text
+
+
 # --- Conversations (read/conversations.py) ----------------------------------------------------------------------------
 
 
@@ -320,78 +374,59 @@ def seen_documents(texts: list[str], form: str | None) -> list[int]:
 
 
 def seen_paragraphs(texts: list[str], form: str | None) -> list[tuple[int, int, int]]:
-    """(document, start, end) in bytes of the lines that were seen before, with their line break."""
+    """(document, start, end) in bytes of what goes with the lines that were seen before."""
     seen, gone = set(), []
     for d, text in enumerate(texts):
-        for at, stop, line in _spans_of_lines(text):
+        found, again = _lines_with_text(text), []
+        for line, _, _ in found:
             key = unit_form(line, form)
-            gone += [(d, at, stop)] if key in seen else []
+            again.append(key in seen)
             seen |= {key} if key.strip() else set()
+        gone += [(d, *span) for span in _runs_that_go(text, found, again)]
     return gone
 
 
 def seen_ngrams(texts: list[str], n: int, threshold: float) -> list[tuple[int, int, int]]:
-    """(document, start, end) of the lines, or whole documents, whose runs of n words earlier documents had."""
+    """(document, start, end) of what goes with the lines, or documents, whose runs of n words earlier documents had."""
     seen, gone = set(), []
     for d, text in enumerate(texts):
-        found = [(at, stop, _runs(line, n)) for at, stop, line in _spans_of_lines(text)]
-        of_all = [run in seen for _, _, runs in found for run in runs]
+        found = _lines_with_text(text)
+        runs = [runs_of(line, n) for line, _, _ in found]
+        again = [bool(of) and sum(r in seen for r in of) >= threshold * len(of) for of in runs]
+        of_all = [r in seen for of in runs for r in of]
         if of_all and sum(of_all) >= threshold * len(of_all):
-            gone.append((d, 0, len(text.encode())))
-            continue
-        cut = [bool(runs) and sum(r in seen for r in runs) >= threshold * len(runs) for _, _, runs in found]
-        gone += [(d, at, stop) for (at, stop, _), gone_ in zip(found, cut, strict=True) if gone_]
-        seen |= {run for (_, _, runs), gone_ in zip(found, cut, strict=True) if not gone_ for run in runs}
+            again = [True] * len(found)
+        seen |= {r for of, goes in zip(runs, again, strict=True) if not goes for r in of}
+        gone += [(d, *span) for span in _runs_that_go(text, found, again)]
     return gone
 
 
-def _spans_of_lines(text: str) -> list[tuple[int, int, str]]:
-    found, at = [], 0
-    for line in lines(text):
-        stop = at + len(line.encode()) + 1
-        found.append((at, min(stop, len(text.encode())), line))
-        at = stop
-    return found
-
-
-def _runs(line: str, n: int) -> list[tuple[str, ...]]:
+def runs_of(line: str, n: int) -> list[tuple[str, ...]]:
+    """The runs of n words."""
     items = words(line)
     return [tuple(items[i : i + n]) for i in range(len(items) - n + 1)]
 
 
-# --- SuffixArray (dedup/suffix.py) ------------------------------------------------------------------------------------
+def _lines_with_text(text: str) -> list[tuple[str, int, int]]:
+    """The lines that are not blank, with their start and end in bytes."""
+    found, at = [], 0
+    for line in lines(text):
+        found.append((line, at, at + len(line.encode())))
+        at = found[-1][2] + 1
+    return [(line, a, b) for line, a, b in found if line.strip()]
 
 
-def windows_of(text: str, width: int, by_word: bool) -> list[tuple[int, int]]:
-    """Where windows start and end, in bytes."""
-    if not by_word:
-        return [(i, i + width) for i in range(len(text.encode()) - width + 1)]
-    size = [len(text[: m.start()].encode()) for m in re.finditer(r"\w+", text)]
-    ends = [len(text[: m.end()].encode()) for m in re.finditer(r"\w+", text)]
-    return list(zip(size, ends[width - 1 :], strict=False))
-
-
-def repeated_spans(texts: list[str], width: int, by_word: bool, cut: str) -> list[tuple[int, int, int, int, int]]:
-    """What is cut: (document, start, end, document and place of the first occurrence), in UTF-8 bytes."""
-    first, spans = {}, []
-    for d, text in enumerate(texts):
-        data, gone, met = text.encode(), bytearray(len(text.encode())), {}
-        for start, end in windows_of(text, width, by_word):
-            place = first.setdefault(data[start:end], (d, start))
-            if place != (d, start):
-                met[start] = place
-                gone[start:end] = b"x" * (end - start)
-        for piece in re.finditer(rb"x+", bytes(gone)):
-            inside = [i for i in allowed_cuts(text, cut) if piece.start() <= i <= piece.end()]
-            if inside and inside[0] < inside[-1]:
-                window = max(s for s in met if s <= inside[0])
-                other, at = met[window]
-                spans.append((d, inside[0], inside[-1], other, at + inside[0] - window))
+def _runs_that_go(text: str, found: list, goes: list[bool]) -> list[tuple[int, int]]:
+    """Lines in a row that go are one span, with the shorter gap beside them, or all there is to a text's end."""
+    spans = []
+    for is_gone, run in itertools.groupby(range(len(found)), goes.__getitem__):
+        first, *_, last = [*run] * 2
+        if is_gone:
+            before = found[first - 1][2] if first > 0 else None
+            behind = found[last + 1][1] if last + 1 < len(found) else None
+            start, end = found[first][1], found[last][2]
+            if before is None or behind is None:
+                spans.append((before or 0, len(text.encode()) if behind is None else behind))
+            else:
+                spans.append((before, end) if behind - end >= start - before else (start, behind))
     return spans
-
-
-def allowed_cuts(text: str, cut: str) -> list[int]:
-    """The places in bytes where a text may be cut: between code points; not inside words; where lines begin."""
-    inside = {"char": "(?!)", "word": r"(?<=\w)(?=\w)", "line": r"(?<=[^\n])(?!\Z)"}[cut]
-    bad = {m.start() for m in re.finditer(inside, text)}
-    return [len(text[:i].encode()) for i in range(len(text) + 1) if i not in bad]

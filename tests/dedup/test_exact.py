@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+import tempfile
+from pathlib import Path
+
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import laws
 import oracles
+from dataprep.dedup import repeats
 from dataprep.dedup.exact import Exact
+from dataprep.dedup.forms import FORMS
 from dataprep.errors import PlanError
+from dataprep.run import Serial
 
 TEXTS = st.lists(
     st.one_of(
@@ -55,3 +64,87 @@ def test_wrong_parameters_are_named(wrong) -> None:
     """One sentence that lists what there is."""
     with pytest.raises(PlanError, match="there are"):
         Exact(**wrong)
+
+
+# --- Units ------------------------------------------------------------------------------------------------------------
+
+UNIT = 10  # between ids
+LINES = st.sampled_from(
+    ["", "", " ", "Same line.", "same LINE. ", "  Same line.", "Émile, 12!", "emile 98", "سطر واحد", "سَطْر واحد", "---"]
+    + ["同じ行。次。", "One. Two. Three.", "Two. Three. Four!", "😀", "İstanbul", "A. B. C. D."]
+)
+PAGES = st.lists(
+    st.one_of(
+        st.lists(st.tuples(LINES, st.sampled_from(["\n", "\r\n", "\n\n"])), max_size=7).map(
+            lambda pairs: "".join(line + end for line, end in pairs)
+        ),
+        st.lists(LINES, max_size=5).map("\n".join),
+        st.text("ab. \n\r\u3000é😀", max_size=20),
+    ),
+    max_size=8,
+)
+
+
+def cut(stage, docs):
+    """What an Estimator counted, the spans it finds, and what it leaves of every text (None: dropped)."""
+    with tempfile.TemporaryDirectory() as out:
+        made = stage.fit(docs, Serial(), out)
+        assert {p.name for p in Path(out).iterdir()} == {"spans.json", "spans.parquet"}
+        left, drops, _ = laws.apply(made, list(docs.batches()))
+        rows = pq.read_table(made.spans).to_pylist()
+    assert {d["reason"] for d in drops} <= {"left_too_short"}
+    kept = {r["id"]: r["text"] for r in left}
+    return made.facts, rows, [kept.get(i) for i in docs.table(["id"]).column("id").to_pylist()]
+
+
+@settings(max_examples=150)
+@given(
+    PAGES,
+    st.sampled_from(["line", "paragraph", "span3"]),
+    st.sampled_from(["auto", None, *FORMS]),
+    st.integers(1, 3),
+    st.integers(1, 4),
+)
+def test_units_are_their_twin(dataset, texts, unit, form, parts, per_batch) -> None:
+    """What occurred before goes, with the gap it leaves, for the first occurrence; however the input is cut."""
+    stage = Exact(unit=unit, normalize=form, min_left=0)
+    facts, spans, left = cut(stage, dataset(texts, parts=parts, cut=per_batch))
+    found = oracles.repeats(texts, unit, stage.normalize)
+    assert left == [oracles.without(t, [r[:2] for r in r_]) for t, r_ in zip(texts, found, strict=True)]
+    assert facts["duplicates"] == sum(map(len, found))
+    assert facts["distinct"] + facts["duplicates"] == facts["units"]
+    assert facts["bytes"] == sum(s["end"] - s["start"] for s in spans)
+    assert facts["spans"] == len(spans)
+    for (text, places), d in zip(zip(texts, found, strict=True), range(len(texts)), strict=True):
+        first = [(len(text[:a].encode()), (UNIT * k, len(texts[k][:b].encode()))) for a, _, k, b in places]
+        mine = [s for s in spans if s["id"] == UNIT * d]
+        assert all(one["end"] <= two["start"] for one, two in itertools.pairwise(mine))
+        for span in mine:  # it names the place of one of the repeats that begin in it, or reach into it
+            kept, kept_start = span["kept"] // UNIT, span["kept_start"]
+            firsts = [
+                (k, len(texts[k][:b].encode())) for a, (_, _, k, b) in zip(at, places, strict=True) if a < span["end"]
+            ]
+            assert (kept, kept_start) in firsts
+
+
+def test_top_names_what_occurs_most(dataset, tmp_path) -> None:
+    """The most frequent units come first, with how often and where they occur, and their text."""
+    texts = [f"Home | About\nUnique line {i} of {i}.\n" + "Read more.\n" * (i % 3) for i in range(90)]
+    facts = Exact(unit="line").fit(dataset(texts, parts=4), Serial(), str(tmp_path)).facts
+    assert [(t["count"], t["id"], t["start"], t["text"]) for t in facts["top"]] == [
+        (90, "0", 0, "Home | About"),
+        (90, str(UNIT), 33, "Read more."),
+    ]
+    assert facts["documents"] == 90
+
+
+def test_partitions_and_segments_change_nothing(monkeypatch, tmp_path) -> None:
+    """Spilled in small segments, to many partitions, matched in rounds: the spans of one partition in memory."""
+    texts = [f"Line {i % 7}.\nline {i % 11}. And so on.\n\nOnly {i}." for i in range(120)]
+    docs = laws.dataset_of(tmp_path, texts, parts=3, rows_per_batch=10)
+    whole = {u: cut(Exact(unit=u), docs) for u in ("line", "paragraph", "span3")}
+    monkeypatch.setattr(repeats, "PARTITION_BYTES", 10)
+    monkeypatch.setattr(repeats, "SEGMENT_RECORDS", 40)
+    monkeypatch.setattr(repeats, "ROUND_RECORDS", 20)
+    for unit, expected in whole.items():
+        assert cut(Exact(unit=unit), docs) == expected

@@ -1,4 +1,4 @@
-"""Exact: documents whose whole text is the same, after an optional normalisation."""
+"""Exact: documents, paragraphs, lines or three-sentence spans that occur again, after an optional normalisation."""
 
 from __future__ import annotations
 
@@ -10,36 +10,64 @@ from ..errors import PlanError
 from ..key import key
 from ..run import Runner
 from ..text import NORMAL_FORMS
-from ..verdict import DropIds
+from ..verdict import CutSpans, DropIds, Verdict
+from . import repeats
+from .forms import FORMS
 from .keep import Keep
 from .search import find
 from .sketch import WholeText
+from .units import DEFAULT_FORM, UNITS
 from .warm import warm
 
 
 @dataclass(frozen=True, kw_only=True)
 class Exact:
-    """Keep one copy of every text; an Estimator.
+    r"""Keep one copy of every text, or of every paragraph, line or span of three sentences; an Estimator.
 
-    normalize: what is forgiven. None: nothing. "space": runs of white space are one space, none at the ends.
-    "lower": and upper or lower case. "words": only the words count, not what stands between them. A text of which
-    nothing is left is compared as it is.
-    keep: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN" or "source:A,B"; see `keep.py`.
+    unit: "document": documents go ("duplicate"). The others cut text out, and a document that lost some and of which
+    fewer than `min_left` characters other than white space are left goes ("left_too_short").
+        "paragraph": the pieces between `\n`, compared as CCNet does ("ccnet"; Wenzek et al. 2020, 3.1).
+        "line": the same pieces, compared stripped and lower-cased ("c4"), as the published code of C4 does.
+        "span3": every three sentences in a row ("c4" each; Raffel et al. 2020, 2.2); cut is the union of those that
+        occurred before. A text of fewer than three sentences has none.
+    normalize: what is forgiven. "auto": None for documents, for units what is named above.
+        None: nothing. "space": runs of white space are one space, none at the ends. "lower": and upper or lower case.
+        "words": only the words count, not what stands between them. For units also "c4": white space at the ends, and
+        case; "ccnet": space, case, accents, punctuation, and which digits they are.
+    keep: of documents, "first", "longest", "newest", "newest:COLUMN", "best:COLUMN" or "source:A,B"; see `keep.py`.
+    Of units the first stays, inside one document too.
 
-    Texts are compared where hashes meet: none is dropped because of a hash. Verdicts name the copy that stays.
+    Documents are compared where hashes meet: none is dropped because of a hash. Units are equal if 128 bits of hash
+    and the length of their normal form are. Verdicts name the copy that stays; a cut, where the first stands, which
+    may itself lie in a longer cut. A text of which nothing is left is compared as it is; a unit, with nothing.
     """
 
-    normalize: str | None = None
+    unit: str = "document"
+    normalize: str | None = "auto"
     keep: str = "first"
-    _key_bits: int = field(default=64, repr=False)  # fewer make hashes meet by chance, for tests
+    min_left: int = 1
+    _key_bits: int = field(default=64, repr=False)  # fewer make hashes of documents meet by chance, for tests
 
     VERSION: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if self.normalize not in (None, *NORMAL_FORMS):
-            msg = f"normalize={self.normalize!r} is unknown; there are None, {', '.join(map(repr, NORMAL_FORMS))}"
+        if self.unit not in ("document", *UNITS):
+            msg = f"unit={self.unit!r} is unknown; there are 'document', {', '.join(map(repr, UNITS))}"
+            raise PlanError(msg)
+        if self.normalize == "auto":
+            object.__setattr__(self, "normalize", DEFAULT_FORM.get(self.unit))
+        forms = NORMAL_FORMS if self.unit == "document" else FORMS
+        if self.normalize not in (None, *forms):
+            msg = f"normalize={self.normalize!r} is unknown for unit={self.unit!r}; "
+            msg += f"there are None, {', '.join(map(repr, forms))}"
             raise PlanError(msg)
         Keep.parse(self.keep)
+        if self.unit != "document" and self.keep != "first":
+            msg = f"keep={self.keep!r} chooses between documents; of every {self.unit} the first stays: leave keep out"
+            raise PlanError(msg)
+        if not isinstance(self.min_left, int) or self.min_left < 0:
+            msg = f"min_left={self.min_left!r} is not a number of characters; give an integer from 0"
+            raise PlanError(msg)
 
     @property
     def name(self) -> str:
@@ -56,13 +84,21 @@ class Exact:
         """How documents are hashed and compared."""
         return WholeText(form=self.normalize, key_bits=self._key_bits)
 
-    def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
-        """Find the copies; the stage that is returned drops them."""
+    def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
+        """Find the copies; the stage that is returned drops them, or cuts them out."""
         made_by = key((self, docs.key))
-        keep, names = Keep.parse(self.keep), (self.name, "duplicate")
-        url, _ = find(docs, run, out, sketch=self.sketch, keep=keep, names=names, key=made_by)
-        return DropIds(verdicts=url, made_by=made_by, called=self.name)
+        if self.unit == "document":
+            keep, names = Keep.parse(self.keep), (self.name, "duplicate")
+            url, facts = find(docs, run, out, sketch=self.sketch, keep=keep, names=names, key=made_by)
+            return DropIds(verdicts=url, made_by=made_by, called=self.name, facts=facts)
+        url, facts = repeats.find_repeats(
+            docs, run, out, unit=self.unit, normalize=self.normalize, name=self.name, key=made_by
+        )
+        return CutSpans(spans=url, made_by=made_by, called=self.name, min_left=self.min_left, facts=facts)
 
     def warm(self) -> None:
         """Compile the kernels."""
-        warm(self.sketch)
+        if self.unit == "document":
+            warm(self.sketch)
+        else:
+            repeats.warm(self.unit, self.normalize)

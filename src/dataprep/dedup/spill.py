@@ -7,7 +7,7 @@ int64[segments * sections + 1], then the two counts; so a reader takes only the 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -26,7 +26,7 @@ class SpillWriter:
         self.offsets = [0]
         self.segments = 0
 
-    def write(self, sections: Sequence[npt.NDArray[Any]]) -> None:
+    def write(self, sections: Iterable[npt.NDArray[Any]]) -> None:
         """Write one segment: an array a section."""
         for section in sections:
             data = np.ascontiguousarray(section)
