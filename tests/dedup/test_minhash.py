@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
-from dataprep.dedup import bands, gather, match, search, sign, sketch, verify
+from dataprep.dedup import bands, bitmap, gather, match, search, sign, sketch, verify
 from dataprep.dedup.keep import Keep
 from dataprep.dedup.minhash import MinHash
 from dataprep.errors import PlanError
@@ -199,6 +199,20 @@ def test_the_least_intersection_is_exact(m, n, threshold, contained) -> None:
     """The smallest intersection that reaches the threshold, by trying all; -1 where none does."""
     reach = [i for i in range(min(m, n) + 1) if i / (m if contained else m + n - i) >= threshold]
     assert verify.needed(verify.Rule(threshold, contained), m, n) == (reach[0] if reach else -1)
+
+
+@given(st.sets(st.integers(0, 400), min_size=1), st.sets(st.integers(0, 400), min_size=1), st.integers(0, 20))
+def test_bitmaps_lose_no_pair(mine, theirs, most) -> None:
+    """What is told apart by bitmaps does lack that many members, whatever the two sizes; far sets are told apart."""
+    hashes = np.random.default_rng(1).integers(0, 2**64, 401, np.uint64)
+    maps = []
+    for members in (mine, theirs):
+        maps.append(np.empty(bitmap.n_words(len(members)), np.uint64))
+        bitmap.draw(hashes[sorted(members)], maps[-1])
+    lacking = len(mine - theirs)
+    assert not bitmap.lack(*maps, lacking)
+    assert bitmap.lack(*maps, most) <= (lacking > most)
+    assert bitmap.lack(*maps, lacking // 4 - 1) or len(mine) > 4 * len(theirs) or lacking < 4
 
 
 def test_bands_are_chosen_for_the_threshold() -> None:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from .. import files
 from ..kernel import kernel
 from ..text import I64, U8, U64, Int
+from .bitmap import draw, lack, n_words
 from .gather import PARTITION_BYTES
 from .rows import Rows
 from .spill import spill_to
@@ -101,6 +102,8 @@ class Index(NamedTuple):
     ends: I64  # where the contents of each kept document start in the pool
     row: I64  # of each kept document
     pool: U64
+    drawn: I64  # where the bitmap of each kept document starts
+    bits: U64
     fill: I64  # how many are kept; whether the index is full
 
 
@@ -109,6 +112,7 @@ class Marks(NamedTuple):
 
     values: U64
     marks: I64
+    bits: U64  # its bitmap
 
 
 def decide(
@@ -141,13 +145,16 @@ def _index(rows: Rows, pending: npt.NDArray[np.intp], bands: int, budget: int) -
     need, largest = int(rows.words[pending].sum()), int(rows.words[pending].max())
     capacity = max(1, min(len(pending), budget // (32 * bands)))
     slots = 1 << int(2 * capacity * bands - 1).bit_length()
+    members = min(need, max(budget // 8, largest))
     return Index(
         key=np.empty(slots, np.uint64),
         last=np.full(slots, -1, np.int32),
         before=np.empty(capacity * bands, np.int32),
         ends=np.zeros(capacity + 1, np.int64),
         row=np.empty(capacity, np.int64),
-        pool=np.empty(min(need, max(budget // 8, largest)), np.uint64),
+        pool=np.empty(members, np.uint64),
+        drawn=np.zeros(capacity + 1, np.int64),
+        bits=np.empty(members // 4 + capacity, np.uint64),  # a power of two of 8 bits a member, less than twice that
         fill=np.zeros(2, np.int64),
     )
 
@@ -158,22 +165,25 @@ def visit(block: Block, bands: int, rule: Rule, index: Index, outcome: Outcome) 
     compared = 0
     stamps = np.zeros(len(index.row), np.int64)
     found = np.empty(len(index.row), np.int64)
-    table = Marks(np.empty(64, np.uint64), np.zeros(64, np.int64))
+    table = Marks(np.empty(64, np.uint64), np.zeros(64, np.int64), np.empty(16, np.uint64))
     for i in range(len(block.rows)):
         row, stamp = block.rows[i], i + 1
         keys = block.words[block.starts[i] : block.starts[i] + bands]
         own = block.words[block.starts[i] + bands : block.starts[i] + block.sizes[i]]
+        sets = rule.threshold <= 1.0
+        if sets and len(table.values) < 4 * len(own):  # `mark` takes a power of two below that
+            n = 4 * len(own)
+            table = Marks(np.empty(n, np.uint64), np.zeros(n, np.int64), np.empty(n // 8, np.uint64))
+        bits = table.bits[: n_words(len(own)) if sets else 0]
+        if sets:
+            draw(own, bits)
         n_found = 0 if block.old[i] else candidates(index, keys, len(own), rule, stamps, stamp, found)
-        if n_found and rule.threshold <= 1.0:
-            if len(table.values) < 4 * len(own):  # `mark` takes a power of two below that
-                table = Marks(np.empty(4 * len(own), np.uint64), np.zeros(4 * len(own), np.int64))
-            mark(own, table, stamp)
-        best, similarity, n_compared = first_match(index, found[:n_found], own, rule, table, stamp)
-        compared += n_compared
+        best, similarity = first_match(index, found[:n_found], own, bits, rule, table, stamp)
+        compared += n_found
         if best >= 0:
             outcome.state[row], outcome.kept_by[row] = DROPPED, index.row[best]
             outcome.similarity[row] = similarity
-        elif enter(index, keys, own, row):
+        elif enter(index, keys, own, bits, row):
             outcome.state[row] = KEPT
     return compared
 
@@ -206,29 +216,34 @@ def candidates(index: Index, keys: U64, size: Int, rule: Rule, stamps: I64, stam
 
 
 @kernel
-def first_match(index: Index, found: I64, own: U64, rule: Rule, table: Marks, stamp: Int) -> tuple[Int, Any, int]:
-    """The first of the kept documents, in keep order, that reaches the threshold (-1: none); how similar; pairs seen.
+def first_match(index: Index, found: I64, own: U64, bits: U64, rule: Rule, table: Marks, stamp: Int) -> tuple[Int, Any]:
+    """The first of the kept documents, in keep order, that reaches the threshold (-1: none), and how similar it is.
 
     The documents found are in no order; sorting them would cost more than passing over those behind the best.
     """
-    best, similarity, compared = np.int64(-1), -1.0, 0
+    best, similarity, marked = np.int64(-1), -1.0, False
     for other in found:
         if best >= 0 and other > best:
             continue
-        compared += 1
         theirs = index.pool[index.ends[other] : index.ends[other + 1]]
         if rule.threshold > 1.0:
             value = equal(own, theirs)
         else:
-            common = shared(theirs, len(own), needed(rule, len(own), len(theirs)), table, stamp)
+            least = needed(rule, len(own), len(theirs))
+            if lack(bits, index.bits[index.drawn[other] : index.drawn[other + 1]], len(own) - least):
+                continue
+            if not marked:
+                mark(own, table, stamp)
+                marked = True
+            common = shared(theirs, len(own), least, table, stamp)
             value = common / (len(own) if rule.contained else len(own) + len(theirs) - common)
         if value >= 0:
             best, similarity = other, value
-    return best, similarity, compared
+    return best, similarity
 
 
 @kernel
-def enter(index: Index, keys: U64, own: U64, row: Int) -> bool:
+def enter(index: Index, keys: U64, own: U64, bits: U64, row: Int) -> bool:
     """Keep a document. False if the index is full: from then on, survivors are left to the next index."""
     n = index.fill[0]
     if index.fill[1] or n == len(index.row) or index.ends[n] + len(own) > len(index.pool):
@@ -236,7 +251,9 @@ def enter(index: Index, keys: U64, own: U64, row: Int) -> bool:
         return False
     for j in range(len(own)):  # not a slice assignment: Numba takes seconds to compile one
         index.pool[index.ends[n] + j] = own[j]
-    index.ends[n + 1] = index.ends[n] + len(own)
+    for j in range(len(bits)):
+        index.bits[index.drawn[n] + j] = bits[j]
+    index.ends[n + 1], index.drawn[n + 1] = index.ends[n] + len(own), index.drawn[n] + len(bits)
     index.row[n] = row
     for band in range(len(keys)):
         slot = slot_of(index, keys[band])
