@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
+from dataprep.dedup.embedding import SemDeDup
 from dataprep.dedup.url import URL
 from dataprep.key import key
 from dataprep.stage import Estimator
@@ -38,6 +40,11 @@ def size(text):
     return {"size": len(text)}
 
 
+def letters(texts):
+    """How often each of 26 letters stands in a text: vectors for SemDeDup."""
+    return np.array([[text.lower().count(c) for c in "abcdefghijklmnopqrstuvwxyz"] for text in texts])
+
+
 def message(draw_text, minute):
     """A chat message with the columns that readers of chats give."""
     return {"text": draw_text, "chat": f"c{minute // 600}", "author": "abc"[minute % 3], "time": _time(minute)}
@@ -59,10 +66,12 @@ STAGES = [
 ESTIMATORS = [
     dp.Exact(),
     dp.Exact(normalize="lower", keep="longest"),
+    *(dp.Exact(unit=unit) for unit in ("line", "paragraph", "span3")),
     dp.MinHash(),
     dp.MinHash(shingle="char", threshold=0.6, keep="longest"),
     *(dp.Bloom(unit=unit, ngram=4) for unit in ("document", "paragraph", "ngram")),
     URL(),
+    SemDeDup(epsilon=0.2, embed=letters),
 ]
 PLAIN = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog"]
 words = st.lists(st.sampled_from([*PLAIN, ".", "!", "٣", "wach", "nta", "été", "{", "javascript"]))
