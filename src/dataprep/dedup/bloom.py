@@ -37,8 +37,8 @@ class Bloom:
 
     unit: what is looked up.
         "document": a text that was seen is dropped ("seen_before").
-        "paragraph": a line that was seen, in this document or an earlier one, is cut with its line break; blank lines
-        never are (Dolma, Soldaini et al. 2024).
+        "paragraph": a line that was seen, in this document or an earlier one, is cut, and the gap it leaves closed;
+        blank lines are never looked up (Dolma, Soldaini et al. 2024).
         "ngram": of every line with at least `ngram` words, the runs of `ngram` words are looked up; a line goes if at
         least `threshold` of its runs were in *earlier documents*, and the whole document if at least `threshold` of
         all its runs were (BFF in DataComp-LM, Li et al. 2024). The runs of what stays are entered after the document

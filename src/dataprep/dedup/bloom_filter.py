@@ -21,7 +21,6 @@ from ..text import I64, U8, U64, Int
 
 HEADER = "<dQQQQ"  # error rate, slices, bits a slice, capacity, keys: pybloom_live's FILE_FMT
 WRITE_BYTES = 64 << 20
-CUT, WHOLE = 1, 2  # what `judge` says of a paragraph: it goes; its whole document goes
 
 
 @dataclass(frozen=True)
@@ -80,9 +79,9 @@ class Filter:
 
     def judge(self, keys: U64, units: I64, sizes: I64, threshold: float) -> U8:
         """Which paragraphs go, by the share of their keys that was there; see the kernel."""
-        verdicts, new = judge(self.bits, keys, units, sizes, self.size.n_slices, self.size.slice_bits, float(threshold))
+        gone, new = judge(self.bits, keys, units, sizes, self.size.n_slices, self.size.slice_bits, float(threshold))
         self._add(new)
-        return verdicts
+        return gone
 
     def _add(self, n_new: int) -> None:
         self.n_keys += n_new
@@ -176,13 +175,13 @@ def contains(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
 def judge(
     bits: U8, keys: U64, units: I64, sizes: I64, n_slices: int, slice_bits: Int, threshold: float
 ) -> tuple[U8, int]:
-    """Which paragraphs go, by the share of their keys that documents before theirs entered, uint8[paragraphs].
+    """1 for each paragraph that goes, uint8[paragraphs], and how many keys of what stays were new.
 
-    units: paragraphs a document; sizes: keys a paragraph. CUT: at least `threshold` of the paragraph's keys were
-    there; WHOLE: of the document's. Then the keys of what stays are entered: a document is never compared with itself.
-    Also returns how many of them were new.
+    units: paragraphs a document; sizes: keys a paragraph. A paragraph goes if at least `threshold` of its keys were
+    entered by earlier documents, all of a document if at least `threshold` of all its keys were. Then the keys of what
+    stays are entered: a document is never compared with itself.
     """
-    verdicts = np.zeros(len(sizes), np.uint8)
+    gone = np.zeros(len(sizes), np.uint8)
     p = at = n_new = 0
     for d in range(len(units)):
         n_keys = 0
@@ -197,17 +196,17 @@ def judge(
                 j += 1
             n_found += hits
             if sizes[q] and hits >= threshold * sizes[q]:
-                verdicts[q] = CUT
+                gone[q] = 1
         whole = n_keys > 0 and n_found >= threshold * n_keys
         for q in range(p, p + units[d]):
             if whole:
-                verdicts[q] = WHOLE
-            elif not verdicts[q]:
+                gone[q] = 1
+            elif not gone[q]:
                 seen = enter(bits, keys[at : at + sizes[q]], n_slices, slice_bits)
                 n_new += len(seen) - seen.sum()
             at += sizes[q]
         p += units[d]
-    return verdicts, n_new
+    return gone, n_new
 
 
 @kernel

@@ -25,7 +25,7 @@ from .units import blocks, unit_hashes
 SECTIONS = {
     "ids": np.uint64,  # of documents
     "lengths": np.int64,  # of documents, in bytes
-    "units": np.int64,  # paragraphs with keys a document
+    "units": np.int64,  # paragraphs a document, without blank ones
     "start": np.int64,  # of paragraphs, in bytes of the text
     "end": np.int64,
     "sizes": np.int64,  # keys a paragraph
@@ -47,17 +47,18 @@ class Units:
         offsets, data = B.buffers(batch)
         if self.unit == "document":
             return {"ids": B.ids(batch), "keys": document_keys(offsets, data, self.normalize)}
-        form = self.normalize if self.unit == "paragraph" else None
-        text, start, end, keys = _paragraphs(offsets, data, form)
-        sizes = np.ones(len(keys), np.int64)
+        text, start, end, keys, sizes = _paragraphs(offsets, data, self.normalize)
         if self.unit == "ngram":
             keys, sizes = ngram_keys(start, end, data, self.ngram)
-            judged = sizes > 0
-            text, start, end, sizes = text[judged], start[judged], end[judged], sizes[judged]
-        units = np.bincount(text, minlength=len(offsets) - 1)
-        start, end = start - offsets[text], end - offsets[text]
-        found = {"units": units, "start": start, "end": end, "sizes": sizes, "keys": keys}
-        return found | {"ids": B.ids(batch), "lengths": np.diff(offsets)}
+        return {
+            "ids": B.ids(batch),
+            "lengths": np.diff(offsets),
+            "units": np.bincount(text, minlength=batch.num_rows),
+            "start": start - offsets[text],
+            "end": end - offsets[text],
+            "sizes": sizes,
+            "keys": keys,
+        }
 
 
 def document_keys(offsets: I64, data: U8, normalize: str | None) -> U64:
@@ -69,15 +70,20 @@ def document_keys(offsets: I64, data: U8, normalize: str | None) -> U64:
     return np.asarray(hashes[:, 0] ^ hashes[:, 1], np.uint64)
 
 
-def _paragraphs(offsets: I64, data: U8, normalize: str | None) -> tuple[I64, I64, I64, U64]:
-    """The paragraphs that are not blank: the text of each, its bytes of `data`, its key."""
-    found = [(np.zeros(0, np.int64),) * 3 + (np.zeros(0, np.uint64),)]
+def _paragraphs(offsets: I64, data: U8, normalize: str | None) -> tuple[I64, I64, I64, U64, I64]:
+    """The paragraphs that are not blank: text, start, end in `data`; the keys, and how many each has: 1, or none."""
+    none = np.zeros(0, np.int64)
+    found = [(none, none, none, none.astype(np.uint64), none)]
     for block in blocks(offsets, data, "paragraph", normalize):
-        some = block.chars > 0
-        keys = block.hashes[some, 0] ^ block.hashes[some, 1]
-        found.append((block.text[some], block.start[some], block.end[some], keys))
-    text, start, end, keys = (np.concatenate(column) for column in zip(*found, strict=True))
-    return text, start, end, keys
+        has_key = block.chars > 0
+        some = has_key.copy()
+        if normalize is not None:  # "!!!" may leave nothing to compare, but is no gap
+            bare = np.flatnonzero(~has_key)
+            some[bare] = unit_hashes(data, block.start[bare], block.end[bare], None)[1] > 0
+        keys = block.hashes[has_key, 0] ^ block.hashes[has_key, 1]
+        found.append((block.text[some], block.start[some], block.end[some], keys, has_key[some].astype(np.int64)))
+    text, start, end, keys, sizes = (np.concatenate(column) for column in zip(*found, strict=True))
+    return text, start, end, keys, sizes
 
 
 def ngram_keys(start: I64, end: I64, data: U8, n: int) -> tuple[U64, I64]:

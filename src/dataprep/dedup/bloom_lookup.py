@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from .. import files
 from ..verdict import NOBODY, SPAN, VERDICT_ROWS, VERDICTS, write_spans, write_verdicts
-from .bloom_filter import WHOLE, Filter, Size
+from .bloom_filter import Filter, Size
 from .bloom_keys import segments
 
 
@@ -41,16 +41,16 @@ class LookUp:
         entered = Filter(self.size)
         seen = _regrouped(self._seen(entered), VERDICT_ROWS)
         if self.unit == "document":
-            removed = write_verdicts(self.url, map(_verdicts, seen))
+            told = {"dropped": write_verdicts(self.url, map(_verdicts, seen))}
         else:
-            removed = write_spans(self.url, seen)
+            told = {"spans": write_spans(self.url, seen)}
         saved = files.join(self.out, "filter.bloom")
         entered.save(saved)
         return {
             "files": [self.url, saved],
             **self.counted,
             "entered": entered.n_keys,
-            "removed": removed,
+            **told,
             "capacity": self.size.capacity,
             "filter_bytes": self.size.n_bytes,
             "error_rate": self.size.error_rate,
@@ -69,21 +69,30 @@ def look_up(entered: Filter, found: dict[str, Any], unit: str, threshold: float)
     if unit == "document":
         return np.asarray(found["ids"][entered.enter(found["keys"]) == 1])
     if unit == "paragraph":
-        return _spans(found, entered.enter(found["keys"]))
+        gone = found["sizes"].astype(np.uint8)
+        gone[gone == 1] = entered.enter(found["keys"])
+        return _spans(found, gone)
     return _spans(found, entered.judge(found["keys"], found["units"], found["sizes"], threshold))
 
 
-def _spans(found: dict[str, Any], verdicts: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
-    """The SPANs of the paragraphs that go; one from start to end for a document that goes whole."""
-    document = np.repeat(np.arange(len(found["units"])), found["units"])
-    first = np.append(True, document[1:] != document[:-1])[: len(document)]
-    gone = np.flatnonzero((verdicts != 0) & ((verdicts != WHOLE) | first))
-    spans = np.empty(len(gone), SPAN)
-    whole, of = verdicts[gone] == WHOLE, document[gone]
-    spans["id"], spans["kept"], spans["kept_start"] = found["ids"][of], NOBODY, 0
-    spans["start"] = np.where(whole, 0, found["start"][gone])
-    # the line break goes too, unless the text ends without one
-    spans["end"] = np.where(whole, found["lengths"][of], np.minimum(found["end"][gone] + 1, found["lengths"][of]))
+def _spans(found: dict[str, Any], gone: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
+    """The SPANs of the paragraphs that go: one for those in a row, and with it the shorter of the gaps beside it.
+
+    So no blank line appears and no paragraph break is lost. At a text's start or end the gaps on both sides go.
+    """
+    start, end, of = found["start"], found["end"], np.repeat(np.arange(len(found["units"])), found["units"])
+    begins = np.diff(of, prepend=-1) != 0
+    ends = np.diff(of, append=len(found["units"])) != 0
+    go = gone != 0
+    first = np.flatnonzero(go & (begins | ~np.append(False, go)[:-1]))
+    last = np.flatnonzero(go & (ends | ~np.append(go, False)[1:]))
+    at_start, at_end = begins[first], ends[last]
+    before, behind = end[first - 1], start[np.minimum(last + 1, len(start) - 1)] if len(start) else start
+    keep_behind = ~at_start & (at_end | (behind - end[last] >= start[first] - before))
+    spans = np.empty(len(first), SPAN)
+    spans["id"], spans["kept"], spans["kept_start"] = found["ids"][of[first]], NOBODY, 0
+    spans["start"] = np.where(at_start, 0, np.where(keep_behind, before, start[first]))
+    spans["end"] = np.where(at_end, found["lengths"][of[first]], np.where(keep_behind, end[last], behind))
     return spans
 
 
