@@ -56,10 +56,10 @@ def unit_hashes(data: U8, start: I64, end: I64, normalize: str | None) -> tuple[
     return _hash(data, start, end, form(normalize))
 
 
-def blocks(offsets: I64, data: U8, unit: str, normalize: str | None, n: int = BLOCK_UNITS) -> Iterator[Block]:
+def blocks(offsets: I64, data: U8, unit: str, normalize: str | None, n: int = 0) -> Iterator[Block]:
     """All units of the texts with their hashes, at most `n` at a time; that of a span is of its sentences'."""
     held: tuple[Any, ...] = ()
-    for text, start, end in _cut(offsets, data, unit, n):
+    for text, start, end in _cut(offsets, data, unit, n or BLOCK_UNITS):
         block = Block(text, start, end, *unit_hashes(data, start, end, normalize))
         if unit == "span3":
             sentences = Block(*map(np.concatenate, zip(held, block, strict=True))) if held else block
