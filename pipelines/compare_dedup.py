@@ -6,7 +6,7 @@
 Without COMPARE_INPUT the corpus is the demo's: docstrings, licences and package descriptions of this installation, and
 sample_data. Every method reads the same sealed corpus and seals what is left, in a process of its own with one worker:
 seconds and peak memory are that method's, reading and writing included ("none" only copies). Tokens are counted as in
-shards, a separator behind each document, by a BPE that is trained on the unfiltered corpus. Measured rows have receipts;
+shards, a separator behind each document, by a BPE trained on the unfiltered corpus. Measured rows have receipts:
 remove a method's folder to measure it again. Look closer at one by `dataprep inspect OUT/compare/minhash`.
 """
 
