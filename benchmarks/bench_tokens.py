@@ -24,7 +24,8 @@ from pathlib import Path
 import corpus
 
 import dataprep as dp
-from dataprep.tokens.tokenizer import EOT, PATTERNS, Tokenizer
+from dataprep.tokens.patterns import PATTERNS
+from dataprep.tokens.tokenizer import EOT, Tokenizer
 
 CASES = {
     "train: tokenizers alone": "all texts in a list, the same trainer",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dataprep.tokens.tokenizer import PATTERNS, Tokenizer
+from dataprep.tokens.patterns import PATTERNS
+from dataprep.tokens.tokenizer import Tokenizer
 from dataprep.tokens.train import learn
 
 TEXT = [

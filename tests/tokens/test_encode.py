@@ -17,7 +17,6 @@ import laws
 from dataprep.dataset import Dataset
 from dataprep.errors import PlanError, StaleOutput
 from dataprep.tokens import split
-from dataprep.tokens.encode import encode_batch
 from dataprep.tokens.tokenizer import EOT
 
 RNG = np.random.default_rng(1)
@@ -64,7 +63,7 @@ class Counts:
 @given(st.lists(st.one_of(st.text(st.characters(exclude_categories=["Cs"])), st.sampled_from(ROWS)), min_size=1))
 def test_a_batch_is_its_texts_one_by_one(tok, texts):
     """Encoding a batch in one call gives every text's own ids and a separator, also where a text spells it."""
-    tokens, ends = encode_batch(tok, laws.batch_of(texts).column("text"), np.uint16)
+    tokens, ends = tok.encode_column(laws.batch_of(texts).column("text"), np.uint16)
     assert tokens.dtype == np.uint16
     assert tokens.tolist() == [i for text in texts for i in (*tok.encode(text), tok.eot)]
     assert np.diff(ends, prepend=np.uint64(0)).tolist() == [len(tok.encode(text)) + 1 for text in texts]

@@ -14,30 +14,26 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import tiktoken
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers
 
+from dataprep import batch as B
 from dataprep import files
 from dataprep.errors import CorruptShard, PlanError, ReadError
 
+from .patterns import PATTERNS
+
+if TYPE_CHECKING:
+    from .encoder import Encoder
+
 EOT = "<|endoftext|>"
 Merges = Sequence[tuple[bytes, bytes]]
-
-# How text is cut into words before merging; no merge crosses a cut. All run in both regex engines.
-# `words`, the default: letters with their marks (Arabic, Hindi and Thai vowels stay inside the word) and one leading
-# sign or space; up to three digits; signs with their line end; white space whole. It needs no look-ahead, so that
-# both engines run in linear time and long runs of spaces are harmless.
-PATTERNS = {
-    "words": r"[^\r\n\p{L}\p{M}\p{N}]?[\p{L}\p{M}]+|\p{N}{1,3}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s+",
-    "gpt2": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
-    "gpt4": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}"
-    r"| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+",
-}
 
 
 def _byte_chars() -> dict[int, str]:
@@ -182,16 +178,54 @@ class Tokenizer:
         return tiktoken.Encoding(name, pat_str=self.pattern, mergeable_ranks=self.vocab, special_tokens=self.special)
 
     def tiktoken(self) -> tiktoken.Encoding:
-        """The same vocabulary in `tiktoken`, which is what encodes: about ten times the speed of one thread."""
+        """The same vocabulary in `tiktoken`."""
         return self._tiktoken
+
+    @cached_property
+    def _encoder(self) -> Encoder | None:
+        from .encoder import Encoder
+        from .merge import rules_of
+        from .words import machine_of
+
+        machine, rules = machine_of(self.pattern), rules_of(self.vocab, self.merges)
+        return None if machine is None or rules is None else Encoder(machine, rules, self.eot)
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text; special tokens in it are ordinary text."""
         return self._tiktoken.encode_ordinary(text)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each text."""
-        return [self._tiktoken.encode_ordinary(text) for text in texts]
+        """The ids of each text; special tokens in them are ordinary text."""
+        try:
+            column = pa.array(texts, pa.large_string())
+        except UnicodeEncodeError:  # half a surrogate pair, which `tiktoken` takes for U+FFFD
+            return [self.encode(text) for text in texts]
+        tokens, ends = self.encode_column(column)
+        ids, stops = tokens.tolist(), ends.tolist()
+        return [ids[start : stop - 1] for start, stop in zip([0, *stops], stops, strict=False)]
+
+    def encode_column(
+        self, texts: pa.LargeStringArray, dtype: npt.DTypeLike = np.uint32
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint64]]:
+        """The ids of all texts, each followed by `<|endoftext|>`, and their ends (exclusive, uint64[n]).
+
+        Kernels do it where the pattern is one of `PATTERNS` (ten times the speed of `tiktoken`), else `tiktoken`.
+        """
+        if self._encoder is not None:
+            return self._encoder.encode(*B.buffers(texts), dtype)
+        return self._encode_by_tiktoken(texts.to_pylist(), dtype)
+
+    def _encode_by_tiktoken(
+        self, texts: Sequence[str], dtype: npt.DTypeLike
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint64]]:
+        """All texts in one call, joined by the separator; one by one where a text spells it."""
+        joined = EOT.join([*texts, ""])
+        if joined.count(EOT) > len(texts):
+            found = [[*self.encode(text), self.eot] for text in texts]
+            tokens = np.concatenate([np.array(ids, dtype) for ids in found])
+            return tokens, np.cumsum([len(ids) for ids in found], dtype=np.uint64)
+        tokens = self._tiktoken.encode_to_numpy(joined, allowed_special={EOT}, disallowed_special=())
+        return tokens.astype(dtype), np.flatnonzero(tokens == self.eot).astype(np.uint64) + np.uint64(1)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of some ids; bytes that are no UTF-8 (half a character) become U+FFFD."""

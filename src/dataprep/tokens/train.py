@@ -27,8 +27,9 @@ from dataprep.key import key
 from dataprep.run import Serial
 
 from . import split
+from .patterns import PATTERNS
 from .shard import token_dtype
-from .tokenizer import EOT, PATTERNS, Tokenizer, to_bytes
+from .tokenizer import EOT, Tokenizer, to_bytes
 
 if TYPE_CHECKING:
     from dataprep.dataset import Dataset

@@ -1,0 +1,227 @@
+"""Texts to ids at memory speed: cut into words, look each word up among those seen before, merge the others.
+
+The cache is an open-addressing table of 32-byte entries. A word is found by a hash but equal only by its bytes: up to
+16 bytes they are in the entry, of longer ones beside it. Words over LONGEST bytes are merged each time. When table or
+side store is full, all is forgotten and the cache begins again: that costs a merge a word, and ids do not depend on it.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..kernel import kernel
+from .merge import Rules, merge_word
+from .words import BACK, BEGIN, END, Machine, cut
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+Int: TypeAlias = Any  # inside a kernel: NumPy's integers and Python's are one
+
+SLOTS = 1 << 20  # of 32 bytes, half of them used: 32 MB for half a million words
+SIDE = 1 << 22  # uint32: 16 MB for words of over 16 bytes and for ids after the third
+LONGEST = 255  # bytes of a word that is kept
+KEPT_ROOM = 1 << 24  # ids: room for the ids of a batch is used again, that of a single huge document given back
+BLOCK = 1 << 12  # words cut before they are looked up
+# An entry: two numbers that are the word's first 16 bytes (the hash, for a longer one); then n_bytes | n_ids << 8 |
+# aside << 31 | first id << 32; then second id | third id << 32, or where the ids (and then the bytes) lie aside.
+WIDTH, ASIDE = 4, 1 << 31
+MASKS = np.array([(1 << 8 * n) - 1 for n in range(8)] + [(1 << 64) - 1] * 17, np.uint64)  # by bytes up to eight
+
+
+class Cache(NamedTuple):
+    """Words and their ids."""
+
+    table: U64  # entries of four, from a cache line on: none lies across two
+    side: U32
+    used: I64  # entries; numbers in `side`; how often all was forgotten
+
+
+def empty_cache(slots: int = SLOTS, side: int = SIDE) -> Cache:
+    """A cache of `slots` (a power of two) entries; memory is taken as it is used."""
+    table = np.zeros(slots * WIDTH + 8, np.uint64)
+    start = -table.ctypes.data % 64 // 8
+    return Cache(table[start : start + slots * WIDTH], np.empty(side, np.uint32), np.zeros(3, np.int64))
+
+
+class Encoder:
+    """A vocabulary's tables, and its cache."""
+
+    def __init__(self, machine: Machine, rules: Rules, eot: int, cache: Cache | None = None) -> None:
+        self.machine, self.rules, self.eot = machine, rules, eot
+        self.cache = cache or empty_cache()
+        self._out = np.empty(0, np.uint32)
+        self._lock = threading.Lock()  # the kernel runs without the GIL, and there is one cache
+
+    def encode(self, offsets: I64, data: U8, dtype: npt.DTypeLike) -> tuple[npt.NDArray[Any], U64]:
+        """The ids of all texts, each followed by the separator, and their ends (exclusive, uint64[n])."""
+        ends = np.empty(len(offsets) - 1, np.uint64)
+        room = int(offsets[-1] - offsets[0]) + len(ends) + 4
+        with self._lock:
+            out = self._out if room <= len(self._out) else np.empty(room, np.uint32)
+            if room <= KEPT_ROOM:
+                self._out = out
+            n = _encode(offsets, data, self.machine, self.rules, MASKS, self.cache, out, ends, self.eot)
+            return out[:n].astype(dtype), ends
+
+
+@kernel(inline="always")
+def _eight(data: U8, i: Int) -> Int:
+    """Eight bytes as one number; the compiler makes one load of it."""
+    return (
+        np.uint64(data[i])
+        | np.uint64(data[i + np.uint64(1)]) << np.uint64(8)
+        | np.uint64(data[i + np.uint64(2)]) << np.uint64(16)
+        | np.uint64(data[i + np.uint64(3)]) << np.uint64(24)
+        | np.uint64(data[i + np.uint64(4)]) << np.uint64(32)
+        | np.uint64(data[i + np.uint64(5)]) << np.uint64(40)
+        | np.uint64(data[i + np.uint64(6)]) << np.uint64(48)
+        | np.uint64(data[i + np.uint64(7)]) << np.uint64(56)
+    )
+
+
+@kernel
+def _few(data: U8, i: Int, stop: Int) -> Int:
+    """Up to eight bytes as one number, a byte at a time."""
+    x = np.uint64(0)
+    for j in range(min(8, stop - i)):
+        x |= np.uint64(data[i + j]) << np.uint64(8 * j)
+    return x
+
+
+@kernel
+def _key_of_long(data: U8, i: Int, stop: Int) -> tuple[Int, Int]:
+    """Two hashes of a word of over 16 bytes."""
+    a, b = np.uint64(stop - i), np.uint64(0)
+    while i < stop:
+        x = _few(data, i, stop)
+        a = (a ^ x) * np.uint64(0x9E3779B97F4A7C15)
+        a ^= a >> np.uint64(29)
+        b = (b + x) * np.uint64(0xC4CEB9FE1A85EC53)
+        b ^= b >> np.uint64(31)
+        i += 8
+    return a, b
+
+
+@kernel
+def _same(data: U8, i: Int, n: Int, side: U32, at: Int, head: Int) -> bool:
+    """Whether a word's bytes are those kept at side[at:], behind its ids."""
+    kept = side[np.int64(at) + np.int64((head >> np.uint64(8)) & np.uint64(0xFFFF)) :].view(np.uint8)
+    for j in range(n):  # noqa: SIM110 - a loop is what a kernel compiles to
+        if data[i + j] != kept[j]:
+            return False
+    return True
+
+
+@kernel
+def _learn(
+    data: U8, start: Int, stop: Int, rules: Rules, cache: Cache, e: Int, a: Int, b: Int, out: U32, o: Int
+) -> Int:
+    """Merge a word that is not in the cache, write its ids to out[o:], and keep it in entry `e`; returns their end."""
+    table, side, used = cache.table, cache.side, cache.used
+    n = stop - start
+    end = merge_word(data, start, stop, rules, out, o)
+    count = end - o
+    if n > LONGEST:
+        return end
+    aside = n > 16 or count > 3
+    room = count + ((n + 3) >> 2) if aside else 0
+    if 2 * (used[0] + 1) * WIDTH > len(table) or used[1] + room > len(side):
+        for j in range(len(table)):
+            table[j] = 0
+        used[0] = used[1] = 0
+        used[2] += 1
+        return end  # this word is kept when it comes again
+    head = np.uint64(n) | np.uint64(count) << np.uint64(8) | np.uint64(out[o]) << np.uint64(32)
+    tail = np.uint64(out[o + 1]) | np.uint64(out[o + 2]) << np.uint64(32)
+    if aside:
+        head |= np.uint64(ASIDE)
+        tail = np.uint64(used[1])
+        for j in range(count):
+            side[used[1] + j] = out[o + j]
+        kept = side[used[1] + count :].view(np.uint8)
+        for j in range(n):
+            kept[j] = data[start + j]
+        used[1] += room
+    table[e], table[e + np.uint64(1)], table[e + np.uint64(2)], table[e + np.uint64(3)] = a, b, head, tail
+    used[0] += 1
+    return end
+
+
+@kernel
+def _look_up(
+    data: U8, start: Int, word_ends: I64, n_words: Int, rules: Rules, masks: U64, cache: Cache, out: U32, o: Int
+) -> Int:
+    """Write the ids of words one after another to out[o:]; returns where they end."""
+    table, side = cache.table, cache.side
+    last, mask = np.uint64(max(0, len(data) - 16)), np.uint64(len(table) // WIDTH - 1)
+    eight, low = np.uint64(8), np.uint64(0xFFFF)
+    i, o = np.uint64(start), np.uint64(o)
+    for w in range(n_words):
+        stop = np.uint64(word_ends[w])
+        n = stop - i
+        if n > np.uint64(16):
+            a, b = _key_of_long(data, np.int64(i), np.int64(stop))
+        elif i < last:
+            a = _eight(data, i) & masks[n]
+            b = _eight(data, i + eight) & masks[max(n, eight) - eight]
+        else:
+            a, b = _few(data, np.int64(i), np.int64(stop)), _few(data, np.int64(i + eight), np.int64(stop))
+        h = a * np.uint64(0x9E3779B97F4A7C15) + b * np.uint64(0xC2B2AE3D27D4EB4F) + n
+        h = (h ^ (h >> np.uint64(32))) * np.uint64(0xFF51AFD7ED558CCD)
+        e = ((h >> np.uint64(32)) & mask) * np.uint64(WIDTH)
+        head = table[e + np.uint64(2)]
+        while head and not (
+            table[e] == a
+            and table[e + np.uint64(1)] == b
+            and (head & np.uint64(0xFF)) == n
+            and (n <= np.uint64(16) or _same(data, np.int64(i), np.int64(n), side, table[e + np.uint64(3)], head))
+        ):
+            e = (e + np.uint64(WIDTH)) & (mask * np.uint64(WIDTH) | np.uint64(3))
+            head = table[e + np.uint64(2)]
+        if not head:
+            o = np.uint64(_learn(data, np.int64(i), np.int64(stop), rules, cache, e, a, b, out, np.int64(o)))
+        elif head & np.uint64(ASIDE):
+            at = table[e + np.uint64(3)]
+            for j in range(np.int64((head >> eight) & low)):
+                out[o] = side[at + np.uint64(j)]
+                o += np.uint64(1)
+        else:
+            tail = table[e + np.uint64(3)]
+            out[o] = np.uint32(head >> np.uint64(32))
+            out[o + np.uint64(1)] = np.uint32(tail & np.uint64(0xFFFFFFFF))
+            out[o + np.uint64(2)] = np.uint32(tail >> np.uint64(32))
+            o += (head >> eight) & np.uint64(0xFF)
+        i = stop
+    return np.int64(o)
+
+
+@kernel
+def _encode(
+    offsets: I64, data: U8, machine: Machine, rules: Rules, masks: U64, cache: Cache, out: U32, doc_ends: U64, eot: Int
+) -> Int:
+    """Encode every text; the separator follows each. Returns how many ids there are in `out`."""
+    ends = np.empty(BLOCK, np.int64)
+    o = np.int64(0)
+    for d in range(len(offsets) - 1):
+        i, stop, start = offsets[d], offsets[d + 1], offsets[d]
+        move, k = np.int64(BEGIN), np.int64(0)
+        while i < stop:
+            i, move, k = cut(data, i, stop, move, machine, ends, k)
+            done = k - 2
+            if i == stop:
+                k -= machine.moves[(move & 0xFFF0) | END] & BACK
+                ends[k] = stop
+                done = k + 1
+            o = _look_up(data, start, ends, done, rules, masks, cache, out, o)
+            if i < stop:
+                start, ends[0], ends[1], k = ends[done - 1], ends[done], ends[done + 1], np.int64(2)
+        out[o] = eot
+        o += 1
+        doc_ends[d] = o
+    return o

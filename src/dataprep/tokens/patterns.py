@@ -1,0 +1,94 @@
+r"""The patterns that cut text into words before merging, and the same as machines that read a character at a time.
+
+A machine never looks ahead. Where its pattern does (`\s+(?!\S)`, `'ll`), it sets a cut before it is sure and takes it
+back a character or two later. `words.py` runs them; other patterns have no machine and are left to `tiktoken`.
+"""
+
+# `words`, the default: letters with their marks (Arabic, Hindi and Thai vowels stay inside the word) and one leading
+# sign or space; up to three digits; signs with their line end; white space whole. It needs no look-ahead, so that
+# both regex engines run in linear time and long runs of spaces are harmless.
+PATTERNS = {
+    "words": r"[^\r\n\p{L}\p{M}\p{N}]?[\p{L}\p{M}]+|\p{N}{1,3}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s+",
+    "gpt2": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    "gpt4": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+",
+}
+# Other spellings of the same patterns, as published vocabularies have them.
+SPELLINGS = {
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+": "gpt2",
+    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s": "gpt2",
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
+    r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s": "gpt4 whole end",
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+": "gpt4",
+}  # fmt: skip
+
+# A machine, a line a state: what the next character may be for the word to go on, and the state then. A character that
+# is not named ends the word: it begins another, in the state that `first` names for its class.
+# Classes: L letter, M mark, N number, _ space, w other white space, n line end, o anything else, ' apostrophe; the
+# letters that end a contraction are L and also s (for s d m t), l, v (for v r), e. Where a line names L, that is every
+# letter it does not name by itself. `-` takes back a cut, `+` sets one before the character; $ is the end of the text.
+WORDS = """
+    first   L letters   N n1   _ space   w lead   n blank   o sign
+    letters L letters
+    n1      N n2
+    n2      N n3
+    n3
+    space   L letters   o signs   _wn blank
+    lead    L letters   _wn blank
+    blank   _wn blank
+    sign    L letters   o signs   n lines
+    signs   o signs     n lines
+    lines   n lines
+"""
+# space_, white_: the last character of a run of white space, with a cut before it that the next one may take back
+GPT2 = """
+    first   L letters   N numbers  _ space   wn white   o signs   ' quote
+    letters L letters
+    numbers N numbers
+    signs   o' signs
+    space   L letters   N numbers  o' signs  _ +space_  wn +white_
+    white   _ +space_   wn +white_
+    space_  L letters   N numbers  o' signs  _ -+space_ wn -+white_  $ -end
+    white_  _ -+space_  wn -+white_  $ -end
+    quote   s done      l +ll      v +ve     o' signs
+    ll      l -done     L letters
+    ve      e -done     L letters
+    done
+"""
+# A run of white space is cut after its last line end: space_1 and lead_1 follow a line end, with the cut before them;
+# space_2 and lead_2 come later in such a run, with two cuts to take back if another line end comes.
+GPT4 = """
+    first   L letters   N n1   _ space   w lead   n blank   o sign   ' quote
+    letters L letters
+    n1      N n2
+    n2      N n3
+    n3
+    space   L letters   o' signs  _ +space_   w +lead_   n blank
+    lead    L letters   _ +space_   w +lead_   n blank
+    space_  L letters   o' signs  _ -+space_  w -+lead_  n -blank  $ -end
+    lead_   L letters   _ -+space_  w -+lead_  n -blank  $ -end
+    blank   n blank     _ +space_1  w +lead_1
+    space_1 L letters   o' signs  _ +space_2  w +lead_2  n -blank
+    lead_1  L letters   _ +space_2  w +lead_2  n -blank
+    space_2 L letters   o' signs  _ -+space_2 w -+lead_2 n --blank $ -end
+    lead_2  L letters   _ -+space_2 w -+lead_2 n --blank $ -end
+    sign    L letters   o' signs  n lines
+    signs   o' signs    n lines
+    lines   n lines
+    quote   s done      l ll   v ve   L letters   o' signs   n lines
+    ll      l done      L letters
+    ve      e done      L letters
+    done
+"""
+# The same, but white space at the end of a text is one word even where it has line ends.
+WHOLE_END = GPT4.replace("n -blank\n", "n -blank $ -end\n").replace("n --blank $ -end", "n --blank $ --end")
+MACHINES = {"words": WORDS, "gpt2": GPT2, "gpt4": GPT4, "gpt4 whole end": WHOLE_END}
+# Characters that matter to contractions, and the class each has; U+017F is an s where upper and lower case are one.
+_ANY_CASE = {"'": "'", "sdmtSDMT\u017f": "s", "lL": "l", "vrVR": "v", "eE": "e"}
+CONTRACTIONS = {
+    "words": {},
+    "gpt2": {"'": "'", "sdmt": "s", "l": "l", "vr": "v", "e": "e"},
+    "gpt4": _ANY_CASE,
+    "gpt4 whole end": _ANY_CASE,
+}
