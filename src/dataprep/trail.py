@@ -160,11 +160,13 @@ def tables(folder: str, kind: str, columns: Sequence[str] | None = None) -> Iter
     for url in _table_urls(folder, kind):
         schema = SCHEMAS[kind]
         coded = [field.name for field in schema if field.type == pa.string()]
-        with _checked(url), files.open_raw(url) as f, pq.ParquetFile(f, read_dictionary=coded) as table:
-            if table.schema_arrow.names != schema.names:
-                msg = f"its columns are {', '.join(table.schema_arrow.names)}"
+        with _checked(url), files.open_raw(url) as f:
+            names = pq.read_schema(f).names
+            if names != schema.names:
+                msg = f"its columns are {', '.join(names)}"
                 raise pa.ArrowInvalid(msg)
-            yield from table.iter_batches(1 << 16, columns=None if columns is None else list(columns))
+            with pq.ParquetFile(f, read_dictionary=coded) as table:
+                yield from table.iter_batches(1 << 16, columns=None if columns is None else list(columns))
 
 
 def _table_urls(folder: str, kind: str) -> list[str]:

@@ -76,7 +76,7 @@ def similarity(counts: Sequence[int], threshold: float | None, bands: tuple[int,
     if threshold is not None and first <= 100 * threshold:
         x = x_of(threshold)
         parts.append(f'<line class="threshold" x1="{x:.1f}" y1="{TOP - 6}" x2="{x:.1f}" y2="{BOTTOM}"/>')
-        parts.append(f'<text x="{x - 5:.1f}" y="{TOP + 2}" text-anchor="end">threshold {threshold:g}</text>')
+        parts.append(f'<text x="{x - 5:.1f}" y="{BOTTOM - 7}" text-anchor="end">threshold {threshold:g}</text>')
     return _svg([*parts, _axis("Similarity of a removed document with the one it went for")], said)
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dataprep import batch as B
 from dataprep import trail
 from dataprep.dataset import open_dataset
 from dataprep.trail import Drop
@@ -79,15 +80,25 @@ class Clusters:
         return self._described([Cluster(root, self.places[home], count) for count, home, root in top], mask)
 
     def of_source(self, source: str) -> npt.NDArray[np.bool_]:
-        """Which of the removed are of this source, bool[n]; read from the Datasets that still hold them."""
-        mask = np.zeros(len(self.ids), bool)
+        """Which of the removed are of this source, bool[n].
+
+        Read from the Datasets that still hold them; for the others, the source of their input file is taken.
+        """
+        mask, known = np.zeros(len(self.ids), bool), np.zeros(len(self.ids), bool)
+        files_of_it: list[int] = []
         for folder in trail.sealed_folders(self.url):
-            for batch in open_dataset(folder).batches(["id", "source"]):
-                mine = batch.filter(pc.equal(batch.column("source").cast(pa.string()), source)).column("id").to_numpy()
-                at = np.searchsorted(self.ids, mine)
-                at, mine = at[at < len(self.ids)], mine[at < len(self.ids)]
-                mask[at[self.ids[at] == mine]] = True
-        return mask
+            docs = open_dataset(folder)
+            files_of_it += [
+                row["file"] for row in docs.manifest["inputs"] if row.get("source") == source and "file" in row
+            ]
+            for batch in docs.batches(["id", "source"]):
+                at = np.searchsorted(self.ids, B.ids(batch))
+                hit = np.flatnonzero(at < len(self.ids))
+                hit = hit[self.ids[at[hit]] == B.ids(batch)[hit]]
+                known[at[hit]] = True
+                same = pc.equal(batch.column("source").cast(pa.string()), source).to_numpy(zero_copy_only=False)
+                mask[at[hit[same[hit]]]] = True
+        return mask | ~known & np.isin(self.ids >> np.uint64(B.POSITION_BITS), np.array(files_of_it, np.uint64))
 
     def _counts(self, home: int, mask: npt.NDArray[np.bool_] | None = None) -> tuple[U64, npt.NDArray[np.int64]]:
         mine = self.homes == home if mask is None else (self.homes == home) & mask
@@ -120,7 +131,11 @@ class Clusters:
 
 def find(url: str) -> Clusters:
     """The clusters of a run, from its drop tables."""
-    ids, kept, homes, places = _links(url)
+    return followed(url, *_links(url))
+
+
+def followed(url: str, ids: U64, kept: U64, homes: npt.NDArray[np.uint8], places: list[str | None]) -> Clusters:
+    """The clusters that links make: ids[i] went for kept[i], which lives in places[homes[i]]."""
     order = np.argsort(ids, kind="stable")
     ids, kept, homes = ids[order], kept[order], homes[order]
     for _ in range(MOST_STEPS if len(ids) else 0):  # each round doubles how far everyone has followed

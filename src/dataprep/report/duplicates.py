@@ -83,7 +83,7 @@ def _fits(facts: Facts) -> str:
         if any(name in fit for name in columns)
     ]
     body = table(["looked at by", *(FIT_FACTS[name] for name in columns)], rows, "What each deduplication looked at")
-    return card(body)
+    return card(body, style="narrow")
 
 
 def _largest(facts: Facts) -> str:
@@ -134,7 +134,7 @@ def cuts(facts: Facts) -> str:
     ]
     if not rows:
         return ""
-    by_stage = card(table(["stage", "cut", "spans", "of its input"], rows, "Bytes cut by stage"))
+    by_stage = card(table(["stage", "cut", "spans", "of its input"], rows, "Bytes cut by stage"), style="narrow")
     repeats = [
         (
             f"{r.times:,} ×",

@@ -1,0 +1,149 @@
+"""The report: what it says, that nothing in it is loaded or run, and that it holds whatever a corpus throws at it."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+import dataprep as dp
+from dataprep.report import gather, render, write
+
+VOID = {"meta", "link", "br"}
+
+
+class Reader(HTMLParser):
+    """Checks that tags are closed in order; collects tags, attributes and text."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.said = [], set(), [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] != "style":
+            self.said.append(data)
+
+
+def read(page):
+    """The page as its parser sees it."""
+    reader = Reader()
+    reader.feed(page)
+    reader.close()
+    assert not reader.open
+    return reader, " ".join(" ".join(reader.said).split())
+
+
+@pytest.fixture(scope="module")
+def page(rich):
+    """The page about the rich run."""
+    return render(gather(str(rich)))
+
+
+def test_everything_is_told(page):
+    """Alarms first; then funnel, sources, duplicates, cuts, examples, lengths, tokens, loss, recipe."""
+    _, said = read(page)
+    wanted = (
+        "Look at this first", "From input to shards", "What each source lost", "Similarity of what MinHash removed",
+        "threshold 0.7", "Clusters by size", "The largest clusters", "The least similar removals", "Cut most often",
+        "Subscribe & share <this> page", "What filters dropped", "Documents by length", "tokens", "Loss",
+        "What the model writes", "How it was made", "MinHash(threshold=0.7", "seed of MinHash", "pyarrow", "كان يا ما",
+    )  # fmt: skip
+    places = [said.find(word) for word in wanted]
+    assert dict(zip(wanted, places, strict=True)) == {
+        word: at for word, at in zip(wanted, places, strict=True) if at >= 0
+    }
+    assert "removed 150 of 150 documents of 'wiped out'" in said
+    assert said.index("wiped out") < said.index("documents came in")
+
+
+def test_nothing_from_the_corpus_is_html(page):
+    """Texts, sources, reasons, folder names and samples stay text; the page runs and loads nothing."""
+    reader, said = read(page)
+    assert not {"script", "img", "iframe", "object", "embed"} & reader.tags
+    assert '<script>alert("x")</script>' in said
+    assert "short <script>" in said
+    names = {name for name, _ in reader.attributes}
+    assert not {name for name in names if name.startswith("on") or name in ("src", "srcset", "action")}
+    assert all(value.startswith(("#", "data:,")) for name, value in reader.attributes if name == "href")
+    assert not re.search(r"@import|url\(", page)
+    assert "\x00" not in page
+    assert "\x07" not in page
+
+
+def test_it_can_be_read_by_those_who_do_not_see_it(page):
+    """Pictures have names, tables captions and headings, sections labels; corpus texts choose their own direction."""
+    for svg in re.findall(r"<svg[^>]*>", page):
+        assert 'aria-label="' in svg or 'aria-hidden="true"' in svg
+    assert page.count("<table") == page.count("<caption") == page.count("<thead")
+    assert all("aria-label" in section for section in re.findall(r"<section[^>]*>", page))
+    assert all('dir="auto"' in div for div in re.findall(r'<div class="text[^>]*>', page))
+    assert "prefers-color-scheme: dark" in page
+
+
+def test_figures_add_up(rich, page):
+    """What the page says came in and stays is what the books say."""
+    docs = dp.open_dataset(str(rich / "clean"))
+    came = docs.stats[0].docs_in
+    _, said = read(page)
+    assert f"{came:,} documents came in" in said
+    assert f"{docs.count:,} stay" in said
+    gone = [drop for drop in docs.drops().to_pylist() if drop["kept"] is not None]
+    assert f"{len(gone):,} documents went for" in said
+
+
+def test_a_poor_run_has_a_short_page(poor):
+    """Sections without contents are not there; nothing dropped is said."""
+    reader, said = read(render(gather(str(poor))))
+    assert "No document was dropped" in said
+    assert "Duplicates" not in said
+    assert "Cut" not in said
+    assert "Look at this first" not in said
+    assert "svg" in reader.tags
+
+
+def test_a_copy_and_an_empty_run_have_a_page(poor, tmp_path):
+    """A Dataset without any stage, and one of which nothing is left, are reported too."""
+    copy = dp.Pipeline().run(dp.open_dataset(str(poor)), out=str(tmp_path / "copy"))
+    assert "2 documents came in" in read(render(gather(copy.url)))[1]
+    nothing = dp.Pipeline(dp.Filter(never)).run(copy, out=str(tmp_path / "nothing"))
+    assert "0 stay, 0% of them" in read(render(gather(nothing.url)))[1]
+
+
+def never(text: str):
+    """A filter that nobody passes."""
+    return "never" if text else None
+
+
+def test_size_is_bounded(tmp_path):
+    """Hundreds of sources and reasons with long names, and texts of escapes only, stay far under 2 MB."""
+    sources = {}
+    for i in range(60):
+        place = tmp_path / f"{i}.jsonl"
+        place.write_text("\n".join(f'{{"text": "{"&<>" * 900} {i} {n}"}}' for n in range(i, i + 4)))
+        sources[f"{i:03d} {'s' * 200}"] = str(place)
+    docs = dp.read(sources)
+    dp.Pipeline(dp.Filter(each), dp.MinHash(threshold=0.5, shingle="char")).run(docs, out=str(tmp_path / "out"))
+    place = write(str(tmp_path / "out"), str(tmp_path / "report.html"))
+    size = (tmp_path / "report.html").stat().st_size
+    assert place.endswith("report.html")
+    assert size < 1_000_000
+    assert "<details" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def each(text: str):
+    """A filter with a hundred reasons."""
+    return f"reason {text[-9:]}{'r' * 200}" if int(text[-2:].strip()) % 2 else None
