@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -166,6 +167,39 @@ class Dataset:
         table = self.table()
         plain = [table.column(n).cast(pa.string()) if n == "source" else table.column(n) for n in table.column_names]
         return datasets.Dataset(pa.table(plain, names=table.column_names))
+
+    def minhash(self, id_: int | str, num_perm: int = 208, *, seed: int = 1, ngram: int = 5) -> Any:
+        """A `datasketch.MinHash` of a document's shingles of `ngram` words, for datasketch's LSH and forests.
+
+        id_: an integer, or "file:position". Of MinHash's default shingles, and its signature where `num_perm` is its
+        bands x rows. More can be added by `update(b"five words of a shingle")`. Needs the extra `dedup`.
+        """
+        datasketch = need("datasketch", extra="dedup")
+        from .text import shingle_hash, shingles  # Numba: opening a Dataset does not wait for it
+
+        text = self._text_of(B.parse_id(str(id_)))
+        _, hashes = shingles(*B.buffers(pa.array([text], pa.large_string())), "word", ngram)
+        try:
+            made = datasketch.MinHash(num_perm, seed=seed, scheme="affine32", hashfunc=int)
+        except TypeError as e:  # the scheme came with 2.0
+            msg = f"datasketch {datasketch.__version__} hashes otherwise: pip install 'datasketch>=2'"
+            raise PlanError(msg) from e
+        made.update_batch((hashes & np.uint64(0xFFFFFFFF)).tolist())
+        made.hashfunc = shingle_hash
+        return made
+
+    def _text_of(self, id_: int) -> str:
+        parts = self.parts
+        if self.manifest and not self.stages:  # the shard is known
+            ends = [-1 if s["last_id"] is None else int(s["last_id"]) for s in self.manifest["shards"]]
+            parts = tuple(part for part, end in zip(parts, ends, strict=True) if end >= id_)[:1]
+        for part in parts:
+            for batch in part.batches(["id", "text"]):
+                row = np.flatnonzero(B.ids(batch) == id_)
+                if len(row):
+                    return str(batch.column("text")[int(row[0])])
+        msg = f"no document {B.show_id(id_)} in {self!r}; ids are printed by `dataprep inspect`"
+        raise PlanError(msg)
 
     def _check_columns(self, columns: Sequence[str] | None) -> None:
         unknown = sorted(set(columns or ()) - set(self.columns))

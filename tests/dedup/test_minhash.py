@@ -139,24 +139,28 @@ def test_comparisons_are_counted(tmp_path, dataset) -> None:
     assert counted == {"documents": 501, "candidates": 500, "compared": 499, "dropped": 499}
 
 
-@pytest.mark.parametrize(("n_bands", "rows"), [(26, 8), (14, 8), (20, 7)])
+@pytest.mark.parametrize(("n_bands", "rows"), [(26, 8), (14, 8), (37, 5)])
 def test_bands_meet_at_the_predicted_rate(n_bands, rows) -> None:
-    """Of 3,000 pairs of each similarity, as many share a band as the S-curve says, within 4.5 sigma."""
+    """Of 10,000 independent pairs, each bin of similarity meets as the curve says, within four standard errors."""
     rng = np.random.default_rng(7)
-    per_seed, seeds, size = 250, 12, 120
-    for similarity in (0.3, 0.5, 0.7, 0.8, 0.9):
-        common = round(2 * size * similarity / (1 + similarity))
-        exact = common / (2 * size - common)
-        met = 0
-        for seed in range(seeds):
-            a = rng.integers(0, 2**64, (per_seed, size), np.uint64)
-            b = np.concatenate([a[:, :common], rng.integers(0, 2**64, (per_seed, size - common), np.uint64)], axis=1)
-            made = MinHash(bands=n_bands, rows=rows, seed=seed).sketch
-            starts = np.arange(per_seed + 1) * size
-            keys = [sketch.band_keys(starts, x.ravel(), *made.permutations, rows) for x in (a, b)]
-            met += int((keys[0] == keys[1]).any(axis=0).sum())
-        n, p = per_seed * seeds, bands.p_candidate(exact, n_bands, rows)
-        assert abs(met - n * p) <= 4.5 * (n * p * (1 - p)) ** 0.5 + 2, (similarity, met / n, p)
+    n_pairs, size, seeds = 10_000, 60, 20
+    common = rng.integers(size // 3, size, n_pairs)  # similarities from 0.2 to 0.97
+    a = rng.integers(0, 2**64, (n_pairs, size), np.uint64)
+    b = np.where(np.arange(size) < common[:, None], a, rng.integers(0, 2**64, (n_pairs, size), np.uint64))
+    starts = np.arange(n_pairs + 1) * size
+    met = np.zeros(n_pairs)
+    for seed in range(seeds):
+        made = MinHash(bands=n_bands, rows=rows, seed=seed).sketch
+        keys = [sketch.band_keys(starts, x.ravel(), *made.permutations, rows) for x in (a, b)]
+        met += (keys[0] == keys[1]).any(axis=0)
+    exact = common / (2 * size - common)
+    expected = np.array([bands.p_candidate(s, n_bands, rows) for s in exact])
+    for low in np.arange(0.2, 1.0, 0.1):
+        own = (exact >= low) & (exact < low + 0.1)
+        n, p = seeds * own.sum(), expected[own].mean()
+        error = (seeds * (expected * (1 - expected))[own].sum()) ** 0.5
+        assert own.sum() > 300
+        assert abs(met[own].sum() - n * p) <= 4 * error + 1, (low, met[own].mean() / seeds, p)
 
 
 def test_signatures_are_diverse() -> None:
@@ -192,6 +196,37 @@ def test_signatures_are_those_of_datasketch() -> None:
     sketch.minima(hashes, *made.permutations, ours)
     assert starts.tolist() == [0, len(hashes)]
     assert ours.tolist() == theirs.hashvalues.tolist()
+
+
+def test_a_document_becomes_datasketchs_own(tmp_path) -> None:
+    """`Dataset.minhash` of sealed and unsealed documents: our signature, usable in datasketch's LSH, and updatable."""
+    datasketch = pytest.importorskip("datasketch", minversion="2")
+    import dataprep as dp
+    from dataprep import batch as B
+    from dataprep.text import shingle_hash, shingles
+
+    texts = [*edited(3, families=2), "two words", ""]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts))
+    given_docs = dp.read(str(tmp_path / "in.jsonl"))
+    sealed = dp.Pipeline().run(given_docs, str(tmp_path / "out"))
+    ids = [row["id"] for row in sealed.take(99)]
+    made = MinHash().sketch
+    forest = datasketch.MinHashLSH(threshold=0.8, num_perm=208)
+    for id_, text in zip(ids, texts, strict=True):
+        theirs = datasketch.MinHash(208, scheme="affine32", hashfunc=shingle_hash)
+        theirs.update_batch([" ".join(s).encode() for s in oracles.shingle_set(text, "word", 5)])
+        ours = sealed.minhash(id_)
+        signature = np.empty(208, np.uint32)
+        sketch.minima(shingles(*B.buffers(B.make([0], [text], "s")), "word", 5)[1], *made.permutations, signature)
+        assert ours.hashvalues.tolist() == theirs.hashvalues.tolist() == signature.tolist()
+        assert ours == given_docs.minhash(f"0:{id_}")
+        forest.insert(id_, ours)
+    assert ids[0] in forest.query(sealed.minhash(ids[0]))
+    more = sealed.minhash(ids[-1])
+    more.update(b"Two words!")
+    assert more.jaccard(sealed.minhash(ids[-2])) == 1.0
+    with pytest.raises(PlanError, match="no document 7:3"):
+        sealed.minhash("7:3")
 
 
 @given(st.integers(1, 60), st.integers(1, 60), st.floats(0.01, 1.0), st.booleans())
