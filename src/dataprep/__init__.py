@@ -19,9 +19,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .dataset import Dataset, open_dataset
     from .dedup.bloom import Bloom, bloom_hashes
+    from .dedup.embedding import SemDeDup
     from .dedup.exact import Exact
     from .dedup.minhash import MinHash
+    from .dedup.suffix import SuffixArray
     from .dedup.suffix_index import SuffixIndex
+    from .dedup.url import URL
     from .errors import DataprepError
     from .filters.c4 import C4
     from .pipeline import Pipeline
@@ -39,6 +42,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "C4",
+    "URL",
     "Bloom",
     "Conversations",
     "DataprepError",
@@ -51,8 +55,10 @@ __all__ = [
     "Pipeline",
     "Ray",
     "Score",
+    "SemDeDup",
     "Serial",
     "Shards",
+    "SuffixArray",
     "SuffixIndex",
     "Tokenizer",
     "bloom_hashes",
@@ -77,10 +83,13 @@ _HOMES = {
     "Pipeline": "pipeline",
     "Ray": "run",
     "Score": "score",
+    "SemDeDup": "dedup.embedding",
     "Serial": "run",
     "Shards": "tokens.shard",
+    "SuffixArray": "dedup.suffix",
     "SuffixIndex": "dedup.suffix_index",
     "Tokenizer": "tokens.train",
+    "URL": "dedup.url",
     "bloom_hashes": "dedup.bloom",
     "encode": "tokens.encode",
     "open_dataset": "dataset",
