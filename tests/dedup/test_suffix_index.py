@@ -46,7 +46,7 @@ def found(index, query, **how):
     return [(hit.id // UNIT, hit.start) for hit in hits]
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(corpora, st.sampled_from([1, 60, 1 << 20]), st.integers(1, 3))
 @example((["aaaa", "", "aa"], "aa"), 1, 2)
 @example((["ab", "ba"], "abba"), 1 << 20, 1)
@@ -65,7 +65,7 @@ def test_finds_what_find_finds(dataset, build, made, shard_bytes, parts):
     assert len(index.find(query, limit=2)) == min(2, len(places))
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(corpora, st.sampled_from([1, 60, 1 << 20]), st.data())
 def test_longest_is_the_longest(dataset, build, made, shard_bytes, data):
     """The longest shared piece is the one that trying all pieces finds, and its place and count are right."""
