@@ -24,12 +24,12 @@ I64 = npt.NDArray[np.int64]
 Int: TypeAlias = Any  # inside a kernel: NumPy's integers and Python's are one
 
 SLOTS = 1 << 20  # of 32 bytes, half of them used: 32 MB for half a million words
-SIDE = 1 << 22  # uint32: 16 MB for words of over 16 bytes and for ids after the third
+SIDE = 1 << 22  # ids (16 MB) of words with more than three, and bytes (4 MB) of words of over 16
 LONGEST = 255  # bytes of a word that is kept
 KEPT_ROOM = 1 << 24  # ids: room for the ids of a batch is used again, that of a single huge document given back
 BLOCK = 1 << 12  # words cut before they are looked up
 # An entry: two numbers that are the word's first 16 bytes (the hash, for a longer one); then n_bytes | n_ids << 8 |
-# aside << 31 | first id << 32; then second id | third id << 32, or where the ids (and then the bytes) lie aside.
+# aside << 31 | first id << 32; then second id | third id << 32, or where aside the ids are | where the bytes << 32.
 WIDTH, ASIDE = 4, 1 << 31
 MASKS = np.array([(1 << 8 * n) - 1 for n in range(8)] + [(1 << 64) - 1] * 17, np.uint64)  # by bytes up to eight
 
@@ -38,15 +38,17 @@ class Cache(NamedTuple):
     """Words and their ids."""
 
     table: U64  # entries of four, from a cache line on: none lies across two
-    side: U32
-    used: I64  # entries; numbers in `side`; how often all was forgotten
+    ids: U32
+    bytes: U8
+    used: I64  # entries; of `ids`; of `bytes`; how often all was forgotten
 
 
 def empty_cache(slots: int = SLOTS, side: int = SIDE) -> Cache:
     """A cache of `slots` (a power of two) entries; memory is taken as it is used."""
     table = np.zeros(slots * WIDTH + 8, np.uint64)
     start = -table.ctypes.data % 64 // 8
-    return Cache(table[start : start + slots * WIDTH], np.empty(side, np.uint32), np.zeros(3, np.int64))
+    table = table[start : start + slots * WIDTH]
+    return Cache(table, np.empty(side, np.uint32), np.empty(side, np.uint8), np.zeros(4, np.int64))
 
 
 class Encoder:
@@ -96,25 +98,27 @@ def _few(data: U8, i: Int, stop: Int) -> Int:
 
 @kernel
 def _key_of_long(data: U8, i: Int, stop: Int) -> tuple[Int, Int]:
-    """Two hashes of a word of over 16 bytes."""
-    a, b = np.uint64(stop - i), np.uint64(0)
+    """Two hashes of a word of over 16 bytes; the last eight bytes may be read twice."""
+    last = stop - np.uint64(8)
+    a, b = stop - i, np.uint64(0)
     while i < stop:
-        x = _few(data, i, stop)
+        x = _eight(data, min(i, last))
         a = (a ^ x) * np.uint64(0x9E3779B97F4A7C15)
         a ^= a >> np.uint64(29)
         b = (b + x) * np.uint64(0xC4CEB9FE1A85EC53)
         b ^= b >> np.uint64(31)
-        i += 8
+        i += np.uint64(8)
     return a, b
 
 
 @kernel
-def _same(data: U8, i: Int, n: Int, side: U32, at: Int, head: Int) -> bool:
-    """Whether a word's bytes are those kept at side[at:], behind its ids."""
-    kept = side[np.int64(at) + np.int64((head >> np.uint64(8)) & np.uint64(0xFFFF)) :].view(np.uint8)
-    for j in range(n):  # noqa: SIM110 - a loop is what a kernel compiles to
-        if data[i + j] != kept[j]:
+def _same(data: U8, i: Int, n: Int, kept: U8, at: Int) -> bool:
+    """Whether a word of `n` > 16 bytes is the one kept at kept[at:]."""
+    j, last = np.uint64(0), n - np.uint64(8)
+    while j < n:
+        if _eight(data, i + min(j, last)) != _eight(kept, at + min(j, last)):
             return False
+        j += np.uint64(8)
     return True
 
 
@@ -123,31 +127,31 @@ def _learn(
     data: U8, start: Int, stop: Int, rules: Rules, cache: Cache, e: Int, a: Int, b: Int, out: U32, o: Int
 ) -> Int:
     """Merge a word that is not in the cache, write its ids to out[o:], and keep it in entry `e`; returns their end."""
-    table, side, used = cache.table, cache.side, cache.used
+    table, used = cache.table, cache.used
     n = stop - start
     end = merge_word(data, start, stop, rules, out, o)
     count = end - o
     if n > LONGEST:
         return end
-    aside = n > 16 or count > 3
-    room = count + ((n + 3) >> 2) if aside else 0
-    if 2 * (used[0] + 1) * WIDTH > len(table) or used[1] + room > len(side):
+    n_aside, n_bytes = (count, n) if count > 3 or n > 16 else (0, 0)
+    full = 2 * (used[0] + 1) * WIDTH > len(table)
+    if full or used[1] + n_aside > len(cache.ids) or used[2] + n_bytes > len(cache.bytes):
         for j in range(len(table)):
             table[j] = 0
-        used[0] = used[1] = 0
-        used[2] += 1
+        used[0] = used[1] = used[2] = 0
+        used[3] += 1
         return end  # this word is kept when it comes again
     head = np.uint64(n) | np.uint64(count) << np.uint64(8) | np.uint64(out[o]) << np.uint64(32)
     tail = np.uint64(out[o + 1]) | np.uint64(out[o + 2]) << np.uint64(32)
-    if aside:
+    if n_aside:
         head |= np.uint64(ASIDE)
-        tail = np.uint64(used[1])
-        for j in range(count):
-            side[used[1] + j] = out[o + j]
-        kept = side[used[1] + count :].view(np.uint8)
-        for j in range(n):
-            kept[j] = data[start + j]
-        used[1] += room
+        tail = np.uint64(used[1]) | np.uint64(used[2]) << np.uint64(32)
+        for j in range(n_aside):
+            cache.ids[used[1] + j] = out[o + j]
+        for j in range(n_bytes):
+            cache.bytes[used[2] + j] = data[start + j]
+        used[1] += n_aside
+        used[2] += n_bytes
     table[e], table[e + np.uint64(1)], table[e + np.uint64(2)], table[e + np.uint64(3)] = a, b, head, tail
     used[0] += 1
     return end
@@ -158,15 +162,15 @@ def _look_up(
     data: U8, start: Int, word_ends: I64, n_words: Int, rules: Rules, masks: U64, cache: Cache, out: U32, o: Int
 ) -> Int:
     """Write the ids of words one after another to out[o:]; returns where they end."""
-    table, side = cache.table, cache.side
+    table = cache.table
     last, mask = np.uint64(max(0, len(data) - 16)), np.uint64(len(table) // WIDTH - 1)
-    eight, low = np.uint64(8), np.uint64(0xFFFF)
+    eight, half = np.uint64(8), np.uint64(32)
     i, o = np.uint64(start), np.uint64(o)
     for w in range(n_words):
         stop = np.uint64(word_ends[w])
         n = stop - i
         if n > np.uint64(16):
-            a, b = _key_of_long(data, np.int64(i), np.int64(stop))
+            a, b = _key_of_long(data, i, stop)
         elif i < last:
             a = _eight(data, i) & masks[n]
             b = _eight(data, i + eight) & masks[max(n, eight) - eight]
@@ -180,16 +184,16 @@ def _look_up(
             table[e] == a
             and table[e + np.uint64(1)] == b
             and (head & np.uint64(0xFF)) == n
-            and (n <= np.uint64(16) or _same(data, np.int64(i), np.int64(n), side, table[e + np.uint64(3)], head))
+            and (n <= np.uint64(16) or _same(data, i, n, cache.bytes, table[e + np.uint64(3)] >> half))
         ):
             e = (e + np.uint64(WIDTH)) & (mask * np.uint64(WIDTH) | np.uint64(3))
             head = table[e + np.uint64(2)]
         if not head:
             o = np.uint64(_learn(data, np.int64(i), np.int64(stop), rules, cache, e, a, b, out, np.int64(o)))
         elif head & np.uint64(ASIDE):
-            at = table[e + np.uint64(3)]
-            for j in range(np.int64((head >> eight) & low)):
-                out[o] = side[at + np.uint64(j)]
+            at = table[e + np.uint64(3)] & np.uint64(0xFFFFFFFF)
+            for j in range(np.int64((head >> eight) & np.uint64(0xFFFF))):
+                out[o] = cache.ids[at + np.uint64(j)]
                 o += np.uint64(1)
         else:
             tail = table[e + np.uint64(3)]
