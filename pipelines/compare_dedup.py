@@ -32,7 +32,6 @@ from rich.table import Table
 import dataprep as dp
 from dataprep import batch as B
 from dataprep import files, recipe
-from dataprep.dedup.suffix import SuffixArray
 from dataprep.key import key
 
 INPUT = os.environ.get("COMPARE_INPUT")
@@ -40,7 +39,7 @@ VOCABULARY = int(os.environ.get("COMPARE_VOCABULARY", "8192"))
 STAGES: dict[str, Callable[[], Any]] = {
     "exact": dp.Exact,
     "minhash": lambda: dp.MinHash(threshold=0.8),
-    "suffix": lambda: SuffixArray(min_words=50),
+    "suffix": lambda: dp.SuffixArray(min_words=50),
     "bloom": lambda: dp.Bloom(unit="paragraph"),
 }
 METHODS = (

@@ -14,8 +14,6 @@ import pytest
 import dataprep as dp
 import laws
 from dataprep import recipe
-from dataprep.dedup.suffix import SuffixArray
-from dataprep.dedup.url import URL
 from dataprep.run import Local, Serial
 
 WORDS = [
@@ -23,8 +21,8 @@ WORDS = [
     for first in ("stone", "river", "lamp", "quiet", "harb")
     for last in ("er", "al", "ing", "oth", "ia", "ó")
 ]
-EXACT, MINHASH, SUFFIX = dp.Exact(), dp.MinHash(threshold=0.7), SuffixArray(min_words=12)
-BLOOM, LINES, PAGES = dp.Bloom(unit="paragraph"), dp.Exact(unit="line"), URL()
+EXACT, MINHASH, SUFFIX = dp.Exact(), dp.MinHash(threshold=0.7), dp.SuffixArray(min_words=12)
+BLOOM, LINES, PAGES = dp.Bloom(unit="paragraph"), dp.Exact(unit="line"), dp.URL()
 
 
 def no_footer(text):

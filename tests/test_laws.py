@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 from dataprep.dedup.embedding import SemDeDup
-from dataprep.dedup.url import URL
 from dataprep.key import key
 from dataprep.stage import Estimator
 
@@ -70,7 +69,7 @@ ESTIMATORS = [
     dp.MinHash(),
     dp.MinHash(shingle="char", threshold=0.6, keep="longest"),
     *(dp.Bloom(unit=unit, ngram=4) for unit in ("document", "paragraph", "ngram")),
-    URL(),
+    dp.URL(),
     SemDeDup(epsilon=0.2, embed=letters),
 ]
 PLAIN = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog"]

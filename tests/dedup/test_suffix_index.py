@@ -17,7 +17,7 @@ import oracles
 from dataprep.dedup import suffix_index
 from dataprep.dedup.suffix_index import SuffixIndex
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
-from dataprep.run import Local
+from dataprep.run import WORKER_BYTES, Local, Serial
 
 pytest.importorskip("pydivsufsort")
 
@@ -176,6 +176,16 @@ def test_missing_and_short_files(dataset, build, tmp_path, kind):
             SuffixIndex.open(str(tmp_path))
         assert build(docs, out=str(tmp_path)).count("text") == 2
         assert place.read_bytes() == whole
+
+
+def test_a_document_over_the_memory_is_refused(dataset):
+    """A document whose sorting does not fit beside a worker is refused before it is sorted, with its size."""
+    docs = dataset(["a" * 50_000])
+    with mock.patch.object(suffix_index, "SHARD_BYTES", 10_000), tempfile.TemporaryDirectory() as out:
+        run = Serial(memory=WORKER_BYTES + 5 * 50_000)
+        with pytest.raises(PlanError, match=r"sorting a document of 50\.0 kB takes 250\.0 kB of memory"):
+            SuffixIndex.build(docs, out, run)
+        assert SuffixIndex.build(docs, out, Serial(memory=WORKER_BYTES + 5 * 50_001)).count("aa") == 49_999
 
 
 def test_mistakes_are_sentences(dataset, build, tmp_path):

@@ -25,7 +25,7 @@ CELL_CHARS = 60  # and in a table
 
 
 def search(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="A sealed Dataset, a run's folder, or an index.")],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A sealed Dataset, a run (its last), or an index.")],
     text: Annotated[str | None, typer.Argument(help="What to look for, byte for byte.")] = None,
     limit: Annotated[int, typer.Option(min=0, help="Occurrences to show.")] = 10,
     context: Annotated[int, typer.Option(min=0, help="Characters around each.")] = 60,

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from rich.filesize import decimal
 
 from .. import files
 from ..atomic import is_attempt
@@ -188,6 +189,9 @@ def _shards(docs: Dataset, out: str, key: str, run: Runner) -> Iterator[dict[str
     """Write all shards; their records."""
     written = list(run.map(WriteTexts(out, key, SHARD_BYTES), docs.items, "SuffixIndex: text"))
     records = [shard for receipt in written for shard in receipt["shards"]]
+    largest = max((record["bytes"] for record in records), default=0)
+    if largest > 2 * SHARD_BYTES:  # a worker's usual memory holds a shard, not a document of any size
+        run.reserve(DISK * largest, f"sorting a document of {decimal(largest)}", "split it, or leave it out")
     unsorted = [Unsorted(record["name"], record["bytes"]) for record in records]
     for record, receipt in zip(records, run.map(SortSuffixes(out, key), unsorted, "SuffixIndex: sort"), strict=True):
         yield record | {"characters": receipt["characters"]}
