@@ -115,15 +115,25 @@ def document(url: str, id_: int) -> dict[str, Any] | None:
     return next((row for f in reversed(sealed_folders(url)) if (row := _row(f, id_)) is not None), None)
 
 
+def removed(url: str, drop: Drop) -> dict[str, Any] | None:
+    """The document that was dropped, with the text that the stage read; None if no Dataset holds it any more."""
+    return _as_read(url, drop.id, drop)
+
+
 def survivor(url: str, drop: Drop) -> dict[str, Any] | None:
     """The document that a drop was for, also where it lives in another Dataset; None if that is not there."""
     if drop.kept is None:
         return None
     if drop.kept_in is None:
-        return document(url, drop.kept)
+        return _as_read(url, drop.kept, drop)
     places = (drop.kept_in, posixpath.normpath(files.join(drop.folder, "..", drop.kept_in)))
     home = next((place for place in places if is_dataset(place)), None)
     return None if home is None else document(home, drop.kept)
+
+
+def _as_read(url: str, id_: int, drop: Drop) -> dict[str, Any] | None:
+    row, data = document(url, id_), text_read(url, id_, drop.folder, drop.stage)
+    return row if row is None or data is None else {**row, "text": data.decode()}
 
 
 def text_read(url: str, id_: int, folder: str, stage: str) -> bytes | None:
@@ -137,6 +147,9 @@ def text_read(url: str, id_: int, folder: str, stage: str) -> bytes | None:
     if row is None:
         return None
     data = str(row["text"]).encode()
+    cutters = [book.name for book in open_dataset(folder).stats if book.counts["spans cut"]]
+    if cutters.count(stage) > 1:  # their spans cannot be told apart
+        return None
     stages = [book.name for book in open_dataset(folder).stats]
     earlier = stages[: stages.index(stage)] if stage in stages else []
     cuts = list(_cuts_of([folder], id_))
@@ -192,14 +205,16 @@ def _checked(url: str) -> Iterator[None]:
         raise CorruptShard(msg) from e
 
 
-def _children(url: str) -> Iterator[str]:
-    """The folders inside, in the order of the run where it is known."""
+def _children(url: str) -> list[str]:
+    """The folders inside, in the order of the run; where it is not known, largest first, since stages only drop."""
     names = files.listdir(url)
     place = files.join(url, RUN)
     if files.exists(place):
         steps = files.read_json(place)["steps"]
-        names = [name for name in steps if name in names]
-    return (files.join(url, name) for name in names)
+        return [files.join(url, name) for name in steps if name in names]
+    found = [place for name in names if is_dataset(place := files.join(url, name))]
+    manifests = {place: files.read_json(files.join(place, MANIFEST)) for place in found}
+    return sorted(found, key=lambda place: (-manifests[place]["docs"], -manifests[place]["bytes"], place))
 
 
 def _saved_steps(url: str) -> Iterator[str]:

@@ -77,7 +77,7 @@ def corpus(place) -> dict[str, str]:
 def rich(tmp_path_factory):
     """A run with filters, deduplication, cuts, tokens, training metrics and samples."""
     place = tmp_path_factory.mktemp("rich")
-    out = place / "a <b>run</b> & more"
+    out = place / "a <b>run & more"
     stages = (dp.Filter(nasty), dp.Map(spaced), dp.Exact(), dp.MinHash(threshold=0.7), Lines())
     clean = dp.Pipeline(*stages).run(dp.read(corpus(place)), out=str(out / "clean"))
     dp.encode(clean, dp.train_bpe(clean, vocab_size=300, val=0.2), out=str(out / "encode"), val=0.2)

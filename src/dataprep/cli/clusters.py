@@ -104,7 +104,7 @@ def _print_least(console: Console, folder: str, n: int, source: str | None) -> N
 
 def _side_by_side(folder: str, drop: trail.Drop) -> Table:
     """A removed document beside the one that it was dropped for."""
-    rows = (trail.document(folder, drop.id), trail.survivor(folder, drop))
+    rows = (trail.removed(folder, drop), trail.survivor(folder, drop))
     home = f" of {drop.kept_in}" if drop.kept_in else ""
     heads = (
         f"{_named(drop)} {rows[0]['source'] if rows[0] else ''}",

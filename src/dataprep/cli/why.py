@@ -42,7 +42,7 @@ def why(
 
 def _print_texts(console: Console, folder: str, fate: trail.Fate) -> None:
     """Its text, beside the survivor's if there is one."""
-    row = trail.document(folder, fate.id)
+    row = trail.removed(folder, fate.drops[0]) if fate.drops else trail.document(folder, fate.id)
     text = None if row is None else str(row["text"])
     head = f"{show_id(fate.id)}  {row['source'] if row else ''}"
     if fate.survivor == fate.id and fate.home is None:

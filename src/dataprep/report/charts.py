@@ -28,8 +28,8 @@ def wedge(came: float, left: float) -> str:
 def histogram(rows: Sequence[tuple[str, Sequence[int]]], styles: Sequence[str], axis: str, said: str) -> str:
     """Upright bars over labels; each row is (label, counts to be stacked), `styles` their CSS classes."""
     most = max((sum(counts) for _, counts in rows), default=1) or 1
-    ticks = _ticks(0, most)
-    step = (RIGHT - LEFT) / max(1, len(rows))
+    ticks = _ticks(0, most, least=1)
+    step = (RIGHT - LEFT) / max(10, len(rows))  # a few bars are not made wide
     every = -(-len(rows) // 12)
     parts = [_grid(ticks, _short)]
     for i, (label, counts) in enumerate(rows):
@@ -52,7 +52,7 @@ def similarity(counts: Sequence[int], threshold: float | None, bands: tuple[int,
     """
     lowest = next((i for i, n in enumerate(counts) if n), 99)
     first = min(50 if bands else 70, lowest - lowest % 5)
-    ticks = _ticks(0, max(counts))
+    ticks = _ticks(0, max(counts), least=1)
 
     def x_of(s: float) -> float:
         return LEFT + (RIGHT - 26 - LEFT) * (100 * s - first) / (100 - first)
@@ -161,11 +161,12 @@ def _short(n: float) -> str:
     return f"{n:.3g}"
 
 
-def _ticks(low: float, high: float) -> list[float]:
-    """Five round numbers or so that hold the range."""
+def _ticks(low: float, high: float, least: float = 0) -> list[float]:
+    """Five round numbers or so that hold the range, at least `least` apart."""
     span = max(high - low, 1e-9 if low else 1.0)
     unit = 10.0 ** math.floor(math.log10(span / 4))
     step = next(unit * k for k in (1, 2, 5, 10) if span / (unit * k) <= 6)
+    step = max(step, least)
     first = math.floor(low / step)
     return [round(step * (first + i), 10) for i in range(max(1, math.ceil(round(high / step, 9)) - first) + 1)]
 

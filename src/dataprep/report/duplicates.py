@@ -112,8 +112,8 @@ def _least(facts: Facts) -> str:
     if not shown:
         return ""
     pairs = "".join(f'<article class="card">{_beside(pair)}</article>' for pair in shown)
-    lead = "If these are right, the threshold is not too low. One for each document that stays."
-    return f'<h3 class="over">The least similar removals</h3><p>{lead}</p>{pairs}'
+    lead = "<p>If these are right, the threshold is not too low.</p>"
+    return f'<h3 class="over">The least similar removals</h3>{lead}{pairs}'
 
 
 def _beside(pair: Pair) -> str:

@@ -118,7 +118,7 @@ def alarms(books: list[StageStats], sources: dict[str, tuple[Amount, Amount]]) -
 
 def pair(folder: str, drop: trail.Drop) -> Pair:
     """Both texts, as far as they can still be read."""
-    gone, kept = trail.document(folder, drop.id), trail.survivor(folder, drop)
+    gone, kept = trail.removed(folder, drop), trail.survivor(folder, drop)
     texts = [None if row is None else str(row["text"]) for row in (gone, kept)]
     sides = word_diff(texts[0] or "", texts[1] or "")
     return Pair(drop, sides[0] if gone else None, sides[1] if kept else None)

@@ -128,7 +128,7 @@ def recipe(facts: Facts) -> str:
         said = f"split {text(told.get('split'))}<br>key {keys}"
         steps.append(f'<div class="step"><h3>token shards</h3><p class="note">{said}</p></div>')
     rows = [("dataprep", __version__), *_made_with(facts), *_seeds(facts)]
-    versions = table(["", ""], [(text(a), text(b, 200)) for a, b in rows], "Versions and seeds")
+    versions = table(["made with", ""], [(text(a), text(b, 200)) for a, b in rows], "Versions and seeds")
     lead = "The same recipe, input and pinned packages give the same bytes."
     return section("recipe", "How it was made", lead, card("".join(steps[:60])), card(versions, style="narrow"))
 

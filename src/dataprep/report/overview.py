@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from dataprep.part import READ
 from dataprep.stats import Amount, StageStats
 
 from . import charts
@@ -57,7 +58,7 @@ def funnel(facts: Facts) -> str:
     if not facts.books:
         return ""
     came, left = _ends(facts)
-    rows = [_step("input", "what was read", came, came, came, facts)]
+    rows = [] if facts.books[0].name == READ else [_step("input", "as it was given", came, came, came, facts)]
     rows += [_stage(book, came, facts) for book in facts.books]
     if facts.tokens:
         t = facts.tokens
@@ -153,7 +154,7 @@ def _source(name: str, facts: Facts, lost: Counter[tuple[str, str]], columns: li
     pieces = "".join(f'<i class="{style}" style="width:{100 * n / whole:.2f}%"></i>' for style, n in bar if n)
     cells = "".join(f'<td style="--s:{n / whole:.3f}">{f"{n:,}" if n else ""}</td>' for n in [*counts, *rest])
     return (
-        f'<tr><th scope="row" dir="auto">{text(name)}</th><td class="bar" aria-hidden="true"><span>{pieces}</span></td>'
+        f'<tr><th scope="row" dir="auto">{text(name, 40)}</th><td class="bar" aria-hidden="true"><span>{pieces}</span></td>'
         f"<td>{came.docs:,}</td><td>{number(left.docs, whole)}</td>{cells}"
         f"<td>{size(left.bytes)} <small>{percent(left.bytes, max(1, came.bytes))}</small></td></tr>"
     )
