@@ -66,6 +66,26 @@ def test_minhash_is_its_twin(drops, texts, unit, n, threshold, keep, parts, cut)
     assert found == {d: (kept, np.float32(j)) for d, (kept, j) in expected.items()}
 
 
+@settings(max_examples=30)
+@given(texts=TEXTS, threshold=st.sampled_from([0.4, 0.5, 2 / 3, 1.0]), keep=st.sampled_from(["first", "longest"]))
+def test_containment_is_its_twin(drops, texts, threshold, keep) -> None:
+    """With measure="containment" a document goes for one that has enough of *its* shingles, and not the reverse."""
+    order = sorted(range(len(texts)), key=lambda d: (-len(texts[d].encode()) if keep == "longest" else 0, d))
+    expected = oracles.near_duplicates(texts, order, threshold, "word", 1, oracles.contained)
+    found = drops(MinHash(threshold=threshold, ngram=1, keep=keep, measure="containment", **CERTAIN), texts)
+    assert found == {d: (kept, np.float32(c)) for d, (kept, c) in expected.items()}
+
+
+def test_containment_keeps_what_is_more(drops) -> None:
+    """A page goes for a longer one that has it whole; the longer one does not go for the page."""
+    page = " ".join(f"w{i}" for i in range(100))
+    more = page + " " + " ".join(f"v{i}" for i in range(60))
+    how = {"threshold": 0.9, "bands": 120, "rows": 1}
+    assert drops(MinHash(measure="containment", **how), [page, more]) == {}
+    assert drops(MinHash(measure="containment", keep="longest", **how), [page, more]) == {0: (1, 1.0)}
+    assert drops(MinHash(keep="longest", **how), [page, more]) == {}
+
+
 def test_made_families_are_found(drops) -> None:
     """Of all pairs at J >= 0.8 in 360 edited texts, 99 % lose one; whoever goes is similar to who stays."""
     texts = edited(1)
@@ -257,6 +277,8 @@ def test_bands_are_chosen_for_the_threshold() -> None:
         n_bands, rows = bands.choose(threshold)
         assert n_bands * rows <= 256
         assert bands.p_candidate(threshold, n_bands, rows) >= 0.99
+    assert MinHash(preset="dialect").settings.shingle == "char"
+    assert MinHash(preset="dialect", threshold=0.9).settings.threshold == 0.9
     for name, expected in {"lee2022": (450, 20), "dclm": (93, 15), "fineweb": (14, 8)}.items():
         made = MinHash(preset=name).sketch
         assert (made.bands, made.rows) == expected
@@ -269,6 +291,9 @@ def test_bands_are_chosen_for_the_threshold() -> None:
         ({"preset": "dclm", "bands": 3, "rows": 3}, "leave bands"),
         ({"bands": 3}, "both"),
         ({"bands": 0, "rows": 1}, "at least 1"),
+        ({"bands": 9, "rows": 13}, "40% of the pairs at the threshold 0.8"),  # datasketch's own choice for 0.8
+        ({"preset": "fineweb", "threshold": 0.6}, "more bands"),
+        ({"measure": "cosine"}, "'jaccard' and 'containment'"),
         ({"threshold": 0}, "above 0"),
         ({"threshold": 80}, "above 0"),
         ({"threshold": "high"}, "above 0"),

@@ -14,7 +14,7 @@ from ..errors import PlanError
 
 PRESETS: dict[str, dict[str, Any]] = {
     "dclm": {"bands": 93, "rows": 15},  # Li et al. 2024, DataComp-LM
-    "dialect": {"shingle": "char", "ngram": 3, "threshold": 0.6},  # short texts spelt by ear: docs/dedup.md
+    "dialect": {"shingle": "char", "ngram": 4, "threshold": 0.6},  # short texts spelt by ear: docs/dedup.md
     "fineweb": {"bands": 14, "rows": 8},  # Penedo et al. 2024
     "lee2022": {"bands": 450, "rows": 20},  # Lee et al. 2022, Deduplicating Training Data Makes Language Models Better
 }

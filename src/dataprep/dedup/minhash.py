@@ -35,7 +35,7 @@ class MinHash:
     bands, rows: of the MinHash signature; by default chosen for the threshold (0.8: 26 x 8), so that 99 % of the
     pairs of that Jaccard similarity are found.
     preset: "lee2022" (450 x 20), "dclm" (93 x 15), "fineweb" (14 x 8); or "dialect", for short texts whose spelling
-    varies (3 characters, threshold 0.6).
+    varies (4 characters, threshold 0.6).
     shingle, ngram: runs of `ngram` words (of the lower-cased text; 5), or of characters ("char": of the lower-cased
     text with its white space as single spaces). A document with fewer is one shingle of all it has; one without any
     resembles nothing, and is kept.
@@ -153,7 +153,7 @@ class MinHash:
         made, made_by = self.settings, key((self, docs.key))
         if made.found < FEW:
             log.warning(
-                "%d bands of %d rows find %.0f %% of the pairs at %s",
+                "%d bands of %d rows propose %.0f %% of the pairs at %s",
                 made.bands,
                 made.rows,
                 100 * made.found,
