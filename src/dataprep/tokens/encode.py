@@ -14,6 +14,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from dataprep import batch as B
@@ -161,7 +163,7 @@ class Encode:
                 held_out = split.is_val(B.ids(batch), self.val, self.seed)
                 for side, rows in zip(sides, (~held_out, held_out), strict=True):
                     if rows.any():
-                        side.add(tok, batch.filter(pa.array(rows)))
+                        side.add(tok, batch, rows)
         return [entry for side in sides for entry in side.entries]
 
 
@@ -176,12 +178,13 @@ class _Roll:
     def __enter__(self) -> _Roll:
         return self
 
-    def add(self, tok: Tokenizer, batch: B.Batch) -> None:
-        """Encode a batch into the current piece."""
-        tokens, ends = tok.encode_column(batch.column("text"), DTYPES[self.dtype])
+    def add(self, tok: Tokenizer, batch: B.Batch, rows: npt.NDArray[np.bool_]) -> None:
+        """Encode the chosen rows of a batch into the current piece."""
+        tokens, ends = tok.encode_column(batch.column("text"), DTYPES[self.dtype], rows)
         if self.writer is None:
-            self.writer = Writer(self.folder, self.side, len(self.entries), dtype=self.dtype).__enter__()
-        self.writer.add(tokens, ends, B.ids(batch), batch.column("source"), B.text_bytes(batch))
+            self.writer = Writer(self.folder, self.side, len(self.entries), dtype=self.dtype, hashed=False).__enter__()
+        sources, n_bytes = batch.column("source").filter(pa.array(rows)), np.diff(B.buffers(batch)[0])[rows].sum()
+        self.writer.add(tokens, ends, B.ids(batch)[rows], sources, int(n_bytes))
         if self.writer.tokens >= self.limit:
             self.__exit__(None, None, None)
 

@@ -21,6 +21,7 @@ U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
+Tokens = npt.NDArray[Any]
 Int: TypeAlias = Any  # inside a kernel: NumPy's integers and Python's are one
 
 SLOTS = 1 << 20  # of 32 bytes, half of them used: 32 MB for half a million words
@@ -60,15 +61,15 @@ class Encoder:
         self._out = np.empty(0, np.uint32)
         self._lock = threading.Lock()  # the kernel runs without the GIL, and there is one cache
 
-    def encode(self, offsets: I64, data: U8, dtype: npt.DTypeLike) -> tuple[npt.NDArray[Any], U64]:
-        """The ids of all texts, each followed by the separator, and their ends (exclusive, uint64[n])."""
-        ends = np.empty(len(offsets) - 1, np.uint64)
-        room = int(offsets[-1] - offsets[0]) + len(ends) + 4
+    def encode(self, starts: I64, stops: I64, data: U8, dtype: npt.DTypeLike) -> tuple[Tokens, U64]:
+        """The ids of texts data[start:stop], each followed by the separator, and their ends (exclusive, uint64[n])."""
+        ends = np.empty(len(starts), np.uint64)
+        room = int((stops - starts).sum()) + len(ends) + 4
         with self._lock:
             out = self._out if room <= len(self._out) else np.empty(room, np.uint32)
             if room <= KEPT_ROOM:
                 self._out = out
-            n = _encode(offsets, data, self.machine, self.rules, MASKS, self.cache, out, ends, self.eot)
+            n = _encode(starts, stops, data, self.machine, self.rules, MASKS, self.cache, out, ends, self.eot)
             return out[:n].astype(dtype), ends
 
 
@@ -207,13 +208,14 @@ def _look_up(
 
 @kernel
 def _encode(
-    offsets: I64, data: U8, machine: Machine, rules: Rules, masks: U64, cache: Cache, out: U32, doc_ends: U64, eot: Int
-) -> Int:
+    starts: I64, stops: I64, data: U8, machine: Machine, rules: Rules, masks: U64, cache: Cache, out: U32,
+    doc_ends: U64, eot: Int,
+) -> Int:  # fmt: skip
     """Encode every text; the separator follows each. Returns how many ids there are in `out`."""
     ends = np.empty(BLOCK, np.int64)
     o = np.int64(0)
-    for d in range(len(offsets) - 1):
-        i, stop, start = offsets[d], offsets[d + 1], offsets[d]
+    for d in range(len(starts)):
+        i, start, stop = starts[d], starts[d], stops[d]
         move, k = np.int64(BEGIN), np.int64(0)
         while i < stop:
             i, move, k = cut(data, i, stop, move, machine, ends, k)
@@ -229,3 +231,12 @@ def _encode(
         o += 1
         doc_ends[d] = o
     return o
+
+
+@kernel
+def size_in_bytes(tokens: Tokens, sizes: npt.NDArray[np.int32]) -> int:
+    """The bytes of text that ids stand for; `sizes` by id."""
+    total = 0
+    for t in tokens:
+        total += sizes[t]
+    return total

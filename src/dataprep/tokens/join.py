@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from dataprep import files
 from dataprep.key import key
 
+from .encoder import size_in_bytes
 from .shard import DTYPES, ENDS, Writer, arrange
 from .tokenizer import load_once
 
@@ -68,9 +69,7 @@ class Join:
         rows = pq.read_table(f"{piece}.docs.parquet", columns=["id", "source"]).slice(start, stop - start)
         ends = np.memmap(f"{piece}.idx", ENDS, "r")
         wanted = ends[start:stop] - _before(ends, start)
-        with files.open_raw(
-            f"{piece}.bin"
-        ) as f:  # read, not mapped: a mapped piece would count as this process's memory
+        with files.open_raw(f"{piece}.bin") as f:  # read: what is mapped would count as this process's memory
             f.seek(int(_before(ends, start)) * dtype.itemsize)
             for ((_, a, b),) in arrange([wanted], BLOCK_TOKENS):
                 begin = _before(ends, start + a)
@@ -78,7 +77,7 @@ class Join:
                 docs = rows.slice(a, b - a).combine_chunks()
                 source = docs["source"].combine_chunks()
                 new = ends[start + a : start + b] - begin
-                shard.add(block, new, docs["id"].to_numpy(), source, int(sizes[block].sum()))
+                shard.add(block, new, docs["id"].to_numpy(), source, int(size_in_bytes(block, sizes)))
 
 
 def _before(ends: npt.NDArray[np.uint64], k: int) -> np.uint64:

@@ -60,8 +60,11 @@ class Writer:
     {'name': 'train-00000', 'split': 'train', 'tokens': 5, 'documents': 1, 'bytes': 19, 'hash': ...}
     """
 
-    def __init__(self, out: str | os.PathLike[str], split: str, number: int, *, dtype: str = "uint16") -> None:
-        self.out, self.split, self.name = Path(out), split, f"{split}-{number:05d}"
+    def __init__(
+        self, out: str | os.PathLike[str], split: str, number: int, *, dtype: str = "uint16", hashed: bool = True
+    ) -> None:
+        """`hashed=False` spares the hash of tokens that are to be written again."""
+        self.out, self.split, self.name, self.hashed = Path(out), split, f"{split}-{number:05d}", hashed
         self.dtype = DTYPES[dtype]
         self.tokens = self.documents = self.bytes = 0
         self.entry: dict[str, Any] = {}
@@ -86,7 +89,8 @@ class Writer:
         assert len(ends) == len(ids) == len(sources), (len(ends), len(ids), len(sources))
         assert (int(ends[-1]) if len(ends) else 0) == len(data), "the last document ends where the tokens end"
         view = data.view(np.uint8)
-        self._hash.update(view.data)
+        if self.hashed:
+            self._hash.update(view.data)
         self._bin.write(view.data)
         self._ends.append(ends + np.uint64(self.tokens))
         self._ids.append(np.asarray(ids, np.uint64))
@@ -108,7 +112,7 @@ class Writer:
                 "tokens": self.tokens,
                 "documents": self.documents,
                 "bytes": self.bytes,
-                "hash": "sha256:" + self._hash.hexdigest(),
+                "hash": "sha256:" + self._hash.hexdigest() if self.hashed else None,
                 "ends_hash": "sha256:" + hashlib.sha256(ends.tobytes()).hexdigest(),
             }
         self._open.__exit__(*error)  # type: ignore[arg-type]
