@@ -50,7 +50,7 @@ class SemDeDup:
     with the cosine to the centroid. A document whose vector is zero is similar to nothing, and is kept.
     """
 
-    epsilon: float = 0.05
+    epsilon: float = 0.02
     clusters: int | None = None
     embed: Callable[[list[str]], Any] | None = None
     keep: str = "first"
@@ -63,7 +63,7 @@ class SemDeDup:
 
     def __post_init__(self) -> None:
         if not _is_number(self.epsilon) or not 0 < self.epsilon < 1:
-            msg = f"epsilon={self.epsilon!r} is not a distance of cosines; give a number between 0 and 1, such as 0.05"
+            msg = f"epsilon={self.epsilon!r} is not a distance of cosines; give a number between 0 and 1, such as 0.02"
             raise PlanError(msg)
         if self.clusters is not None and (not isinstance(self.clusters, int) or self.clusters < 1):
             msg = f"clusters={self.clusters!r}: give at least 1, or None for about the root of how many documents"

@@ -174,13 +174,14 @@ def spread(learnt: F64) -> F64:
         return learnt
     centred = learnt - learnt.mean(0)
     if len(learnt) >= COMMON_WORDS:
-        centred = without_common(centred, centred)
+        centred = without_common(centred, to_grid(centred))
     return np.asarray(centred / np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-9))
 
 
-def without_common(vectors: F64, sample: F64) -> F64:
+def without_common(vectors: F64, sample: I16) -> F64:
     """The vectors without the directions in which most of the sample lies."""
-    common = np.linalg.eigh(sample.T @ sample)[1][:, -COMMON:]
+    exact = sample.astype(np.float64)  # sums of products of whole numbers: the same for every BLAS
+    common = np.linalg.eigh(exact.T @ exact)[1][:, -COMMON:]
     return np.asarray(vectors - vectors @ common @ common.T)
 
 
@@ -201,7 +202,7 @@ def build(vocabulary: Sequence[str], weighted: F64, texts: Sequence[str], seed: 
     table = Table(keys, rows, _rounded(vectors))
     if len(texts) < COMMON_DOCS:
         return table
-    sample = to_grid(sum_words(*words(*B.buffers(pa.array(texts, pa.large_string()))), *table)).astype(np.float64)
+    sample = to_grid(sum_words(*words(*B.buffers(pa.array(texts, pa.large_string()))), *table))
     return Table(keys, rows, _rounded(without_common(vectors, sample)))
 
 
