@@ -54,9 +54,8 @@ def planted_pairs(folder: str, documents: int) -> None:
     made = planted.plant(documents)
     file = write(folder, made.texts)
     exact = {kind: np.array([made.jaccard(a, b) for a, b in pairs.tolist()]) for kind, pairs in made.pairs.items()}
-    print(
-        f"\nplanted pairs, {documents:,} documents\n{'setting':28} {'kind':18} {'pairs':>6} {'>= t':>6} recall precision"
-    )
+    print(f"\nplanted pairs, {documents:,} documents")
+    print(f"{'setting':28} {'kind':18} {'pairs':>6} {'>= t':>6} recall precision")
     for how in ({}, {"threshold": 0.5}, {"preset": "fineweb"}, {"preset": "dclm"}, {"preset": "lee2022"}):
         stage = dp.MinHash(**how)
         gone, kept, _, seconds = fit(stage, file, f"{folder}/{how}")
