@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import pyarrow.parquet as pq
 
@@ -99,6 +99,7 @@ class Sampling(Serial):
     inputs: list[tuple[int, float, int]] = field(default_factory=list)  # stored, text (estimated), text sampled
     passes: list[str] = field(default_factory=list)
     reserved: list[Reserved] = field(default_factory=list)
+    is_trial: ClassVar[bool] = True
 
     @property
     def share(self) -> float:

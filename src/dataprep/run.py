@@ -61,8 +61,12 @@ class Runner(Protocol):
         """How many items are worked on at once."""
 
     @property
+    def is_trial(self) -> bool:
+        """Whether `dataprep plan` only tries what a run would take."""
+
+    @property
     def share(self) -> float:
-        """How much of the input it sees: 1, or less where `dataprep plan` tries a sample."""
+        """How much of the input it sees: 1, or less in a trial."""
 
     def sampled(self, docs: T) -> T:
         """The Dataset itself, or the sample of it that `dataprep plan` tries."""
@@ -113,6 +117,7 @@ class _Budget:
     """The memory of all workers together, and how many workers it has room for."""
 
     memory: int | str | None
+    is_trial: ClassVar[bool] = False
 
     if TYPE_CHECKING:
 

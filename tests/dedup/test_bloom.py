@@ -288,6 +288,27 @@ def test_plan_states_the_filter_of_the_whole_input(tmp_path) -> None:
     assert given.n_bytes == Size(10**12, 1e-4).n_bytes
 
 
+def test_plan_says_what_to_do_without_a_filter(tmp_path, monkeypatch, samples) -> None:
+    """A filter that does not fit is said so beside the memory, with what needs none."""
+    from typer.testing import CliRunner
+
+    from dataprep.cli import app
+
+    monkeypatch.setenv("COLUMNS", "300")
+    (tmp_path / "recipe.py").write_text(f"""
+import dataprep as dp
+
+def clean(out, run):
+    docs = dp.read({str(samples / "articles.jsonl")!r})
+    return dp.Pipeline(dp.Bloom(unit="ngram", capacity=10**12)).run(docs, out, run)
+""")
+    said = CliRunner().invoke(app, ["plan", str(tmp_path / "recipe.py"), "--memory", "1GB"]).output
+    assert (
+        "the filter of Bloom(unit='ngram'), beside one worker: about 2.4 TB of memory, does not fit into 1.0 GB" in said
+    )
+    assert 'Exact(unit="paragraph") needs no filter' in said
+
+
 @pytest.mark.parametrize("unit", ["document", "paragraph", "ngram"])
 def test_odd_inputs(found, tmp_path, unit) -> None:
     """None, one document, all equal, a hundred thousand empty ones, and one of ten megabytes."""

@@ -129,7 +129,7 @@ class Bloom:
         counted = Size(max(MIN_CAPACITY, math.ceil(MARGIN * distinct)), self.error_rate)
         if self.capacity is None:
             self._reserve(int(counted.n_bytes / run.share), run)
-        if self.capacity is None or run.share < 1:  # a sample needs no filter for the whole
+        if self.capacity is None or run.is_trial:  # a sample needs no filter for the whole
             return counted
         if self.unit != "ngram" and distinct / MARGIN > self.capacity:  # n-grams of what goes are never entered
             raise full(self.capacity, f"about {distinct:,.0f}")
