@@ -111,7 +111,7 @@ class Marks(NamedTuple):
     """The set of the document that is looked at, as a hash table; a slot counts if its mark is the document's."""
 
     values: U64
-    marks: I64
+    marks: I32
     bits: U64  # its bitmap
 
 
@@ -165,7 +165,7 @@ def visit(block: Block, bands: int, rule: Rule, index: Index, outcome: Outcome) 
     compared = 0
     stamps = np.zeros(len(index.row), np.int64)
     found = np.empty(len(index.row), np.int64)
-    table = Marks(np.empty(64, np.uint64), np.zeros(64, np.int64), np.empty(16, np.uint64))
+    table = Marks(np.empty(64, np.uint64), np.zeros(64, np.int32), np.empty(16, np.uint64))
     for i in range(len(block.rows)):
         row, stamp = block.rows[i], i + 1
         keys = block.words[block.starts[i] : block.starts[i] + bands]
@@ -173,7 +173,7 @@ def visit(block: Block, bands: int, rule: Rule, index: Index, outcome: Outcome) 
         sets = rule.threshold <= 1.0
         if sets and len(table.values) < 4 * len(own):  # `mark` takes a power of two below that
             n = 4 * len(own)
-            table = Marks(np.empty(n, np.uint64), np.zeros(n, np.int64), np.empty(n // 8, np.uint64))
+            table = Marks(np.empty(n, np.uint64), np.zeros(n, np.int32), np.empty(n // 8, np.uint64))
         bits = table.bits[: n_words(len(own)) if sets else 0]
         if sets:
             draw(own, bits)
