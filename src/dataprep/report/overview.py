@@ -153,8 +153,9 @@ def _source(name: str, facts: Facts, lost: Counter[tuple[str, str]], columns: li
     bar = [("kept", left.docs), *((f"r{i}", n) for i, n in enumerate(counts)), *(("other", n) for n in rest)]
     pieces = "".join(f'<i class="{style}" style="width:{100 * n / whole:.2f}%"></i>' for style, n in bar if n)
     cells = "".join(f'<td style="--s:{n / whole:.3f}">{f"{n:,}" if n else ""}</td>' for n in [*counts, *rest])
+    head = f'<th scope="row" dir="auto">{text(name, 40)}</th>'
     return (
-        f'<tr><th scope="row" dir="auto">{text(name, 40)}</th><td class="bar" aria-hidden="true"><span>{pieces}</span></td>'
+        f'<tr>{head}<td class="bar" aria-hidden="true"><span>{pieces}</span></td>'
         f"<td>{came.docs:,}</td><td>{number(left.docs, whole)}</td>{cells}"
         f"<td>{size(left.bytes)} <small>{percent(left.bytes, max(1, came.bytes))}</small></td></tr>"
     )
