@@ -71,8 +71,8 @@ class Bloom:
         if self.unit not in UNITS:
             msg = f"unit={self.unit!r} is unknown; there are {', '.join(map(repr, UNITS))}"
             raise PlanError(msg)
-        if self.ngram < 1:
-            msg = f"ngram={self.ngram!r}: a run has at least one word"
+        if not isinstance(self.ngram, int) or self.ngram < 1:
+            msg = f"ngram={self.ngram!r} is not a number of words; give an integer from 1"
             raise PlanError(msg)
         if not isinstance(self.threshold, (int, float)) or not 0 < self.threshold <= 1:
             msg = f"threshold={self.threshold!r} is not a share of n-grams; give a number above 0, at most 1"
@@ -83,8 +83,8 @@ class Bloom:
         if self.normalize is not None and self.unit == "ngram":
             msg = f"normalize={self.normalize!r} does nothing for n-grams, whose words are lower-cased; leave it out"
             raise PlanError(msg)
-        if self.min_left < 0:
-            msg = f"min_left={self.min_left!r} is not a number of characters; 0 keeps what is left, however short"
+        if not isinstance(self.min_left, int) or self.min_left < 0:
+            msg = f"min_left={self.min_left!r} is not a number of characters; give an integer from 0"
             raise PlanError(msg)
         Size(1 if self.capacity is None else self.capacity, self.error_rate)
 

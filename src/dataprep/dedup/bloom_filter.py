@@ -34,8 +34,8 @@ class Size:
         if not 1e-9 <= self.error_rate <= 0.5:
             msg = f"error_rate={self.error_rate!r} is not a rate of false positives; give one from 1e-9 to 0.5, as 1e-4"
             raise PlanError(msg)
-        if self.capacity < 1:
-            msg = f"capacity={self.capacity!r}: a filter holds at least one key; leave capacity out to have it counted"
+        if not isinstance(self.capacity, int) or self.capacity < 1:
+            msg = f"capacity={self.capacity!r} is not a number of keys; give an integer from 1, or leave it out"
             raise PlanError(msg)
 
     @property
