@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import unicode
-from ..text import DECIMAL, DOTTED, POINT, PUNCT, SIGMA, SPACE, U16, U32, U64, WORD, classes, lowered
+from ..text import DECIMAL, DOTTED, POINT, PUNCT, SIGMA, SPACE, U16, U32, WORD, classes, lowered
 
 FORMS = ("space", "lower", "words", "c4", "ccnet")
 CASED_FORMS = ("lower", "words", "c4", "ccnet")  # those that lower-case
@@ -32,6 +32,7 @@ KEPT = 1 << 21
 GAP = 1 << 31
 FINAL = 1 << 30  # U+03A3: the final sigma where its word ends, which its neighbours decide
 SEVERAL = 1 << 29  # the low bits are a row of `several`: what one code point becomes, two or three entries
+EVERY, PRINTED, LETTERS = 0, 1, 2  # all; those from 0x20; letters, digits and blanks
 VALUE = (1 << 22) - 1  # the code point and KEPT: 0 for what is not compared
 
 
@@ -43,12 +44,9 @@ class Form(NamedTuple):
     several: U32  # [rows, 3]
     classes: U16
     strips: bool
-    factors: U64  # [2, PLACES]: of the hash's two sums
-
-
-PLACES = 64  # characters that are summed before the sums are mixed
-_RANDOM = np.random.RandomState(20_261)  # a stream that NumPy promises never to change
-FACTORS = _RANDOM.randint(0, 1 << 63, (2, PLACES), np.uint64) * np.uint64(2) + np.uint64(1)
+    lowers: bool
+    zeros: bool  # digits become 0
+    plain: int  # which bytes below 0x80 become one byte, if it is not the second blank of two
 
 
 @cache
@@ -57,7 +55,9 @@ def form(name: str | None) -> Form:
     entries, several = _ccnet() if name == "ccnet" else _plain(name)
     for table in (entries, several):
         table.flags.writeable = False
-    return Form(entries, entries[:128].copy(), several, classes(), name is not None, FACTORS)
+    plain = {"space": PRINTED, "lower": PRINTED, "words": LETTERS, "ccnet": LETTERS}.get(name or "", EVERY)
+    lowers, zeros = name in CASED_FORMS, name == "ccnet"
+    return Form(entries, entries[:128].copy(), several, classes(), name is not None, lowers, zeros, plain)
 
 
 def _plain(name: str | None) -> tuple[U32, U32]:

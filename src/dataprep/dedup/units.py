@@ -13,12 +13,13 @@ import numpy as np
 
 from ..kernel import kernel
 from ..sentences import inside_sentence, skip_closers
-from ..text import I64, LINE, SENTENCE, U8, U16, U64, Int, classes, code_point, final_sigma, mix64
+from ..text import I64, LINE, POINT, SENTENCE, U8, U16, U64, Int, classes, code_point, final_sigma, mix64
 from ..whitespace import space, strip
-from .forms import FINAL, PLACES, SEVERAL, VALUE, Form, form
+from .forms import EVERY, FINAL, LETTERS, PRINTED, SEVERAL, VALUE, Form, form
 
 UNITS = ("line", "paragraph", "span3")
 DEFAULT_FORM = {"line": "c4", "paragraph": "ccnet", "span3": "c4"}
+ONES, TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 BLOCK_UNITS = 1 << 17  # cut and hashed at a time, so that no document is too long for memory
 
 
@@ -168,59 +169,132 @@ def _spans(sentences: Block) -> Block:
     return Block(text[:k].copy(), start[:k].copy(), end[:k].copy(), hashes[:k].copy(), chars[:k].copy())
 
 
+@kernel(inline="always")
+def _eight(data: U8, i: Int) -> Int:
+    """Eight bytes as one number; one load."""
+    w = np.uint64(data[i]) | np.uint64(data[i + np.uint64(1)]) << np.uint64(8)
+    w |= np.uint64(data[i + np.uint64(2)]) << np.uint64(16) | np.uint64(data[i + np.uint64(3)]) << np.uint64(24)
+    w |= np.uint64(data[i + np.uint64(4)]) << np.uint64(32) | np.uint64(data[i + np.uint64(5)]) << np.uint64(40)
+    return w | np.uint64(data[i + np.uint64(6)]) << np.uint64(48) | np.uint64(data[i + np.uint64(7)]) << np.uint64(56)
+
+
+@kernel(inline="always")
+def _between(w: Int, first: int, last: int) -> Int:
+    """The top bit of every byte of `w` (each below 0x80) that is in first ... last."""
+    return (w + np.uint64(0x80 - first) * ONES) & ~(w + np.uint64(0x7F - last) * ONES) & TOPS
+
+
+@kernel(inline="always")
+def _plain(w: Int, kind: Int, lowers: Int, zeros: Int) -> tuple[Int, Int, Int]:
+    """What eight bytes become, how many bytes that is, and the bytes that must be looked at one by one."""
+    n, odd = np.uint64(8), w & TOPS
+    w &= ~TOPS
+    upper = _between(w, 0x41, 0x5A)
+    value = w | upper >> np.uint64(2) if lowers else w
+    if kind == PRINTED:
+        odd |= _between(w, 0, 0x1F)
+    if kind == LETTERS:
+        digits = _between(w, 0x30, 0x39)
+        other = ~(upper | _between(w, 0x61, 0x7A) | digits | _between(w, 0x20, 0x20)) & TOPS
+        if zeros:
+            value &= ~((digits >> np.uint64(7)) * np.uint64(0x0F))
+            if other:
+                odd |= _between(w, 0, 0x1F) | _between(w, 0x7F, 0x7F)
+                signs = _between(w, 0x24, 0x24) | _between(w, 0x2B, 0x2B) | _between(w, 0x3C, 0x3E)  # $ + < = >
+                signs |= _between(w, 0x5E, 0x5E) | _between(w, 0x60, 0x60) | _between(w, 0x7C, 0x7C)  # ^ ` |
+                other &= ~(signs | _between(w, 0x7E, 0x7E))  # ~: what is left is punctuation, and goes
+                while other:
+                    low = other & (np.uint64(0) - other)
+                    below = (low >> np.uint64(7)) - np.uint64(1)
+                    value = (value & below) | (value >> np.uint64(8) & ~below)
+                    other = (other ^ low) >> np.uint64(8)
+                    n -= np.uint64(1)
+        else:
+            odd |= other
+    return value, n, odd
+
+
 @kernel
 def _hash(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
-    """Two sums over characters of (what it becomes + a constant behind a gap) * a random odd number for its place.
+    """Hash the normal forms as strings of bytes, eight to a step of two multiply-and-shift chains.
 
-    Multiplications of a sum do not wait for each other. Every 64 characters the sums are mixed, so that no unit is
-    too long; the length goes into the last mixing. Strings of one length that differ share a sum with a chance of
-    about 2^-60 for each.
+    A gap is a blank before the character behind it; a character beyond ASCII is three bytes, the first from 0x80 up.
+    Eight bytes that become eight, or seven and a gap, as most do, go in together; others one by one.
     """
-    one, none = np.uint64(1), np.uint64(0)
-    gap_factor = np.uint64(0x9E3779B97F4A7C15)
-    entries, ascii_entries = form.entries, form.ascii
-    first, second = form.factors[0], form.factors[1]
+    one, none, eight, half = np.uint64(1), np.uint64(0), np.uint64(8), np.uint64(32)
+    entries, ascii_entries, several, table = form.entries, form.ascii, form.several, form.classes
+    kind, lowers, zeros, strips = form.plain, form.lowers, form.zeros, form.strips
     m = len(start)
     out, chars = np.empty((m, 2), np.uint64), np.empty(m, np.int64)
     for u in range(m):
-        from_, to = strip(data, start[u], end[u], form.classes)
+        from_, to = strip(data, start[u], end[u], table)
         blank = from_ == to
-        if not form.strips:
+        if not strips:
             from_, to = start[u], end[u]
-        i, stop = np.uint64(from_), np.uint64(to)
-        a, b, gap, place, length = none, none, none, none, none
-        while i < stop:
-            byte = data[i]
-            row, part = none, none
-            if byte < 0x80:
-                entry = np.uint64(ascii_entries[byte])
-                i += one
+        i, stop, plain = np.uint64(from_), np.uint64(to), np.uint64(from_)
+        a, b = np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344)
+        word, bits, gap, length = none, none, none, none
+        row = part = none
+        while i < stop or part:
+            value, n = none, none
+            if i >= plain and i + eight <= stop and not part:
+                w = _eight(data, i)
+                value, n, odd = _plain(w, kind, lowers, zeros)
+                blanks = _between(value, 0x20, 0x20) if kind != EVERY else none
+                twice = blanks & (blanks << eight | (np.uint64(0x80) if gap or not length else none))
+                if odd or twice or not n:
+                    plain = i + eight
+                    continue
+                i += eight
+                if gap:  # its blank goes first
+                    word |= np.uint64(0x20) << bits
+                    bits, length, gap = bits + eight, length + one, none
+                    if bits == np.uint64(64):
+                        a = (a ^ word) * np.uint64(0xA0761D6478BD642F)
+                        b = (b ^ word) * np.uint64(0xE7037ED1A0B428DB)
+                        a, b, word, bits = a ^ (a >> half), b ^ (b >> half), none, none
+                gap = blanks >> (eight * n - one) & one
+                n -= gap
+                value &= (one << (eight * n)) - one if n < eight else ~none
+                length += n
             else:
-                c, size = code_point(data, np.int64(i))
-                entry = np.uint64(entries[c])
-                if entry & np.uint64(FINAL):
-                    if final_sigma(data, np.int64(i), from_, to, form.classes):
-                        entry = np.uint64(entries[0x3C2])
-                elif entry & np.uint64(SEVERAL):
-                    row, part = entry & np.uint64(VALUE), one
-                    entry = np.uint64(form.several[row, 0])
-                i += np.uint64(size)
-            while True:
-                value = entry & np.uint64(VALUE)
-                kept = value >> np.uint64(21)
-                value += gap_factor & (none - (gap & kept))
-                a += value * first[place] & (none - kept)
-                b += value * second[place] & (none - kept)
-                length += kept
+                entry = none
+                if part:
+                    entry = np.uint64(several[row, part])
+                    part = part + one if part < np.uint64(2) else none
+                elif data[i] < 0x80:
+                    entry = np.uint64(ascii_entries[data[i]])
+                    i += one
+                else:
+                    c, size = code_point(data, np.int64(i))
+                    entry = np.uint64(entries[c])
+                    if entry & np.uint64(FINAL):
+                        if final_sigma(data, np.int64(i), from_, to, table):
+                            entry = np.uint64(entries[0x3C2])
+                    elif entry & np.uint64(SEVERAL):
+                        row, part = entry & np.uint64(VALUE), one
+                        entry = np.uint64(several[row, 0])
+                    i += np.uint64(size)
+                kept = entry >> np.uint64(21) & one
+                value, n = entry & np.uint64(POINT), kept
+                if value >= np.uint64(0x80):
+                    value = np.uint64(0x80) | (value & np.uint64(0x7F)) | (value >> np.uint64(7)) << eight
+                    n = np.uint64(3)
+                behind = gap & kept
+                value = value << (eight * behind) | behind * np.uint64(0x20)
+                n += behind
+                length += kept + behind
                 gap = (entry >> np.uint64(31) & np.uint64(length != none)) | (gap & (kept ^ one))
-                place += kept
-                if place == np.uint64(PLACES):
-                    a, b, place = mix64(a), mix64(b), none
-                if part == none or part == np.uint64(3):
-                    break
-                entry = np.uint64(form.several[row, part])
-                part += one
-        out[u, 0] = mix64(a ^ length * np.uint64(0xD6E8FEB86659FD93))
-        out[u, 1] = mix64(b + length * np.uint64(0xA0761D6478BD642F))
+            word |= value << bits
+            bits += eight * n
+            if bits >= np.uint64(64):
+                bits -= np.uint64(64)
+                a = (a ^ word) * np.uint64(0xA0761D6478BD642F)
+                b = (b ^ word) * np.uint64(0xE7037ED1A0B428DB)
+                a, b = a ^ (a >> half), b ^ (b >> half)
+                word = value >> one >> (eight * n - bits - one)
+        a = (a ^ word) * np.uint64(0xA0761D6478BD642F) + length
+        b = (b ^ word) * np.uint64(0xE7037ED1A0B428DB) ^ length
+        out[u, 0], out[u, 1] = mix64(a), mix64(b)
         chars[u] = 0 if blank else np.int64(length)
     return out, chars
