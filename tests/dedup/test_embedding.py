@@ -118,8 +118,8 @@ def test_k_means_is_lloyds(n, k, seed) -> None:
 
 
 def test_how_many_clusters() -> None:
-    """One for few documents; 4,096 documents each; the root at the size of a crawl."""
-    assert [kmeans.n_clusters(n) for n in (0, 1, 4096, 4097, 10**6, 10**8, 10**10)] == [1, 1, 1, 2, 245, 10_000, 16_384]
+    """One for few documents, the root for many, and a bound."""
+    assert [kmeans.n_clusters(n) for n in (0, 1, 32_768, 40_000, 10**8, 10**10)] == [1, 1, 1, 200, 10_000, 16_384]
 
 
 # --- who goes ---------------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ class SemDeDup:
     """Drop documents whose vector has a cosine above 1 - epsilon to that of a document that is kept.
 
     epsilon: 0 < epsilon < 1; what it removes depends on the vectors, so look at the pairs first (`dataprep clusters`).
-    clusters: of k-means; only documents of one cluster are compared. By default sqrt(n), with 4,096 documents each.
+    clusters: of k-means; only documents of one cluster are compared. Default: sqrt(n), or 1 for up to 32,768 documents.
     embed: a function list[str] -> array[n, d], called with up to 1,024 texts; keyed like other functions, or by
     `version=` where Python cannot find its source. By default: fastText vectors of `dim` numbers, learnt from a sample
     of these documents (extra `langid`); nothing is downloaded.
@@ -66,7 +66,7 @@ class SemDeDup:
             msg = f"epsilon={self.epsilon!r} is not a distance of cosines; give a number between 0 and 1, such as 0.02"
             raise PlanError(msg)
         if self.clusters is not None and (not isinstance(self.clusters, int) or self.clusters < 1):
-            msg = f"clusters={self.clusters!r}: give at least 1, or None for about the root of how many documents"
+            msg = f"clusters={self.clusters!r}: give at least 1, or None for the square root of the number of documents"
             raise PlanError(msg)
         if self.diversify is not None and (not _is_number(self.diversify) or not 0 < self.diversify <= 1):
             msg = f"diversify={self.diversify!r} is not the share that stays; give a number above 0, at most 1"

@@ -23,14 +23,14 @@ from .vectors import F32, F64, I16, UNITS, Block, blocks, lengths, to_grid
 I32: TypeAlias = npt.NDArray[np.int32]
 SAMPLE_BYTES = 64 << 20
 ITERATIONS = 10
-MEAN_DOCS = 4096  # a cluster has so many, or more: comparing these costs as much as finding their cluster
+WHOLE = 1 << 15  # so many documents are one cluster: all pairs take 2 s
 MAX_CLUSTERS = 16_384
 PRODUCTS = 4 << 20  # of float32 in memory at once
 
 
 def n_clusters(n_docs: int) -> int:
-    """How many clusters: sqrt(n), where that leaves enough documents in each; one for a small corpus."""
-    return max(1, min(int(n_docs**0.5), -(-n_docs // MEAN_DOCS), MAX_CLUSTERS))
+    """How many clusters: one for a small corpus, else sqrt(n): finding a cluster costs as much as comparing in it."""
+    return 1 if n_docs <= WHOLE else min(int(n_docs**0.5), MAX_CLUSTERS)
 
 
 @kernel
