@@ -287,3 +287,14 @@ def test_damaged_keys_of_an_older_dump_are_made_again(tmp_path, count, caplog) -
     assert sum(count) == 120 + len(old)
     assert verdicts(again.url) == verdicts(whole.url)
     assert len(verdicts(again.url)) > 10
+
+
+def test_plan_samples_older_dumps(tmp_path, count) -> None:
+    """`dataprep plan` tries a sample of the older dumps, as of everything else."""
+    from dataprep.estimate import Sampling
+
+    old = seal(tmp_path, "old", texts_of(1))
+    docs = dp.read(write(tmp_path, "new", texts_of(2)))
+    run = Sampling(out=str(tmp_path / "plan"), limit=1000)
+    dp.Pipeline(MinHash(against=old.url)).run(docs, str(tmp_path / "plan" / "out"), run)
+    assert [stored for stored, *_ in run.inputs] == [docs.n_bytes, old.n_bytes]

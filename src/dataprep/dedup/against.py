@@ -20,26 +20,23 @@ class Old:
     """A sealed Dataset that is older than what is deduplicated."""
 
     given: str  # as the user wrote it, which is how verdicts name it
+    docs: Dataset
+    content: str  # the hash of what is in it: ids, texts and columns, wherever it lies
 
-    @cached_property
-    def docs(self) -> Dataset:
-        """Its documents; a PlanError if there is no sealed Dataset, or not all of it."""
+    @classmethod
+    def open(cls, given: str) -> Old:
+        """A folder that `against=` names; a PlanError if there is no sealed Dataset, or not all of it."""
         try:
-            docs = open_dataset(self.given)
+            docs = open_dataset(given)
         except (ReadError, CorruptShard) as e:
-            msg = f"against={self.given!r} names no whole sealed Dataset: {e}"
+            msg = f"against={given!r} names no whole sealed Dataset: {e}"
             raise PlanError(msg) from e
-        return docs
+        return cls(given, docs, str(docs.manifest["content"]))
 
     @cached_property
     def keys(self) -> Keys:
         """The keys that its own deduplication left."""
         return keys_of(self.given.rstrip("/"))
-
-    @property
-    def content(self) -> str:
-        """What is in it: ids, texts and columns, wherever it lies."""
-        return str(self.docs.manifest["content"])
 
     def check(self, signing: str, wanted: str) -> None:
         """A PlanError if all the keys it has are of other parameters than those `wanted`."""
@@ -52,13 +49,13 @@ class Old:
             raise PlanError(msg)
 
 
-def older(against: str | Sequence[str] | None) -> tuple[str, ...]:
+def named(against: str | Sequence[str] | None) -> tuple[str, ...]:
     """What `against=` names, as a tuple; anything but folders is a PlanError."""
-    named: tuple[Any, ...] = (against,) if isinstance(against, str) else tuple(against or ())
-    if not all(isinstance(name, str) and name for name in named):
+    folders: tuple[Any, ...] = (against,) if isinstance(against, str) else tuple(against or ())
+    if not all(isinstance(name, str) and name for name in folders):
         msg = f"against={against!r} is not a folder of a sealed Dataset, or a list of them"
         raise PlanError(msg)
-    if len(set(named)) < len(named):
+    if len(set(folders)) < len(folders):
         msg = f"against={against!r} names a folder twice"
         raise PlanError(msg)
-    return named
+    return folders

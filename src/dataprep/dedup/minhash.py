@@ -12,7 +12,7 @@ from ..errors import PlanError
 from ..key import key
 from ..run import Runner
 from ..verdict import DropIds
-from .against import Old, older
+from .against import Old, named
 from .bands import RECALL, Settings, p_candidate, resolve
 from .keep import Keep
 from .search import find
@@ -78,7 +78,7 @@ class MinHash:
             msg = f"measure={self.measure!r} is unknown; there are {' and '.join(map(repr, MEASURES))}"
             raise PlanError(msg)
         Keep.parse(self.keep)
-        object.__setattr__(self, "against", older(self.against) or None)
+        object.__setattr__(self, "against", named(self.against) or None)
 
     @property
     def settings(self) -> Settings:
@@ -129,8 +129,8 @@ class MinHash:
 
     @property
     def old(self) -> tuple[Old, ...]:
-        """The older Datasets."""
-        return tuple(Old(str(folder)) for folder in self.against or ())
+        """The older Datasets, as they are now."""
+        return tuple(Old.open(str(folder)) for folder in self.against or ())
 
     @property
     def signing(self) -> str:
@@ -139,9 +139,10 @@ class MinHash:
 
     def recipe(self) -> Any:
         """What it means, and what the older Datasets hold, wherever they lie."""
-        for old in self.old:
+        older = self.old
+        for old in older:
             old.check(self.signing, self._told())
-        contents = [old.content for old in self.old]
+        contents = [old.content for old in older]
         return (self.VERSION, asdict(self.settings), self.keep, contents, self.measure, self.seed)
 
     def _told(self) -> str:
@@ -150,7 +151,9 @@ class MinHash:
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
         """Find the near-duplicates; the stage that is returned drops them."""
-        made, made_by = self.settings, key((self, docs.key))
+        made, made_by, older = self.settings, key((self, docs.key)), self.old
+        if getattr(run, "is_trial", False):  # `dataprep plan`
+            older = tuple(replace(old, docs=run.sampled(old.docs)) for old in older)
         if made.found < FEW:
             log.warning(
                 "%d bands of %d rows propose %.0f %% of the pairs at %s",
@@ -159,7 +162,7 @@ class MinHash:
                 100 * made.found,
                 made.threshold,
             )
-        index = key((self.signing, docs.key, self.keep, [old.content for old in self.old]))
+        index = key((self.signing, docs.key, self.keep, [old.content for old in older]))
         url, counted = find(
             docs,
             run,
@@ -171,7 +174,7 @@ class MinHash:
             index=index,
             signing=self.signing,
             contained=self.measure == "containment",
-            old=self.old,
+            old=older,
         )
         facts = {
             **asdict(made),
