@@ -39,19 +39,19 @@ VOCABULARY = int(os.environ.get("COMPARE_VOCABULARY", "8192"))
 STAGES: dict[str, Callable[[], Any]] = {
     "exact": dp.Exact,
     "minhash": lambda: dp.MinHash(threshold=0.8),
-    "suffix": lambda: dp.SuffixArray(min_words=50),
+    "sa": lambda: dp.SuffixArray(min_words=50),
     "bloom": lambda: dp.Bloom(unit="paragraph"),
 }
 METHODS = (
     "none",
     "exact",
     "minhash",
-    "suffix",
+    "sa",
     "bloom",
     "exact+minhash",
-    "exact+suffix",
-    "minhash+suffix",
-    "exact+minhash+suffix",
+    "exact+sa",
+    "minhash+sa",
+    "exact+minhash+sa",
 )
 MATRIX = "of the bytes that a row removes (documents, and spans cut out of others), the share that a column removes too"
 MEASURED = ("method", "documents", "bytes", "tokens", "seconds", "cpu_seconds", "peak_mb")
@@ -196,29 +196,34 @@ def overlap(docs: dp.Dataset, results: list[dp.Dataset]) -> np.ndarray:
 
 
 def results(rows: list[dict[str, Any]]) -> Table:
-    """A row a method; percentages are of what "none" leaves."""
-    table = Table("method", title="what is left", title_justify="left", title_style="bold", box=None)
-    for title in ("documents", "removed", "MB", "removed", "tokens", "removed", "seconds", "CPU s", "peak MB"):
-        table.add_column(title, justify="right")
+    """A row a method; how much less it is than what "none" leaves."""
+    table = _table("what is left", ("documents", "less", "MB", "less", "tokens", "less", "sec", "CPU", "peak MB"))
     whole = rows[0]
     for row in rows:
-        cells = [row["method"]]
-        for name, said in (("documents", f"{row['documents']:,}"), ("bytes", f"{row['bytes'] / 1e6:,.2f}"),
-                           ("tokens", f"{row['tokens']:,}")):  # fmt: skip
-            cells += [said, f"{1 - row[name] / max(1, whole[name]):.1%}"]
-        table.add_row(*cells, f"{row['seconds']:.1f}", f"{row['cpu_seconds']:.1f}", f"{row['peak_mb']:,.0f}")
+        less = {name: f"{1 - row[name] / max(1, whole[name]):.1%}" for name in ("documents", "bytes", "tokens")}
+        table.add_row(
+            row["method"], f"{row['documents']:,}", less["documents"], f"{row['bytes'] / 1e6:,.2f}", less["bytes"],
+            f"{row['tokens']:,}", less["tokens"], f"{row['seconds']:.1f}", f"{row['cpu_seconds']:.1f}",
+            f"{row['peak_mb']:,.0f}",
+        )  # fmt: skip
     return table
 
 
 def matrix(names: tuple[str, ...], shared: np.ndarray) -> Table:
-    """A row and a column a method, and the bytes that the row's method removes."""
-    table = Table("method", "", title="shared removals", title_justify="left", title_style="bold", box=None)
+    """A row and a column a method, and the megabytes that the row's method removes."""
     short = ["".join(part[0] for part in name.split("+")).upper() for name in names]
-    for name in ("MB removed", *short):
-        table.add_column(name, justify="right")
+    table = _table("shared removals", ("", "MB", *short))
     for i, row in enumerate(shared.tolist()):
         shares = (f"{both / row[i]:.0%}" if row[i] else "" for both in row)
         table.add_row(names[i], short[i], f"{row[i] / 1e6:,.2f}", *shares)
+    return table
+
+
+def _table(title: str, columns: tuple[str, ...]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 1, 0, 0))
+    table.add_column("method", no_wrap=True)
+    for name in columns:
+        table.add_column(name, justify="right")
     return table
 
 

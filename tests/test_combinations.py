@@ -173,7 +173,7 @@ def compared(root, tmp_path_factory):
     real = module._measure
 
     def measure(name, docs, out):
-        if name == "exact+suffix":
+        if name == "exact+sa":
             return real(name, docs, out)
         dp.Pipeline(*module.stages(name)).run(dp.open_dataset(docs), out=out)
         return {"seconds": 0.0, "cpu_seconds": 0.0, "peak_mb": 0.0}
@@ -198,11 +198,11 @@ def test_compare_has_a_row_a_method(compared):
         assert row["tokens"] == sum(len(done["tokenizer"].encode(text)) + 1 for text in left)
     assert rows[0]["documents"] == done["ingest"].count
     assert len({row["bytes"] for row in rows}) >= 6
-    apart = next(row for row in rows if row["method"] == "exact+suffix")
+    apart = next(row for row in rows if row["method"] == "exact+sa")
     assert apart["seconds"] > 0
     assert apart["peak_mb"] > 50
     said = (out / "compare.md").read_text()
-    assert f"| exact+suffix | {apart['documents']:,} |" in said
+    assert f"| exact+sa | {apart['documents']:,} |" in said
     assert str(out / "compare.md") in done["compare"]
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -180,12 +180,8 @@ class URL:
         keep = Keep.parse(self.keep)
         names = (self.name, "older_capture" if keep.kind == "newest" else "same_url")
         url, facts = find(docs, run, out, sketch=self.sketch, keep=keep, names=names, key=made_by)
-        return DropIds(verdicts=url, made_by=made_by, called=self.name, facts=_told(facts))
+        return DropIds(verdicts=url, made_by=made_by, called=self.name, facts=facts)
 
     def warm(self) -> None:
         """Compile the kernels."""
         warm(self.sketch)
-
-
-def _told(facts: dict[str, Any]) -> dict[str, Any]:
-    return {name: facts[name] for name in ("documents", "candidates", "largest_component", "dropped") if name in facts}
