@@ -136,23 +136,29 @@ def places(key: Int, n_slices: int, slice_bits: Int) -> U64:
 
 
 @kernel
-def enter(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
-    """Set the bits of keys, in order; 1 for each that was set in all slices already, uint8[keys].
+def _aim(xs: U64, at: U64, base: Int, n: Int) -> None:
+    """Step the numbers of keys to the next slice, whose first bit is `base`, and say which bit each sets there."""
+    for i in range(len(xs)):
+        xs[i] = _step(xs[i])
+        at[i] = base + _scaled(xs[i], n)
 
-    Slice after slice, since one slice is a fraction of the filter that a cache may hold, and no slice knows of the
-    others: at 120 MB three times as fast as key after key.
-    """
+
+# Slice after slice: a slice is a fraction of the filter that a cache may hold, and slices do not know of each other.
+# First all places, then all bits: a loop that only looks waits for more places of memory at once (2 to 3 times as fast
+# as together at 12 MB and at 1 GB).
+
+
+@kernel
+def enter(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
+    """Set the bits of keys, in order; 1 for each that was set in all slices already, uint8[keys]."""
     n, one, three, seven = np.uint64(slice_bits), np.uint8(1), np.uint64(3), np.uint64(7)
-    seen, xs = np.ones(len(keys), np.uint8), keys.copy()
-    base = np.uint64(0)
-    for _ in range(n_slices):
-        for i in range(len(keys)):
-            xs[i] = _step(xs[i])
-            at = base + _scaled(xs[i], n)
-            byte, shift = bits[at >> three], np.uint8(at & seven)
+    seen, xs, at = np.ones(len(keys), np.uint8), keys.copy(), np.empty(len(keys), np.uint64)
+    for s in range(n_slices):
+        _aim(xs, at, np.uint64(s) * n, n)
+        for i in range(len(at)):
+            byte, shift = bits[at[i] >> three], np.uint8(at[i] & seven)
             seen[i] &= byte >> shift
-            bits[at >> three] = byte | one << shift
-        base += n
+            bits[at[i] >> three] = byte | one << shift
     return seen
 
 
@@ -160,14 +166,11 @@ def enter(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
 def contains(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
     """1 for each key whose bits are set in all slices, uint8[keys]."""
     n, three, seven = np.uint64(slice_bits), np.uint64(3), np.uint64(7)
-    found, xs = np.ones(len(keys), np.uint8), keys.copy()
-    base = np.uint64(0)
-    for _ in range(n_slices):
-        for i in range(len(keys)):
-            xs[i] = _step(xs[i])
-            at = base + _scaled(xs[i], n)
-            found[i] &= bits[at >> three] >> np.uint8(at & seven)
-        base += n
+    found, xs, at = np.ones(len(keys), np.uint8), keys.copy(), np.empty(len(keys), np.uint64)
+    for s in range(n_slices):
+        _aim(xs, at, np.uint64(s) * n, n)
+        for i in range(len(at)):
+            found[i] &= bits[at[i] >> three] >> np.uint8(at[i] & seven)
     return found
 
 
