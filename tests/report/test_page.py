@@ -10,7 +10,7 @@ import pytest
 import dataprep as dp
 from dataprep.report import gather, render, write
 
-VOID = {"meta", "link", "br"}
+VOID = {"meta", "link", "br", "wbr"}
 
 
 class Reader(HTMLParser):

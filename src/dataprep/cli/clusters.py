@@ -13,7 +13,7 @@ from dataprep import trail
 from dataprep.batch import show_id
 from dataprep.errors import PlanError
 from dataprep.report import clusters as found_in
-from dataprep.report.cuts import most_repeated
+from dataprep.report.cuts import Repeat, most_repeated
 
 from .beside import beside
 
@@ -125,11 +125,15 @@ def _print_cuts(console: Console, folder: str, n: int) -> None:
     for repeat in repeats:
         home = f" of {repeat.kept_in}" if repeat.kept_in else ""
         console.rule(
-            f"[bold]{repeat.times:,} times[/] {repeat.n_bytes:,} bytes, first in [bold]{show_id(repeat.kept)}[/]"
+            f"[bold]{repeat.times:,} times[/] {_span(repeat)} bytes, first in [bold]{show_id(repeat.kept)}[/]"
             f"{escape(home)} at byte {repeat.kept_start:,} [dim]{escape(repeat.stage)}[/]",
             align="left", style="dim",
         )  # fmt: skip
         console.print(repeat.text or "(the text is gone)", markup=False, highlight=False)
+
+
+def _span(repeat: Repeat) -> str:
+    return f"{repeat.n_bytes:,}" + (f" to {repeat.most_bytes:,}" if repeat.most_bytes > repeat.n_bytes else "")
 
 
 COMMANDS = (clusters,)

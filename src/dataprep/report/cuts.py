@@ -19,16 +19,17 @@ BUCKETS = 1 << 20  # counted by hash first: 8 MB, however many spans there are
 MOST_CHARS = 1_200
 COLUMNS = ("stage", "start", "end", "kept_in", "kept", "kept_start")
 
-Place = tuple[str, Any, int, int, int]  # stage, kept_in, kept, kept_start, bytes
+Place = tuple[str, str, Any, int, int]  # folder, stage, kept_in, kept, kept_start
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """A span that was cut out of many places, all for the same first occurrence."""
+    """What was cut out of many places, all for what stands in one place first."""
 
     stage: str
     times: int
-    n_bytes: int
+    n_bytes: int  # of the shortest span
+    most_bytes: int  # of the longest
     kept_in: str | None
     kept: int
     kept_start: int
@@ -36,7 +37,7 @@ class Repeat:
 
 
 def most_repeated(url: str, n: int) -> list[Repeat]:
-    """The n spans that were cut most often.
+    """The n texts that were cut most often: spans that are the same, or at least begin so.
 
     Two looks at the cut tables: the first counts by hash, the second exactly in the fullest buckets. Memory does not
     grow with the number of spans.
@@ -47,12 +48,12 @@ def most_repeated(url: str, n: int) -> list[Repeat]:
     fullest = np.zeros(BUCKETS, bool)
     fullest[np.argsort(-counts, kind="stable")[: 4 * n]] = True
     fullest &= counts > 1
-    exact: Counter[tuple[str, Place]] = Counter()
+    lengths: dict[Place, Counter[int]] = {}
     for rows, folder in _spans(url):
-        mine = rows.filter(pa.array(fullest[_bucket(rows)]))
-        exact.update((folder, _place(row)) for row in mine.to_pylist())
-    best = sorted(exact.items(), key=lambda item: (-item[1], item[0][0], str(item[0][1])))
-    return [_read(url, folder, place, times) for (folder, place), times in best[:n] if times > 1]
+        for row in rows.filter(pa.array(fullest[_bucket(rows)])).to_pylist():
+            lengths.setdefault(_place(row, folder), Counter())[row["end"] - row["start"]] += 1
+    best = sorted(lengths.items(), key=lambda item: (-item[1].total(), item[0][3:]))
+    return [_read(url, place, found) for place, found in best[:n] if found.total() > 1]
 
 
 def context(data: bytes, start: int, end: int, around: int = 120, most: int = 600) -> tuple[str, str, str]:
@@ -72,20 +73,19 @@ def _spans(url: str) -> Iterator[tuple[pa.RecordBatch, str]]:
 
 
 def _bucket(rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
-    """The bucket of each row, by first occurrence and length."""
-    kept, start, end, kept_start = (rows.column(name) for name in ("kept", "start", "end", "kept_start"))
-    length = pc.subtract(end, start).to_numpy().view(np.uint64)
-    place: Any = pc.fill_null(kept_start, -1).to_numpy().view(np.uint64)
-    return (mix(mix(kept.to_numpy(), 1) ^ mix(place, 2) ^ length, 3) % np.uint64(BUCKETS)).astype(np.int64)
+    """The bucket of each row, by first occurrence."""
+    start: Any = pc.fill_null(rows.column("kept_start"), -1).to_numpy().view(np.uint64)
+    return (mix(mix(rows.column("kept").to_numpy(), 1) ^ start, 2) % np.uint64(BUCKETS)).astype(np.int64)
 
 
-def _place(row: dict[str, Any]) -> Place:
+def _place(row: dict[str, Any], folder: str) -> Place:
     start = -1 if row["kept_start"] is None else row["kept_start"]
-    return row["stage"], row["kept_in"], row["kept"], start, row["end"] - row["start"]
+    return folder, row["stage"], row["kept_in"], row["kept"], start
 
 
-def _read(url: str, folder: str, place: Place, times: int) -> Repeat:
-    stage, kept_in, kept, start, n_bytes = place
+def _read(url: str, place: Place, lengths: Counter[int]) -> Repeat:
+    folder, stage, kept_in, kept, start = place
+    least, most = min(lengths), max(lengths)
     data = None if kept_in is not None or start < 0 else trail.text_read(url, kept, folder, stage)
-    text = None if data is None else data[start : start + n_bytes].decode(errors="replace")[:MOST_CHARS]
-    return Repeat(stage, times, n_bytes, kept_in, kept, start, text)
+    text = None if data is None else data[start : start + least].decode(errors="ignore")[:MOST_CHARS]
+    return Repeat(stage, lengths.total(), least, most, kept_in, kept, start, text)

@@ -138,9 +138,9 @@ def cuts(facts: Facts) -> str:
     repeats = [
         (
             f"{r.times:,} ×",
-            size(r.n_bytes),
+            size(r.n_bytes) + (f" to {size(r.most_bytes)}" if r.most_bytes > r.n_bytes else ""),
             f"{show_id(r.kept)}{f' of {text(r.kept_in)}' if r.kept_in else ''}, byte {r.kept_start:,}",
-            "<i>the text is gone</i>" if r.text is None else f'<div class="text" dir="auto">{text(r.text, 600)}</div>',
+            "<i>the text is gone</i>" if r.text is None else f'<div class="text" dir="auto">{text(r.text, 400)}</div>',
         )
         for r in facts.repeats
     ]

@@ -142,7 +142,12 @@ def sources(facts: Facts) -> str:
 def _head(reason: str) -> str:
     """`stage: reason` over two lines."""
     stage, _, why = reason.partition(": ")
-    return f"{text(stage, 30)}<br>{text(why, 40)}"
+    return f"{_breaking(stage, 30)}<br>{_breaking(why, 40)}"
+
+
+def _breaking(name: str, most: int) -> str:
+    """A name that may be broken after its underscores."""
+    return text(name, most).replace("_", "_<wbr>")
 
 
 def _source(name: str, facts: Facts, lost: Counter[tuple[str, str]], columns: list[str], others: list[str]) -> str:
@@ -153,7 +158,7 @@ def _source(name: str, facts: Facts, lost: Counter[tuple[str, str]], columns: li
     bar = [("kept", left.docs), *((f"r{i}", n) for i, n in enumerate(counts)), *(("other", n) for n in rest)]
     pieces = "".join(f'<i class="{style}" style="width:{100 * n / whole:.2f}%"></i>' for style, n in bar if n)
     cells = "".join(f'<td style="--s:{n / whole:.3f}">{f"{n:,}" if n else ""}</td>' for n in [*counts, *rest])
-    head = f'<th scope="row" dir="auto">{text(name, 40)}</th>'
+    head = f'<th scope="row" dir="auto">{_breaking(name, 40)}</th>'
     return (
         f'<tr>{head}<td class="bar" aria-hidden="true"><span>{pieces}</span></td>'
         f"<td>{came.docs:,}</td><td>{number(left.docs, whole)}</td>{cells}"
