@@ -5,9 +5,9 @@
 
 From JSONL to the kept documents on disk (ours: "sealed" Parquet, zstd, or only the "verdicts"; the loops: JSONL;
 dolma: attributes, which another pass would apply), and peak memory. The text is that of `corpus.py`, with lines of
-boilerplate strewn in. Every engine gets a process of its own, warmed up on a few documents; user CPU is that of the process and of those
-it started. Peers (orjson, xxhash, rbloom, dolma, datatrove) are imported where they are found; --peer-python names
-other interpreters to look in.
+boilerplate strewn in. Every engine gets a process of its own, warmed up on a few documents; user CPU is that of the
+process and of those it started. Peers (orjson, xxhash, rbloom, dolma, datatrove) are imported where they are found;
+--peer-python names other interpreters to look in.
 """
 
 from __future__ import annotations
