@@ -71,6 +71,7 @@ ESTIMATORS = [
     *(dp.Bloom(unit=unit, ngram=4) for unit in ("document", "paragraph", "ngram")),
     dp.URL(),
     SemDeDup(epsilon=0.2, embed=letters),
+    dp.MinHash(preset="dialect", measure="containment"),
 ]
 PLAIN = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog"]
 words = st.lists(st.sampled_from([*PLAIN, ".", "!", "٣", "wach", "nta", "été", "{", "javascript"]))
