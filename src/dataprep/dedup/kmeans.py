@@ -21,7 +21,7 @@ from .spill import Spill, spill_to
 from .vectors import F32, F64, I16, UNITS, Block, blocks, lengths, to_grid
 
 I32: TypeAlias = npt.NDArray[np.int32]
-SAMPLE_BYTES = 64 << 20
+SAMPLE_BYTES, SAMPLE_DOCS = 64 << 20, 256  # of vectors; a cluster (faiss's choice): more moves centroids little
 ITERATIONS = 10
 WHOLE = 1 << 15  # so many documents are one cluster: all pairs take 2 s
 MAX_CLUSTERS = 16_384
@@ -102,8 +102,8 @@ class KMeans:
         return {"files": [url], "clusters": len(centroids)}
 
     def _sample(self) -> I16:
-        """About SAMPLE_BYTES of vectors with the smallest hash(seed, id), in order of that hash."""
-        most = SAMPLE_BYTES // (2 * self.dim)
+        """The vectors with the smallest hash(seed, id), in order of that hash."""
+        most = min(SAMPLE_BYTES // (2 * self.dim), SAMPLE_DOCS * self.clusters)
         limit = np.uint64(min(1.0, most / max(1, self.n_docs)) * (2**64 - 2048))
         chosen, order = [np.zeros((0, self.dim), np.int16)], [np.zeros(0, np.uint64)]
         for number in range(self.n_parts):
