@@ -115,8 +115,10 @@ def test_at_keeps_its_bands_or_says_that_it_cannot(caplog) -> None:
     assert "signed again" in caplog.text
     assert lower.settings == MinHash(threshold=0.6).settings
     assert lower.signing != made.signing
-    with pytest.raises(PlanError, match="at most 1"):
-        made.at(1.2)
+    assert MinHash(bands=26, rows=8).at(0.5).settings == MinHash(threshold=0.5).settings
+    for wrong in (1.2, "high"):
+        with pytest.raises(PlanError, match="at most 1"):
+            made.at(wrong)
 
 
 def test_dumps_are_added_and_withdrawn_without_signing(tmp_path, count) -> None:

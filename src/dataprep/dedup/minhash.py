@@ -116,16 +116,17 @@ class MinHash:
         are signed again.
         """
         made = self.settings
-        plain = replace(self, shingle=made.shingle, ngram=made.ngram, preset=None, threshold=threshold)
+        free: dict[str, Any] = {"bands": None, "rows": None, "preset": None}
+        plain = replace(self, threshold=threshold, shingle=made.shingle, ngram=made.ngram, **free)
         found = p_candidate(threshold, made.bands, made.rows)
         if threshold >= made.threshold or found >= RECALL:
             return replace(plain, bands=made.bands, rows=made.rows)
-        other = replace(plain, bands=None, rows=None).settings
+        other = plain.settings
         log.warning(
             "%d bands of %d rows propose %.0f %% of the pairs at %s: documents are signed again, with %d bands of %d",
             *(made.bands, made.rows, 100 * found, threshold, other.bands, other.rows),
         )
-        return replace(plain, bands=None, rows=None)
+        return plain
 
     @property
     def old(self) -> tuple[Old, ...]:
