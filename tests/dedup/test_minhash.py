@@ -313,6 +313,8 @@ def load(path, *, body: bool) -> dict[str, str]:
     """Texts by id."""
     with gzip.open(path, "rt", encoding="utf-8") as f:
         rows = [json.loads(line) for line in f]
+    wanted = ("en", "fr", "ar") if "tldr" in path.name else None
+    rows = [r for r in rows if wanted is None or r["lang"] in wanted]
     return {r["id"]: r["text"] for r in rows if not body or r["has_body"]}
 
 
@@ -321,10 +323,11 @@ def load(path, *, body: bool) -> dict[str, str]:
     [
         ("reuters21578.jsonl.gz", "reuters_body.tsv.gz"),
         ("multilingual/debian_installguide_3arch_8lang.jsonl.gz", "installguide_all.tsv.gz"),
+        ("multilingual/tldr_pages_40lang.jsonl.gz", "tldr_en_fr_ar.tsv.gz"),
     ],
 )
 def test_real_near_duplicates_are_found(drops, shared, texts, pairs) -> None:
-    """Of the pairs at J >= 0.8 that an exact search found, 99 % lose one; nobody goes for less than 0.8."""
+    """Of the pairs at J >= 0.8 that an exact search found, the curve's share loses one; nobody goes for less."""
     by_id = load(shared / "text" / texts, body="reuters" in texts)
     number = {name: i for i, name in enumerate(by_id)}
     with gzip.open(shared / "neardup" / pairs, "rt") as f:
@@ -332,6 +335,7 @@ def test_real_near_duplicates_are_found(drops, shared, texts, pairs) -> None:
     truth = {frozenset((number[a], number[b])): float(j) for a, b, j in rows if float(j) >= 0.8}
     found = drops(MinHash(), list(by_id.values()), parts=2)
     check(list(by_id.values()), found, 0.8)
-    assert len(truth) > 500
+    assert len(truth) > 250
     assert all(frozenset((gone, kept)) in truth for gone, (kept, _) in found.items())
-    assert sum(any(d in found for d in pair) for pair in truth) >= 0.99 * len(truth)
+    share = sum(bands.p_candidate(j, 26, 8) for j in truth.values())
+    assert sum(any(d in found for d in pair) for pair in truth) >= share - 1
