@@ -129,4 +129,5 @@ def same_bytes(one, other) -> None:
 def _files(folder) -> Iterator[str]:
     for root, _, names in os.walk(folder):
         for name in names:
-            yield os.path.relpath(os.path.join(root, name), folder)
+            if name != "origin.json":  # the paths of the input
+                yield os.path.relpath(os.path.join(root, name), folder)
