@@ -71,8 +71,8 @@ class SemDeDup:
         if self.diversify is not None and (not _is_number(self.diversify) or not 0 < self.diversify <= 1):
             msg = f"diversify={self.diversify!r} is not the share that stays; give a number above 0, at most 1"
             raise PlanError(msg)
-        if not isinstance(self.dim, int) or not 2 <= self.dim <= 4096:
-            msg = f"dim={self.dim!r}: fastText vectors of 2 to 4,096 numbers can be learnt"
+        if not isinstance(self.dim, int) or not 16 <= self.dim <= 4096:
+            msg = f"dim={self.dim!r}: fastText vectors have 16 to 4,096 numbers; fewer cannot tell documents apart"
             raise PlanError(msg)
         if not 0 <= self.seed < 1 << 31:
             msg = f"seed={self.seed!r} is not in 0 ... 2^31 - 1"
