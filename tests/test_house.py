@@ -24,7 +24,7 @@ LAYERS = [
     {"batch", "key", "stats", "meter", "progress"},
     {"stage", "score"},
     {"verdict"},
-    {"part", "dataset", "run", "seal"},
+    {"part", "dataset", "origin", "run", "seal"},
     {"pipeline"},
 ]
 FACES = {"__init__", "__main__", "recipe", "trail", "estimate", "cli", "report"}  # they may import anything

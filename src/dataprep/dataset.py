@@ -43,14 +43,17 @@ class Dataset:
     manifest: dict[str, Any] = field(default_factory=dict, hash=False)
 
     @cached_property
+    def fingerprints(self) -> dict[str, str]:
+        """What tells the content of each input file, by its URL."""
+        known = {piece.url: piece.fingerprint for part in self.parts for piece in part.slices}
+        return {url: found or files.fingerprint(url) for url, found in known.items()}
+
+    @cached_property
     def part_keys(self) -> list[str]:
         """One key a part: what is in its input, how it is read, and the pending stages."""
-        known: dict[str, str] = {}
 
         def named(piece: Slice) -> Slice:
-            if not piece.fingerprint and piece.url not in known:
-                known[piece.url] = files.fingerprint(piece.url)
-            return replace(piece, fingerprint=piece.fingerprint or known[piece.url])
+            return replace(piece, fingerprint=self.fingerprints[piece.url])
 
         return [key((p.reader, [named(s) for s in p.slices], p.stages)) for p in self.parts]
 

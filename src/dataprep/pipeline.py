@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import files
+from . import files, origin
 from .atomic import is_attempt
 from .dataset import MANIFEST, Dataset, open_dataset
 from .errors import PlanError, StaleOutput
@@ -26,7 +26,7 @@ from .verdict import Verdict
 log = logging.getLogger("dataprep")
 
 RECIPE = "recipe.json"  # written first: says whose folder this is, also before it is sealed
-OURS = {MANIFEST, RECIPE, "data", "drops", "cuts", "receipts", "steps", "index"}
+OURS = {MANIFEST, RECIPE, origin.ORIGIN, "data", "drops", "cuts", "receipts", "steps", "index"}
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,7 @@ class Pipeline:
         books: list[Stats] = []
         saved: list[str] = []
         fits: list[dict[str, Any]] = []  # what the Estimators counted
+        origin.write(docs, out)
         current = docs
         for step in steps:
             stage = step.stage

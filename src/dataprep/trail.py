@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from . import files
+from . import files, origin
 from .dataset import MANIFEST, open_dataset
 from .errors import CorruptShard, DataprepError, PlanError
 from .meter import CUTS, DROPS
@@ -111,8 +111,12 @@ def follow(url: str, id_: int) -> Fate:
 
 
 def document(url: str, id_: int) -> dict[str, Any] | None:
-    """A document as the latest Dataset of the run that still holds it has it; None when its steps were removed."""
-    return next((row for f in reversed(sealed_folders(url)) if (row := _row(f, id_)) is not None), None)
+    """A document as the latest Dataset of the run that still holds it has it, else as the input still has it.
+
+    None when it was dropped after a step that was removed, or when the input is gone or has changed.
+    """
+    found = (row for f in reversed(sealed_folders(url)) if (row := _row(f, id_)) is not None)
+    return next(found, None) or _as_given(url, id_)
 
 
 def removed(url: str, drop: Drop) -> dict[str, Any] | None:
@@ -131,6 +135,17 @@ def survivor(url: str, drop: Drop) -> dict[str, Any] | None:
     return None if home is None else document(home, drop.kept)
 
 
+def _as_given(url: str, id_: int) -> dict[str, Any] | None:
+    """A document of a Dataset's input, read again, where that is what the stages looked at: in their first pass."""
+    for folder in final_folders(url):
+        first = next(_saved_steps(folder), folder)
+        if first == folder or (is_dataset(first) and _drop_of([first], id_) is not None):
+            row = origin.document(folder, id_)
+            if row is not None:
+                return row
+    return None
+
+
 def _as_read(url: str, id_: int, drop: Drop) -> dict[str, Any] | None:
     row, data = document(url, id_), text_read(url, id_, drop.folder, drop.stage)
     return row if row is None or data is None else {**row, "text": data.decode()}
@@ -143,7 +158,7 @@ def text_read(url: str, id_: int, folder: str, stage: str) -> bytes | None:
     """
     folders = sealed_folders(url)
     before = folders[: folders.index(folder)] if folder in folders else []
-    row = next((row for f in reversed(before) if (row := _row(f, id_)) is not None), None)
+    row = next((row for f in reversed(before) if (row := _row(f, id_)) is not None), None) or _as_given(url, id_)
     if row is None:
         return None
     data = str(row["text"]).encode()
