@@ -129,7 +129,7 @@ def test_merging_equals_the_slow_twin(texts, word):
     rules = rules_of(tok.vocab, tok.merges)
     data = np.frombuffer(word.encode(), np.uint8)
     out = np.empty(len(data) + 1, np.uint32)
-    n = merge_word(data, 0, len(data), rules, out, 0)
+    n = merge_word(data, 0, len(data), rules, np.empty(5 * SCANNED, np.int64), out, 0)
     assert out[:n].tolist() == [tok.vocab[t] for t in oracles.bpe_merge_all(word.encode(), merges)]
 
 

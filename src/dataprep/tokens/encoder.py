@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernel import kernel
-from .merge import Rules, merge_word
+from .merge import SCANNED, Rules, merge_word
 from .words import BACK, BEGIN, END, Machine, cut
 
 U8 = npt.NDArray[np.uint8]
@@ -28,6 +28,7 @@ SLOTS = 1 << 20  # of 32 bytes, half of them used: 32 MB for half a million word
 SIDE = 1 << 22  # ids (16 MB) of words with more than three, and bytes (4 MB) of words of over 16
 LONGEST = 255  # bytes of a word that is kept
 KEPT_ROOM = 1 << 24  # ids: room for the ids of a batch is used again, that of a single huge document given back
+EIGHT = 8  # ids that are copied at once, so that the processor need not guess how many: arrays have as much to spare
 BLOCK = 1 << 12  # words cut before they are looked up
 # An entry: two numbers that are the word's first 16 bytes (the hash, for a longer one); then n_bytes | n_ids << 8 |
 # aside << 31 | first id << 32; then second id | third id << 32, or where aside the ids are | where the bytes << 32.
@@ -41,6 +42,7 @@ class Cache(NamedTuple):
     table: U64  # entries of four, from a cache line on: none lies across two
     ids: U32
     bytes: U8
+    scratch: I64  # for `merge_word`
     used: I64  # entries; of `ids`; of `bytes`; how often all was forgotten
 
 
@@ -49,7 +51,8 @@ def empty_cache(slots: int = SLOTS, side: int = SIDE) -> Cache:
     table = np.zeros(slots * WIDTH + 8, np.uint64)
     start = -table.ctypes.data % 64 // 8
     table = table[start : start + slots * WIDTH]
-    return Cache(table, np.empty(side, np.uint32), np.empty(side, np.uint8), np.zeros(4, np.int64))
+    scratch, used = np.empty(5 * SCANNED, np.int64), np.zeros(4, np.int64)
+    return Cache(table, np.empty(side + EIGHT, np.uint32), np.empty(side, np.uint8), scratch, used)
 
 
 class Encoder:
@@ -64,7 +67,7 @@ class Encoder:
     def encode(self, starts: I64, stops: I64, data: U8, dtype: npt.DTypeLike) -> tuple[Tokens, U64]:
         """The ids of texts data[start:stop], each followed by the separator, and their ends (exclusive, uint64[n])."""
         ends = np.empty(len(starts), np.uint64)
-        room = int((stops - starts).sum()) + len(ends) + 4
+        room = int((stops - starts).sum()) + len(ends) + EIGHT
         with self._lock:
             out = self._out if room <= len(self._out) else np.empty(room, np.uint32)
             if room <= KEPT_ROOM:
@@ -130,13 +133,13 @@ def _learn(
     """Merge a word that is not in the cache, write its ids to out[o:], and keep it in entry `e`; returns their end."""
     table, used = cache.table, cache.used
     n = stop - start
-    end = merge_word(data, start, stop, rules, out, o)
+    end = merge_word(data, start, stop, rules, cache.scratch, out, o)
     count = end - o
     if n > LONGEST:
         return end
     n_aside, n_bytes = (count, n) if count > 3 or n > 16 else (0, 0)
     full = 2 * (used[0] + 1) * WIDTH > len(table)
-    if full or used[1] + n_aside > len(cache.ids) or used[2] + n_bytes > len(cache.bytes):
+    if full or used[1] + n_aside + EIGHT > len(cache.ids) or used[2] + n_bytes > len(cache.bytes):
         for j in range(len(table)):
             table[j] = 0
         used[0] = used[1] = used[2] = 0
@@ -192,10 +195,11 @@ def _look_up(
         if not head:
             o = np.uint64(_learn(data, np.int64(i), np.int64(stop), rules, cache, e, a, b, out, np.int64(o)))
         elif head & np.uint64(ASIDE):
-            at = table[e + np.uint64(3)] & np.uint64(0xFFFFFFFF)
-            for j in range(np.int64((head >> eight) & np.uint64(0xFFFF))):
-                out[o] = cache.ids[at + np.uint64(j)]
-                o += np.uint64(1)
+            at, count = table[e + np.uint64(3)] & np.uint64(0xFFFFFFFF), (head >> eight) & np.uint64(0xFFFF)
+            for j in range(0, np.int64(count), EIGHT):
+                for u in range(EIGHT):
+                    out[o + np.uint64(j + u)] = cache.ids[at + np.uint64(j + u)]
+            o += count
         else:
             tail = table[e + np.uint64(3)]
             out[o] = np.uint32(head >> np.uint64(32))

@@ -18,11 +18,12 @@ from ..kernel import kernel
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
 Int: TypeAlias = Any  # inside a kernel: NumPy's integers and Python's are one
 
 ID_BITS = 21  # three ids in 64 bits, one bit to spare
 MAX_IDS = (1 << ID_BITS) - 1
-NONE = (1 << 32) - 1  # the rank of a pair that has no rule
+NONE = (1 << 31) - 1  # the rank of a pair that has no rule
 SCANNED = 48  # bytes; a longer word has a heap
 
 
@@ -30,6 +31,7 @@ class Rules(NamedTuple):
     """A vocabulary's merges, ready for the kernel."""
 
     single: U32  # the id of each byte, uint32[256]
+    both: U32  # the rank of each pair of bytes (left << 8 | right) or NONE, uint32[65536]
     pairs: U64  # left << 42 | right << 21 | merged, or 0, at the slot of its hash or after it; uint64[power of two]
 
 
@@ -42,7 +44,10 @@ def rules_of(vocab: Mapping[bytes, int], merges: Sequence[tuple[bytes, bytes]]) 
     packed = sides[:, 0] << np.uint64(2 * ID_BITS) | sides[:, 1] << np.uint64(ID_BITS) | sides[:, 2]
     pairs = np.zeros(1 << max(4, (3 * len(merges)).bit_length()), np.uint64)
     _fill(packed, pairs)
-    return Rules(single, pairs)
+    both = np.full(1 << 16, NONE, np.uint32)
+    short = [(a[0] << 8 | b[0], vocab[a + b]) for a, b in merges if len(a) == len(b) == 1]
+    both[[place for place, _ in short]] = [merged for _, merged in short]
+    return Rules(single, both, pairs)
 
 
 @kernel(inline="always")
@@ -68,103 +73,91 @@ def rank(left: Int, right: Int, pairs: U64) -> Int:
     s = _slot(pair, len(pairs))
     while pairs[s]:
         if pairs[s] >> np.uint64(ID_BITS) == pair:
-            return np.uint32(pairs[s] & np.uint64(MAX_IDS))
+            return np.int64(pairs[s] & np.uint64(MAX_IDS))
         s = (s + np.uint64(1)) & np.uint64(len(pairs) - 1)
-    return np.uint32(NONE)
+    return np.int64(NONE)
 
 
 @kernel
-def merge_word(data: U8, start: Int, stop: Int, rules: Rules, out: U32, o: Int) -> Int:
-    """Write the ids of the word data[start:stop] to out[o:]; returns where they end."""
-    single, pairs = rules.single, rules.pairs
-    n = stop - start
-    for j in range(n):
-        out[o + j] = single[data[start + j]]
-    if n > SCANNED:
-        return o + _merge_long(out[o : o + n], pairs)
-    ranks = np.empty(SCANNED, np.uint32)
-    for j in range(n - 1):
-        ranks[j] = rank(out[o + j], out[o + j + 1], pairs)
-    while n > 1:
-        best = 0
-        for j in range(1, n - 1):
-            if ranks[j] < ranks[best]:
-                best = j
-        if ranks[best] == NONE:
-            break
-        out[o + best] = ranks[best]
-        n -= 1
-        for j in range(best + 1, n):
-            out[o + j] = out[o + j + 1]
-            ranks[j - 1] = ranks[j]
-        if best + 1 < n:
-            ranks[best] = rank(out[o + best], out[o + best + 1], pairs)
-        if best > 0:
-            ranks[best - 1] = rank(out[o + best - 1], out[o + best], pairs)
-    return o + n
+def merge_word(data: U8, start: Int, stop: Int, rules: Rules, scratch: I64, out: U32, o: Int) -> Int:
+    """Write the ids of the word data[start:stop] to out[o:]; returns where they end.
 
-
-@kernel
-def _merge_long(ids: U32, pairs: U64) -> Int:
-    """Merge a word's ids where they lie; returns how many are left."""
-    n = len(ids)
-    after, before, ranks = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.uint32)
-    heap = np.empty(2 * n, np.uint64)  # rank << 32 | place; one that is no longer true is thrown away when it comes up
+    A piece stays at the place of its first byte. `after` and `before` are the places of its neighbours, `keys` is the
+    rank of its pair with the next one << 32 | its place: the smallest key is the next pair to merge. `scratch` is room
+    for a short word, int64[5 * SCANNED].
+    """
+    pairs, n = rules.pairs, stop - start
+    scanned = n <= SCANNED
+    room = scratch if scanned else np.empty(5 * n, np.int64)
+    after, before, keys, heap = room[:n], room[n : 2 * n], room[2 * n : 3 * n], room[3 * n :]
     size = np.int64(0)
     for j in range(n):
+        b = data[start + j]
+        out[o + j] = rules.single[b]
         after[j], before[j] = j + 1, j - 1
-        ranks[j] = rank(ids[j], ids[j + 1], pairs) if j + 1 < n else NONE
-        size = _push(heap, size, ranks[j], j)
-    while size:
-        top = heap[0]
-        size = _pop(heap, size)
-        left = np.int64(top & np.uint64(0xFFFFFFFF))
-        if ranks[left] != np.uint32(top >> np.uint64(32)):
+        pair = np.int64(rules.both[np.int64(b) << 8 | data[start + j + 1]] if j + 1 < n else NONE)
+        keys[j] = pair << 32 | j
+        if not scanned:
+            size = _push(heap, size, keys[j])
+    while True:
+        best = np.int64(NONE) << 32
+        if scanned:
+            for j in range(n):
+                best = min(best, keys[j])
+        elif size:
+            best = heap[0]
+            size = _pop(heap, size)
+        if best >> 32 == NONE:
+            break
+        left = best & 0xFFFFFFFF
+        if keys[left] != best:  # a neighbour was merged since this was put on the heap
             continue
         gone, back = after[left], before[left]
         ahead = after[gone]
-        ids[left], after[left] = ranks[left], ahead
-        ranks[left] = ranks[gone] = NONE
+        out[o + left], after[left] = best >> 32, ahead
+        keys[left] = keys[gone] = np.int64(NONE) << 32
         if ahead < n:
             before[ahead] = left
-            ranks[left] = rank(ids[left], ids[ahead], pairs)
-            size = _push(heap, size, ranks[left], left)
+            keys[left] = rank(out[o + left], out[o + ahead], pairs) << 32 | left
+            if not scanned:
+                size = _push(heap, size, keys[left])
         if back >= 0:
-            ranks[back] = rank(ids[back], ids[left], pairs)
-            size = _push(heap, size, ranks[back], back)
-    count, at = np.int64(0), np.int64(0)
+            keys[back] = rank(out[o + back], out[o + left], pairs) << 32 | back
+            if not scanned:
+                size = _push(heap, size, keys[back])
+    at = end = np.int64(0)
     while at < n:
-        ids[count] = ids[at]
-        count += 1
+        out[o + end] = out[o + at]
+        end += 1
         at = after[at]
-    return count
+    return o + end
 
 
 @kernel
-def _push(heap: U64, size: Int, rank_: Int, place: Int) -> Int:
+def _push(heap: I64, size: Int, key: Int) -> Int:
     """Add a pair to a heap of `size`, unless it has no rule; returns the new size."""
-    if rank_ == NONE:
+    if key >> 32 == NONE:
         return size
-    item, i = np.uint64(rank_) << np.uint64(32) | np.uint64(place), size
-    while i > 0 and heap[(i - 1) >> 1] > item:
+    i = size
+    while i > 0 and heap[(i - 1) >> 1] > key:
         heap[i] = heap[(i - 1) >> 1]
         i = (i - 1) >> 1
-    heap[i] = item
+    heap[i] = key
     return size + 1
 
 
 @kernel
-def _pop(heap: U64, size: Int) -> Int:
-    """Remove the smallest item of a heap of `size`; returns the new size."""
+def _pop(heap: I64, size: Int) -> Int:
+    """Remove the smallest key of a heap of `size`; returns the new size."""
     size -= 1
-    item, i = heap[size], np.int64(0)
+    key, i = heap[size], np.int64(0)
     while 2 * i + 1 < size:
         child = 2 * i + 1
         if child + 1 < size and heap[child + 1] < heap[child]:
             child += 1
-        if heap[child] >= item:
+        if heap[child] >= key:
             break
         heap[i] = heap[child]
         i = child
-    heap[i] = item
+    heap[i] = key
     return size
