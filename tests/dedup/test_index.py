@@ -224,13 +224,20 @@ def against_by_force(old: list[str], new: list[str], order: list[int], threshold
     return gone
 
 
-def test_small_indexes_give_the_same_against(tmp_path, monkeypatch) -> None:
-    """Old documents that do not fit into one index go through the next, with the same verdicts."""
+def test_small_indexes_give_the_same_against(tmp_path, monkeypatch, count) -> None:
+    """Old documents that do not fit into one index go through the next, also at another threshold, on two workers."""
     from dataprep.dedup import gather, search, verify
 
     old = seal(tmp_path, "old", texts_of(1, 200))
     made = MinHash(threshold=0.5, against=old.url, **SURE)
     whole = seal(tmp_path, "new", texts_of(2, 100), made)
+    docs, both = dp.read(str(tmp_path / "new.jsonl")), dp.Local(2)
+    assert verdicts(dp.Pipeline(made).run(docs, str(tmp_path / "two"), both).url) == verdicts(whole.url)
+    count.clear()
+    higher = dp.Pipeline(made.at(0.8)).run(docs, str(tmp_path / "two"), replace=True)
+    assert count == []
+    assert verdicts(higher.url) == verdicts(dp.Pipeline(made.at(0.8)).run(docs, str(tmp_path / "higher")).url)
+    assert 0 < len(verdicts(higher.url)) < len(verdicts(whole.url))
     monkeypatch.setattr(gather, "PARTITION_BYTES", 50_000)
     monkeypatch.setattr(search, "Verify", lambda *a: verify.Verify(*a, budget=60_000))
     small = dp.Pipeline(made).run(dp.read(str(tmp_path / "new.jsonl")), str(tmp_path / "small"))
