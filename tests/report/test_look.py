@@ -113,6 +113,25 @@ def test_survivors_in_another_dataset_are_read_there(dataprep, tmp_path):
     assert "gone" in dataprep("why", tmp_path / "run", gone[0]["id"])[1]
 
 
+def test_texts_do_not_command_the_terminal(dataprep, tmp_path):
+    """Escape sequences in a text are shown as what they are, by every command that prints it."""
+    rows = [f"\x1b[2J\x1b]0;owned\x07 {PAGE.format('hills')}", f"\x1b[2J {PAGE.format('hilltops')}", "\x1b[31mshort"]
+    (tmp_path / "in.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in rows))
+    stages = (dp.Filter(long_enough), dp.MinHash(threshold=0.6))
+    dp.Pipeline(*stages).run(dp.read(str(tmp_path / "in.jsonl")), out=str(tmp_path / "out"))
+    gone = clusters.least_similar(str(tmp_path / "out"), 1)[0].id
+    for words in (("clusters", tmp_path / "out"), ("why", tmp_path / "out", gone), ("inspect", tmp_path / "out")):
+        code, said, _ = dataprep(*words)
+        assert code == 0
+        assert not set(said) & {"\x1b", "\x07"}
+        assert "\N{REPLACEMENT CHARACTER}[" in said
+
+
+def long_enough(text: str):
+    """A filter, whose example is printed by inspect."""
+    return len(text) > 30
+
+
 def test_inspect_tells_what_deduplication_looked_at(dataprep, rich):
     """Documents, candidates, comparisons and the largest component are said, and how much was cut."""
     code, said, _ = dataprep("inspect", rich)

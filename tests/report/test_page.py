@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
+import pyarrow as pa
 import pytest
 
 import dataprep as dp
@@ -121,6 +122,21 @@ def test_a_copy_and_an_empty_run_have_a_page(poor, tmp_path):
     assert "2 documents came in" in read(render(gather(copy.url)))[1]
     nothing = dp.Pipeline(dp.Filter(never)).run(copy, out=str(tmp_path / "nothing"))
     assert "0 stay, 0% of them" in read(render(gather(nothing.url)))[1]
+
+
+def told(text: str):
+    """A stage that tells the language."""
+    return {"language": "ar" if text > "z" else "en" if len(text) > 3 else None}
+
+
+def test_languages_are_told_where_a_column_has_them(tmp_path):
+    """Documents by language, if some stage made the column; what has none is unknown."""
+    (tmp_path / "in.jsonl").write_text("\n".join(f'{{"text": "{t}"}}' for t in ("سلام", "hello", "hi", "good day")))
+    stage = dp.Map(told, adds={"language": pa.string()})
+    docs = dp.Pipeline(stage).run(dp.read(str(tmp_path / "in.jsonl")), out=str(tmp_path / "out"))
+    facts = gather(docs.url)
+    assert facts.languages == {"en": 2, "ar": 1, "unknown": 1}
+    assert "Languages" in read(render(facts))[1]
 
 
 def never(text: str):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
+from dataprep.report.blocks import visible
 from dataprep.report.diff import CHANGED, LEFT_OUT, Side, word_diff
 
 SHOWN_CHARS = 1_500  # of each text: a screen
@@ -16,7 +17,7 @@ def beside(heads: tuple[str, str], texts: tuple[str | None, str | None]) -> Tabl
     sides = word_diff(texts[0] or "", texts[1] or "", SHOWN_CHARS)
     table = Table(expand=True)
     for head in heads:
-        table.add_column(Text(head), ratio=1)
+        table.add_column(Text(visible(head)), ratio=1)
     table.add_row(
         *(
             Text(GONE, "dim") if text is None else _marked(side, style)
@@ -29,6 +30,6 @@ def beside(heads: tuple[str, str], texts: tuple[str | None, str | None]) -> Tabl
 def _marked(side: Side, style: str) -> Text:
     shown = Text()
     for kind, words in side:
-        words_shown = f"… {words} … " if kind == LEFT_OUT else words
+        words_shown = f"… {words} … " if kind == LEFT_OUT else visible(words)
         shown.append(words_shown, {CHANGED: style, LEFT_OUT: "dim"}.get(kind, ""))
     return shown

@@ -13,6 +13,7 @@ from dataprep import trail
 from dataprep.batch import show_id
 from dataprep.errors import PlanError
 from dataprep.report import clusters as found_in
+from dataprep.report.blocks import visible
 from dataprep.report.cuts import Repeat, most_repeated
 
 from .beside import beside
@@ -129,7 +130,7 @@ def _print_cuts(console: Console, folder: str, n: int) -> None:
             f"{escape(home)} at byte {repeat.kept_start:,} [dim]{escape(repeat.stage)}[/]",
             align="left", style="dim",
         )  # fmt: skip
-        console.print(repeat.text or "(the text is gone)", markup=False, highlight=False)
+        console.print(visible(repeat.text or "(the text is gone)"), markup=False, highlight=False)
 
 
 def _span(repeat: Repeat) -> str:

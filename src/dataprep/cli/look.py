@@ -12,6 +12,7 @@ from rich.table import Table
 from dataprep import files, trail
 from dataprep.batch import show_id
 from dataprep.dataset import open_dataset
+from dataprep.report.blocks import visible
 from dataprep.stats import Amount, StageStats
 
 Folder = Annotated[str, typer.Argument(help="A folder that a run wrote.")]
@@ -96,7 +97,7 @@ def _print_examples(console: Console, book: StageStats, n: int, only: str | None
         for example in [e for e in found if only in (None, e.source)][:n]:
             like = f" for {show_id(example.kept)}" if example.kept is not None else ""
             much = f" ({example.similarity:.3f})" if example.similarity is not None else ""
-            text = " ".join(example.text.split())[:160]
+            text = visible(" ".join(example.text.split())[:160])
             console.print(
                 f"  [cyan]{escape(reason)}[/] {show_id(example.id)}{like}{much} [dim]{escape(text)}[/]",
                 highlight=False, overflow="ellipsis", no_wrap=True,

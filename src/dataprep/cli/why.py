@@ -12,6 +12,7 @@ from rich.text import Text
 
 from dataprep import trail
 from dataprep.batch import parse_id, show_id
+from dataprep.report.blocks import visible
 from dataprep.report.cuts import context
 
 from .beside import GONE, SHOWN_CHARS, beside
@@ -44,10 +45,10 @@ def _print_texts(console: Console, folder: str, fate: trail.Fate) -> None:
     """Its text, beside the survivor's if there is one."""
     row = trail.removed(folder, fate.drops[0]) if fate.drops else trail.document(folder, fate.id)
     text = None if row is None else str(row["text"])
-    head = f"{show_id(fate.id)}  {row['source'] if row else ''}"
+    head = visible(f"{show_id(fate.id)}  {row['source'] if row else ''}")
     if fate.survivor == fate.id and fate.home is None:
         console.rule(Text(head, "bold"), align="left", style="dim")
-        console.print(GONE if text is None else text[:SHOWN_CHARS], markup=False, highlight=False)
+        console.print(GONE if text is None else visible(text[:SHOWN_CHARS]), markup=False, highlight=False)
         return
     last = next(drop for drop in reversed(fate.drops) if drop.kept is not None)
     other = trail.survivor(folder, last)
@@ -88,7 +89,7 @@ def _in_context(data: bytes | None, start: int, end: int, style: str) -> Text:
     """A span with what stands around it, on one line."""
     if data is None or end > len(data):
         return Text(f"    {GONE}", "dim")
-    before, inside, after = (" ".join(piece.split()) for piece in context(data, start, end))
+    before, inside, after = (visible(" ".join(piece.split())) for piece in context(data, start, end))
     return Text.assemble(("    … ", "dim"), (before, "dim"), " ", (inside, style), " ", (after, "dim"), (" …", "dim"))
 
 

@@ -8,7 +8,7 @@ from html import escape
 
 from .diff import CHANGED, LEFT_OUT, Side
 
-UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")  # what HTML cannot hold
+UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 MOST_CHARS = 80  # of a name
 
 
@@ -16,7 +16,12 @@ def text(value: object, most: int = MOST_CHARS) -> str:
     """Anything as HTML text: cut, escaped, control characters made visible."""
     said = str(value)
     said = said if len(said) <= most else said[: most - 1] + "…"
-    return escape(UNSEEN.sub("\N{REPLACEMENT CHARACTER}", said))
+    return escape(visible(said))
+
+
+def visible(said: str) -> str:
+    """A text without what HTML cannot hold and a terminal would obey."""
+    return UNSEEN.sub("\N{REPLACEMENT CHARACTER}", said)
 
 
 def section(anchor: str, title: str, lead: str, *bodies: str) -> str:

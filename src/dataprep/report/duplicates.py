@@ -16,6 +16,7 @@ from .clusters import Cluster
 from .facts import Facts, Pair
 
 MOST_DOTS = 300
+MOST_CHARTS = 7  # stages that measured similarities
 FIT_FACTS = {  # what Estimators count, in the order of a table
     "documents": "documents", "candidates": "candidates", "compared": "pairs compared",
     "largest_component": "largest component",
@@ -26,7 +27,7 @@ def duplicates(facts: Facts) -> str:
     """Near and far: charts, then the evidence."""
     if facts.sizes is None and not facts.likeness:
         return ""
-    charts_ = plots(*(_similarity(facts, stage) for stage in facts.likeness), _sizes(facts))
+    charts_ = plots(*(_similarity(facts, stage) for stage in list(facts.likeness)[:MOST_CHARTS]), _sizes(facts))
     lead = "Each of these went for another document. A cluster is one that stays, and all that went for it in the end."
     return section("duplicates", "Duplicates", lead, charts_, _fits(facts), _largest(facts), _least(facts))
 

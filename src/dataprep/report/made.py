@@ -35,13 +35,13 @@ def _lengths(facts: Facts) -> str:
         return ""
     buckets = range(min([*kept, *dropped]), max([*kept, *dropped]) + 1)
     rows = [(_under(b), (kept.get(b, 0), dropped.get(b, 0))) for b in buckets]
-    chart = charts.histogram(rows, ("kept", "dropped"), "Bytes, at most", "Documents by length in bytes")
+    chart = charts.histogram(rows, ("kept", "dropped"), "Bytes, under", "Documents by length in bytes")
     legend = '<ul class="legend"><li><i class="kept"></i>kept</li><li><i class="dropped"></i>dropped</li></ul>'
     return card(chart, legend, title="Documents by length")
 
 
 def _under(bits: int) -> str:
-    """The end of a bucket: what has at most so many bits."""
+    """The end of a bucket: what stays under a power of two."""
     units = ("", "k", "M", "G", "T")
     return f"{1 << bits % 10}{units[min(bits // 10, 4)]}"
 
@@ -51,7 +51,7 @@ def _token_lengths(facts: Facts) -> str:
         return ""
     found = facts.tokens.lengths
     rows = [(_under(b), (found.get(b, 0),)) for b in range(min(found), max(found) + 1)]
-    chart = charts.histogram(rows, ("kept",), "Tokens, at most", "Documents in the shards by length in tokens")
+    chart = charts.histogram(rows, ("kept",), "Tokens, under", "Documents in the shards by length in tokens")
     return card(chart, title="Documents in the shards by length")
 
 
