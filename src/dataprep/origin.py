@@ -20,6 +20,7 @@ from .meter import Meter
 from .part import READ, Reader, Sealed, Slice
 
 ORIGIN = "origin.json"
+MAX_SCAN_BYTES = 64 << 20  # stored; a larger file that must be read from its beginning is not: seconds a document
 
 
 def write(docs: Dataset, out: str) -> None:
@@ -72,6 +73,8 @@ def _read(reader: Reader, row: dict[str, Any], id_: int) -> dict[str, Any] | Non
 def _look(reader: Reader, row: dict[str, Any], id_: int) -> dict[str, Any] | None:
     """Read the file from the document's position, or from its beginning if it cannot be entered in the middle."""
     enters = (reader.splits or hasattr(reader, "cuts")) and not files.is_compressed(row["url"])
+    if not enters and files.size(row["url"]) > MAX_SCAN_BYTES:
+        return None
     at = B.split_id(id_)[1]
     piece = Slice(row["url"], row["file"], at if enters else 0, at + 1 if enters else None, row["source"])
     for batch in reader(piece, Meter(READ)):

@@ -26,7 +26,7 @@ from .verdict import Verdict
 log = logging.getLogger("dataprep")
 
 RECIPE = "recipe.json"  # written first: says whose folder this is, also before it is sealed
-OURS = {MANIFEST, RECIPE, origin.ORIGIN, "data", "drops", "cuts", "receipts", "steps", "index"}
+OURS = {MANIFEST, RECIPE, origin.ORIGIN, "report.html", "data", "drops", "cuts", "receipts", "steps", "index"}
 
 
 @dataclass(frozen=True)

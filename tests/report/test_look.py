@@ -142,6 +142,16 @@ def test_inspect_tells_what_deduplication_looked_at(dataprep, rich):
     assert re.search(r"bytes cut +460", said)
 
 
+def test_a_report_does_not_stand_in_the_way_of_the_next_run(dataprep, tmp_path):
+    """The page lies beside the Dataset that it is about, and another recipe may replace both."""
+    (tmp_path / "in.jsonl").write_text('{"text": "one"}\n{"text": "one"}\n')
+    docs, out = dp.read(str(tmp_path / "in.jsonl")), tmp_path / "out"
+    dp.Pipeline(dp.Exact()).run(docs, out=str(out))
+    assert dataprep("report", out)[0] == 0
+    dp.Pipeline(dp.Exact(normalize="space")).run(docs, out=str(out), replace=True)
+    assert not (out / "report.html").exists()
+
+
 def test_mistakes_are_one_sentence(dataprep, rich, tmp_path):
     """A folder that no run wrote, and broken tables, are a sentence on stderr and exit code 1."""
     for command in ("clusters", "report", "inspect"):

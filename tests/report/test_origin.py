@@ -82,6 +82,16 @@ def test_a_changed_or_missing_input_is_not_used(tmp_path):
     assert trail.document(out, gone) is None
 
 
+def test_a_large_file_is_not_read_from_its_beginning(tmp_path, monkeypatch):
+    """A packed file over the limit gives no text, since each look would take as long as reading it; a plain one does."""
+    for make, there in ((packed, False), (plain, True)):
+        out = str(tmp_path / make.__name__)
+        dp.Pipeline(dp.Exact()).run(dp.read(make(tmp_path)), out=out)
+        gone = dp.open_dataset(out).drops().to_pylist()[0]["id"]
+        monkeypatch.setattr(origin, "MAX_SCAN_BYTES", 10)
+        assert (trail.document(out, gone) is not None) == there
+
+
 def shorter(text: str) -> str:
     """A map that changes what deduplication reads."""
     return text[2:]
