@@ -83,7 +83,7 @@ def test_a_changed_or_missing_input_is_not_used(tmp_path):
 
 
 def test_a_large_file_is_not_read_from_its_beginning(tmp_path, monkeypatch):
-    """A packed file over the limit gives no text, since each look would take as long as reading it; a plain one does."""
+    """A packed file over the limit gives no text, since each look would read all of it; a plain one does."""
     for make, there in ((packed, False), (plain, True)):
         out = str(tmp_path / make.__name__)
         dp.Pipeline(dp.Exact()).run(dp.read(make(tmp_path)), out=out)
