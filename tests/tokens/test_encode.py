@@ -37,6 +37,7 @@ class Dies:
     """A Runner that is killed before item number `at` of all it is given."""
 
     at: int
+    workers = 1
 
     def map(self, task, items, label=""):
         """Serial, until it dies."""
@@ -52,6 +53,7 @@ class Counts:
     """A Runner that looks at what tasks had to be done."""
 
     done: int = 0
+    workers = 1
 
     def map(self, task, items, label=""):
         """Serial, counting."""

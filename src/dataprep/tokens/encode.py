@@ -106,6 +106,8 @@ def _encode(
     pieces = files.join(out, f"pieces-{recipe[:8]}")
     place = keep_loaded(tok.save(out), tok)
     task = Encode(out=pieces, tokenizer=place, hash=tok.hash, val=val, seed=seed, dtype=dtype, roll=shard_tokens)
+    if run.workers > 1:
+        tok.encode_batch(["compiled once, before workers start"])
     receipts = list(run.map(task, docs.items, "encode"))
     joining = Join(out=out, pieces=pieces, tokenizer=place, hash=tok.hash, dtype=dtype)
     entries = list(run.map(joining, plans(pieces, receipts, shard_tokens), "join"))

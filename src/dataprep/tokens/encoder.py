@@ -66,6 +66,8 @@ class Encoder:
 
     def encode(self, starts: I64, stops: I64, data: U8, dtype: npt.DTypeLike) -> tuple[Tokens, U64]:
         """The ids of texts data[start:stop], each followed by the separator, and their ends (exclusive, uint64[n])."""
+        starts, stops = starts.view(), stops.view()
+        starts.flags.writeable = stops.flags.writeable = False  # a kernel is compiled again for arrays it may write to
         ends = np.empty(len(starts), np.uint64)
         room = int((stops - starts).sum()) + len(ends) + EIGHT
         with self._lock:

@@ -5,6 +5,7 @@ every text exactly when no two rules make the same bytes, ids rise with the rule
 alone, give that token: the pieces of a span that no merge crosses are those of the span encoded alone, and only one
 pair of pieces can be its last (so a pair that tiktoken would merge without a rule never comes to stand side by side).
 `_check` tests these three things, so that a vocabulary with other semantics is refused instead of encoded otherwise.
+Batches are encoded by the kernels of `encoder.py`, which give the same ids.
 """
 
 from __future__ import annotations
