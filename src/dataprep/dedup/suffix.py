@@ -18,7 +18,7 @@ from .suffix_marks import CUTS
 ENGINES = ("auto", "suffix_array", "windows")
 DEFAULT_WORDS = 50
 LEAST_BYTES, MOST = 4, 1 << 20
-PASSES = ("sign", "count", "gather", "compare", "sorted", "marks", "spans")
+PASSES = ("sign", "count", "gather", "compare", "sorted", "sorted.json", "marks", "spans")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +47,7 @@ class SuffixArray:
     min_left: int = 1
 
     VERSION: ClassVar[int] = 1
+    needs: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         if self.min_words is not None and self.min_bytes is not None:
@@ -72,7 +73,8 @@ class SuffixArray:
     @property
     def width(self) -> int:
         """Words, or bytes, of a window."""
-        return self.min_bytes if self.min_bytes is not None else self.min_words or DEFAULT_WORDS
+        given = self.min_words if self.min_bytes is None else self.min_bytes
+        return DEFAULT_WORDS if given is None else given
 
     def recipe(self) -> Any:
         """What is cut; the engine makes no difference."""

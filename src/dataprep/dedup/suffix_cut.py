@@ -16,7 +16,7 @@ from ..run import Runner
 from ..text import U64, classes
 from ..verdict import SPAN, write_spans
 from .spill import Spill
-from .suffix_marks import CHAR, COLUMNS, CUTS, MARK, in_order, spans_of
+from .suffix_marks import CHAR, COLUMNS, CUTS, in_order, spans_of
 
 MAX_GROUPS = 1024  # every file of marks is opened once a group
 
@@ -27,10 +27,10 @@ def group_firsts(firsts: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(firsts)[::step]) or (0,)
 
 
-def by_group(marks: npt.NDArray[Any], firsts: Sequence[int]) -> list[npt.NDArray[Any]]:
+def by_group(marks: U64, firsts: Sequence[int]) -> list[U64]:
     """Marks cut where groups begin, each in order."""
-    rows = marks[np.argsort(marks["id"], kind="stable")]
-    return np.split(rows, np.searchsorted(rows["id"], np.array(firsts[1:], np.uint64)))
+    rows = in_order(marks)
+    return np.split(rows, np.searchsorted(rows[:, 0], np.array(firsts[1:], np.uint64)))
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,13 @@ class Bring:
         return files.once(url + ".json", self.key, lambda: self._write(url, group))
 
     def _write(self, url: str, group: int) -> dict[str, Any]:
-        found = [np.zeros(0, MARK)]
+        found = [_no_rows()]
         for source in self.sources:
             with Spill(source) as spill:
-                found += [spill.read(segment, group, dtype=MARK) for segment in range(spill.segments)]
+                found += [
+                    spill.read(segment, group, dtype=np.uint64).reshape(-1, COLUMNS)
+                    for segment in range(spill.segments)
+                ]
         rows = in_order(np.concatenate(found))
         if self.cut == "char":
             nobody = np.zeros(0, np.uint64), np.zeros(1, np.int64), np.zeros(0, np.uint8)

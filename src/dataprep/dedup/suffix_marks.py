@@ -7,8 +7,6 @@ bits, which say how far off the next code point is, so that spans can be rounded
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..kernel import kernel
@@ -25,7 +23,9 @@ CUTS = ("char", "word", "line")
 @kernel
 def mark(data: U8, start: Int, end: Int, id_: Int, shift: Int, kept: Int, kept_start: Int, out: U64) -> None:
     """Write one mark: the bytes start..end of `data`, which lie in document `id_` from `shift` bytes later on."""
-    skip, back = 0, 0
+    skip: Int = 0
+    back: Int = 0
+    size: Int = 0
     while skip < 3 and start + skip < end and data[start + skip] & 0xC0 == 0x80:
         skip += 1
     for j in range(1, 4):
@@ -60,7 +60,8 @@ def spans_of(marks: U64, ids: U64, offsets: I64, data: U8, table: U16, cut: int)
     first = 0
     while first < len(marks):
         id_, start, end = marks[first, 0], np.int64(marks[first, 1] >> np.uint64(TRIM)), np.int64(0)
-        last, back = first, 0
+        last: Int = first
+        back: Int = 0
         while last < len(marks) and marks[last, 0] == id_:
             here, there = np.int64(marks[last, 1] >> np.uint64(TRIM)), np.int64(marks[last, 2] >> np.uint64(TRIM))
             if last > first and here > end:
@@ -87,7 +88,7 @@ def spans_of(marks: U64, ids: U64, offsets: I64, data: U8, table: U16, cut: int)
 
 
 @kernel
-def shrink_start(data: U8, at: Int, low: Int, high: Int, table: U16, cut: int) -> int:
+def shrink_start(data: U8, at: Int, low: Int, high: Int, table: U16, cut: int) -> Int:
     """The first place from `low` on that is not inside a word, or where a line begins."""
     while low < high and low > at:
         if cut == BY_LINE:
@@ -103,7 +104,7 @@ def shrink_start(data: U8, at: Int, low: Int, high: Int, table: U16, cut: int) -
 
 
 @kernel
-def shrink_end(data: U8, low: Int, high: Int, stop: Int, table: U16, cut: int) -> int:
+def shrink_end(data: U8, low: Int, high: Int, stop: Int, table: U16, cut: int) -> Int:
     """The last place up to `high` that is not inside a word, or behind which a line begins."""
     while low < high < stop:
         if cut == BY_LINE:
@@ -127,7 +128,31 @@ def point_before(data: U8, i: Int) -> Int:
     return i
 
 
-def in_order(marks: Any) -> U64:
-    """Marks of several finds as uint64[m, 5], in order of (id, start)."""
-    rows = marks[np.lexsort((marks["start"], marks["id"]))]
-    return np.ascontiguousarray(rows).view(np.uint64).reshape(-1, COLUMNS)
+@kernel
+def sorted_by(keys: U64, order: I64) -> I64:
+    """`order` sorted by keys[order], equal keys as they were: by 11 bits at a time, where they differ."""
+    differs = np.uint64(0)
+    for j in range(len(order)):
+        differs |= keys[order[j]] ^ keys[order[0]]
+    low, out = np.uint64((1 << 11) - 1), np.empty_like(order)
+    for step in range(6):
+        shift = np.uint64(11 * step)
+        if differs >> shift & low == 0:
+            continue
+        fill = np.zeros((1 << 11) + 1, np.int64)
+        for j in order:
+            fill[np.int64(keys[j] >> shift & low) + 1] += 1
+        for b in range(1 << 11):
+            fill[b + 1] += fill[b]
+        for j in order:
+            place = np.int64(keys[j] >> shift & low)
+            out[fill[place]] = j
+            fill[place] += 1
+        order, out = out, order
+    return order
+
+
+def in_order(rows: U64) -> U64:
+    """Marks uint64[m, 5] in order of (id, start)."""
+    order = sorted_by(np.ascontiguousarray(rows[:, 1]), np.arange(len(rows)))
+    return np.asarray(rows[sorted_by(np.ascontiguousarray(rows[:, 0]), order)])

@@ -112,7 +112,8 @@ def group(order: I32, data: U8, first: I32) -> None:
     That one tells the smallest place p of all, as -2 - p. `order` is the suffix array. On the stack are the windows
     that begin the suffix last met, by length: a window of words may begin a longer one ("the cat", "the cats").
     """
-    places, sizes, depth, before = np.empty(64, np.int64), np.empty(64, np.int64), 0, 0
+    places, sizes, depth = np.empty(64, np.int64), np.empty(64, np.int64), 0
+    before: Int = 0
     for place in order:
         p, size = np.int64(place), np.int64(first[place])
         if size == NO_WINDOW:
@@ -149,7 +150,7 @@ def marks_of(ids: U64, offsets: I64, data: U8, rule: Rule, first: I32, out: U64)
         start, end, kept, kept_stop, kept_doc = np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
         while True:
             items = cut_words(data, at, stop, rule.table, words) if rule.words else min(stop - at, CHUNK + rule.width)
-            n = min(CHUNK, items - rule.width + 1)
+            n: Int = min(CHUNK, items - rule.width + 1)
             for x in range(n):
                 p = words.start[x] if rule.words else at + x
                 place = first_of(first, p)

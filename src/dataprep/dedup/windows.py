@@ -21,6 +21,7 @@ from ..errors import DataprepError
 from ..part import Item, Part
 from ..text import I64, U64
 from .spill import Spill, spill_to
+from .suffix_marks import sorted_by
 from .windows_hash import MAX_PART, found, records, rule_of
 from .windows_spill import BUCKETS, FINE, by_bucket, pack, repeated, word_sizes
 
@@ -46,11 +47,13 @@ class Sign:
         return files.once(url + ".json", item.key, lambda: self._write(url, item.part))
 
     def _write(self, url: str, part: Part) -> dict[str, Any]:
-        rule, counted, firsts = rule_of(self.width, words=self.words), np.zeros(4, np.int64), []
+        rule, counted = rule_of(self.width, words=self.words), np.zeros(4, np.int64)
+        firsts: list[int] = []
         held: list[tuple[U64, U64]] = []
+        written = 0
         with spill_to(url, BUCKETS) as spill:
-            for batch in B.recut(part.batches(["id", "text"])):
-                if counted[1] >= STRETCH_BYTES * len(firsts):
+            for batch in part.batches(["id", "text"]):
+                if batch.num_rows and counted[1] >= STRETCH_BYTES * len(firsts):
                     firsts.append(int(B.ids(batch)[0]))
                 held.append(records(*B.buffers(batch), int(counted[1]), rule))
                 windows = int(found(held[-1][1])[1].sum())
@@ -58,9 +61,9 @@ class Sign:
                 if counted[1] > MAX_PART:
                     msg = f"{part} holds more than {MAX_PART >> 30} GiB of text; cut it into smaller files"
                     raise DataprepError(msg)
-                if sum(16 * len(hashes) for hashes, _ in held) >= SEGMENT_BYTES:
+                if 16 * (counted[3] - written) >= SEGMENT_BYTES:
                     spill.write(_buckets(held))
-                    held = []
+                    held, written = [], int(counted[3])
             if held:
                 spill.write(_buckets(held))
         docs, n_bytes, windows, n_records = counted.tolist()
@@ -170,7 +173,7 @@ class Gather:
     def _write(self, url: str, item: Item) -> dict[str, Any]:
         rows, base, n_bytes = self._records(item.number), 0, 0
         with spill_to(url, 2 * self.plan.partitions) as spill:
-            for batch in B.recut(item.part.batches(["id", "text"])) if len(rows) else ():
+            for batch in item.part.batches(["id", "text"]) if len(rows) else ():
                 size = B.text_bytes(batch)
                 low, high = np.searchsorted(rows[:, 1], np.array([base, base + size], np.uint64) << np.uint64(25))
                 if low < high:
@@ -185,7 +188,7 @@ class Gather:
             with Spill(files.join(self.out, "count", f"range-{low:05d}")) as spill:
                 rows.append(spill.read(0, number, dtype=np.uint64).reshape(-1, 2))
         together = np.concatenate(rows)
-        return np.asarray(together[np.argsort(together[:, 1])])
+        return np.asarray(together[sorted_by(np.ascontiguousarray(together[:, 1]), np.arange(len(together)))])
 
     def _spill(self, spill: Any, batch: Batch, rows: U64, base: int) -> int:
         offsets, data = B.buffers(batch)
@@ -202,10 +205,21 @@ class Gather:
         for cut in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(np.cumsum(size) // SEGMENT_BYTES)) + 1):
             order = cut[np.argsort(partition[cut], kind="stable")]
             cuts = np.searchsorted(partition[order], np.arange(self.plan.partitions + 1))
-            ends = np.concatenate([[0], np.cumsum(size[order])])[cuts]
-            pieces = pack(data, at, size, order)
+            shared = shared_bytes(headers[order])
+            shared[cuts[:-1][np.diff(cuts) > 0]] = 0  # a piece that is the first of its section is whole
+            ends = np.concatenate([[0], np.cumsum(size[order] - shared)])[cuts]
+            pieces = pack(data, at, size, shared, order)
             sections: list[npt.NDArray[Any]] = []
             for k in range(self.plan.partitions):
                 sections += [headers[order[cuts[k] : cuts[k + 1]]], pieces[ends[k] : ends[k + 1]]]
             spill.write(sections)
         return int(size.sum())
+
+
+def shared_bytes(headers: npt.NDArray[Any]) -> I64:
+    """How many bytes of each piece are the last of the piece before, int64[n]."""
+    out = np.zeros(len(headers), np.int64)
+    stop = headers["offset"] + headers["size"]
+    same = headers["id"][1:] == headers["id"][:-1]
+    out[1:] = np.where(same, np.maximum(stop[:-1] - headers["offset"][1:], 0), 0)
+    return out

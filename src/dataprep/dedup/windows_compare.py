@@ -10,23 +10,28 @@ through twice, for either half of the hashes.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
 
 from ..kernel import kernel
-from ..text import I64, U8, U64, Int
+from ..text import I64, U8, U64, Int, mix64
 from .suffix_marks import mark, more_marks
-from .windows_hash import CHUNK, MAX_SLIDE, MAX_WINDOWS, Rule, Words, byte_grams, cut_words, word_grams
+from .windows_hash import CHUNK, MAX_SLIDE, MAX_WINDOWS, Rule, Words, byte_grams, cut_words, room_for_words, word_grams
 
+AHEAD = 12  # records whose bytes are asked for before they are looked at
 REPRESENTATIVES = 16  # records of one group that are compared with all later ones; if more, the table
 
 
 class Block(NamedTuple):
-    """Records in order of position: the bytes of each, and what is known of it."""
+    """Records in order of position: the bytes of each (neighbours may share some), and what is known of it."""
 
     data: U8
-    at: I64  # where its bytes start in `data`; one more than there are records
+    at: I64  # where its bytes start in `data`
+    stop: I64  # and end
     id: U64
     offset: I64  # of its first byte in its document
     info: U64  # the low 25 bits of a record's info
@@ -77,174 +82,265 @@ def table_for(windows: int, pool: int) -> Table:
 def scratch_for(rule: Rule) -> Scratch:
     """Room for any record."""
     n, n_words = MAX_WINDOWS + 1, MAX_WINDOWS + rule.width if rule.words else 1
-    words = Words(*(np.empty(n_words, kind) for kind in (np.int64, np.int64, np.uint64, np.uint64)))
-    other = Words(*(column.copy() for column in words))
+    words, other = room_for_words(n_words), room_for_words(n_words)
     owner = np.empty(max(n, CHUNK, MAX_SLIDE), np.int64)
     return Scratch(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.uint64), owner, words, other)
 
 
+@intrinsic
+def prefetch(_: Any, data: Any, place: Any) -> Any:
+    """Ask for the cache line of data[place], and do not wait for it."""
+
+    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, given[0])
+        byte = builder.gep(array.data, [given[1]])
+        words = [ir.Constant(ir.IntType(32), n) for n in (0, 3, 1)]  # to read, keep close, data
+        kind = ir.FunctionType(ir.VoidType(), [byte.type, *(w.type for w in words)])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [byte.type], kind)
+        builder.call(function, [byte, *words])
+        return context.get_dummy_value()
+
+    return types.none(data, place), code
+
+
 @kernel(inline="always")
 def eight(data: U8, i: Int) -> Int:
-    """The eight bytes from `i` on as one number; one load for the processor."""
-    low = np.uint64(data[i]) | np.uint64(data[i + 1]) << np.uint64(8)
-    low |= np.uint64(data[i + 2]) << np.uint64(16) | np.uint64(data[i + 3]) << np.uint64(24)
-    high = np.uint64(data[i + 4]) << np.uint64(32) | np.uint64(data[i + 5]) << np.uint64(40)
-    return low | high | np.uint64(data[i + 6]) << np.uint64(48) | np.uint64(data[i + 7]) << np.uint64(56)
+    """The eight bytes from `i` (uint64) on as one number. One load: a signed place could be negative, and is not."""
+    low = np.uint64(data[i]) | np.uint64(data[i + np.uint64(1)]) << np.uint64(8)
+    low |= np.uint64(data[i + np.uint64(2)]) << np.uint64(16) | np.uint64(data[i + np.uint64(3)]) << np.uint64(24)
+    low |= np.uint64(data[i + np.uint64(4)]) << np.uint64(32) | np.uint64(data[i + np.uint64(5)]) << np.uint64(40)
+    return low | np.uint64(data[i + np.uint64(6)]) << np.uint64(48) | np.uint64(data[i + np.uint64(7)]) << np.uint64(56)
 
 
 @kernel
-def same_after(one: U8, a: Int, other: U8, b: Int, most: Int) -> int:
+def same_after(one: U8, a: Int, other: U8, b: Int, most: Int) -> Int:
     """How many bytes are the same from `a` and from `b` on, at most `most`."""
-    n = 0
-    while n + 8 <= most and eight(one, a + n) == eight(other, b + n):
-        n += 8
-    while n < most and one[a + n] == other[b + n]:
-        n += 1
-    return n
+    p, q, n, stop, word = np.uint64(a), np.uint64(b), np.uint64(0), np.uint64(max(most, 0)), np.uint64(8)
+    while n + word <= stop and eight(one, p + n) == eight(other, q + n):
+        n += word
+    while n < stop and one[p + n] == other[q + n]:
+        n += np.uint64(1)
+    return np.int64(n)
 
 
 @kernel
-def same_before(data: U8, a: Int, b: Int, most: Int) -> int:
+def same_before(data: U8, a: Int, b: Int, most: Int) -> Int:
     """How many bytes are the same before `a` and before `b`, at most `most`."""
-    n = 0
-    while n + 8 <= most and eight(data, a - n - 8) == eight(data, b - n - 8):
-        n += 8
-    while n < most and data[a - n - 1] == data[b - n - 1]:
-        n += 1
-    return n
-
-
-@kernel(inline="always")
-def n_windows(block: Block, r: Int) -> Int:
-    """How many windows a record has."""
-    return np.int64(block.info[r]) & MAX_WINDOWS
-
-
-@kernel(inline="always")
-def minimum_of(block: Block, r: Int) -> Int:
-    """The number of the item at which a record's minimum starts."""
-    return n_windows(block, r) - 1 + (np.int64(block.info[r]) >> 14 & (MAX_SLIDE - 1))
+    p, q, n, stop, word = np.uint64(a), np.uint64(b), np.uint64(0), np.uint64(max(most, 0)), np.uint64(8)
+    while n + word <= stop and eight(data, p - n - word) == eight(data, q - n - word):
+        n += word
+    while n < stop and data[p - n - np.uint64(1)] == data[q - n - np.uint64(1)]:
+        n += np.uint64(1)
+    return np.int64(n)
 
 
 @kernel
-def equal_windows(block: Block, rule: Rule, a: Int, b: Int, scratch: Scratch) -> tuple[int, int]:
-    """The windows of record `b` that stand in record `a` too: from the first to before the last, by number.
+def by_pairs(
+    block: Block, rule: Rule, order: I64, bounds: I64, scratch: Scratch, out: U64
+) -> tuple[U64, int, I64]:  # fmt: skip
+    """Mark the repeats of all groups without ties: the marks, how many, and the groups that need the table.
 
-    Their minima are not tied. Where windows are words, `scratch.words` holds those of `b`.
+    order[bounds[g]:bounds[g + 1]] are the records of group g, in order of position. Arrays are taken out of their
+    tuples first: Numba counts references to every array of a tuple at each call, which costs more than a comparison.
     """
-    data, p, q, i, j = block.data, block.at[a], block.at[b], minimum_of(block, a), minimum_of(block, b)
-    if rule.words:
-        cut_words(data, p, block.at[a + 1], rule.table, scratch.other)
-        p, q = scratch.other.start[i], scratch.words.start[j]
-    else:
-        p, q = p + i, q + j
-    before = same_before(data, p, q, min(p - block.at[a], q - block.at[b]))
-    after = same_after(data, p, data, q, min(block.at[a + 1] - p, block.at[b + 1] - q))
-    if not rule.words:
-        low = max(q - before - block.at[b], j - i)
-        return low, min(q + after - rule.width - block.at[b] + 1, n_windows(block, b), n_windows(block, a) + j - i)
-    low, high = max(0, j - i), min(n_windows(block, b), n_windows(block, a) + j - i)
-    mine, theirs = scratch.words, scratch.other
-    while low < high and (mine.start[low] < q - before or mine.start[low] - q != theirs.start[low - j + i] - p):
-        low += 1
-    last = rule.width - 1
-    while low < high and (
-        mine.end[high - 1 + last] > q + after
-        or mine.end[high - 1 + last] - q != theirs.end[high - 1 + last - j + i] - p
-    ):
-        high -= 1
-    return low, high
-
-
-@kernel
-def by_pairs(block: Block, rule: Rule, rows: I64, scratch: Scratch, out: U64, n_out: int) -> tuple[U64, int]:
-    """Mark the repeats in a group without ties; the count is -1 if it needs the table."""
-    representatives, n_rep = np.empty(REPRESENTATIVES, np.int64), 0
-    owner = scratch.owner
-    for b in rows:
-        n, covered = n_windows(block, b), 0
-        if rule.words:
-            cut_words(block.data, block.at[b], block.at[b + 1], rule.table, scratch.words)
-        for k in range(n_rep):
-            low, high = equal_windows(block, rule, representatives[k], b, scratch)
-            if k == 0 or covered == 0:
-                if low <= 0 and high >= n:  # all of it, for the most part
-                    for x in range(n):
-                        owner[x] = k
-                    covered = n
-                    break
-                if low < high:
-                    for x in range(n):
-                        owner[x] = k if low <= x < high else -1
-                    covered = high - low
-                continue
-            for x in range(low, high):
-                if owner[x] < 0:
-                    owner[x] = k
-                    covered += 1
-            if covered == n:
+    data, starts, stops, info, ids, offsets = block.data, block.at, block.stop, block.info, block.id, block.offset
+    mine, theirs, owner, width, last = scratch.words, scratch.other, scratch.owner, rule.width, rule.width - 1
+    mine_start, mine_end, their_start, their_end = mine.start, mine.end, theirs.start, theirs.end
+    kept, distance = np.empty(REPRESENTATIVES, np.int64), np.empty(REPRESENTATIVES, np.int64)
+    left, n_left, k = np.empty(len(bounds), np.int64), 0, 0
+    for g in range(len(bounds) - 1):
+        first, behind, tied = bounds[g], bounds[g + 1], False
+        for t in range(first, behind):
+            tied |= info[order[t]] >> np.uint64(24) & np.uint64(1) != 0
+        if behind - first < 2 and not tied:
+            continue
+        for t in range(first, behind):
+            if t + AHEAD < len(order):
+                place = starts[order[t + AHEAD]]
+                for line in range(3):
+                    prefetch(data, place + 64 * line)  # type: ignore[call-arg]
+        n_kept, before_group = 0, k
+        for t in range(first, behind):
+            if tied:
                 break
-        if covered < n:
-            if n_rep == REPRESENTATIVES:
-                return out, -1
-            representatives[n_rep] = b
-            n_rep += 1
-        if covered:
-            out, n_out = mark_owned(block, rule, b, representatives, scratch, out, n_out)
-    return out, n_out
+            b = order[t]
+            n, covered = np.int64(info[b]) & MAX_WINDOWS, 0
+            j = n - 1 + (np.int64(info[b]) >> 14 & (MAX_SLIDE - 1))  # the item at which the minimum starts
+            q = starts[b] + j
+            if rule.words:
+                cut_words(data, starts[b], stops[b], rule.table, mine)
+                q = mine_start[j]
+            for m in range(n_kept):
+                a = kept[m]
+                n_other = np.int64(info[a]) & MAX_WINDOWS
+                i = n_other - 1 + (np.int64(info[a]) >> 14 & (MAX_SLIDE - 1))
+                p = starts[a] + i
+                if rule.words:
+                    cut_words(data, starts[a], stops[a], rule.table, theirs)
+                    p = their_start[i]
+                same_from = q - same_before(data, p, q, min(p - starts[a], q - starts[b]))
+                same_to = q + same_after(data, p, data, q, min(stops[a] - p, stops[b] - q))
+                distance[m] = p - q
+                low: Int = max(0, j - i)
+                high: Int = min(n, n_other + j - i)
+                if rule.words:
+                    while low < high and (
+                        mine_start[low] < same_from or mine_start[low] + p - q != their_start[low - j + i]
+                    ):
+                        low += 1
+                    while low < high and (
+                        mine_end[high - 1 + last] > same_to
+                        or mine_end[high - 1 + last] + p - q != their_end[high - 1 + last - j + i]
+                    ):
+                        high -= 1
+                else:
+                    low = max(low, same_from - starts[b])
+                    high = min(high, same_to - width - starts[b] + 1)
+                if low >= high:
+                    continue
+                if not covered:
+                    for x in range(n):
+                        owner[x] = -1
+                for x in range(low, high):
+                    if owner[x] < 0:
+                        owner[x] = m
+                        covered += 1
+                if covered == n:
+                    break
+            if covered < n:
+                if n_kept == REPRESENTATIVES:
+                    tied = True  # the table takes them all
+                    break
+                kept[n_kept] = b
+                n_kept += 1
+            x = 0
+            while covered and x < n:
+                y = x
+                while y + 1 < n and owner[y + 1] == owner[x]:
+                    y += 1
+                if owner[x] >= 0:
+                    a, step = kept[owner[x]], distance[owner[x]]
+                    start, end = starts[b] + x, starts[b] + y + width
+                    if rule.words:
+                        start, end = mine_start[x], mine_end[y + last]
+                    if k == len(out):
+                        out = more_marks(out)
+                    shift, kept_start = offsets[b] - starts[b], offsets[a] + start + step - starts[a]
+                    mark(data, start, end, ids[b], shift, ids[a], kept_start, out[k])
+                    k += 1
+                x = y + 1
+        if tied:
+            k, left[n_left] = before_group, g
+            n_left += 1
+    return out, k, left[:n_left]
 
 
 @kernel
-def mark_owned(
-    block: Block, rule: Rule, b: Int, representatives: I64, scratch: Scratch, out: U64, k: int
+def by_table(
+    block: Block, rule: Rule, rows: I64, table: Table, half: tuple[int, int], scratch: Scratch, out: U64, k: int
 ) -> tuple[U64, int]:
-    """Write the runs of windows of record `b` that have one owner."""
-    owner, n = scratch.owner, n_windows(block, b)
-    x = 0
-    while x < n:
-        y = x
-        while y + 1 < n and owner[y + 1] == owner[x]:
-            y += 1
-        if owner[x] >= 0:
-            a = representatives[owner[x]]
-            if rule.words:
-                start, end = scratch.words.start[x], scratch.words.end[y + rule.width - 1]
-                cut_words(block.data, block.at[a], block.at[a + 1], rule.table, scratch.other)
-                first = scratch.other.start[x - minimum_of(block, b) + minimum_of(block, a)]
-            else:
-                start, end = block.at[b] + x, block.at[b] + y + rule.width
-                first = block.at[a] + x - minimum_of(block, b) + minimum_of(block, a)
+    """Mark the repeats among the windows whose hash is half[0] modulo half[1], as long as the table has room.
+
+    Blocks of one group follow each other; a table keeps what it has seen. A hit is compared with where the window was
+    last met, if that is inside this record, so that periods cost nothing; else with the pool.
+    """
+    modulus, rest = np.uint64(half[1]), np.uint64(half[0])
+    data, fill, pool, starts, words = block.data, table.fill, table.pool, block.at, scratch.words
+    tags, places, sizes, met = table.tag, table.at, table.size, table.last
+    runs, run_ids, run_offsets = table.run, table.run_id, table.run_offset
+    own_start, own_end, own_tag = scratch.start, scratch.end, scratch.tag
+    mask, passed = np.uint64(len(places) - 1), fill[BEFORE]
+    for r in rows:
+        n, at, stop = np.int64(block.info[r]) & MAX_WINDOWS, starts[r], block.stop[r]
+        shift = block.offset[r] - at
+        if rule.words:
+            cut_words(data, at, stop, rule.table, words)
+            word_grams(words, n, rule.width, own_tag)
+            for x in range(n):
+                own_start[x], own_end[x] = words.start[x], words.end[x + rule.width - 1]
+        else:
+            byte_grams(data, at, n, rule.width, rule.values, rule.gone_window, own_tag)
+            for x in range(n):
+                own_start[x], own_end[x] = at + x, at + x + rule.width
+        here_by, here_from, here_to = np.int64(-1), 0, 0  # bytes known to be those `here_by` before, in the record
+        pool_by, pool_from, pool_to = np.int64(-1) << 62, 0, 0  # bytes known to be in the pool, so much further on
+        copied_from, copied_to, copied_at = np.int64(-1), np.int64(-1), 0  # bytes of the record that are in the pool
+        first, last, kept, kept_id, run = 0, -1, 0, np.uint64(0), 0  # the open mark: its windows, what it stands for
+        for x in range(n):
+            tag = mix64(own_tag[x])
+            if modulus > 1 and (tag >> np.uint64(40)) % modulus != rest:
+                continue
+            start, end = own_start[x], own_end[x]
+            slot, found = tag & mask, False
+            while places[slot] >= 0 and not found:
+                if tags[slot] == tag and sizes[slot] == end - start:
+                    other = met[slot] - passed
+                    if other >= at:
+                        known = start
+                        if here_by == start - other and here_from <= start < here_to:
+                            known = min(here_to, end)
+                        found = same_after(data, known, data, known - start + other, end - known) == end - known
+                        if found:
+                            here_from = here_from if known > start else start
+                            here_by, here_to = start - other, end
+                    else:
+                        other, known = places[slot], start
+                        if pool_by == start - other and pool_from <= start < pool_to:
+                            known = min(pool_to, end)
+                        found = same_after(data, known, pool, known - start + other, end - known) == end - known
+                        if found:
+                            pool_from = pool_from if known > start else start
+                            pool_by, pool_to = start - other, end
+                if not found:
+                    slot = (slot + np.uint64(1)) & mask
+            if found:
+                place = places[slot]
+                met[slot] = passed + start
+                run_after = runs[run + 1] if run + 1 < fill[RUNS] else fill[POOLED]
+                if not runs[run] <= place < run_after:
+                    run, high = 0, fill[RUNS]
+                    while high - run > 1:
+                        middle = (run + high) // 2
+                        if runs[middle] <= place:
+                            run = middle
+                        else:
+                            high = middle
+                first_at = run_offsets[run] + place - runs[run]
+                follows = last >= 0 and x == last + 1 and start <= own_end[last]
+                if follows and run_ids[run] == kept_id and first_at - kept == start - own_start[first]:
+                    last = x
+                    continue
+                if last >= 0:
+                    if k == len(out):
+                        out = more_marks(out)
+                    mark(data, own_start[first], own_end[last], block.id[r], shift, kept_id, kept, out[k])
+                    k += 1
+                first, last, kept, kept_id = x, x, first_at, run_ids[run]
+                continue
+            new = start > copied_to
+            more = end - start if new else end - copied_to
+            if 2 * fill[WINDOWS] >= len(places) or fill[RUNS] == len(runs) or fill[POOLED] + more > len(pool):
+                fill[FULL] = 1
+                return out, k
+            if new:
+                copied_from, copied_to, copied_at = start, start, fill[POOLED]
+                runs[fill[RUNS]], run_ids[fill[RUNS]] = fill[POOLED], block.id[r]
+                run_offsets[fill[RUNS]] = start + shift
+                fill[RUNS] += 1
+            for j in range(copied_to, end):
+                pool[copied_at + j - copied_from] = data[j]
+            copied_to = end
+            fill[POOLED] = copied_at + end - copied_from
+            tags[slot], places[slot], sizes[slot] = tag, copied_at + start - copied_from, end - start
+            met[slot] = passed + start
+            fill[WINDOWS] += 1
+        if last >= 0:
             if k == len(out):
                 out = more_marks(out)
-            mark(
-                block.data,
-                start,
-                end,
-                block.id[b],
-                block.offset[b] - block.at[b],
-                block.id[a],
-                block.offset[a] + first - block.at[a],
-                out[k],
-            )
+            mark(data, own_start[first], own_end[last], block.id[r], shift, kept_id, kept, out[k])
             k += 1
-        x = y + 1
+    fill[BEFORE] += len(data)
     return out, k
-
-
-@kernel
-def windows_of(block: Block, rule: Rule, r: Int, scratch: Scratch) -> int:
-    """Put start, end and hash of a record's windows into the scratch; how many they are."""
-    n, at = n_windows(block, r), block.at[r]
-    if rule.words:
-        cut_words(block.data, at, block.at[r + 1], rule.table, scratch.words)
-        word_grams(scratch.words, n, rule.width, scratch.tag)
-        for x in range(n):
-            scratch.start[x], scratch.end[x] = scratch.words.start[x], scratch.words.end[x + rule.width - 1]
-    else:
-        byte_grams(block.data, at, n, rule.width, rule.values, rule.gone_window, scratch.tag)
-        for x in range(n):
-            scratch.start[x], scratch.end[x] = at + x, at + x + rule.width
-    return n
 
 
 @kernel
@@ -257,180 +353,30 @@ def clear(table: Table) -> None:
 
 
 @kernel
-def by_table(
-    block: Block, rule: Rule, rows: I64, table: Table, half: tuple[int, int], scratch: Scratch, out: U64, k: int
-) -> tuple[U64, int]:
-    """Mark the repeats among the windows whose hash is half[0] modulo half[1], as long as the table has room.
-
-    Blocks of one group follow each other; a table keeps what it has seen.
-    """
-    mask, modulus, rest = np.uint64(len(table.at) - 1), np.uint64(half[1]), np.uint64(half[0])
-    fill, data = table.fill, block.data
-    seen = np.empty(6, np.int64)  # what is known to be the same: by distance in the record, and from the pool
-    copied = np.empty(3, np.int64)
-    for r in rows:
-        n = windows_of(block, rule, r, scratch)
-        for j in range(6):
-            seen[j] = copied[j // 2] = -1
-        here, shift_r = fill[BEFORE] + block.at[r], block.offset[r] - block.at[r]
-        run_start, run_end, run_kept, run_id = 0, -1, 0, np.uint64(0)
-        begun = -1
-        for x in range(n):
-            tag = scratch.tag[x]
-            if modulus > 1 and (tag >> np.uint64(20)) % modulus != rest:
-                continue
-            start, end = scratch.start[x], scratch.end[x]
-            slot = find(table, mask, tag, data, start, end, here, seen)
-            if slot >= 0:
-                place = table.at[slot]
-                table.last[slot] = fill[BEFORE] + start
-                low, high = 0, fill[RUNS]
-                if begun >= 0 and x == run_end + 1 and pooled_at(table, begun, place):
-                    low = begun
-                else:
-                    while high - low > 1:
-                        middle = (low + high) // 2
-                        if table.run[middle] <= place:
-                            low = middle
-                        else:
-                            high = middle
-                kept = table.run_offset[low] + place - table.run[low]
-                id_ = table.run_id[low]
-                begun = low
-                shift = start - scratch.start[run_start]
-                follows = run_end >= 0 and x == run_end + 1 and start <= scratch.end[run_end]
-                if follows and id_ == run_id and kept == run_kept + shift:
-                    run_end = x
-                    continue
-                if run_end >= 0:
-                    if k == len(out):
-                        out = more_marks(out)
-                    mark(
-                        data,
-                        scratch.start[run_start],
-                        scratch.end[run_end],
-                        block.id[r],
-                        shift_r,
-                        run_id,
-                        run_kept,
-                        out[k],
-                    )
-                    k += 1
-                run_start, run_end, run_kept, run_id = x, x, kept, id_
-            elif not enter(table, mask, tag, block, r, start, end, copied):
-                fill[FULL] = 1
-                return out, k
-        if run_end >= 0:
-            if k == len(out):
-                out = more_marks(out)
-            mark(data, scratch.start[run_start], scratch.end[run_end], block.id[r], shift_r, run_id, run_kept, out[k])
-            k += 1
-    fill[BEFORE] += len(data)
-    return out, k
-
-
-@kernel(inline="always")
-def pooled_at(table: Table, run: Int, place: Int) -> bool:
-    """Whether a place in the pool belongs to a run."""
-    after = table.run[run + 1] if run + 1 < table.fill[RUNS] else table.fill[POOLED]
-    return table.run[run] <= place < after
-
-
-@kernel
-def find(table: Table, mask: Int, tag: Int, data: U8, start: Int, end: Int, here: Int, seen: I64) -> int:
-    """The slot of a window that was seen before, -1 if there is none; every hit is compared byte by byte.
-
-    It is compared with where it was last met, if that is inside this record, so that periods cost nothing.
-    """
-    slot = tag & mask
-    while table.at[slot] >= 0:
-        if table.tag[slot] == tag and table.size[slot] == end - start:
-            inside = table.last[slot] >= here
-            way = 0 if inside else 3
-            other = table.last[slot] - table.fill[3] if inside else table.at[slot]
-            theirs = data if inside else table.pool
-            known = 0
-            if seen[way] == start - other and seen[way + 1] <= start < seen[way + 2]:
-                known = min(seen[way + 2], end) - start
-            same = known + same_after(data, start + known, theirs, other + known, end - start - known)
-            if same == end - start:
-                if known == 0:
-                    seen[way], seen[way + 1] = start - other, start
-                seen[way + 2] = max(end, seen[way + 2]) if known else end
-                return np.int64(slot)
-        slot = (slot + np.uint64(1)) & mask
-    return -1
-
-
-@kernel
-def enter(table: Table, mask: Int, tag: Int, block: Block, r: Int, start: Int, end: Int, copied: I64) -> bool:
-    """Enter a new window; False if there is no room. `copied`: the bytes of the record in the pool, and where."""
-    fill = table.fill
-    more = end - copied[1] if copied[0] >= 0 and start <= copied[1] else end - start
-    if 2 * fill[WINDOWS] >= len(table.at) or fill[RUNS] == len(table.run) or fill[POOLED] + more > len(table.pool):
-        return False
-    if copied[0] < 0 or start > copied[1]:
-        run = fill[RUNS]
-        table.run[run], table.run_id[run] = fill[POOLED], block.id[r]
-        table.run_offset[run] = block.offset[r] + start - block.at[r]
-        copied[0], copied[1], copied[2] = start, start, fill[POOLED]
-        fill[RUNS] += 1
-    for j in range(copied[1], end):
-        table.pool[copied[2] + j - copied[0]] = block.data[j]
-    copied[1] = max(end, copied[1])
-    fill[POOLED] = copied[2] + copied[1] - copied[0]
-    slot = tag & mask
-    while table.at[slot] >= 0:
-        slot = (slot + np.uint64(1)) & mask
-    table.tag[slot], table.at[slot], table.size[slot] = tag, copied[2] + start - copied[0], end - start
-    table.last[slot] = fill[BEFORE] + start
-    fill[WINDOWS] += 1
-    return True
-
-
-@kernel
 def by_groups(block: Block, rule: Rule, order: I64, bounds: I64, table: Table, scratch: Scratch, out: U64) -> U64:
     """Mark the repeats of every group: order[bounds[g]:bounds[g + 1]] are the records of group g, in order."""
-    k = 0
+    out, k, left = by_pairs(block, rule, order, bounds, scratch, out)
     stack = np.empty((64, 2), np.int64)
-    for g in range(len(bounds) - 1):
-        rows = order[bounds[g] : bounds[g + 1]]
-        tied = False
+    for g in left:
+        rows, slots = order[bounds[g] : bounds[g + 1]], 16
+        windows: Int = 0
         for r in rows:
-            tied |= block.info[r] >> np.uint64(24) & np.uint64(1) != 0
-        if len(rows) < 2 and not tied:
-            continue
-        before = k
-        if not tied:
-            out, k = by_pairs(block, rule, rows, scratch, out, k)
-            if k >= 0:
-                continue
-        k = before
-        windows = 0
-        for r in rows:
-            windows += n_windows(block, r)
-        part = smaller(table, windows)
+            windows += np.int64(block.info[r]) & MAX_WINDOWS
+        while slots < 2 * windows and slots < len(table.at):  # as many as the group needs: they stay in the cache
+            slots *= 2
+        own = Table(
+            table.tag[:slots], table.at[:slots], table.size[:slots], table.last[:slots],
+            table.pool, table.run, table.run_id, table.run_offset, table.fill,
+        )  # fmt: skip
         deep, stack[0, 0], stack[0, 1] = 1, 0, 1
         while deep:
             deep -= 1
             rest, modulus, before = stack[deep, 0], stack[deep, 1], k
-            clear(part)
-            out, k = by_table(block, rule, rows, part, (rest, modulus), scratch, out, k)
-            if part.fill[FULL]:
+            clear(own)
+            out, k = by_table(block, rule, rows, own, (rest, modulus), scratch, out, k)
+            if own.fill[FULL]:
                 k = before
                 stack[deep, 0], stack[deep, 1] = rest, 2 * modulus
                 stack[deep + 1, 0], stack[deep + 1, 1] = rest + modulus, 2 * modulus
                 deep += 2
     return out[:k].copy()
-
-
-@kernel
-def smaller(table: Table, windows: int) -> Table:
-    """The front of a table, as big as so many windows need: it stays in the cache."""
-    slots = 16
-    while slots < 2 * windows and slots < len(table.at):
-        slots *= 2
-    return Table(
-        table.tag[:slots], table.at[:slots], table.size[:slots], table.last[:slots],
-        table.pool, table.run, table.run_id, table.run_offset, table.fill,
-    )  # fmt: skip

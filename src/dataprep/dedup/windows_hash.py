@@ -95,13 +95,19 @@ def cut_words(data: U8, i: Int, stop: Int, table: U16, out: Words) -> int:
 @kernel
 def byte_grams(data: U8, i: Int, n: Int, k: int, values: U64, gone: U64, out: U64) -> None:
     """Hash the `n` runs of `k` bytes that start at byte `i` and after it: a polynomial, rolled."""
-    factor, h = np.uint64(FACTOR), np.uint64(0)
-    for j in range(i, i + k):
-        h = h * factor + values[data[j]]
+    factor, h, j = np.uint64(FACTOR), np.uint64(0), 1
+    for p in range(i, i + k):
+        h = h * factor + values[data[p]]
     out[0] = h
-    for j in range(1, n):
-        h = h * factor + (values[data[i + k + j - 1]] - gone[data[i + j - 1]])
-        out[j] = h
+    old, new = data[i : i + n], data[i + k : i + k + n]
+    while j + 1 < n:  # two at a time, so that one multiplication waits for the other half as often
+        one, two = values[new[j - 1]] - gone[old[j - 1]], values[new[j]] - gone[old[j]]
+        out[j] = h * factor + one
+        h = h * (factor * factor) + (one * factor + two)
+        out[j + 1] = h
+        j += 2
+    if j < n:
+        out[j] = h * factor + (values[new[j - 1]] - gone[old[j - 1]])
 
 
 @kernel
@@ -130,10 +136,7 @@ def records(offsets: I64, data: U8, base: int, rule: Rule) -> tuple[U64, U64]:
         at, stop, first = offsets[d], offsets[d + 1], 0
         shift = base - offsets[0]
         while True:
-            if rule.words:
-                items = cut_words(data, at, stop, rule.table, words)
-            else:
-                items = min(stop - at, CHUNK + rule.width)
+            items = cut_words(data, at, stop, rule.table, words) if rule.words else min(stop - at, CHUNK + rule.width)
             n = min(items - rule.width + 1, CHUNK)
             if n <= 0:
                 break
@@ -178,40 +181,45 @@ def close(state: I64, low: U64, last: Int, hashes: U64, info: U64, k: Int) -> No
 
 @kernel
 def minima(
-    grams: U64, n: Int, slide: int, where: tuple[Int, Int, Int], by_word: bool, starts: I64,
+    grams: U64, n: Int, slide: int, where: tuple[Int, Int, Int], by_word: Any, starts: I64,
     state: I64, low: U64, hashes: U64, info: U64, k: Int,
-) -> int:  # fmt: skip
+) -> Int:  # fmt: skip
     """Slide over `n` windows of a text; closes records, and leaves one open in `state`.
 
     where: the number of the first window, its byte, and what makes a byte one of the part.
     """
     first, at, shift = where
-    value, place, begun = low[0], state[MINIMUM] - first, state[FIRST] - first
-    for x in range(n):
-        if x or first:
-            new = grams[x + slide - 1]
-            if new > value and place >= x and x - begun < MAX_WINDOWS:
-                continue
-            if new == value and x - begun < MAX_WINDOWS:
-                place = x + slide - 1
-                state[TIE] = 1
+    value, place, begun, last = low[0], state[MINIMUM] - first, state[FIRST] - first, slide - 1
+    x, new = 0, first == 0
+    while x < n:
+        if not new:
+            stop = min(n, place + 1, begun + MAX_WINDOWS)
+            while x < stop and grams[x + last] > value:
+                x += 1
+            if x == n:
+                break
+            if grams[x + last] == value and x < begun + MAX_WINDOWS:
+                place, state[TIE] = x + last, 1
+                x += 1
                 continue
             low[0], state[MINIMUM] = value, place + first
             close(state, low, x + first - 1, hashes, info, k)
             k += 1
         state[AT], state[FIRST], state[TIE] = (starts[x] if by_word else at + x) + shift, x + first, 0
-        begun = x
-        if (x or first) and new < value and place >= x:
-            value, place = new, x + slide - 1
-            continue
-        value, place = grams[x], x
-        for j in range(x + 1, x + slide):
-            if grams[j] <= value:
-                if grams[j] == value:
-                    state[TIE] = 1
-                else:
-                    state[TIE] = 0
-                value, place = grams[j], j
+        if not new and grams[x + last] < value and place >= x:
+            value, place = grams[x + last], x + last
+        else:
+            window, place, value = grams[x : x + slide], last, grams[x]
+            same: Int = 0
+            for j in range(1, slide):
+                value = min(value, window[j])
+            for j in range(slide):
+                same += window[j] == value
+            while window[place] != value:
+                place -= 1
+            place, state[TIE] = place + x, np.int64(same > 1)
+        begun, new = x, False
+        x += 1
     low[0], state[MINIMUM] = value, place + first
     return k
 

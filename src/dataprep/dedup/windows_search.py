@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import batch as B
 from .. import files
 from ..key import key as key_of
 from ..part import Item
 from ..run import Runner
-from ..text import U8, U64
+from ..text import I64, U8, U64
 from .spill import Spill, SpillWriter, spill_to
 from .suffix_cut import by_group, group_firsts
-from .suffix_marks import COLUMNS, MARK
-from .windows import HEADER, Count, Gather, Plan, Sign, bucket_ranges
+from .suffix_marks import CHAR, COLUMNS, sorted_by, spans_of
+from .windows import HEADER, Count, Gather, Plan, Sign, bucket_ranges, shared_bytes
 from .windows_compare import FULL, Block, Table, by_groups, by_table, clear, scratch_for, table_for
-from .windows_hash import MAX_WINDOWS, rule_of
+from .windows_hash import MAX_WINDOWS, records, rule_of
+from .windows_spill import BUCKETS, by_bucket, pack, repeated, word_sizes
 
 TABLE_WINDOWS = 1 << 20  # distinct windows of one hash at once
 POOL_BYTES = 32 << 20  # and their bytes
@@ -51,16 +53,29 @@ class Compare:
         """All records in memory."""
         pieces = list(self._segments(partition))
         headers = np.concatenate([np.zeros(0, HEADER), *(h for h, _ in pieces)])
-        data, at = np.empty(sum(len(d) for _, d in pieces), np.uint8), 0
+        stop = np.concatenate([np.zeros(0, np.int64), *(_stops(h) for h, _ in pieces)])
+        data, at, row = np.empty(sum(len(d) for _, d in pieces), np.uint8), 0, 0
         while pieces:
-            _, piece = pieces.pop(0)
+            own, piece = pieces.pop(0)
             data[at : at + len(piece)] = piece
-            at += len(piece)
+            stop[row : row + len(own)] += at
+            at, row = at + len(piece), row + len(own)
         data.flags.writeable = False
-        rule, order = rule_of(self.width, words=self.words), np.argsort(headers["hash"], kind="stable")
+        rule, order = (
+            rule_of(self.width, words=self.words),
+            sorted_by(np.ascontiguousarray(headers["hash"]), np.arange(len(headers))),
+        )
         hashes = headers["hash"][order]
         bounds = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1], [True]])) if len(hashes) else order
-        marks = by_groups(_block(headers, data), rule, order, bounds, _table([headers]), scratch_for(rule), _room())
+        marks = by_groups(
+            _block(headers[order], stop[order], data),
+            rule,
+            np.arange(len(order)),
+            bounds,
+            _table([headers]),
+            scratch_for(rule),
+            _room(),
+        )
         self._spill(spill, marks)
         return len(marks)
 
@@ -72,7 +87,7 @@ class Compare:
             half, begun, n_before = halves.pop(), spill.segments, n_marks
             clear(table)
             for headers, data in self._segments(partition):
-                block, rows = _block(headers, data), np.arange(len(headers))
+                block, rows = _block(headers, _stops(headers), data), np.arange(len(headers))
                 marks, n = by_table(block, rule, rows, table, half, scratch, _room(), 0)
                 if table.fill[FULL]:
                     halves += [(half[0] + half[1], 2 * half[1]), (half[0], 2 * half[1])]
@@ -93,8 +108,7 @@ class Compare:
                         yield headers, spill.read(segment, 2 * partition + 1)
 
     def _spill(self, spill: SpillWriter, marks: U64) -> None:
-        rows = marks.view(MARK).reshape(-1)
-        spill.write([*by_group(rows, self.firsts), rows[:0]])
+        spill.write([*by_group(marks, self.firsts), marks[:0]])
 
 
 def _forget(spill: SpillWriter, begun: int) -> None:
@@ -114,10 +128,14 @@ def _table(pieces: Iterable[npt.NDArray[Any]]) -> Table:
     return table_for(min(TABLE_WINDOWS, windows), min(max(POOL_BYTES, largest), size))
 
 
-def _block(headers: npt.NDArray[Any], data: U8) -> Block:
-    at = np.concatenate([[0], np.cumsum(headers["size"], dtype=np.int64)])
-    columns = (np.ascontiguousarray(headers[name]) for name in ("id", "offset"))
-    return Block(data, at, *columns, headers["info"].astype(np.uint64))
+def _stops(headers: npt.NDArray[Any]) -> I64:
+    """Where the bytes of each piece of a segment end."""
+    return np.cumsum(headers["size"] - shared_bytes(headers))
+
+
+def _block(headers: npt.NDArray[Any], stop: I64, data: U8) -> Block:
+    id_, offset = (np.ascontiguousarray(headers[name]) for name in ("id", "offset"))
+    return Block(data, stop - headers["size"], stop, id_, offset, headers["info"].astype(np.uint64))
 
 
 def _room() -> U64:
@@ -146,4 +164,15 @@ def find(
 
 
 def warm(width: int, *, words: bool) -> None:
-    """Compile the kernels, on three texts in memory."""
+    """Compile the kernels, on two short texts."""
+    rule = rule_of(width, words=words)
+    offsets, data = B.buffers(B.make([0, 1], ["a warm text", "and another"], "warm"))
+    rows, _ = by_bucket(*records(offsets, data, 0, rule))
+    repeated(rows, np.array([0, len(rows)]), 0, BUCKETS, 1, 1, 1)
+    at, size = offsets[:-1].copy(), np.diff(offsets)
+    word_sizes(data, at, offsets[1:].copy(), size, rule.table)
+    order = sorted_by(rows[:, 0].copy(), np.arange(len(rows)))
+    pack(data, at, size, np.zeros_like(at), at[:0])
+    block = _block(np.zeros(0, HEADER), np.zeros(0, np.int64), data)
+    marks = by_groups(block, rule, order[:0], np.zeros(1, np.int64), _table([]), scratch_for(rule), _room())
+    spans_of(marks, marks[:, 0].copy(), offsets.copy(), data, rule.table, CHAR)

@@ -40,7 +40,8 @@ def repeated(
     records: those of the buckets first..last, runs of ascending buckets, cut at `cuts`. What records weigh in bytes is
     counted by bin, int64[(last - first) * FINE], without the heavy hashes: int64[n, 2], their bits and bytes.
     """
-    n_runs, largest = len(cuts) - 1, 0
+    n_runs: Int = len(cuts) - 1
+    largest: Int = 0
     at, until, size = cuts[:-1].copy(), cuts[:-1].copy(), np.zeros(last - first, np.int64)
     for j in range(len(records)):
         size[np.int64(records[j, 0] >> np.uint64(BUCKET_SHIFT)) - first] += 1
@@ -65,9 +66,8 @@ def repeated(
                 slot = slot_of(keys, state, mask, records[j, 0])
                 if state[slot] == 0:
                     keys[slot], weight[slot] = records[j, 0], 0
-                state[slot] = min(2, state[slot] + 1)
-                if records[j, 1] >> np.uint64(24) & np.uint64(1):
-                    state[slot] = 2
+                tied = records[j, 1] >> np.uint64(24) & np.uint64(1) != 0
+                state[slot] = 2 if tied or state[slot] else 1
                 weight[slot] += per_record + per_window * np.int64(records[j, 1] & np.uint64(MAX_WINDOWS))
                 j += 1
             until[r] = j
@@ -115,14 +115,17 @@ def word_sizes(data: U8, at: I64, stop: I64, n_words: I64, table: U16) -> I64:
 
 
 @kernel
-def pack(data: U8, at: I64, size: I64, order: I64) -> U8:
-    """The pieces of `data` in another order, side by side."""
+def pack(data: U8, at: I64, size: I64, shared: I64, order: I64) -> U8:
+    """The pieces of `data` in another order, side by side; without what each shares with the one before."""
     total = 0
-    for n in size:
-        total += n
+    for j in range(len(order)):
+        total += size[order[j]] - shared[j]
     out, k = np.empty(total, np.uint8), 0
-    for j in order:
-        for i in range(size[j]):
-            out[k + i] = data[at[j] + i]
-        k += size[j]
+    for j in range(len(order)):
+        n = size[order[j]] - shared[j]
+        start = at[order[j]] + shared[j]
+        piece, place = data[start : start + n], out[k : k + n]  # views: else the compiler copies byte by byte
+        for i in range(n):
+            place[i] = piece[i]
+        k += n
     return out
