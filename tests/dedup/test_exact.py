@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
+import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,6 +128,18 @@ def test_units_are_their_twin(dataset, texts, unit, form, parts, per_batch) -> N
             assert one["end"] < two["start"] or (one["end"] == two["start"] and one["kept"] != two["kept"])
         for span in mine:  # it names the place of one of the repeats that begin in it, or reach into it
             assert (span["kept"], span["kept_start"]) in [place for a, place in first if a < span["end"]]
+
+
+@pytest.mark.parametrize("unit", ["line", "paragraph", "span3"])
+def test_units_of_forty_languages_are_the_twins(shared, dataset, unit) -> None:
+    """On real pages in forty languages, too, what is left is what the twin leaves."""
+    with gzip.open(shared / "text" / "multilingual" / "tldr_pages_40lang.jsonl.gz", "rt", encoding="utf-8") as f:
+        texts = [json.loads(line)["text"] for line in f][::40][:700]
+    stage = Exact(unit=unit, min_left=0)
+    facts, _, left = cut(stage, dataset(texts, parts=3, cut=50))
+    found = oracles.repeats(texts, unit, stage.normalize)
+    assert facts["duplicates"] == sum(map(len, found)) > 0
+    assert left == [oracles.without(t, [r[:2] for r in r_]) for t, r_ in zip(texts, found, strict=True)]
 
 
 def test_top_names_what_occurs_most(dataset, tmp_path) -> None:
