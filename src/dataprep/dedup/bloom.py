@@ -144,7 +144,9 @@ class Bloom:
         hyperloglog.observe(hyperloglog.empty(), found["keys"])
         for section in found.values():
             section.flags.writeable = False  # as read back
-        look_up(Filter(Size(MIN_CAPACITY, self.error_rate)), found, self.unit, self.threshold)
+        entered = Filter(Size(MIN_CAPACITY, self.error_rate))
+        look_up(entered, found, self.unit, self.threshold)
+        entered.measured_rate()
 
 
 def bloom_hashes(saved: Any, stage: Bloom | None = None) -> Callable[[Any], list[int]]:
