@@ -19,7 +19,7 @@ import oracles
 from dataprep.dedup import repeats, units
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.forms import FORMS
-from dataprep.errors import PlanError
+from dataprep.errors import DataprepError, PlanError
 from dataprep.pipeline import Pipeline
 from dataprep.run import Serial
 
@@ -229,6 +229,13 @@ def test_wrong_units_are_named(wrong, says) -> None:
     """One sentence that says what there is."""
     with pytest.raises(PlanError, match=says):
         Exact(**wrong)
+
+
+def test_a_document_too_long_to_count_is_named(dataset, monkeypatch, tmp_path) -> None:
+    """Places in a document are 32 bits; a longer one is told with what to do."""
+    monkeypatch.setattr(repeats, "MAX_DOC_BYTES", 10)
+    with pytest.raises(DataprepError, match="document 0:10 has 12 bytes; .*split it"):
+        Exact(unit="line").fit(dataset(["short", "twelve bytes"]), Serial(), str(tmp_path))
 
 
 @pytest.mark.parametrize("unit", ["line", "span3"])
