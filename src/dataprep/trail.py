@@ -147,14 +147,15 @@ def _as_given(url: str, id_: int) -> dict[str, Any] | None:
 
 
 def _as_read(url: str, id_: int, drop: Drop) -> dict[str, Any] | None:
-    row, data = document(url, id_), text_read(url, id_, drop.folder, drop.stage)
+    row, data = document(url, id_), text_read(url, id_, drop.folder, drop.stage, drop.reason)
     return row if row is None or data is None else {**row, "text": data.decode()}
 
 
-def text_read(url: str, id_: int, folder: str, stage: str) -> bytes | None:
+def text_read(url: str, id_: int, folder: str, stage: str, reason: str | None = None) -> bytes | None:
     """The text of a document as a stage of the Dataset in `folder` read it, which is what cut tables count in.
 
-    That is the text of the Dataset before it, less what other stages cut in between. None if it is not there.
+    That is the text of the Dataset before it, less what other stages cut in between. None if it is not there. reason:
+    one for which the stage dropped, to tell it from others of its name; without one, the stage that cut is meant.
     """
     folders = sealed_folders(url)
     before = folders[: folders.index(folder)] if folder in folders else []
@@ -162,13 +163,16 @@ def text_read(url: str, id_: int, folder: str, stage: str) -> bytes | None:
     if row is None:
         return None
     data = str(row["text"]).encode()
-    cutters = [book.name for book in open_dataset(folder).stats if book.counts["spans cut"]]
-    if cutters.count(stage) > 1:  # their spans cannot be told apart
+    books = list(open_dataset(folder).stats)
+    meant = [
+        book.name == stage and bool(reason in book.dropped if reason else book.counts["spans cut"]) for book in books
+    ]
+    earlier = books[: meant.index(True)] if True in meant else []
+    cutters = [book.name for book in books if book.counts["spans cut"]]
+    if len(set(cutters)) < len(cutters):  # the spans of two of one name cannot be told apart
         return None
-    stages = [book.name for book in open_dataset(folder).stats]
-    earlier = stages[: stages.index(stage)] if stage in stages else []
     cuts = list(_cuts_of([folder], id_))
-    for name in earlier:
+    for name in (book.name for book in earlier if book.counts["spans cut"]):
         data = without(data, [(cut.start, cut.end) for cut in cuts if cut.stage == name])
     return data
 

@@ -48,6 +48,12 @@ class Lines:
                 at += len(line)
 
 
+@pytest.fixture
+def line_cutter():
+    """A stage that cuts, of another name than those of the package."""
+    return Lines()
+
+
 def nasty(text: str):
     """A filter whose reason is hostile too."""
     return f"short {EVIL}" if len(text) < 30 else None

@@ -169,6 +169,25 @@ def test_mistakes_are_one_sentence(dataprep, rich, tmp_path):
             assert "Traceback" not in said
 
 
+def test_cuts_of_one_stage_count_in_what_the_one_before_left(tmp_path, line_cutter):
+    """Where two stages cut one text, and one has the name of a third, each is shown the text that it read."""
+    lines = [f"a long line that stands in several of these pages, number {i}" for i in range(3)]
+    rows = ["\n".join([f"start {n}", lines[0], "short", lines[n % 3], "short", f"end {n}"]) for n in range(4)]
+    (tmp_path / "in.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in [*rows, rows[0]]))
+    docs = dp.Pipeline().run(dp.read(str(tmp_path / "in.jsonl")), out=str(tmp_path / "run" / "ingest"))
+    place = str(tmp_path / "run" / "clean")
+    done = dp.Pipeline(dp.Exact(), line_cutter, dp.Exact(unit="line")).run(docs, out=place)
+    cuts, texts = done.cuts().to_pylist(), {row["id"]: row["text"] for row in done.table().to_pylist()}
+    assert {row["stage"] for row in cuts} == {"Lines", "Exact"}
+    for id_, text in texts.items():
+        last = trail.text_read(str(tmp_path / "run"), id_, place, "Exact")
+        spans = [(row["start"], row["end"]) for row in cuts if row["id"] == id_ and row["stage"] == "Exact"]
+        assert trail.without(last, spans).decode() == text
+        first = trail.text_read(str(tmp_path / "run"), id_, place, "Exact", "duplicate")
+        assert first == trail.text_read(str(tmp_path / "run"), id_, place, "Lines")
+        assert len(first) > len(last) or not [row for row in cuts if row["id"] == id_ and row["stage"] == "Lines"]
+
+
 def test_what_a_stage_read_is_put_together_again(rich):
     """The text that a cutting stage read, less its spans, is the text that is kept."""
     place = str(rich / "clean")
