@@ -206,8 +206,8 @@ class Likeness:
 def likeness(url: str) -> dict[str, Likeness]:
     """By stage, in order; stages that measured nothing are not in it."""
     found: dict[str, Likeness] = {}
-    for batch, _ in _batches(url, ["stage", "similarity"]):
-        rows = batch.filter(batch.column("similarity").is_valid())
+    for batch, _ in _batches(url, ["stage", "similarity", "kept"]):
+        rows = _with_survivor(batch)
         for stage in rows.column("stage").unique().to_pylist():
             mine = rows.filter(pc.equal(rows.column("stage").cast(pa.string()), stage))
             values = mine.column("similarity").to_numpy()
@@ -217,12 +217,17 @@ def likeness(url: str) -> dict[str, Likeness]:
     return found
 
 
+def _with_survivor(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows that name a survivor and how similar it is; a prototype's similarity is to a centroid, not to a text."""
+    return batch.filter(pc.and_(batch.column("similarity").is_valid(), batch.column("kept").is_valid()))
+
+
 def least_similar(url: str, n: int, source: str | None = None) -> list[Drop]:
     """The n removed documents that are least like the one they went for, one for each of those if there are enough."""
     mask = None if source is None else (found := find(url)).ids[found.of_source(source)]
     best: list[Drop] = []
     for batch, folder in _batches(url):
-        rows = batch.filter(pc.and_(batch.column("similarity").is_valid(), batch.column("kept").is_valid()))
+        rows = _with_survivor(batch)
         if mask is not None:
             rows = rows.filter(pc.is_in(rows.column("id"), pa.array(mask)))
         values: Any = rows.column("similarity").to_numpy()
