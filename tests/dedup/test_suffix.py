@@ -78,6 +78,7 @@ HARD = {
     "thue-morse": ["".join("ab"[i.bit_count() & 1] for i in range(n)) for n in (2048, 999)],
     "copies": ["one short text, told again\n"] * 1000,
     "overlap": [random_text(1, 150) * 5, random_text(1, 150)[40:] * 3],
+    "rows": ["head\n" + "| a | b |\n" * 60, "|  | b |\n" + "| a | b |\n" * 40 + "foot, and more", "é-\n" * 90, "xé-\n" * 70],
     "nothing": [random_text(2, 3000)],
     "spaces": [" " * k + random_text(k, 60) + " " * (90 - k) for k in range(90)],
 }  # fmt: skip
@@ -86,7 +87,12 @@ HARD = {
 @pytest.mark.parametrize("kind", HARD)
 def test_hard_texts_are_brute_force(dataset, kind) -> None:
     """Runs, periods, texts made of themselves, copies: the same spans as brute force finds."""
-    for chosen in ({"min_bytes": 40}, {"min_bytes": 7, "cut": "word"}, {"min_words": 5}):
+    for chosen in (
+        {"min_bytes": 40},
+        {"min_bytes": 7, "cut": "word"},
+        {"min_bytes": 25, "cut": "line"},
+        {"min_words": 5},
+    ):
         width, by_word = chosen.get("min_words", 0) or chosen["min_bytes"], "min_words" in chosen
         expected = oracles.repeated_spans(HARD[kind], width, by_word, chosen.get("cut", "char"))
         made = dataset(HARD[kind], parts=2, cut=40)

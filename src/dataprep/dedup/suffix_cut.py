@@ -16,7 +16,7 @@ from ..run import Runner
 from ..text import U64, classes
 from ..verdict import SPAN, write_spans
 from .spill import Spill
-from .suffix_marks import CHAR, COLUMNS, CUTS, in_order, spans_of
+from .suffix_marks import CHAR, COLUMNS, CUTS, SPAN_COLUMNS, in_order, spans_of
 
 MAX_GROUPS = 1024  # every file of marks is opened once a group
 
@@ -115,10 +115,10 @@ def _no_rows() -> U64:
     return np.zeros((0, COLUMNS), np.uint64)
 
 
-def read_rows(url: str) -> U64:
-    """All rows of a file of marks or spans, uint64[m, 5]."""
+def read_rows(url: str, columns: int = COLUMNS) -> U64:
+    """All rows of a file of marks, or of spans, uint64[m, columns]."""
     with files.open_raw(url) as f:
-        return np.frombuffer(f.read(), np.uint64).reshape(-1, COLUMNS)
+        return np.frombuffer(f.read(), np.uint64).reshape(-1, columns)
 
 
 def write_cuts(
@@ -135,7 +135,7 @@ def write_cuts(
 
     def spans() -> Iterator[npt.NDArray[Any]]:
         for place in places:
-            rows = read_rows(place).view(SPAN).reshape(-1)
+            rows = read_rows(place, SPAN_COLUMNS).view(SPAN).reshape(-1)
             counted["spans"] += len(rows)
             counted["documents_cut"] += len(np.unique(rows["id"]))
             counted["bytes_cut"] += int((rows["end"] - rows["start"]).sum())

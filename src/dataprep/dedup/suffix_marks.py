@@ -3,6 +3,8 @@
 A mark is a run of neighbouring windows that are repeats, whose first occurrences are neighbours too: the bytes
 start..end of document `id` stand first from `kept_start` on in document `kept`. Its start and end are shifted by two
 bits, which say how far off the next code point is, so that spans can be rounded to code points without the text.
+With a cycle the first occurrences start over again and again, as those of "aaaa" in "aaaaaaaa": it is the period in
+bytes, shifted by 32 bits, and how far behind its start the mark's last window starts; else 0.
 """
 
 from __future__ import annotations
@@ -13,15 +15,17 @@ from ..kernel import kernel
 from ..text import I64, U8, U16, U64, WORD, Int, code_point
 from ..verdict import SPAN
 
-MARK = SPAN  # the same five columns
-COLUMNS = 5
+SPAN_COLUMNS = len(SPAN.names or ())
+COLUMNS = 6  # of a mark, uint64: id, start, end, kept, kept_start, cycle
 TRIM = 2
 CHAR, BY_WORD, BY_LINE = 0, 1, 2
 CUTS = ("char", "word", "line")
 
 
 @kernel
-def mark(data: U8, start: Int, end: Int, id_: Int, shift: Int, kept: Int, kept_start: Int, out: U64) -> None:
+def mark(
+    data: U8, start: Int, end: Int, id_: Int, shift: Int, kept: Int, kept_start: Int, cycle: Int, out: U64
+) -> None:  # fmt: skip
     """Write one mark: the bytes start..end of `data`, which lie in document `id_` from `shift` bytes later on."""
     skip: Int = 0
     back: Int = 0
@@ -34,7 +38,7 @@ def mark(data: U8, start: Int, end: Int, id_: Int, shift: Int, kept: Int, kept_s
             size = 1 + np.int64(lead >= 0xC0) + np.int64(lead >= 0xE0) + np.int64(lead >= 0xF0)
             back = j if size > j else 0
             break
-    out[0], out[3], out[4] = id_, np.uint64(kept), np.uint64(kept_start)
+    out[0], out[3], out[4], out[5] = id_, np.uint64(kept), np.uint64(kept_start), np.uint64(cycle)
     out[1] = np.uint64((start + shift) << TRIM | skip)
     out[2] = np.uint64((end + shift) << TRIM | back)
 
@@ -56,7 +60,7 @@ def spans_of(marks: U64, ids: U64, offsets: I64, data: U8, table: U16, cut: int)
     cut: CHAR, for which the texts are not looked at; BY_WORD or BY_LINE. ids, offsets, data: documents in order of
     ids, all that are marked among them.
     """
-    out, k, doc = np.empty((len(marks), COLUMNS), np.uint64), 0, 0
+    out, k, doc = np.empty((len(marks), SPAN_COLUMNS), np.uint64), 0, 0
     first = 0
     while first < len(marks):
         id_, start, end = marks[first, 0], np.int64(marks[first, 1] >> np.uint64(TRIM)), np.int64(0)
@@ -81,7 +85,11 @@ def spans_of(marks: U64, ids: U64, offsets: I64, data: U8, table: U16, cut: int)
             while m + 1 < last and np.int64(marks[m + 1, 1] >> np.uint64(TRIM)) <= low:
                 m += 1
             out[k, 0], out[k, 1], out[k, 2], out[k, 3] = id_, np.uint64(low), np.uint64(high), marks[m, 3]
-            out[k, 4] = marks[m, 4] + np.uint64(low) - (marks[m, 1] >> np.uint64(TRIM))
+            step = np.uint64(low) - (marks[m, 1] >> np.uint64(TRIM))
+            if marks[m, 5]:
+                whole = min(step, marks[m, 5] & np.uint64((1 << 32) - 1))
+                step = step - whole + whole % (marks[m, 5] >> np.uint64(32))
+            out[k, 4] = marks[m, 4] + step
             k += 1
         first = last
     return out[:k].copy()
@@ -153,6 +161,6 @@ def sorted_by(keys: U64, order: I64) -> I64:
 
 
 def in_order(rows: U64) -> U64:
-    """Marks uint64[m, 5] in order of (id, start)."""
+    """Marks uint64[m, 6] in order of (id, start)."""
     order = sorted_by(np.ascontiguousarray(rows[:, 1]), np.arange(len(rows)))
     return np.asarray(rows[sorted_by(np.ascontiguousarray(rows[:, 0]), order)])

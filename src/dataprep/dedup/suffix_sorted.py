@@ -148,22 +148,26 @@ def marks_of(ids: U64, offsets: I64, data: U8, rule: Rule, first: I32, out: U64)
     for d in range(len(ids)):
         at, stop = offsets[d], offsets[d + 1]
         start, end, kept, kept_stop, kept_doc = np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+        period, cycle = np.int64(0), np.int64(0)
         while True:
             items = cut_words(data, at, stop, rule.table, words) if rule.words else min(stop - at, CHUNK + rule.width)
             n: Int = min(CHUNK, items - rule.width + 1)
             for x in range(n):
                 p = words.start[x] if rule.words else at + x
                 place = first_of(first, p)
-                follows = p <= end and place - kept == p - start and place < kept_stop
-                if start >= 0 and not (place < p and follows):
+                if start >= 0 and period == 0 and place == kept:
+                    period = p - start
+                step = (p - start) % period if period else p - start
+                if start >= 0 and not (place < p <= end and place - kept == step and place < kept_stop):
                     if k == len(out):
                         out = more_marks(out)
-                    mark(data, start, end, ids[d], -offsets[d], ids[kept_doc], kept - offsets[kept_doc], out[k])
+                    mark(data, start, end, ids[d], -offsets[d], ids[kept_doc], kept - offsets[kept_doc], cycle, out[k])
                     k, start = k + 1, np.int64(-1)
                 if place < p:
                     if start < 0:
                         kept_doc = np.searchsorted(offsets, place, "right") - 1
-                        start, kept, kept_stop = p, place, offsets[kept_doc + 1]
+                        start, kept, kept_stop, period = p, place, offsets[kept_doc + 1], np.int64(0)
+                    cycle = period << 32 | p - start if period else np.int64(0)
                     end = words.end[x + rule.width - 1] if rule.words else p + rule.width
             if items < n + rule.width or n <= 0:
                 break
@@ -171,7 +175,7 @@ def marks_of(ids: U64, offsets: I64, data: U8, rule: Rule, first: I32, out: U64)
         if start >= 0:
             if k == len(out):
                 out = more_marks(out)
-            mark(data, start, end, ids[d], -offsets[d], ids[kept_doc], kept - offsets[kept_doc], out[k])
+            mark(data, start, end, ids[d], -offsets[d], ids[kept_doc], kept - offsets[kept_doc], cycle, out[k])
             k += 1
     return out[:k].copy()
 

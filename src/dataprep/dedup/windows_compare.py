@@ -226,7 +226,7 @@ def by_pairs(
                     if k == len(out):
                         out = more_marks(out)
                     shift, kept_start = offsets[b] - starts[b], offsets[a] + start + step - starts[a]
-                    mark(data, start, end, ids[b], shift, ids[a], kept_start, out[k])
+                    mark(data, start, end, ids[b], shift, ids[a], kept_start, 0, out[k])
                     k += 1
                 x = y + 1
         if tied:
@@ -265,7 +265,8 @@ def by_table(
         here_by, here_from, here_to = np.int64(-1), 0, 0  # bytes known to be those `here_by` before, in the record
         pool_by, pool_from, pool_to = np.int64(-1) << 62, 0, 0  # bytes known to be in the pool, so much further on
         copied_from, copied_to, copied_at = np.int64(-1), np.int64(-1), 0  # bytes of the record that are in the pool
-        first, last, kept, kept_id, run = 0, -1, 0, np.uint64(0), 0  # the open mark: its windows, what it stands for
+        first, last, run = 0, -1, 0  # the open mark: its windows, and what they stand for
+        kept, kept_id, period, cycle = np.int64(0), np.uint64(0), np.int64(0), np.int64(0)
         for x in range(n):
             tag = mix64(own_tag[x])
             if modulus > 1 and (tag >> np.uint64(40)) % modulus != rest:
@@ -306,16 +307,20 @@ def by_table(
                         else:
                             high = middle
                 first_at = run_offsets[run] + place - runs[run]
-                follows = last >= 0 and x == last + 1 and start <= own_end[last]
-                if follows and run_ids[run] == kept_id and first_at - kept == start - own_start[first]:
-                    last = x
-                    continue
+                step = start - own_start[first]
+                if last >= 0 and x == last + 1 and start <= own_end[last] and run_ids[run] == kept_id:
+                    if period == 0 and first_at == kept:
+                        period = step
+                    if first_at - kept == (step % period if period else step):
+                        last, cycle = x, (period << 32 | step if period else np.int64(0))
+                        continue
                 if last >= 0:
                     if k == len(out):
                         out = more_marks(out)
-                    mark(data, own_start[first], own_end[last], block.id[r], shift, kept_id, kept, out[k])
+                    mark(data, own_start[first], own_end[last], block.id[r], shift, kept_id, kept, cycle, out[k])
                     k += 1
-                first, last, kept, kept_id = x, x, first_at, run_ids[run]
+                first, last, kept, kept_id, period = x, x, first_at, run_ids[run], np.int64(0)
+                cycle = np.int64(0)
                 continue
             new = start > copied_to
             more = end - start if new else end - copied_to
@@ -337,7 +342,7 @@ def by_table(
         if last >= 0:
             if k == len(out):
                 out = more_marks(out)
-            mark(data, own_start[first], own_end[last], block.id[r], shift, kept_id, kept, out[k])
+            mark(data, own_start[first], own_end[last], block.id[r], shift, kept_id, kept, cycle, out[k])
             k += 1
     fill[BEFORE] += len(data)
     return out, k

@@ -131,9 +131,9 @@ def records(offsets: I64, data: U8, base: int, rule: Rule) -> tuple[U64, U64]:
     words = room_for_words(CHUNK + rule.width if rule.words else 1)
     hashes, info = np.empty(1 << 16, np.uint64), np.empty(1 << 16, np.uint64)
     state, low = np.zeros(5, np.int64), np.zeros(1, np.uint64)
-    n_out = 0
+    n_out: Int = np.int64(0)
     for d in range(len(offsets) - 1):
-        at, stop, first = offsets[d], offsets[d + 1], 0
+        at, stop, first = offsets[d], offsets[d + 1], np.int64(0)
         shift = base - offsets[0]
         while True:
             items = cut_words(data, at, stop, rule.table, words) if rule.words else min(stop - at, CHUNK + rule.width)
