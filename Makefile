@@ -5,10 +5,10 @@ OUT      ?= out/$(basename $(notdir $(PIPELINE)))
 ARGS     ?=
 BIN      := .venv/bin
 STAMP    := .venv/installed
-STEPS    := ingest filter dedup-exact dedup-minhash tokenizer encode train report
+STEPS    := ingest filter dedup-exact dedup-minhash dedup-suffix tokenizer encode train report
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench clean $(STEPS)
+.PHONY: help setup demo test check bench compare clean $(STEPS)
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z -]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,6 +36,9 @@ check: setup  ## lint and type-check
 
 bench: setup  ## measure speed and memory into benchmarks/RESULTS.md
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+compare: setup  ## nine ways to deduplicate one corpus, side by side (pipelines/compare_dedup.py)
+	@$(BIN)/dataprep run pipelines/compare_dedup.py --out out/compare $(ARGS)
 
 $(STEPS): setup
 	@$(BIN)/dataprep run $(PIPELINE) --to $@ --out $(OUT) $(ARGS)

@@ -78,14 +78,19 @@ def dedup_minhash(dedup_exact, out, run):
     return dp.Pipeline(dp.MinHash(threshold=0.8)).run(dedup_exact, out=out, run=run, replace=True)
 
 
-def tokenizer(dedup_minhash, out, run):
+def dedup_suffix(dedup_minhash, out, run):
+    """Cut out what stands elsewhere word for word, 50 words and more: licences that are quoted, shared paragraphs."""
+    return dp.Pipeline(dp.SuffixArray(min_words=50)).run(dedup_minhash, out=out, run=run, replace=True)
+
+
+def tokenizer(dedup_suffix, out, run):
     """Learn a byte-level BPE; 4,096 ids are enough for a few megabytes."""
-    return dp.train_bpe(dedup_minhash, vocab_size=VOCABULARY, val=VAL, run=run, out=out)
+    return dp.train_bpe(dedup_suffix, vocab_size=VOCABULARY, val=VAL, run=run, out=out)
 
 
-def encode(dedup_minhash, tokenizer, out, run):
+def encode(dedup_suffix, tokenizer, out, run):
     """Write uint16 shards; every twentieth document is held out, so that the validation loss means something."""
-    return dp.encode(dedup_minhash, tokenizer, out=out, val=VAL, run=run, replace=True)
+    return dp.encode(dedup_suffix, tokenizer, out=out, val=VAL, run=run, replace=True)
 
 
 def train(encode, out):

@@ -149,11 +149,11 @@ def test_demo_from_raw_text_to_a_model_that_writes(root, tmp_path, monkeypatch):
     out = tmp_path / "demo"
     done = {d.name: d.result for d in recipe.execute(steps, str(out), Serial())}
     assert list(done) == [
-        "ingest", "filter", "dedup_exact", "dedup_minhash", "tokenizer", "encode", "train", "report",
+        "ingest", "filter", "dedup_exact", "dedup_minhash", "dedup_suffix", "tokenizer", "encode", "train", "report",
     ]  # fmt: skip
     sources = set(done["ingest"].table(["source"])["source"].to_pylist())
     assert {"licences", "packages", "topics", "docstrings"} < sources
-    books = [book for step in ("filter", "dedup_exact", "dedup_minhash") for book in done[step].stats]
+    books = [book for step in ("filter", "dedup_exact", "dedup_minhash", "dedup_suffix") for book in done[step].stats]
     assert {"too_few_sentences", "lorem_ipsum"} < {reason for book in books for reason in book.reasons}
     assert done["encode"].split("val").n_tokens > 1_000
     assert "bits per byte after 4 steps" in done["train"]
