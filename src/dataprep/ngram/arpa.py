@@ -1,0 +1,95 @@
+"""The ARPA format: lines of log10 probability, words, log10 back-off; and its header read back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import BinaryIO
+
+import numpy as np
+
+from ..kernel import kernel
+from ..text import I64, U8
+from .smoothing import F64
+from .vocabulary import I32, Vocabulary
+
+LINES_AT_ONCE = 1 << 15
+NUMBER_BYTES = 16  # the longest number and what stands behind it
+
+
+def header(counts: Sequence[int]) -> bytes:
+    """The header: how many n-grams of each order."""
+    return b"\\data\\\n" + b"".join(b"ngram %d=%d\n" % (n, count) for n, count in enumerate(counts, 1))
+
+
+def write_lines(f: BinaryIO, columns: I32, probability: F64, backoff: F64 | None, words: Vocabulary) -> None:
+    """Write n-grams: `columns` int32[order, n], the last word first; without `backoff` none are written."""
+    ends, pool = words.ends, words.pool
+    lengths = np.diff(ends)
+    absent = np.empty(0, np.float64)
+    for start in range(0, columns.shape[1], LINES_AT_ONCE):
+        part = np.ascontiguousarray(columns[:, start : start + LINES_AT_ONCE])
+        room = int(lengths[part].sum()) + part.shape[1] * (2 * NUMBER_BYTES + len(part))
+        out = np.empty(room, np.uint8)
+        stop = start + LINES_AT_ONCE
+        n = lines(
+            part, log10(probability[start:stop]), absent if backoff is None else log10(backoff[start:stop]),
+            ends, pool, out,
+        )  # fmt: skip
+        f.write(out[:n].data)
+
+
+def log10(values: F64) -> F64:
+    """Logarithms; of nothing -99, as the format has it."""
+    values = np.asarray(values, np.float64)
+    return np.where(values > 0, np.log10(np.maximum(values, 1e-99)), -99.0)
+
+
+@kernel
+def lines(columns: I32, logs: F64, backoffs: F64, ends: I64, pool: U8, out: U8) -> int:
+    """Format n-grams; returns the bytes written."""
+    k = 0
+    for i in range(columns.shape[1]):
+        k = number(logs[i], out, k)
+        out[k] = 0x09
+        k += 1
+        for d in range(columns.shape[0] - 1, -1, -1):
+            word = columns[d, i]
+            for j in range(ends[word], ends[word + 1]):
+                out[k] = pool[j]
+                k += 1
+            out[k] = 0x20
+            k += 1
+        k -= 1
+        if len(backoffs):
+            out[k] = 0x09
+            k = number(backoffs[i], out, k + 1)
+        out[k] = 0x0A
+        k += 1
+    return k
+
+
+@kernel
+def number(value: float, out: U8, k: int) -> int:
+    """Write a number with seven decimals, without zeros at its end."""
+    scaled = np.int64(np.rint(abs(value) * 1e7))
+    if value < 0 and scaled > 0:
+        out[k] = 0x2D
+        k += 1
+    whole, rest = scaled // 10_000_000, scaled % 10_000_000
+    power = 1
+    while power * 10 <= whole:
+        power *= 10
+    while power > 0:
+        out[k] = 0x30 + (whole // power) % 10
+        k += 1
+        power //= 10
+    if rest > 0:
+        out[k] = 0x2E
+        k += 1
+        power = 1_000_000
+        while rest > 0:
+            out[k] = 0x30 + rest // power
+            rest %= power
+            power //= 10
+            k += 1
+    return k

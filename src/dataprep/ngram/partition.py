@@ -1,0 +1,151 @@
+"""N-grams on disk, cut by their last but one word, so that memory holds a part of them at a time.
+
+From order 3 on, an n-gram, the one it ends with and all that share its context have the same last but one word: counts,
+sums and probabilities of a part need nothing of the others. Single words are kept in memory. Only a back-off weight is
+found in another part than its n-gram: it goes there in a file, in the order in which that part has its n-grams.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import PlanError
+from ..text import I64
+from .order import Sorted
+from .vocabulary import BOS, EOS, I32
+
+FULLEST = 4096  # words whose n-grams are shared out one by one, those with most first
+
+
+def n_bytes(order: int) -> int:
+    """Memory that one n-gram of the highest order takes at most: 150 bytes at order 5, as measured."""
+    return 24 * order + 40
+
+
+def shares(frequency: I64, order: int, memory: int) -> tuple[npt.NDArray[np.int16], int]:
+    """The part of each word, so that none has more n-grams than memory holds; and how many parts there are."""
+    room = memory // n_bytes(order)
+    most = int(frequency.max(initial=0))
+    if most > room:
+        msg = (
+            f"the n-grams behind the most frequent word, {most:,} of them, take {most * n_bytes(order) >> 20:,} MiB, "
+            f"and {memory >> 20:,} are allowed; raise memory, or lower the order"
+        )
+        raise PlanError(msg)
+    n_parts = max(1, -(-int(frequency.sum() * 1.05) // room))
+    while True:
+        part = np.arange(len(frequency)) % n_parts
+        fullest = np.argsort(-frequency, kind="stable")[:FULLEST]
+        load = np.bincount(part, frequency, n_parts) - np.bincount(part[fullest], frequency[fullest], n_parts)
+        for word in fullest.tolist():
+            part[word] = least = int(load.argmin())
+            load[least] += frequency[word]
+        if load.max() <= room:
+            return part.astype(np.int16), n_parts
+        n_parts += 1
+
+
+def scatter(folder: str, blocks: Iterator[I32], order: int, part_of: npt.NDArray[np.int16], n_parts: int) -> None:
+    """Write the n-grams of all words to the files of their parts, block by block."""
+    outs = [open(os.path.join(folder, f"{part}.ngrams"), "wb") for part in range(n_parts)]  # noqa: SIM115
+    try:
+        before = np.full(order, BOS, np.int32)
+        for block in blocks:
+            tokens = np.concatenate([before, block])
+            at = np.flatnonzero(block != BOS) + order
+            part = part_of[tokens[at - 1]]
+            for number in np.unique(part).tolist():
+                mine = at[part == number] if n_parts > 1 else at
+                outs[number].write(np.stack([tokens[mine - d] for d in range(order)]).tobytes())
+                _append(folder, f"{number}.sizes", np.array([len(mine)], np.int64))
+            before = tokens[-order:]
+    finally:
+        for out in outs:
+            out.close()
+
+
+def scattered(folder: str, part: int, order: int) -> I32:
+    """The n-grams of a part, int32[order, n]; their file is removed."""
+    sizes = load(folder, f"{part}.sizes", np.int64)
+    columns = np.empty((order, int(sizes.sum())), np.int32)
+    path, start = os.path.join(folder, f"{part}.ngrams"), 0
+    with open(path, "rb") as f:
+        for size in sizes.tolist():
+            block = np.frombuffer(f.read(4 * order * size), np.int32)
+            columns[:, start : start + size] = block.reshape(order, size)
+            start += size
+    os.unlink(path)
+    return columns
+
+
+def save(folder: str, part: int, ngrams: Sorted) -> None:
+    """Put sorted n-grams on disk."""
+    for name, array in ngrams._asdict().items():
+        np.save(os.path.join(folder, f"{part}.{name}.npy"), array)
+
+
+def saved(folder: str, part: int) -> Sorted:
+    """Sorted n-grams from disk; their files are removed."""
+    arrays = {}
+    for name in Sorted._fields:
+        path = os.path.join(folder, f"{part}.{name}.npy")
+        arrays[name] = np.load(path)
+        os.unlink(path)
+    return Sorted(**arrays)
+
+
+class Exchange:
+    """Probabilities on their way from the part that has their n-gram to the one that has its back-off weight.
+
+    A part gives its n-grams in suffix order, and the other its weights in context order: among the n-grams that one
+    part gives to another, that is the same order.
+    """
+
+    def __init__(self, folder: str, part_of: npt.NDArray[np.int16], n_parts: int) -> None:
+        self.folder, self.part_of, self.n_parts = folder, part_of, n_parts
+
+    def give_ngrams(self, part: int, columns: I32, probability: Any) -> None:
+        """N-grams that do not end a sentence, int32[order, n], with a probability (NaN where pruned)."""
+        goes = np.where(columns[0] == EOS, -1, self.part_of[columns[0]])
+        for to in range(self.n_parts):
+            name = f"{part}-{to}.{len(columns)}"
+            mine = goes == to
+            for d, column in enumerate(columns):
+                _append(self.folder, f"{name}.words{d}", column[mine])
+            _append(self.folder, f"{name}.probability", probability[mine])
+
+    def give_weights(self, part: int, contexts: I32, gamma: Any) -> None:
+        """Back-off weights of contexts int32[order, n], the last word first."""
+        comes = self.part_of[contexts[1]]
+        for source in range(self.n_parts):
+            _append(self.folder, f"{source}-{part}.{len(contexts)}.weights", gamma[comes == source])
+
+    def take(self, order: int) -> Iterator[tuple[I32, Any, Any]]:
+        """All n-grams of an order, with probability and weight; their files are removed."""
+        for source in range(self.n_parts):
+            for to in range(self.n_parts):
+                name = f"{source}-{to}.{order}"
+                words = [load(self.folder, f"{name}.words{d}", np.int32) for d in range(order)]
+                probability, weights = (load(self.folder, f"{name}.{x}", float) for x in ("probability", "weights"))
+                assert len(probability) == len(weights), name
+                yield np.stack(words), probability, weights
+
+
+def _append(folder: str, name: str, array: npt.NDArray[Any]) -> None:
+    with open(os.path.join(folder, name), "ab") as f:
+        f.write(np.ascontiguousarray(array).data)
+
+
+def load(folder: str, name: str, dtype: Any) -> npt.NDArray[Any]:
+    """A file of numbers, none if it was never written; removed once read."""
+    path = os.path.join(folder, name)
+    if not os.path.exists(path):
+        return np.empty(0, dtype)
+    array = np.fromfile(path, dtype)
+    os.unlink(path)
+    return array

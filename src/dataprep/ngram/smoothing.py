@@ -1,0 +1,141 @@
+"""Interpolated modified Kneser-Ney smoothing (Chen and Goodman 1998) with pruning as `lmplz` does it.
+
+Adjusted counts: an n-gram of the highest order, or one that begins with <s>, counts how often it stands in the text;
+any other counts how many different words stand before it. Heafield, Pouzyrevsky, Clark, Koehn, "Scalable Modified
+Kneser-Ney Language Model Estimation" (2013), is the paper on `lmplz`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import DataprepError
+from ..text import I64
+from .order import Sorted
+from .vocabulary import BOS, I32
+
+F64 = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+FALLBACK = (0.5, 1.0, 1.5)  # lmplz --discount_fallback
+
+
+class Nodes(NamedTuple):
+    """The n-grams of one order, in suffix order."""
+
+    order: int
+    first: npt.NDArray[np.intp]  # where each begins among the n-grams of the highest order
+    parent: npt.NDArray[np.intp]  # which n-gram of the order below it ends with
+    adjusted: I64
+    kept: Bools  # not pruned
+
+
+def nodes(ngrams: Sorted, prune: Sequence[int]) -> Iterator[Nodes]:
+    """The n-grams of every order from 2 on; those with <s> behind their first word are none."""
+    top = len(ngrams.columns)
+    begins = [_begins(ngrams, n) for n in range(1, top + 1)]
+    for n in range(2, top + 1):
+        first = np.flatnonzero(begins[n - 1])
+        parent = np.cumsum(begins[n - 2], dtype=np.int32)[first].astype(np.intp) - 1
+        if n == top:
+            adjusted = actual = ngrams.counts[first]
+        else:
+            alive = ngrams.columns[n - 2] != BOS
+            actual = np.add.reduceat(ngrams.counts * alive, first) if len(first) else np.zeros(0, np.int64)
+            extensions = np.add.reduceat(begins[n], first, dtype=np.int64) if len(first) else actual
+            adjusted = np.where(ngrams.columns[n - 1][first] == BOS, actual, extensions)
+        yield Nodes(n, first, parent, adjusted, actual > prune[n - 1])
+
+
+def _begins(ngrams: Sorted, n: int) -> Bools:
+    """Where an n-gram of order n begins: another than in the row before, and no <s> behind its first word."""
+    new = np.ones(ngrams.columns.shape[1], np.bool_)
+    if len(new):
+        new[1:] = (ngrams.columns[:n, 1:] != ngrams.columns[:n, :-1]).any(0)
+    return new & (ngrams.columns[n - 2] != BOS) if n > 1 else new
+
+
+class Statistics:
+    """How many n-grams of each order there are, are kept, and have an adjusted count of 1, 2, 3, 4."""
+
+    def __init__(self, order: int) -> None:
+        self.of_count = np.zeros((order, 6), np.int64)  # the last column: 5 and more
+        self.kept = [0] * order
+
+    def add(self, order: int, adjusted: I64, kept: Bools) -> None:
+        """Count n-grams of one order."""
+        self.of_count[order - 1] += np.bincount(np.minimum(adjusted, 5), minlength=6)
+        self.kept[order - 1] += int(kept.sum())
+
+    def discounts(self, fallback: Sequence[float] | None) -> F64:
+        """What is taken off adjusted counts of 0, 1, 2, and 3 or more, of every order: float64[order, 4]."""
+        return np.array([[0.0, *self._discounts(n, fallback)] for n in range(1, len(self.kept) + 1)])
+
+    def _discounts(self, order: int, fallback: Sequence[float] | None) -> Sequence[float]:
+        """Chen and Goodman, equation 26."""
+        t = self.of_count[order - 1].tolist()
+        absent = [j for j in (1, 2, 3) if t[j] == 0]
+        if absent:
+            return self._without(f"no {order}-gram has an adjusted count of {absent[0]}", fallback)
+        y = t[1] / (t[1] + 2 * t[2])
+        found = [j - (j + 1) * y * t[j + 1] / t[j] for j in (1, 2, 3)]
+        for j, discount in zip((1, 2, 3), found, strict=True):
+            if not 0 <= discount <= j:
+                return self._without(
+                    f"the discount of {order}-grams with an adjusted count of {j} would be {discount:.3f}", fallback
+                )
+        return found
+
+    @staticmethod
+    def _without(why: str, fallback: Sequence[float] | None) -> Sequence[float]:
+        if fallback is not None:
+            return fallback
+        msg = (
+            f"this text is too small or too artificial to find the Kneser-Ney discounts in it: {why}; give more text, "
+            "a lower order, or pass discount_fallback=True (--discount-fallback), which takes off 0.5, 1 and 1.5"
+        )
+        raise DataprepError(msg)
+
+
+class Smoothed(NamedTuple):
+    """Probabilities of the n-grams of one order, and the back-off weights of the order below."""
+
+    nodes: Nodes
+    probability: F64  # of each node
+    gamma: F64  # of each context of this order, in context order: what its unseen words share
+    context: I32  # one n-gram of the highest order for each context, whose columns 1.. tell its words
+
+
+def unigrams(adjusted: I64, discounts: F64) -> F64:
+    """Probabilities of single words; <unk> has no count and gets its share of what was taken off, <s> has 1."""
+    total = adjusted.sum()
+    taken = discounts[np.minimum(adjusted, 3)]
+    probability: F64 = (adjusted - taken) / total + taken.sum() / total / (len(adjusted) - 1)
+    probability[BOS] = 1.0
+    return probability
+
+
+def smooth(ngrams: Sorted, prune: Sequence[int], discounts: F64, words: F64) -> Iterator[Smoothed]:
+    """Every order from 2 on; `words` are the probabilities of order 1."""
+    lower = words[ngrams.columns[0]]
+    same = np.ones(max(0, len(ngrams.by_context) - 1), np.bool_)
+    number = np.empty(len(ngrams.by_context), np.int32)  # of the context of each n-gram of the highest order
+    for level in nodes(ngrams, prune):
+        column = ngrams.columns[level.order - 1][ngrams.by_context]
+        same &= column[1:] == column[:-1]
+        new = np.concatenate([np.ones(min(1, len(number)), np.bool_), ~same])
+        number[ngrams.by_context] = np.cumsum(new, dtype=np.int32) - 1
+        context = number[level.first]
+        taken = discounts[level.order - 1][np.minimum(level.adjusted, 3)]
+        n_contexts = int(new.sum())
+        total = np.bincount(context, level.adjusted, n_contexts)
+        left = np.bincount(context, np.where(level.kept, taken, level.adjusted), n_contexts)
+        gamma = left / np.where(total, total, 1)
+        below = lower[level.first] if level.order == 2 else lower[level.parent]
+        lower = (level.adjusted - taken) / total[context] + gamma[context] * below
+        real = total > 0  # the others have <s> behind their first word
+        yield Smoothed(level, lower, gamma[real], ngrams.by_context[new][real])

@@ -1,0 +1,266 @@
+"""Training an n-gram model: text to numbers, n-grams to counts, counts to probabilities, probabilities to ARPA."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import batch as B
+from .. import files
+from ..errors import DataprepError, PlanError
+from ..run import parse_bytes
+from ..text import I64
+from . import arpa, partition
+from .order import sort_ngrams
+from .partition import Exchange
+from .smoothing import F64, FALLBACK, Statistics, nodes, smooth, unigrams
+from .vocabulary import BOS, EOS, I32, Vocabulary
+
+if TYPE_CHECKING:
+    from ..dataset import Dataset
+
+BLOCK_BYTES = 4 << 20
+MAX_ORDER = 6  # what a KenLM from PyPI can load
+
+
+@dataclass(frozen=True)
+class NgramModel:
+    """What was trained: where it is, how many n-grams of each order it has, the discounts, and what was read."""
+
+    path: str
+    counts: tuple[int, ...]
+    discounts: tuple[tuple[float, ...], ...]  # of adjusted counts of 1, 2, 3 and more
+    n_sentences: int
+    n_words: int
+    binary: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    order: int
+    prune: tuple[int, ...]
+    fallback: tuple[float, ...] | None
+    skip_symbols: bool
+    memory: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.order <= MAX_ORDER:
+            msg = f"order={self.order!r} is not from 1 to {MAX_ORDER}, the orders that KenLM loads"
+            raise PlanError(msg)
+        steps = list(self.prune)
+        if len(steps) != self.order or steps[0] != 0 or steps != sorted(steps):
+            msg = (
+                f"prune={self.prune!r} is not one threshold an order, {self.order} at most: a 0 for single words, "
+                "which are never pruned, then numbers that do not fall; the last one holds for further orders"
+            )
+            raise PlanError(msg)
+        if self.fallback is not None and (
+            len(self.fallback) != 3 or not all(0 <= d <= j for j, d in enumerate(self.fallback, 1))
+        ):
+            msg = f"discount_fallback={self.fallback!r} is not three discounts of at most 1, 2 and 3, as {FALLBACK}"
+            raise PlanError(msg)
+
+
+def train(
+    texts: str | Sequence[str] | Dataset,
+    *,
+    out: str,
+    order: int = 5,
+    prune: Sequence[int] = (0,),
+    discount_fallback: bool | Sequence[float] = False,
+    skip_symbols: bool = False,
+    memory: int | str = "2GB",
+    binary: bool = False,
+) -> NgramModel:
+    """Train an interpolated modified Kneser-Ney model, equal to that of KenLM's `lmplz` with the same options.
+
+    texts: plain-text files, folders or globs (.gz, .zst, .xz by suffix), or a Dataset; every line is a sentence, words
+    stand between blanks. order: words of the longest n-grams, 1 to 6. prune: n-grams of each order that stand in the
+    text at most so often are left out (`lmplz --prune`); the last number holds for the orders after it.
+    discount_fallback: True, or three discounts, for text that is too small to find them. skip_symbols: leave out <s>,
+    </s> and <unk> where the text has them, instead of refusing it. memory: what n-grams may take at once, beside the
+    vocabulary (some 40 bytes a word). binary: run KenLM's `build_binary` as well.
+    Errors: DataprepError where the discounts cannot be found, ReadError for files, PlanError for the rest.
+    Source: Heafield et al., "Scalable Modified Kneser-Ney Language Model Estimation" (2013).
+    """
+    prune = tuple(prune) or (0,)
+    plan = _Plan(
+        order=order,
+        prune=prune + prune[-1:] * (order - len(prune)),
+        fallback=(FALLBACK if discount_fallback is True else tuple(discount_fallback)) if discount_fallback else None,
+        skip_symbols=skip_symbols,
+        memory=parse_bytes(memory),
+    )
+    tool = _tool() if binary else None
+    if not files.is_local(out):
+        msg = f"{out} is not a path of this machine; write the model there first, and copy it"
+        raise PlanError(msg)
+    path = files.path_of(out)
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(path) or ".", prefix=".ngram-", suffix=".tmp") as folder:
+        model = _Training(plan, folder).run(texts, path)
+    return model if tool is None else _binary(tool, model)
+
+
+class _Training:
+    """One run, and what it holds in memory throughout: the vocabulary and one number a word."""
+
+    def __init__(self, plan: _Plan, folder: str) -> None:
+        self.plan, self.folder, self.words = plan, folder, Vocabulary()
+        self.stats = Statistics(plan.order)
+        self.n_sentences = self.n_words = 0
+
+    def run(self, texts: str | Sequence[str] | Dataset, path: str) -> NgramModel:
+        followed = self._number(texts)
+        part_of, self.n_parts = partition.shares(followed, self.plan.order, self.plan.memory)
+        self.exchange = Exchange(self.folder, part_of, self.n_parts)
+        partition.scatter(self.folder, self._tokens(), self.plan.order, part_of, self.n_parts)
+        os.unlink(self._at("tokens"))
+        adjusted = self._count()
+        discounts = self.stats.discounts(self.plan.fallback)
+        counts = (len(self.words), *self.stats.kept[1:])
+        probability = unigrams(adjusted, discounts[0])
+        with files.atomic(path) as f:
+            f.write(arpa.header(counts))
+            self._smooth(discounts, probability)
+            for n in range(1, self.plan.order + 1):
+                f.write(b"\n\\%d-grams:\n" % n)
+                with open(self._at(f"{n}.lines"), "rb") as lines:
+                    shutil.copyfileobj(lines, f, 1 << 20)
+            f.write(b"\n\\end\\\n")
+        found = tuple(tuple(row[1:]) for row in discounts.tolist())
+        return NgramModel(path, counts, found, self.n_sentences, self.n_words)
+
+    def _at(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+    def _number(self, texts: str | Sequence[str] | Dataset) -> I64:
+        """Put the numbers of all words on disk; returns how often each word has another behind it."""
+        seen = np.zeros(0, np.int64)
+        with open(self._at("tokens"), "wb") as f:
+            for where, block in _blocks(texts):
+                for tokens in self.words.read(block, self.plan.order, skip_symbols=self.plan.skip_symbols, where=where):
+                    more = np.bincount(tokens, minlength=len(self.words))
+                    more[: len(seen)] += seen
+                    seen = more
+                    f.write(tokens.data)
+        seen = np.pad(seen, (0, len(self.words) - len(seen)))
+        self.n_sentences = int(seen[EOS])
+        self.n_words = int(seen[EOS + 1 :].sum())
+        self.frequency = seen.copy()
+        seen[BOS], seen[EOS] = self.n_sentences, 0
+        return seen
+
+    def _tokens(self) -> Iterator[I32]:
+        with open(self._at("tokens"), "rb") as f:
+            while block := f.read(BLOCK_BYTES):
+                yield np.frombuffer(block, np.int32)
+
+    def _count(self) -> I64:
+        """Sort every part and count; returns the adjusted counts of single words."""
+        adjusted = np.zeros(len(self.words), np.int64)
+        for part in range(self.n_parts):
+            ngrams = sort_ngrams(partition.scattered(self.folder, part, self.plan.order), len(self.words))
+            for level in nodes(ngrams, self.plan.prune):
+                if level.order == 2:
+                    adjusted += np.bincount(ngrams.columns[0][level.first], minlength=len(adjusted))
+                self.stats.add(level.order, level.adjusted, level.kept)
+            partition.save(self.folder, part, ngrams)
+        if self.plan.order == 1:
+            adjusted[:] = self.frequency
+            adjusted[BOS] = 0
+        self.stats.add(1, adjusted, np.ones(len(adjusted), np.bool_))
+        return adjusted
+
+    def _smooth(self, discounts: F64, words: F64) -> None:
+        """Write the lines of every order into a file of their own."""
+        backoff = np.ones(len(words))
+        outs = [open(self._at(f"{n}.lines"), "wb") for n in range(1, self.plan.order + 1)]  # noqa: SIM115
+        try:
+            for part in range(self.n_parts):
+                self._smooth_part(part, discounts, words, backoff, outs)
+            last = self.plan.order == 1
+            every = np.arange(len(words), dtype=np.int32)[None]
+            arpa.write_lines(outs[0], every, words, None if last else backoff, self.words)
+            for n in range(2, self.plan.order):
+                for columns, probability, weights in self.exchange.take(n):
+                    kept = ~np.isnan(probability)
+                    arpa.write_lines(outs[n - 1], columns[:, kept], probability[kept], weights[kept], self.words)
+        finally:
+            for out in outs:
+                out.close()
+
+    def _smooth_part(self, part: int, discounts: F64, words: F64, backoff: F64, outs: Sequence[BinaryIO]) -> None:
+        ngrams = partition.saved(self.folder, part)
+        for found in smooth(ngrams, self.plan.prune, discounts, words):
+            n, kept = found.nodes.order, found.nodes.kept
+            columns = ngrams.columns[:n, found.nodes.first]
+            contexts = ngrams.columns[1:n, found.context]
+            if n == 2:
+                backoff[contexts[0]] = found.gamma
+            else:
+                self.exchange.give_weights(part, contexts, found.gamma)
+            if n == self.plan.order:
+                arpa.write_lines(outs[n - 1], columns[:, kept], found.probability[kept], None, self.words)
+            else:
+                ends = kept & (columns[0] == EOS)
+                ones: npt.NDArray[np.float64] = np.ones(int(ends.sum()))
+                arpa.write_lines(outs[n - 1], columns[:, ends], found.probability[ends], ones, self.words)
+                self.exchange.give_ngrams(part, columns, np.where(kept, found.probability, np.nan))
+
+
+def _blocks(texts: str | Sequence[str] | Dataset) -> Iterator[tuple[str, bytes]]:
+    """Where it comes from, and a block of text that ends with white space; a file ends with a line feed."""
+    if hasattr(texts, "batches"):
+        for batch in texts.batches(["text"]):
+            offsets, data = B.buffers(batch)
+            spans = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+            # empty lines inside are sentences without words, as they are to lmplz
+            yield "the Dataset", b"".join(data[a:b].tobytes().rstrip(b"\n") + b"\n" for a, b in spans)
+        return
+    for pattern in [texts] if isinstance(texts, str) else texts:
+        urls = files.expand(pattern)
+        if not urls:
+            msg = f"{pattern} names no file; check the path"
+            raise PlanError(msg)
+        for url in urls:
+            yield from ((url, block) for block in _file_blocks(url))
+
+
+def _file_blocks(url: str) -> Iterator[bytes]:
+    rest = last = b""
+    with files.open_read(url) as f:
+        while block := f.read(BLOCK_BYTES):
+            cut = max(block.rfind(b"\n"), block.rfind(b" ")) + 1
+            if cut:
+                yield rest + block[:cut]
+            rest, last = block[cut:] if cut else rest + block, block[-1:]
+    if last != b"\n":
+        yield rest + b"\n"
+
+
+def _tool() -> str:
+    tool = shutil.which("build_binary")
+    if tool is None:
+        msg = "build_binary, which comes with KenLM, is not on the PATH; leave binary out, KenLM loads ARPA files too"
+        raise PlanError(msg)
+    return tool
+
+
+def _binary(tool: str, model: NgramModel) -> NgramModel:
+    """The model in KenLM's own format, beside the ARPA."""
+    path = os.path.splitext(model.path)[0] + ".binary"
+    done = subprocess.run([tool, model.path, path + ".tmp"], capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        msg = f"build_binary cannot read {model.path}: {done.stderr.strip()[-300:]}"
+        raise DataprepError(msg)
+    os.replace(path + ".tmp", path)
+    return NgramModel(**(vars(model) | {"binary": path}))
