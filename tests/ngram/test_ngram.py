@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import json
 import stat
+import sys
 from collections import Counter
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import oracles
+from dataprep import cli
 from dataprep.errors import DataprepError, PlanError, ReadError
 from dataprep.ngram import partition, train
 
@@ -195,3 +197,31 @@ def test_binary_needs_kenlms_tool(tmp_path, monkeypatch):
     model = train(str(tmp_path / "t.txt"), out=str(tmp_path / "t.arpa"), binary=True, discount_fallback=True, order=2)
     assert model.binary == str(tmp_path / "t.binary")
     assert (tmp_path / "t.binary").read_bytes() == (tmp_path / "t.arpa").read_bytes()
+
+
+def test_the_command_takes_what_lmplz_takes(tmp_path, capsys, monkeypatch):
+    """`--prune 0 0 1` in three words or in one; what was made is told; too little text is one sentence."""
+    text, out = tmp_path / "t.txt", tmp_path / "t.arpa"
+    text.write_text("a b c\na b c\na b d\n")
+
+    def run(*args):
+        monkeypatch.setattr(sys, "argv", ["dataprep", "train-ngram", str(text), "--out", str(out), "-o", "3", *args])
+        try:
+            cli.main()
+        except SystemExit as e:
+            return e.code, capsys.readouterr()
+        return 0, capsys.readouterr()
+
+    code, said = run("--prune", "0", "0", "1")
+    assert code == 1
+    assert "pass discount_fallback=True (--discount-fallback)" in said.err
+    assert said.err.count("\n") == 1
+    models = []
+    for prune in (["--prune", "0", "0", "1"], ["--prune", "0 0 1"], ["--prune", "0,0,1"]):
+        code, said = run(*prune, "--discount-fallback")
+        assert code == 0
+        assert "3 sentences, 9 words" in said.out
+        models.append(out.read_bytes())
+    assert models[0] == models[1] == models[2]
+    assert b"\na b d" not in models[0]
+    assert run("--prune", "none")[0] == 1
