@@ -59,7 +59,7 @@ def test_make_targets_exist(readme, root):
 def test_commands_and_options_exist(readme):
     """Every `dataprep X` in the README is a command, and every option in that block exists."""
     commands = {c.callback.__name__: c.callback for c in cli.app.registered_commands}
-    used = set(re.findall(r"^dataprep (\w+)", readme, re.MULTILINE))
+    used = {name.replace("-", "_") for name in re.findall(r"^dataprep ([\w-]+)", readme, re.MULTILINE)}
     assert used == set(commands)
     parameters = {name for callback in commands.values() for name in callback.__annotations__}
     (block,) = [b for b in blocks(readme, "") if "dataprep run" in b]

@@ -27,6 +27,7 @@ from ..text import DECIMAL, DOTTED, POINT, PUNCT, SIGMA, SPACE, U16, U32, WORD, 
 FORMS = ("space", "lower", "words", "c4", "ccnet")
 CASED_FORMS = ("lower", "words", "c4", "ccnet")  # those that lower-case
 
+# Read by functions under @kernel (units.py), so this file is part of their cache's name.
 # An entry is the code point it becomes with KEPT, GAP, or 0 where it is removed.
 KEPT = 1 << 21
 GAP = 1 << 31
