@@ -23,10 +23,11 @@ from ..run import Runner
 from ..text import I64, U8, U64, Int
 from .spill import spill_to
 from .suffix_marks import COLUMNS, mark, more_marks
-from .windows_compare import same_after
+from .windows_compare import prefetch, same_after
 from .windows_hash import CHUNK, Rule, cut_words, room_for_words, rule_of
 
 MAX_BYTES = (1 << 31) - 1
+AHEAD = 12  # suffixes whose bytes are asked for before they are looked at
 COST = 12  # bytes of memory a byte of text
 I32 = npt.NDArray[np.int32]
 NO_WINDOW = -1  # in `first`; below it, the first place of a group is written as -2 - place
@@ -114,8 +115,12 @@ def group(order: I32, data: U8, first: I32) -> None:
     """
     places, sizes, depth = np.empty(64, np.int64), np.empty(64, np.int64), 0
     before: Int = 0
-    for place in order:
-        p, size = np.int64(place), np.int64(first[place])
+    for i in range(len(order)):
+        if i + AHEAD < len(order):  # places are random: memory is asked for before it is needed
+            prefetch(first, np.int64(order[i + AHEAD]))  # type: ignore[call-arg]
+            prefetch(data, np.int64(order[i + AHEAD]))
+        p = np.int64(order[i])
+        size = np.int64(first[p])
         if size == NO_WINDOW:
             continue
         if depth:
@@ -154,6 +159,8 @@ def marks_of(ids: U64, offsets: I64, data: U8, rule: Rule, first: I32, out: U64)
             n: Int = min(CHUNK, items - rule.width + 1)
             for x in range(n):
                 p = words.start[x] if rule.words else at + x
+                if start < 0 and first[p] == -2 - p:  # no repeat, as most windows
+                    continue
                 place = first_of(first, p)
                 if start >= 0 and period == 0 and place == kept:
                     period = p - start
