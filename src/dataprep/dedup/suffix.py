@@ -96,7 +96,8 @@ class SuffixArray:
         words = self.min_bytes is None
         sources, firsts, counted = engine(docs.items, run, out, width=self.width, words=words, **chosen)
         cut = write_cuts(docs.items, run, out, url=url, cut=self.cut, sources=sources, firsts=firsts, **chosen)
-        return {"files": [url], **counted, **cut}
+        documents = counted.pop("docs")
+        return {"files": [url], "documents": documents, **counted, **cut}
 
     def warm(self) -> None:
         """Compile the kernels."""
