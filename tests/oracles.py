@@ -238,7 +238,7 @@ def same_texts(texts: list[str], order: list[int], form: str | None) -> dict[int
     return gone
 
 
-# --- Units of text (dedup/units.py, dedup/exact.py) -------------------------------------------------------------------
+# --- Units of text (dedup/units, dedup/exact.py) ----------------------------------------------------------------------
 
 
 TERMINALS = "".join(map(chr, np.flatnonzero(classes() & SENTENCE)))
@@ -286,7 +286,7 @@ def unit_places(text: str, unit: str) -> list[tuple[int, int]]:
         at = text.index(piece, at) if unit == "span3" else at
         places.append((at, at + len(piece)))
         at += len(piece) + (unit != "span3")
-    return [(a, b) for (a, _), _, (_, b) in zip(places, places[1:], places[2:])] if unit == "span3" else places  # noqa: B905
+    return [(a, b) for (a, _), _, (_, b) in zip(places, places[1:], places[2:])] if unit == "span3" else places
 
 
 def repeats(texts: list[str], unit: str, form: str | None) -> list[list[tuple]]:
@@ -439,7 +439,7 @@ def _runs_that_go(text: str, found: list, goes: list[bool]) -> list[tuple[int, i
     return spans
 
 
-# --- SemDeDup (dedup/embedding.py) ------------------------------------------------------------------------------------
+# --- SemDeDup (dedup/semantic.py) ------------------------------------------------------------------------------------
 
 
 def on_grid(vectors) -> np.ndarray:
@@ -536,9 +536,6 @@ def allowed_cuts(text: str, cut: str) -> list[int]:
 
 def kneser_ney(lines, order, prune, fallback):
     """Modified Kneser-Ney by definition: {n-gram: (log10 probability, log10 back-off)}, None without discounts."""
-    import math
-    from collections import Counter
-
     actual, before = [Counter() for _ in range(order + 1)], [{} for _ in range(order + 1)]
     for line in lines:
         words = ("<s>", *line.split(), "</s>")
@@ -581,3 +578,20 @@ def kneser_ney(lines, order, prune, fallback):
                 model[context] = (model[context][0], math.log10(share) if share else -99)
         model |= {g: (math.log10(p) if p else -99, 0.0) for g, p in lower.items()}
     return model
+
+
+def ccnet_perplexity(text, score, glued):
+    """A document's perplexity as `cc_net` computes it; `score` gives a sentence's log10 probability."""
+    marks = dict(zip("，。、„”“«»」「《》´∶：？！（）；–", ",.,\"\"\"\"\"\"\"\"\"'::?!();-", strict=True))
+    marks |= {"．": ". ", "～": "~", "’": "'", "…": "...", "━": "-", "〈": "<", "〉": ">", "【": "[", "】": "]"}
+    marks |= {"％": "%", "►": "-", "—": " - "}
+
+    def normal(line):
+        line = "".join(c for c in unicodedata.normalize("NFD", line.strip().lower()) if unicodedata.category(c) != "Mn")
+        line = re.sub(r"\d", "0", line)
+        return re.sub("[\x00-\x1f\x7f-\x9f]", "", "".join(marks.get(c, c) for c in line))
+
+    lines = [" ".join(normal(line).split()) for line in ([text] if glued else text.split("\n"))]
+    lines = [line for line in lines if line]
+    n_words = sum(len(line.split()) + 1 for line in lines)
+    return 10 ** (-sum(map(score, lines)) / n_words) if lines else None

@@ -65,7 +65,7 @@ texts = st.lists(st.lists(words, max_size=6).map(" ".join), min_size=1, max_size
 
 
 @few
-@given(lines=texts, order=st.integers(1, 5), cut=st.integers(0, 2), fallback=st.sampled_from([None, FALLBACK]))
+@given(lines=texts, order=st.integers(2, 5), cut=st.integers(0, 2), fallback=st.sampled_from([None, FALLBACK]))
 def test_models_follow_the_definition(lines, order, cut, fallback, tmp_path):
     """The plain twin finds the same model, or refuses the same text."""
     text, out = tmp_path / "t.txt", str(tmp_path / "t.arpa")
@@ -147,7 +147,7 @@ def test_special_words_are_refused_or_left_out(tmp_path):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"order": 0},
+        {"order": 1},
         {"order": 7},
         {"prune": (1,)},
         {"prune": (0, 2, 1)},

@@ -52,8 +52,8 @@ class _Plan:
     memory: int
 
     def __post_init__(self) -> None:
-        if not 1 <= self.order <= MAX_ORDER:
-            msg = f"order={self.order!r} is not from 1 to {MAX_ORDER}, the orders that KenLM loads"
+        if not 2 <= self.order <= MAX_ORDER:
+            msg = f"order={self.order!r} is not from 2 to {MAX_ORDER}, the orders that KenLM loads"
             raise PlanError(msg)
         steps = list(self.prune)
         if len(steps) != self.order or steps[0] != 0 or steps != sorted(steps):
@@ -83,7 +83,7 @@ def train(
     """Train an interpolated modified Kneser-Ney model, equal to that of KenLM's `lmplz` with the same options.
 
     texts: plain-text files, folders or globs (.gz, .zst, .xz by suffix), or a Dataset; every line is a sentence, words
-    stand between blanks. order: words of the longest n-grams, 1 to 6. prune: n-grams of each order that stand in the
+    stand between blanks. order: words of the longest n-grams, 2 to 6. prune: n-grams of each order that stand in the
     text at most so often are left out (`lmplz --prune`); the last number holds for the orders after it.
     discount_fallback: True, or three discounts, for text that is too small to find them. skip_symbols: leave out <s>,
     </s> and <unk> where the text has them, instead of refusing it. memory: what n-grams may take at once, beside the
@@ -155,7 +155,6 @@ class _Training:
         seen = np.pad(seen, (0, len(self.words) - len(seen)))
         self.n_sentences = int(seen[EOS])
         self.n_words = int(seen[EOS + 1 :].sum())
-        self.frequency = seen.copy()
         seen[BOS], seen[EOS] = self.n_sentences, 0
         return seen
 
@@ -174,9 +173,6 @@ class _Training:
                     adjusted += np.bincount(ngrams.columns[0][level.first], minlength=len(adjusted))
                 self.stats.add(level.order, level.adjusted, level.kept)
             partition.save(self.folder, part, ngrams)
-        if self.plan.order == 1:
-            adjusted[:] = self.frequency
-            adjusted[BOS] = 0
         self.stats.add(1, adjusted, np.ones(len(adjusted), np.bool_))
         return adjusted
 
@@ -187,9 +183,8 @@ class _Training:
         try:
             for part in range(self.n_parts):
                 self._smooth_part(part, discounts, words, backoff, outs)
-            last = self.plan.order == 1
             every = np.arange(len(words), dtype=np.int32)[None]
-            arpa.write_lines(outs[0], every, words, None if last else backoff, self.words)
+            arpa.write_lines(outs[0], every, words, backoff, self.words)
             for n in range(2, self.plan.order):
                 for columns, probability, weights in self.exchange.take(n):
                     kept = ~np.isnan(probability)

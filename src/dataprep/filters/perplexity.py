@@ -1,0 +1,293 @@
+"""Perplexity: how well an n-gram model foretells a text; noise it cannot foretell, near copies of its text it can."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from .. import batch as B
+from .. import files
+from ..batch import Batch
+from ..errors import PlanError, need
+from ..meter import Meter
+from ..score import ScoredFilter
+from ..stage import drop_rows
+from .ccnet_text import ccnet_normal
+from .percentiles import Cut, Percentiles
+
+Bound = float | None
+MAGIC = (b"\\data\\", b"mmap lm http://kheafield.com/code")  # of an ARPA file, and of KenLM's own
+UNITS = ("document", "paragraph")
+DECIMALS = 4  # of a stored perplexity
+ANY = "{language}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Perplexity(ScoredFilter):
+    r"""Keep documents, or paragraphs, whose perplexity under an n-gram model is in a range; scored by KenLM.
+
+    model: path of an ARPA file or a KenLM binary; `dataprep train-ngram` makes one. With "{language}" in it, each
+    document is measured by the model of its column `language`, and kept as it is where there is none.
+    keep: (low, high): what has low <= perplexity < high stays; None is no bound. Reasons: "perplexity_low" (nearly a
+    copy of what the model learned), "perplexity_high" (noise), "perplexity_no_words" (nothing to measure).
+    cut: "head", "middle" or "tail", or two percentiles such as (1, 90), in place of keep: gives the Estimator
+    `Percentiles`, which finds the range on your corpus, for each language where there is a column `language`.
+    unit: "document", or "paragraph": lines, those out of range are cut out ("lines.perplexity_high" ... in the books;
+    lines without words are no paragraphs and stay), and documents of which none is left go.
+    normalize: "ccnet", each line as `ccnet_normal` writes it, or None. A model wants the text it was trained on.
+    tokenizer: path of a SentencePiece model ("{language}" as above); None: words between white space.
+    preset: "ccnet2020": as `cc_net` did it: the whole document is normalised, which removes line feeds and so glues
+    lines together, and scored as one sentence.
+
+    The perplexity of a document is 10 ** -(sum of the lines' log10 probabilities / sum of their words, each line's end
+    one more), as CCNet has it; lines without words do not count. Rounded to 1e-4. Source: Wenzek et al., "CCNet", 2020.
+    Needs the extra `perplexity`. Errors: PlanError, also for a model that KenLM cannot read.
+    """
+
+    model: str
+    keep: tuple[Bound, Bound] = (None, None)
+    cut: None = field(default=None, repr=False)
+    unit: str = "document"
+    normalize: str | None = "ccnet"
+    tokenizer: str | None = None
+    preset: str | None = None
+
+    VERSION: ClassVar[int] = 1
+
+    def __new__(cls, *, cut: Cut | None = None, keep: Any = None, **settings: Any) -> Any:
+        """The filter; with `cut`, the Estimator that finds its range."""
+        if cut is None:
+            return super().__new__(cls)
+        if keep is not None:
+            msg = f"keep={keep!r} and cut={cut!r} both say what stays; give one"
+            raise PlanError(msg)
+        return Percentiles(filter=cls(**settings), cut=cut)
+
+    def __post_init__(self) -> None:
+        self._check_keep()
+        if self.unit not in UNITS or self.normalize not in ("ccnet", None) or self.preset not in ("ccnet2020", None):
+            msg = (
+                f"unit={self.unit!r}, normalize={self.normalize!r}, preset={self.preset!r}: there are unit='document' "
+                "and 'paragraph', normalize='ccnet' and None, preset='ccnet2020' and None"
+            )
+            raise PlanError(msg)
+        if self.preset and (self.unit, self.normalize) != ("document", "ccnet"):
+            msg = "preset='ccnet2020' measures whole documents, normalised; leave unit and normalize out"
+            raise PlanError(msg)
+        need("kenlm", extra="perplexity")
+        for path in (self.model, self.tokenizer):
+            if path is not None and not _paths(path):
+                msg = f"there is no model at {path}; give the path of one (dataprep train-ngram makes n-gram models)"
+                raise PlanError(msg)
+        for path in _paths(self.model):
+            _check_magic(path)
+
+    def _check_keep(self) -> None:
+        try:
+            low, high = (None if x is None else float(x) for x in self.keep)
+        except (TypeError, ValueError):
+            low, high = 1.0, 0.0
+        if low is not None and high is not None and not low < high:
+            msg = f"keep={self.keep!r} is not a range of perplexities; give (low, high), as (50, 1000) or (None, 1000)"
+            raise PlanError(msg)
+
+    @property
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The language, where it chooses the model."""
+        return ("language",) if any(ANY in (path or "") for path in (self.model, self.tokenizer)) else ()
+
+    @property
+    def scores(self) -> Mapping[str, pa.DataType]:
+        """`perplexity`: null where there are no words, NaN where no model; or `perplexity_paragraphs`, one a line."""
+        if self.unit == "document":
+            return {"perplexity": pa.float64()}
+        return {"perplexity_paragraphs": pa.list_(pa.float64())}
+
+    @property
+    def measure(self) -> Any:
+        """What the models hold, and how texts reach them."""
+        held = [sorted((_language(p, path), _content(p)) for p in _paths(path)) for path in self._models]
+        return held, self.unit, self.normalize, self.preset
+
+    @property
+    def _models(self) -> tuple[str, ...]:
+        return (self.model,) if self.tokenizer is None else (self.model, self.tokenizer)
+
+    def recipe(self) -> Any:
+        """What the models hold, not where they lie."""
+        return self.measure, self.keep, self.VERSION
+
+    def warm(self) -> None:
+        """Read the models once: one that cannot be read is said before workers start."""
+        for path in _paths(self.model):
+            _model(path)
+        for path in _paths(self.tokenizer or ""):
+            _pieces(path)
+
+    def score(self, batch: Batch) -> Mapping[str, pa.Array]:
+        """Measure every document, or every line of it."""
+        texts = batch.column("text").to_pylist()
+        languages = batch.column("language").to_pylist() if self.needs else itertools.repeat("")
+        rows = [self._measured(text, language) for text, language in zip(texts, languages, strict=False)]
+        name, kind = next(iter(self.scores.items()))
+        if self.unit == "paragraph":
+            found: list[Any] = [[_perplexity([line]) for line in lines] for lines in rows]
+        else:
+            found = [_perplexity(lines) for lines in rows]
+        return {name: pa.array(found, kind)}
+
+    def _measured(self, text: str, language: str | None) -> list[tuple[float, int]]:
+        """log10 probability and words of every line, its end included; (0, 0) without words, NaN without a model."""
+        model, pieces = self._of(language or "")
+        if model is None:
+            return [(float("nan"), 1)]
+        measured = []
+        for line in [text] if self.preset else text.split("\n"):
+            normal = ccnet_normal(line) if self.normalize else line
+            words = normal.split()
+            if pieces is not None and words:
+                words = " ".join(pieces.encode(normal, out_type=str)).split()
+            measured.append((model.score(" ".join(words)), len(words) + 1) if words else (0.0, 0))
+        return measured
+
+    def _of(self, language: str) -> tuple[Any, Any]:
+        """The model and the tokenizer of a language, None where there is none."""
+        model, tokenizer = (path and path.replace(ANY, language) for path in (self.model, self.tokenizer))
+        if (ANY in self.model and not _exists(model)) or (tokenizer and not _exists(tokenizer)):
+            return None, None
+        return _model(model), _pieces(tokenizer) if tokenizer else None
+
+    def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
+        """Why each document goes: out of range itself, or every paragraph of it."""
+        if self.unit == "document":
+            return self.reasons(scores["perplexity"])
+        column = scores["perplexity_paragraphs"]
+        flat, row = self.reasons(column.flatten()).to_pylist(), column.value_lengths().to_numpy()
+        ends = np.cumsum(row).tolist()
+        every = [flat[end - n : end] for n, end in zip(row.tolist(), ends, strict=True)]
+        return pa.array([_of_all(reasons) for reasons in every], pa.string())
+
+    def reasons(self, perplexity: pa.Array) -> pa.StringArray:
+        """Why each of these perplexities is out of range, null where it is not."""
+        values = np.asarray(perplexity.to_numpy(zero_copy_only=False), np.float64)
+        why = np.full(len(values), None, object)
+        low, high = self.keep
+        why[values < (-np.inf if low is None else low)] = "perplexity_low"
+        why[values >= (np.inf if high is None else high)] = "perplexity_high"
+        why[np.asarray(perplexity.is_null())] = "perplexity_no_words"
+        return pa.array(why, pa.string())
+
+    def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:
+        """Drop documents; of those that stay, cut paragraphs."""
+        if self.unit == "document":
+            yield from super().__call__(batches, stats)
+            return
+        for batch in batches:
+            scores = self.scores_of(batch)
+            gone = self.decide(scores)
+            kept = drop_rows(batch, gone, stats)
+            yield self._cut(kept, scores["perplexity_paragraphs"].filter(gone.is_null()), stats)
+
+    def _cut(self, batch: Batch, column: pa.Array, stats: Meter) -> Batch:
+        flat = iter(self.reasons(column.flatten()).to_pylist())
+        texts, changed = [], False
+        for text, n in zip(batch.column("text").to_pylist(), column.value_lengths().to_pylist(), strict=True):
+            why = list(itertools.islice(flat, n))
+            if n == 0 or not {"perplexity_low", "perplexity_high"}.intersection(why):
+                texts.append(text)
+                continue
+            changed = True
+            texts.append("\n".join(x for x, r in zip(text.split("\n"), why, strict=True) if r in STAYS))
+            for reason in why:
+                if reason not in STAYS:
+                    stats.count(f"lines.{reason}")
+        return B.with_column(batch, "text", pa.array(texts, pa.large_string())) if changed else batch
+
+
+STAYS = (None, "perplexity_no_words")
+
+
+def _of_all(reasons: list[str | None]) -> str | None:
+    """The reason to drop a document with these reasons to cut its paragraphs."""
+    measured = [r for r in reasons if r != "perplexity_no_words"]
+    if not measured:
+        return "perplexity_no_words"
+    return None if None in measured else max(r for r in measured if r)
+
+
+def _perplexity(lines: list[tuple[float, int]]) -> float | None:
+    """Of lines together; None where they have no words."""
+    total = sum(n for _, n in lines)
+    return round(10.0 ** (-sum(x for x, _ in lines) / total), DECIMALS) if total else None
+
+
+def _paths(path: str) -> list[str]:
+    """The local files that a path, which may hold "{language}", names."""
+    if ANY not in path:
+        return [path] if os.path.isfile(path) else []
+    return files.expand(path.replace(ANY, "*"))
+
+
+def _language(path: str, pattern: str) -> str:
+    before, mark, after = pattern.partition(ANY)
+    return path[len(before) : len(path) - len(after)] if mark else ""
+
+
+@cache
+def _exists(path: str) -> bool:
+    return os.path.isfile(path)
+
+
+def _content(path: str) -> str:
+    found = os.stat(path)
+    return _hash(path, found.st_size, found.st_mtime_ns)
+
+
+@cache
+def _hash(path: str, size: int, changed: int) -> str:  # noqa: ARG001 - a file that changed is hashed anew
+    return files.content_hash(path)
+
+
+def _check_magic(path: str) -> None:
+    with files.open_raw(path) as f:
+        start = f.read(64).lstrip()
+    if not start.startswith(MAGIC):
+        msg = (
+            f"{path} is neither an ARPA file, which begins with \\data\\, nor a KenLM binary: it begins with "
+            f"{start[:20]!r}; give a language model, uncompressed"
+        )
+        raise PlanError(msg)
+
+
+@cache
+def _model(path: str) -> Any:
+    """A model, read once a process."""
+    kenlm = need("kenlm", extra="perplexity")
+    config = kenlm.Config()
+    config.show_progress = False
+    config.arpa_complain = kenlm.ARPALoadComplain.NONE
+    try:
+        return kenlm.Model(path, config)
+    except (OSError, RuntimeError) as e:
+        why = re.sub(r"^.*(Exception( because `[^']*')?\.?|' \()\s*", "", " ".join(str(e).split())).rstrip(" )")
+        msg = f"{path} is not a language model that KenLM can read ({why}); make it again, or give another"
+        raise PlanError(msg) from e
+
+
+@cache
+def _pieces(path: str) -> Any:
+    """A SentencePiece model, read once a process."""
+    sentencepiece = need("sentencepiece", extra="perplexity")
+    try:
+        return sentencepiece.SentencePieceProcessor(model_file=path)
+    except (OSError, RuntimeError) as e:
+        msg = f"{path} is not a SentencePiece model ({' '.join(str(e).split())[:200]}); give the file NAME.model"
+        raise PlanError(msg) from e
