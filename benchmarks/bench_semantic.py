@@ -49,7 +49,7 @@ def peak_mb() -> float:
 def passes(file: str, size: int) -> dict:
     """Fit on texts with the default vectors; user seconds of every pass."""
     import dataprep as dp
-    from dataprep.dedup.embedding import SemDeDup
+    from dataprep.dedup.semantic import SemDeDup
 
     took = {}
 
@@ -85,7 +85,7 @@ def vectors_ours(file: str, clusters: int | None = None) -> list[int]:
     import pyarrow.parquet as pq
 
     import dataprep as dp
-    from dataprep.dedup.embedding import SemDeDup
+    from dataprep.dedup.semantic import SemDeDup
 
     table = np.load(file)
     rows = Path(file).with_suffix(".jsonl")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-from dataprep.dedup.embedding import SemDeDup
+from dataprep.dedup.semantic import SemDeDup
 from dataprep.key import key
 from dataprep.stage import Estimator
 

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .dataset import Dataset, open_dataset
     from .dedup.bloom import Bloom, bloom_hashes
-    from .dedup.embedding import SemDeDup
     from .dedup.exact import Exact
     from .dedup.minhash import MinHash
+    from .dedup.semantic import SemDeDup
     from .dedup.suffix import SuffixArray
     from .dedup.suffix_index import SuffixIndex
     from .dedup.url import URL
@@ -83,7 +83,7 @@ _HOMES = {
     "Pipeline": "pipeline",
     "Ray": "run",
     "Score": "score",
-    "SemDeDup": "dedup.embedding",
+    "SemDeDup": "dedup.semantic",
     "Serial": "run",
     "Shards": "tokens.shard",
     "SuffixArray": "dedup.suffix",

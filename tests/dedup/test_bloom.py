@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 import laws
 import oracles
 from dataprep import batch as B
-from dataprep.dedup import hyperloglog
 from dataprep.dedup.bloom import Bloom, bloom_hashes
-from dataprep.dedup.bloom_filter import Filter, Size, contains
-from dataprep.dedup.bloom_keys import document_keys
+from dataprep.dedup.seen import hyperloglog
+from dataprep.dedup.seen.bloom_filter import Filter, Size, contains
+from dataprep.dedup.seen.keys import document_keys
 from dataprep.errors import DataprepError, PlanError
 from dataprep.meter import mix
 from dataprep.pipeline import Pipeline
@@ -337,7 +337,7 @@ def test_a_document_that_is_left_too_short_is_dropped(tmp_path) -> None:
 
 def test_a_filter_that_is_too_full_is_alarming(fitted, tmp_path, monkeypatch, caplog) -> None:
     """If the count were wrong, the measured rate would say so."""
-    monkeypatch.setattr("dataprep.dedup.bloom_filter.Filter.measured_rate", lambda _: 2e-4)
+    monkeypatch.setattr("dataprep.dedup.seen.bloom_filter.Filter.measured_rate", lambda _: 2e-4)
     with caplog.at_level(logging.WARNING, "dataprep"):
         fitted(Bloom(), tmp_path, ["a", "b"])
     assert "of new keys 0.0002 are taken for seen, not 0.0001" in caplog.text

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import laws
 import oracles
-from dataprep.dedup import repeats, units
 from dataprep.dedup.exact import Exact
-from dataprep.dedup.forms import FORMS
+from dataprep.dedup.units import repeats, units
+from dataprep.dedup.units.forms import FORMS
 from dataprep.errors import DataprepError, PlanError
 from dataprep.pipeline import Pipeline
 from dataprep.run import Serial

@@ -15,8 +15,8 @@ import dataprep as dp
 import laws
 import oracles
 from dataprep import files
-from dataprep.dedup import sketch
 from dataprep.dedup.minhash import MinHash
+from dataprep.dedup.pairs import sketch
 from dataprep.errors import PlanError
 
 SURE = {"bands": 120, "rows": 1}  # misses nothing at these thresholds
@@ -226,7 +226,7 @@ def against_by_force(old: list[str], new: list[str], order: list[int], threshold
 
 def test_small_indexes_give_the_same_against(tmp_path, monkeypatch, count) -> None:
     """Old documents that do not fit into one index go through the next, also at another threshold, on two workers."""
-    from dataprep.dedup import gather, search, verify
+    from dataprep.dedup.pairs import gather, search, verify
 
     old = seal(tmp_path, "old", texts_of(1, 200))
     made = MinHash(threshold=0.5, against=old.url, **SURE)

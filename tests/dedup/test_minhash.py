@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
-from dataprep.dedup import bands, bitmap, gather, match, search, sign, sketch, verify
 from dataprep.dedup.keep import Keep
 from dataprep.dedup.minhash import MinHash
+from dataprep.dedup.pairs import bands, bitmap, gather, match, search, sign, sketch, verify
 from dataprep.errors import PlanError
 
 CERTAIN = {"bands": 120, "rows": 1}  # a pair at J = 0.4 is missed with probability 0.6^120

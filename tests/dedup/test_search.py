@@ -106,7 +106,7 @@ def test_finished_work_is_not_repeated(tmp_path, monkeypatch) -> None:
     docs = dp.read(write_corpus(tmp_path / "in", 40))
     out = str(tmp_path / "fit")
     first = dp.MinHash().fit(docs, dp.Serial(), out)
-    monkeypatch.setattr("dataprep.dedup.search._find", lambda *_, **__: pytest.fail("searched again"))
+    monkeypatch.setattr("dataprep.dedup.pairs.search._find", lambda *_, **__: pytest.fail("searched again"))
     assert dp.MinHash().fit(docs, dp.Serial(), out) == first
     with pytest.raises(pytest.fail.Exception):
         dp.MinHash(threshold=0.7).fit(docs, dp.Serial(), out)

@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 import oracles
-from dataprep.dedup import suffix_cut, windows, windows_search
 from dataprep.dedup.suffix import SuffixArray
+from dataprep.dedup.windows import cut as suffix_cut
+from dataprep.dedup.windows import passes as windows
+from dataprep.dedup.windows import search as windows_search
 from dataprep.errors import PlanError
 from dataprep.read import plan
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import oracles
 from dataprep import batch as B
 from dataprep import unicode
-from dataprep.dedup import forms
-from dataprep.dedup import units as U
+from dataprep.dedup.units import forms
+from dataprep.dedup.units import units as U
 from dataprep.text import classes
 
 SAME_UNICODE = unicodedata.unidata_version == unicode.VERSION

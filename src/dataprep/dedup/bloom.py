@@ -17,11 +17,11 @@ from ..errors import PlanError
 from ..key import key
 from ..run import Runner
 from ..verdict import CutSpans, DropIds, Verdict
-from . import hyperloglog
-from .bloom_filter import Filter, Size, full, places
-from .bloom_keys import SaveKeys, Units, count, document_keys, ngram_keys
-from .bloom_lookup import LookUp, look_up
-from .forms import FORMS
+from .seen import hyperloglog
+from .seen.bloom_filter import Filter, Size, full, places
+from .seen.keys import SaveKeys, Units, count, document_keys, ngram_keys
+from .seen.lookup import LookUp, look_up
+from .units.forms import FORMS
 
 log = logging.getLogger("dataprep")
 

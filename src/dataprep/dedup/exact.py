@@ -11,13 +11,13 @@ from ..key import key
 from ..run import Runner
 from ..text import NORMAL_FORMS
 from ..verdict import CutSpans, DropIds, Verdict
-from . import repeats
-from .forms import FORMS
 from .keep import Keep
-from .search import find
-from .sketch import WholeText
-from .units import DEFAULT_FORM, UNITS
-from .warm import warm
+from .pairs.search import find
+from .pairs.sketch import WholeText
+from .pairs.warm import warm
+from .units import repeats
+from .units.forms import FORMS
+from .units.units import DEFAULT_FORM, UNITS
 
 
 @dataclass(frozen=True, kw_only=True)

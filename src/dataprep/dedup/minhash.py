@@ -12,12 +12,12 @@ from ..errors import PlanError
 from ..key import key
 from ..run import Runner
 from ..verdict import DropIds
-from .against import Old, named
-from .bands import RECALL, Settings, p_candidate, resolve
 from .keep import Keep
-from .search import find
-from .sketch import Shingles
-from .warm import warm
+from .pairs.against import Old, named
+from .pairs.bands import RECALL, Settings, p_candidate, resolve
+from .pairs.search import find
+from .pairs.sketch import Shingles
+from .pairs.warm import warm
 
 log = logging.getLogger("dataprep")
 

@@ -11,9 +11,9 @@ from ..errors import PlanError
 from ..key import key
 from ..run import Runner
 from ..verdict import CutSpans
-from . import suffix_sorted, windows_search
-from .suffix_cut import write_cuts
-from .suffix_marks import CUTS
+from .windows import search, suffix_array
+from .windows.cut import write_cuts
+from .windows.marks import CUTS
 
 ENGINES = ("auto", "suffix_array", "windows")
 DEFAULT_WORDS = 50
@@ -91,7 +91,7 @@ class SuffixArray:
         return CutSpans(spans=url, made_by=made_by, called=self.name, min_left=self.min_left, facts=counted)
 
     def _find(self, docs: Dataset, run: Runner, out: str, url: str, made_by: str) -> dict[str, Any]:
-        engine = suffix_sorted.find if self.engine == "suffix_array" else windows_search.find
+        engine = suffix_array.find if self.engine == "suffix_array" else search.find
         chosen = {"name": self.name, "key": key((made_by, self.engine == "suffix_array"))}
         words = self.min_bytes is None
         sources, firsts, counted = engine(docs.items, run, out, width=self.width, words=words, **chosen)
@@ -101,4 +101,4 @@ class SuffixArray:
 
     def warm(self) -> None:
         """Compile the kernels."""
-        windows_search.warm(self.width, words=self.min_bytes is None)
+        search.warm(self.width, words=self.min_bytes is None)

@@ -20,7 +20,7 @@ from ..dataset import Dataset
 from ..errors import CorruptShard, PlanError, ReadError, StaleOutput, need
 from ..key import key as key_of
 from ..run import Runner, Serial
-from .index_shard import SHARD_BYTES, Shard, SortSuffixes, Unsorted, WriteTexts
+from .suffixes.shard import SHARD_BYTES, Shard, SortSuffixes, Unsorted, WriteTexts
 
 INDEX, RECIPE, SHARDS = "index.json", "recipe.json", "shards"
 VERSION = 1
@@ -169,7 +169,7 @@ class SuffixIndex:
         return pa.Table.from_pylist([dict(zip(LONGEST.names, row, strict=True)) for row in rows], schema=LONGEST)
 
     def _longest(self, text: str) -> tuple[int, int]:
-        from .longest import longest_matches  # compiled code, which the other questions do without
+        from .suffixes.longest import longest_matches  # compiled code, which the other questions do without
 
         query = np.frombuffer(_encoded(text), np.uint8)
         begins = np.flatnonzero(query & 0xC0 != 0x80)

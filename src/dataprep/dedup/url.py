@@ -21,9 +21,9 @@ from ..run import Runner
 from ..text import I64, U64, text_hashes
 from ..verdict import DropIds
 from .keep import Keep
-from .search import find
-from .sketch import pack
-from .warm import warm
+from .pairs.search import find
+from .pairs.sketch import pack
+from .pairs.warm import warm
 
 IGNORE = ("scheme", "www", "slash")
 # Parameters that say where a visitor came from or who he is, not which page it is; `*` stands for any ending.

@@ -1,0 +1,1 @@
+"""Documents as vectors: learned or given, clustered, compared. The machine behind SemDeDup."""
