@@ -15,7 +15,7 @@ import dataprep as dp
 import laws
 import oracles
 from dataprep.errors import PlanError
-from dataprep.filters.ccnet_text import ccnet_normal
+from dataprep.filters.ccnet_text import ccnet_lines, ccnet_normal
 from dataprep.filters.percentiles import Percentiles
 from dataprep.filters.perplexity import Perplexity
 from dataprep.key import key
@@ -42,6 +42,7 @@ def scored(stage, texts, **columns):
 
 chars = st.sampled_from("abAÉéІ٣१１… —’»%\n\n\t\u00a0\u0301한글 the dog")
 texts = st.lists(st.one_of(st.text(chars, max_size=30), st.sampled_from(SENTENCES)), max_size=5).map("\n".join)
+cuts = st.sampled_from(["head", "tail", (20, 80)])
 
 
 @few
@@ -71,6 +72,7 @@ def test_normal_text_has_no_capitals_accents_digits(text):
     normal = ccnet_normal(text)
     assert not any(c.isdecimal() and c != "0" for c in normal)
     assert "\n" not in normal
+    assert ccnet_lines(text).split("\n") == [ccnet_normal(line) for line in text.split("\n")]
     assert ccnet_normal("É １٣ «x»…") == 'e 00 "x"...'
 
 
@@ -169,7 +171,7 @@ def test_what_is_no_model_is_one_sentence(content, tmp_path):
     "wrong",
     [{"keep": (5, 5)}, {"keep": 5}, {"keep": ("a", 1)}, {"unit": "word"}, {"normalize": "nfc"}, {"preset": "ccnet"},
      {"preset": "ccnet2020", "unit": "paragraph"}, {"model": "absent.arpa"}, {"tokenizer": "absent.model"},
-     {"cut": "heart"}, {"cut": (5, 5)}, {"cut": "head", "keep": (1, 2)}, {"cut": "head", "unit": "paragraph"}],
+     {"cut": "heart"}, {"cut": (5, 5)}, {"cut": "head", "keep": (1, 2)}],
 )  # fmt: skip
 def test_wrong_parameters_are_refused(wrong, model):
     """Each before any work."""
@@ -192,7 +194,7 @@ def test_cuts_are_percentiles_of_each_language(cut, expected, model, tmp_path):
     left = dp.Pipeline(stage).run(docs, out=str(tmp_path / "cut"))
     kept = [(r["text"], r["language"]) for r in left.table().to_pylist()]
     assert kept == [(rows[20 * k + i]["text"], rows[20 * k + i]["language"]) for k in (0, 1) for i in expected]
-    assert left.manifest["fits"][0]["cuts"]["ary"]["documents"] == 20
+    assert left.manifest["fits"][0]["cuts"]["ary"]["scores"] == 20
     laws.key_and_pickle_are_stable(stage)
 
 
@@ -202,9 +204,39 @@ def test_cuts_without_languages_and_with_scores(model, tmp_path):
     sealed = dp.Pipeline(dp.Score(Perplexity(model=model))).run(docs, out=str(tmp_path / "scored"))
     left = dp.Pipeline(Perplexity(model=model, cut=(10, 90))).run(sealed, out=str(tmp_path / "cut"))
     assert left.table()["text"].to_pylist() == ranked(20)[2:18]
-    assert left.manifest["fits"][0]["cuts"]["all"]["documents"] == 20
+    assert left.manifest["fits"][0]["cuts"]["all"]["scores"] == 20
     reasons = Counter(left.drops()["reason"].to_pylist())
     assert reasons == {"perplexity_low": 2, "perplexity_high": 2, "perplexity_no_words": 1}
+
+
+@few
+@given(
+    rows=st.lists(texts, min_size=1, max_size=8),
+    cut=st.sampled_from(["head", "tail", (20, 80)]),
+    least=st.integers(1, 3),
+)
+def test_paragraphs_are_cut_at_percentiles_too(rows, cut, least, model, tmp_path_factory):
+    """What the plain filter cuts with the same range, whose documents without a word stay here."""
+    folder = tmp_path_factory.mktemp("cut")
+    docs = laws.dataset_of(folder, rows)
+    left = dp.Pipeline(Percentiles(filter=Perplexity(model=model, unit="paragraph"), cut=cut, min_scores=least)).run(
+        docs, out=str(folder / "cut")
+    )
+    found = left.manifest["fits"][0]["cuts"].get("all", {"low": None, "high": None})
+    plain = Perplexity(model=model, unit="paragraph", keep=(found["low"], found["high"]))
+    expected, drops, _ = laws.apply(plain, list(docs.batches()))
+    wordless = {d["id"] for d in drops if d["reason"] == "perplexity_no_words"}
+    here = {r["id"]: r["text"] for r in left.table().to_pylist()}
+    assert {i: t for i, t in here.items() if i not in wordless} == {r["id"]: r["text"] for r in expected}
+
+
+def test_few_and_equal_scores_are_not_cut_away(model, tmp_path):
+    """A language of fewer documents than min_scores stays whole; so does what all documents score."""
+    rows = [*({"text": SENTENCES[0], "language": "en"} for _ in range(12)), {"text": "xq", "language": "ary"}]
+    docs = laws.dataset_of(tmp_path, rows, strings=("language",))
+    left = dp.Pipeline(Perplexity(model=model, cut=(10, 90))).run(docs, out=str(tmp_path / "cut"))
+    assert len(left) == 13
+    assert left.manifest["fits"][0]["cuts"]["ary"] == {"low": None, "high": None, "scores": 1}
 
 
 def test_the_preview_shows_what_would_go(model, tmp_path):
@@ -213,6 +245,9 @@ def test_the_preview_shows_what_would_go(model, tmp_path):
     shown = Perplexity(model=model, cut="head").preview(docs, 3).to_pylist()
     assert [row["text"] for row in shown] == [t[:300] for t in ranked(20)[6:9]]
     assert {row["reason"] for row in shown} == {"perplexity_high"}
+    assert list(shown[0]) == ["id", "language", "score", "reason", "text"]
+    lines = Perplexity(model=model, cut=(0, 50), unit="paragraph").preview(docs, 2).to_pylist()
+    assert [row["text"] for row in lines] == [t[:300] for t in ranked(20)[10:12]]
     assert [row["score"] for row in shown] == scored(Perplexity(model=model), ranked(20)[6:9])
 
 

@@ -20,7 +20,7 @@ from ..key import key
 from ..part import Item
 from ..run import Runner
 from ..score import ScoredFilter
-from ..verdict import DropIds, write_verdicts
+from ..verdict import NOBODY, SPAN, VERDICTS, CutSpans, DropIds, Verdict, write_spans, write_verdicts
 
 Cut = str | tuple[float, float]
 Bounds = Mapping[str, tuple[float | None, float | None]]  # by language, "" where there is none
@@ -31,21 +31,24 @@ PREVIEW_CHARS = 300
 
 @dataclass(frozen=True, kw_only=True)
 class Percentiles:
-    """Keep documents whose score lies between two percentiles of the corpus, of each language's own; an Estimator.
+    """Keep what scores between two percentiles of the corpus, of each language's own; an Estimator.
 
-    filter: one with `keep=(low, high)` and one score, such as `dp.Perplexity(model=...)`; where the corpus has that
-    score already (`dp.Score`), made by the same model, nothing is measured again.
+    filter: one with `keep=(low, high)` and one score a document or a paragraph, such as `dp.Perplexity(model=...)`;
+    where the corpus has that score already (`dp.Score`), made by the same model, nothing is measured again.
+    Paragraphs are cut out, and documents of which nothing is left go ("left_too_short").
     cut: (low, high) in percent, of which 0 and 100 are no bound; or CCNet's "head" (0, 30), "middle" (30, 60), "tail"
     (60, 100). A bound lies between two documents by linear interpolation, and is rounded to 1e-4; what equals the
     upper one goes, so the three parts are disjoint and together everything. Languages are those of the column
     `language`, where there is one. Documents without a score go or stay as the filter says.
+    min_scores: a language with fewer scores is kept whole, since percentiles of a few mean nothing.
 
-    `facts` of the fitted stage has the bounds of each language, and how many documents they rest on. Scores are held
-    in memory: 16 bytes a document.
+    `facts` of the fitted stage has the bounds of each language, and how many scores they rest on. Scores are held in
+    memory: some 50 bytes each.
     """
 
     filter: ScoredFilter
     cut: Cut
+    min_scores: int = 10
 
     VERSION: ClassVar[int] = 1
 
@@ -53,8 +56,8 @@ class Percentiles:
         if not isinstance(self.filter, ScoredFilter) or not hasattr(self.filter, "keep"):
             msg = f"Percentiles takes a filter with keep=(low, high), as dp.Perplexity(model=...), not {self.filter!r}"
             raise PlanError(msg)
-        if [str(kind) for kind in self.filter.scores.values()] != ["double"]:
-            msg = f"{self.filter.name} has no one number for a document; cuts are of documents: unit='document'"
+        if [pa.types.is_floating(kind) or pa.types.is_list(kind) for kind in self.filter.scores.values()] != [True]:
+            msg = f"{self.filter.name} has not one number for a document or a paragraph, and percentiles are of one"
             raise PlanError(msg)
         low, high = self._range
         if not 0 <= low < high <= 100:
@@ -79,23 +82,33 @@ class Percentiles:
 
     def recipe(self) -> Any:
         """The measure and the percentiles."""
-        return self.filter.made_by().decode(), self._range, self.VERSION
+        return self.filter.made_by().decode(), self._range, self.min_scores, self.VERSION
 
     def warm(self) -> None:
         """Read the filter's models."""
         self.filter.warm()
 
-    def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
+    @property
+    def _of_paragraphs(self) -> bool:
+        return not pa.types.is_floating(next(iter(self.filter.scores.values())))
+
+    def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
         """Measure everything, find the cuts; the stage that is returned drops what they cut off."""
         made_by = key((self, docs.key))
         task = _Measure(out=out, key=made_by, filter=self.filter)
         parts = [receipt["url"] for receipt in run.map(task, docs.items, f"{self.name} scores")]
         bounds, facts = self.bounds(pa.concat_tables(map(_read, parts)) if parts else _EMPTY.empty_table())
         url = files.join(out, "verdicts.parquet")
-        files.once(
-            url + ".json", made_by, lambda: {"files": [url], "n": write_verdicts(url, self._drops(parts, bounds))}
-        )
+        judged = (self.reasons(_read(part), bounds) for part in parts)
+        files.once(url + ".json", made_by, lambda: {"files": [url], "n": self._write(url, judged)})
+        if self._of_paragraphs:
+            return CutSpans(spans=url, made_by=made_by, called=self.name, facts=facts)
         return DropIds(verdicts=url, made_by=made_by, called=self.name, facts=facts)
+
+    def _write(self, url: str, judged: Iterator[pa.Table]) -> int:
+        return (
+            write_spans(url, map(_spans, judged)) if self._of_paragraphs else write_verdicts(url, map(_drops, judged))
+        )
 
     def bounds(self, scores: pa.Table) -> tuple[Bounds, dict[str, Any]]:
         """The range of each language, and the same with counts, for people."""
@@ -105,34 +118,26 @@ class Percentiles:
         for name in sorted(pc.unique(scores[BY]).to_pylist()):
             mine = scores.filter(pc.equal(scores[BY], name))["score"].to_numpy()
             values = mine[~np.isnan(mine)]
-            found[name] = _percentile(values, low), _percentile(values, high)
-            facts[name or "all"] = {"low": found[name][0], "high": found[name][1], "documents": len(values)}
+            found[name] = _bounds(values, low, high) if len(values) >= self.min_scores else (None, None)
+            facts[name or "all"] = {"low": found[name][0], "high": found[name][1], "scores": len(values)}
         return found, {"cuts": facts}
 
-    def _drops(self, parts: list[str], bounds: Bounds) -> Iterator[pa.Table]:
-        for url in parts:
-            table = self.reasons(_read(url), bounds)
-            table = table.filter(pc.is_valid(table["reason"]))
-            n = len(table)
-            yield pa.table({
-                "id": table["id"], "reason": table["reason"], "kept_in": pa.nulls(n, pa.string()),
-                "kept": pa.nulls(n, pa.uint64()), "similarity": pa.nulls(n, pa.float32()),
-            })  # fmt: skip
-
     def reasons(self, scores: pa.Table, bounds: Bounds) -> pa.Table:
-        """The table with a column `reason`: why each document goes, null where it stays."""
+        """The table with a column `reason`: why each row goes, null where it stays."""
         name = next(iter(self.filter.scores))
         why = np.full(len(scores), None, object)
         languages = np.asarray(scores[BY].to_pylist(), object)
         column = scores["score"].combine_chunks()
         for language, keep in bounds.items():
             rows = np.flatnonzero(languages == language)
-            decided = replace(self.filter, keep=keep).decide({name: column.take(pa.array(rows))})  # type: ignore[type-var]
+            filtered: Any = replace(self.filter, keep=keep)  # type: ignore[type-var]
+            mine = column.take(pa.array(rows))
+            decided = filtered.reasons(mine) if self._of_paragraphs else filtered.decide({name: mine})
             why[rows] = decided.to_pylist()
         return scores.append_column("reason", pa.array(why, pa.string()))
 
     def preview(self, docs: Dataset, n: int = 20) -> pa.Table:
-        """What this cut would lose: the n documents of each language nearest to it, and how their texts begin.
+        """What this cut would lose: the n documents, or paragraphs, of each language nearest to it.
 
         docs: best a sealed one with the scores (`dp.Score`), then this takes a moment. Columns: id, language, score,
         reason, text (300 characters of it); nearest first.
@@ -143,10 +148,13 @@ class Percentiles:
         lost = lost.filter(pc.is_valid(lost["reason"]))
         rows = [row for name, keep in bounds.items() for row in _nearest(lost, name, keep, n)]
         lost = lost.take(pa.array(rows, pa.int64()))
-        return lost.append_column("text", pa.array(_texts(docs, lost["id"].to_pylist()), pa.string()))
+        return lost.append_column("text", pa.array(_texts(docs, lost), pa.string())).drop_columns(["start", "end"])
 
 
-_EMPTY = pa.schema([("id", pa.uint64()), (BY, pa.string()), ("score", pa.float64())])
+# A row a document, or a paragraph: what was measured, and where it stands in the text, in UTF-8 bytes.
+_EMPTY = pa.schema([
+    ("id", pa.uint64()), (BY, pa.string()), ("score", pa.float64()), ("start", pa.int64()), ("end", pa.int64()),
+])  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -174,21 +182,53 @@ def _read(url: str) -> pa.Table:
 
 
 def _table(batch: B.Batch, measured_by: ScoredFilter) -> pa.Table:
-    """Id, language ("" where there is none) and score of the rows of a batch."""
-    name = next(iter(measured_by.scores))
-    if BY in batch.schema.names:
-        column = batch.column(BY)
-        languages = pc.fill_null(column.cast(pa.string()), "")
-    else:
-        languages = pa.repeat("", batch.num_rows)
-    return pa.table([batch.column("id"), languages, measured_by.scores_of(batch)[name]], schema=_EMPTY)
+    """What a batch's documents, or their paragraphs, score; the language is "" where there is none."""
+    score = measured_by.scores_of(batch)[next(iter(measured_by.scores))]
+    named = BY in batch.schema.names
+    languages = pc.fill_null(batch.column(BY).cast(pa.string()), "") if named else pa.repeat("", batch.num_rows)
+    offsets, data = B.buffers(batch)
+    starts, ends, row = offsets[:-1], offsets[1:], np.arange(batch.num_rows)
+    if pa.types.is_list(score.type):
+        row = np.repeat(row, score.value_lengths().to_numpy())
+        score = score.flatten()
+        feeds = np.flatnonzero(data[offsets[0] : offsets[-1]] == ord("\n")) + offsets[0]
+        starts, ends = np.sort(np.append(starts, feeds + 1)), np.sort(np.append(ends, feeds))
+    places = (pa.array(x - offsets[row]) for x in (starts, ends))
+    rows = pa.array(row)
+    return pa.table([batch.column("id").take(rows), languages.take(rows), score, *places], schema=_EMPTY)
 
 
-def _percentile(values: npt.NDArray[np.float64], percent: float) -> float | None:
-    """A bound; None at the ends, and where nothing was measured."""
-    if percent in {0, 100} or not len(values):
-        return None
-    return round(float(np.percentile(values, percent)), 4)
+def _drops(judged: pa.Table) -> pa.Table:
+    """Verdicts on the documents with a reason."""
+    gone = judged.filter(pc.is_valid(judged["reason"]))
+    nobody = {
+        name: pa.nulls(len(gone), kind) for name, kind in zip(VERDICTS.names[2:], VERDICTS.types[2:], strict=True)
+    }
+    return pa.table({"id": gone["id"], "reason": gone["reason"], **nobody})
+
+
+def _spans(judged: pa.Table) -> npt.NDArray[Any]:
+    """The paragraphs out of range, each with the line feed before it, or behind it where nothing before it stays."""
+    ids, start, end = (judged[name].to_numpy() for name in ("id", "start", "end"))
+    goes = np.asarray(pc.is_in(judged["reason"], pa.array(["perplexity_low", "perplexity_high"])))
+    stay = np.cumsum(~goes)
+    first = np.flatnonzero(np.append(True, ids[1:] != ids[:-1])) if len(ids) else np.zeros(0, np.intp)
+    n = np.diff(first, append=len(ids))
+    before = stay - np.repeat((stay - ~goes)[first], n) > 0
+    last = np.repeat(end[first + n - 1], n) if len(ids) else end
+    spans = np.zeros(int(goes.sum()), SPAN)
+    spans["id"], spans["kept"] = ids[goes], NOBODY
+    spans["start"] = (start - before)[goes]
+    spans["end"] = np.where(before, end, np.minimum(end + 1, last))[goes]
+    return spans[spans["end"] > spans["start"]]
+
+
+def _bounds(values: npt.NDArray[np.float64], low: float, high: float) -> tuple[float | None, float | None]:
+    """The bounds at two percentiles; 0 and 100 are none. If most scores are one number, it stays."""
+    found = [None if p in {0, 100} else round(float(np.percentile(values, p)), 4) for p in (low, high)]
+    if found[0] is not None and found[0] == found[1]:
+        found[1] = round(found[0] + 1e-4, 4)
+    return found[0], found[1]
 
 
 def _nearest(lost: pa.Table, language: str, keep: tuple[float | None, float | None], n: int) -> list[int]:
@@ -203,11 +243,13 @@ def _nearest(lost: pa.Table, language: str, keep: tuple[float | None, float | No
     return rows[np.argsort(far, kind="stable")[:n]].tolist()  # type: ignore[no-any-return]
 
 
-def _texts(docs: Dataset, ids: list[int]) -> list[str]:
-    """The beginnings of some documents."""
-    wanted = pa.array(ids, pa.uint64())
-    found: dict[int, str] = {}
+def _texts(docs: Dataset, lost: pa.Table) -> list[str]:
+    """How some documents or paragraphs begin."""
+    found: dict[int, bytes] = {}
     for batch in docs.batches(["id", "text"]):
-        hit = batch.filter(pc.is_in(batch.column("id"), wanted))
-        found |= dict(zip(hit.column("id").to_pylist(), hit.column("text").to_pylist(), strict=True))
-    return [found[i][:PREVIEW_CHARS] for i in ids]
+        hit = batch.filter(pc.is_in(batch.column("id"), lost["id"].combine_chunks()))
+        found |= {
+            id_: text.encode() for id_, text in zip(*(hit.column(n).to_pylist() for n in ("id", "text")), strict=True)
+        }
+    places = zip(*(lost[name].to_pylist() for name in ("id", "start", "end")), strict=True)
+    return [found[id_][start:end].decode()[:PREVIEW_CHARS] for id_, start, end in places]

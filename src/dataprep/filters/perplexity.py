@@ -148,7 +148,7 @@ class Perplexity(ScoredFilter):
         """log10 probability and words of every line, its end included; (0, 0) without words, NaN without a model."""
         model, pieces = self._of(language or "")
         if model is None:
-            return [(float("nan"), 1)]
+            return [(float("nan"), 1)] * (text.count("\n") + 1)
         measured = []
         for line in [text] if self.preset else text.split("\n"):
             normal = ccnet_normal(line) if self.normalize else line
