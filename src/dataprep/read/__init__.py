@@ -21,6 +21,9 @@ FORMATS = {
     "paragraphs": ("text", "Paragraphs"),
     "lines": ("text", "Lines"),
     "wet": ("wet", "Wet"),
+    "warc": ("warc", "Warc"),
+    "arc": ("warc", "Warc"),
+    "wat": ("wat", "Wat"),
     "whatsapp": ("whatsapp", "WhatsApp"),
 }
 HF_OPTIONS = ("split", "config", "revision", "key", "out")
@@ -33,6 +36,9 @@ SUFFIXES = {
     ".md": "text",
     ".rst": "text",
     ".wet": "wet",
+    ".warc": "warc",
+    ".arc": "arc",
+    ".wat": "wat",
 }
 
 
@@ -50,9 +56,9 @@ def read(
     sealed Dataset, a folder of one, or a list of these is opened (together). A `datasets.Dataset`, `IterableDataset` or
     "hf://datasets/OWNER/NAME" (format="hf" where only OWNER/NAME or a local folder is given) is sealed first, under a
     key, at `out=` or in a cache folder; its options are split=, config=, revision=, key=, out= (read/hf.py).
-    format: by suffix (.jsonl .ndjson .json .parquet .txt .md .rst .wet, then .gz .zst .xz), or one of jsonl, parquet,
-    text (one document a file), paragraphs (split on blank lines), lines, wet, whatsapp, hf. A `.txt` whose first lines
-    are WhatsApp's is read as whatsapp; format="text" prevents that.
+    format: by suffix (.jsonl .ndjson .json .parquet .txt .md .rst .wet .warc .arc .wat, then .gz .zst .xz), or one of
+    jsonl, parquet, text (one document a file), paragraphs (split on blank lines), lines, wet, warc, arc, wat, whatsapp,
+    hf. A `.txt` whose first lines are WhatsApp's is read as whatsapp; format="text" prevents that.
     text: the field that holds the text. columns: fields to lift out of meta as columns, ["url"], or with their types,
     {"url": "string", "score": "double"}; else their types are those of the first 1,000 records.
     options: the further fields of the format's reader, such as max_doc_bytes=, max_bad=, meta=False, date_order="dmy".

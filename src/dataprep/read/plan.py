@@ -38,7 +38,10 @@ def source_of(url: str) -> str:
     ('c4-train', 'web')
     """
     name = re.sub(
-        r"(\.(gz|zst|xz|jsonl|ndjson|json|parquet|txt|md|rst|warc|wet))+$", "", files.name_of(url), flags=re.IGNORECASE
+        r"(\.(gz|zst|xz|jsonl|ndjson|json|parquet|txt|md|rst|warc|wet|arc|wat))+$",
+        "",
+        files.name_of(url),
+        flags=re.IGNORECASE,
     )
     bare = re.sub(r"([-_. ](of[-_. ]?)?\d+)+$", "", name)
     if re.search(r"[^\W\d]", bare):
