@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 from dataprep.dedup.semantic import SemDeDup
+from dataprep.filters.fineweb import FineWeb
+from dataprep.filters.gopher import Gopher
 from dataprep.key import key
 from dataprep.stage import Estimator
 
@@ -57,6 +59,8 @@ HAVE = (Path(dp.__file__).parent / "read/conversations.py").exists()
 STAGES = [
     dp.C4(),
     dp.C4(preset="paper"),
+    Gopher(),
+    FineWeb(),
     dp.Filter(no_vowels),
     dp.Map(squeeze),
     dp.Map(size, adds={"size": pa.int64()}),

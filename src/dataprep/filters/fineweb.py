@@ -1,0 +1,89 @@
+"""FineWeb: the three line rules its authors found, and a fourth of their code; every threshold a parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from .. import batch as B
+from ..batch import Batch
+from ..score import ScoredFilter
+from ..text import classes, lowered
+from . import gopher_kernel as K
+from .packed import pack
+from .thresholds import Rule, check_numbers, reasons, share, tuple_of_words
+from .words import END_MARKS
+
+RULES = (
+    Rule("min_end_mark_lines", "fineweb_end_mark_lines", "<=", "few_end_marks"),
+    Rule("max_short_lines", "fineweb_short_lines", ">=", "short_lines"),
+    Rule("max_dup_line_chars", "fineweb_dup_line_chars", ">=", "duplicate_line_chars"),
+    Rule("max_breaks", "fineweb_breaks", ">", "line_breaks"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FineWeb(ScoredFilter):
+    """Drop documents that are lists, menus or repeated lines (Penedo et al. 2024, 3.6).
+
+    >>> FineWeb()
+    >>> FineWeb(max_dup_line_chars=0.01)                 # as the code of its authors has it
+    >>> FineWeb(min_end_mark_lines=None)                 # poems, chats
+
+    | parameter | a document goes if | paper | their code | reason |
+    |---|---|---|---|---|
+    | min_end_mark_lines | so many of the lines or fewer end with one of `end_marks` | 0.12 | 0.12 | few_end_marks |
+    | max_short_lines | so many or more have `short_line_chars` characters at most | 0.67, 30 | 0.67, 30 | short_lines |
+    | max_dup_line_chars | so much or more is in lines that occurred before | 0.1 | 0.01 | duplicate_line_chars |
+    | max_breaks | it has more line breaks a word | | 0.3 | line_breaks |
+
+    Lines end as `str.splitlines` ends them, are stripped, and blank ones are not counted; their characters are code
+    points, white space inside included. Characters in repeated lines are those of words, as in `Gopher`. A word is a
+    run of what is not white space. None switches a rule off. Where paper and code disagree the paper holds;
+    `max_breaks` is in the code alone. End marks are those of all scripts (`words.END_MARKS`), not of one language;
+    the code knows `. ! ? ' "` at first, marks of many scripts later.
+
+    Raises PlanError for a threshold below 0, or for end marks that hold white space.
+    """
+
+    min_end_mark_lines: float | None = 0.12
+    max_short_lines: float | None = 0.67
+    max_dup_line_chars: float | None = 0.1
+    max_breaks: float | None = 0.3
+    short_line_chars: int = 30
+    end_marks: tuple[str, ...] = END_MARKS
+
+    def __post_init__(self) -> None:
+        check_numbers(self, (*RULES, Rule("short_line_chars", "", "", "")))
+        tuple_of_words(self, "end_marks")
+
+    @property
+    def scores(self) -> Mapping[str, pa.DataType]:
+        """Four shares."""
+        return dict.fromkeys((r.score for r in RULES), pa.float64())
+
+    @property
+    def measure(self) -> Any:
+        """What is counted as an end mark, and as a short line."""
+        return self.end_marks, self.short_line_chars
+
+    def score(self, batch: Batch) -> Mapping[str, pa.Array]:
+        """Count the lines of each text."""
+        none = np.empty(0, np.uint64)
+        marks = pack(()), pack(self.end_marks)
+        rules = K.Rules(False, *marks, int(self.short_line_chars), none, none, 0, 0, classes(), lowered())
+        n = dict(zip(K.COUNTS, K.count(*B.buffers(batch), rules).T, strict=True))
+        parts = {"ended": "lines", "short": "lines", "dup_line_chars": "chars", "breaks": "words"}
+        return {r.score: share(n[part], n[parts[part]]) for r, part in zip(RULES, parts, strict=True)}
+
+    def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
+        """The first rule, in the order of the table, that a document breaks."""
+        return reasons(self, RULES, scores)
+
+    def warm(self) -> None:
+        """Compile the kernels."""
+        self.score(B.make([0], ["A text."], "warm"))

@@ -1,0 +1,180 @@
+"""Gopher: the rules of MassiveText for quality and repetition, every threshold a parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from .. import batch as B
+from ..batch import Batch
+from ..errors import PlanError
+from ..score import ScoredFilter
+from ..text import I64, IN_WORD, classes, lowered
+from . import gopher_kernel as K
+from .packed import pack
+from .thresholds import Rule, check_numbers, reasons, share, tuple_of_words
+from .words import STOP_WORDS
+
+RULES = (
+    Rule("min_words", "gopher_words", "<", "too_few_words"),
+    Rule("max_words", "gopher_words", ">", "too_many_words"),
+    Rule("min_mean_word_chars", "gopher_mean_word_chars", "<", "short_words"),
+    Rule("max_mean_word_chars", "gopher_mean_word_chars", ">", "long_words"),
+    Rule("max_hashes", "gopher_hashes", ">", "hashes"),
+    Rule("max_ellipses", "gopher_ellipses", ">", "ellipses"),
+    Rule("max_bullet_lines", "gopher_bullet_lines", ">", "bullet_lines"),
+    Rule("max_ellipsis_lines", "gopher_ellipsis_lines", ">", "ellipsis_lines"),
+    Rule("min_alphabetic", "gopher_alphabetic", "<", "not_alphabetic"),
+    Rule("min_stop_words", "gopher_stop_words", "<", "few_stop_words"),
+    Rule("max_dup_lines", "gopher_dup_lines", ">", "duplicate_lines"),
+    Rule("max_dup_paragraphs", "gopher_dup_paragraphs", ">", "duplicate_paragraphs"),
+    Rule("max_dup_line_chars", "gopher_dup_line_chars", ">", "duplicate_line_chars"),
+    Rule("max_dup_paragraph_chars", "gopher_dup_paragraph_chars", ">", "duplicate_paragraph_chars"),
+    *(Rule(f"max_top_{n}gram", f"gopher_top_{n}gram", ">", f"top_{n}gram") for n in (2, 3, 4)),
+    *(Rule(f"max_dup_{n}gram", f"gopher_dup_{n}gram", ">", f"duplicate_{n}gram") for n in range(5, 11)),
+)
+COUNTED = {"gopher_words", "gopher_stop_words"}  # integers; all others are shares, or a mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gopher(ScoredFilter):
+    """Drop documents that do not read like prose, or repeat themselves (Rae et al. 2021, A.1.1 and table A1).
+
+    >>> Gopher()                                               # English, as published
+    >>> Gopher(languages=("ar", "ary", "ary-Latn", "fr"))      # two stop words of any one of these
+    >>> Gopher(min_words=None, stop_words=("wach", "dyal"))    # chats: any length, own stop words
+
+    A *word* is a run of what is not white space (`str.split`); *characters* are code points of words, so white space
+    weighs nothing; *lines* end as `str.splitlines` ends them, and blank ones are not counted; *paragraphs* are lines
+    without a blank line between them. Lines and paragraphs are equal if their words are.
+
+    | parameter | a document goes if (numbers as published) | reason |
+    |---|---|---|
+    | min_words, max_words | it has fewer words than 50, or more than 100,000 | too_few_words, too_many_words |
+    | min_, max_mean_word_chars | its words' mean is below 3 characters, or above 10 | short_words, long_words |
+    | max_hashes, max_ellipses | it has more than 0.1 `#` a word, or more than 0.1 `...` and `…` | hashes, ellipses |
+    | max_bullet_lines | more than 0.9 of the lines begin with one of `bullets` | bullet_lines |
+    | max_ellipsis_lines | more than 0.3 of the lines end with `...` or `…` | ellipsis_lines |
+    | min_alphabetic | fewer than 0.8 of the words have a letter | not_alphabetic |
+    | min_stop_words | it has fewer than 2 different stop words | few_stop_words |
+    | max_dup_lines, max_dup_paragraphs | more than 0.3 of them occurred before | duplicate_lines, ..._paragraphs |
+    | max_dup_line_chars, max_dup_paragraph_chars | those hold more than 0.2 of the characters | ..._chars |
+    | max_top_2gram ... 4gram | the most frequent holds more than 0.20, 0.18, 0.16 of them | top_2gram ... |
+    | max_dup_5gram ... 10gram | more than 0.15 ... 0.10 of them are under n-grams met before | duplicate_5gram ... |
+
+    None switches a rule off. The scores are the columns gopher_*, one a rule, of the same unit.
+
+    Where the paper is silent: the most frequent n-gram (of those equally frequent the first) counts once for each
+    occurrence, overlapping or not, and must occur twice; a character under several repeated n-grams counts once, and
+    first occurrences are not repeats. Bullets are ours. **Stop words** are compared by their letters in lower case
+    ("The," is "the"); of `languages` (English as published; `words.STOP_WORDS` has ar, ary, ary-Latn, de, en, es, fr)
+    the one that fits best counts, so adding one only keeps more; `stop_words` is one more list, of yours, and
+    languages=() leaves it alone. Repetition is decided by 64-bit hashes, without comparing: see gopher_kernel.py.
+
+    Raises PlanError for a language without a list, a threshold below 0, a stop word without a letter, or more than 64
+    lists.
+    """
+
+    min_words: int | None = 50
+    max_words: int | None = 100_000
+    min_mean_word_chars: float | None = 3
+    max_mean_word_chars: float | None = 10
+    max_hashes: float | None = 0.1
+    max_ellipses: float | None = 0.1
+    max_bullet_lines: float | None = 0.9
+    max_ellipsis_lines: float | None = 0.3
+    min_alphabetic: float | None = 0.8
+    min_stop_words: int | None = 2
+    max_dup_lines: float | None = 0.30
+    max_dup_paragraphs: float | None = 0.30
+    max_dup_line_chars: float | None = 0.20
+    max_dup_paragraph_chars: float | None = 0.20
+    max_top_2gram: float | None = 0.20
+    max_top_3gram: float | None = 0.18
+    max_top_4gram: float | None = 0.16
+    max_dup_5gram: float | None = 0.15
+    max_dup_6gram: float | None = 0.14
+    max_dup_7gram: float | None = 0.13
+    max_dup_8gram: float | None = 0.12
+    max_dup_9gram: float | None = 0.11
+    max_dup_10gram: float | None = 0.10
+    languages: tuple[str, ...] = ("en",)
+    stop_words: tuple[str, ...] = ()
+    bullets: tuple[str, ...] = ("•", "‣", "◦", "▪", "●", "■", "-", "*", "–")
+
+    def __post_init__(self) -> None:
+        check_numbers(self, RULES)
+        for name in ("languages", "stop_words", "bullets"):
+            tuple_of_words(self, name)
+        unknown = [code for code in self.languages if code not in STOP_WORDS]
+        if unknown:
+            msg = (
+                f"Gopher has no stop words for {', '.join(unknown)}; it has {', '.join(sorted(STOP_WORDS))}. "
+                "Give your own with stop_words=, or min_stop_words=None for no rule"
+            )
+            raise PlanError(msg)
+        bare = [w for w in self.stop_words if not any(lowered()[ord(c)] & IN_WORD for c in w)]
+        if bare:
+            msg = f"Gopher(stop_words=): {bare[0]!r} has no letter, and stop words are compared by their letters"
+            raise PlanError(msg)
+
+    @property
+    def scores(self) -> Mapping[str, pa.DataType]:
+        """One column a measure: integers for words and stop words, shares (and a mean) in float64."""
+        return {r.score: pa.int64() if r.score in COUNTED else pa.float64() for r in RULES}
+
+    @property
+    def measure(self) -> Any:
+        """The words and bullets that are counted."""
+        return self._lists(), self.bullets
+
+    def _lists(self) -> tuple[tuple[str, ...], ...]:
+        own = (self.stop_words,) if self.stop_words else ()
+        return *(STOP_WORDS[code] for code in dict.fromkeys(self.languages)), *own
+
+    def score(self, batch: Batch) -> Mapping[str, pa.Array]:
+        """Count the words, lines and n-grams of each text."""
+        offsets, data = B.buffers(batch)
+        rules = K.Rules(True, pack(self.bullets), pack(()), 0, *pack_words(self._lists()), classes(), lowered())
+        return _shares(K.count(offsets, data, rules))
+
+    def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
+        """The first rule, in the order of the table, that a document breaks."""
+        return reasons(self, RULES, scores)
+
+    def warm(self) -> None:
+        """Compile the kernels."""
+        self.score(B.make([0], ["A text."], "warm"))
+
+
+def pack_words(lists: tuple[tuple[str, ...], ...]) -> tuple[Any, Any, int, int]:
+    """Stop words as the kernel reads them: sorted hashes, the lists of each, how many lists, letters of the longest."""
+    held: dict[int, int] = {}
+    longest = 0
+    for k, words in enumerate(lists):
+        for word in words:
+            data = np.frombuffer(word.encode(), np.uint8)
+            data.flags.writeable = False
+            h = int(K.letters_hash(data, 0, len(data), len(word), lowered()))
+            held[h] = held.get(h, 0) | 1 << k
+            longest = max(longest, len(word))
+    keys = sorted(held)
+    return np.array(keys, np.uint64), np.array([held[h] for h in keys], np.uint64), len(lists), longest
+
+
+def _shares(counts: I64) -> dict[str, pa.Array]:
+    """The scores of `RULES`, in their order, from the kernel's counts."""
+    n = {name: counts[:, k] for k, name in enumerate(K.COUNTS)}
+    words, chars, lines = n["words"], n["chars"], n["lines"]
+    values = [
+        pa.array(words), share(chars, words), share(n["hashes"], words), share(n["ellipses"], words),
+        share(n["bullets"], lines), share(n["trailing"], lines), share(n["alphabetic"], words),
+        pa.array(n["stop_words"]), share(n["dup_lines"], lines), share(n["dup_paragraphs"], n["paragraphs"]),
+        share(n["dup_line_chars"], chars), share(n["dup_paragraph_chars"], chars),
+        *(share(n[f"gram_{k}"], chars) for k in range(2, 11)),
+    ]  # fmt: skip
+    return dict(zip(dict.fromkeys(r.score for r in RULES), values, strict=True))

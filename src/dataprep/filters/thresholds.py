@@ -1,0 +1,58 @@
+"""Rules that compare a number with a parameter: how filters by counts decide, and what numbers they take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import PlanError
+from ..text import SPACE, classes
+
+DROPS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
+
+
+class Rule(NamedTuple):
+    """A document goes if its score stands so to the parameter; a parameter of None switches the rule off."""
+
+    parameter: str
+    score: str
+    drops: str  # a key of DROPS
+    reason: str
+
+
+def reasons(stage: Any, rules: Sequence[Rule], scores: Mapping[str, pa.Array]) -> pa.StringArray:
+    """The reason of the first rule that drops each row, null to keep it."""
+    first = np.full(len(next(iter(scores.values()))), len(rules))
+    for k, rule in reversed(list(enumerate(rules))):
+        limit = getattr(stage, rule.parameter)
+        if limit is not None:
+            first[DROPS[rule.drops](scores[rule.score].to_numpy(), limit)] = k
+    return pa.array([*(r.reason for r in rules), None], pa.string()).take(pa.array(first))
+
+
+def check_numbers(stage: Any, rules: Sequence[Rule]) -> None:
+    """Refuse a threshold that is no number from 0."""
+    for rule in rules:
+        value = getattr(stage, rule.parameter)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0):
+            msg = f"{stage.name}({rule.parameter}={value!r}): {rule.parameter} is a number from 0, or None for no rule"
+            raise PlanError(msg)
+
+
+def tuple_of_words(stage: Any, name: str) -> None:
+    """Make a list a tuple, and refuse what is no tuple of strings without white space."""
+    value = getattr(stage, name)
+    value = tuple(value) if isinstance(value, list) else value
+    good = isinstance(value, tuple) and all(isinstance(v, str) and v for v in value)
+    if not good or any(classes()[ord(c)] & SPACE for v in value for c in v):
+        msg = f'{stage.name}({name}={value!r}): {name} is a tuple of strings without white space, as in (".", "!")'
+        raise PlanError(msg)
+    object.__setattr__(stage, name, value)
+
+
+def share(part: Any, whole: Any) -> pa.Array:
+    """A part of the whole as float64, 0 of nothing: 3 of 10 is the literal 0.3, which a threshold can equal."""
+    return pa.array(np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0))

@@ -1,0 +1,46 @@
+"""Words and marks of languages, as data.
+
+Stop words: the most frequent words of a language, which real sentences hold and lists of products do not.
+
+English is as published (Rae et al. 2021, A.1.1). The others are ours: frequent words that are not also content words.
+Compared are the letters of a word alone, in lower case, so that "The," is "the"; what a language glues to its words
+(Arabic wa-, French l') hides them, so lists hold words that stand alone.
+"""
+
+from __future__ import annotations
+
+STOP_WORDS: dict[str, tuple[str, ...]] = {
+    "en": ("the", "be", "to", "of", "and", "that", "have", "with"),
+    "fr": (
+        "le", "la", "les", "de", "des", "du", "un", "une", "et", "en", "que", "qui", "dans", "pour", "par", "sur", "au",
+        "aux", "avec", "est", "sont", "pas", "ne", "ce", "cette", "il", "elle", "plus", "ou", "mais",
+    ),
+    "ar": (
+        "في", "من", "على", "إلى", "الى", "عن", "أن", "ان", "إن", "أو", "او", "التي", "الذي", "الذين", "هذا", "هذه",
+        "ذلك", "كان", "كانت", "ما", "لا", "لم", "لن", "قد", "كل", "بعد", "قبل", "بين", "مع", "هو", "هي", "حتى", "ثم",
+    ),
+    "ary": (
+        "ديال", "ديالو", "ديالي", "ديالها", "ديالنا", "اللي", "لي", "هاد", "هادي", "داك", "ديك", "واش", "علاش", "كيفاش",
+        "فين", "شنو", "شي", "بزاف", "غير", "باش", "ماشي", "كاين", "كاينة", "دابا", "حيت", "راه", "را", "كان", "كانت",
+        "على", "من", "في", "ف", "مع", "و", "ولا", "حتى", "بحال", "عندو", "عندي",
+    ),
+    "ary-Latn": (
+        "dyal", "dial", "dyali", "dyalo", "li", "lli", "had", "hadi", "wach", "wash", "3la", "ala", "f", "fi", "mn",
+        "men", "m3a", "bzaf", "bezaf", "ghir", "ghi", "bach", "bash", "machi", "mashi", "kayn", "kayna", "daba", "7it",
+        "hit", "rah", "ra", "kan", "kant", "chi", "shi", "chno", "chnou", "fin", "3lach", "kifach", "wla", "wlla",
+        "7ta", "hta", "b7al", "bhal", "o", "w", "ou", "ana", "nta", "howa", "hiya", "hna", "ntoma", "homa", "3ndi",
+        "3ndo",
+    ),
+    "es": (
+        "el", "la", "los", "las", "de", "del", "que", "y", "en", "un", "una", "por", "con", "para", "no", "es", "se",
+        "lo", "su", "al", "como", "más", "pero", "sus", "le", "ya",
+    ),
+    "de": (
+        "der", "die", "das", "und", "in", "den", "von", "zu", "mit", "sich", "des", "auf", "für", "ist", "im", "dem",
+        "nicht", "ein", "eine", "als", "auch", "es", "an", "werden", "aus", "er", "hat", "dass", "sie", "nach",
+    ),
+}  # fmt: skip
+
+# What closes a sentence in the scripts of the world, and the quotation marks that close with it.
+SENTENCE_MARKS = tuple(".?!…؟۔。？！．｡।॥။።፧፨։܀᠃᠉‼⁇⁈⁉")
+END_MARKS = (*SENTENCE_MARKS, *"'\"”’»」』")

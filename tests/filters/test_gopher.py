@@ -1,0 +1,197 @@
+"""Gopher and FineWeb against their plain twins, each rule at its threshold, and against bad parameters."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import laws
+import oracles
+from dataprep.errors import PlanError
+from dataprep.filters.fineweb import FineWeb
+from dataprep.filters.gopher import RULES, Gopher
+from dataprep.filters.words import STOP_WORDS
+from dataprep.key import key
+from dataprep.text import classes
+
+SPACES = [chr(c) for c in np.flatnonzero(classes() & 1).tolist()]
+PIECES = [
+    *SPACES, "\r\n", "\n", "\n", "\n\n", " ", " ", " ", " ", "a ", "a ", "b ", "c ", "a b c ", "a b c d e f g ", "The ",
+    "to", "be, ", "(that)", "dyal ", "في ", "إلى", "Σ", "ς", "σ ", "\u0130", "i", "#", "##", "...", ". ", ".", "…",
+    "- ", "•", "* ", "!", "؟", "\u0301", "é", "語", "🙂", "7", "_", "x" * 9, "a b\nc d\n", "same line.\n", "\0",
+]  # fmt: skip
+texts = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=80).map("".join)
+RULED = [
+    Gopher(languages=("en", "ary-Latn"), stop_words=("ΣΑΣ", "σς", "a", "\u0130", "don't")),
+    Gopher(languages=("ar",), bullets=("a", "•", "語")),
+    Gopher(languages=(), bullets=()),
+]
+
+
+def scores(stage, texts):
+    made = stage.score(laws.batch_of(texts))
+    return [dict(zip(made, row, strict=True)) for row in zip(*(c.to_pylist() for c in made.values()), strict=True)]
+
+
+def reasons(stage, *texts):
+    return stage.decide(stage.score(laws.batch_of(list(texts)))).to_pylist()
+
+
+@settings(max_examples=250)
+@given(st.sampled_from(RULED), st.lists(texts, max_size=5))
+def test_gopher_equals_its_twin(stage, some):
+    """Every score is the plain twin's, exactly."""
+    assert scores(stage, some) == [oracles.gopher(t, stage, stage._lists()) for t in some]
+
+
+@settings(max_examples=150)
+@given(st.sampled_from([FineWeb(), FineWeb(short_line_chars=3, end_marks=("a", "語"))]), st.lists(texts, max_size=5))
+def test_fineweb_equals_its_twin(stage, some):
+    """Every score is the plain twin's, exactly."""
+    assert scores(stage, some) == [oracles.fineweb(t, stage) for t in some]
+
+
+@settings(max_examples=30)
+@given(st.sampled_from([*RULED, Gopher(min_words=3), FineWeb()]), st.lists(texts, min_size=1, max_size=8))
+def test_laws(stage, some):
+    """Batch cuts do not matter, books balance, and the stages travel with their keys."""
+    laws.cuts_do_not_matter(stage, laws.batch_of(some), [1, 3])
+    laws.books_balance(stage, laws.batch_of(some))
+    laws.key_and_pickle_are_stable(stage)
+
+
+def words(n, first=0):
+    """So many different words of five letters."""
+    return [f"w{k:04}" for k in range(first, first + n)]
+
+
+def text(*parts):
+    return " ".join(p if isinstance(p, str) else " ".join(p) for p in parts)
+
+
+def repeat(n, times, of):
+    """`times` copies of a run of n words, set apart, in a text of `of` words."""
+    run, rest = [f"r{k:04}" for k in range(n)], words(of - n * times)
+    size = len(rest) // times
+    return text(*(part for k in range(times) for part in (run, rest[k * size : (k + 1) * size])), rest[times * size :])
+
+
+def lines(n, same, of):
+    """`of` lines of n words, `same` of which repeat the first."""
+    made = [text(words(n, n * k)) for k in range(of - same)]
+    return "\n".join([*made, *[made[0]] * same])
+
+
+# Per rule: what stands just inside its published threshold, and what breaks it.
+EDGES = {
+    "min_words": (text(words(50)), text(words(49))),
+    "max_words": (text(["ab"] * 100_000), text(["ab"] * 100_001)),
+    "min_mean_word_chars": ("abc " * 60, "abc " * 59 + "ab"),
+    "max_mean_word_chars": ("é" * 10 + " x" + "é" * 9, "é" * 10 + " " + "é" * 11),
+    "max_hashes": (text(words(9), "x#"), text(words(9), "x##")),
+    "max_ellipses": (text(words(9), "x..."), text(words(9), "x...…")),
+    "max_bullet_lines": ("• x\n" * 9 + "x", "• x\n" * 10 + "x"),
+    "max_ellipsis_lines": ("x...\n" * 2 + "x…\n" + "x\n" * 7, "x...\n" * 3 + "x…\n" + "x\n" * 6),
+    "min_alphabetic": (text(words(8), "7 ٣"), text(words(79), ["7"] * 21)),
+    "min_stop_words": ("The, x y be", "the the THE Bee x"),
+    "max_dup_lines": (lines(3, 3, 10), lines(3, 4, 10)),
+    "max_dup_paragraphs": (lines(3, 3, 10).replace("\n", "\n \n"), lines(3, 4, 10).replace("\n", "\n\n\n")),
+    "max_dup_line_chars": (lines(3, 2, 10), lines(3, 3, 10)),
+    "max_dup_paragraph_chars": (lines(3, 2, 10).replace("\n", "\n\n"), lines(3, 3, 10).replace("\n", "\n\n")),
+    "max_top_2gram": (repeat(2, 10, 100), repeat(2, 11, 100)),
+    "max_top_3gram": (repeat(3, 6, 100), repeat(3, 7, 100)),
+    "max_top_4gram": (repeat(4, 4, 100), repeat(4, 5, 100)),
+    "max_dup_5gram": (repeat(5, 4, 100), repeat(5, 5, 100)),
+    "max_dup_6gram": (repeat(7, 3, 100), repeat(6, 4, 100)),
+    "max_dup_7gram": (repeat(13, 2, 100), repeat(7, 3, 100)),
+    "max_dup_8gram": (repeat(12, 2, 100), repeat(13, 2, 100)),
+    "max_dup_9gram": (repeat(11, 2, 100), repeat(12, 2, 100)),
+    "max_dup_10gram": (repeat(10, 2, 100), repeat(11, 2, 100)),
+}
+OFF = dict.fromkeys(EDGES)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.parameter)
+def test_each_rule_at_its_threshold(rule):
+    """A document on the published threshold stays, the smallest step beyond it goes with the rule's reason."""
+    published = getattr(Gopher(), rule.parameter)
+    stage = Gopher(**OFF | {rule.parameter: published})
+    assert reasons(stage, *EDGES[rule.parameter]) == [None, rule.reason]
+    inside, beyond = (row[rule.score] for row in scores(stage, EDGES[rule.parameter]))
+    assert inside != beyond
+    assert reasons(Gopher(**OFF), *EDGES[rule.parameter]) == [None, None]
+
+
+SHORT, LONG = "\u00e9" * 30 + "\n", "\u00e9" * 31 + "\n"
+
+
+@pytest.mark.parametrize(
+    ("rules", "stays", "goes", "reason"),
+    [
+        ({}, "x.\n" * 13 + "x\n" * 87, "x.\n" * 12 + "x\n" * 88, "few_end_marks"),
+        ({}, SHORT * 66 + LONG * 34, SHORT * 67 + LONG * 33, "short_lines"),
+        ({}, lines(1, 1, 11), lines(1, 1, 10), "duplicate_line_chars"),
+        ({"max_dup_line_chars": 0.01}, lines(1, 1, 101), lines(1, 1, 100), "duplicate_line_chars"),
+        ({}, "a b c d\n\n\ne f g h i j", "a b c d\n\n\ne f g h i", "line_breaks"),
+    ],
+)
+def test_fineweb_at_its_thresholds(rules, stays, goes, reason):
+    """The paper's rules drop on the threshold, the code's fourth beyond it."""
+    names = ("few_end_marks", "min_end_mark_lines"), ("short_lines", "max_short_lines"), ("line_breaks", "max_breaks")
+    own = dict(names).get(reason, "max_dup_line_chars")
+    off = dict.fromkeys(["min_end_mark_lines", "max_short_lines", "max_dup_line_chars", "max_breaks"])
+    stage = FineWeb(**off | {own: getattr(FineWeb(), own)} | rules)
+    assert reasons(stage, stays, goes) == [None, reason]
+
+
+def test_repeats_that_overlap_count_once():
+    """A character under several repeated n-grams counts once; a longer repeat holds shorter ones."""
+    row = scores(Gopher(), [repeat(12, 2, 100)])[0]
+    assert {row[f"gopher_dup_{n}gram"] for n in range(5, 11)} == {0.12}
+    assert row["gopher_top_2gram"] == 0.04
+
+
+@pytest.mark.parametrize("name", sorted(STOP_WORDS))
+def test_every_list_knows_its_words(name):
+    """Every word of a list is found, however it is written, and lists of other languages do not add up."""
+    listed = STOP_WORDS[name]
+    assert len(set(listed)) == len(listed) > 7
+    rows = scores(Gopher(languages=(name,)), [" ".join(listed), f"({listed[0].upper()}), {listed[0]}"])
+    assert [row["gopher_stop_words"] for row in rows] == [len(listed), 1]
+
+
+def test_the_language_that_fits_best_counts():
+    """Two words of one list are asked for: one Arabic word and one French word are not two."""
+    stage = Gopher(**OFF | {"min_stop_words": 2}, languages=("ar", "fr"), stop_words=("xyz", "zyx"))
+    assert reasons(stage, "قال في بيت", "dans bab", "في dans", "xyz, Zyx", "على البيت من") == [
+        "few_stop_words", "few_stop_words", "few_stop_words", None, None,
+    ]  # fmt: skip
+
+
+def test_keys():
+    """A threshold is not part of the measure; languages, words and marks are."""
+    assert Gopher(min_words=3).made_by() == Gopher().made_by() != Gopher(languages=("fr",)).made_by()
+    assert FineWeb(max_breaks=None).made_by() == FineWeb().made_by() != FineWeb(end_marks=(".",)).made_by()
+    assert key(Gopher(min_words=3)) != key(Gopher())
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Gopher(min_words=-1), "Gopher(min_words=-1): min_words is a number from 0, or None"),
+        (lambda: Gopher(max_hashes=float("nan")), "a number from 0"),
+        (lambda: Gopher(languages=("xx",)), "no stop words for xx; it has ar, ary, ary-Latn"),
+        (lambda: Gopher(languages="en"), "is a tuple of strings"),
+        (lambda: Gopher(stop_words=("...",)), "has no letter"),
+        (lambda: FineWeb(max_breaks=True), "a number from 0"),
+        (lambda: FineWeb(end_marks=(". ",)), "without white space"),
+    ],
+)
+def test_bad_rules_are_refused(make, says):
+    """A rule that makes no sense is one clear sentence before any work."""
+    with pytest.raises(PlanError, match=re.escape(says)):
+        make()
