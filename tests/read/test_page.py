@@ -327,5 +327,5 @@ TAGS = st.sampled_from(
 def test_work(tags) -> None:
     """The kernel that weighs a page agrees with its plain twin."""
     html = "".join(tags).encode() * 20
-    found = html_kernel.work(html.ljust(4 * html_kernel.FREE))
+    found = html_kernel.work(html.ljust(html_kernel.SMALL))
     assert found == min(found, oracles.html_work(html.decode(), html_kernel.NESTING.split(), html_kernel.FREE))

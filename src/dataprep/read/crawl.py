@@ -95,10 +95,9 @@ class Crawl(Reader):
                 archive.saw((), (entry.position,), lambda e=entry: e.message)  # type: ignore[misc]
                 continue
             archive.good += 1
-            kind = entry.headers.get("warc-type", "without a type").lower()
+            kind = entry.headers.get("warc-type", "").lower() or "without a type"
             types[kind] += 1
-            if kind not in self.OTHERS and kind != self.HOLDS:
-                stats.count(f"records.{kind}")
+            if kind != self.HOLDS and kind not in self.OTHERS:
                 continue
             try:
                 found = self._checked(entry, kind, stats, seen)
@@ -108,6 +107,8 @@ class Crawl(Reader):
             if found is not None:
                 yield Record(entry.position, found[0], len(found[0]), orjson.dumps(found[1]).decode())
         _book(refused, piece, stats)
+        for kind, n in types.items():
+            stats.count(f"records.{kind}", n if kind != self.HOLDS and kind not in self.OTHERS else 0)
         archive.close()
         if not types[self.HOLDS]:
             broken = f" and {archive.bad:,} broken" if archive.bad else ""

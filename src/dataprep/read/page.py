@@ -48,9 +48,9 @@ def is_binary(data: bytes) -> bool:
     head = data[:SAMPLE]
     if head.startswith(BINARY):
         return True
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"<\0" in head or b"\0<" in head:
+    if len(head) - len(head.translate(None, CONTROLS)) <= MAX_CONTROLS * len(head):
         return False
-    return len(head) - len(head.translate(None, CONTROLS)) > MAX_CONTROLS * len(head)
+    return not (head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"<\0" in head or b"\0<" in head)
 
 
 def characters(data: bytes, declared: str, *, is_html: bool) -> tuple[str, str]:
@@ -63,9 +63,12 @@ def characters(data: bytes, declared: str, *, is_html: bool) -> tuple[str, str]:
     for mark, name in BOMS:
         if data.startswith(mark):
             return data[len(mark) :].decode(name, "replace"), name
+    first = codec_of(declared)
+    if not first.startswith(ASCII_DIFFERS) and b"\x1b" not in data:
+        with contextlib.suppress(UnicodeDecodeError):
+            return data.decode(), "utf-8"
     meta = META.search(data, 0, 16 * SAMPLE) if is_html else None
-    named = [declared, meta[1].decode("ascii") if meta else ""]
-    names = [name for label in named if (name := codec_of(label))]
+    names = [name for name in (first, codec_of(meta[1].decode()) if meta else "") if name]
     if not any(name.startswith(ASCII_DIFFERS) for name in names[:1]):
         names.insert(0, "utf-8")
     for name in names:
@@ -95,10 +98,14 @@ def codec_of(label: str) -> str:
     return info.name if info._is_text_encoding else ""  # noqa: SLF001 - as bytes.decode does
 
 
+@cache
+def _extractor() -> Any:
+    return need("resiliparse.extract.html2text", extra="warc").extract_plain_text
+
+
 def _extract(page: str, options: Mapping[str, Any]) -> str:
-    extract = need("resiliparse.extract.html2text", extra="warc").extract_plain_text
     try:
-        text: str = extract(page, **options)
+        text: str = _extractor()(page, **options)
     except Exception:  # noqa: BLE001 - a parser that gives up on one page must not end the run
         refuse("not_parsed")
     except BaseException as e:

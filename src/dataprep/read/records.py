@@ -31,11 +31,24 @@ BEGINS = {False: re.compile(rb"\n(?=WARC/\d\.\d\r?\n)"), True: re.compile(rb"\n(
 FAST = importlib.util.find_spec("fastwarc") is not None
 
 
+class _Lower(dict[str, str]):
+    """Header names in lower case, each made once."""
+
+    def __missing__(self, name: str) -> str:
+        found = name.lower()
+        if len(self) < MAX_HEADERS:
+            self[name] = found
+        return found
+
+
+LOWER = _Lower()
+
+
 class Entry(NamedTuple):
     """One record; `body` is None if it was not wanted or longer than allowed, `lost` says why it could not be read."""
 
     position: int
-    headers: Mapping[str, str]  # names in lower case
+    headers: Mapping[str, str]  # names in lower case; of a type that is not wanted, only warc-type
     n_bytes: int
     body: bytes | None
     lost: str = ""
@@ -149,26 +162,27 @@ class _Archive:
         raw.seek(begin)
         try:
             for record in ArchiveIterator(raw, parse_http=False, max_header_len=MAX_HEADER):
-                position = record.stream_pos
-                headers = {name.lower(): value for name, value in record.headers.items()}
-                if (held and position <= held[-1].position) or "content-length" not in headers:
+                position, n, found = record.stream_pos, record.content_length, record.headers
+                kind, body = (found.get("WARC-Type") or "").lower(), None
+                if (held and position <= held[-1].position) or (n == 0 and "content-length" not in found):
                     break
-                if any(
-                    "\n" in value for value in headers.values()
-                ):  # a line that FastWARC takes for two, or the reverse
+                if kind in self.wanted:
+                    headers = {LOWER[name]: value for name, value in found.items()}
+                    body = record.reader.read() if n <= self.max_bytes else None
+                else:
+                    headers = {"warc-type": kind}
+                if "\n" in "".join(headers.values()):  # a line that FastWARC takes for two, or the reverse
                     break
                 if len(held) > 1:
                     yield held.pop(0)
                     begin = held[0].position
-                body, n = None, record.content_length
-                if n <= self.max_bytes and headers.get("warc-type", "").lower() in self.wanted:
-                    body = record.reader.read()
                 if (record.reader.consume() if body is None else len(body)) != n or (body and b"\nWARC/1." in body):
                     break
-                if not self.magic and held and position != after:
-                    break
+                if not self.magic:
+                    if held and position != after:
+                        break
+                    after = position + n + 16 + sum(len(k) + len(v) + 4 for k, v in found.items_bytes())
                 held.append(Entry(position, headers, n, body))
-                after = position + n + 16 + sum(len(k) + len(v) + 4 for k, v in record.headers.items_bytes())
             else:
                 self.ended = True
         except (ConnectionError, TimeoutError):
@@ -203,11 +217,12 @@ class _Archive:
         line, self.line, self.inside = self.line, b"", True
         self.is_arc = self.is_arc or line.startswith(b"filedesc:")
         headers = self._arc_headers(line) if self.is_arc else self._headers()
+        kind = headers.get("warc-type", "").lower()
         length = headers.get("content-length", "")
         if not (length.isascii() and length.isdigit()):
             self._fail("wrong_length", f"the record's Content-Length is {length or 'missing'}")
         n = int(length)
-        is_wanted = headers.get("warc-type", "").lower() in self.wanted and n <= self.max_bytes
+        is_wanted = kind in self.wanted and n <= self.max_bytes
         body = self._block(n, keep=is_wanted)
         if not self._ends():
             if not self.line and not self.stream.peek(1):
@@ -217,7 +232,7 @@ class _Archive:
             inside = [s for s in self.members.starts if self.start < s < self.at]
             if inside:
                 self._fail("wrong_length", f"the {n} bytes of the record's Content-Length lead into another record")
-        return Entry(self.mark, headers, n, body if is_wanted else None)
+        return Entry(self.mark, headers if kind in self.wanted else {"warc-type": kind}, n, body if is_wanted else None)
 
     def _ends(self) -> bool:
         """Whether what a record ends with stands here: two empty lines, in an ARC one or none."""

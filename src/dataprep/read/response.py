@@ -18,6 +18,9 @@ from ..errors import need
 STATUS = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})\b")
 HEAD_END = re.compile(rb"\r?\n\r?\n")
 CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]*)?\r?\n")
+NAMED = re.compile(
+    rb"^(content-type|content-encoding|transfer-encoding)[ \t]*:([^\r\n]*)", re.IGNORECASE | re.MULTILINE
+)
 JOINED = {"content-encoding", "transfer-encoding"}
 BEGINS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 ALIASES = {"x-gzip": "gzip", "x-compress": "compress", "x-zstd": "zstd", "brotli": "br"}
@@ -37,7 +40,7 @@ def refuse(reason: str) -> NoReturn:
 
 
 class Response(NamedTuple):
-    """A response; header names in lower case, values as Latin-1 has them."""
+    """A response; of its headers, the three about the payload, names in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -52,9 +55,8 @@ def parse(block: bytes) -> Response:
         refuse("bad_http")
     head, payload = (block, b"") if end is None else (block[: end.start()], block[end.end() :])
     headers: dict[str, str] = {}
-    for line in head.decode("latin-1").split("\n")[1:]:
-        name, _, value = line.partition(":")
-        name, value = name.strip().lower(), value.strip()
+    for found in NAMED.finditer(head):
+        name, value = found[1].decode("latin-1").lower(), found[2].decode("latin-1").strip()
         headers[name] = f"{headers[name]}, {value}" if name in JOINED and name in headers else headers.get(name, value)
     return Response(int(status[1]), headers, payload)
 
