@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ import laws
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.filters.fineweb import FineWeb
 from dataprep.filters.gopher import Gopher
+from dataprep.filters.language import Language
 from dataprep.key import key
 from dataprep.stage import Estimator
 
@@ -55,12 +57,14 @@ def _time(minute):
     return dt.datetime(2024, 5, 1) + dt.timedelta(minutes=minute)
 
 
+LANGID = find_spec("py3langid") is not None
 HAVE = (Path(dp.__file__).parent / "read/conversations.py").exists()
 STAGES = [
     dp.C4(),
     dp.C4(preset="paper"),
     Gopher(),
     FineWeb(),
+    *([Language("en", unit="line", mixed=0.5), Language("fr")] if LANGID else []),
     dp.Filter(no_vowels),
     dp.Map(squeeze),
     dp.Map(size, adds={"size": pa.int64()}),

@@ -63,6 +63,15 @@ class ScoredFilter(Stage):
             return {name: batch.column(i) for name, i in fields.items()}
         return self.score(batch)
 
+    def with_scores(self, batch: Batch) -> Batch:
+        """The batch with its scores as columns that remember what made them."""
+        made_by = {MADE_BY: self.made_by()}
+        for name, values in self.scores_of(batch).items():
+            batch = B.with_column(batch, name, values)
+            index = batch.schema.get_field_index(name)
+            batch = batch.set_column(index, batch.schema.field(index).with_metadata(made_by), batch.column(index))
+        return batch
+
     def made_by(self) -> bytes:
         """The key of the measure."""
         return key((type(self).__name__, self.VERSION, self.measure)).encode()
@@ -111,16 +120,7 @@ class Score(Stage):
     def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
         """The same rows with more columns."""
         for batch in batches:
-            yield self._scored(batch) if isinstance(self.filter, ScoredFilter) else self._reasoned(batch)
-
-    def _scored(self, batch: Batch) -> Batch:
-        assert isinstance(self.filter, ScoredFilter)
-        made_by = {MADE_BY: self.filter.made_by()}
-        for name, values in self.filter.scores_of(batch).items():
-            batch = B.with_column(batch, name, values)
-            index = batch.schema.get_field_index(name)
-            batch = batch.set_column(index, batch.schema.field(index).with_metadata(made_by), batch.column(index))
-        return batch
+            yield self.filter.with_scores(batch) if isinstance(self.filter, ScoredFilter) else self._reasoned(batch)
 
     def _reasoned(self, batch: Batch) -> Batch:
         meter = Meter(self.filter.name)
