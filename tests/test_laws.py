@@ -19,6 +19,7 @@ import laws
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.filters.fineweb import FineWeb
 from dataprep.filters.gopher import Gopher
+from dataprep.filters.refinedweb import RefinedWeb
 from dataprep.filters.language import Language
 from dataprep.key import key
 from dataprep.stage import Estimator
@@ -64,6 +65,7 @@ STAGES = [
     dp.C4(preset="paper"),
     Gopher(),
     FineWeb(),
+    RefinedWeb(),
     *([Language("en", unit="line", mixed=0.5), Language("fr")] if LANGID else []),
     dp.Filter(no_vowels),
     dp.Map(squeeze),

@@ -44,3 +44,15 @@ STOP_WORDS: dict[str, tuple[str, ...]] = {
 # What closes a sentence in the scripts of the world, and the quotation marks that close with it.
 SENTENCE_MARKS = tuple(".?!…؟۔。？！．｡।॥။።፧፨։܀᠃᠉‼⁇⁈⁉")
 END_MARKS = (*SENTENCE_MARKS, *"'\"”’»」』")
+
+# What a page counts of itself ("3 likes"): the line is a number and one of these.
+COUNTERS = (
+    "like", "likes", "share", "shares", "comment", "comments", "reply", "replies", "retweet", "retweets", "repost",
+    "reposts", "quote", "quotes", "bookmark", "bookmarks", "upvote", "upvotes", "downvote", "downvotes", "download",
+    "downloads", "view", "views", "follower", "followers", "subscriber", "subscribers", "vote", "votes", "review",
+    "reviews",
+    "j'aime", "j’aime", "partage", "partages", "commentaire", "commentaires", "réponse", "réponses", "vue", "vues",
+    "abonné", "abonnés", "téléchargement", "téléchargements", "avis",
+    "إعجاب", "إعجابات", "اعجاب", "مشاركة", "مشاركات", "تعليق", "تعليقات", "تعليقا", "رد", "ردود", "مشاهدة", "مشاهدات",
+    "متابع", "متابعين", "متابعون", "مشترك", "تحميل",
+)  # fmt: skip
