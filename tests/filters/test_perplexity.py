@@ -130,8 +130,10 @@ def test_the_key_is_of_what_the_model_holds(model, tmp_path):
         data = f.read()
     copy.write_bytes(data)
     assert key(Perplexity(model=str(copy))) == key(Perplexity(model=model))
+    before = scored(Perplexity(model=str(copy)), ["the big dog sneezes"])
     copy.write_bytes(data.replace(b"sleeps", b"sneezes"))
     assert key(Perplexity(model=str(copy))) != key(Perplexity(model=model))
+    assert scored(Perplexity(model=str(copy)), ["the big dog sneezes"]) < before
 
 
 def test_each_language_has_its_model(model, tmp_path):

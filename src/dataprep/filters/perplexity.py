@@ -128,9 +128,9 @@ class Perplexity(ScoredFilter):
     def warm(self) -> None:
         """Read the models once: one that cannot be read is said before workers start."""
         for path in _paths(self.model):
-            _model(path)
+            _model(path, _content(path))
         for path in _paths(self.tokenizer or ""):
-            _pieces(path)
+            _pieces(path, _content(path))
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Measure every document, or every line of it."""
@@ -160,10 +160,11 @@ class Perplexity(ScoredFilter):
 
     def _of(self, language: str) -> tuple[Any, Any]:
         """The model and the tokenizer of a language, None where there is none."""
-        model, tokenizer = (path and path.replace(ANY, language) for path in (self.model, self.tokenizer))
-        if (ANY in self.model and not _exists(model)) or (tokenizer and not _exists(tokenizer)):
+        paths = [path.replace(ANY, language) for path in self._models]
+        if self.needs and not all(map(_exists, paths)):
             return None, None
-        return _model(model), _pieces(tokenizer) if tokenizer else None
+        model, *pieces = paths
+        return _model(model, _content(model)), _pieces(*pieces, _content(*pieces)) if pieces else None
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """Why each document goes: out of range itself, or every paragraph of it."""
@@ -268,7 +269,7 @@ def _check_magic(path: str) -> None:
 
 
 @cache
-def _model(path: str) -> Any:
+def _model(path: str, content: str) -> Any:  # noqa: ARG001 - a file that changed is read anew
     """A model, read once a process."""
     kenlm = need("kenlm", extra="perplexity")
     config = kenlm.Config()
@@ -283,7 +284,7 @@ def _model(path: str) -> Any:
 
 
 @cache
-def _pieces(path: str) -> Any:
+def _pieces(path: str, content: str) -> Any:  # noqa: ARG001 - a file that changed is read anew
     """A SentencePiece model, read once a process."""
     sentencepiece = need("sentencepiece", extra="perplexity")
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import BinaryIO
+from typing import IO
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def header(counts: Sequence[int]) -> bytes:
     return b"\\data\\\n" + b"".join(b"ngram %d=%d\n" % (n, count) for n, count in enumerate(counts, 1))
 
 
-def write_lines(f: BinaryIO, columns: I32, probability: F64, backoff: F64 | None, words: Vocabulary) -> None:
+def write_lines(f: IO[bytes], columns: I32, probability: F64, backoff: F64 | None, words: Vocabulary) -> None:
     """Write n-grams: `columns` int32[order, n], the last word first; without `backoff` none are written."""
     ends, pool = words.ends, words.pool
     lengths = np.diff(ends)

@@ -8,8 +8,9 @@ found in another part than its n-gram: it goes there in a file, in the order in 
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -50,36 +51,38 @@ def shares(frequency: I64, order: int, memory: int) -> tuple[npt.NDArray[np.int1
         n_parts += 1
 
 
-def scatter(folder: str, blocks: Iterator[I32], order: int, part_of: npt.NDArray[np.int16], n_parts: int) -> None:
-    """Write the n-grams of all words to the files of their parts, block by block."""
-    outs = [open(os.path.join(folder, f"{part}.ngrams"), "wb") for part in range(n_parts)]  # noqa: SIM115
-    try:
-        before = np.full(order, BOS, np.int32)
-        for block in blocks:
-            tokens = np.concatenate([before, block])
-            at = np.flatnonzero(block != BOS) + order
-            part = part_of[tokens[at - 1]]
-            for number in np.unique(part).tolist():
-                mine = at[part == number] if n_parts > 1 else at
-                outs[number].write(np.stack([tokens[mine - d] for d in range(order)]).tobytes())
-                _append(folder, f"{number}.sizes", np.array([len(mine)], np.int64))
-            before = tokens[-order:]
-    finally:
-        for out in outs:
-            out.close()
+class Heap(NamedTuple):
+    """The n-grams of a part, unsorted: blocks int32[order, size] one after the other in a nameless file."""
+
+    f: IO[bytes]
+    sizes: list[int]
 
 
-def scattered(folder: str, part: int, order: int) -> I32:
-    """The n-grams of a part, int32[order, n]; their file is removed."""
-    sizes = load(folder, f"{part}.sizes", np.int64)
-    columns = np.empty((order, int(sizes.sum())), np.int32)
-    path, start = os.path.join(folder, f"{part}.ngrams"), 0
-    with open(path, "rb") as f:
-        for size in sizes.tolist():
+def scatter(folder: str, blocks: Iterator[I32], order: int, part_of: npt.NDArray[np.int16], n_parts: int) -> list[Heap]:
+    """Put the n-grams of all words on the heaps of their parts, block by block."""
+    heaps = [Heap(tempfile.TemporaryFile(dir=folder), []) for _ in range(n_parts)]  # noqa: SIM115 - closed when read
+    before = np.full(order, BOS, np.int32)
+    for block in blocks:
+        tokens = np.concatenate([before, block])
+        at = np.flatnonzero(block != BOS) + order
+        part = part_of[tokens[at - 1]]
+        for number in np.unique(part).tolist():
+            mine = at[part == number] if n_parts > 1 else at
+            heaps[number].f.write(np.stack([tokens[mine - d] for d in range(order)]).data)
+            heaps[number].sizes.append(len(mine))
+        before = tokens[-order:]
+    return heaps
+
+
+def scattered(heap: Heap, order: int) -> I32:
+    """The n-grams of a part, int32[order, n]; the heap is gone then."""
+    columns, start = np.empty((order, sum(heap.sizes)), np.int32), 0
+    with heap.f as f:
+        f.seek(0)
+        for size in heap.sizes:
             block = np.frombuffer(f.read(4 * order * size), np.int32)
             columns[:, start : start + size] = block.reshape(order, size)
             start += size
-    os.unlink(path)
     return columns
 
 
@@ -116,36 +119,33 @@ class Exchange:
             name = f"{part}-{to}.{len(columns)}"
             mine = goes == to
             for d, column in enumerate(columns):
-                _append(self.folder, f"{name}.words{d}", column[mine])
-            _append(self.folder, f"{name}.probability", probability[mine])
+                _put(self.folder, f"{name}.words{d}", column[mine])
+            _put(self.folder, f"{name}.probability", probability[mine])
 
     def give_weights(self, part: int, contexts: I32, gamma: Any) -> None:
         """Back-off weights of contexts int32[order, n], the last word first."""
         comes = self.part_of[contexts[1]]
         for source in range(self.n_parts):
-            _append(self.folder, f"{source}-{part}.{len(contexts)}.weights", gamma[comes == source])
+            _put(self.folder, f"{source}-{part}.{len(contexts)}.weights", gamma[comes == source])
 
     def take(self, order: int) -> Iterator[tuple[I32, Any, Any]]:
         """All n-grams of an order, with probability and weight; their files are removed."""
         for source in range(self.n_parts):
             for to in range(self.n_parts):
                 name = f"{source}-{to}.{order}"
-                words = [load(self.folder, f"{name}.words{d}", np.int32) for d in range(order)]
-                probability, weights = (load(self.folder, f"{name}.{x}", float) for x in ("probability", "weights"))
+                words = [_taken(self.folder, f"{name}.words{d}", np.int32) for d in range(order)]
+                probability, weights = (_taken(self.folder, f"{name}.{x}", float) for x in ("probability", "weights"))
                 assert len(probability) == len(weights), name
                 yield np.stack(words), probability, weights
 
 
-def _append(folder: str, name: str, array: npt.NDArray[Any]) -> None:
-    with open(os.path.join(folder, name), "ab") as f:
-        f.write(np.ascontiguousarray(array).data)
+def _put(folder: str, name: str, array: npt.NDArray[Any]) -> None:
+    array.tofile(os.path.join(folder, name))
 
 
-def load(folder: str, name: str, dtype: Any) -> npt.NDArray[Any]:
-    """A file of numbers, none if it was never written; removed once read."""
+def _taken(folder: str, name: str, dtype: Any) -> npt.NDArray[Any]:
+    """The numbers in a file, which is removed."""
     path = os.path.join(folder, name)
-    if not os.path.exists(path):
-        return np.empty(0, dtype)
     array = np.fromfile(path, dtype)
     os.unlink(path)
     return array

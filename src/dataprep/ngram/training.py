@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ from ..run import parse_bytes
 from ..text import I64
 from . import arpa, partition
 from .order import sort_ngrams
-from .partition import Exchange
+from .partition import Exchange, Heap
 from .smoothing import F64, FALLBACK, Statistics, nodes, smooth, unigrams
 from .vocabulary import BOS, EOS, I32, Vocabulary
 
@@ -119,55 +120,49 @@ class _Training:
         self.n_sentences = self.n_words = 0
 
     def run(self, texts: str | Sequence[str] | Dataset, path: str) -> NgramModel:
-        followed = self._number(texts)
-        part_of, self.n_parts = partition.shares(followed, self.plan.order, self.plan.memory)
-        self.exchange = Exchange(self.folder, part_of, self.n_parts)
-        partition.scatter(self.folder, self._tokens(), self.plan.order, part_of, self.n_parts)
-        os.unlink(self._at("tokens"))
-        adjusted = self._count()
+        with tempfile.TemporaryFile(dir=self.folder) as tokens:
+            followed = self._number(texts, tokens)
+            part_of, self.n_parts = partition.shares(followed, self.plan.order, self.plan.memory)
+            self.exchange = Exchange(self.folder, part_of, self.n_parts)
+            tokens.seek(0)
+            heaps = partition.scatter(self.folder, _blocks_of(tokens), self.plan.order, part_of, self.n_parts)
+        adjusted = self._count(heaps)
         discounts = self.stats.discounts(self.plan.fallback)
         counts = (len(self.words), *self.stats.kept[1:])
         probability = unigrams(adjusted, discounts[0])
-        with files.atomic(path) as f:
+        with contextlib.ExitStack() as opened, files.atomic(path) as f:
             f.write(arpa.header(counts))
-            self._smooth(discounts, probability)
-            for n in range(1, self.plan.order + 1):
+            sections = [opened.enter_context(tempfile.TemporaryFile(dir=self.folder)) for _ in counts]
+            self._smooth(discounts, probability, sections)
+            for n, lines in enumerate(sections, 1):
                 f.write(b"\n\\%d-grams:\n" % n)
-                with open(self._at(f"{n}.lines"), "rb") as lines:
-                    shutil.copyfileobj(lines, f, 1 << 20)
+                lines.seek(0)
+                shutil.copyfileobj(lines, f, 1 << 20)
+                lines.close()
             f.write(b"\n\\end\\\n")
         found = tuple(tuple(row[1:]) for row in discounts.tolist())
         return NgramModel(path, counts, found, self.n_sentences, self.n_words)
 
-    def _at(self, name: str) -> str:
-        return os.path.join(self.folder, name)
-
-    def _number(self, texts: str | Sequence[str] | Dataset) -> I64:
-        """Put the numbers of all words on disk; returns how often each word has another behind it."""
+    def _number(self, texts: str | Sequence[str] | Dataset, f: IO[bytes]) -> I64:
+        """Write the numbers of all words; returns how often each word has another behind it."""
         seen = np.zeros(0, np.int64)
-        with open(self._at("tokens"), "wb") as f:
-            for where, block in _blocks(texts):
-                for tokens in self.words.read(block, self.plan.order, skip_symbols=self.plan.skip_symbols, where=where):
-                    more = np.bincount(tokens, minlength=len(self.words))
-                    more[: len(seen)] += seen
-                    seen = more
-                    f.write(tokens.data)
+        for where, block in _blocks(texts):
+            for tokens in self.words.read(block, self.plan.order, skip_symbols=self.plan.skip_symbols, where=where):
+                more = np.bincount(tokens, minlength=len(self.words))
+                more[: len(seen)] += seen
+                seen = more
+                f.write(tokens.data)
         seen = np.pad(seen, (0, len(self.words) - len(seen)))
         self.n_sentences = int(seen[EOS])
         self.n_words = int(seen[EOS + 1 :].sum())
         seen[BOS], seen[EOS] = self.n_sentences, 0
         return seen
 
-    def _tokens(self) -> Iterator[I32]:
-        with open(self._at("tokens"), "rb") as f:
-            while block := f.read(BLOCK_BYTES):
-                yield np.frombuffer(block, np.int32)
-
-    def _count(self) -> I64:
+    def _count(self, heaps: list[Heap]) -> I64:
         """Sort every part and count; returns the adjusted counts of single words."""
         adjusted = np.zeros(len(self.words), np.int64)
-        for part in range(self.n_parts):
-            ngrams = sort_ngrams(partition.scattered(self.folder, part, self.plan.order), len(self.words))
+        for part, heap in enumerate(heaps):
+            ngrams = sort_ngrams(partition.scattered(heap, self.plan.order), len(self.words))
             for level in nodes(ngrams, self.plan.prune):
                 if level.order == 2:
                     adjusted += np.bincount(ngrams.columns[0][level.first], minlength=len(adjusted))
@@ -176,24 +171,19 @@ class _Training:
         self.stats.add(1, adjusted, np.ones(len(adjusted), np.bool_))
         return adjusted
 
-    def _smooth(self, discounts: F64, words: F64) -> None:
-        """Write the lines of every order into a file of their own."""
+    def _smooth(self, discounts: F64, words: F64, outs: Sequence[IO[bytes]]) -> None:
+        """Write the lines of every order into a file of its own."""
         backoff = np.ones(len(words))
-        outs = [open(self._at(f"{n}.lines"), "wb") for n in range(1, self.plan.order + 1)]  # noqa: SIM115
-        try:
-            for part in range(self.n_parts):
-                self._smooth_part(part, discounts, words, backoff, outs)
-            every = np.arange(len(words), dtype=np.int32)[None]
-            arpa.write_lines(outs[0], every, words, backoff, self.words)
-            for n in range(2, self.plan.order):
-                for columns, probability, weights in self.exchange.take(n):
-                    kept = ~np.isnan(probability)
-                    arpa.write_lines(outs[n - 1], columns[:, kept], probability[kept], weights[kept], self.words)
-        finally:
-            for out in outs:
-                out.close()
+        for part in range(self.n_parts):
+            self._smooth_part(part, discounts, words, backoff, outs)
+        every = np.arange(len(words), dtype=np.int32)[None]
+        arpa.write_lines(outs[0], every, words, backoff, self.words)
+        for n in range(2, self.plan.order):
+            for columns, probability, weights in self.exchange.take(n):
+                kept = ~np.isnan(probability)
+                arpa.write_lines(outs[n - 1], columns[:, kept], probability[kept], weights[kept], self.words)
 
-    def _smooth_part(self, part: int, discounts: F64, words: F64, backoff: F64, outs: Sequence[BinaryIO]) -> None:
+    def _smooth_part(self, part: int, discounts: F64, words: F64, backoff: F64, outs: Sequence[IO[bytes]]) -> None:
         ngrams = partition.saved(self.folder, part)
         for found in smooth(ngrams, self.plan.prune, discounts, words):
             n, kept = found.nodes.order, found.nodes.kept
@@ -240,6 +230,11 @@ def _file_blocks(url: str) -> Iterator[bytes]:
             rest, last = block[cut:] if cut else rest + block, block[-1:]
     if last != b"\n":
         yield rest + b"\n"
+
+
+def _blocks_of(tokens: IO[bytes]) -> Iterator[I32]:
+    while block := tokens.read(BLOCK_BYTES):
+        yield np.frombuffer(block, np.int32)
 
 
 def _tool() -> str:
