@@ -10,7 +10,6 @@ import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -98,7 +97,7 @@ def find(model: str) -> str:
     if not isinstance(model, str) or "/" in model or os.sep in model or not model:
         msg = f"there is no model at {model!r}; give the path of a fastText model (.bin, .ftz), 'lid.176' or 'builtin'"
         raise PlanError(msg)
-    folders = [f for f in os.environ.get(FOLDERS, "").split(os.pathsep) if f] + [str(cache_folder())]
+    folders = [f for f in os.environ.get(FOLDERS, "").split(os.pathsep) if f] + [cache_folder()]
     for folder in folders:
         for name in (model, f"{model}.ftz", f"{model}.bin"):
             if os.path.isfile(path := os.path.join(folder, name)):
@@ -112,14 +111,14 @@ def find(model: str) -> str:
     return _download(model, DOWNLOADS[model])
 
 
-def cache_folder() -> Path:
+def cache_folder() -> str:
     """Where downloaded models are kept."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dataprep" / "models"
+    return files.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dataprep", "models")
 
 
 def _download(name: str, known: Download) -> str:
     """Fetch a model whole, and only if its checksum is the known one."""
-    path = str(cache_folder() / files.name_of(known.url))
+    path = files.join(cache_folder(), files.name_of(known.url))
     by_hand = f"fetch it elsewhere and give its path, or its folder in {FOLDERS}; model='{BUILTIN}' needs no download"
     digest = hashlib.sha256()
     try:
