@@ -27,6 +27,7 @@ ORDER = {
     "suffix": "Repeated text",
     "bloom": "Bloom filters",
     "semantic": "SemDeDup",
+    "ngram": "N-gram models and perplexity",
     "search": "Search",
     "growth": "Every deduplication at three sizes",
     "pipeline": "The whole pipeline, memory, workers",

@@ -161,7 +161,7 @@ class Perplexity(ScoredFilter):
     def _of(self, language: str) -> tuple[Any, Any]:
         """The model and the tokenizer of a language, None where there is none."""
         paths = [path.replace(ANY, language) for path in self._models]
-        if self.needs and not all(map(_exists, paths)):
+        if self.needs and not all(map(os.path.isfile, paths)):
             return None, None
         model, *pieces = paths
         return _model(model, _content(model)), _pieces(*pieces, _content(*pieces)) if pieces else None
@@ -240,11 +240,6 @@ def _paths(path: str) -> list[str]:
 def _language(path: str, pattern: str) -> str:
     before, mark, after = pattern.partition(ANY)
     return path[len(before) : len(path) - len(after)] if mark else ""
-
-
-@cache
-def _exists(path: str) -> bool:
-    return os.path.isfile(path)
 
 
 def _content(path: str) -> str:
