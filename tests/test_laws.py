@@ -19,8 +19,8 @@ import laws
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.filters.fineweb import FineWeb
 from dataprep.filters.gopher import Gopher
-from dataprep.filters.refinedweb import RefinedWeb
 from dataprep.filters.language import Language
+from dataprep.filters.refinedweb import RefinedWeb
 from dataprep.key import key
 from dataprep.stage import Estimator
 

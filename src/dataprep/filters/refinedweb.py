@@ -16,7 +16,6 @@ from ..meter import Meter, watch
 from ..stage import Stage
 from ..text import LINE, SPACE, classes, lowered
 from . import refinedweb_kernel as K
-from .packed import Packed, pack
 from .thresholds import Rule, check_numbers
 from .words import COUNTERS
 
@@ -89,20 +88,16 @@ class RefinedWeb(Stage):
         return K.Rules(
             max_upper=limit(self.max_upper),
             max_numeric=limit(self.max_numeric),
-            counters=_folded(self.counters),
+            counters=K.pack_phrases(self.counters),
             min_line_words=int(self.min_line_words or 0),
             max_edit_words=int(self.max_edit_words or 0),
-            prefixes=_folded(self.prefixes),
-            suffixes=_folded(self.suffixes),
-            anywhere=_folded(self.anywhere),
+            prefixes=K.pack_phrases(self.prefixes),
+            suffixes=K.pack_phrases(self.suffixes),
+            anywhere=K.pack_phrases(self.anywhere),
             max_removed=limit(self.max_removed_words),
             classes=classes(),
             lower=lowered(),
         )
-
-
-def _folded(phrases: tuple[str, ...]) -> Packed:
-    return pack([K.fold_chars(phrase) for phrase in phrases])
 
 
 def _corrected(batch: Batch, rules: K.Rules, counts: Any, stats: Meter) -> Batch:

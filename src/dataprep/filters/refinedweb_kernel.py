@@ -13,10 +13,18 @@ import numpy as np
 from ..kernel import kernel
 from ..text import DECIMAL, I64, LINE, NUMERIC, POINT, SPACE, U8, U16, U32, UPPER, WORD, Int, code_point, lowered
 from ..whitespace import code_size, strip
-from .packed import Packed
+from .packed import pack
 
 KEEP, UPPER_CASE, NUMBERS, COUNTER, FEW_WORDS, EDITED, REMOVED_WORDS, EMPTY = range(8)
 NAMES = ("valid", "upper_case", "numbers", "counter", "few_words", "edited", "removed_words", "empty")
+
+
+class Phrases(NamedTuple):
+    """Folded phrases, and which bytes a text that holds one may have at its start."""
+
+    data: U8
+    starts: I64
+    leads: U8  # [256]
 
 
 class Rules(NamedTuple):
@@ -24,15 +32,25 @@ class Rules(NamedTuple):
 
     max_upper: float
     max_numeric: float
-    counters: Packed
+    counters: Phrases
     min_line_words: int
     max_edit_words: int
-    prefixes: Packed
-    suffixes: Packed
-    anywhere: Packed
+    prefixes: Phrases
+    suffixes: Phrases
+    anywhere: Phrases
     max_removed: float
     classes: U16
     lower: U32
+
+
+def pack_phrases(phrases: tuple[str, ...]) -> Phrases:
+    """Phrases as the kernels read them."""
+    folded, leads = [fold_chars(p) for p in phrases], np.zeros(256, np.uint8)
+    small = lowered() & POINT
+    small[small == ord("ς")] = ord("σ")
+    for first in {ord(p[0]) for p in folded}:
+        leads[[chr(c).encode()[0] for c in np.flatnonzero(small == first).tolist()]] = 1
+    return Phrases(*pack(folded), leads)
 
 
 def fold_chars(text: str) -> str:
@@ -143,8 +161,10 @@ def _is_counter(data: U8, a: int, b: int, rules: Rules) -> bool:
             letters += (
                 1 if digits and letters == 0 and (c | 0x20 == 0x6B or c | 0x20 == 0x6D or c | 0x20 == 0x62) else 9
             )
+        if letters > 1 or (letters and not digits):
+            return False
         i += size
-    if digits == 0 or letters > 1:
+    if digits == 0:
         return False
     i, b = _bare(data, i, b, rules.classes)
     return _longest(data, i, b, rules.counters, rules.lower) == b
@@ -172,9 +192,11 @@ def _fold(c: Int, lower: U32) -> Int:
 
 
 @kernel(_nrt=False)
-def _longest(data: U8, a: int, b: int, phrases: Packed, lower: U32) -> int:
+def _longest(data: U8, a: int, b: int, phrases: Phrases, lower: U32) -> int:
     """Where the longest phrase that `data[a:b]` begins with ends, case forgiven; -1 if it begins with none."""
     best = -1
+    if a < b and not phrases.leads[data[a]]:
+        return best
     for k in range(len(phrases.starts) - 1):
         i, j, stop = a, phrases.starts[k], phrases.starts[k + 1]
         while i < b and j < stop:
@@ -198,22 +220,21 @@ def _edit(data: U8, a: int, b: int, rules: Rules, out: U8, w: int) -> tuple[int,
         first = found
     if len(rules.suffixes.starts) > 1:
         i = first
-        while i < b and _longest(data, i, b, rules.suffixes, rules.lower) != b:
-            i += code_size(data[i])
+        leads = rules.suffixes.leads
+        while i < b and not (leads[data[i]] and _longest(data, i, b, rules.suffixes, rules.lower) == b):
+            i += 1  # no phrase begins inside a character
         last = i
     edited = first > a or last < b
     if not edited and len(rules.anywhere.starts) == 1:
         return -1, 0
-    i = first
+    i, leads = first, rules.anywhere.leads
     while i < last:
-        found = _longest(data, i, last, rules.anywhere, rules.lower)
-        size = code_size(data[i])
+        found = _longest(data, i, last, rules.anywhere, rules.lower) if leads[data[i]] else -1
         if found >= 0:
             edited, i = True, found
             continue
-        for k in range(size):
-            out[w + k] = data[i + k]
-        w, i = w + size, i + size
+        out[w] = data[i]
+        w, i = w + 1, i + 1
     if not edited:
         return -1, 0
     shown, end = strip(out, begin, w, rules.classes)
