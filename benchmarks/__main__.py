@@ -20,6 +20,7 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "RESULTS.md"
 ORDER = {
     "read": "Reading",
+    "warc": "Crawls",
     "filters": "C4",
     "dedup": "MinHash and exact documents",
     "minhash": "What MinHash finds",
