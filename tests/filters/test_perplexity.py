@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import gzip
+import json
 import pickle
 import shutil
+import sys
 from collections import Counter
 
 import numpy as np
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 import oracles
+from dataprep import cli
 from dataprep.errors import PlanError
 from dataprep.filters.ccnet_text import ccnet_lines, ccnet_normal
 from dataprep.filters.percentiles import Percentiles
@@ -293,3 +296,24 @@ def test_score_of_a_null_column(model):
         assert len(found) == 0
         assert found.type == next(iter(stage.scores.values()))
         assert pa.types.is_string(stage.decide({next(iter(stage.scores)): found}).type)
+
+
+def test_the_command_shows_what_a_cut_loses(model, tmp_path, capsys, monkeypatch):
+    """The range, how many go, and the nearest of them, each on a line; a wrong cut is one sentence."""
+    docs = tmp_path / "docs.jsonl"
+    docs.write_text("".join(json.dumps({"text": t}) + "\n" for t in [*ranked(20), ""]))
+
+    def run(*args):
+        monkeypatch.setattr(sys, "argv", ["dataprep", "perplexity", str(docs), "--model", model, *args])
+        try:
+            cli.main()
+        except SystemExit as e:
+            return e.code, capsys.readouterr()
+        return 0, capsys.readouterr()
+
+    code, said = run("--cut", "0,50", "-n", "3")
+    assert code == 0
+    assert "20 scores" in said.out
+    assert "11 go" in said.out
+    assert said.out.count("perplexity_high") == 3
+    assert run("--cut", "1,x")[0] == run("--cut", "heart")[0] == 1

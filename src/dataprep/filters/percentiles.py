@@ -142,13 +142,20 @@ class Percentiles:
         docs: best a sealed one with the scores (`dp.Score`), then this takes a moment. Columns: id, language, score,
         reason, text (300 characters of it); nearest first.
         """
+        return self.look(docs, n)[1]
+
+    def look(self, docs: Dataset, n: int) -> tuple[dict[str, Any], pa.Table]:
+        """The bounds of each language with the number of "scores" and of those "lost", and the preview."""
         scores = pa.concat_tables([*(_table(batch, self.filter) for batch in docs.batches()), _EMPTY.empty_table()])
-        bounds, _ = self.bounds(scores)
+        bounds, facts = self.bounds(scores)
         lost = self.reasons(scores, bounds)
         lost = lost.filter(pc.is_valid(lost["reason"]))
+        for name in bounds:
+            facts["cuts"][name or "all"]["lost"] = pc.sum(pc.equal(lost[BY], name)).as_py() or 0
         rows = [row for name, keep in bounds.items() for row in _nearest(lost, name, keep, n)]
         lost = lost.take(pa.array(rows, pa.int64()))
-        return lost.append_column("text", pa.array(_texts(docs, lost), pa.string())).drop_columns(["start", "end"])
+        shown = lost.append_column("text", pa.array(_texts(docs, lost), pa.string())).drop_columns(["start", "end"])
+        return facts["cuts"], shown
 
 
 # A row a document, or a paragraph: what was measured, and where it stands in the text, in UTF-8 bytes.

@@ -1,0 +1,68 @@
+"""The command that chooses cuts of perplexity: perplexity."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from dataprep.batch import show_id
+from dataprep.errors import PlanError
+from dataprep.report.blocks import visible
+
+TEXT_CHARS = 90
+
+
+def perplexity(
+    inputs: Annotated[list[str], typer.Argument(metavar="INPUT...", help="Sealed Datasets, or input files.")],
+    model: Annotated[str, typer.Option(help="The n-gram model: an ARPA file or a KenLM binary.")],
+    cut: Annotated[str, typer.Option(help="head, middle, tail, or two percentiles of what stays, like 1,90.")] = "1,90",
+    unit: Annotated[str, typer.Option(help="document or paragraph.")] = "document",
+    tokenizer: Annotated[str | None, typer.Option(help="A SentencePiece model.")] = None,
+    n: Annotated[int, typer.Option("-n", min=1, help="How many of each language to show.")] = 20,
+) -> None:
+    """What a cut of perplexity would lose: the documents nearest to it; nothing is written."""
+    from dataprep.filters.percentiles import Percentiles
+    from dataprep.filters.perplexity import Perplexity
+    from dataprep.read import read
+
+    measured = Perplexity(model=model, unit=unit, tokenizer=tokenizer)
+    chosen = Percentiles(filter=measured, cut=_percentiles(cut))
+    console = Console(highlight=False)
+    with console.status("measuring"):
+        bounds, lost = chosen.look(read(inputs), n)
+    for language, found in bounds.items():
+        low, high = ("-" if found[name] is None else f"{found[name]:,.1f}" for name in ("low", "high"))
+        console.print(
+            f"[bold]{escape(language)}[/]: {found['scores']:,} scores, {low} <= perplexity < {high} stays: "
+            f"{found['lost']:,} go, those nearest to the cut first",
+            soft_wrap=True,
+        )
+        table = Table(box=None, pad_edge=False, show_header=False)
+        for _ in range(4):
+            table.add_column(no_wrap=True, overflow="ellipsis")
+        for row in lost.to_pylist():
+            if (row["language"] or "all") == language:
+                score = "" if row["score"] is None else f"{row['score']:,.1f}"
+                table.add_row(
+                    show_id(row["id"]), score, escape(row["reason"]), escape(visible(row["text"][:TEXT_CHARS]))
+                )
+        console.print(table)
+
+
+def _percentiles(cut: str) -> str | tuple[float, float]:
+    """The cut that the option names."""
+    if "," not in cut:
+        return cut
+    try:
+        low, high = map(float, cut.split(","))
+    except ValueError as e:
+        msg = f"--cut {cut!r} is neither head, middle, tail nor two percentiles like 1,90"
+        raise PlanError(msg) from e
+    return low, high
+
+
+COMMANDS = (perplexity,)
