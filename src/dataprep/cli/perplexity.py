@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from dataprep.batch import show_id
 from dataprep.errors import PlanError
@@ -41,16 +40,12 @@ def perplexity(
             f"{found['lost']:,} go, those nearest to the cut first",
             soft_wrap=True,
         )
-        table = Table(box=None, pad_edge=False, show_header=False)
-        for _ in range(4):
-            table.add_column(no_wrap=True, overflow="ellipsis")
         for row in lost.to_pylist():
             if (row["language"] or "all") == language:
-                score = "" if row["score"] is None else f"{row['score']:,.1f}"
-                table.add_row(
-                    show_id(row["id"]), score, escape(row["reason"]), escape(visible(row["text"][:TEXT_CHARS]))
-                )
-        console.print(table)
+                score = "-" if row["score"] is None else f"{row['score']:,.1f}"
+                text = visible(" ".join(row["text"].split())[:TEXT_CHARS])
+                line = f"  [cyan]{row['reason']}[/] {score:>12} {show_id(row['id'])} [dim]{escape(text)}[/]"
+                console.print(line, soft_wrap=True)
 
 
 def _percentiles(cut: str) -> str | tuple[float, float]:
