@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 from dataprep.dedup.semantic import SemDeDup
+from dataprep.filters.badwords import BadWords
 from dataprep.filters.fineweb import FineWeb
 from dataprep.filters.gopher import Gopher
 from dataprep.filters.language import Language
@@ -66,6 +67,7 @@ STAGES = [
     Gopher(),
     FineWeb(),
     RefinedWeb(),
+    BadWords(("goats", "javascript now")),
     *([Language("en", unit="line", mixed=0.5), Language("fr")] if LANGID else []),
     dp.Filter(no_vowels),
     dp.Map(squeeze),

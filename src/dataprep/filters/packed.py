@@ -1,4 +1,4 @@
-"""Byte strings end to end, as kernels read them, and what a line starts or ends with."""
+"""Byte strings end to end, as kernels read them, what a line starts or ends with, and case forgiven."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernel import kernel
-from ..text import I64, U8
+from ..text import I64, POINT, U8, U32, Int, lowered
 
 
 class Packed(NamedTuple):
@@ -23,6 +23,18 @@ def pack(strings: Sequence[bytes | str]) -> Packed:
     raw = [s.encode() if isinstance(s, str) else s for s in strings]
     data = np.frombuffer(b"".join(raw) or b"\0", np.uint8).copy()
     return Packed(data, np.cumsum([0, *map(len, raw)], dtype=np.int64))
+
+
+def fold_chars(text: str) -> str:
+    """Each character in lower case, one for one, so that places stay; both small sigmas are one."""
+    return "".join(chr(int(lowered()[ord(c)]) & POINT) for c in text).replace("ς", "σ")
+
+
+@kernel(inline="always")
+def fold_char(c: Int, lower: U32) -> Int:
+    """A code point as `fold_chars` folds it."""
+    small = np.int64(lower[c] & POINT)
+    return np.int64(0x3C3) if small == 0x3C2 else small
 
 
 @kernel(_nrt=False)

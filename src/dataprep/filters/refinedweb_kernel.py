@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernel import kernel
-from ..text import DECIMAL, I64, LINE, NUMERIC, POINT, SPACE, U8, U16, U32, UPPER, WORD, Int, code_point, lowered
+from ..text import DECIMAL, I64, LINE, NUMERIC, POINT, SPACE, U8, U16, U32, UPPER, WORD, code_point, lowered
 from ..whitespace import code_size, strip
-from .packed import pack
+from .packed import fold_char, fold_chars, pack
 
 KEEP, UPPER_CASE, NUMBERS, COUNTER, FEW_WORDS, EDITED, REMOVED_WORDS, EMPTY = range(8)
 NAMES = ("valid", "upper_case", "numbers", "counter", "few_words", "edited", "removed_words", "empty")
@@ -51,11 +51,6 @@ def pack_phrases(phrases: tuple[str, ...]) -> Phrases:
     for first in {ord(p[0]) for p in folded}:
         leads[[chr(c).encode()[0] for c in np.flatnonzero(small == first).tolist()]] = 1
     return Phrases(*pack(folded), leads)
-
-
-def fold_chars(text: str) -> str:
-    """Each character in lower case, one for one; both small sigmas are one."""
-    return "".join(chr(int(lowered()[ord(c)]) & POINT) for c in text).replace("ς", "σ")
 
 
 @kernel
@@ -186,12 +181,6 @@ def _bare(data: U8, a: int, b: int, classes: U16) -> tuple[int, int]:
 
 
 @kernel(_nrt=False)
-def _fold(c: Int, lower: U32) -> Int:
-    small = np.int64(lower[c] & POINT)
-    return np.int64(0x3C3) if small == 0x3C2 else small
-
-
-@kernel(_nrt=False)
 def _longest(data: U8, a: int, b: int, phrases: Phrases, lower: U32) -> int:
     """Where the longest phrase that `data[a:b]` begins with ends, case forgiven; -1 if it begins with none."""
     best = -1
@@ -202,7 +191,7 @@ def _longest(data: U8, a: int, b: int, phrases: Phrases, lower: U32) -> int:
         while i < b and j < stop:
             c, size = code_point(data, i)
             p, step = code_point(phrases.data, j)
-            if _fold(c, lower) != p:
+            if fold_char(c, lower) != p:
                 break
             i, j = i + size, j + step
         if j == stop:

@@ -1,0 +1,130 @@
+"""BadWords: drop documents that hold words of a list of yours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from .. import batch as B
+from .. import files
+from ..batch import Batch
+from ..errors import PlanError, ReadError
+from ..score import ScoredFilter
+from ..text import LINE, classes, lowered
+from . import badwords_kernel as K
+from .thresholds import Rule, check_numbers, reasons
+
+UNSPACED = ("bo", "dz", "ja", "km", "lo", "my", "th", "yue", "zh")  # scripts that do not set words apart
+
+
+@dataclass(frozen=True)
+class BadWords(ScoredFilter):
+    """Drop documents in which entries of a list occur (Raffel et al. 2020, 2.2: any page with a bad word).
+
+    >>> BadWords("lists/fr.txt", language="fr")
+    >>> BadWords(("casino", "free spins"), max_matches=2)
+
+    words: the location of a list in UTF-8, one entry a line (blank lines are skipped), or the entries themselves.
+        No list comes with dataprep: what is bad depends on the corpus, and public lists drop much that is not.
+    language: its code. It chooses the rule below, and names the score (badwords_fr), so that several lists can be
+        scored side by side. Documents of every language are looked at: put `Language` before.
+    whole_words: True: an entry must not touch a letter, digit or underscore, as in the published code, nor a combining
+        mark, which the published code takes for the end of a word; False: it may lie anywhere, for scripts that do
+        not set words apart; None: False for bo, dz, ja, km, lo, my, th, yue and zh, else True.
+    max_matches: a document with more goes (`bad_words`). Places where an entry ends are counted, so two entries that
+        end together are one.
+
+    Case is forgiven, character by character; white space and everything else counts as it is written. Entries of any
+    number are found in one pass (Aho-Corasick), and compared byte by byte, no hash. The key is that of the entries:
+    moving the file changes nothing, editing it does.
+
+    Raises PlanError for a list that is missing, not UTF-8 or empty, or an entry with a line break.
+    """
+
+    words: str | Sequence[str]
+    language: str | None = field(default=None, kw_only=True)
+    whole_words: bool | None = field(default=None, kw_only=True)
+    max_matches: int | None = field(default=0, kw_only=True)
+    entries: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.words, str):
+            object.__setattr__(self, "words", tuple(self.words))
+        if self.language is not None and (not isinstance(self.language, str) or not self.language):
+            msg = f"BadWords(language={self.language!r}): language is a code such as 'fr', or None"
+            raise PlanError(msg)
+        check_numbers(self, self._rules)
+        entries = _read(self.words) if isinstance(self.words, str) else tuple(self.words)
+        if not all(isinstance(e, str) for e in entries) or not any(e.strip() for e in entries):
+            msg = f"BadWords has no words: {self.words!r} holds no entry; give a list with one a line, or a tuple"
+            raise PlanError(msg)
+        clean = sorted({e.strip() for e in entries} - {""})
+        broken = [e for e in clean if any(classes()[ord(c)] & LINE for c in e)]
+        if broken:
+            msg = f"BadWords: the entry {broken[0]!r} holds a line break; write one entry a line"
+            raise PlanError(msg)
+        object.__setattr__(self, "entries", tuple(clean))
+
+    @property
+    def _column(self) -> str:
+        name = (self.language or "").lower().replace("-", "_").replace(".", "_")
+        return f"badwords_{name}" if name else "badwords"
+
+    @property
+    def _rules(self) -> tuple[Rule, ...]:
+        return (Rule("max_matches", self._column, ">", "bad_words"),)
+
+    @property
+    def _edges(self) -> bool:
+        if self.whole_words is None:
+            return (self.language or "").lower().replace("_", "-").split("-")[0] not in UNSPACED
+        return self.whole_words
+
+    @property
+    def scores(self) -> Mapping[str, pa.DataType]:
+        """The places where an entry ends."""
+        return {self._column: pa.int64()}
+
+    @property
+    def measure(self) -> Any:
+        """The entries and how they are matched."""
+        return self.entries, self._edges
+
+    def recipe(self) -> Any:
+        """The entries, not where they lie."""
+        return self.VERSION, self.measure, self._column, self.max_matches
+
+    def score(self, batch: Batch) -> Mapping[str, pa.Array]:
+        """Count the matches of each text."""
+        found = K.matches(*B.buffers(batch), _automaton(self.entries, edges=self._edges), classes(), lowered())
+        return {self._column: pa.array(found)}
+
+    def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
+        """`bad_words` for what has more matches than allowed."""
+        return reasons(self, self._rules, scores)
+
+    def warm(self) -> None:
+        """Build the automaton, compile the kernel."""
+        self.score(B.make([0], ["A text."], "warm"))
+
+
+@lru_cache(maxsize=8)
+def _automaton(entries: tuple[str, ...], *, edges: bool) -> K.Automaton:
+    return K.build(entries, edges=edges)
+
+
+def _read(url: str) -> tuple[str, ...]:
+    """The lines of a list."""
+    try:
+        with files.open_read(url) as f:
+            return tuple(f.read().decode("utf-8-sig").splitlines())
+    except (OSError, ReadError) as e:
+        msg = f"BadWords cannot read the list {url}: {e}. Give its location, or the words as a tuple"
+        raise PlanError(msg) from e
+    except UnicodeDecodeError as e:
+        msg = f"The list {url} is not UTF-8 (byte {e.start}); convert it, one entry a line"
+        raise PlanError(msg) from e

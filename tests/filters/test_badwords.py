@@ -1,0 +1,100 @@
+"""BadWords against its plain twin, both rules of matching, and bad lists."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import laws
+import oracles
+from dataprep.errors import PlanError
+from dataprep.filters.badwords import BadWords
+from dataprep.key import key
+
+ATOMS = [
+    "a", "b", "ab", "ba", "A", "aB", " ", "-", "--", "_", "7", "é", "É", "e\u0301", "\u0301", "Σ", "ς", "σ", "\u0130",
+    "i", "\u212a", "k", "Ⱥ", "語", "日", "日本", "سلام", "🙂", "\n", "\0", "|",
+]  # fmt: skip
+words = st.lists(st.sampled_from([a for a in ATOMS if a != "\n"]), min_size=1, max_size=4).map("".join)
+entries = st.lists(words, min_size=1, max_size=6).filter(lambda ws: any(w.strip() for w in ws))
+texts = st.lists(st.one_of(st.sampled_from(ATOMS), st.text(max_size=2)), max_size=30).map("".join)
+
+
+def reasons(stage, *some):
+    rows = stage.decide(stage.score(laws.batch_of(list(some)))).to_pylist()
+    return [r is not None for r in rows]
+
+
+@settings(max_examples=400)
+@given(entries, st.booleans(), st.lists(texts, max_size=5))
+def test_kernel_equals_the_twin(listed, whole, some):
+    """As many matches as the plain twin finds, by both rules, whatever the entries hold."""
+    stage = BadWords(listed, whole_words=whole)
+    found = stage.score(laws.batch_of(some))["badwords"].to_pylist()
+    assert found == [oracles.bad_words(t, stage.entries, whole) for t in some]
+
+
+def test_word_boundaries_and_substrings():
+    """With boundaries a word in another is none; in unspaced scripts it is; the language chooses."""
+    english = BadWords(("ass", "free spins", "c++"), language="en")
+    some = ["An Ass, brayed.", "my class", "free spins!", "free  spins", "ass_", "ass\u0301", "(ass)", "C++ is", "c+++"]
+    assert reasons(english, *some) == [True, False, True, False, False, False, True, True, True]
+    assert reasons(BadWords(("馬鹿",), language="ja"), "彼は馬鹿だ", "馬と鹿") == [True, False]
+    assert reasons(BadWords(("馬鹿",), language="fr"), "彼は馬鹿だ") == [False]
+    assert reasons(BadWords(("كلب",), language="ar"), "هذا كلب.", "كلبك هنا") == [True, False]
+    assert reasons(BadWords(("คำ",), language="th-TH"), "มีคำนี้") == [True]
+
+
+def test_the_threshold_and_the_name():
+    """More matches than max_matches drop; the column is named after the language."""
+    stage = BadWords(("x",), max_matches=2, language="ary-Latn")
+    assert list(stage.scores) == ["badwords_ary_latn"]
+    assert reasons(stage, "x x", "x x x") == [False, True]
+    assert reasons(BadWords(("x",), max_matches=None), "x x x") == [False]
+
+
+def test_a_list_in_a_file(tmp_path):
+    """One entry a line; the key is that of the entries, wherever they lie and in whatever order."""
+    one, two = tmp_path / "one.txt", tmp_path / "two.txt"
+    one.write_bytes("\ufeffbad\r\n\r\n worse words \n".encode())
+    two.write_bytes(b"worse words\nbad")
+    stage = BadWords(str(one))
+    assert stage.entries == ("bad", "worse words")
+    assert key(stage) == key(BadWords(str(two))) == key(BadWords(["worse words", "bad"]))
+    assert key(stage) != key(BadWords(("bad",)))
+    one.write_bytes(b"other")
+    assert key(BadWords(str(one))) != key(stage)
+
+
+@settings(max_examples=20)
+@given(st.lists(texts, min_size=1, max_size=6))
+def test_laws(some):
+    """Batch cuts do not matter, books balance, and the stage travels with its key."""
+    stage = BadWords(("a", "語"))
+    laws.cuts_do_not_matter(stage, laws.batch_of(some), [1, 3])
+    laws.books_balance(stage, laws.batch_of(some))
+    laws.key_and_pickle_are_stable(stage)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda f: BadWords(f"{f}/none.txt"), "cannot read the list"),
+        (lambda f: BadWords(f"{f}/latin.txt"), "is not UTF-8 (byte 1)"),
+        (lambda f: BadWords(f"{f}/blank.txt"), "holds no entry"),
+        (lambda _: BadWords(()), "holds no entry"),
+        (lambda _: BadWords((1,)), "holds no entry"),
+        (lambda _: BadWords(("a\nb",)), "holds a line break"),
+        (lambda _: BadWords(("a",), max_matches=-1), "a number from 0"),
+        (lambda _: BadWords(("a",), language=3), "language is a code"),
+    ],
+)
+def test_bad_lists_are_refused(make, says, tmp_path):
+    """A list that cannot be used is one clear sentence before any work."""
+    (tmp_path / "latin.txt").write_bytes(b"p\xe9ch\xe9")
+    (tmp_path / "blank.txt").write_bytes(b"\n \n")
+    with pytest.raises(PlanError, match=re.escape(says)):
+        make(tmp_path)
