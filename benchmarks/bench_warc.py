@@ -4,8 +4,8 @@
 
 Archives are made from the text of `corpus.py`, one gzip member a record as in Common Crawl. WET: pages of 6 kB of text,
 as a crawl has them, and of 1.5 kB, where what a record costs weighs most. WARC: requests, pages and metadata; a page is
-30 kB of HTML (menus, scripts, styles, 6 kB of text), a tenth of them in Latin-1, a fifth of those undeclared. Bare is
-the plainest loop: FastWARC, and for pages UTF-8 or else Latin-1, and Resiliparse's main content; it makes no batches, ids,
+30 kB of HTML (menus, scripts, 6 kB of text), a tenth of them in Latin-1, a fifth of those undeclared. Bare is the
+plainest loop: FastWARC, and for pages UTF-8 or else Latin-1, and Resiliparse's main content; it makes no batches, ids,
 fields or counts, and checks nothing. Readers take turns, each in a process of its own, once to warm up and then three
 times; the best is shown. WET is rated by text given, WARC by HTML read.
 """

@@ -74,6 +74,34 @@ def wet_record(uri: str, text: str) -> bytes:
     return head.encode() + body + b"\r\n\r\n"
 
 
+def warc_records(pages: dict[str, str]) -> list[bytes]:
+    """A small crawl: a record on the crawl, pages between menu and footer in three charsets, and what is no page."""
+    codecs = itertools.cycle((("utf-8", "; charset=UTF-8"), ("utf-8", ""), ("iso-8859-1", "; charset=ISO-8859-1")))
+    found = [warc_record("warcinfo", "crawl.warc.gz", b"description: a crawl of no site\r\n")]
+    for (uri, text), (codec, charset) in zip(pages.items(), codecs, strict=False):
+        menu = "".join(f'<li><a href="/page/{i}">Page {i}</a></li>' for i in range(9))
+        main = "".join(f"<p>{line}</p>" for line in text.split("\n"))
+        html = f"<html><body><nav><ul>{menu}</ul></nav><main>{main}</main><footer>© nobody</footer></body></html>"
+        found.append(warc_record("request", uri, b"GET / HTTP/1.1\r\n\r\n"))
+        found.append(warc_record("response", uri, http(f"text/html{charset}", html.encode(codec))))
+    lost, picture = "https://example.org/lost", "https://example.org/picture.png"
+    found.append(warc_record("response", lost, http("text/html", b"<p>Not found.</p>", "404 Not Found")))
+    found.append(warc_record("response", picture, http("image/png", b"\x89PNG")))
+    found.append(warc_record("revisit", next(iter(pages)), http("text/html", b"")))
+    return found
+
+
+def http(kind: str, payload: bytes, status: str = "200 OK") -> bytes:
+    """A response."""
+    return f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\n\r\n".encode() + payload
+
+
+def warc_record(kind: str, uri: str, body: bytes) -> bytes:
+    """One record as a WARC file holds it."""
+    head = f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {uri}\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body + b"\r\n\r\n"
+
+
 def jsonl(records: list[dict[str, str]]) -> bytes:
     """JSON Lines, UTF-8 unescaped."""
     return b"".join(json.dumps(r, ensure_ascii=False).encode() + b"\n" for r in records)
@@ -115,6 +143,8 @@ def main() -> None:
     good = {f"https://example.org/page/{i}": article(RNG.randint(9, 16)) for i in range(8)}
     bad = {f"https://example.org/bad/{reason}": text for reason, text in BAD_PAGES.items()}
     (HERE / "crawl.warc.wet").write_bytes(b"".join(wet_record(u, t) for u, t in (good | bad).items()))
+    pages = dict(itertools.islice(good.items(), 3))
+    (HERE / "crawl.warc.gz").write_bytes(b"".join(gz(r) for r in warc_records(pages)))
     (HERE / "essay.txt").write_text("\n\n".join(ESSAYS[-2:]) + "\n", encoding="utf-8")
     (HERE / "whatsapp_android.txt").write_text(ANDROID, encoding="utf-8")
     (HERE / "whatsapp_ios.txt").write_text(IOS, encoding="utf-8")

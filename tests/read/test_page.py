@@ -329,3 +329,16 @@ def test_work(tags) -> None:
     html = "".join(tags).encode() * 20
     found = html_kernel.work(html.ljust(html_kernel.SMALL))
     assert found == min(found, oracles.html_work(html.decode(), html_kernel.NESTING.split(), html_kernel.FREE))
+
+
+def test_sample(samples) -> None:
+    """The sample crawl's pages are those of the sample WET, between their menus; what is no page is counted."""
+    wet = {
+        json.loads(r["meta"])["url"]: r["text"] for r in dp.read(str(samples / "crawl.warc.wet")).table().to_pylist()
+    }
+    meter = Meter("read", source="s")
+    batches = Warc(columns=(("url", "string"), ("charset", "string")))(Slice(str(samples / "crawl.warc.gz"), 0), meter)
+    rows = [r for batch in batches for r in batch.to_pylist()]
+    assert [r["charset"] for r in rows] == ["utf-8", "utf-8", "cp1252"]
+    assert all(r["text"].split() == wet[r["url"]].split() for r in rows)
+    assert sorted(meter.drop_table()["reason"].to_pylist()) == ["content_type", "revisit", "status"]
