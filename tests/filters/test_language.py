@@ -106,6 +106,22 @@ def test_builtin_gives_the_labels_and_scores_of_py3langid():
     ]
 
 
+@given(made=st.text(max_size=80) | st.lists(st.sampled_from([ENGLISH, FRENCH, ARABIC, "\n"])).map("".join))
+def test_the_compiled_walk_is_py3langids(made):
+    """Every probability of every language equals the library's own, bit for bit."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    if not plain:
+        plain.append(LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True))
+    ours = models.load("builtin").model
+    assert type(ours) is not LanguageIdentifier
+    assert ours.rank(made) == plain[0].rank(made)
+    assert models.load("builtin").top(made.encode(), 1) == models.load("builtin").top(made.encode(), 3)[:1]
+
+
+plain = []
+
+
 def test_lid_176_gives_fasttexts_labels_and_scores(lid, shared):
     """On pages in forty languages, label and score are those of the plain call."""
     import fasttext

@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import files
 from ..errors import PlanError, need
+from . import langid_walk
 
 BUILTIN = "builtin"  # py3langid, in its wheel
 FOLDERS = "DATAPREP_MODELS"  # folders of models, as PATH has folders of programs
@@ -72,7 +73,7 @@ class FastText:
     def top(self, text: bytes, k: int) -> list[tuple[float, str]]:
         """As fastText's own `predict` of the text with blanks for its line feeds; no label is no line at all."""
         found = self.model.f.predict(text.replace(b"\n", b" ") + b"\n", k, 0.0, "strict")
-        return [(p, label[len(PREFIX) :]) for p, label in found]
+        return [(p, label.removeprefix(PREFIX)) for p, label in found]
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,9 @@ class Py3langid:
 
     def top(self, text: bytes, k: int) -> list[tuple[float, str]]:
         """As its own `rank`."""
+        if k == 1:
+            label, score = self.model.classify(text)
+            return [(score, label)]
         return [(p, label) for label, p in self.model.rank(text)[:k]]
 
 
@@ -159,8 +163,7 @@ def load(path: str) -> Classifier:
 @cache
 def _load(path: str, known_as: str) -> Classifier:  # noqa: ARG001 - a file that changed is loaded anew
     if path == BUILTIN:
-        langid = need("py3langid.langid", extra="langid")
-        found = langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
+        found = langid_walk.load()
         return Py3langid(found, tuple(found.labels))
     check(path)
     fasttext = need("fasttext.FastText", extra="langid")
