@@ -157,7 +157,7 @@ def find(
     task = Compare(out, key, width, words, len(items), len(plan.bins), firsts)
     compared = list(run.map(task, range(plan.partitions), f"{name}: compare"))
     sources = [files.join(out, "compare", f"partition-{number:05d}") for number in range(plan.partitions)]
-    counted["candidates"] = sum(receipt["records"] for receipt in left)
+    counted["records_met"] = sum(receipt["records"] for receipt in left)
     counted["candidate_bytes"] = sum(receipt["bytes"] for receipt in gathered)
     counted["marks"] = sum(receipt["marks"] for receipt in compared)
     return sources, firsts, counted

@@ -77,7 +77,8 @@ class Sort:
 
     def _allow(self, total: int) -> None:
         instead = "give engine='windows', which cuts the same in bounded memory"
-        self.run.reserve(int(COST * total / self.run.share), "a suffix array of the text", instead)
+        what = f"a suffix array of the first {-(-total // 10**6):,} MB of text"
+        self.run.reserve(int(COST * total / self.run.share), what, instead)
         if total > MAX_BYTES:
             msg = f"engine='suffix_array' takes at most {MAX_BYTES >> 20:,} MiB of text, and there is more; {instead}"
             raise PlanError(msg)
