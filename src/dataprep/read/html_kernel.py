@@ -14,7 +14,7 @@ from ..kernel import kernel
 
 FREE = 256  # nested elements or attributes of one tag that cost nothing; browsers nest 512 at most
 MAX_WORK = 1_000_000  # at most 0.4 GB and two seconds; 1,670 nested elements reach it
-SMALL = 8 << 10  # bytes; the worst page so small takes 0.1 s and 0.1 GB, and to look at it would be a tenth of the work
+SMALL, FEW = 64 << 10, 1_024  # bytes and tags; pages with fewer of both are not looked at: 3 s and 0.2 GB at worst
 NESTING = "div article a b big code em font i nobr s small strike strong tt u"
 
 
@@ -28,7 +28,7 @@ RAW = np.array([_packed(name) for name in ("script", "style")], np.uint64)
 
 def work(html: bytes) -> int:
     """Over all tags, the sum of open elements and of the tag's attributes, both beyond 256; stops at MAX_WORK."""
-    if len(html) < SMALL:
+    if len(html) < SMALL and html.count(b"<") < FEW:
         return 0
     return int(_work(np.frombuffer(html, np.uint8), NAMES, RAW, np.zeros(len(NAMES), np.int64)))
 

@@ -13,21 +13,18 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import re
 from collections.abc import Iterator, Mapping
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from .. import files
 from ..errors import ReadError
-from .members import CHUNK, GZIP, SKIPPABLE, ZSTD, Broken, Members
+from .members import CHUNK, Broken, Members
+from .resync import ARC_LINE, BEGINS, find_line, find_member, magic_of
 
 MAX_HEADER = 1 << 16  # bytes of one header line
-MAX_LINE = 1 << 12  # bytes of the line a record begins with; in an ARC it holds the address
 MAX_HEADERS = 1_000  # lines
 MAX_REWINDS = 20  # times that one gzip stream is read again from its start to find the record after a broken one
 EMPTY = (b"\r\n", b"\n")
-ARC_LINE = re.compile(rb"([a-zA-Z][a-zA-Z0-9+.-]*:\S*) \S+ (\d{14}) [^\r\n]*?(\d+)\r?\n")
-BEGINS = {False: re.compile(rb"\n(?=WARC/\d\.\d\r?\n)"), True: re.compile(rb"\n(?=%s)" % ARC_LINE.pattern)}
 FAST = importlib.util.find_spec("fastwarc") is not None
 
 
@@ -78,7 +75,7 @@ class _Archive:
 
     def __init__(self, url: str, wanted: frozenset[str], max_bytes: int, *, strict: bool) -> None:
         self.url, self.wanted, self.max_bytes, self.strict = url, wanted, max_bytes, strict
-        self.magic = _magic(url)
+        self.magic = magic_of(url)
         self.apart: bool | None = None  # whether each record has a member of its own; the first two tell
         self.finished = self.ended = self.is_arc = False
         self.inside = False  # a record, and not between two
@@ -320,11 +317,9 @@ class _Archive:
     def _resync(self) -> bool:
         """Go to the next record that can be found after a broken one; False if there is none."""
         if not self.magic and not self.url.lower().endswith(".xz"):
-            found = _find_line(self.url, self.mark, is_arc=self.is_arc)
+            found = find_line(self.url, self.mark, is_arc=self.is_arc)
         else:
-            found = (
-                _find_member(self.url, self.magic, self.mark + 1) if self.magic and self.apart is not False else None
-            )
+            found = find_member(self.url, self.magic, self.mark + 1) if self.magic and self.apart is not False else None
             if found is None:
                 return self.apart is not True and self._rewind()
         if found is None:
@@ -348,56 +343,3 @@ class _Archive:
         except ReadError:
             return False
         return False
-
-
-def _magic(url: str) -> bytes:
-    """The first bytes of each member, as the file begins, or as its name says if it begins as nothing known."""
-    with files.open_raw(url) as raw:
-        head = raw.read(8)
-    if head.startswith(GZIP):
-        return GZIP
-    if head.startswith(ZSTD) or int.from_bytes(head[:4], "little") in SKIPPABLE:
-        return ZSTD
-    named = GZIP if url.lower().endswith(".gz") else ZSTD if url.lower().endswith(".zst") else b""
-    return b"" if head.startswith((b"WARC/", b"filedesc")) else named
-
-
-def _find_line(url: str, after: int, *, is_arc: bool) -> int | None:
-    """The offset of the next line after `after` that begins a record of an uncompressed archive."""
-    with files.open_raw(url) as raw:
-        raw.seek(after)
-        held = b""
-        while data := raw.read(CHUNK):
-            held += data
-            if found := BEGINS[is_arc].search(held):
-                return after + found.start() + 1
-            after, held = after + max(0, len(held) - MAX_LINE), held[-MAX_LINE:]
-    return None
-
-
-def _find_member(url: str, magic: bytes, after: int) -> int | None:
-    """The offset of the next member after `after` in which a record begins."""
-    with files.open_raw(url) as raw, files.open_raw(url) as probe:
-        raw.seek(after)
-        held = b""
-        while data := raw.read(CHUNK):
-            held += data
-            at = held.find(magic)
-            while at >= 0:
-                if _begins_record(probe, url, magic, after + at):
-                    return after + at
-                at = held.find(magic, at + 1)
-            after, held = after + max(0, len(held) - 3), held[-3:]
-    return None
-
-
-def _begins_record(probe: BinaryIO, url: str, magic: bytes, at: int) -> bool:
-    member = Members(probe, url, magic, at)
-    head = bytearray(MAX_LINE)
-    try:
-        n = member.readinto(head)
-    except Broken:
-        return False
-    finally:
-        member.raw = io.BytesIO()  # the probe is used again
-    return head.startswith(b"WARC/") or ARC_LINE.match(head[:n]) is not None
