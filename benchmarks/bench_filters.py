@@ -1,6 +1,6 @@
-"""C4: MB of UTF-8 text per second of user CPU, and peak memory, beside what a user would pick instead.
+"""Filters by rule: MB of UTF-8 text per second of user CPU, and peak memory, beside what a user would pick instead.
 
-    python benchmarks/bench_filters.py [--mb 30] [--peer-python ENV/bin/python ...]
+    python benchmarks/bench_filters.py [--mb 30] [--only Gopher ...] [--peer-python ENV/bin/python ...]
 
 The text is the documentation that comes with the installed packages and, where there is a folder `../shared/data` (or
 DATAPREP_SHARED), newswire and handbooks in several languages. Every engine gets the same texts in a process of its
@@ -15,6 +15,7 @@ import gzip
 import itertools
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -25,20 +26,79 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 WARM = ["A line of five whole words. And a second sentence. And a third."] * 3
-PEERS = {"datatrove": "datatrove C4QualityFilter (5 words, 3 sentences)", "dolma": "dolma c4_v2 (tags only)"}
-OURS = {"dataprep": "dataprep C4, books kept", "twin": "plain Python twin (tests/oracles.py)"}
+TOPICS = {  # what runs here, and what runs in the interpreters given
+    "C4": (
+        {"c4": "dataprep C4, books kept", "twin": "plain Python twin (tests/oracles.py)"},
+        {"datatrove_c4": "datatrove C4QualityFilter (5 words, 3 sentences)", "dolma_c4": "dolma c4_v2 (tags only)"},
+    ),
+    "Gopher": (
+        {"gopher": "dataprep Gopher, quality and repetition"},
+        {"datatrove_gopher": "datatrove, both filters (spaCy's words)", "dolma_gopher": "dolma gopher (tags only)"},
+    ),
+    "FineWeb": ({"fineweb": "dataprep FineWeb"}, {"datatrove_fineweb": "datatrove FineWebQualityFilter"}),
+    "RefinedWeb": ({"refinedweb": "dataprep RefinedWeb"}, {}),
+    "BadWords": (
+        {"badwords": "dataprep BadWords, 400 words", "badwords_re": "one regular expression (re), 400 words"}, {}
+    ),
+}  # fmt: skip
 
 
-def dataprep(texts):
-    """C4 as a pipeline runs it: batches, counters, drop table."""
+def ours(texts, stage):
+    """A stage as a pipeline runs it: batches, counters, drop table."""
     import numpy as np
 
     from dataprep import batch as B
-    from dataprep.filters.c4 import C4
     from dataprep.meter import Meter, watch
 
     batches = list(B.recut([B.make(np.arange(len(texts)), texts, "bench")]))
-    return lambda: sum(b.num_rows for b in watch(C4(), iter(batches), Meter("C4")))
+    return lambda: sum(b.num_rows for b in watch(stage, iter(batches), Meter(stage.name)))
+
+
+def c4(texts):
+    """The published code's rules."""
+    from dataprep.filters.c4 import C4
+
+    return ours(texts, C4())
+
+
+def gopher(texts):
+    """As published."""
+    from dataprep.filters.gopher import Gopher
+
+    return ours(texts, Gopher())
+
+
+def fineweb(texts):
+    """As published."""
+    from dataprep.filters.fineweb import FineWeb
+
+    return ours(texts, FineWeb())
+
+
+def refinedweb(texts):
+    """As published."""
+    from dataprep.filters.refinedweb import RefinedWeb
+
+    return ours(texts, RefinedWeb())
+
+
+def rare_words(texts):
+    """Words that look like words and hardly occur: those of the first texts, backwards."""
+    words = dict.fromkeys(w for text in texts[:500] for w in text.lower().split() if w.isalpha() and len(w) > 5)
+    return [w[::-1] for w in words][:400] or ["enil"]
+
+
+def badwords(texts):
+    """400 words, whole."""
+    from dataprep.filters.badwords import BadWords
+
+    return ours(texts, BadWords(rare_words(texts)))
+
+
+def badwords_re(texts):
+    """The same list as the published code looks for it."""
+    found = re.compile(r"(?:\W|^)(?:" + "|".join(map(re.escape, rare_words(texts))) + r")(?:\W|$)")
+    return lambda: sum(found.search(text.lower()) is None for text in texts)
 
 
 def twin(texts):
@@ -50,24 +110,55 @@ def twin(texts):
     return lambda: sum(oracles.c4(text, C4())[0] is None for text in texts)
 
 
-def datatrove(texts):
-    """Its quality filter, set to the published numbers."""
+def datatrove(texts, *rules):
+    """What passes all of its filters, each asked only about what the ones before it let through."""
     from datatrove.data import Document
+
+    docs = [Document(text=text, id=str(i)) for i, text in enumerate(texts)]
+    return lambda: sum(all(rule.filter(doc) is True for rule in rules) for doc in docs)
+
+
+def datatrove_c4(texts):
+    """Its quality filter, set to the published numbers."""
     from datatrove.pipeline.filters import C4QualityFilter
 
-    rule = C4QualityFilter(min_words_per_line=5, min_num_sentences=3)
-    docs = [Document(text=text, id=str(i)) for i, text in enumerate(texts)]
-    return lambda: sum(rule.filter(doc) is True for doc in docs)
+    return datatrove(texts, C4QualityFilter(min_words_per_line=5, min_num_sentences=3))
 
 
-def dolma(texts):
-    """Its faster tagger; it marks lines and pages, and leaves removing them to another pass."""
+def datatrove_gopher(texts):
+    """Its two filters, in the order of its FineWeb recipe."""
+    from datatrove.pipeline.filters import GopherQualityFilter, GopherRepetitionFilter
+
+    return datatrove(texts, GopherRepetitionFilter(), GopherQualityFilter())
+
+
+def datatrove_fineweb(texts):
+    """Its filter as it comes."""
+    from datatrove.pipeline.filters import FineWebQualityFilter
+
+    return datatrove(texts, FineWebQualityFilter())
+
+
+def dolma(texts, tagger):
+    """One of its taggers; it marks lines and pages, and leaves removing them to another pass."""
     from dolma.core.data_types import Document
-    from dolma.taggers.c4 import FasterC4Tagger
 
-    tagger = FasterC4Tagger()
     docs = [Document(source="bench", id=str(i), text=text) for i, text in enumerate(texts)]
     return lambda: sum(tagger.predict(doc) is not None for doc in docs)
+
+
+def dolma_c4(texts):
+    """Its faster tagger for C4."""
+    from dolma.taggers.c4 import FasterC4Tagger
+
+    return dolma(texts, FasterC4Tagger())
+
+
+def dolma_gopher(texts):
+    """Its tagger for Gopher's quality and repetition."""
+    from dolma.taggers.gopher import GopherTagger
+
+    return dolma(texts, GopherTagger())
 
 
 def measure(engine: str, file: str) -> dict:
@@ -126,11 +217,12 @@ def child(python: str, engine: str, file: str) -> dict | str:
     return (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
 
 
-def table(pythons: list[str], file: str, size: int) -> None:
+def table(topic: str, pythons: list[str], file: str, size: int) -> None:
     """One row an engine."""
-    print(f"{'':50} {'MB/s user':>9} {'MB/s wall':>9} {'kept':>7} {'peak MB':>8} {'of it filtering':>15}")
-    jobs = [(sys.executable, e, title) for e, title in OURS.items()]
-    jobs += [(python, e, title) for e, title in PEERS.items() for python in pythons]
+    here, peers = TOPICS[topic]
+    print(f"{topic:50} {'MB/s user':>9} {'MB/s wall':>9} {'kept':>7} {'peak MB':>8} {'of it filtering':>15}")
+    jobs = [(sys.executable, e, title) for e, title in here.items()]
+    jobs += [(python, e, title) for e, title in peers.items() for python in pythons]
     failed = {}
     for python, engine, title in jobs:
         got = child(python, engine, file)
@@ -140,7 +232,7 @@ def table(pythons: list[str], file: str, size: int) -> None:
         failed[engine] = ""
         rates = f"{size / got['user'] / 1e6:9.2f} {size / got['wall'] / 1e6:9.2f} {got['kept']:7,}"
         print(f"{title:50} {rates} {got['peak'] / 1e3:8.0f} {(got['peak'] - got['before']) / 1e3:15.0f}", flush=True)
-    for engine in PEERS:
+    for engine in peers:
         if failed.get(engine, "no --peer-python was given"):
             print(f"{engine} skipped: {failed.get(engine, 'no --peer-python was given')}")
 
@@ -150,7 +242,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mb", type=float, default=30)
     parser.add_argument("--peer-python", nargs="*", default=[])
-    parser.add_argument("--engine", choices=[*OURS, *PEERS], help=argparse.SUPPRESS)
+    parser.add_argument("--only", nargs="*", choices=[*TOPICS], default=[*TOPICS])
+    parser.add_argument("--engine", help=argparse.SUPPRESS)
     parser.add_argument("--file", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.engine:
@@ -159,8 +252,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = str(Path(folder) / "texts.jsonl")
         docs, size = write_texts(file, int(given.mb * 1e6))
-        print(f"C4 on {docs:,} documents, {size / 1e6:.1f} MB")
-        table(given.peer_python, file, size)
+        print(f"{docs:,} documents, {size / 1e6:.1f} MB")
+        for topic in given.only:
+            table(topic, given.peer_python, file, size)
 
 
 if __name__ == "__main__":
