@@ -26,7 +26,15 @@ if TYPE_CHECKING:
     from .dedup.suffix_index import SuffixIndex
     from .dedup.url import URL
     from .errors import DataprepError
+    from .filters.badwords import BadWords
     from .filters.c4 import C4
+    from .filters.fineweb import FineWeb
+    from .filters.gopher import Gopher
+    from .filters.language import Language
+    from .filters.percentiles import Percentiles
+    from .filters.perplexity import Perplexity
+    from .filters.quality import Quality
+    from .filters.refinedweb import RefinedWeb
     from .pipeline import Pipeline
     from .read import read
     from .read.conversations import Conversations
@@ -43,17 +51,25 @@ __version__ = "0.1.0"
 __all__ = [
     "C4",
     "URL",
+    "BadWords",
     "Bloom",
     "Conversations",
     "DataprepError",
     "Dataset",
     "Exact",
     "Filter",
+    "FineWeb",
+    "Gopher",
+    "Language",
     "Local",
     "Map",
     "MinHash",
+    "Percentiles",
+    "Perplexity",
     "Pipeline",
+    "Quality",
     "Ray",
+    "RefinedWeb",
     "Score",
     "SemDeDup",
     "Serial",
@@ -70,6 +86,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BadWords": "filters.badwords",
     "Bloom": "dedup.bloom",
     "C4": "filters.c4",
     "Conversations": "read.conversations",
@@ -77,11 +94,18 @@ _HOMES = {
     "Dataset": "dataset",
     "Exact": "dedup.exact",
     "Filter": "stage",
+    "FineWeb": "filters.fineweb",
+    "Gopher": "filters.gopher",
+    "Language": "filters.language",
     "Local": "run",
     "Map": "stage",
     "MinHash": "dedup.minhash",
+    "Percentiles": "filters.percentiles",
+    "Perplexity": "filters.perplexity",
     "Pipeline": "pipeline",
+    "Quality": "filters.quality",
     "Ray": "run",
+    "RefinedWeb": "filters.refinedweb",
     "Score": "score",
     "SemDeDup": "dedup.semantic",
     "Serial": "run",
