@@ -36,7 +36,7 @@ def hashed_words(texts: list[str]):
     out = np.zeros((len(texts), 64), np.float32)
     for row, text in zip(out, texts, strict=True):
         for word in text.split()[:200]:
-            h = xxhash.xxh3_64_intdigest(word)
+            h = xxhash.xxh3_64_intdigest(word.encode())
             row[h % 64] += 1.0 if h >> 63 else -1.0
     return out
 
