@@ -21,7 +21,7 @@ from dataprep.errors import DataprepError, PlanError
 from dataprep.filters import models
 from dataprep.filters.language import Language
 from dataprep.filters.quality import Quality
-from dataprep.filters.train_classifier import Settings, train_classifier
+from dataprep.filters.train_classifier import LANGUAGE, Settings, train_classifier
 from dataprep.filters.units_kernel import UNITS, cut
 from dataprep.key import key
 from dataprep.score import Score
@@ -297,6 +297,15 @@ def test_training_is_deterministic_and_told(small, tmp_path):
     assert told["accuracy"] == again.accuracy > 0.9
     other = train_classifier(texts, str(tmp_path / "seed.bin"), replace(SMALL, seed=1))
     assert models.identity(other.path) != models.identity(small.path)
+
+
+def test_scripts_without_blanks_are_learnt_from_few_texts(tmp_path):
+    """Languages that share characters and leave no blanks are told apart by a hundred texts of each."""
+    pytest.importorskip("fasttext")
+    draw, signs = random.Random(1), [chr(c) for c in range(0x4E00, 0x4E40)]
+    own = {"one": [chr(c) for c in range(0x3041, 0x3060)], "two": signs[:8]}
+    texts = {k: ["".join(draw.choices(signs + v * 2, k=60)) for _ in range(100)] for k, v in own.items()}
+    assert train_classifier(texts, str(tmp_path / "m.bin"), replace(LANGUAGE, bucket=20_000)).accuracy > 0.9
 
 
 def test_texts_held_out_are_not_learnt(tmp_path):

@@ -24,7 +24,7 @@ DCLM = "hq"  # what the published DCLM model calls its positive texts
 
 @dataclass(frozen=True, kw_only=True)
 class Quality(ScoredFilter):
-    """Keep documents that a classifier finds good enough (Li et al., "DataComp-LM", 2024); the column `quality_score`.
+    """Keep documents that a classifier finds good enough (Li et al., "DataComp-LM", 2024).
 
     >>> Quality(model="quality.bin", top=0.1)       # the best tenth of the corpus: DCLM's choice
     >>> Quality(model="quality.bin", keep=0.018)    # a score from there on
@@ -39,7 +39,7 @@ class Quality(ScoredFilter):
     label: the one that stands for good; None: what `train-quality` wrote beside the model, or "hq" (DCLM's).
     max_bytes: how much of a text is looked at, from its start; None is all of it, as in DCLM.
 
-    Line feeds are blanks to the model, as in DCLM. Needs the extra `langid`. Errors: PlanError.
+    `dp.Score` adds the column `quality_score`. Line feeds are blanks to the model, as in DCLM. Needs the extra `langid`. Errors: PlanError.
     """
 
     model: str

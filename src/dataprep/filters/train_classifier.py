@@ -49,12 +49,12 @@ class Settings:
     """
 
     dim: int = 16
-    min_n: int = 2
-    max_n: int = 5
+    min_n: int = 1
+    max_n: int = 4
     word_ngrams: int = 1
     bucket: int = 1 << 19
     min_count: int = 2
-    lr: float = 0.5
+    lr: float = 1.0
     epochs: int = 10
     max_bytes: int = 4096
     held_out: float = 0.1
@@ -69,6 +69,8 @@ class Settings:
             raise PlanError(msg)
 
 
+# Single characters and a high rate: learning 8 languages from 135 pages of each, pieces of 2 to 5 characters and lr=0.5
+# told 0 of 15 Chinese pages right, these all; on Darija against its neighbours the two differ by 0.2 points.
 LANGUAGE = Settings()
 QUALITY = Settings(dim=32, min_n=0, max_n=0, word_ngrams=2, min_count=3, lr=0.1, epochs=5, max_bytes=1 << 16)
 
