@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import re
 
 import numpy as np
@@ -170,6 +172,17 @@ def test_the_language_that_fits_best_counts():
     assert reasons(stage, "قال في بيت", "dans bab", "في dans", "xyz, Zyx", "على البيت من") == [
         "few_stop_words", "few_stop_words", "few_stop_words", None, None,
     ]  # fmt: skip
+
+
+def test_darija_is_found(shared):
+    """Two stop words stand in four of five Darija sentences of eight words or more, in either script."""
+    with gzip.open(shared / "text" / "darija" / "SmartlyAI" / "sentences.csv.gz", "rt", encoding="utf-8-sig") as f:
+        rows = list(csv.DictReader(f))
+    for column, language in (("Darija_Arabe", "ary"), ("Arabizi", "ary-Latn")):
+        some = [row[column] for row in rows if len(row[column].split()) >= 8]
+        found = Gopher(languages=(language,)).score(laws.batch_of(some))["gopher_stop_words"].to_numpy() >= 2
+        assert len(some) > 3000
+        assert found.mean() > 0.8
 
 
 def test_keys():

@@ -75,8 +75,7 @@ class Gopher(ScoredFilter):
     the one that fits best counts, so adding one only keeps more; `stop_words` is one more list, of yours, and
     languages=() leaves it alone. Repetition is decided by 64-bit hashes, without comparing: see gopher_kernel.py.
 
-    Raises PlanError for a language without a list, a threshold below 0, a stop word without a letter, or more than 64
-    lists.
+    Raises PlanError for a language without a list, a threshold below 0, or a stop word without a letter.
     """
 
     min_words: int | None = 50

@@ -20,24 +20,28 @@ STOP_WORDS: dict[str, tuple[str, ...]] = {
         "ذلك", "كان", "كانت", "ما", "لا", "لم", "لن", "قد", "كل", "بعد", "قبل", "بين", "مع", "هو", "هي", "حتى", "ثم",
     ),
     "ary": (
-        "ديال", "ديالو", "ديالي", "ديالها", "ديالنا", "اللي", "لي", "هاد", "هادي", "داك", "ديك", "واش", "علاش", "كيفاش",
-        "فين", "شنو", "شي", "بزاف", "غير", "باش", "ماشي", "كاين", "كاينة", "دابا", "حيت", "راه", "را", "كان", "كانت",
-        "على", "من", "في", "ف", "مع", "و", "ولا", "حتى", "بحال", "عندو", "عندي",
+        "ديال", "ديالو", "ديالي", "ديالها", "ديالنا", "ديالك", "اللي", "لي", "هاد", "هادي", "هادشي", "داك", "ديك",
+        "داكشي", "واش", "علاش", "كيفاش", "فين", "شنو", "اشنو", "اش", "شي", "بزاف", "غير", "باش", "ماشي", "كاين",
+        "كاينة", "دابا", "حيت", "راه", "را", "كان", "كانت", "على", "علا", "من", "في", "ف", "مع", "معا", "و", "ولا",
+        "حتى", "حتا", "بحال", "عندو", "عندي", "غادي", "ولكن", "والاكين", "إلا", "الا", "بلي", "واخا", "أنا", "انا",
+        "نتا", "ليك", "ليا", "ملي", "شحال", "ما", "لا",
     ),
     "ary-Latn": (
-        "dyal", "dial", "dyali", "dyalo", "li", "lli", "had", "hadi", "wach", "wash", "3la", "ala", "f", "fi", "mn",
-        "men", "m3a", "bzaf", "bezaf", "ghir", "ghi", "bach", "bash", "machi", "mashi", "kayn", "kayna", "daba", "7it",
-        "hit", "rah", "ra", "kan", "kant", "chi", "shi", "chno", "chnou", "fin", "3lach", "kifach", "wla", "wlla",
-        "7ta", "hta", "b7al", "bhal", "o", "w", "ou", "ana", "nta", "howa", "hiya", "hna", "ntoma", "homa", "3ndi",
-        "3ndo",
+        "dyal", "dial", "dyali", "diali", "dyalo", "dialo", "dyalk", "dialk", "li", "lli", "had", "hadi", "hadchi",
+        "hadshi", "dak", "dik", "dakchi", "dakshi", "wach", "wash", "3la", "ala", "f", "fi", "mn", "m3a", "bzaf",
+        "bezaf", "bzzaf", "ghir", "ghi", "bach", "bash", "machi", "mashi", "kayn", "kayna", "daba", "7it", "hit",
+        "rah", "ra", "kan", "kant", "chi", "shi", "chno", "chnou", "shno", "shnou", "achno", "fin", "3lach", "3lash",
+        "kifach", "kifash", "fach", "fash", "wla", "wlla", "7ta", "hta", "7tta", "htta", "b7al", "bhal", "o", "w",
+        "ana", "nta", "nti", "howa", "hiya", "hna", "ntoma", "homa", "3ndi", "3ndo", "ghadi", "ila", "walakin", "bli",
+        "blli", "belli", "wakha", "wa5a", "lik", "liya", "lia", "3lik", "kol", "ma", "b", "l",
     ),
     "es": (
         "el", "la", "los", "las", "de", "del", "que", "y", "en", "un", "una", "por", "con", "para", "no", "es", "se",
         "lo", "su", "al", "como", "más", "pero", "sus", "le", "ya",
     ),
     "de": (
-        "der", "die", "das", "und", "in", "den", "von", "zu", "mit", "sich", "des", "auf", "für", "ist", "im", "dem",
-        "nicht", "ein", "eine", "als", "auch", "es", "an", "werden", "aus", "er", "hat", "dass", "sie", "nach",
+        "der", "die", "das", "und", "den", "von", "zu", "mit", "sich", "des", "auf", "für", "ist", "im", "dem",
+        "nicht", "ein", "eine", "als", "auch", "werden", "aus", "er", "hat", "dass", "sie", "nach",
     ),
 }  # fmt: skip
 
