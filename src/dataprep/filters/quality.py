@@ -39,7 +39,9 @@ class Quality(ScoredFilter):
     label: the one that stands for good; None: what `train-quality` wrote beside the model, or "hq" (DCLM's).
     max_bytes: how much of a text is looked at, from its start; None is all of it, as in DCLM.
 
-    `dp.Score` adds the column `quality_score`. Line feeds are blanks to the model, as in DCLM. Needs the extra `langid`. Errors: PlanError.
+    `dp.Score` adds the column `quality_score`. Line feeds are blanks to the model, as in DCLM.
+
+    Needs the extra `langid`. Errors: PlanError.
     """
 
     model: str
