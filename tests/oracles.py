@@ -286,7 +286,9 @@ def unit_places(text: str, unit: str) -> list[tuple[int, int]]:
         at = text.index(piece, at) if unit == "span3" else at
         places.append((at, at + len(piece)))
         at += len(piece) + (unit != "span3")
-    return [(a, b) for (a, _), _, (_, b) in zip(places, places[1:], places[2:])] if unit == "span3" else places
+    if unit != "span3":
+        return places
+    return [(a, b) for (a, _), (_, b) in zip(places, places[2:], strict=False)]
 
 
 def repeats(texts: list[str], unit: str, form: str | None) -> list[list[tuple]]:
