@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..errors import PlanError
 from ..kernel import kernel
-from ..text import I64, MARK, POINT, U8, U16, U32, WORD, classes, code_point, put
+from ..text import I64, MARK, POINT, U8, U16, U32, WORD, Int, classes, code_point, put
 from .packed import fold_char, fold_chars
 
 EDGE = 256
@@ -95,14 +95,14 @@ def matches(offsets: I64, data: U8, automaton: Automaton, classes: U16, lower: U
     out = np.zeros(len(offsets) - 1, np.int64)
     edge, room = symbols[EDGE], np.zeros(4, np.uint8)
     columns, inside = np.zeros(128, np.int64), np.zeros(128, np.bool_)
-    for c in range(128):
-        columns[c] = symbols[lower[c] & POINT]
-        inside[c] = not edges or classes[c] & WORD != 0
+    for b in range(128):
+        columns[b] = symbols[lower[b] & POINT]
+        inside[b] = not edges or classes[b] & WORD != 0
     for d in range(len(out)):
         i, stop, found = offsets[d], offsets[d + 1], 0
-        state = goto[edge] if edges else np.int32(0)
+        state: Int = goto[edge] if edges else np.int32(0)
         while i < stop:
-            c = np.int64(data[i])
+            c: Int = np.int64(data[i])
             if c < 0x80:
                 i += 1
                 if inside[c]:
