@@ -1,0 +1,237 @@
+"""Hosts: drop documents by where they come from: block lists, allow lists, and words in the URL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
+
+from .. import batch as B
+from .. import files
+from ..batch import Batch
+from ..errors import PlanError, ReadError
+from ..meter import Meter
+from ..stage import Stage, drop_rows
+from ..text import classes, lowered
+from . import badwords_kernel as K
+from .url_parts import Addresses, addresses, host_name, over_hosts, over_rows
+
+HOSTS_FILE = re.compile(r"(?:0\.0\.0\.0|127\.0\.0\.1|::1?)\s+(\S.*)")  # a line of /etc/hosts: an address and names
+SCHEME = re.compile(r"^(?:[a-z][a-z0-9+.\-]*:)?//", re.IGNORECASE)
+MAX_PATH = 8_192  # characters of a path that are compared; servers refuse longer ones
+UT1 = {"domains", "urls"}  # the files of a category, in the lists of the University of Toulouse
+REASONS = (None, "blocked_host", "blocked_url", "host_not_allowed")
+
+
+@dataclass(frozen=True)
+class Hosts(Stage):
+    """Drop documents by the host and path of their URL.
+
+    >>> Hosts("lists/adult/domains", words=("casino",))
+    >>> Hosts(allow=("example.org", ".gov"))
+
+    block: the location of a list, a glob of several, or a folder (of which the files named `domains` and `urls` are
+        read, as in the lists of the University of Toulouse, UT1); or the entries themselves as a tuple. An entry is a
+        domain (`example.org`, `.example.org`, `*.example.org`: the domain and everything below it), an IP address, or
+        a domain and a path (`example.org/ads`: with or without www., that path and everything below it;
+        `example.org/ads/`: only below).
+    allow: the same; documents of every other host or path go. What is blocked goes even if it is allowed.
+    words: substrings of the URL that send a document off; case is forgiven, percent-encoding undone. The same ways.
+    column: holds the URLs; what is only in meta becomes a column by read(..., columns=["url"]).
+
+    Files are UTF-8 with one entry a line; `#` begins a comment; lines of /etc/hosts (`0.0.0.0 example.org`) count as
+    the names. Upper case and Punycode do not matter, neither scheme, port nor user name. Reasons: `blocked_host`,
+    `blocked_url` (path or word), `host_not_allowed`; the first that holds. Documents without a URL that names a host
+    are kept and counted as `without url`, with an allow list too. The key is that of the entries, not of the files.
+
+    Raises PlanError for a list that is missing, not UTF-8 or empty, and for an entry that is no domain.
+    """
+
+    block: str | Sequence[str] = ()
+    allow: str | Sequence[str] = field(default=(), kw_only=True)
+    words: str | Sequence[str] = field(default=(), kw_only=True)
+    column: str = field(default="url", kw_only=True)
+    blocked: str = field(init=False, repr=False, compare=False)  # one entry a line: one string travels fast
+    allowed: str = field(init=False, repr=False, compare=False)
+    substrings: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("block", "allow", "words"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, value if isinstance(value, str) else tuple(value))
+        object.__setattr__(self, "blocked", _packed(self.block, "block"))
+        object.__setattr__(self, "allowed", _packed(self.allow, "allow"))
+        words = {unquote(text).strip() for _, text in _entries(self.words)} - {""}
+        object.__setattr__(self, "substrings", tuple(sorted(words)))
+        if not (self.blocked or self.allowed or self.substrings):
+            msg = "Hosts has no rule: give block=, allow= or words=, a list with an entry or its location"
+            raise PlanError(msg)
+
+    @property
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The column of the URLs."""
+        return (self.column,)
+
+    def recipe(self) -> Any:
+        """What the lists hold, not where they lie."""
+        lists = [xxhash.xxh3_128_hexdigest(text.encode()) for text in (self.blocked, self.allowed)]
+        return self.VERSION, lists, self.substrings, self.column
+
+    def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:
+        """Look at each URL of a batch once."""
+        for batch in batches:
+            found = addresses(batch, self.column, self.name)
+            known = over_rows(found, over_hosts(found, np.array([bool(h) for h in found.hosts], bool)), missing=False)
+            stats.count("without url", int(np.count_nonzero(~known)))
+            codes = np.where(known, over_rows(found, self._verdicts(found), 0), 0)
+            yield drop_rows(batch, pa.array(REASONS, pa.string()).take(pa.array(codes)), stats)
+
+    def _verdicts(self, found: Addresses) -> Any:
+        """Which of REASONS each URL has."""
+        verdicts = np.zeros(len(found.urls), np.int8)
+        if self.allowed:
+            by_host, by_path = _matches(found, self.allowed)
+            verdicts[~(by_host | by_path)] = 3
+        if self.substrings:
+            verdicts[self._words_in(found.urls) > 0] = 2
+        if self.blocked:
+            by_host, by_path = _matches(found, self.blocked)
+            verdicts[by_path] = 2
+            verdicts[by_host] = 1
+        return verdicts
+
+    def _words_in(self, urls: pa.StringArray) -> Any:
+        """How many of the words each URL holds."""
+        return K.matches(*B.buffers(_decoded(urls)), _automaton(self.substrings), classes(), lowered())
+
+    def warm(self) -> None:
+        """Compile the kernel that finds words, build the sets."""
+        batch = B.make([0], ["A text."], "warm", columns={self.column: ["https://example.org/"]})
+        self._verdicts(addresses(batch, self.column, self.name))
+
+
+@lru_cache(maxsize=4)
+def _automaton(words: tuple[str, ...]) -> K.Automaton:
+    return K.build(words, edges=False)
+
+
+def _matches(found: Addresses, packed: str) -> tuple[Any, Any]:
+    """Of each URL, whether its host is in a list, and whether its path is; bool[n] each."""
+    domains, paths = _rules(packed)
+    whole = np.array([_listed(host, domains) for host in found.hosts], bool)
+    in_part = np.array([_site(host) in paths for host in found.hosts], bool)
+    by_path = over_hosts(found, in_part)
+    for i in np.flatnonzero(by_path).tolist():
+        path = found.paths[i].as_py()[:MAX_PATH].replace("\\", "/")
+        by_path[i] = _below(unquote(path), paths[_site(found.hosts[found.host_of[i]])])
+    return over_hosts(found, whole), by_path
+
+
+def _listed(host: str, domains: frozenset[str]) -> bool:
+    """Whether a host or a domain above it is in a list; nothing is above an IP address."""
+    if host in domains:
+        return True
+    if _is_ip(host):
+        return False
+    dot = host.find(".")
+    while dot >= 0:
+        if host[dot + 1 :] in domains:
+            return True
+        dot = host.find(".", dot + 1)
+    return False
+
+
+def _site(host: str) -> str:
+    return host.removeprefix("www.")
+
+
+def _below(path: str, listed: frozenset[str]) -> bool:
+    """Whether a path, or one above it, is in a list."""
+    if path in listed:
+        return True
+    ends = (i for i, c in enumerate(path) if c in "/?#;")
+    return any(path[:i] in listed or path[: i + 1] in listed for i in ends)
+
+
+@lru_cache(maxsize=4)
+def _rules(packed: str) -> tuple[frozenset[str], dict[str, frozenset[str]]]:
+    """The domains of a list, and the paths of each site."""
+    domains, paths = [], {}  # type: list[str], dict[str, list[str]]
+    for entry in packed.split("\n"):
+        host, slash, path = entry.partition("/")
+        if slash:
+            paths.setdefault(_site(host), []).append(slash + path)
+        else:
+            domains.append(host)
+    return frozenset(domains), {host: frozenset(some) for host, some in paths.items()}
+
+
+def _decoded(urls: pa.StringArray) -> pa.StringArray:
+    """The URLs with percent-encoding undone."""
+    if not pc.any(pc.match_substring(urls, "%")).as_py():
+        return urls
+    return pa.array([unquote(url) if "%" in url else url for url in urls.to_pylist()], pa.large_string())
+
+
+def _packed(given: str | Sequence[str], name: str) -> str:
+    """The entries of a list in one form, sorted, without those that a shorter one covers."""
+    entries = {_entry(text, where, name) for where, text in _entries(given)}
+    if given and not entries:
+        msg = f"Hosts({name}={given!r}) holds no entry; write one domain a line"
+        raise PlanError(msg)
+    domains = frozenset(e for e in entries if "/" not in e)
+    covered = {e for e in domains if not _is_ip(e) and _listed(e.partition(".")[2], domains)}
+    return "\n".join(sorted(entries - covered))
+
+
+def _is_ip(host: str) -> bool:
+    """Whether a host is an address; no top-level domain ends with a digit."""
+    return host[-1:].isdigit() or host[:1] == "["
+
+
+def _entries(given: str | Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Where each entry stands, and the entry: of a tuple, or of the files that a location names."""
+    if not isinstance(given, str):
+        yield from (("", text) for text in given)
+    elif given:
+        found = files.expand(given)
+        if files.is_dir(given):
+            found = [url for url in found if files.name_of(url) in UT1]
+        for url in found or [given]:
+            yield from _lines(url)
+
+
+def _lines(url: str) -> Iterator[tuple[str, str]]:
+    """The lines of a file without comments."""
+    try:
+        with files.open_read(url) as f:
+            text = f.read().decode("utf-8-sig")
+    except (OSError, ReadError) as e:
+        msg = f"Hosts cannot read the list {url}: {e}. Give its location, or the entries as a tuple"
+        raise PlanError(msg) from e
+    except UnicodeDecodeError as e:
+        msg = f"The list {url} is not UTF-8 (byte {e.start}); convert it, one entry a line"
+        raise PlanError(msg) from e
+    for n, line in enumerate(text.splitlines(), 1):
+        entry = re.split(r"(?:^|\s)#", line, maxsplit=1)[0].strip()
+        names = HOSTS_FILE.fullmatch(entry)
+        for name in names[1].split() if names else [entry] if entry else []:
+            yield f" of {url}, line {n}", name
+
+
+def _entry(text: str, where: str, name: str) -> str:
+    """An entry in one form: a host, or a host and a path."""
+    host, slash, path = SCHEME.sub("", text.strip()).partition("/")
+    clean = host_name(re.sub(r"^(?:\*?\.)+|:\d+$", "", host.rpartition("@")[2]))
+    if not clean:
+        msg = f"Hosts({name}=): {text!r}{where} is no domain; write example.org, or example.org/path"
+        raise PlanError(msg)
+    return clean + (slash + unquote(path) if path else "")

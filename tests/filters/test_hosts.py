@@ -1,0 +1,145 @@
+"""Hosts against a plain twin, its lists, and the addresses that it must see through."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dataprep.batch as B
+import laws
+import oracles
+from dataprep.errors import PlanError
+from dataprep.filters.hosts import Hosts
+from dataprep.filters.url_parts import addresses
+from dataprep.key import key
+from dataprep.score import Score
+
+URLS = [None, "", "page 5", *(
+    f"{scheme}{user}{host}{port}{path}"
+    for scheme in ("http://", "HTTPS://", "//")
+    for user in ("", "me:pw@b.org@")
+    for host in ("a.org", "X.A.org", "xa.org", "b.co.uk", "1.2.3.4", "www.c.net", "münchen.de", "xn--mnchen-3ya.de", "")
+    for port in ("", ":8080")
+    for path in ("", "/", "/ads", "/ads/x?y", "/adsx", "/%61ds#z", "?ads", "\\ads")
+)]  # fmt: skip
+ENTRIES = ["a.org", "x.a.org", ".co.uk", "4", "1.2.3.4", "c.net/ads", "C.NET/ads/", "a.org/", "MÜNCHEN.de", "*.b.co.uk"]
+urls = st.lists(st.sampled_from(URLS), max_size=8)
+lists = st.lists(st.sampled_from(ENTRIES), min_size=1, max_size=3)
+
+
+def batch(some):
+    return B.make(range(len(some)), ["text"] * len(some), "s", columns={"url": pa.array(some, pa.string())})
+
+
+def reasons(stage, *some):
+    _, drops, _ = laws.apply(stage, [batch(some)])
+    why = {d["id"]: d["reason"] for d in drops}
+    return [why.get(i) for i in range(len(some))]
+
+
+@settings(max_examples=300, deadline=None)
+@given(lists, st.one_of(st.just([]), lists), st.one_of(st.just([]), st.just(["x?", "8080"])), urls)
+def test_hosts_equal_the_twin(block, allow, words, some):
+    """Every document gets the reason that the plain twin gives, whatever the lists."""
+    stage = Hosts(block, allow=allow, words=words)
+    assert reasons(stage, *some) == [oracles.host_reason(u, block, allow, words) for u in some]
+
+
+def test_domains_and_what_is_below():
+    """A domain blocks its subdomains, not names that end like it; addresses have nothing below."""
+    stage = Hosts(("example.org", "*.gov", "10.0.0.1"))
+    some = ["http://example.org", "https://a.b.EXAMPLE.org./x", "http://myexample.org/", "http://example.org.evil.net",
+            "http://evil.net/example.org", "http://evil.net@example.org/", "http://example.org@evil.net/",
+            "//nasa.gov", "http://10.0.0.1:80/", "http://5.10.0.0.1/", "example.org/page",
+            " http://example.org "]  # fmt: skip
+    yes = "blocked_host"
+    assert reasons(stage, *some) == [yes, yes, None, None, None, yes, None, yes, yes, None, yes, yes]
+
+
+def test_names_in_other_scripts():
+    """Unicode, upper case, Punycode and percent-encoding of one name are one host."""
+    forms = ["http://BÜCHER.de/", "http://xn--bcher-kva.de", "http://shop.XN--BCHER-KVA.de/", "http://b%C3%BCcher.de/"]
+    for entry in ("bücher.de", "xn--bcher-kva.de", "BÜCHER.DE"):
+        assert reasons(Hosts((entry,)), *forms, "http://bucher.de") == ["blocked_host"] * 4 + [None]
+    assert reasons(Hosts(("مثال.إختبار",)), "http://xn--mgbh0fb.xn--kgbechtv/x") == ["blocked_host"]
+
+
+def test_paths_and_words():
+    """A path blocks itself and what is below, with or without www.; words lie anywhere, in any case."""
+    stage = Hosts(("e.org/ads", "f.org/~bob/"), words=("casino", "كلب"))
+    some = ["http://e.org/ads", "http://www.e.org/ads/1", "https://e.org/ads?x", "http://e.org/adsense", "http://e.org/",
+            "http://x.e.org/ads", "http://f.org/%7Ebob/a", "http://f.org/~bob", "http://g.org/Best-CASINO",
+            "http://g.org/%D9%83%D9%84%D8%A8"]  # fmt: skip
+    yes = "blocked_url"
+    assert reasons(stage, *some) == [yes, yes, yes, None, None, None, yes, None, yes, yes]
+
+
+def test_allowed_hosts():
+    """Only allowed hosts stay, a block wins over an allowance, and documents without a URL stay and are counted."""
+    stage = Hosts(("bad.e.org",), allow=("e.org", "f.org/docs"))
+    some = ["http://e.org/", "http://bad.e.org/", "http://f.org/docs/a", "http://f.org/", None, "no url"]
+    no = "host_not_allowed"
+    assert reasons(stage, *some) == [None, "blocked_host", None, no, None, None]
+    assert laws.apply(stage, [batch(some)])[2].counts["without url"] == 2
+
+
+def test_lists_in_files(tmp_path):
+    """Comments, /etc/hosts lines, UT1 folders and globs are read; the key is that of the entries."""
+    (tmp_path / "domains").write_bytes("\ufeff# a list\r\nB.org # why\r\n\r\n0.0.0.0 a.org sub.a.org\r\n".encode())
+    (tmp_path / "urls").write_text("c.org/x#y\n")
+    (tmp_path / "usage").write_text("what is this, no list")
+    stage = Hosts(str(tmp_path))
+    assert stage.blocked.split("\n") == ["a.org", "b.org", "c.org/x#y"]
+    assert Hosts(str(tmp_path / "d*")).blocked == "a.org\nb.org"
+    assert key(stage) == key(Hosts(["https://c.org/x#y", "b.org", "a.org", "www.a.org"]))
+    assert key(stage) != key(Hosts(str(tmp_path / "domains"))) != key(Hosts(allow=str(tmp_path / "domains")))
+
+
+@pytest.mark.parametrize(
+    ("lists", "says"),
+    [
+        ({}, "no rule"),
+        ({"block": "/no/such/list"}, "cannot read the list /no/such/list"),
+        ({"block": ("a b.org",)}, "'a b.org' is no domain"),
+        ({"allow": (" ",)}, "' ' is no domain"),
+    ],
+)
+def test_bad_lists(lists, says):
+    """A list that cannot be used is one sentence before any work."""
+    with pytest.raises(PlanError, match=says):
+        Hosts(**lists)
+
+
+def test_lists_that_are_no_text(tmp_path):
+    """Of a file, the sentence names the line; what is not UTF-8 or empty is refused."""
+    path = tmp_path / "list"
+    bad = {b"a.org\nno domain\n": "line 2 is no domain", b"\xff\xfe": "not UTF-8", b"#\n": "no entry"}
+    for data, says in bad.items():
+        path.write_bytes(data)
+        with pytest.raises(PlanError, match=says):
+            Hosts(str(path))
+
+
+@settings(max_examples=30, deadline=None)
+@given(urls)
+def test_laws(some):
+    """Batch cuts do not matter, books balance, and the stage travels; a column of codes is the same."""
+    stage = Hosts(("a.org", "c.net/ads"), words=("8080",))
+    laws.cuts_do_not_matter(stage, batch(some), [1, 3])
+    laws.books_balance(stage, batch(some))
+    laws.key_and_pickle_are_stable(stage)
+    coded = B.with_column(batch(some), "url", batch(some).column("url").dictionary_encode())
+    assert laws.apply(stage, [coded])[1] == laws.apply(stage, [batch(some)])[1]
+
+
+def test_columns():
+    """A column of numbers is refused, one of nothing is no URL, and Score tells the reason."""
+    numbers = B.make([0], ["t"], "s", columns={"url": [1]})
+    with pytest.raises(PlanError, match="needs a column of strings"):
+        addresses(numbers, "url", "Hosts")
+    nothing = B.make([0], ["t"], "s", columns={"url": pa.nulls(1)})
+    assert laws.apply(Hosts(("a.org",)), [nothing])[2].counts["without url"] == 1
+    rows, _, _ = laws.apply(Score(Hosts(("a.org",))), [batch(["http://a.org", None])])
+    assert [row["hosts_reason"] for row in rows] == ["blocked_host", None]
