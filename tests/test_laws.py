@@ -18,6 +18,7 @@ import dataprep as dp
 import laws
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.filters.badwords import BadWords
+from dataprep.filters.decontaminate import Decontaminate
 from dataprep.filters.fineweb import FineWeb
 from dataprep.filters.gopher import Gopher
 from dataprep.filters.hosts import Hosts
@@ -70,6 +71,7 @@ STAGES = [
     FineWeb(),
     RefinedWeb(),
     BadWords(("goats", "javascript now")),
+    Decontaminate(sets={"one": [PAGE, "the quick brown"], "two": ["jumps over a lazy dog"]}, ngram=5, min_words=3),
     Hosts(("1.org", "3.org/5"), words=("rg/6",)),
     *([Language("en", unit="line", mixed=0.5), Language("fr")] if LANGID else []),
     dp.Filter(no_vowels),
