@@ -1,7 +1,8 @@
-"""Moroccan Darija: atlasia/AtlaSet, streamed from the hub, to token shards and a model.
+"""Moroccan Darija, with the Arabic beside it: atlasia/AtlaSet, streamed from the hub, to token shards and a model.
 
     dataprep run pipelines/atlaset.py --to encode --out out/atlaset
     ATLASET=path/to/a/data-set dataprep run pipelines/atlaset.py       a local data set of the same shape
+    ATLASET_LANGID=darija.bin dataprep run pipelines/atlaset.py        a model of `dataprep train-langid`
 
 The rows have `text` and `dataset_source`, which of its collections a text is from; that column is kept beside the text.
 """
@@ -14,6 +15,9 @@ import dataprep as dp
 from dataprep import train as trainer
 
 HUB = "hf://datasets/atlasia/AtlaSet"
+LANGID = os.environ.get("ATLASET_LANGID", "builtin")
+KEEP = ("ary", "ary_Latn", "ar")  # the codes of docs/language.md; builtin has no ary_Latn
+SURE = 0.9
 VOCABULARY = int(os.environ.get("ATLASET_VOCABULARY", "32000"))
 VAL = 0.005
 CONFIG = trainer.preset("11m")
@@ -26,14 +30,31 @@ def ingest(out, run):
     return dp.Pipeline().run(docs, out=out, run=run, replace=True)
 
 
-def filter(ingest, out, run):  # noqa: A001 - the step's name
-    """Take out what is no running text, with the marks of many scripts.
+def language(ingest, out, run):
+    """Tell the language of every text, and drop those that are surely of another.
+
+    builtin knows Darija in Arabic letters, mostly as Arabic, but takes Arabizi for Uzbek, Somali or Maltese, with
+    scores under 0.9. Dropping from there on loses 86 % of English sentences, none of Darija in Arabic letters, and of
+    Arabizi 0.5 % at most, but 7 % where it is mixed with English (SmartlyAI's sentences); from 0.5 on it would be 98,
+    3, 9 and 15 %. A model of your own tells all of them apart.
+    """
+    return dp.Pipeline(dp.Language(model=LANGID), dp.Filter(_other)).run(ingest, out=out, run=run, replace=True)
+
+
+def _other(language, language_score):
+    return "other_language" if language not in (*KEEP, "und") and language_score >= SURE else None
+
+
+def filter(language, out, run):  # noqa: A001 - the step's name
+    """Take out what is no running text, with the marks of many scripts, and what repeats itself.
 
     Darija is written as it is spoken, in Arabic letters or in Latin ones with digits, and mostly without full stops:
-    C4's line and sentence rules would drop nearly all of it, so they are off.
+    C4's line and sentence rules would drop nearly all of it, so they are off. A message has fewer than Gopher's 50
+    words, and not always two stop words: of sentences of eight words one in ten has none, of English ones 98 %.
     """
-    rules = dp.C4(end_marks=None, min_words=3, min_sentences=None, curly_bracket=False)
-    return dp.Pipeline(rules).run(ingest, out=out, run=run, replace=True)
+    lines = dp.C4(end_marks=None, min_words=3, min_sentences=None, curly_bracket=False)
+    prose = dp.Gopher(languages=("ary", "ary-Latn", "ar"), min_words=3, min_stop_words=1)
+    return dp.Pipeline(lines, prose).run(language, out=out, run=run, replace=True)
 
 
 def dedup_exact(filter, out, run):  # noqa: A002
@@ -42,8 +63,8 @@ def dedup_exact(filter, out, run):  # noqa: A002
 
 
 def dedup_minhash(dedup_exact, out, run):
-    """Drop spelling variants too: Darija has no fixed spelling, so five characters are the unit, not five words."""
-    return dp.Pipeline(dp.MinHash(threshold=0.8, shingle="char")).run(dedup_exact, out=out, run=run, replace=True)
+    """Drop spelling variants too: Darija has no fixed spelling, so four characters are the unit, not five words."""
+    return dp.Pipeline(dp.MinHash(preset="dialect")).run(dedup_exact, out=out, run=run, replace=True)
 
 
 def tokenizer(dedup_minhash, out, run):

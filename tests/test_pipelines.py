@@ -113,6 +113,7 @@ def test_plain_text_is_one_document_a_file(samples):
 def test_atlaset_pipeline_on_a_local_set_of_its_shape(samples, root, tmp_path, monkeypatch):
     """The AtlaSet pipeline runs on a local data set of the same shape: columns kept, the mirrored text dropped."""
     datasets = pytest.importorskip("datasets")
+    pytest.importorskip("py3langid")
     rows = [json.loads(line) for line in (samples / "darija.jsonl").read_text(encoding="utf-8").splitlines()]
     datasets.Dataset.from_list(rows).save_to_disk(str(tmp_path / "atlaset"))
     monkeypatch.setenv("ATLASET", str(tmp_path / "atlaset"))

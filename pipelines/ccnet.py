@@ -1,0 +1,71 @@
+"""CCNet, as LLaMA-1 had its Common Crawl made (Wenzek et al. 2020; Touvron et al. 2023, section 2.1).
+
+    dataprep run pipelines/ccnet.py --out out/ccnet                                the sample pages
+    CCNET_INPUT='crawl/*.warc.wet.gz' CCNET_REFERENCE='wiki/*.jsonl.zst' dataprep run pipelines/ccnet.py --out out/fr
+
+CCNET_INPUT: WET files, or anything that dp.read takes. CCNET_REFERENCE: good text of the language, Wikipedia in the
+paper, that the n-gram model learns. CCNET_LANGUAGE: its code (en). CCNET_LANGID: "lid.176" is the paper's; the default
+"builtin" needs no download. CCNET_CUT: head (the default), middle or tail.
+Without CCNET_REFERENCE the model learns 40 sample articles: too few to find discounts in, so they are given then.
+Words stand between blanks; the paper cut them up with SentencePiece (tokenizer= of dp.Perplexity). LLaMA's classifier
+of pages that Wikipedia cites is not here: see Quality in dclm.py.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import dataprep as dp
+from dataprep import files, ngram
+from dataprep.filters.ccnet_text import ccnet_lines
+from dataprep.key import key
+
+SAMPLES = Path(__file__).parent.parent / "sample_data"
+PAGES = [str(SAMPLES / name) for name in ("crawl.warc.wet", "guide.parquet", "letters.jsonl.gz", "news.jsonl.zst")]
+INPUT = os.environ.get("CCNET_INPUT", PAGES)
+REFERENCE = os.environ.get("CCNET_REFERENCE")
+LANGUAGE = os.environ.get("CCNET_LANGUAGE", "en")
+LANGID = os.environ.get("CCNET_LANGID", "builtin")
+CUT = os.environ.get("CCNET_CUT", "head")
+ORDER = 5
+
+
+def ingest(out, run):
+    """Seal the pages."""
+    return dp.Pipeline().run(dp.read(INPUT), out=out, run=run, replace=True)
+
+
+def dedup(ingest, out, run):
+    """Cut every paragraph that occurred before: menus, notices, copied articles; numbers and accents do not tell."""
+    return dp.Pipeline(dp.Exact(unit="paragraph")).run(ingest, out=out, run=run, replace=True)
+
+
+def language(dedup, out, run):
+    """Keep pages of the language, at the paper's score of 0.5."""
+    rule = dp.Language(LANGUAGE, model=LANGID, min_score=0.5)
+    return dp.Pipeline(rule).run(dedup, out=out, run=run, replace=True)
+
+
+def reference(out, run):
+    """Of the good text what is in the language, as Perplexity will normalise the pages: lower case, digits 0 ..."""
+    docs = dp.read(REFERENCE or str(SAMPLES / "articles.jsonl"))
+    stages = (dp.Language(LANGUAGE, model=LANGID), dp.Map(ccnet_lines))
+    return dp.Pipeline(*stages).run(docs, out=out, run=run, replace=True)
+
+
+def model(reference, out):
+    """Train the Kneser-Ney model of 5-grams once."""
+    arpa, fallback = files.join(out, f"{LANGUAGE}.arpa"), REFERENCE is None
+
+    def make():
+        ngram.train(reference, out=arpa, order=ORDER, discount_fallback=fallback)
+        return {"files": [arpa]}
+
+    files.once(f"{arpa}.json", key((reference.key, ORDER, fallback)), make)
+    return arpa
+
+
+def perplexity(language, model, out, run):
+    """Keep the third of the pages that the model foretells best; the bounds found are in the manifest's fits."""
+    return dp.Pipeline(dp.Perplexity(model=model, cut=CUT)).run(language, out=out, run=run, replace=True)
