@@ -25,6 +25,7 @@ from dataprep.filters.hosts import Hosts
 from dataprep.filters.language import Language
 from dataprep.filters.pii import PII
 from dataprep.filters.refinedweb import RefinedWeb
+from dataprep.filters.repair import RepairText
 from dataprep.key import key
 from dataprep.stage import Estimator
 
@@ -75,6 +76,7 @@ STAGES = [
     Decontaminate(sets={"one": [PAGE, "the quick brown"], "two": ["jumps over a lazy dog"]}, ngram=5, min_words=3),
     PII(),
     PII(action="drop"),
+    *([RepairText()] if find_spec("ftfy") else []),
     Hosts(("1.org", "3.org/5"), words=("rg/6",)),
     *([Language("en", unit="line", mixed=0.5), Language("fr")] if LANGID else []),
     dp.Filter(no_vowels),
