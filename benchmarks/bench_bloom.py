@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import resource
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from engines import child, peak_kb
 
 ENGINES = {
     "paragraph_ours": "dataprep Bloom(unit='paragraph')",
@@ -120,20 +120,7 @@ def measure(engine: str, file: str, n: int, warm: str) -> dict:
         found = globals()[engine](file, folder, n)
         wall = time.perf_counter() - start
         user = resource.getrusage(resource.RUSAGE_SELF).ru_utime - before
-    peak = int(re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())[1])
-    return found | {"user": user, "wall": wall, "peak": peak}
-
-
-def child(pythons: list[str], engine: str, *args: str) -> dict | str:
-    """Measure with the first interpreter that can; else the last one's complaint."""
-    said = ""
-    for python in [sys.executable] if engine.endswith("ours") else pythons:
-        command = [python, __file__, "--engine", engine, "--file", *args]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            return json.loads(done.stdout.splitlines()[-1])
-        said = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
-    return said
+    return found | {"user": user, "wall": wall, "peak": peak_kb()}
 
 
 def write(url: str, n_bytes: int, source: str | None, *, short: bool) -> tuple[str, int, int, int]:
@@ -185,7 +172,7 @@ def main() -> None:
               f"{'seen':>10} {'wrong':>6}")  # fmt: skip
         for engine, name in ENGINES.items():
             file, size, total, distinct = inputs["ours" if engine.endswith("ours") else "peer"]
-            got = child(pythons, engine, file, str(distinct), inputs["warm"][0])
+            got = child(__file__, pythons, engine, "--file", file, str(distinct), inputs["warm"][0])
             if isinstance(got, str):
                 print(f"{name:42} skipped: {got}")
                 continue

@@ -17,12 +17,13 @@ import argparse
 import json
 import re
 import resource
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from engines import child, peak_kb
 
 SIGN = {"exact_ours": "dataprep Exact: hash in batches", "exact_xxhash": "xxhash.xxh3_128 in a Python loop"}
 SKETCH = {
@@ -199,26 +200,6 @@ def measure(engine: str, file: str, warm: str) -> dict:
     return {"user": user, "wall": wall, "peak": peak_kb(), "pairs": pairs}
 
 
-def peak_kb() -> int:
-    """The most memory this process ever held; `ru_maxrss` would count what its parent held before."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        return int(re.search(r"VmHWM:\s*(\d+)", status.read_text())[1])
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def child(pythons: list[str], engine: str, file: str, warm: str) -> dict | str:
-    """Measure with the first interpreter that can; else the last one's complaint."""
-    said = ""
-    for python in [sys.executable] if engine.endswith("ours") else pythons:
-        command = [python, __file__, "--engine", engine, "--file", file, "--warm", warm]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            return json.loads(done.stdout.splitlines()[-1])
-        said = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
-    return said
-
-
 def wrong(file: str, pairs: list, *, by_offset: bool) -> int:
     """How many documents went for one that is less similar than the threshold, by exact shingle sets."""
     sets, at = {}, 0
@@ -238,7 +219,7 @@ def table(title: str, engines: dict[str, str], inputs: dict, pythons: list[str])
     print(f"\n{title:45} {'MB':>5} {'MB/s user':>9} {'MB/s wall':>9} {'peak MB':>8} {'dropped':>8} {'below 0.8':>9}")
     for engine, name in engines.items():
         file, size = inputs["ours" if engine.endswith("ours") else "peer"]
-        got = child(pythons, engine, file, inputs["warm"][0])
+        got = child(__file__, pythons, engine, "--file", file, "--warm", inputs["warm"][0])
         if isinstance(got, str):
             print(f"{name} skipped: {got}")
             continue

@@ -15,13 +15,14 @@ import argparse
 import json
 import os
 import random
-import re
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from engines import peak_kb
 
 QUESTIONS = 300
 PAGES = 40
@@ -38,15 +39,7 @@ def build(file: str, index: str) -> None:
     size, disk = made.manifest["bytes"], sum(p.stat().st_size for p in Path(index).rglob("*") if p.is_file())
     user = after.ru_utime - before.ru_utime
     print(f"{'build, JSONL to index':34} {size / user / 1e6:8.1f} MB/s user {size / wall / 1e6:8.1f} MB/s wall", end="")
-    print(f" {peak_mb():6.0f} MB peak {disk / size:5.2f} bytes a byte, {len(made.shards)} shards")
-
-
-def peak_mb() -> float:
-    """The most memory this process ever held."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        return int(re.search(r"VmHWM:\s*(\d+)", status.read_text())[1]) / 1e3
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(f" {peak_kb() / 1e3:6.0f} MB peak {disk / size:5.2f} bytes a byte, {len(made.shards)} shards")
 
 
 def questions(file: str) -> tuple[list[str], list[str], list[str]]:

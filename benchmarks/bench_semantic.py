@@ -16,13 +16,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import resource
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from engines import child, peak_kb
 
 EPSILON = 0.05
 ENGINES = {
@@ -36,14 +36,6 @@ ENGINES = {
 def user() -> float:
     """User-CPU seconds of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_utime
-
-
-def peak_mb() -> float:
-    """The most memory this process ever held."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        return int(re.search(r"VmHWM:\s*(\d+)", status.read_text())[1]) / 1e3
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
 def passes(file: str, size: int) -> dict:
@@ -64,7 +56,7 @@ def passes(file: str, size: int) -> dict:
     start, before = time.perf_counter(), user()
     with tempfile.TemporaryDirectory() as out:
         facts = dict(SemDeDup().fit(dp.read(file), Timed(), out).facts)
-    whole = {"user": user() - before, "wall": time.perf_counter() - start, "peak": peak_mb()}
+    whole = {"user": user() - before, "wall": time.perf_counter() - start, "peak": peak_kb() / 1e3}
     return {"passes": took, "facts": facts, "size": size, **whole}
 
 
@@ -149,18 +141,6 @@ def judge(file: str, gone: list[int]) -> tuple[int, int]:
     return sum(b <= 1 - EPSILON - 6e-4 for b in best), left // 2
 
 
-def child(pythons: list[str], engine: str, file: str, warm: str) -> dict | str:
-    """Measure with the first interpreter that can; else the last one's complaint."""
-    said = ""
-    for python in [sys.executable] if engine.endswith("ours") else pythons:
-        command = [python, __file__, "--engine", engine, "--file", file, "--warm", warm]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            return json.loads(done.stdout.splitlines()[-1])
-        said = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
-    return said
-
-
 def measure(engine: str, file: str, warm: str) -> dict:
     """Run one engine in this process."""
     if engine == "passes_ours":
@@ -168,12 +148,12 @@ def measure(engine: str, file: str, warm: str) -> dict:
     globals()[engine](warm)
     before, start = user(), time.perf_counter()
     gone = globals()[engine](file)
-    return {"user": user() - before, "wall": time.perf_counter() - start, "peak": peak_mb(), "gone": gone}
+    return {"user": user() - before, "wall": time.perf_counter() - start, "peak": peak_kb() / 1e3, "gone": gone}
 
 
 def show_passes(file: str, size: int) -> None:
     """The first table."""
-    got = child([], "passes_ours", file, file)
+    got = child(__file__, [], "passes_ours", "--file", file, "--warm", file)
     if isinstance(got, str):
         print(f"skipped: {got}")
         return
@@ -191,7 +171,7 @@ def show_engines(file: str, warm: str, n: int, pythons: list[str]) -> None:
     print(f"\n{f'{n:,} vectors of 64 numbers':48} {'s user':>7} {'s wall':>7} {'peak MB':>8} {'dropped':>8} "
           f"{'nobody kept':>11} {'left':>6}")  # fmt: skip
     for engine, name in ENGINES.items():
-        got = child(pythons, engine, file, warm)
+        got = child(__file__, pythons, engine, "--file", file, "--warm", warm)
         if isinstance(got, str):
             print(f"{name} skipped: {got}")
             continue

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import resource
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from engines import peak_kb
 
 ENGINES = {
     "windows_100": "dataprep windows, 100 bytes",
@@ -84,14 +85,6 @@ def measure(engine: str, file: str, warm: str) -> dict:
     after = resource.getrusage(resource.RUSAGE_SELF)
     user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
     return {"user": user, "cpu": user + system, "cut": cut, "held": held, "peak": peak_kb()}
-
-
-def peak_kb() -> int:
-    """The most memory this process ever held; `ru_maxrss` would count what its parent held before."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        return int(re.search(r"VmHWM:\s*(\d+)", status.read_text())[1])
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def table(title: str, engines: list[str], file: str, size: int, warm: str) -> None:

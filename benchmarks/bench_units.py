@@ -19,7 +19,6 @@ import json
 import random
 import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,7 +26,8 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
 
-from bench_dedup import peak_kb, texts_of
+from bench_dedup import texts_of
+from engines import child, peak_kb
 
 GROUPS = {
     "document": {
@@ -258,24 +258,12 @@ def _user() -> float:
     return sum(resource.getrusage(who).ru_utime for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
-def child(pythons: list[str], engine: str, file: str, warm: str) -> dict | str:
-    """Measure with the first interpreter that can; else the last one's complaint."""
-    said = ""
-    for python in [sys.executable] if engine.endswith("ours") else pythons:
-        command = [python, __file__, "--engine", engine, "--file", file, "--warm", warm]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            return json.loads(done.stdout.splitlines()[-1])
-        said = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
-    return said
-
-
 def table(title: str, engines: dict[str, str], inputs: dict, pythons: list[str]) -> None:
     """One row an engine."""
     print(f"\n{title:45} {'MB':>5} {'MB/s user':>9} {'MB/s wall':>9} {'peak MB':>8}  removed")
     for engine, name in engines.items():
         file, size = inputs["ours" if engine.endswith(("ours", "loop", "rbloom")) else "peer"]
-        got = child(pythons, engine, file, inputs["warm"][0])
+        got = child(__file__, pythons, engine, "--file", file, "--warm", inputs["warm"][0])
         if isinstance(got, str):
             print(f"{name} skipped: {got}")
             continue

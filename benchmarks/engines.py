@@ -1,0 +1,36 @@
+"""What benchmarks of several engines share: each engine runs in a process of its own, with an interpreter that has it.
+
+Standard library only, since the interpreters of peers import it too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+
+def peak_kb() -> int:
+    """The most memory this process ever held; `ru_maxrss` would count what its parent held before."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return int(re.search(r"VmHWM:\s*(\d+)", status.read_text())[1])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def child(script: str, pythons: list[str], engine: str, *args: str) -> dict | str:
+    """What `script --engine ENGINE ARGS` says with the first interpreter that can; else the last one's complaint.
+
+    Engines whose names end in "ours" need this interpreter.
+    """
+    said = ""
+    for python in [sys.executable] if engine.endswith("ours") else pythons:
+        command = [python, script, "--engine", engine, *args]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return json.loads(done.stdout.splitlines()[-1])
+        said = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
+    return said
