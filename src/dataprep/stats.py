@@ -19,6 +19,7 @@ from rich.table import Table
 
 EXAMPLES = 3  # kept per reason: enough to see what a rule does, small enough for every receipt
 EXAMPLE_CHARS = 300
+COUNTS_SHOWN = 40  # a stage, the largest; the book has all
 
 
 @dataclass
@@ -232,8 +233,10 @@ class Stats:
             for reason, n in stage.reasons.items():
                 mb = stage.total(stage.dropped[reason]).bytes / 1e6
                 table.add_row(f"  - {reason}", f"-{n:,}", f"{n / max(1, stage.docs_in):.1%}", f"-{mb:.2f}", style="dim")
-            for name, n in sorted(stage.counts.items()):
+            for name, n in sorted(stage.counts.most_common(COUNTS_SHOWN)):
                 table.add_row(f"  . {name}", f"{n:,}", style="dim")
+            if len(stage.counts) > COUNTS_SHOWN:
+                table.add_row(f"  . and {len(stage.counts) - COUNTS_SHOWN:,} smaller counts", "", style="dim")
         return Group(table, *(f"[bold red]alarm:[/] {alarm}" for alarm in self.alarms()))
 
     def __str__(self) -> str:

@@ -14,6 +14,7 @@ from dataprep.errors import PlanError
 from dataprep.filters.decontaminate import Decontaminate
 from dataprep.key import key
 from dataprep.meter import Meter, watch
+from dataprep.pipeline import Pipeline
 from dataprep.score import Score
 
 SHORT = "How many goats did the old keeper count?"
@@ -101,6 +102,20 @@ def test_enough_runs():
     assert loose.made_by() == stage.made_by()
     assert [b.num_rows for b in watch(loose, iter([scored]), meter)] == [0]
     assert meter.book.counts["q: n-grams"] == 5
+
+
+def test_a_pipeline_tells_the_questions(tmp_path):
+    """Of scores that were sealed as of the documents: the questions found, and in how many documents."""
+    docs = laws.dataset_of(tmp_path, ["clean", f"{SHORT} {LONG}", SHORT, "an other", LONG, LONG])
+    stage = Decontaminate(sets={"a": ["", SHORT, LONG], "b": [SHORT + " Really"]})
+    scored = Pipeline(Score(stage)).run(docs, out=str(tmp_path / "scored"))
+    for which in (docs, scored):
+        clean = Pipeline(stage).run(which, out=str(tmp_path / f"clean{which is docs}"))
+        assert [r["text"] for r in clean.take(9)] == ["clean", "an other"]
+        rows = stage.questions(clean).to_pylist()
+        assert [(r["set"], r["question"], r["documents"]) for r in rows] == [("a", 3, 3), ("a", 2, 2)]
+        assert rows[0]["text"] == LONG
+        assert "a: question 3" in str(clean.stats)
 
 
 def test_a_set_may_be_a_file_a_dataset_or_texts(tmp_path):

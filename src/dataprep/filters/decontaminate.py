@@ -44,9 +44,10 @@ class Decontaminate(ScoredFilter):
     action: "drop", or "report": the same counts, and every document stays.
 
     Counted for each set, over the documents that have `min_ngrams`: "NAME: documents", "NAME: n-grams", and "NAME:
-    question 17", the documents in which it was found. A run that several questions of a set share is booked to the
-    first. Scores: decontaminate_NAME (places) and decontaminate_NAME_questions. A run is found by hash and confirmed by
-    its bytes. The key is that of the questions: moving a file changes nothing.
+    question 17", the documents in which it was found (`questions` makes a table of these). A run that several
+    questions of a set share is booked to the first. Scores: decontaminate_NAME (places) and
+    decontaminate_NAME_questions. A run is found by hash and confirmed by its bytes. The key is that of the questions:
+    moving a file changes nothing.
 
     Raises PlanError for a file that is missing or not as said, and for a set of which nothing is looked for.
     """
@@ -126,9 +127,9 @@ class Decontaminate(ScoredFilter):
             mine = index.set_of[owners] == number
             at, which = rows[mine], index.question_of[owners[mine]]
             out[f"decontaminate_{name}"] = pa.array(np.bincount(at, minlength=batch.num_rows).astype(np.int64))
-            once = np.unique(np.stack([at, which], axis=1), axis=0)
-            ends = np.searchsorted(once[:, 0], np.arange(batch.num_rows + 1)).astype(np.int32)
-            out[f"decontaminate_{name}_questions"] = pa.ListArray.from_arrays(pa.array(ends), pa.array(once[:, 1]))
+            at, which = _once(at, which)[:2]
+            ends = np.searchsorted(at, np.arange(batch.num_rows + 1)).astype(np.int32)
+            out[f"decontaminate_{name}_questions"] = pa.ListArray.from_arrays(pa.array(ends), pa.array(which))
         return out
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
@@ -155,6 +156,18 @@ class Decontaminate(ScoredFilter):
             found = scores[f"decontaminate_{name}_questions"].filter(pa.array(hit)).flatten().to_numpy()
             for question, n in zip(*(a.tolist() for a in np.unique(found, return_counts=True)), strict=True):
                 stats.count(f"{name}: question {question}", n)
+
+    def questions(self, docs: Dataset) -> pa.Table:
+        """The questions found on the way to `docs`: set, question, documents, text; those of most documents first."""
+        books = [book.counts for book in docs.stats.stages if book.name == self.name]
+        rows = [
+            {"set": name, "question": number, "documents": n, "text": text}
+            for name, texts in self.sets
+            for number, text in enumerate(texts, 1)
+            if (n := sum(counts[f"{name}: question {number}"] for counts in books))
+        ]
+        kinds = (("set", pa.string()), ("question", pa.int64()), ("documents", pa.int64()), ("text", pa.large_string()))
+        return pa.Table.from_pylist(sorted(rows, key=lambda row: -row["documents"]), pa.schema(kinds))
 
     def warm(self) -> None:
         """Build the table, compile the kernels."""
@@ -183,9 +196,15 @@ def _index(sets: Texts, ngram: int, min_words: int, key_bits: int) -> _Index:
     runs, number, owner = K.table_of(texts, ngram, min(min_words, ngram), key_bits)
     set_of = np.repeat(np.arange(len(sets)), [len(some) for _, some in sets])
     question_of = np.concatenate([np.arange(1, len(some) + 1) for _, some in sets])
-    pairs, at = np.unique(np.stack([number, set_of[owner]], axis=1), axis=0, return_index=True)
-    first = np.searchsorted(pairs[:, 0], np.arange(number.max() + 2))
-    return _Index(runs, first, pairs[:, 1], question_of[owner[at]])
+    run_of, in_set, at = _once(number, set_of[owner])
+    return _Index(runs, np.searchsorted(run_of, np.arange(number.max() + 2)), in_set, question_of[owner[at]])
+
+
+def _once(a: I64, b: I64) -> tuple[I64, I64, I64]:
+    """Every pair once, in order, and where each stands first."""
+    width = int(b.max(initial=0)) + 1
+    pairs, at = np.unique(a * width + b, return_index=True)
+    return pairs // width, pairs % width, at
 
 
 def _names(sets: Any) -> list[str]:

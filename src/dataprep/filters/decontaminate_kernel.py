@@ -79,12 +79,10 @@ def table_of(texts: Words, n: int, shortest: int, key_bits: int) -> tuple[Runs, 
     return runs, _fill(runs, texts, first, length), owner
 
 
-@kernel
-def _key(hashes: U64, first: Int, length: Int, mask: U64) -> Int:
-    h: Int = np.uint64(length)
-    for k in range(first, first + length):
-        h = h * np.uint64(FACTOR) + hashes[k]
-    return mix64(h) & mask[0]
+@kernel(inline="always")
+def _key(h: Int, length: Int, mask: U64) -> Int:
+    """The hash of a run, of the polynomial of its words."""
+    return mix64(h ^ np.uint64(length)) & mask[0]
 
 
 @kernel
@@ -124,16 +122,18 @@ def _fill(runs: Runs, texts: Words, first: I64, length: I64) -> I64:
         while texts.ends[d + 1] <= j:
             d += 1
         size = _span(texts, d, j, length[g])
-        key = _key(texts.hashes, j, length[g], runs.mask)
+        h, stem_hash = np.uint64(0), np.uint64(0)
+        for k in range(j, j + length[g]):
+            h = h * np.uint64(FACTOR) + texts.hashes[k]
+            if k == j + stem - 1:
+                stem_hash = h
+        key = _key(h, length[g], runs.mask)
         e, slot = _find(runs, key, texts.data, texts.starts[j], size)
         if e < 0:
             e = used
             used += 1
             runs.slots[slot], runs.keys[e], runs.at[e], runs.size[e] = e, key, texts.starts[j], size
-            h: Int = np.uint64(0)
-            for k in range(j, j + stem):
-                h = h * np.uint64(FACTOR) + texts.hashes[k]
-            bit = h >> shift
+            bit = stem_hash >> shift
             runs.bits[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
         out[g] = e
     return out
@@ -162,11 +162,14 @@ def candidates(ends: I64, hashes: U64, runs: Runs) -> npt.NDArray[np.bool_]:
                 h -= hashes[i - stem] * drop
             bit = h >> shift
             if runs.bits[bit >> np.uint64(6)] >> (bit & np.uint64(63)) & np.uint64(1):
-                first = i + 1 - stem
+                first, k, whole = i + 1 - stem, i + 1 - stem, np.uint64(0)
                 for length in runs.lengths:
                     if first + length > ends[d + 1]:
                         break
-                    key = _key(hashes, first, length, runs.mask)
+                    while k < first + length:
+                        whole = whole * factor + hashes[k]
+                        k += 1
+                    key = _key(whole, length, runs.mask)
                     slot = key & last
                     while runs.slots[slot] >= 0 and runs.keys[runs.slots[slot]] != key:
                         slot = (slot + np.uint64(1)) & last
@@ -182,26 +185,30 @@ def places(texts: Words, runs: Runs, out: I64) -> int:
 
     Returns how many there are. Every place is looked at, and the bytes are compared.
     """
-    k = 0
+    n = 0
     for d in range(len(texts.ends) - 1):
         for j in range(texts.ends[d], texts.ends[d + 1]):
+            h, k = np.uint64(0), j
             for length in runs.lengths:
                 if j + length > texts.ends[d + 1]:
                     break
-                size = _span(texts, d, j, length)
-                e, _ = _find(runs, _key(texts.hashes, j, length, runs.mask), texts.data, texts.starts[j], size)
-                if e >= 0:
-                    if k < len(out):
-                        out[k, 0], out[k, 1] = d, e
+                while k < j + length:
+                    h = h * np.uint64(FACTOR) + texts.hashes[k]
                     k += 1
-    return k
+                size = _span(texts, d, j, length)
+                e, _ = _find(runs, _key(h, length, runs.mask), texts.data, texts.starts[j], size)
+                if e >= 0:
+                    if n < len(out):
+                        out[n, 0], out[n, 1] = d, e
+                    n += 1
+    return n
 
 
 def find(texts: pa.LargeStringArray, runs: Runs) -> I64:
     """(text, number of a run) for each place where one stands, int64[places, 2] in order of texts."""
     rows = np.flatnonzero(candidates(*words(*B.buffers(texts)), runs))
     few = words_of(texts.take(pa.array(rows)))
-    out = np.empty((1024, 2), np.int64)
+    out = np.empty((len(few.hashes), 2), np.int64)  # more are rare: a place has a run of each length at the most
     n_places = places(few, runs, out)
     if n_places > len(out):
         out = np.empty((n_places, 2), np.int64)
