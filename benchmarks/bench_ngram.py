@@ -15,11 +15,12 @@ import argparse
 import json
 import re
 import resource
-import subprocess
 import sys
 import tempfile
 import unicodedata
 from pathlib import Path
+
+from engines import child, peak_kb
 
 ENGINES = {
     "train_ours": "train 5-grams: dataprep",
@@ -146,20 +147,7 @@ def measure(engine: str, folder: Path, warm: Path) -> dict:
     run()
     after = resource.getrusage(resource.RUSAGE_SELF)
     user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
-    peak = int(re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())[1])
-    return {"user": user, "cpu": user + system, "peak": peak}
-
-
-def child(pythons: list[str], engine: str, *folders: Path) -> dict | str:
-    """Measure with the first interpreter that can; else the last one's complaint."""
-    said = ""
-    for python in [sys.executable] if engine.endswith("ours") else pythons:
-        command = [python, __file__, "--engine", engine, "--folders", *map(str, folders)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            return json.loads(done.stdout.splitlines()[-1])
-        said = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
-    return said
+    return {"user": user, "cpu": user + system, "peak": peak_kb()}
 
 
 def documents(n_bytes: int, source: str | None) -> list[str]:
@@ -198,7 +186,7 @@ def main() -> None:
         print(f"{'':52} {'MB':>5} {'MB/s user':>9} {'MB/s CPU':>9} {'peak MB':>8}")
         for engine, name in ENGINES.items():
             place = places["peer" if engine == "train_nltk" else "ours"]
-            got = child(pythons, engine, place, places["warm"])
+            got = child(__file__, pythons, engine, "--folders", *map(str, (place, places["warm"])))
             if isinstance(got, str):
                 print(f"{name:52} skipped: {got}")
                 continue
