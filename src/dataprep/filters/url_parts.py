@@ -38,12 +38,20 @@ def addresses(batch: Batch, column: str, who: str) -> Addresses:
     """The addresses in a column of strings."""
     coded = _coded(batch.column(column), f"{who}(column={column!r})")
     urls = coded.dictionary.cast(pa.string())
-    parts = pc.extract_regex(urls, PARTS)
-    names = [pc.fill_null(parts.field(k), "") for k in range(3)] if len(urls) else [urls] * 3
-    hosts = pc.if_else(pc.equal(names[0], ""), names[1], names[0]).dictionary_encode()
+    names, paths = split(urls)
+    hosts = names.dictionary_encode()
     rows = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)
     known = [host_name(host) for host in hosts.dictionary.to_pylist()]
-    return Addresses(urls, rows, known, hosts.indices.to_numpy(zero_copy_only=False), names[2])
+    return Addresses(urls, rows, known, hosts.indices.to_numpy(zero_copy_only=False), paths)
+
+
+def split(urls: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
+    """The host of each URL as it is written, and what follows it; "" where there is none."""
+    if not len(urls):
+        return urls, urls
+    parts = pc.extract_regex(urls, PARTS)
+    host, bare, path = (pc.fill_null(parts.field(name), "") for name in ("host", "bare", "path"))
+    return pc.if_else(pc.equal(host, ""), bare, host), path
 
 
 def _coded(column: pa.Array, where: str) -> pa.DictionaryArray:
