@@ -166,3 +166,14 @@ def test_bad_files(tmp_path, name, content, sentence):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(PlanError, match=sentence):
         Decontaminate(sets={"q": str(tmp_path / name)})
+
+
+def test_long_books_print_their_largest_counts(tmp_path):
+    """Of a hundred questions found the books print what matters and say how many counts they leave out."""
+    some = [LONG.replace("town", f"town{n} of") for n in range(100)]
+    stage = Decontaminate(sets={"q": some}, action="report")
+    seen = Pipeline(stage).run(laws.dataset_of(tmp_path, some), out=str(tmp_path / "seen"))
+    assert "q: documents" in str(seen.stats)
+    assert "and 62 smaller counts" in str(seen.stats)
+    assert len(stage.questions(seen)) == 100
+    assert numbers(stage) == {"q": [], "q_questions": []}
