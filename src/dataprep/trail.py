@@ -189,10 +189,10 @@ def tables(folder: str, kind: str, columns: Sequence[str] | None = None) -> Iter
 
     Errors: CorruptShard if one is missing, half written or something else.
     """
-    for url in _table_urls(folder, kind):
+    for url in table_urls(folder, kind):
         schema = SCHEMAS[kind]
         coded = [field.name for field in schema if field.type == pa.string()]
-        with _checked(url), files.open_raw(url) as f:
+        with checked(url), files.open_raw(url) as f:
             names = pq.read_schema(f).names
             if names != schema.names:
                 msg = f"its columns are {', '.join(names)}"
@@ -201,7 +201,7 @@ def tables(folder: str, kind: str, columns: Sequence[str] | None = None) -> Iter
                 yield from table.iter_batches(1 << 16, columns=None if columns is None else list(columns))
 
 
-def _table_urls(folder: str, kind: str) -> list[str]:
+def table_urls(folder: str, kind: str) -> list[str]:
     """The tables of a folder; every part has a drop table, and a cut table only where something was cut."""
     names = [name for name in files.listdir(files.join(folder, kind)) if name.endswith(".parquet")]
     if kind == "drops":
@@ -212,7 +212,7 @@ def _table_urls(folder: str, kind: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def _checked(url: str) -> Iterator[None]:
+def checked(url: str) -> Iterator[None]:
     """Whatever is wrong with the table at `url` becomes one sentence about it."""
     try:
         yield
@@ -244,12 +244,12 @@ def _saved_steps(url: str) -> Iterator[str]:
 
 
 def _drop_of(folders: Sequence[str], id_: int) -> Drop | None:
-    found = (Drop(**row, folder=f) for f in folders for u in _table_urls(f, "drops") for row in _rows(u, id_))
+    found = (Drop(**row, folder=f) for f in folders for u in table_urls(f, "drops") for row in _rows(u, id_))
     return next(found, None)
 
 
 def _cuts_of(folders: Sequence[str], id_: int) -> Iterator[Cut]:
-    found = (Cut(**row, folder=f) for f in folders for u in _table_urls(f, "cuts") for row in _rows(u, id_))
+    found = (Cut(**row, folder=f) for f in folders for u in table_urls(f, "cuts") for row in _rows(u, id_))
     return (cut for _, cut in zip(range(MOST_CUTS), found, strict=False))
 
 
@@ -263,5 +263,5 @@ def _row(folder: str, id_: int) -> dict[str, Any] | None:
 
 def _rows(url: str, id_: int) -> list[dict[str, Any]]:
     """The rows of an id in a Parquet file; only the row groups that may hold it are read."""
-    with _checked(url), files.open_raw(url) as f:
+    with checked(url), files.open_raw(url) as f:
         return list(pq.read_table(f, filters=[("id", "=", id_)]).to_pylist())
