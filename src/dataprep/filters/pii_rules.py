@@ -32,6 +32,9 @@ _NOBODYS = tuple(  # networks whose addresses are many machines', or none (RFC 6
     for n in ("0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16",
               "224.0.0.0/3")
 )  # fmt: skip
+# Four small numbers are a section (6.3.1.4) or a version: five of six matches in Debian's manuals and tldr's pages
+# were small (1,999 of 2,395). One address in 4,096 has no number from 32.
+MIN_LARGEST = 32
 _GLOBAL_V6 = ipaddress.ip_network("2000::/3")  # all that is given out; also spares C++: `a::b` is an address
 
 # Digits stand in groups of four, or as the issuer prints them (Amex 4-6-5, Diners 4-6-4), one sign between them.
@@ -42,18 +45,21 @@ _CARD = re.compile(
 
 _D, _GAP = "[0-9٠-٩۰-۹]", "[ \u00a0\u202f.\u2010\u2011/()-]{0,3}"
 _ONE, _ZERO, _SIGN = "[1-9١-٩۱-۹]", "[0٠۰]", "[.\u2010\u2011-]"
-_PHONE = re.compile(
-    rf"(?<!\w)(?<!{_D}[ .,:/+-])(?:"
-    rf"(?:\+|{_ZERO}{{2}}(?={_ONE})){_ONE}(?:{_GAP}{_D}){{7,14}}"  # +212 6 12 34 56 78, E.164: at most 15 digits
+_NUMBER = (
+    rf"((?:\+|{_ZERO}{{2}}(?={_ONE})){_ONE}(?:{_GAP}{_D}){{7,14}}"  # +212 6 12 34 56 78, E.164: at most 15 digits
     rf"|{_ZERO}{_ONE}(?:[ \u00a0\u202f./\u2010\u2011-]?{_D}){{7,9}}"  # 06 12 34 56 78
     rf"|(?:\([2-9][0-9]{{2}}\) ?|[2-9][0-9]{{2}}{_SIGN})[2-9][0-9]{{2}}{_SIGN}[0-9]{{4}}"  # (212) 555-0123
-    rf")(?!\w)(?![.,:/-]?{_D})"
+    rf")(?!\w)(?![.:-]?{_D})"
 )
+_PHONE = re.compile(rf"(?<!\w)(?<!{_D}[ .,:/+-]){_NUMBER}")
+_NEXT_PHONE = re.compile(rf"[ ,;/]{{1,3}}{_NUMBER}")  # may follow digits if these are a phone
 _NOT_AFTER = re.compile(  # numbers that say what they are
     r"\b(?:isbn|issn|ean|doi|arxiv|version|ver|v|release|build|rfc|section)(?:-1[03])?[ \t:.=#]{0,3}\Z", re.IGNORECASE
 )
 
-_DATE = re.compile(rf"{_D}{{2}}([./-]){_D}{{2}}\1{_D}{{4}}(?!{_D})")  # 05.06.2024, and what follows it
+_NO_PHONE = re.compile(  # 05.06.2024, 05/06/24 and what follows; an American post code, 02110-1301
+    rf"{_D}{{2}}([./-]){_D}{{2}}\1(?:{_D}{{2}}){{1,2}}(?!{_D}|\1)|[0-9]{{5}}-[0-9]{{4}}\Z"
+)
 
 # Characters of an IBAN by country (ISO 13616, the SWIFT registry; MA is used and not registered).
 _IBAN_LENGTHS = """
@@ -111,7 +117,8 @@ def _ips(text: str) -> Iterator[tuple[int, int]]:
     yield from (m.span() for m in _IPV6.finditer(text) if _is_global_v6(m[0]))
     for m in _IPV4.finditer(text):
         address = ipaddress.IPv4Address(m[0])
-        if not any(address in network for network in _NOBODYS) and not _is_named(text, m.start()):
+        nobodys = max(address.packed) < MIN_LARGEST or any(address in network for network in _NOBODYS)
+        if not nobodys and not _is_named(text, m.start()):
             yield m.span()
 
 
@@ -142,8 +149,21 @@ def _iban_of(country: str) -> re.Pattern[str]:
 
 
 def _phones(text: str) -> Iterator[tuple[int, int]]:
-    spans = (m.span() for m in _PHONE.finditer(text) if not _DATE.match(m[0]))
-    return ((a, b) for a, b in spans if not _is_named(text, a))
+    m = _PHONE.search(text)
+    while m:
+        start, end = m.span(1)
+        good = not (_NO_PHONE.match(m[1]) or _is_named(text, start) or _is_isbn(text, start, end))
+        if good:
+            yield start, end
+        m = (_NEXT_PHONE.match(text, end) if good else None) or _PHONE.search(text, end)
+
+
+def _is_isbn(text: str, start: int, end: int) -> bool:
+    """Whether this is a book's number in a URL (ISBN-10, its sum weighted 10 to 1 a multiple of 11)."""
+    number = text[start:end]
+    if text[start - 1 : start] != "/" or not re.fullmatch("[0-9]{10}", number):
+        return False
+    return sum(weight * int(d) for weight, d in zip(range(10, 0, -1), number, strict=True)) % 11 == 0
 
 
 def _is_named(text: str, start: int) -> bool:
