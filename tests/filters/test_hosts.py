@@ -12,7 +12,7 @@ import laws
 import oracles
 from dataprep.errors import PlanError
 from dataprep.filters.hosts import Hosts
-from dataprep.filters.url_parts import addresses
+from dataprep.filters.url_parts import addresses, host_name
 from dataprep.key import key
 from dataprep.score import Score
 
@@ -143,3 +143,14 @@ def test_columns():
     assert laws.apply(Hosts(("a.org",)), [nothing])[2].counts["without url"] == 1
     rows, _, _ = laws.apply(Score(Hosts(("a.org",))), [batch(["http://a.org", None])])
     assert [row["hosts_reason"] for row in rows] == ["blocked_host", None]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.one_of(st.text(), st.text("aA.:/\\@[]%2e?#é。ß \x00-", max_size=20).map("http://".__add__)), max_size=9)
+)
+def test_any_text_is_a_url_or_none(some):
+    """Whatever stands in the column, every host has one form, which is its own."""
+    found = addresses(batch(some), "url", "Hosts")
+    assert all(host_name(host) == host for host in found.hosts)
+    assert len(reasons(Hosts(("a.a", "a/a"), allow=("é.a",), words=("2",)), *some)) == len(some)
