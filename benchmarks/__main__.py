@@ -28,6 +28,7 @@ ORDER = {
     "suffix": "Repeated text",
     "bloom": "Bloom filters",
     "semantic": "SemDeDup",
+    "language": "Languages",
     "ngram": "N-gram models and perplexity",
     "search": "Search",
     "growth": "Every deduplication at three sizes",

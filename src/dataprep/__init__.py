@@ -28,13 +28,18 @@ if TYPE_CHECKING:
     from .errors import DataprepError
     from .filters.badwords import BadWords
     from .filters.c4 import C4
+    from .filters.decontaminate import Decontaminate
     from .filters.fineweb import FineWeb
     from .filters.gopher import Gopher
+    from .filters.hosts import Hosts
     from .filters.language import Language
     from .filters.percentiles import Percentiles
     from .filters.perplexity import Perplexity
+    from .filters.pii import PII
     from .filters.quality import Quality
     from .filters.refinedweb import RefinedWeb
+    from .filters.repair import RepairText
+    from .filters.robots import Robots
     from .pipeline import Pipeline
     from .read import read
     from .read.conversations import Conversations
@@ -50,16 +55,19 @@ __version__ = "0.1.0"
 
 __all__ = [
     "C4",
+    "PII",
     "URL",
     "BadWords",
     "Bloom",
     "Conversations",
     "DataprepError",
     "Dataset",
+    "Decontaminate",
     "Exact",
     "Filter",
     "FineWeb",
     "Gopher",
+    "Hosts",
     "Language",
     "Local",
     "Map",
@@ -70,6 +78,8 @@ __all__ = [
     "Quality",
     "Ray",
     "RefinedWeb",
+    "RepairText",
+    "Robots",
     "Score",
     "SemDeDup",
     "Serial",
@@ -92,20 +102,25 @@ _HOMES = {
     "Conversations": "read.conversations",
     "DataprepError": "errors",
     "Dataset": "dataset",
+    "Decontaminate": "filters.decontaminate",
     "Exact": "dedup.exact",
     "Filter": "stage",
     "FineWeb": "filters.fineweb",
     "Gopher": "filters.gopher",
+    "Hosts": "filters.hosts",
     "Language": "filters.language",
     "Local": "run",
     "Map": "stage",
     "MinHash": "dedup.minhash",
+    "PII": "filters.pii",
     "Percentiles": "filters.percentiles",
     "Perplexity": "filters.perplexity",
     "Pipeline": "pipeline",
     "Quality": "filters.quality",
     "Ray": "run",
     "RefinedWeb": "filters.refinedweb",
+    "RepairText": "filters.repair",
+    "Robots": "filters.robots",
     "Score": "score",
     "SemDeDup": "dedup.semantic",
     "Serial": "run",

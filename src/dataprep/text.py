@@ -348,6 +348,15 @@ def without(offsets: I64, data: U8, first: I64, starts: I64, ends: I64) -> tuple
     return _without(offsets, data, first, starts, ends, classes())
 
 
+@kernel(inline="always")
+def eight_bytes(data: U8, i: Int) -> Int:
+    """The eight bytes from `i` (uint64) on as one number. One load: a signed place could be negative, and is not."""
+    w = np.uint64(data[i]) | np.uint64(data[i + np.uint64(1)]) << np.uint64(8)
+    w |= np.uint64(data[i + np.uint64(2)]) << np.uint64(16) | np.uint64(data[i + np.uint64(3)]) << np.uint64(24)
+    w |= np.uint64(data[i + np.uint64(4)]) << np.uint64(32) | np.uint64(data[i + np.uint64(5)]) << np.uint64(40)
+    return w | np.uint64(data[i + np.uint64(6)]) << np.uint64(48) | np.uint64(data[i + np.uint64(7)]) << np.uint64(56)
+
+
 @kernel
 def text_hashes(offsets: I64, data: U8) -> U64:
     """A 128-bit hash of each text's bytes, uint64[n, 2]: two multiply-and-shift chains with different constants."""
@@ -361,16 +370,7 @@ def text_hashes(offsets: I64, data: U8) -> U64:
         while i < stop:
             w = np.uint64(0)
             if i + eight <= stop:
-                w = (
-                    np.uint64(data[i])
-                    | np.uint64(data[i + np.uint64(1)]) << np.uint64(8)
-                    | np.uint64(data[i + np.uint64(2)]) << np.uint64(16)
-                    | np.uint64(data[i + np.uint64(3)]) << np.uint64(24)
-                    | np.uint64(data[i + np.uint64(4)]) << np.uint64(32)
-                    | np.uint64(data[i + np.uint64(5)]) << np.uint64(40)
-                    | np.uint64(data[i + np.uint64(6)]) << np.uint64(48)
-                    | np.uint64(data[i + np.uint64(7)]) << np.uint64(56)
-                )
+                w = eight_bytes(data, i)
             else:
                 for j in range(stop - i):
                     w |= np.uint64(data[i + np.uint64(j)]) << np.uint64(8 * j)

@@ -8,21 +8,17 @@ side store is full, all is forgotten and the cache begins again: that costs a me
 from __future__ import annotations
 
 import threading
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..kernel import kernel
+from ..text import I64, U8, U32, U64, Int, eight_bytes
 from .merge import SCANNED, Rules, merge_word
 from .words import BACK, BEGIN, END, Machine, cut
 
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
 Tokens = npt.NDArray[Any]
-Int: TypeAlias = Any  # inside a kernel: NumPy's integers and Python's are one
 
 SLOTS = 1 << 20  # of 32 bytes, half of them used: 32 MB for half a million words
 SIDE = 1 << 22  # ids (16 MB) of words with more than three, and bytes (4 MB) of words of over 16
@@ -78,21 +74,6 @@ class Encoder:
             return out[:n].astype(dtype), ends
 
 
-@kernel(inline="always")
-def _eight(data: U8, i: Int) -> Int:
-    """Eight bytes as one number; the compiler makes one load of it."""
-    return (
-        np.uint64(data[i])
-        | np.uint64(data[i + np.uint64(1)]) << np.uint64(8)
-        | np.uint64(data[i + np.uint64(2)]) << np.uint64(16)
-        | np.uint64(data[i + np.uint64(3)]) << np.uint64(24)
-        | np.uint64(data[i + np.uint64(4)]) << np.uint64(32)
-        | np.uint64(data[i + np.uint64(5)]) << np.uint64(40)
-        | np.uint64(data[i + np.uint64(6)]) << np.uint64(48)
-        | np.uint64(data[i + np.uint64(7)]) << np.uint64(56)
-    )
-
-
 @kernel
 def _few(data: U8, i: Int, stop: Int) -> Int:
     """Up to eight bytes as one number, a byte at a time."""
@@ -108,7 +89,7 @@ def _key_of_long(data: U8, i: Int, stop: Int) -> tuple[Int, Int]:
     last = stop - np.uint64(8)
     a, b = stop - i, np.uint64(0)
     while i < stop:
-        x = _eight(data, min(i, last))
+        x = eight_bytes(data, min(i, last))
         a = (a ^ x) * np.uint64(0x9E3779B97F4A7C15)
         a ^= a >> np.uint64(29)
         b = (b + x) * np.uint64(0xC4CEB9FE1A85EC53)
@@ -122,7 +103,7 @@ def _same(data: U8, i: Int, n: Int, kept: U8, at: Int) -> bool:
     """Whether a word of `n` > 16 bytes is the one kept at kept[at:]."""
     j, last = np.uint64(0), n - np.uint64(8)
     while j < n:
-        if _eight(data, i + min(j, last)) != _eight(kept, at + min(j, last)):
+        if eight_bytes(data, i + min(j, last)) != eight_bytes(kept, at + min(j, last)):
             return False
         j += np.uint64(8)
     return True
@@ -178,8 +159,8 @@ def _look_up(
         if n > np.uint64(16):
             a, b = _key_of_long(data, i, stop)
         elif i < last:
-            a = _eight(data, i) & masks[n]
-            b = _eight(data, i + eight) & masks[max(n, eight) - eight]
+            a = eight_bytes(data, i) & masks[n]
+            b = eight_bytes(data, i + eight) & masks[max(n, eight) - eight]
         else:
             a, b = _few(data, np.int64(i), np.int64(stop)), _few(data, np.int64(i + eight), np.int64(stop))
         h = a * np.uint64(0x9E3779B97F4A7C15) + b * np.uint64(0xC2B2AE3D27D4EB4F) + n

@@ -8,18 +8,12 @@ long ones keep the pairs in a heap, so that a megabyte of one letter takes its l
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..kernel import kernel
-
-U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
-Int: TypeAlias = Any  # inside a kernel: NumPy's integers and Python's are one
+from ..text import I64, U8, U32, U64, Int
 
 ID_BITS = 21  # three ids in 64 bits, one bit to spare
 MAX_IDS = (1 << ID_BITS) - 1

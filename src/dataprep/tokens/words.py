@@ -7,20 +7,15 @@ a newer Unicode here.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import tiktoken
 
 from ..kernel import kernel
-from ..text import code_point
+from ..text import I64, U8, U16, Int, code_point
 from .patterns import CONTRACTIONS, MACHINES, PATTERNS, SPELLINGS
-
-U8 = npt.NDArray[np.uint8]
-U16 = npt.NDArray[np.uint16]
-I64 = npt.NDArray[np.int64]
-Int: TypeAlias = Any  # inside a kernel: NumPy's integers and Python's are one
 
 LETTERS = "Lslve"
 CLASSES = LETTERS + "MN_wno'$"

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...kernel import kernel
 from ...sentences import inside_sentence, skip_closers
-from ...text import I64, LINE, POINT, SENTENCE, U8, U16, U64, Int, classes, code_point, final_sigma, mix64
+from ...text import I64, LINE, POINT, SENTENCE, U8, U16, U64, Int, classes, code_point, eight_bytes, final_sigma, mix64
 from ...whitespace import space, strip
 from .forms import EVERY, FINAL, LETTERS, PRINTED, SEVERAL, VALUE, Form, form
 
@@ -170,15 +170,6 @@ def _spans(sentences: Block) -> Block:
 
 
 @kernel(inline="always")
-def _eight(data: U8, i: Int) -> Int:
-    """Eight bytes as one number; one load."""
-    w = np.uint64(data[i]) | np.uint64(data[i + np.uint64(1)]) << np.uint64(8)
-    w |= np.uint64(data[i + np.uint64(2)]) << np.uint64(16) | np.uint64(data[i + np.uint64(3)]) << np.uint64(24)
-    w |= np.uint64(data[i + np.uint64(4)]) << np.uint64(32) | np.uint64(data[i + np.uint64(5)]) << np.uint64(40)
-    return w | np.uint64(data[i + np.uint64(6)]) << np.uint64(48) | np.uint64(data[i + np.uint64(7)]) << np.uint64(56)
-
-
-@kernel(inline="always")
 def _between(w: Int, first: int, last: int) -> Int:
     """The top bit of every byte of `w` (each below 0x80) that is in first ... last."""
     return (w + np.uint64(0x80 - first) * ONES) & ~(w + np.uint64(0x7F - last) * ONES) & TOPS
@@ -238,7 +229,7 @@ def _hash(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
         while i < stop or part:
             value, n = none, none
             if i >= plain and i + eight <= stop and not part:
-                w = _eight(data, i)
+                w = eight_bytes(data, i)
                 value, n, odd = _plain(w, kind, lowers, zeros)
                 blanks = _between(value, 0x20, 0x20) if kind != EVERY else none
                 twice = blanks & (blanks << eight | (np.uint64(0x80) if gap or not length else none))

@@ -18,7 +18,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from ...kernel import kernel
-from ...text import I64, U8, U64, Int, mix64
+from ...text import I64, U8, U64, Int, eight_bytes, mix64
 from .marks import mark, more_marks
 from .minimizers import CHUNK, MAX_SLIDE, MAX_WINDOWS, Rule, Words, byte_grams, cut_words, room_for_words, word_grams
 
@@ -103,20 +103,11 @@ def prefetch(_: Any, data: Any, place: Any) -> Any:
     return types.none(data, place), code
 
 
-@kernel(inline="always")
-def eight(data: U8, i: Int) -> Int:
-    """The eight bytes from `i` (uint64) on as one number. One load: a signed place could be negative, and is not."""
-    low = np.uint64(data[i]) | np.uint64(data[i + np.uint64(1)]) << np.uint64(8)
-    low |= np.uint64(data[i + np.uint64(2)]) << np.uint64(16) | np.uint64(data[i + np.uint64(3)]) << np.uint64(24)
-    low |= np.uint64(data[i + np.uint64(4)]) << np.uint64(32) | np.uint64(data[i + np.uint64(5)]) << np.uint64(40)
-    return low | np.uint64(data[i + np.uint64(6)]) << np.uint64(48) | np.uint64(data[i + np.uint64(7)]) << np.uint64(56)
-
-
 @kernel
 def same_after(one: U8, a: Int, other: U8, b: Int, most: Int) -> Int:
     """How many bytes are the same from `a` and from `b` on, at most `most`."""
     p, q, n, stop, word = np.uint64(a), np.uint64(b), np.uint64(0), np.uint64(max(most, 0)), np.uint64(8)
-    while n + word <= stop and eight(one, p + n) == eight(other, q + n):
+    while n + word <= stop and eight_bytes(one, p + n) == eight_bytes(other, q + n):
         n += word
     while n < stop and one[p + n] == other[q + n]:
         n += np.uint64(1)
@@ -127,7 +118,7 @@ def same_after(one: U8, a: Int, other: U8, b: Int, most: Int) -> Int:
 def same_before(data: U8, a: Int, b: Int, most: Int) -> Int:
     """How many bytes are the same before `a` and before `b`, at most `most`."""
     p, q, n, stop, word = np.uint64(a), np.uint64(b), np.uint64(0), np.uint64(max(most, 0)), np.uint64(8)
-    while n + word <= stop and eight(data, p - n - word) == eight(data, q - n - word):
+    while n + word <= stop and eight_bytes(data, p - n - word) == eight_bytes(data, q - n - word):
         n += word
     while n < stop and data[p - n - np.uint64(1)] == data[q - n - np.uint64(1)]:
         n += np.uint64(1)
