@@ -21,7 +21,7 @@ RESULTS = HERE / "RESULTS.md"
 ORDER = {
     "read": "Reading",
     "warc": "Crawls",
-    "filters": "C4",
+    "filters": "Filters by rule",
     "dedup": "MinHash and exact documents",
     "minhash": "What MinHash finds",
     "units": "Paragraphs, lines, spans",
