@@ -146,6 +146,11 @@ def identity(path: str) -> str:
         from importlib.metadata import version
 
         return f"py3langid {version('py3langid')}"
+    return file_hash(path)
+
+
+def file_hash(path: str) -> str:
+    """The hash of a local file's content; read again only if the file changed."""
     found = os.stat(path)
     return _hash(path, found.st_size, found.st_mtime_ns)
 

@@ -21,6 +21,7 @@ from ..meter import Meter
 from ..score import ScoredFilter
 from ..stage import drop_rows
 from .ccnet_text import ccnet_normal
+from .models import file_hash
 from .percentiles import Cut, Percentiles
 
 Bound = float | None
@@ -114,7 +115,7 @@ class Perplexity(ScoredFilter):
     @property
     def measure(self) -> Any:
         """What the models hold, and how texts reach them."""
-        held = [sorted((_language(p, path), _content(p)) for p in _paths(path)) for path in self._models]
+        held = [sorted((_language(p, path), file_hash(p)) for p in _paths(path)) for path in self._models]
         return held, self.unit, self.normalize, self.preset
 
     @property
@@ -128,9 +129,9 @@ class Perplexity(ScoredFilter):
     def warm(self) -> None:
         """Read the models once: one that cannot be read is said before workers start."""
         for path in _paths(self.model):
-            _model(path, _content(path))
+            _model(path, file_hash(path))
         for path in _paths(self.tokenizer or ""):
-            _pieces(path, _content(path))
+            _pieces(path, file_hash(path))
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Measure every document, or every line of it."""
@@ -164,7 +165,7 @@ class Perplexity(ScoredFilter):
         if self.needs and not all(map(os.path.isfile, paths)):
             return None, None
         model, *pieces = paths
-        return _model(model, _content(model)), _pieces(*pieces, _content(*pieces)) if pieces else None
+        return _model(model, file_hash(model)), _pieces(*pieces, file_hash(*pieces)) if pieces else None
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """Why each document goes: out of range itself, or every paragraph of it."""
@@ -240,16 +241,6 @@ def _paths(path: str) -> list[str]:
 def _language(path: str, pattern: str) -> str:
     before, mark, after = pattern.partition(ANY)
     return path[len(before) : len(path) - len(after)] if mark else ""
-
-
-def _content(path: str) -> str:
-    found = os.stat(path)
-    return _hash(path, found.st_size, found.st_mtime_ns)
-
-
-@cache
-def _hash(path: str, size: int, changed: int) -> str:  # noqa: ARG001 - a file that changed is hashed anew
-    return files.content_hash(path)
 
 
 def _check_magic(path: str) -> None:
