@@ -221,7 +221,8 @@ def replace(*args):
 os.replace = replace
 folder = sys.argv[1]
 docs = laws.dataset_of(Path(folder), test_laws.REAL, parts=3)
-clean = dp.Pipeline(dp.C4(min_sentences=1), dp.Exact(), dp.MinHash()).run(docs, folder + "/out")
+stages = dp.C4(min_sentences=1), dp.Exact(), dp.MinHash(), dp.SuffixArray(min_words=12), dp.Exact(unit="line")
+clean = dp.Pipeline(*stages, dp.Bloom(unit="paragraph")).run(docs, folder + "/out")
 tokenizer = dp.train_bpe(clean, vocab_size=300, sample=1.0, val=0.2, out=folder + "/tokenizer")
 dp.encode(clean, tokenizer, out=folder + "/shards", val=0.2, shard_tokens=900)
 print(count[0])
