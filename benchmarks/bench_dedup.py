@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from engines import child, peak_kb
+from engines import child, peak_kb, write_texts
 
 SIGN = {"exact_ours": "dataprep Exact: hash in batches", "exact_xxhash": "xxhash.xxh3_128 in a Python loop"}
 SKETCH = {
@@ -235,14 +235,7 @@ def write(url: str, n_bytes: int, source: str | None) -> tuple[str, int]:
     """Write JSONL of about `n_bytes` of text; where, and how many bytes of text."""
     import corpus
 
-    size = 0
-    with Path(url).open("w", encoding="utf-8") as f:
-        for text in corpus.documents(n_bytes) if source is None else texts_of(source):
-            f.write(json.dumps({"text": text}, ensure_ascii=False) + "\n")
-            size += len(text.encode())
-            if size >= n_bytes:
-                break
-    return url, size
+    return write_texts(url, corpus.documents(n_bytes) if source is None else texts_of(source), n_bytes)
 
 
 def main() -> None:

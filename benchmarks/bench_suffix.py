@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from engines import peak_kb
+from engines import peak_kb, write_texts
 
 ENGINES = {
     "windows_100": "dataprep windows, 100 bytes",
@@ -104,18 +104,6 @@ def table(title: str, engines: list[str], file: str, size: int, warm: str) -> No
         )
 
 
-def write(url: str, texts: Iterator[str], n_bytes: int) -> tuple[str, int]:
-    """Write JSONL of about `n_bytes` of text; where, and how many bytes of text."""
-    size = 0
-    with Path(url).open("w", encoding="utf-8") as f:
-        for text in texts:
-            f.write(json.dumps({"text": text}, ensure_ascii=False) + "\n")
-            size += len(text.encode())
-            if size >= n_bytes:
-                break
-    return url, size
-
-
 def texts(n_bytes: int, source: str | None) -> Iterator[str]:
     """Texts of the corpus, or of a file."""
     import corpus
@@ -147,16 +135,16 @@ def main() -> None:
         print(json.dumps(measure(given.engine, given.file, given.warm)))
         return
     with tempfile.TemporaryDirectory() as folder:
-        warm, _ = write(f"{folder}/warm.jsonl", texts(50_000, None), 50_000)
+        warm, _ = write_texts(f"{folder}/warm.jsonl", texts(50_000, None), 50_000)
         n = int(given.mb * 1e6)
-        file, size = write(f"{folder}/texts.jsonl", texts(n, given.input), n)
+        file, size = write_texts(f"{folder}/texts.jsonl", texts(n, given.input), n)
         table(f"{size / 1e6:.0f} MB", list(ENGINES), file, size, warm)
         page = "".join(texts(3_000, None))
         for name, made in (("hard", hard()), ("copies", iter([page] * (n // len(page))))):
-            file, size = write(f"{folder}/texts.jsonl", made, n // 2)
+            file, size = write_texts(f"{folder}/texts.jsonl", made, n // 2)
             table(f"{name}, {size / 1e6:.0f} MB", ["windows_100"], file, size, warm)
         for mb in given.growth:
-            file, size = write(f"{folder}/texts.jsonl", texts(int(mb * 1e6), given.input), int(mb * 1e6))
+            file, size = write_texts(f"{folder}/texts.jsonl", texts(int(mb * 1e6), given.input), int(mb * 1e6))
             table(f"growth: {size / 1e6:.0f} MB, memory='2GB'", ["windows_100"], file, size, warm)
 
 

@@ -27,7 +27,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from bench_dedup import texts_of
-from engines import child, peak_kb
+from engines import child, peak_kb, write_texts
 
 GROUPS = {
     "document": {
@@ -283,14 +283,7 @@ def strewn(n_bytes: int, source: str | None) -> Iterator[str]:
 
 def write(url: str, n_bytes: int, source: str | None) -> tuple[str, int]:
     """Write JSONL of about `n_bytes` of text; where, and how many bytes of text."""
-    size = 0
-    with Path(url).open("w", encoding="utf-8") as f:
-        for text in strewn(n_bytes, source):
-            f.write(json.dumps({"text": text}, ensure_ascii=False) + "\n")
-            size += len(text.encode())
-            if size >= n_bytes:
-                break
-    return url, size
+    return write_texts(url, strewn(n_bytes, source), n_bytes)
 
 
 def main() -> None:

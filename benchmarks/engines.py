@@ -10,6 +10,7 @@ import re
 import resource
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -34,3 +35,15 @@ def child(script: str, pythons: list[str], engine: str, *args: str) -> dict | st
             return json.loads(done.stdout.splitlines()[-1])
         said = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
     return said
+
+
+def write_texts(url: str, texts: Iterable[str], n_bytes: int) -> tuple[str, int]:
+    """Write JSONL of about `n_bytes` of text; where, and how many bytes of text."""
+    size = 0
+    with Path(url).open("w", encoding="utf-8") as f:
+        for text in texts:
+            f.write(json.dumps({"text": text}, ensure_ascii=False) + "\n")
+            size += len(text.encode())
+            if size >= n_bytes:
+                break
+    return url, size

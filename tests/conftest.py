@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import hypothesis
@@ -35,3 +36,23 @@ def shared() -> Path:
     if not place.is_dir():
         pytest.skip("no real material beside the repository")
     return place
+
+
+@pytest.fixture
+def dataprep(monkeypatch, capsys):
+    """The command line as a person has it: (exit code, stdout, stderr)."""
+    from dataprep import cli
+
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["dataprep", *map(str, words)])
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as e:
+            code = e.code if isinstance(e.code, int) else 0 if e.code is None else 1
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call

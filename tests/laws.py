@@ -19,7 +19,22 @@ from dataprep import files
 from dataprep.dataset import Dataset, Part, Reader, Slice
 from dataprep.key import key
 from dataprep.meter import Meter, watch
+from dataprep.run import Serial
 from dataprep.stage import Estimator
+
+
+@dataclass(frozen=True)
+class Stops(Serial):
+    """A runner that is interrupted after the first task of one pass."""
+
+    at: str = ""
+
+    def map(self, task, items, label=""):
+        """Results as usual, until the named pass."""
+        for result in super().map(task, items, label):
+            if label == self.at:
+                raise KeyboardInterrupt
+            yield result
 
 
 @dataclass(frozen=True)

@@ -48,24 +48,6 @@ def encode(dedup_minhash, out, run):
 '''
 
 
-@pytest.fixture
-def dataprep(monkeypatch, capsys):
-    """The command line as a person has it: (exit code, stdout, stderr)."""
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["dataprep", *map(str, words)])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as e:
-            code = e.code if isinstance(e.code, int) else 0 if e.code is None else 1
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
-
-
 @pytest.fixture(scope="module")
 def pipeline(samples, tmp_path_factory):
     """A pipeline file over the samples."""

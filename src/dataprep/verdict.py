@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from . import batch as B
 from . import files
 from .batch import Batch
-from .errors import CorruptShard, ReadError
+from .errors import CorruptShard, PlanError, ReadError
 from .meter import Meter
 from .stage import Stage, drop_rows
 
@@ -119,6 +119,13 @@ class DropIds(Verdict):
                 why = {name: hit.column(name).combine_chunks() for name in VERDICTS.names[2:]}
                 stats.drop(hit.column("id").to_numpy(), hit.column("reason"), **why)
                 yield batch.filter(pc.invert(pc.is_in(batch.column("id"), hit.column("id").combine_chunks())))
+
+
+def check_min_left(min_left: Any) -> None:
+    """A PlanError if this is not what `CutSpans` takes as `min_left`."""
+    if not isinstance(min_left, int) or min_left < 0:
+        msg = f"min_left={min_left!r} is not a number of characters, an integer from 0 on; give 0 or more"
+        raise PlanError(msg)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

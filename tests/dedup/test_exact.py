@@ -6,7 +6,6 @@ import gzip
 import itertools
 import json
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -246,21 +245,7 @@ def test_an_interrupted_fit_goes_on(tmp_path, unit) -> None:
     pipeline.run(docs, out=str(tmp_path / "whole"))
     for stopped in ("Exact: sign", "Exact: match", "Exact: cut"):
         with pytest.raises(KeyboardInterrupt):
-            pipeline.run(docs, out=str(tmp_path / "torn"), run=_Stops(at=stopped))
+            pipeline.run(docs, out=str(tmp_path / "torn"), run=laws.Stops(at=stopped))
     sealed = pipeline.run(docs, out=str(tmp_path / "torn"))
     laws.same_bytes(tmp_path / "whole", tmp_path / "torn")
     assert sealed.manifest["fits"][0]["duplicates"] > 30
-
-
-@dataclass(frozen=True)
-class _Stops(Serial):
-    """A runner that is interrupted after the first task of one pass."""
-
-    at: str = ""
-
-    def map(self, task, items, label=""):
-        """Results as usual, until the named pass."""
-        for result in super().map(task, items, label):
-            if label == self.at:
-                raise KeyboardInterrupt
-            yield result

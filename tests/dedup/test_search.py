@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -75,20 +74,6 @@ def test_runners_agree_byte_for_byte(tmp_path) -> None:
     assert one.stats["MinHash"].docs_dropped > 60
 
 
-@dataclass(frozen=True)
-class Stops(dp.Serial):
-    """A runner that is interrupted after the first task of one pass."""
-
-    at: str = ""
-
-    def map(self, task, items, label=""):
-        """Results as usual, until the named pass."""
-        for result in super().map(task, items, label):
-            if label == self.at:
-                raise KeyboardInterrupt
-            yield result
-
-
 def test_an_interrupted_search_goes_on(tmp_path) -> None:
     """Stopped in any pass, and gone on with, the result is that of an uninterrupted run."""
     docs = dp.read(write_corpus(tmp_path / "in"))
@@ -96,7 +81,7 @@ def test_an_interrupted_search_goes_on(tmp_path) -> None:
     out = str(tmp_path / "torn")
     for stopped in ("Exact: gather", *(f"MinHash: {p}" for p in ("sign", "match", "cluster", "gather", "verify"))):
         with pytest.raises(KeyboardInterrupt):
-            PIPELINE.run(docs, out=out, run=Stops(at=stopped))
+            PIPELINE.run(docs, out=out, run=laws.Stops(at=stopped))
     PIPELINE.run(docs, out=out)
     laws.same_bytes(tmp_path / "whole", tmp_path / "torn")
 

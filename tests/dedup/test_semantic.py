@@ -443,24 +443,9 @@ def test_runners_and_crashes(tmp_path) -> None:
     laws.same_bytes(tmp_path / "one", tmp_path / "two")
     for at in ("vectors", "clusters", "assign", "compare", "diverse", "prototypes"):
         with pytest.raises(KeyboardInterrupt):
-            pipeline.run(docs, str(tmp_path / "torn"), run=Stops(f"SemDeDup: {at}"))
+            pipeline.run(docs, str(tmp_path / "torn"), run=laws.Stops(at=f"SemDeDup: {at}"))
     pipeline.run(docs, str(tmp_path / "torn"))
     laws.same_bytes(tmp_path / "one", tmp_path / "torn")
-
-
-class Stops(dp.Serial):
-    """A runner that is interrupted after the first task of one pass."""
-
-    def __init__(self, at: str) -> None:
-        super().__init__()
-        object.__setattr__(self, "at", at)
-
-    def map(self, task, items, label=""):
-        """Results as usual, until the named pass."""
-        for result in super().map(task, items, label):
-            if label == self.at:
-                raise KeyboardInterrupt
-            yield result
 
 
 def test_it_travels() -> None:

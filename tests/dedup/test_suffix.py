@@ -6,7 +6,6 @@ import itertools
 import random
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -207,27 +206,13 @@ def test_runners_agree_and_the_text_is_cut(corpus, tmp_path) -> None:
     assert one.stats["SuffixArray"].docs_dropped == len(short) > 0
 
 
-@dataclass(frozen=True)
-class Stops(dp.Serial):
-    """A runner that is interrupted after the first task of one pass."""
-
-    at: str = ""
-
-    def map(self, task, items, label=""):
-        """Results as usual, until the named pass."""
-        for result in super().map(task, items, label):
-            if label == self.at:
-                raise KeyboardInterrupt
-            yield result
-
-
 def test_an_interrupted_search_goes_on(corpus, tmp_path) -> None:
     """Stopped in any pass, and gone on with, the result is that of an uninterrupted run."""
     PIPELINE.run(corpus, str(tmp_path / "whole"))
     out = str(tmp_path / "torn")
     for stopped in ("sign", "count", "gather", "compare", "bring", "shrink"):
         with pytest.raises(KeyboardInterrupt):
-            PIPELINE.run(corpus, out, Stops(at=f"SuffixArray: {stopped}"))
+            PIPELINE.run(corpus, out, laws.Stops(at=f"SuffixArray: {stopped}"))
     PIPELINE.run(corpus, out)
     laws.same_bytes(tmp_path / "whole", tmp_path / "torn")
 

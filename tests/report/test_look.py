@@ -5,34 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
-
-import pytest
 
 import dataprep as dp
-from dataprep import cli, trail
+from dataprep import trail
 from dataprep.batch import show_id
 from dataprep.report import clusters
 
 PAGE = "the quick brown fox jumps over the lazy dog and runs home before the rain begins to fall on {} tonight"
-
-
-@pytest.fixture
-def dataprep(monkeypatch, capsys):
-    """The command line as a person has it: (exit code, what it says, what it complains about)."""
-    monkeypatch.setenv("COLUMNS", "160")
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["dataprep", *map(str, words)])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as e:
-            code = int(e.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
 
 
 def test_clusters_shows_sizes_reasons_and_both_texts(dataprep, rich):

@@ -16,7 +16,7 @@ from ..dataset import Dataset
 from ..errors import PlanError
 from ..key import key
 from ..run import Runner
-from ..verdict import CutSpans, DropIds, Verdict
+from ..verdict import CutSpans, DropIds, Verdict, check_min_left
 from .seen import hyperloglog
 from .seen.bloom_filter import Filter, Size, full, places
 from .seen.keys import SaveKeys, Units, count, document_keys, ngram_keys
@@ -83,9 +83,7 @@ class Bloom:
         if self.normalize is not None and self.unit == "ngram":
             msg = f"normalize={self.normalize!r} does nothing for n-grams, whose words are lower-cased; leave it out"
             raise PlanError(msg)
-        if not isinstance(self.min_left, int) or self.min_left < 0:
-            msg = f"min_left={self.min_left!r} is not a number of characters; give an integer from 0"
-            raise PlanError(msg)
+        check_min_left(self.min_left)
         Size(1 if self.capacity is None else self.capacity, self.error_rate)
 
     @property

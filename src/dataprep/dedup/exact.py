@@ -10,7 +10,7 @@ from ..errors import PlanError
 from ..key import key
 from ..run import Runner
 from ..text import NORMAL_FORMS
-from ..verdict import CutSpans, DropIds, Verdict
+from ..verdict import CutSpans, DropIds, Verdict, check_min_left
 from .keep import Keep
 from .pairs.search import find
 from .pairs.sketch import WholeText
@@ -65,9 +65,7 @@ class Exact:
         if self.unit != "document" and self.keep != "first":
             msg = f"keep={self.keep!r} chooses between documents; of every {self.unit} the first stays: leave keep out"
             raise PlanError(msg)
-        if not isinstance(self.min_left, int) or self.min_left < 0:
-            msg = f"min_left={self.min_left!r} is not a number of characters; give an integer from 0"
-            raise PlanError(msg)
+        check_min_left(self.min_left)
 
     @property
     def name(self) -> str:

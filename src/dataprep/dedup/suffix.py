@@ -10,7 +10,7 @@ from ..dataset import Dataset
 from ..errors import PlanError
 from ..key import key
 from ..run import Runner
-from ..verdict import CutSpans
+from ..verdict import CutSpans, check_min_left
 from .windows import search, suffix_array
 from .windows.cut import write_cuts
 from .windows.marks import CUTS
@@ -61,9 +61,7 @@ class SuffixArray:
             if value not in known:
                 msg = f"{name}={value!r} is unknown; there are {', '.join(map(repr, known))}"
                 raise PlanError(msg)
-        if not isinstance(self.min_left, int) or self.min_left < 0:
-            msg = f"min_left={self.min_left!r} is not a number of characters; give 0 or more"
-            raise PlanError(msg)
+        check_min_left(self.min_left)
 
     @property
     def name(self) -> str:
