@@ -330,7 +330,7 @@ def without(text: str, cuts: list[tuple[int, int]]) -> str:
     return text
 
 
-# --- Conversations (read/conversations.py) ----------------------------------------------------------------------------
+# --- Conversations (chat/conversations.py) ----------------------------------------------------------------------------
 
 
 def conversations(rows: list[dict], stage) -> list[tuple[int, str]]:

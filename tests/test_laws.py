@@ -65,7 +65,7 @@ def _time(minute):
 
 
 LANGID = find_spec("py3langid") is not None
-HAVE = (Path(dp.__file__).parent / "read/conversations.py").exists()
+HAVE = (Path(dp.__file__).parent / "chat/conversations.py").exists()
 STAGES = [
     dp.C4(),
     dp.C4(preset="paper"),

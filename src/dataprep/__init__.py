@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .chat.conversations import Conversations
     from .dataset import Dataset, open_dataset
     from .dedup.bloom import Bloom, bloom_hashes
     from .dedup.exact import Exact
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from .filters.robots import Robots
     from .pipeline import Pipeline
     from .read import read
-    from .read.conversations import Conversations
     from .run import Local, Ray, Serial
     from .score import Score
     from .stage import Filter, Map
@@ -99,7 +99,7 @@ _HOMES = {
     "BadWords": "filters.badwords",
     "Bloom": "dedup.bloom",
     "C4": "filters.c4",
-    "Conversations": "read.conversations",
+    "Conversations": "chat.conversations",
     "DataprepError": "errors",
     "Dataset": "dataset",
     "Decontaminate": "filters.decontaminate",

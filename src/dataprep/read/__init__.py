@@ -24,7 +24,7 @@ FORMATS = {
     "warc": ("warc", "Warc"),
     "arc": ("warc", "Warc"),
     "wat": ("wat", "Wat"),
-    "whatsapp": ("whatsapp", "WhatsApp"),
+    "whatsapp": ("chats.whatsapp", "WhatsApp"),
 }
 HF_OPTIONS = ("split", "config", "revision", "key", "out")
 SUFFIXES = {
@@ -159,7 +159,7 @@ def _sniffed(found: InputFile) -> InputFile:
     """A text file, as a chat if its first lines say so."""
     if files.suffix(found.url) != ".txt":
         return found
-    whatsapp = importlib.import_module(".whatsapp", __name__)
+    whatsapp = importlib.import_module(".chats.whatsapp", __name__)
     return dataclasses.replace(found, format="whatsapp") if whatsapp.looks_like_chat(found.url) else found
 
 

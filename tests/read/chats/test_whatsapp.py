@@ -14,8 +14,8 @@ import dataprep as dp
 from dataprep.errors import PlanError, ReadError
 from dataprep.meter import Meter
 from dataprep.part import Slice
+from dataprep.read.chats.whatsapp import Survey, WhatsApp, chat_of, header_of, looks_like_chat, time_of
 from dataprep.read.text import Record
-from dataprep.read.whatsapp import Survey, WhatsApp, chat_of, header_of, looks_like_chat, time_of
 
 
 def read_text(folder, text: str, name="WhatsApp Chat with Bee.txt", **fields):
@@ -55,7 +55,7 @@ def test_android(tmp_path) -> None:
         (None, "system", "Messages and calls are end-to-end encrypted. Tap to learn more."),
         (None, "system", 'Ilse created group "Books: old and new"'),
         ("Ilse", "text", "two lines,\nand the second: with a colon\n\nand a third after a blank one"),
-        ("Tomas Orr", "media", "<Media omitted>"),
+        ("Tomas Orr", "file", "<Media omitted>"),
         ("Tomas Orr", "image", "IMG-20240513-WA0001.jpg (file attached)\nwith a caption"),
         ("+1 234", "deleted", "This message was deleted"),
         ("Ilse", "text", "fine"),
@@ -87,7 +87,7 @@ def test_ios(tmp_path) -> None:
         ("Bee", "system", "Messages and calls are end-to-end encrypted."),
         ("Uma", "text", "hello\nthere"),
         ("Uma", "image", "image omitted"),
-        ("Uma", "document", "plan.pdf \u2022 \u200e2 pages \u200edocument omitted"),
+        ("Uma", "file", "plan.pdf \u2022 \u200e2 pages \u200edocument omitted"),
         ("Uma", "gif", "<attached: 00000051-GIF-2024-03-18.mp4>"),
         ("Uma", "system", "Uma changed the subject to \u201cx\u201d"),
         ("Uma", "text", "I said: image omitted, did I?"),

@@ -21,14 +21,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from .. import batch as B
-from .. import files
-from ..batch import Batch, doc_id
-from ..errors import PlanError
-from ..meter import Meter
-from ..part import Slice
-from .text import Lines, Record, is_utf8
-from .trust import Trust
+from ... import batch as B
+from ... import files
+from ...batch import Batch, doc_id
+from ...errors import PlanError
+from ...meter import Meter
+from ...part import Slice
+from ..text import Lines, Record, is_utf8
+from ..trust import Trust
+from .messages import COLUMNS, message_batch
 
 MARKS = "\ufeff\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069"  # direction marks and the byte order mark
 SPACE = "[ \u00a0\u202f]"
@@ -43,15 +44,15 @@ ORDERS = ("dmy", "mdy", "ymd")
 
 # What stands in place of a message, by kind: the whole of its first line, marks and full stop left out.
 WORDS = {
-    "media omitted": "media",
-    "<media omitted>": "media",
-    "null": "media",  # what Android writes for media to be viewed once
+    "media omitted": "file",
+    "<media omitted>": "file",
+    "null": "file",  # what Android writes for media to be viewed once
     "image omitted": "image",
     "video omitted": "video",
     "gif omitted": "gif",
     "audio omitted": "audio",
     "sticker omitted": "sticker",
-    "document omitted": "document",
+    "document omitted": "file",
     "contact card omitted": "contact",
     "video note omitted": "video",
     "this message was deleted": "deleted",
@@ -78,7 +79,6 @@ NAMES = (  # what the names of attached files tell
     (re.compile(r"(^|-)(AUD|AUDIO|PTT)-|\.(opus|ogg|m4a|mp3|aac|wav)$", re.IGNORECASE), "audio"),
     (re.compile(r"\.vcf$", re.IGNORECASE), "contact"),
 )
-ADDS = {"chat": pa.string(), "author": pa.string(), "time": pa.timestamp("s"), "kind": pa.string()}
 
 
 class Header(NamedTuple):
@@ -106,8 +106,8 @@ class WhatsApp(Lines):
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
-        """chat, author (null where WhatsApp itself speaks), time as the phone wrote it, kind."""
-        return ADDS
+        """chat, author (null where WhatsApp itself speaks), time as the phone wrote it, kind, reply_to (null)."""
+        return COLUMNS
 
     def __call__(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
         """The messages of a file."""
@@ -244,7 +244,7 @@ def kind_of(author: str | None, said: str) -> str:
             return kind
     name = _attached(first.strip(MARKS + " "))
     if name:
-        return next((kind for pattern, kind in NAMES if pattern.search(name)), "document")
+        return next((kind for pattern, kind in NAMES if pattern.search(name)), "file")
     spoken_by_whatsapp = first.startswith("\u200e") and SYSTEM.search(first.lstrip(MARKS))  # people's may have the mark
     return "system" if author is None or spoken_by_whatsapp else "text"
 
@@ -277,8 +277,7 @@ def _batch(held: list[tuple[Record, Header]], order: str, piece: Slice, stats: M
         return
     numbers, texts, authors, times, kinds = zip(*rows, strict=True)
     columns = {"chat": [chat] * len(rows), "author": authors, "time": times, "kind": kinds}
-    arrays = {name: pa.array(values, ADDS[name]) for name, values in columns.items()}
-    yield B.make(np.array(numbers, np.uint64), list(texts), piece.source, columns=arrays)
+    yield message_batch(piece, np.array(numbers, np.uint64), list(texts), columns)
 
 
 def chat_of(url: str) -> str:

@@ -1,0 +1,59 @@
+"""What every chat reader gives: one document a message, with the same columns whatever the platform.
+
+`text` is what the export has for the message, the placeholder of a file or the line of a system message included;
+`meta` holds the rest as JSON: {"edited": true}, {"file": NAME}, {"forwarded": NAME}, {"reactions": {...}}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from ... import batch as B
+from ...batch import Batch
+from ...errors import PlanError
+from ...part import Reader, Slice
+from ..trust import MAX_BAD, MAX_DOC_BYTES
+
+KINDS = (
+    "text", "image", "video", "audio", "gif", "sticker", "file", "contact", "location", "poll", "event", "call",
+    "deleted", "system",
+)  # fmt: skip
+"""What a message is; `file` is also media whose type the export does not tell (Android's "<Media omitted>")."""
+
+COLUMNS: Mapping[str, pa.DataType] = {
+    "chat": pa.string(),  # the name of the group or of the other person
+    "author": pa.string(),  # null where the platform itself speaks
+    "time": pa.timestamp("s"),  # as the exporting device's clock showed it, without a zone
+    "kind": pa.string(),  # one of KINDS
+    "reply_to": pa.uint64(),  # the id of the message it answers, null if none or not in this file
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Messages(Reader):
+    """Base of the chat readers. max_bad: see `trust.py`; a longer message than max_doc_bytes is dropped."""
+
+    max_doc_bytes: int = MAX_DOC_BYTES
+    max_bad: float = MAX_BAD
+
+    def __post_init__(self) -> None:
+        if self.max_doc_bytes < 1:
+            msg = f"max_doc_bytes={self.max_doc_bytes} leaves no message; it is the bytes of the longest one to keep"
+            raise PlanError(msg)
+
+    @property
+    def adds(self) -> Mapping[str, pa.DataType]:
+        """chat, author, time, kind and reply_to."""
+        return COLUMNS
+
+
+def message_batch(
+    piece: Slice, ids: B.Ids, texts: Any, columns: Mapping[str, Any], meta: Sequence[str] | None = None
+) -> Batch:
+    """Messages as a batch; `columns` holds lists or Arrow arrays by name, and a column it lacks is null."""
+    arrays = {n: pa.array(columns.get(n, [None] * len(ids)), kind) for n, kind in COLUMNS.items()}
+    return B.make(ids, texts, piece.source, meta, columns=arrays)
