@@ -99,11 +99,24 @@ def test_folder_describes_itself(tok, tmp_path):
     m = shards.manifest
     assert (m["vocab_size"], m["eot"], m["special"]) == (tok.vocab_size, tok.eot, tok.special)
     assert m["tokenizer"] == {"file": "tokenizer.json", "hash": tok.hash}
-    assert m["split"] == {"val": 0.1, "seed": 4}
+    assert m["split"] == {"val": 0.1, "test": 0.0, "seed": 4}
     assert dp.Tokenizer.load(tmp_path / "s").hash == tok.hash
     assert shards.token_bytes.tolist() == tok.token_bytes.tolist()
     names = {f"{s}-00000.{kind}" for s in ("train", "val") for kind in ("bin", "idx", "docs.parquet")}
     assert set(os.listdir(tmp_path / "s")) == {*names, "manifest.json", "token_bytes.npy", "tokenizer.json"}
+
+
+def test_three_sides(tok, tmp_path):
+    """A test side holds its documents and leaves validation as it was; together the sides are the Dataset."""
+    docs = laws.dataset_of(tmp_path, ROWS, parts=2)
+    plain = dp.encode(docs, tok, out=tmp_path / "two", val=0.1)
+    shards = dp.encode(docs, tok, out=tmp_path / "three", val=0.1, test=0.2)
+    ids = np.asarray(docs.table()["id"])
+    counts = np.bincount(split.side_of(ids, 0.1, 0.2), minlength=3)
+    assert [len(shards.split(side)) for side in split.SIDES] == counts.tolist()
+    assert [s for s in shards.shards if s["split"] == "val"] == [s for s in plain.shards if s["split"] == "val"]
+    assert shards.manifest["split"] == {"val": 0.1, "test": 0.2, "seed": 0}
+    shards.check(deep=True)
 
 
 def test_same_bytes_whoever_works(tok, tmp_path):

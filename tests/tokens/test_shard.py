@@ -116,6 +116,34 @@ def test_check_finds_one_changed_byte(folder, name, at, deep, sentence):
         Shards.open(folder).check(deep=deep)
 
 
+def test_masks_lie_beside_their_tokens(tmp_path):
+    """One byte a token, where they were given; a shard without says None, and a flipped or missing one is found."""
+    masks = {side: [[0] * len(d) + [1] for d in docs] for side, docs in DOCS.items()}
+    shards = save(tmp_path / "s", DOCS, vocab_size=100, eot=99, shard_tokens=6, masks=masks)
+    for tokens, mask in zip(shards.memmaps(), shards.masks(), strict=True):
+        assert mask.tolist() == (np.asarray(tokens) == 99).astype(int).tolist()
+    assert save(tmp_path / "plain", DOCS, vocab_size=100, eot=99).masks() == [None, None]
+    shards.check(deep=True)
+    place = tmp_path / "s" / "train-00000.msk"
+    place.write_bytes(bytes(np.frombuffer(place.read_bytes(), np.uint8) ^ 1))
+    with pytest.raises(CorruptShard, match="train-00000.msk: its content is not what was written"):
+        Shards.open(tmp_path / "s").check(deep=True)
+    place.unlink()
+    with pytest.raises(CorruptShard, match="train-00000.msk: it is missing"):
+        Shards.open(tmp_path / "s")
+
+
+def test_a_mask_for_all_or_none(tmp_path):
+    """A shard in which some documents have masks is our own mistake, not a file."""
+    with pytest.raises(AssertionError, match="every document"), Writer(tmp_path, "train", 0) as shard:
+        shard.add([1, 99], [2], [0], ["memory"], 1, [1, 1])
+        shard.add([1, 99], [2], [0], ["memory"], 1)
+    with pytest.raises(AssertionError, match="every document"), Writer(tmp_path, "train", 0) as shard:
+        shard.add([1, 99], [2], [0], ["memory"], 1)
+        shard.add([1, 99], [2], [0], ["memory"], 1, [1, 1])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_no_folder_of_shards(tmp_path):
     """A wrong path, or another program's manifest, is one sentence."""
     with pytest.raises(PlanError, match=r"holds no manifest\.json"):

@@ -25,8 +25,9 @@ from dataprep.key import key
 from dataprep.run import Serial
 
 from . import split
-from .join import SIDES, Join, plans
+from .join import Join, plans
 from .shard import DTYPES, KIND, SHARD_TOKENS, Shards, Writer, token_dtype, write_manifest
+from .split import SIDES
 from .tokenizer import Tokenizer, keep_loaded, load_once
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ __all__ = ["encode"]
 log = logging.getLogger("dataprep")
 
 VERSION = 1  # goes up when the same input gives other bytes
-SHARD_FILE = re.compile(r"(?P<name>(train|val)-\d{5})\.(bin|idx|docs\.parquet)")
+SHARD_FILE = re.compile(r"(?P<name>(train|val|test)-\d{5})\.(bin|idx|msk|docs\.parquet)")
 
 
 def encode(
@@ -50,11 +51,12 @@ def encode(
     split_seed: int = split.SEED,
     run: Runner | None = None,
     *,
+    test: float = 0.0,
     dtype: str = "uint16",
     shard_tokens: int = SHARD_TOKENS,
     replace: bool = False,
 ) -> Shards:
-    """Write every document's ids, each followed by `<|endoftext|>`, into train and validation shards.
+    """Write every document's ids, each followed by `<|endoftext|>`, into train, validation and test shards.
 
     Args:
         docs: the corpus; documents come in the order of their ids.
@@ -64,6 +66,7 @@ def encode(
         val: share of the documents held out, by hash(split_seed, id); at most that of `train_bpe`.
         split_seed: as in `train_bpe`.
         run: who does the work; `dp.Serial()` by default.
+        test: share of the documents for a test side that no validation looks at; whatever it is, `val` does not move.
         dtype: "uint32" for a vocabulary over 65,536.
         shard_tokens: most tokens of one shard; a longer document gets a shard of its own.
         replace: overwrite what another recipe has left in `out`.
@@ -80,51 +83,42 @@ def encode(
     tok = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
     folder = _folder(out)
     token_dtype(tok.vocab_size, dtype)
-    split.check_share("val", val)
+    split.check_sides(val, test)
     if shard_tokens < 1:
         msg = f"shard_tokens={shard_tokens} leaves no room for a token; the default is {SHARD_TOKENS:,}"
         raise PlanError(msg)
     _check_split(tok, val, split_seed)
-    recipe = key([VERSION, docs.key, tok.hash, val, split_seed, dtype, shard_tokens])
+    layout = Layout(val=val, test=test, seed=split_seed, dtype=dtype, shard_tokens=shard_tokens)
+    recipe = key([VERSION, docs.key, tok.hash, layout])
     made = _made(folder, recipe, replace=replace)
     if made is not None:
         return made
-    return _encode(docs, tok, folder, val, split_seed, run or Serial(), dtype, shard_tokens, recipe)
+    return _encode(docs, tok, folder, run or Serial(), layout, recipe)
 
 
-def _encode(
-    docs: Dataset,
-    tok: Tokenizer,
-    out: str,
-    val: float,
-    seed: int,
-    run: Runner,
-    dtype: str,
-    shard_tokens: int,
-    recipe: str,
-) -> Shards:
+def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: Layout, recipe: str) -> Shards:
     pieces = files.join(out, f"pieces-{recipe[:8]}")
     place = keep_loaded(tok.save(out), tok)
-    task = Encode(out=pieces, tokenizer=place, hash=tok.hash, val=val, seed=seed, dtype=dtype, roll=shard_tokens)
+    task = Encode(out=pieces, tokenizer=place, hash=tok.hash, layout=layout)
     if run.workers > 1:
         tok.encode_batch(["compiled once, before workers start"])
     receipts = list(run.map(task, docs.items, "encode"))
-    joining = Join(out=out, pieces=pieces, tokenizer=place, hash=tok.hash, dtype=dtype)
-    entries = list(run.map(joining, plans(pieces, receipts, shard_tokens), "join"))
+    joining = Join(out=out, pieces=pieces, tokenizer=place, hash=tok.hash, dtype=layout.dtype)
+    entries = list(run.map(joining, plans(pieces, receipts, layout.shard_tokens), "join"))
     write_manifest(
         out,
         entries,
         vocab_size=tok.vocab_size,
         eot=tok.eot,
-        dtype=dtype,
+        dtype=layout.dtype,
         token_bytes=tok.token_bytes,
         special=tok.special,
         tokenizer={"file": "tokenizer.json", "hash": tok.hash},
-        split={"val": val, "seed": seed},
+        split={"val": layout.val, "test": layout.test, "seed": layout.seed},
         recipe=recipe,
     )
     shards = _swept(Shards.open(out))
-    _check_sides(shards, val)
+    _check_sides(shards, layout)
     return shards
 
 
@@ -132,21 +126,29 @@ def _encode(
 
 
 @dataclass(frozen=True, kw_only=True)
+class Layout:
+    """What decides which tokens lie in which shard, beside the texts and the vocabulary."""
+
+    val: float
+    test: float
+    seed: int
+    dtype: str
+    shard_tokens: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Encode:
-    """The task: one part into pieces `OUT/part-00012/train-00000.*` (and on, every `roll` tokens), with a receipt."""
+    """The task: one part into pieces `OUT/part-00012/train-00000.*` (a new one at `shard_tokens`), with a receipt."""
 
     out: str
     tokenizer: str  # where it lies: a vocabulary does not travel with every task
     hash: str
-    val: float
-    seed: int
-    dtype: str
-    roll: int
+    layout: Layout
 
     def __call__(self, item: Item) -> dict[str, Any]:
-        """The receipt, made now or found: the folder and its entries."""
+        """The receipt, made now or found: the folder and its entries, train first."""
         name = f"part-{item.number:05d}"
-        recipe = key([VERSION, item.key, self.hash, self.val, self.seed, self.dtype, self.roll])
+        recipe = key([VERSION, item.key, self.hash, self.layout])
         return files.once(files.join(self.out, f"{name}.json"), recipe, lambda: self._write(name, item.part))
 
     def _write(self, name: str, part: Part) -> dict[str, Any]:
@@ -158,15 +160,16 @@ class Encode:
 
     def write(self, batches: Iterable[B.Batch], folder: str) -> list[dict[str, Any]]:
         """Encode batches into a folder of pieces; their entries, train first."""
-        tok = load_once(self.tokenizer, self.hash)
+        tok, layout = load_once(self.tokenizer, self.hash), self.layout
         with ExitStack() as stack:
-            sides = [stack.enter_context(_Roll(folder, side, self.dtype, self.roll)) for side in SIDES]
+            rolls = [stack.enter_context(_Roll(folder, side, layout.dtype, layout.shard_tokens)) for side in SIDES]
             for batch in batches:
-                held_out = split.is_val(B.ids(batch), self.val, self.seed)
-                for side, rows in zip(sides, (~held_out, held_out), strict=True):
+                sides = split.side_of(B.ids(batch), layout.val, layout.test, layout.seed)
+                for number, roll in enumerate(rolls):
+                    rows = sides == number
                     if rows.any():
-                        side.add(tok, batch, rows)
-        return [entry for side in sides for entry in side.entries]
+                        roll.add(tok, batch, rows)
+        return [entry for roll in rolls for entry in roll.entries]
 
 
 class _Roll:
@@ -256,13 +259,16 @@ def _check_split(tok: Tokenizer, val: float, split_seed: int) -> None:
         )
 
 
-def _check_sides(shards: Shards, val: float) -> None:
+def _check_sides(shards: Shards, layout: Layout) -> None:
     if not len(shards):
         log.warning("%s: there were no documents to encode", shards.path)
-    elif val and not len(shards.split("val")):
-        log.warning(
-            "%s: none of %s documents is on the validation side at val=%s, so there is no validation loss; raise val=",
-            shards.path,
-            f"{len(shards):,}",
-            val,
-        )
+    for side, share in (("val", layout.val), ("test", layout.test)):
+        if len(shards) and share and not len(shards.split(side)):
+            log.warning(
+                "%s: none of %s documents is on the %s side at %s=%s, so there is no loss to measure there; raise it",
+                shards.path,
+                f"{len(shards):,}",
+                {"val": "validation"}.get(side, side),
+                side,
+                share,
+            )

@@ -15,9 +15,9 @@ from dataprep.key import key
 
 from .encoder import size_in_bytes
 from .shard import DTYPES, ENDS, Writer, arrange
+from .split import SIDES
 from .tokenizer import load_once
 
-SIDES = ("train", "val")
 BLOCK_TOKENS = 1 << 22  # copied at a time
 
 
@@ -31,7 +31,7 @@ class Plan:
 
 
 def plans(pieces: str, receipts: Sequence[dict[str, Any]], shard_tokens: int) -> list[Plan]:
-    """The shards to make of the pieces that these receipts list, train first."""
+    """The shards to make of the pieces that these receipts list, train first, then validation and test."""
     made: list[Plan] = []
     for side in SIDES:
         found = [(f"{r['folder']}/{e['name']}", e) for r in receipts for e in r["entries"] if e["split"] == side]

@@ -3,6 +3,7 @@
     DIR/manifest.json           what is here: tokenizer, special ids, shards with their counts and hashes
     DIR/train-00000.bin         raw little-endian uint16, no header: np.memmap(path, dtype=np.uint16) reads it
     DIR/train-00000.idx         uint64 document ends (exclusive, the separator counted), one a document
+    DIR/train-00000.msk         uint8, one a token: 1 where the token is to be learned; only in sets that have masks
     DIR/train-00000.docs.parquet  id, source, start, stop: the tokens [start, stop) of each document, without separator
     DIR/token_bytes.npy         bytes of text each id stands for (0 for special tokens): bits per byte, not per token
 
@@ -72,17 +73,28 @@ class Writer:
         self._ends: list[Ends] = []
         self._ids: list[npt.NDArray[np.uint64]] = []
         self._sources: list[Any] = []
+        self._mask: IO[bytes] | None = None
+        self._mask_hash = hashlib.sha256()
 
     def __enter__(self) -> Writer:
         self._open = ExitStack()
         self._bin = self._open.enter_context(whole(self.out / f"{self.name}.bin"))
         return self
 
-    def add(self, tokens: Tokens, ends: npt.ArrayLike, ids: Any, sources: Any, n_bytes: int) -> None:
+    def add(
+        self,
+        tokens: Tokens,
+        ends: npt.ArrayLike,
+        ids: Any,
+        sources: Any,
+        n_bytes: int,
+        mask: npt.ArrayLike | None = None,
+    ) -> None:
         """Append whole documents.
 
         `tokens` [n_tokens] with each document's separator, `ends` [n] exclusive ends in `tokens`, `ids` uint64 [n],
-        `sources` n names (list or Arrow array), `n_bytes` the UTF-8 bytes of their text.
+        `sources` n names (list or Arrow array), `n_bytes` the UTF-8 bytes of their text, `mask` [n_tokens] 1 where a
+        token is to be learned: with every call, or with none.
         """
         ends = np.asarray(ends, ENDS)
         data = np.ascontiguousarray(tokens, self.dtype)
@@ -92,12 +104,23 @@ class Writer:
         if self.hashed:
             self._hash.update(view.data)
         self._bin.write(view.data)
+        if mask is not None:
+            self._learn(np.ascontiguousarray(mask, np.uint8), len(data))
+        assert (mask is None) == (self._mask is None), "every document of a shard has a mask, or none has"
         self._ends.append(ends + np.uint64(self.tokens))
         self._ids.append(np.asarray(ids, np.uint64))
         self._sources.append(sources)
         self.tokens += len(data)
         self.documents += len(ends)
         self.bytes += n_bytes
+
+    def _learn(self, mask: npt.NDArray[np.uint8], n_tokens: int) -> None:
+        assert len(mask) == n_tokens, (len(mask), n_tokens)
+        if self._mask is None:
+            assert not self.tokens, "every document of a shard has a mask, or none has"
+            self._mask = self._open.enter_context(whole(self.out / f"{self.name}.msk"))
+        self._mask_hash.update(mask.data)
+        self._mask.write(mask.data)
 
     def __exit__(self, *error: object) -> None:
         if error[0] is None:
@@ -115,6 +138,8 @@ class Writer:
                 "hash": "sha256:" + self._hash.hexdigest() if self.hashed else None,
                 "ends_hash": "sha256:" + hashlib.sha256(ends.tobytes()).hexdigest(),
             }
+            if self._mask is not None:
+                self.entry["mask_hash"] = "sha256:" + self._mask_hash.hexdigest()
         self._open.__exit__(*error)  # type: ignore[arg-type]
 
 
@@ -177,21 +202,26 @@ def save(
     dtype: str = "uint16",
     token_bytes: npt.ArrayLike | None = None,
     shard_tokens: int = SHARD_TOKENS,
+    masks: Mapping[str, Sequence[npt.ArrayLike]] | None = None,
     **more: Any,
 ) -> Shards:
-    """Write documents that are already ids, `{"train": [ids, ...], "val": [ids, ...]}`, without separators."""
+    """Write documents that are already ids, `{"train": [ids, ...], "val": [ids, ...]}`, without separators.
+
+    `masks` in the same form say which ids are to be learned; the last value of each is for the separator.
+    """
     kind = token_dtype(vocab_size, dtype)
     sizes = np.zeros(vocab_size, np.int64) if token_bytes is None else np.asarray(token_bytes, np.int64)
     entries: list[dict[str, Any]] = []
     made = 0
     for split, docs in documents.items():
         arrays = [np.append(np.asarray(d, kind), kind.type(eot)) for d in docs]
+        learned = [None] * len(arrays) if masks is None else masks[split]
         ends = np.cumsum([len(a) for a in arrays], dtype=ENDS)
         for number, runs in enumerate(arrange([ends], shard_tokens)):
             with Writer(out, split, number, dtype=dtype) as shard:
                 for _, start, stop in runs:
-                    for a in arrays[start:stop]:
-                        shard.add(a, [len(a)], [made], ["memory"], int(sizes[a].sum()))
+                    for a, mask in zip(arrays[start:stop], learned[start:stop], strict=True):
+                        shard.add(a, [len(a)], [made], ["memory"], int(sizes[a].sum()), mask)
                         made += 1
             entries.append(shard.entry)
     write_manifest(out, entries, vocab_size=vocab_size, eot=eot, dtype=dtype, token_bytes=token_bytes, **more)
@@ -240,7 +270,7 @@ class Shards:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], split: str | None = None) -> Shards:
-        """The shards in a folder, all of them (train first, then val) or one split's."""
+        """The shards in a folder, all of them (train first, then val, then test) or one split's."""
         path = Path(path)
         try:
             manifest = json.loads((path / "manifest.json").read_bytes())
@@ -258,7 +288,7 @@ class Shards:
         return shards
 
     def split(self, name: str) -> Shards:
-        """The documents of one side, "train" or "val" (possibly none)."""
+        """The documents of one side, "train", "val" or "test" (possibly none)."""
         return Shards(self.path, self.manifest, name)
 
     def __len__(self) -> int:
@@ -291,6 +321,10 @@ class Shards:
         """The tokens of each shard, in order: uint16[tokens], read from disk as they are touched."""
         return self._memmaps
 
+    def masks(self) -> list[np.memmap[Any, Any] | None]:
+        """For each shard which of its tokens are to be learned, uint8[tokens]; None where all are."""
+        return self._masks
+
     def ends(self, i: int) -> Ends:
         """Where the documents of shard `i` end in its memmap, uint64[documents], separators included."""
         return self._ends[i]
@@ -314,7 +348,9 @@ class Shards:
                 self._check_content(i, s, ends)
 
     def _check_content(self, i: int, s: dict[str, Any], ends: Ends) -> None:
-        for kind, array, said in (("bin", self._memmaps[i], s["hash"]), ("idx", ends, s["ends_hash"])):
+        kept: list[tuple[str, Any, str]] = [("bin", self._memmaps[i], s["hash"]), ("idx", ends, s["ends_hash"])]
+        kept += [("msk", self._masks[i], s["mask_hash"])] if "mask_hash" in s else []
+        for kind, array, said in kept:
             if "sha256:" + hashlib.sha256(np.ascontiguousarray(array).view(np.uint8).data).hexdigest() != said:
                 self._corrupt(s, kind, "its content is not what was written")
         if (self._memmaps[i][ends - np.uint64(1)] != self.eot).any():
@@ -324,7 +360,8 @@ class Shards:
 
     def _check_sizes(self) -> None:
         for s in self.shards:
-            for kind, expected in (("bin", s["tokens"] * self.dtype.itemsize), ("idx", s["documents"] * ENDS.itemsize)):
+            sizes = {"bin": s["tokens"] * self.dtype.itemsize, "idx": s["documents"] * ENDS.itemsize}
+            for kind, expected in (sizes | ({"msk": s["tokens"]} if "mask_hash" in s else {})).items():
                 path = self.path / f"{s['name']}.{kind}"
                 found = path.stat().st_size if path.exists() else None
                 if found != expected:
@@ -342,6 +379,11 @@ class Shards:
     @cached_property
     def _memmaps(self) -> list[np.memmap[Any, Any]]:
         return [self._map(s, "bin", self.dtype, s["tokens"]) for s in self.shards]
+
+    @cached_property
+    def _masks(self) -> list[np.memmap[Any, Any] | None]:
+        mask = np.dtype(np.uint8)
+        return [self._map(s, "msk", mask, s["tokens"]) if "mask_hash" in s else None for s in self.shards]
 
     @cached_property
     def _ends(self) -> list[Ends]:

@@ -1,4 +1,4 @@
-"""Which documents are held out for validation, and which are sampled: pure functions of hash(seed, id).
+"""Which documents are held out for validation and test, and which are sampled: pure functions of hash(seed, id).
 
 Nothing is stored and nothing moves: `train_bpe`, `encode` and whoever asks later get the same sides from the ids.
 """
@@ -12,6 +12,7 @@ from dataprep.batch import Ids
 from dataprep.errors import PlanError
 from dataprep.meter import mix
 
+SIDES = ("train", "val", "test")
 VAL = 0.005  # of the documents: enough for a steady loss on any corpus that is worth training on
 SEED = 0
 HOLD_OUT = 0.05  # of the documents no tokenizer learns from, so that any smaller validation share is unseen
@@ -27,6 +28,17 @@ def is_val(ids: Ids, val: float = VAL, seed: int = SEED) -> npt.NDArray[np.bool_
     return _below(mix(mix(ids, seed), _SPLIT), val)
 
 
+def side_of(ids: Ids, val: float = VAL, test: float = 0.0, seed: int = SEED) -> npt.NDArray[np.uint8]:
+    """The side of each document as its number in `SIDES`, uint8[n].
+
+    Validation takes the smallest hashes and test the largest, so that neither share moves the other's documents.
+    """
+    hashes = mix(mix(ids, seed), _SPLIT)
+    sides = _below(hashes, val).astype(np.uint8)
+    sides[_below(~hashes, test) & (sides == 0)] = 2
+    return sides
+
+
 def sample_rank(ids: Ids, seed: int = SEED) -> Ids:
     """A random order of the documents, uint64[n]; a sample of share p is those `sampled(rank, p)`."""
     return mix(mix(ids, seed), _SAMPLE)
@@ -35,6 +47,15 @@ def sample_rank(ids: Ids, seed: int = SEED) -> Ids:
 def sampled(rank: Ids, share: float) -> npt.NDArray[np.bool_]:
     """Whether each rank belongs to a sample of this share; a smaller sample lies inside every larger one."""
     return _below(rank, share)
+
+
+def check_sides(val: float, test: float) -> None:
+    """Two shares that leave something to train on."""
+    check_share("val", val)
+    check_share("test", test)
+    if val + test > 1:
+        msg = f"val={val} and test={test} are more than all documents together; give shares that leave some to train on"
+        raise PlanError(msg)
 
 
 def check_share(name: str, share: float) -> None:
