@@ -4,6 +4,10 @@ A machine never looks ahead. Where its pattern does (`\s+(?!\S)`, `'ll`), it set
 back a character or two later. `words.py` runs them; other patterns have no machine and are left to `tiktoken`.
 """
 
+import re
+
+from dataprep.errors import PlanError
+
 # `words`, the default: letters with their marks (Arabic, Hindi and Thai vowels stay inside the word) and one leading
 # sign or space; up to three digits; signs with their line end; white space whole. It needs no look-ahead, so that
 # both regex engines run in linear time and long runs of spaces are harmless.
@@ -22,6 +26,40 @@ SPELLINGS = {
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+": "gpt4",
 }  # fmt: skip
+
+# Patterns by name whose machine, if they have one, goes by another name.
+ALSO = {
+    "llama3": next(regex for regex, name in SPELLINGS.items() if name == "gpt4" and regex.startswith("(?i:'s")),
+    "o200k": r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+}
+# How digits are cut: GPT-4 in threes from the left; Llama 2, DeepSeek and Gemma one by one; GPT-2 leaves them whole.
+DIGITS = {"groups": r"\p{N}{1,3}", "single": r"\p{N}", "runs": r"\p{N}+"}
+_NUMBER = re.compile(r"(?<=\|)((?: \?)?)\\p\{N\}(\{1,3\}\+?|\+{0,2})(?=\|)")  # the alternative of a pattern that takes digits
+
+
+def regex_of(pattern: str, digits: str | None = None) -> str:
+    """The regular expression of a pattern's name (or the expression itself), with digits cut as asked for.
+
+    `digits` is "groups", "single" or "runs"; None leaves them as the pattern has them.
+
+    >>> regex_of("gpt2", digits="single")   # GPT-2's, but every digit is a word of its own
+    """
+    regex = (PATTERNS | ALSO).get(pattern, pattern)
+    if regex == pattern and pattern.isidentifier():
+        msg = f"pattern={pattern!r} is not one of {', '.join(PATTERNS | ALSO)}; give one of these or a regex"
+        raise PlanError(msg)
+    if digits is None:
+        return regex
+    found = _NUMBER.findall(regex)
+    if digits not in DIGITS or len(found) != 1:
+        what = f"one of {', '.join(DIGITS)}" if len(found) == 1 else "for the named patterns; write it into your regex"
+        msg = f"digits={digits!r} is {'not ' if len(found) == 1 else ''}{what}"
+        raise PlanError(msg)
+    space = found[0][0] if digits == "runs" else ""  # or each digit would be two tokens, with a space and without
+    return _NUMBER.sub(lambda _: space + DIGITS[digits], regex)
+
 
 # A machine, a line a state: what the next character may be for the word to go on, and the state then. A character that
 # is not named ends the word: it begins another, in the state that `first` names for its class.
