@@ -72,6 +72,7 @@ STAGES = [
     Gopher(),
     FineWeb(),
     RefinedWeb(),
+    dp.Split(val=0.3, test=0.2, group="chat"),
     BadWords(("goats", "javascript now")),
     Decontaminate(sets={"one": [PAGE, "the quick brown"], "two": ["jumps over a lazy dog"]}, ngram=5, min_words=3),
     PII(),

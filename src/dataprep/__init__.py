@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .text import shingle_hash
     from .tokens.encode import encode
     from .tokens.shard import Shards
+    from .tokens.split import Split
     from .tokens.train import Tokenizer, train_bpe
 
 __version__ = "0.1.0"
@@ -84,6 +85,7 @@ __all__ = [
     "SemDeDup",
     "Serial",
     "Shards",
+    "Split",
     "SuffixArray",
     "SuffixIndex",
     "Tokenizer",
@@ -125,6 +127,7 @@ _HOMES = {
     "SemDeDup": "dedup.semantic",
     "Serial": "run",
     "Shards": "tokens.shard",
+    "Split": "tokens.split",
     "SuffixArray": "dedup.suffix",
     "SuffixIndex": "dedup.suffix_index",
     "Tokenizer": "tokens.train",

@@ -99,7 +99,7 @@ def test_folder_describes_itself(tok, tmp_path):
     m = shards.manifest
     assert (m["vocab_size"], m["eot"], m["special"]) == (tok.vocab_size, tok.eot, tok.special)
     assert m["tokenizer"] == {"file": "tokenizer.json", "hash": tok.hash}
-    assert m["split"] == {"val": 0.1, "test": 0.0, "seed": 4}
+    assert m["split"] == {"val": 0.1, "test": 0.0, "group": None, "seed": 4}
     assert dp.Tokenizer.load(tmp_path / "s").hash == tok.hash
     assert shards.token_bytes.tolist() == tok.token_bytes.tolist()
     names = {f"{s}-00000.{kind}" for s in ("train", "val") for kind in ("bin", "idx", "docs.parquet")}
@@ -110,12 +110,12 @@ def test_three_sides(tok, tmp_path):
     """A test side holds its documents and leaves validation as it was; together the sides are the Dataset."""
     docs = laws.dataset_of(tmp_path, ROWS, parts=2)
     plain = dp.encode(docs, tok, out=tmp_path / "two", val=0.1)
-    shards = dp.encode(docs, tok, out=tmp_path / "three", val=0.1, test=0.2)
+    shards = dp.encode(docs, tok, out=tmp_path / "three", split=split.Split(val=0.1, test=0.2))
     ids = np.asarray(docs.table()["id"])
     counts = np.bincount(split.side_of(ids, 0.1, 0.2), minlength=3)
     assert [len(shards.split(side)) for side in split.SIDES] == counts.tolist()
     assert [s for s in shards.shards if s["split"] == "val"] == [s for s in plain.shards if s["split"] == "val"]
-    assert shards.manifest["split"] == {"val": 0.1, "test": 0.2, "seed": 0}
+    assert shards.manifest["split"] == {"val": 0.1, "test": 0.2, "group": None, "seed": 0}
     shards.check(deep=True)
 
 
@@ -221,10 +221,10 @@ def test_leak_between_training_and_encoding_is_said(tmp_path, caplog):
         dp.encode(docs, tok, out=tmp_path / "more", val=0.05)
         assert not caplog.text
         dp.encode(docs, tok, out=tmp_path / "moved", split_seed=1)
-        assert "split_seed=1" in caplog.text
+        assert "seed=1" in caplog.text
         caplog.clear()
         dp.encode(docs, tok, out=tmp_path / "other", val=0.1)
-    assert "the tokenizer has seen documents that this holds out (val=0.1" in caplog.text
+    assert "the tokenizer has seen documents that this holds out (it left out val=0.05" in caplog.text
 
 
 def test_nothing_to_encode(tok, tmp_path, caplog):

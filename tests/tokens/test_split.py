@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dataprep as dp
+import laws
+from dataprep import batch as B
 from dataprep.batch import doc_id
 from dataprep.errors import PlanError
-from dataprep.tokens.split import check_share, check_sides, is_val, sample_rank, sampled, side_of
+from dataprep.tokens.split import Split, check_share, is_val, sample_rank, sampled, side_of
 
 IDS = np.concatenate([np.arange(50_000) * 1_871 + doc_id(f, 0) for f in (0, 1, 77, 4_000)]).astype(np.uint64)
 
@@ -61,7 +65,54 @@ def test_three_sides_have_their_shares():
     assert np.abs(rates - [0.85, 0.1, 0.05]).max() < 5 * np.sqrt(0.15 / len(IDS))
     assert (side_of(IDS, 0.5, 0.5) != 0).all()
     with pytest.raises(PlanError, match=r"val=0.6 and test=0.5 are more than all"):
-        check_sides(0.6, 0.5)
+        Split(val=0.6, test=0.5)
+
+
+def grouped(names, **options):
+    """The sides of documents with these values in the column `host`."""
+    batch = B.make(IDS[: len(names)], ["text"] * len(names), "web", columns={"host": pa.array(names)})
+    return Split(group="host", **options).sides(batch)
+
+
+def test_groups_stay_together():
+    """2,000 hosts of 10 documents: each on one side, about as many as asked for; other groups do not matter."""
+    names = [f"host-{i % 2_000}" for i in range(20_000)]
+    sides = grouped(names, val=0.1, test=0.1)
+    assert all(len(set(sides[i::2_000])) == 1 for i in range(2_000))
+    assert abs((sides == 1).mean() - 0.1) < 5 * np.sqrt(0.09 / 2_000)
+    assert grouped(names[7:8], val=0.1, test=0.1)[0] == sides[7]
+    as_numbers, as_words = grouped([1, 2, 3] * 50, val=0.5), grouped(["1", "2", "3"] * 50, val=0.5)
+    assert as_numbers.tolist() == as_words.tolist()
+
+
+def test_a_document_without_a_group_is_alone():
+    """Documents with null in the group's column are split by their own ids."""
+    none = pa.array([None] * 5_000, pa.string())
+    batch = B.make(IDS[:5_000], ["text"] * 5_000, "web", columns={"host": none})
+    assert Split(val=0.2, group="host").sides(batch).tolist() == side_of(IDS[:5_000], 0.2).tolist()
+
+
+def test_duplicates_across_sides_lose_the_training_copy(tmp_path):
+    """300 texts twice: beside a copy that is held out none trains, and every held-out text stays on its side."""
+    texts = [f"text number {i} says what no other text says, in words of its own" for i in range(300)]
+    docs = laws.dataset_of(tmp_path, texts * 2, parts=3)
+    split = Split(val=0.2, test=0.2)
+    table = dp.Pipeline(split).run(docs, out=str(tmp_path / "sides")).table()
+    rows = list(zip(table["text"].to_pylist(), table["side"].to_pylist(), strict=True))
+    held = dict(sorted(rows, key=lambda row: row[1]))
+    for dedup in (dp.Exact(keep="best:side"), dp.MinHash(keep="best:side")):
+        clean = dp.Pipeline(split, dedup).run(docs, out=str(tmp_path / dedup.name)).table()
+        assert dict(zip(clean["text"].to_pylist(), clean["side"].to_pylist(), strict=True)) == held
+    assert sum(side < held[text] for text, side in rows) > 100
+
+
+def test_a_group_must_be_a_column_of_names(tmp_path):
+    """A column that is not there, or holds lists, is one sentence before any work."""
+    docs = laws.dataset_of(tmp_path, ["text"])
+    with pytest.raises(PlanError, match="the split's group is the column 'host', which the documents do not have"):
+        dp.encode(docs, dp.Tokenizer.from_merges([]), out=tmp_path / "s", split=Split(group="host"))
+    with pytest.raises(PlanError, match="names a column of list"):
+        grouped([["a"], ["b"]])
 
 
 KNOWN = [107, 306, 590, 949]

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,10 +24,9 @@ from dataprep.errors import CorruptShard, PlanError, StaleOutput
 from dataprep.key import key
 from dataprep.run import Serial
 
-from . import split
 from .join import Join, plans
 from .shard import DTYPES, KIND, SHARD_TOKENS, Shards, Writer, token_dtype, write_manifest
-from .split import SIDES
+from .split import SEED, SIDES, VAL, Split
 from .tokenizer import Tokenizer, keep_loaded, load_once
 
 if TYPE_CHECKING:
@@ -47,11 +46,11 @@ def encode(
     docs: Dataset,
     tokenizer: Tokenizer | str | os.PathLike[str],
     out: str | os.PathLike[str],
-    val: float = split.VAL,
-    split_seed: int = split.SEED,
+    val: float = VAL,
+    split_seed: int = SEED,
     run: Runner | None = None,
     *,
-    test: float = 0.0,
+    split: Split | None = None,
     dtype: str = "uint16",
     shard_tokens: int = SHARD_TOKENS,
     replace: bool = False,
@@ -66,7 +65,7 @@ def encode(
         val: share of the documents held out, by hash(split_seed, id); at most that of `train_bpe`.
         split_seed: as in `train_bpe`.
         run: who does the work; `dp.Serial()` by default.
-        test: share of the documents for a test side that no validation looks at; whatever it is, `val` does not move.
+        split: a `dp.Split` in place of `val` and `split_seed`, for a test side or to keep groups together.
         dtype: "uint32" for a vocabulary over 65,536.
         shard_tokens: most tokens of one shard; a longer document gets a shard of its own.
         replace: overwrite what another recipe has left in `out`.
@@ -83,12 +82,13 @@ def encode(
     tok = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
     folder = _folder(out)
     token_dtype(tok.vocab_size, dtype)
-    split.check_sides(val, test)
+    split = split or Split(val=val, seed=split_seed)
+    _check_columns(docs, split)
     if shard_tokens < 1:
         msg = f"shard_tokens={shard_tokens} leaves no room for a token; the default is {SHARD_TOKENS:,}"
         raise PlanError(msg)
-    _check_split(tok, val, split_seed)
-    layout = Layout(val=val, test=test, seed=split_seed, dtype=dtype, shard_tokens=shard_tokens)
+    _check_split(tok, split)
+    layout = Layout(split=split, dtype=dtype, shard_tokens=shard_tokens)
     recipe = key([VERSION, docs.key, tok.hash, layout])
     made = _made(folder, recipe, replace=replace)
     if made is not None:
@@ -114,7 +114,7 @@ def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: Layout
         token_bytes=tok.token_bytes,
         special=tok.special,
         tokenizer={"file": "tokenizer.json", "hash": tok.hash},
-        split={"val": layout.val, "test": layout.test, "seed": layout.seed},
+        split=asdict(layout.split),
         recipe=recipe,
     )
     shards = _swept(Shards.open(out))
@@ -129,9 +129,7 @@ def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: Layout
 class Layout:
     """What decides which tokens lie in which shard, beside the texts and the vocabulary."""
 
-    val: float
-    test: float
-    seed: int
+    split: Split
     dtype: str
     shard_tokens: int
 
@@ -153,7 +151,8 @@ class Encode:
 
     def _write(self, name: str, part: Part) -> dict[str, Any]:
         folder = files.join(self.out, name)
-        entries = self.write(part.batches(["id", "text", "source"]), folder)
+        columns = dict.fromkeys(["id", "text", "source", *self.layout.split.columns])
+        entries = self.write(part.batches([*columns]), folder)
         kinds = ("bin", "idx", "docs.parquet")
         written = [files.join(folder, f"{e['name']}.{kind}") for e in entries for kind in kinds]
         return {"files": written, "folder": name, "entries": entries}
@@ -164,7 +163,7 @@ class Encode:
         with ExitStack() as stack:
             rolls = [stack.enter_context(_Roll(folder, side, layout.dtype, layout.shard_tokens)) for side in SIDES]
             for batch in batches:
-                sides = split.side_of(B.ids(batch), layout.val, layout.test, layout.seed)
+                sides = layout.split.sides(batch)
                 for number, roll in enumerate(rolls):
                     rows = sides == number
                     if rows.any():
@@ -246,23 +245,34 @@ def _swept(shards: Shards) -> Shards:
 # -- what is said where nothing is wrong
 
 
-def _check_split(tok: Tokenizer, val: float, split_seed: int) -> None:
-    known = tok.trained_on
-    if known and (val > known["val"] or split_seed != known["seed"]):
-        log.warning(
-            "the tokenizer has seen documents that this holds out (val=%s, split_seed=%s; it left out val=%s, "
-            "split_seed=%s): train it with the larger val= and the same split_seed=",
-            val,
-            split_seed,
-            known["val"],
-            known["seed"],
+def _check_columns(docs: Dataset, split: Split) -> None:
+    missing = [name for name in split.columns if name not in docs.columns]
+    if missing:
+        msg = (
+            f"the split's group is the column {missing[0]!r}, which the documents do not have; there are "
+            f"{', '.join(docs.columns)}; dp.read(..., columns={missing}) takes it out of meta"
         )
+        raise PlanError(msg)
+
+
+def _check_split(tok: Tokenizer, split: Split) -> None:
+    seen = tok.trained_on and Split(**tok.trained_on)
+    if seen and not seen.holds_out(split):
+        log.warning(
+            "the tokenizer has seen documents that this holds out (it left out %s, this holds out %s): "
+            "train it with the same split, or one whose shares are larger",
+            *(_told(s) for s in (seen, split)),
+        )
+
+
+def _told(split: Split) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in asdict(split).items() if value is not None)
 
 
 def _check_sides(shards: Shards, layout: Layout) -> None:
     if not len(shards):
         log.warning("%s: there were no documents to encode", shards.path)
-    for side, share in (("val", layout.val), ("test", layout.test)):
+    for side, share in (("val", layout.split.val), ("test", layout.split.test)):
         if len(shards) and share and not len(shards.split(side)):
             log.warning(
                 "%s: none of %s documents is on the %s side at %s=%s, so there is no loss to measure there; raise it",
