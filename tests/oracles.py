@@ -12,8 +12,8 @@ from collections import Counter
 
 import numpy as np
 
+from dataprep import pii_rules
 from dataprep import text as kernels
-from dataprep.filters import pii_rules
 from dataprep.text import ALPHA, SENTENCE, classes
 
 # --- C4 (filters/c4.py) -----------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ FORBIDDEN = {"utils", "util", "base", "manager", "helpers", "common", "misc"}
 # Each layer may import from those before it and from itself, nothing else.
 LAYERS = [
     {"errors", "atomic", "compress", "files", "kernel", "text", "unicode", "whitespace", "sentences"},
+    {"pii_rules", "pii_kernel"},
     {"batch", "key", "stats", "meter", "progress"},
     {"stage", "score"},
     {"verdict"},

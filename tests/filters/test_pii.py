@@ -12,7 +12,7 @@ import laws
 import oracles
 from dataprep.errors import PlanError
 from dataprep.filters.pii import KINDS, PII
-from dataprep.filters.pii_rules import IBAN_LENGTHS, issued, luhn, mod97
+from dataprep.pii_rules import IBAN_LENGTHS, issued, luhn, mod97
 
 
 def cleaned(stage, *some):

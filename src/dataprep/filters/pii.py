@@ -12,12 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from .. import batch as B
+from .. import pii_kernel as K
 from ..batch import Batch
 from ..errors import PlanError
 from ..meter import Meter, watch
+from ..pii_rules import KINDS, find
 from ..stage import Stage, drop_rows
-from . import pii_kernel as K
-from .pii_rules import KINDS, find
 
 _CAN = {"email": K.EMAIL, "ip": K.IP, "iban": K.IBAN, "card": K.NUMBER, "phone": K.NUMBER}
 

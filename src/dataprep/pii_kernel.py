@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernel import kernel
-from ..text import I64, U8, Int
+from .kernel import kernel
+from .text import I64, U8, Int
 
 EMAIL, IP, NUMBER, IBAN = 1, 2, 4, 8  # what a line can hold; NUMBER: a phone or a card
 MIN_DIGITS = 8  # of a phone: the fewest that a NUMBER has
