@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -20,12 +19,13 @@ import pyarrow as pa
 
 from dataprep import batch as B
 from dataprep import files
-from dataprep.errors import CorruptShard, PlanError, StaleOutput
+from dataprep.errors import PlanError
 from dataprep.key import key
 from dataprep.run import Serial
 
+from .folder import check_shard_tokens, claim, local_folder, swept
 from .join import Join, plans
-from .shard import DTYPES, KIND, SHARD_TOKENS, Shards, Writer, token_dtype, write_manifest
+from .shard import DTYPES, SHARD_TOKENS, Shards, Writer, token_dtype, write_manifest
 from .split import SEED, SIDES, VAL, Split
 from .tokenizer import Tokenizer, keep_loaded, load_once
 
@@ -39,7 +39,6 @@ __all__ = ["encode"]
 log = logging.getLogger("dataprep")
 
 VERSION = 1  # goes up when the same input gives other bytes
-SHARD_FILE = re.compile(r"(?P<name>(train|val|test)-\d{5})\.(bin|idx|msk|docs\.parquet)")
 
 
 def encode(
@@ -80,17 +79,15 @@ def encode(
     >>> np.memmap("work/shards/train-00000.bin", dtype=np.uint16)
     """
     tok = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
-    folder = _folder(out)
+    folder = local_folder(out)
     token_dtype(tok.vocab_size, dtype)
     split = split or Split(val=val, seed=split_seed)
     _check_columns(docs, split)
-    if shard_tokens < 1:
-        msg = f"shard_tokens={shard_tokens} leaves no room for a token; the default is {SHARD_TOKENS:,}"
-        raise PlanError(msg)
+    check_shard_tokens(shard_tokens)
     _check_split(tok, split)
     layout = Layout(split=split, dtype=dtype, shard_tokens=shard_tokens)
     recipe = key([VERSION, docs.key, tok.hash, layout])
-    made = _made(folder, recipe, replace=replace)
+    made = claim(folder, recipe, replace=replace)
     if made is not None:
         return made
     return _encode(docs, tok, folder, run or Serial(), layout, recipe)
@@ -117,7 +114,7 @@ def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: Layout
         split=asdict(layout.split),
         recipe=recipe,
     )
-    shards = _swept(Shards.open(out))
+    shards = swept(Shards.open(out))
     _check_sides(shards, layout)
     return shards
 
@@ -197,49 +194,6 @@ class _Roll:
             writer, self.writer = self.writer, None
             writer.__exit__(*error)
             self.entries += [writer.entry] if writer.entry else []
-
-
-# -- the folder
-
-
-def _folder(out: str | os.PathLike[str]) -> str:
-    url = os.fspath(out)
-    if not files.is_local(url):
-        msg = f"{url} is not a local folder; token shards are memory-mapped, so encode to a disk and copy them after"
-        raise PlanError(msg)
-    return files.path_of(url).rstrip("/") or "/"
-
-
-def _made(out: str, recipe: str, *, replace: bool) -> Shards | None:
-    """What this very recipe has sealed in `out`; what another has left there is refused or removed."""
-    place = files.join(out, "manifest.json")
-    if not files.exists(place):
-        return None
-    found = files.read_json(place)
-    if found.get("recipe") == recipe:
-        try:
-            return _swept(Shards.open(out))
-        except CorruptShard as e:
-            log.warning("%s", f"{e}; encoding again")
-    elif found.get("kind") != KIND:
-        msg = f"{out} holds a {found.get('kind', 'manifest.json')}, not token shards; give another folder as out"
-        raise StaleOutput(msg)
-    elif not replace:
-        msg = f"{out} was encoded by another recipe or from other input; give another folder as out, or replace=True"
-        raise StaleOutput(msg)
-    files.remove(place)  # first, so that nothing half-replaced looks sealed
-    return None
-
-
-def _swept(shards: Shards) -> Shards:
-    """The shards, once pieces and what other recipes left beside them are removed."""
-    out, names = os.fspath(shards.path), {s["name"] for s in shards.shards}
-    files.sweep(out)
-    for name in files.listdir(out):
-        found = SHARD_FILE.fullmatch(name)
-        if name.startswith("pieces-") or (found and found["name"] not in names):
-            files.remove(files.join(out, name))
-    return shards
 
 
 # -- what is said where nothing is wrong

@@ -1,0 +1,64 @@
+"""Whose folder of token shards it is: who may write there, what is taken up again, and what is swept out."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+
+from dataprep import files
+from dataprep.errors import CorruptShard, PlanError, StaleOutput
+
+from .shard import KIND, SHARD_TOKENS, Shards
+
+log = logging.getLogger("dataprep")
+
+SHARD_FILE = re.compile(r"(?P<name>(train|val|test)-\d{5})\.(bin|idx|msk|docs\.parquet)")
+
+
+def local_folder(out: str | os.PathLike[str]) -> str:
+    """The path of a local folder; any other place is refused."""
+    url = os.fspath(out)
+    if not files.is_local(url):
+        msg = f"{url} is not a local folder; token shards are memory-mapped, so write to a disk and copy them after"
+        raise PlanError(msg)
+    return files.path_of(url).rstrip("/") or "/"
+
+
+def check_shard_tokens(shard_tokens: int) -> None:
+    """A shard has room for a token."""
+    if shard_tokens < 1:
+        msg = f"shard_tokens={shard_tokens} leaves no room for a token; the default is {SHARD_TOKENS:,}"
+        raise PlanError(msg)
+
+
+def claim(out: str, recipe: str, *, replace: bool) -> Shards | None:
+    """What this very recipe has sealed in `out`; what another has left there is refused or removed."""
+    place = files.join(out, "manifest.json")
+    if not files.exists(place):
+        return None
+    found = files.read_json(place)
+    if found.get("recipe") == recipe:
+        try:
+            return swept(Shards.open(out))
+        except CorruptShard as e:
+            log.warning("%s", f"{e}; making it again")
+    elif found.get("kind") != KIND:
+        msg = f"{out} holds a {found.get('kind', 'manifest.json')}, not token shards; give another folder as out"
+        raise StaleOutput(msg)
+    elif not replace:
+        msg = f"{out} was made by another recipe or from other input; give another folder as out, or replace=True"
+        raise StaleOutput(msg)
+    files.remove(place)  # first, so that nothing half-replaced looks sealed
+    return None
+
+
+def swept(shards: Shards) -> Shards:
+    """The shards, once pieces and what other recipes left beside them are removed."""
+    out, names = os.fspath(shards.path), {s["name"] for s in shards.shards}
+    files.sweep(out)
+    for name in files.listdir(out):
+        found = SHARD_FILE.fullmatch(name)
+        if name.startswith("pieces-") or (found and found["name"] not in names):
+            files.remove(files.join(out, name))
+    return shards
