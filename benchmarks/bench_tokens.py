@@ -25,7 +25,8 @@ import corpus
 
 import dataprep as dp
 from dataprep.tokens.patterns import PATTERNS
-from dataprep.tokens.tokenizer import EOT, Tokenizer
+from dataprep.tokens.special import EOT
+from dataprep.tokens.tokenizer import Tokenizer
 
 CASES = {
     "train: tokenizers alone": "all texts in a list, the same trainer",

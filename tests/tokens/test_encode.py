@@ -17,7 +17,7 @@ import laws
 from dataprep.dataset import Dataset
 from dataprep.errors import PlanError, StaleOutput
 from dataprep.tokens import split
-from dataprep.tokens.tokenizer import EOT
+from dataprep.tokens.special import EOT
 
 RNG = np.random.default_rng(1)
 WORDS = ["the", "rain", "north", "أمطار", "बारिश", "雨", "🌧️", "2048", "\n", "  "]

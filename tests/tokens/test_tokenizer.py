@@ -15,7 +15,8 @@ from tokenizers import pre_tokenizers
 import oracles
 from dataprep.errors import PlanError, ReadError
 from dataprep.tokens.patterns import PATTERNS
-from dataprep.tokens.tokenizer import CHAR_OF, Tokenizer
+from dataprep.tokens.alphabet import CHAR_OF
+from dataprep.tokens.tokenizer import Tokenizer
 from dataprep.tokens.train import learn
 
 BYTES = {bytes([b]): b for b in range(256)}

@@ -36,7 +36,7 @@ ALSO = {
 }
 # How digits are cut: GPT-4 in threes from the left; Llama 2, DeepSeek and Gemma one by one; GPT-2 leaves them whole.
 DIGITS = {"groups": r"\p{N}{1,3}", "single": r"\p{N}", "runs": r"\p{N}+"}
-_NUMBER = re.compile(r"(?<=\|)((?: \?)?)\\p\{N\}(\{1,3\}\+?|\+{0,2})(?=\|)")  # the alternative of a pattern that takes digits
+_NUMBER = re.compile(r"(?<=\|)((?: \?)?)\\p\{N\}(\{1,3\}\+?|\+{0,2})(?=\|)")  # what takes digits in a pattern
 
 
 def regex_of(pattern: str, digits: str | None = None) -> str:

@@ -28,34 +28,15 @@ from dataprep import batch as B
 from dataprep import files
 from dataprep.errors import CorruptShard, PlanError, ReadError
 
-from .patterns import PATTERNS
+from . import forms
+from .alphabet import BYTE_OF, to_bytes, to_chars
+from .patterns import PATTERNS, regex_of
+from .special import EOT, special_names
 
 if TYPE_CHECKING:
     from .encoder import Encoder
 
-EOT = "<|endoftext|>"
 Merges = Sequence[tuple[bytes, bytes]]
-
-
-def _byte_chars() -> dict[int, str]:
-    """GPT-2's printable character for each byte: itself where it prints, else the next from U+0100."""
-    prints = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [b for b in range(256) if b not in prints]
-    return {b: chr(b) for b in prints} | {b: chr(0x100 + i) for i, b in enumerate(others)}
-
-
-CHAR_OF = _byte_chars()
-BYTE_OF = {c: b for b, c in CHAR_OF.items()}
-
-
-def to_chars(token: bytes) -> str:
-    """Bytes as `tokenizer.json` and `merges.txt` write them: one printable character a byte."""
-    return "".join(map(CHAR_OF.__getitem__, token))
-
-
-def to_bytes(token: str) -> bytes:
-    """The bytes behind a token as `tokenizer.json` writes it."""
-    return bytes(map(BYTE_OF.__getitem__, token))
 
 
 class Tokenizer:
@@ -85,14 +66,18 @@ class Tokenizer:
         return f"<Tokenizer: {self.vocab_size:,} ids, {len(self.special)} special, hash {self.hash[:8]}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (self.vocab, self.merges, self.special, self.pattern, self.trained_on)
+        return _unpickle, (self.vocab, self.merges, self.special, self.pattern, self.trained_on, type(self))
 
     @classmethod
-    def from_merges(cls, merges: Merges, special: Iterable[str] = (), pattern: str = PATTERNS["words"]) -> Tokenizer:
-        """Ids are the 256 bytes, then the merges in order, then `<|endoftext|>` and the other special tokens."""
+    def from_merges(
+        cls, merges: Merges, special: str | Iterable[str] = (), pattern: str = PATTERNS["words"]
+    ) -> Tokenizer:
+        """Ids are the 256 bytes, then the merges in order, then `<|endoftext|>` and the other special tokens.
+
+        `special` names tokens, or sets of them: "course", "chatml", "code".
+        """
         tokens = [bytes([b]) for b in range(256)] + [left + right for left, right in merges]
-        names = dict.fromkeys([EOT, *special])
-        specials = {name: len(tokens) + i for i, name in enumerate(names)}
+        specials = {name: len(tokens) + i for i, name in enumerate(special_names(special))}
         return cls({t: i for i, t in enumerate(tokens)}, merges, specials, pattern)
 
     @classmethod
@@ -111,9 +96,35 @@ class Tokenizer:
         )
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Tokenizer:
-        """Open a `tokenizer.json` (or a folder that holds one) of a byte-level BPE; any other kind is refused."""
+    def from_tiktoken(
+        cls, path: str | os.PathLike[str], special: Mapping[str, int] | None = None, pattern: str | None = None
+    ) -> Tokenizer:
+        """A `.tiktoken` file; what it does not hold is asked for, or read from `PATH.json` where `save` left that."""
         url = os.fspath(path)
+        if (special is None or pattern is None) and not files.exists(f"{url}.json"):
+            msg = (
+                f"{url} holds ranks alone, and no {files.name_of(url)}.json is beside it; say which special tokens and "
+                'pattern belong to it: Tokenizer.from_tiktoken(path, {"<|endoftext|>": 100257}, "gpt4")'
+            )
+            raise PlanError(msg)
+        told = files.read_json(f"{url}.json") if special is None or pattern is None else {}
+        ranks, regex = forms.read_tiktoken(url), regex_of(pattern or str(told["pat_str"]))
+        return cls(ranks, forms.merges_of(ranks, url), special or told["special_tokens"], regex)
+
+    @classmethod
+    def of_bytes(cls, special: str | Iterable[str] = ()) -> Tokenizer:
+        """A plain byte tokenizer for small experiments: ids 0 to 255 are the bytes, then the special tokens."""
+        return cls.from_merges([], special)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Tokenizer:
+        """Open what `save` wrote, or another byte-level BPE as `tokenizer.json` (or its folder) or `.tiktoken`.
+
+        Any other kind is refused.
+        """
+        url = os.fspath(path)
+        if url.endswith(".tiktoken"):
+            return cls.from_tiktoken(url)
         url = files.join(url, "tokenizer.json") if files.is_dir(url) else url
         with files.open_read(url) as f:
             try:
@@ -123,11 +134,36 @@ class Tokenizer:
                 raise ReadError(msg, url) from e
 
     def save(self, path: str | os.PathLike[str]) -> str:
-        """Write `tokenizer.json` for `tokenizers` and `transformers`; a folder gets that name. Returns the URL."""
+        """Write the vocabulary; returns the URL.
+
+        A folder gets `tokenizer.json`, which `tokenizers` opens, and the `tokenizer_config.json` that `transformers`
+        wants beside it; NAME.json is the former alone. NAME.tiktoken is `tiktoken`'s list of bytes and ranks, with
+        pattern and special tokens beside it in NAME.tiktoken.json.
+        """
         url = os.fspath(path)
-        url = url if url.endswith(".json") else files.join(url, "tokenizer.json")
+        if url.endswith(".tiktoken"):
+            self.tiktoken()  # refuses what has no such form
+            forms.write_tiktoken(url, self.vocab, self.special, self.pattern)
+            return url
+        if not url.endswith(".json"):
+            files.write_bytes(files.join(url, "tokenizer_config.json"), forms.transformers_config(self.special))
+            url = files.join(url, "tokenizer.json")
         files.write_bytes(url, self.engine.to_str(pretty=True).encode() + b"\n")
         return url
+
+    def renamed(self, names: Mapping[str, str]) -> Tokenizer:
+        """The same ids, some special tokens under other names: how one that was reserved comes into use.
+
+        >>> tok = tok.renamed({"<|reserved_0|>": "<|tool|>"})
+        """
+        unknown, clash = names.keys() - self.special.keys(), set(names.values()) & self.special.keys()
+        if unknown or clash or len(set(names.values())) < len(names):
+            msg = f"special tokens cannot be renamed by {dict(names)}: found {', '.join(self.special)}"
+            raise PlanError(msg)
+        special = {names.get(name, name): i for name, i in self.special.items()}
+        made = _unpickle(self.vocab, self.merges, special, self.pattern, self.trained_on, type(self))
+        made._check()  # noqa: SLF001
+        return made
 
     @property
     def vocab_size(self) -> int:
@@ -247,6 +283,7 @@ class Tokenizer:
             msg = f"the vocabulary has no {EOT}, which separates documents; add it as a special token"
             raise PlanError(msg)
         words = self.special.keys() & {to_chars(t) for t in self.vocab}
+        words |= {name for name in self.special if name.encode() in self.vocab}
         if words:
             msg = f"the special token {min(words)!r} is also an ordinary token; give it another name, like <|name|>"
             raise PlanError(msg)
@@ -292,39 +329,17 @@ def unreachable(vocab: Mapping[bytes, int], merges: Merges) -> list[bytes]:
     return [a + b for a, b in merges if len(model.tokenize(to_chars(a + b))) != 1]
 
 
-def _unpickle(vocab: Any, merges: Any, special: Any, pattern: str, trained_on: Any) -> Tokenizer:
-    tok = Tokenizer.__new__(Tokenizer)  # it was checked when it was made
+def _unpickle(
+    vocab: Any, merges: Any, special: Any, pattern: str, trained_on: Any, kind: type[Tokenizer] = Tokenizer
+) -> Tokenizer:
+    tok = kind.__new__(kind)  # it was checked when it was made
     tok.vocab, tok.merges, tok.special, tok.pattern, tok.trained_on = vocab, merges, special, pattern, trained_on
     return tok
 
 
 def _from_json(value: dict[str, Any], url: str) -> Tokenizer:
-    model = value["model"]
-    unlike = [f"model {model['type']}"] if model["type"] != "BPE" else []
-    unlike += [f"a {part}" for part in ("normalizer", "truncation", "padding") if value.get(part)]
-    unlike += [name for name in ("dropout", "unk_token", "byte_fallback") if model.get(name)]
-    unlike += [n for n in ("continuing_subword_prefix", "end_of_word_suffix") if model.get(n)]
-    unlike += [f"added token {t['content']}" for t in value["added_tokens"] if not t["special"]]
-    pattern = _pattern(value["pre_tokenizer"])
-    if unlike or pattern is None:
-        what = ", ".join(unlike) or "another pre-tokenizer"
-        msg = f"{url} has {what}; only a byte-level BPE without these can be encoded with the same ids by tiktoken"
-        raise PlanError(msg)
-    special = {t["content"]: t["id"] for t in value["added_tokens"]}
-    pairs = [m.split(" ") if isinstance(m, str) else m for m in model["merges"]]
-    vocab = {to_bytes(t): i for t, i in model["vocab"].items() if t not in special}
-    return Tokenizer(vocab, [(to_bytes(a), to_bytes(b)) for a, b in pairs], special, pattern)
+    if value["model"]["type"] == "WordLevel":
+        from .characters import Characters
 
-
-def _pattern(pre: dict[str, Any] | None) -> str | None:
-    """The regex of a byte-level pre-tokenizer; None for another kind."""
-    steps = (pre or {}).get("pretokenizers", [pre])
-    kinds = [(step or {}).get("type") for step in steps]
-    last = steps[-1]
-    if kinds == ["Split", "ByteLevel"] and not last["add_prefix_space"] and not last["use_regex"]:
-        split = steps[0]
-        plain = split["behavior"] == "Isolated" and not split["invert"]
-        return split["pattern"].get("Regex") if plain else None
-    if kinds == ["ByteLevel"] and not last["add_prefix_space"] and last.get("use_regex", True):
-        return PATTERNS["gpt2"]
-    return None
+        return Characters.from_json(value, url)
+    return Tokenizer(*forms.from_json(value, url))

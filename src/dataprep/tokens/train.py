@@ -27,9 +27,11 @@ from dataprep.key import key
 from dataprep.run import Serial
 
 from . import split
+from .alphabet import to_bytes
 from .patterns import PATTERNS
 from .shard import token_dtype
-from .tokenizer import EOT, Tokenizer, to_bytes
+from .special import EOT
+from .tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from dataprep.dataset import Dataset

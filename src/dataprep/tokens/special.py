@@ -1,0 +1,39 @@
+"""Special tokens by name: sets that trainers and chat formats agree on, and unused ones kept for later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dataprep.errors import PlanError
+
+EOT = "<|endoftext|>"
+UNKNOWN = "<|unk|>"
+SETS = {
+    "course": ("<|startoftext|>", "<|separator|>", EOT, UNKNOWN, "<|padding|>"),
+    "chatml": ("<|im_start|>", "<|im_end|>"),
+    # fill in the middle (Bavarian et al. 2022), and where a file or a repository begins
+    "code": ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>"),
+}
+
+
+def special_names(wanted: str | Iterable[str] = (), reserve: int = 0) -> tuple[str, ...]:
+    """The special tokens that are meant, each once, `<|endoftext|>` first and `reserve` unused ones last.
+
+    `wanted` holds names of `SETS` and special tokens themselves.
+
+    >>> special_names(["chatml", "<|tool|>"], reserve=1)
+    ('<|endoftext|>', '<|im_start|>', '<|im_end|>', '<|tool|>', '<|reserved_0|>')
+    """
+    if reserve < 0:
+        msg = f"reserve={reserve} is not a number of special tokens; give 0 or more"
+        raise PlanError(msg)
+    each = [wanted] if isinstance(wanted, str) else list(wanted)
+    names = [EOT, *(name for one in each for name in SETS.get(one, (one,)))]
+    bare = next((name for name in names if not name or name.isalnum()), None)
+    if bare is not None:
+        msg = (
+            f"special token {bare!r} would be any word of a text, and is no set ({', '.join(SETS)}); "
+            "give it a name like <|name|>"
+        )
+        raise PlanError(msg)
+    return tuple(dict.fromkeys([*names, *(f"<|reserved_{i}|>" for i in range(reserve))]))
