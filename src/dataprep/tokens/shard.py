@@ -20,13 +20,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dataprep.atomic import whole
 from dataprep.errors import CorruptShard, PlanError
+
+if TYPE_CHECKING:
+    from .provenance import Document
 
 KIND, VERSION = "tokens", 1
 SHARD_TOKENS = 100_000_000  # 200 MB of uint16: few enough files for a trillion tokens, small enough to copy one
@@ -124,11 +127,14 @@ class Writer:
 
     def __exit__(self, *error: object) -> None:
         if error[0] is None:
+            from .provenance import docs_table  # pyarrow: reading does without
+
             ends = np.concatenate(self._ends) if self._ends else np.zeros(0, ENDS)
             with whole(self.out / f"{self.name}.idx") as f:
                 f.write(ends.tobytes())
+            table = docs_table(ends, self._ids, self._sources)
             with whole(self.out / f"{self.name}.docs.parquet") as f:
-                _write_docs(f, ends, self._ids, self._sources)
+                f.write(table)
             self.entry = {
                 "name": self.name,
                 "split": self.split,
@@ -136,26 +142,17 @@ class Writer:
                 "documents": self.documents,
                 "bytes": self.bytes,
                 "hash": "sha256:" + self._hash.hexdigest() if self.hashed else None,
-                "ends_hash": "sha256:" + hashlib.sha256(ends.tobytes()).hexdigest(),
+                "ends_hash": content_hash(ends),
+                "docs_hash": content_hash(table),
             }
             if self._mask is not None:
                 self.entry["mask_hash"] = "sha256:" + self._mask_hash.hexdigest()
         self._open.__exit__(*error)  # type: ignore[arg-type]
 
 
-def _write_docs(f: IO[bytes], ends: Ends, ids: Sequence[Ends], sources: Sequence[Any]) -> None:
-    """Which document lies where; `sources` are lists of names or Arrow arrays."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    names = [s.cast(pa.string()) if isinstance(s, pa.Array) else pa.array(s, pa.string()) for s in sources]
-    columns = {
-        "id": np.concatenate([np.zeros(0, np.uint64), *ids]),
-        "source": pa.chunked_array(names, pa.string()),
-        "start": np.concatenate([np.zeros(1, ENDS), ends])[:-1],
-        "stop": ends - np.uint64(1),  # the document without its separator
-    }
-    pq.write_table(pa.table(columns), f, compression="zstd", use_dictionary=["source"])
+def content_hash(data: Any) -> str:
+    """The hash of an array or of bytes, as the manifest has it."""
+    return "sha256:" + hashlib.sha256(np.frombuffer(data, np.uint8).data).hexdigest()
 
 
 def write_manifest(
@@ -171,10 +168,10 @@ def write_manifest(
 ) -> None:
     """Seal a folder of shards; `more` is kept as it is (tokenizer hash, split rule, recipe key ...)."""
     token_dtype(vocab_size, dtype)
-    out = Path(out)
-    if token_bytes is not None:
+    out, sizes = Path(out), None if token_bytes is None else np.asarray(token_bytes, np.int32)
+    if sizes is not None:
         with whole(out / "token_bytes.npy") as f:
-            np.save(f, np.asarray(token_bytes, np.int32))
+            np.save(f, sizes)
     manifest = {
         "kind": KIND,
         "version": VERSION,
@@ -182,7 +179,8 @@ def write_manifest(
         "vocab_size": vocab_size,
         "eot": eot,
         "special": dict(special or {"<|endoftext|>": eot}),
-        "bytes_per_token": None if token_bytes is None else "token_bytes.npy",
+        "bytes_per_token": None if sizes is None else "token_bytes.npy",
+        "bytes_per_token_hash": None if sizes is None else content_hash(sizes),
         **more,
         "tokens": sum(s["tokens"] for s in shards),
         "documents": sum(s["documents"] for s in shards),
@@ -337,6 +335,12 @@ class Shards:
         start = int(ends[at - 1]) if at else 0
         return np.array(self._memmaps[i][start : int(ends[at]) - 1])
 
+    def provenance(self, k: int) -> Document:
+        """Which document `k` is and where it lies: id, source, split, shard, start, stop; read with pyarrow."""
+        from .provenance import locate
+
+        return locate(self, k)
+
     def check(self, *, deep: bool = False) -> None:
         """Raise CorruptShard where files and manifest disagree; `deep` reads every token and compares hashes."""
         self._check_sizes()
@@ -351,7 +355,7 @@ class Shards:
         kept: list[tuple[str, Any, str]] = [("bin", self._memmaps[i], s["hash"]), ("idx", ends, s["ends_hash"])]
         kept += [("msk", self._masks[i], s["mask_hash"])] if "mask_hash" in s else []
         for kind, array, said in kept:
-            if "sha256:" + hashlib.sha256(np.ascontiguousarray(array).view(np.uint8).data).hexdigest() != said:
+            if content_hash(array) != said:
                 self._corrupt(s, kind, "its content is not what was written")
         if (self._memmaps[i][ends - np.uint64(1)] != self.eot).any():
             self._corrupt(s, "bin", "a document does not end with the separator")
