@@ -1,0 +1,211 @@
+"""Readers of JSON exports, streamed in two walks: the first learns the chats' names, the second gives the messages.
+
+The position of a message is the byte offset of its object in the decompressed text. Memory: a block of 4 MB, the
+longest message, and 16 bytes a message to know which one a reply answers.
+"""
+
+from __future__ import annotations
+
+import io
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import pyarrow as pa
+
+from ... import batch as B
+from ... import files
+from ...batch import Batch, doc_id
+from ...errors import ReadError
+from ...meter import Meter
+from ...part import Slice
+from ..trust import Trust
+from .json_stream import Group, JsonStream
+from .media import wall_clock
+from .messages import Messages, message_batch
+
+
+class Row(NamedTuple):
+    """What a message says, as its platform's reader understands it."""
+
+    text: str
+    author: str | None
+    time: str | None  # ISO 8601; what follows the seconds is left out
+    kind: str = "text"
+    meta: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonExport(Messages):
+    """Base of readers that stream. A platform says how its chats are called and what a message is."""
+
+    PLATFORM: ClassVar[str]
+
+    def names(self, document: Mapping[str, Any], url: str) -> list[str]:
+        """The name of each chat, in the order of their arrays of messages, from the document around them.
+
+        Errors: ReadError if it is not of this platform.
+        """
+        raise NotImplementedError
+
+    def row(self, message: Mapping[str, Any]) -> Row:
+        """One message."""
+        raise NotImplementedError
+
+    def answers(self, message: Mapping[str, Any]) -> int | None:
+        """The platform's number of the message that this one answers."""
+        raise NotImplementedError
+
+    def __call__(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
+        """The messages of all chats in a file."""
+        return B.recut(self._batches(piece, stats))
+
+    def _batches(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
+        names = self.names(self._document(piece.url), piece.url)
+        trust = Trust(piece.url, self.max_bad, remedy="format= names another reader")
+        known, chat = Known(), -1
+        with files.open_read(piece.url) as stream:
+            for group in JsonStream(stream, piece.url, self.max_doc_bytes).groups():
+                if group.array != chat:
+                    known, chat = Known(), group.array
+                yield from self._batch(group, names[chat], known, piece, stats, trust)
+        trust.close()
+
+    def warm(self) -> None:
+        """Compile the kernels; called once, before workers start."""
+        list(JsonStream(io.BytesIO(b'{"messages": [{}]}'), "warm", 1).groups())
+
+    def _document(self, url: str) -> Mapping[str, Any]:
+        """What surrounds the messages; each array of them holds its number.
+
+        Errors: ReadError if the file is cut or is no export.
+        """
+        n_messages = 0
+        with files.open_read(url) as stream:
+            walk = JsonStream(stream, url, self.max_doc_bytes)
+            for group in walk.groups():
+                n_messages += len(group.starts) + (group.too_long is not None)
+            document = walk.document()
+        if not isinstance(document, dict):
+            msg = f"the file holds no {self.PLATFORM} chat but a JSON list; format= names another reader"
+            raise ReadError(msg, url, 0)
+        if not n_messages and walk.arrays:
+            msg = "the chat is empty: there is no message in it; remove the file"
+            raise ReadError(msg, url, 0)
+        return document
+
+    def _batch(
+        self, group: Group, chat: str, known: Known, piece: Slice, stats: Meter, trust: Trust
+    ) -> Iterator[Batch]:
+        good, messages, bad = sort_out(group, self.max_doc_bytes)
+        refuse(bad, piece, stats, trust, good)
+        if not messages:
+            return
+        rows = [self.row(message) for message in messages]
+        known.add([number(m.get("id")) for m in messages], good)
+        answered = known.find([self.answers(m) for m in messages], piece.file)
+        yield batch_of(rows, chat, good, piece, answered)
+
+
+class Bad(NamedTuple):
+    """A message that is none: where it begins, its bytes, why, and how it looks."""
+
+    position: int
+    n_bytes: int
+    reason: str
+    looks: str
+
+
+def sort_out(group: Group, max_bytes: int) -> tuple[npt.NDArray[np.int64], list[Any], list[Bad]]:
+    """The positions int64[n] of messages that are JSON objects, these, and what is none."""
+    bad = [Bad(*group.too_long, "too_long", "")] if group.too_long else []
+    if not len(group.starts):
+        return group.starts, [], bad
+    sizes = group.ends - group.starts
+    messages = group.parsed() if sizes.max() <= max_bytes else None
+    positions = group.starts + group.base
+    if messages is not None and all(type(m) is dict for m in messages):
+        return positions, messages, bad
+    found = [_message(group.raw(k), max_bytes) for k in range(len(sizes))]
+    for k, one in enumerate(found):
+        if isinstance(one, str):
+            bad.append(Bad(int(positions[k]), int(sizes[k]), one, repr(group.raw(k)[:60])))
+    good = [k for k, one in enumerate(found) if not isinstance(one, str)]
+    return positions[good], [found[k] for k in good], bad
+
+
+def _message(data: bytes, max_bytes: int) -> dict[str, Any] | str:
+    """The message, or the reason why it is none."""
+    if len(data) > max_bytes:
+        return "too_long"
+    try:
+        found = orjson.loads(data)
+    except orjson.JSONDecodeError as e:
+        return "invalid_utf8" if "utf-8" in str(e).lower() or "surrogate" in str(e) else "not_json"
+    return found if isinstance(found, dict) else "not_an_object"
+
+
+def refuse(bad: list[Bad], piece: Slice, stats: Meter, trust: Trust, good: Sequence[int] | Any = ()) -> None:
+    """Drop what is bad, and count good and bad."""
+    trust.saw(good, [one.position for one in bad], lambda: f"{bad[0].reason} {bad[0].looks}")
+    ids = np.array([doc_id(piece.file, one.position) for one in bad], np.uint64)
+    stats.drop(ids, [one.reason for one in bad], n_bytes=[one.n_bytes for one in bad])
+
+
+def batch_of(rows: list[Row], chat: str, positions: Any, piece: Slice, reply_to: Any = None) -> Batch:
+    """Rows as a batch; positions: int64[n]. reply_to: uint64[n] with nulls."""
+    texts, authors, times, kinds, metas = zip(*rows, strict=True)
+    columns = {
+        "chat": pa.repeat(chat, len(rows)),
+        "author": authors,
+        "time": wall_clock(times),
+        "kind": kinds,
+    }
+    if reply_to is not None:
+        columns["reply_to"] = reply_to
+    ids = np.asarray(positions, np.int64).astype(np.uint64) + np.uint64(doc_id(piece.file, 0))
+    said = [orjson.dumps(meta).decode() if meta else "{}" for meta in metas]
+    return message_batch(piece, ids, list(texts), columns, said)
+
+
+def number(value: Any) -> int | None:
+    """A platform's number of a message, which is an integer or its digits; None if it is neither."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value)
+    return value if isinstance(value, int) and abs(value) < 1 << 63 else None
+
+
+class Known:
+    """Which message lies where: sorted arrays of 16 bytes a message, not a dict of 150."""
+
+    def __init__(self) -> None:
+        self.numbers, self.positions, self.ascending = array("q"), array("q"), True
+
+    def add(self, numbers: list[int | None], positions: npt.NDArray[np.int64]) -> None:
+        """More messages, in the order of the file; those without a number cannot be answered."""
+        last = self.numbers[-1] if self.numbers else -(1 << 63)
+        for one, position in zip(numbers, positions.tolist(), strict=True):
+            if one is not None:
+                self.ascending &= one >= last
+                last = one
+                self.numbers.append(one)
+                self.positions.append(position)
+
+    def find(self, answered: list[int | None], file: int) -> pa.Array | None:
+        """The ids uint64[n] of answered messages, null where none is, or it is not known yet; None: all are null."""
+        rows = [k for k, one in enumerate(answered) if one is not None]
+        if not rows or not self.numbers:
+            return None
+        numbers, positions = np.frombuffer(self.numbers, np.int64), np.frombuffer(self.positions, np.int64)
+        order = None if self.ascending else np.argsort(numbers, kind="stable")
+        wanted = np.array([answered[k] for k in rows], np.int64)
+        at = np.minimum(np.searchsorted(numbers, wanted, sorter=order), len(numbers) - 1)
+        at = at if order is None else order[at]
+        ids, missing = np.zeros(len(answered), np.uint64), np.ones(len(answered), bool)
+        ids[rows] = positions[at].astype(np.uint64) + np.uint64(doc_id(file, 0))
+        missing[rows] = numbers[at] != wanted
+        return pa.array(ids, mask=missing)
