@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from .stage import Filter, Map
     from .text import shingle_hash
     from .tokens.encode import encode
+    from .tokens.mix import Mix
     from .tokens.shard import Shards
     from .tokens.split import Split
     from .tokens.train import Tokenizer, train_bpe
@@ -73,6 +74,7 @@ __all__ = [
     "Local",
     "Map",
     "MinHash",
+    "Mix",
     "Percentiles",
     "Perplexity",
     "Pipeline",
@@ -114,6 +116,7 @@ _HOMES = {
     "Local": "run",
     "Map": "stage",
     "MinHash": "dedup.minhash",
+    "Mix": "tokens.mix",
     "PII": "filters.pii",
     "Percentiles": "filters.percentiles",
     "Perplexity": "filters.perplexity",
