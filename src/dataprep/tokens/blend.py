@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dataprep.run import Runner
 
 VERSION = 1  # goes up when the same mixture gives other bytes
-BLOCK_TOKENS = 1 << 22  # copied at a time
+BLOCK_TOKENS = 1 << 20  # copied at a time, with 40 bytes of places a token
 PLACE = np.dtype([("stream", "<u2"), ("doc", "<i8")])
 _BROKEN = 0x4D495845  # the stream of hashes that chooses the documents of a broken epoch
 Numbers = npt.NDArray[np.int64]
