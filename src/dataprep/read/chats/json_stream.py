@@ -31,7 +31,7 @@ class Group:
     """
 
     array: int
-    data: bytearray
+    data: bytes | bytearray
     base: int
     starts: I64
     ends: I64
