@@ -48,9 +48,9 @@ def docs_table(ends: npt.NDArray[Any], ids: Sequence[npt.NDArray[np.uint64]], so
     return bytes(sink.getvalue())
 
 
-def read_docs(shards: Shards, name: str, columns: Sequence[str] = COLUMNS) -> pa.Table:
+def read_docs(path: str, name: str, columns: Sequence[str] = COLUMNS) -> pa.Table:
     """The documents of a shard, in order; a CorruptShard if the file is not what was written."""
-    url = files.join(str(shards.path), f"{name}.docs.parquet")
+    url = files.join(path, f"{name}.docs.parquet")
     try:
         with files.open_raw(url) as f:
             return pq.read_table(f, columns=list(columns))
@@ -65,7 +65,7 @@ def locate(shards: Shards, k: int) -> Document:
     row = k
     for s in shards.shards:
         if row < s["documents"]:
-            found = read_docs(shards, s["name"]).slice(row, 1).to_pylist()[0]
+            found = read_docs(str(shards.path), s["name"]).slice(row, 1).to_pylist()[0]
             return Document(k=k, split=s["split"], shard=s["name"], row=row, **found)
         row -= s["documents"]
     raise AssertionError(k)
@@ -76,7 +76,7 @@ def find(shards: Shards, id_: int) -> list[int]:
     found: list[int] = []
     before = 0
     for s in shards.shards:
-        ids = read_docs(shards, s["name"], ["id"])["id"].to_numpy()
+        ids = read_docs(str(shards.path), s["name"], ["id"])["id"].to_numpy()
         found += (np.flatnonzero(ids == np.uint64(id_)) + before).tolist()
         before += s["documents"]
     return found

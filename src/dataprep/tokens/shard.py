@@ -267,8 +267,8 @@ class Shards:
         self.vocab_size: int = manifest["vocab_size"]
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], split: str | None = None) -> Shards:
-        """The shards in a folder, all of them (train first, then val, then test) or one split's."""
+    def open(cls, path: str | os.PathLike[str], split: str | None = None, *, sizes: bool = True) -> Shards:
+        """The shards in a folder, all (train first, then val, then test) or one split's; `sizes`: compare the files'."""
         path = Path(path)
         try:
             manifest = json.loads((path / "manifest.json").read_bytes())
@@ -282,7 +282,8 @@ class Shards:
             msg = f"{path / 'manifest.json'} does not describe token shards; point to a folder that dp.encode wrote"
             raise PlanError(msg)
         shards = cls(path, manifest, split)
-        shards._check_sizes()
+        if sizes:
+            shards._check_sizes()
         return shards
 
     def split(self, name: str) -> Shards:

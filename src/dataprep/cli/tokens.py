@@ -1,0 +1,194 @@
+"""Commands on token shards, and on anything sealed: verify, show, export, import."""
+
+from __future__ import annotations
+
+import random
+from pathlib import PurePath
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from dataprep import files
+from dataprep.batch import parse_id, show_id
+from dataprep.errors import CorruptShard, DataprepError, PlanError
+from dataprep.report.blocks import visible
+
+from .runs import Workers, runner
+
+Folder = Annotated[str, typer.Argument(help="A folder of token shards.")]
+COLOURS = ("on blue", "on dark_green", "on dark_red", "on purple4", "on grey30")  # of tokens, one after the other
+
+
+def verify(
+    folder: Annotated[str, typer.Argument(help="Token shards, a sealed Dataset, or the folder of a whole run.")],
+    workers: Workers = 1,
+) -> None:
+    """Read everything again and compare: sizes, hashes, ids, document ends; every problem is listed, exit code 1."""
+    from dataprep.verify import totals
+    from dataprep.verify import verify as look
+
+    console = Console(highlight=False)
+    found = look(folder, runner(workers, None, ray=False))
+    for place, problems in found.items():
+        if problems:
+            console.print(f"[bold red]bad[/] {escape(place)}", soft_wrap=True)
+            console.print(_problems(problems))
+        else:
+            console.print(f"[green]good[/] {escape(place)}: {_amounts(totals(place))}", soft_wrap=True)
+    n = sum(map(len, found.values()))
+    if n:
+        console.print(f"[bold red]{n:,} {'problem' if n == 1 else 'problems'}[/]")
+        raise typer.Exit(1)
+
+
+def _problems(problems: list[Any]) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    for title in ("file", "what was found", "what to do"):
+        table.add_column(title, overflow="fold")
+    for p in problems:
+        table.add_row(escape(p.file), f"[red]{escape(p.found)}[/]", escape(p.do))
+    return table
+
+
+def _amounts(told: dict[str, Any]) -> str:
+    tokens = "" if told["tokens"] is None else f", {told['tokens']:,} tokens"
+    return f"{told['documents']:,} documents{tokens}, {told['bytes']:,} bytes of text"
+
+
+def show(
+    folder: Folder,
+    doc: Annotated[int, typer.Option(help="Its number: 0 is the first, -1 the last.")] = 0,
+    id_: Annotated[str | None, typer.Option("--id", help="Or its id, as file:position or as an integer.")] = None,
+    shard: Annotated[str | None, typer.Option(help="Count --doc in this shard only, as train-00003.")] = None,
+    random_: Annotated[bool, typer.Option("--random", help="Any document.")] = False,
+    tokens: Annotated[int, typer.Option(min=1, help="Show so many tokens, at most.")] = 400,
+) -> None:
+    """One document as the trainer sees it: its text token by token, its ids, and where it comes from."""
+    from dataprep.tokens.provenance import find
+    from dataprep.tokens.shard import Shards
+
+    console = Console(highlight=False)
+    shards = Shards.open(folder)
+    if not len(shards):
+        msg = f"{folder} holds no documents; was the corpus empty?"
+        raise PlanError(msg)
+    numbers = [_number(shards, doc, shard)]
+    if id_ is not None:
+        numbers = find(shards, parse_id(id_))
+        if not numbers:
+            msg = f"no document {show_id(parse_id(id_))} in {folder}; it may have been dropped: see `dataprep why`"
+            raise PlanError(msg)
+    if random_:
+        numbers = [random.randrange(len(shards))]  # noqa: S311 - nothing is secret here
+    for k in numbers:
+        _print_document(console, shards, k, tokens)
+
+
+def _number(shards: Any, doc: int, shard: str | None) -> int:
+    """The number of the document that the options mean."""
+    first, n = 0, len(shards)
+    if shard is not None:
+        names = [s["name"] for s in shards.shards]
+        if shard not in names:
+            msg = f"there is no shard {shard}; there are {', '.join(names[:10])}{' ...' if len(names) > 10 else ''}"
+            raise PlanError(msg)
+        first = sum(s["documents"] for s in shards.shards[: names.index(shard)])
+        n = shards.shards[names.index(shard)]["documents"]
+    if not -n <= doc < n:
+        msg = f"there is no document {doc}; there are {n:,}, the first is 0"
+        raise PlanError(msg)
+    return first + doc % n
+
+
+def _print_document(console: Console, shards: Any, k: int, most: int) -> None:
+    at = shards.provenance(k)
+    ids = shards.document(k)
+    shown = ids[:most].tolist()
+    i = next(i for i, s in enumerate(shards.shards) if s["name"] == at.shard)
+    mask = shards.masks()[i]
+    learned = [True] * len(shown) if mask is None else [bool(m) for m in mask[at.start : at.start + len(shown)]]
+    head = f"document {k:,}  id {show_id(at.id)}  {at.source}  {at.split}  {at.shard}[{at.start:,}:{at.stop:,}]"
+    console.rule(Text(visible(f"{head}  {len(ids):,} tokens"), "bold"), align="left", style="dim")
+    pieces = _pieces(shards, shown)
+    text, numbers = Text(), Text()
+    for n, (id_, piece, is_learned) in enumerate(zip(shown, pieces, learned, strict=True)):
+        style = f"{'white' if is_learned else 'dim'} {COLOURS[n % len(COLOURS)]}"
+        text.append(visible(piece), style)
+        numbers.append(f"{id_}", style).append(" ")
+    console.print(text, soft_wrap=False)
+    console.print(numbers)
+    if len(ids) > most:
+        console.print(f"[dim]and {len(ids) - most:,} more tokens (--tokens {len(ids)})[/]")
+    if not all(learned):
+        console.print(f"[dim]dimmed tokens are masked: {learned.count(False):,} of {len(learned):,} are not learned[/]")
+    _print_trail(console, shards, at.id)
+
+
+def _pieces(shards: Any, ids: list[int]) -> list[str]:
+    """What each id stands for; half a character as its bytes."""
+    from dataprep.tokens.tokenizer import Tokenizer
+
+    try:
+        tok = Tokenizer.load(str(shards.path))
+    except DataprepError:
+        return [f"<{i}>" for i in ids]  # shards may lie without their tokenizer
+    told = shards.manifest.get("tokenizer") or {}
+    if told.get("hash") not in (None, tok.hash):
+        msg = f"{shards.path}/tokenizer.json is not the one that encoded these shards; see `dataprep verify`"
+        raise CorruptShard(msg)
+    names = {i: name for name, i in tok.special.items()}
+    raw = {i: token for token, i in tok.vocab.items()}
+    return [names.get(i) or _piece(raw[i]) if i in raw or i in names else f"<{i}>" for i in ids]
+
+
+def _piece(token: bytes | str) -> str:
+    if isinstance(token, str):
+        return token
+    try:
+        return token.decode()
+    except UnicodeDecodeError:
+        return "".join(chr(b) if 0x20 <= b < 0x7F else f"<{b:02x}>" for b in token)
+
+
+def _print_trail(console: Console, shards: Any, id_: int) -> None:
+    """Whether the run that made the shards lies beside them, and can say more."""
+    from dataprep.verify import kind_of
+
+    home = str(PurePath(shards.path).parent)
+    if any(kind_of(files.join(home, name)) == "dataset" for name in files.listdir(home)):
+        console.print(f"[dim]look closer:[/] dataprep why {escape(home)} {show_id(id_)}", soft_wrap=True)
+
+
+def export(
+    folder: Folder,
+    to: Annotated[str, typer.Option(help="llmc, megatron, datatrove or nanogpt.")],
+    out: Annotated[str, typer.Option(help="Where the files go.")],
+    workers: Workers = 1,
+) -> None:
+    """Write token shards in the form of llm.c, Megatron-LM, datatrove (nanotron) or nanoGPT."""
+    from dataprep.tokens.export import export as write
+
+    for path in write(folder, to, out, run=runner(workers, None, ray=False)):
+        print(path)
+
+
+def import_(
+    path: Annotated[str, typer.Argument(help="A .bin file, or a folder with train.bin and val.bin.")],
+    tokenizer: Annotated[str, typer.Option(help="The tokenizer.json that made the ids, or its folder.")],
+    out: Annotated[str, typer.Option(help="Where the token shards go.")],
+    eot: Annotated[int | None, typer.Option(help="The id between documents; <|endoftext|> by default.")] = None,
+    dtype: Annotated[str, typer.Option(help="uint32 for bare files of four bytes a token.")] = "uint16",
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite what another recipe left in --out.")] = False,
+) -> None:
+    """Make token shards of nanoGPT's .bin files or llm.c's; documents are cut at the separator."""
+    from dataprep.tokens.foreign import import_tokens
+
+    print(import_tokens(path, tokenizer, out, eot=eot, dtype=dtype, replace=replace))
+
+
+import_.__name__ = "import"  # the command's name, which Python keeps for itself
+COMMANDS = (verify, show, export, import_)
