@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,7 +13,10 @@ from .. import files
 from ..dataset import MANIFEST, Dataset, join_datasets, open_dataset
 from ..errors import PlanError, ReadError
 from ..part import Reader
+from .chats import detect
 from .plan import InputFile, number, source_of
+
+log = logging.getLogger("dataprep")
 
 FORMATS = {
     "jsonl": ("jsonl", "Jsonl"),
@@ -25,6 +29,12 @@ FORMATS = {
     "arc": ("warc", "Warc"),
     "wat": ("wat", "Wat"),
     "whatsapp": ("chats.whatsapp", "WhatsApp"),
+    "telegram": ("chats.telegram", "Telegram"),
+    "discord": ("chats.discord", "Discord"),
+    "messenger": ("chats.meta", "Messenger"),
+    "instagram": ("chats.meta", "Instagram"),
+    "signal": ("chats.signal", "Signal"),
+    "chat": ("chats.plain", "Chat"),
 }
 HF_OPTIONS = ("split", "config", "revision", "key", "out")
 SUFFIXES = {
@@ -57,8 +67,11 @@ def read(
     "hf://datasets/OWNER/NAME" (format="hf" where only OWNER/NAME or a local folder is given) is sealed first, under a
     key, at `out=` or in a cache folder; its options are split=, config=, revision=, key=, out= (read/hf.py).
     format: by suffix (.jsonl .ndjson .json .parquet .txt .md .rst .wet .warc .arc .wat, then .gz .zst .xz), or one of
-    jsonl, parquet, text (one document a file), paragraphs (split on blank lines), lines, wet, warc, arc, wat, whatsapp,
-    hf. A `.txt` whose first lines are WhatsApp's is read as whatsapp; format="text" prevents that.
+    jsonl, parquet, text (one document a file), paragraphs (split on blank lines), lines, wet, warc, arc, wat, hf; of
+    chats whatsapp, telegram, discord, messenger, instagram, signal, chat (any `time - author: text`, see `line=`).
+    An export of a chat (.txt .json .html .csv .zip) is told by its first bytes, also among other files of a folder,
+    whose .txt, .json ... that are no chat are then left out with a warning; format="text" or "jsonl" prevents that.
+    .json is looked into only where it lies on this machine. The numbered files of one export are read oldest first.
     text: the field that holds the text. columns: fields to lift out of meta as columns, ["url"], or with their types,
     {"url": "string", "score": "double"}; else their types are those of the first 1,000 records.
     options: the further fields of the format's reader, such as max_doc_bytes=, max_bad=, meta=False, date_order="dmy".
@@ -141,26 +154,39 @@ def _expand(path: str, name: str | None) -> list[InputFile]:
         state = "no file matches" if is_glob else "the folder is empty" if is_dir else "there is no such file"
         msg = f"{state}; check the path"
         raise ReadError(msg, path)
-    formats = [name or SUFFIXES.get(files.suffix(url), "") for url in urls]
+    formats = [name or _format_of(url) for url in urls]
     found = [InputFile(u, f, source_of(u), files.size(u)) for u, f in zip(urls, formats, strict=True) if f]
     if len(found) < len(urls) and (not is_dir or not found):
         unknown = next(u for u, f in zip(urls, formats, strict=True) if not f)
         known = ", ".join(SUFFIXES)
-        msg = f"{unknown}: no reader is known by this suffix ({known}); name one with format={'|'.join(FORMATS)}"
+        state = ", nor is it a chat export" if files.suffix(unknown) in detect.SUFFIXES else ""
+        msg = f"{unknown}: no reader is known by this suffix ({known}){state}; name one with format={'|'.join(FORMATS)}"
         raise PlanError(msg)
     empty = next((f for f in found if not f.n_bytes), None)
     if empty is not None:
         msg = "the file is empty; remove it or fetch it again"
         raise ReadError(msg, empty.url, 0)
-    return [f if name or f.format != "text" else _sniffed(f) for f in found]
+    if is_dir and name is None:
+        found = _chats_only(found, path)
+    return detect.oldest_first(found)
 
 
-def _sniffed(found: InputFile) -> InputFile:
-    """A text file, as a chat if its first lines say so."""
-    if files.suffix(found.url) != ".txt":
+def _format_of(url: str) -> str:
+    """The format of a file by its suffix, or by its content where that may be a chat; empty if none is known."""
+    suffix = files.suffix(url)
+    may_be_chat = suffix in detect.SUFFIXES and (suffix != ".json" or files.is_local(url))
+    return (detect.platform_of(url) if may_be_chat else None) or SUFFIXES.get(suffix, "")
+
+
+def _chats_only(found: list[InputFile], path: str) -> list[InputFile]:
+    """Of a folder with chats, what is no chat but has the suffix of one is left out: settings, attached texts."""
+    if not any(f.format in detect.PLATFORMS for f in found):
         return found
-    whatsapp = importlib.import_module(".chats.whatsapp", __name__)
-    return dataclasses.replace(found, format="whatsapp") if whatsapp.looks_like_chat(found.url) else found
+    strangers = [f for f in found if f.format not in detect.PLATFORMS]
+    others = [f.url for f in strangers if f.format == "text" or files.suffix(f.url) in detect.SUFFIXES]
+    if others:
+        log.warning("%s holds chats; %d files that are none are left out: %s", path, len(others), ", ".join(others[:5]))
+    return [f for f in found if f.url not in set(others)]
 
 
 def _readers(found: list[InputFile], text: str, columns: Any, options: Mapping[str, Any]) -> dict[str, Reader]:

@@ -17,6 +17,8 @@ from ..errors import PlanError
 from ..part import Part, Reader, Slice
 
 PART_BYTES = 256 << 20  # of stored bytes that one task reads: seconds of work, and a shard that fits in memory
+SUFFIXES = r"(\.(gz|zst|xz|jsonl|ndjson|json|parquet|txt|md|rst|warc|wet|arc|wat|html|csv|zip))+$"
+EXPORTS = r"(_chat\.txt|result\.json|message_\d+\.json|messages\d*\.html)"  # the same name in every chat's folder
 DENSER = 4  # text is about a quarter of its size in .gz, .zst and Parquet
 MAX_FILES = 1 << (64 - POSITION_BITS)
 
@@ -34,19 +36,16 @@ class InputFile:
 def source_of(url: str) -> str:
     """What a file's documents are counted under: its name without suffixes and shard numbers, else its folder's.
 
-    >>> source_of("c4/c4-train.00001-of-01024.json.gz"), source_of("web/000.jsonl")
-    ('c4-train', 'web')
+    >>> source_of("c4/c4-train.00001-of-01024.json.gz"), source_of("web/000.jsonl"), source_of("ada/message_1.json")
+    ('c4-train', 'web', 'ada')
     """
-    name = re.sub(
-        r"(\.(gz|zst|xz|jsonl|ndjson|json|parquet|txt|md|rst|warc|wet|arc|wat))+$",
-        "",
-        files.name_of(url),
-        flags=re.IGNORECASE,
-    )
+    name = re.sub(SUFFIXES, "", files.name_of(url), flags=re.IGNORECASE)
+    if re.fullmatch(EXPORTS, files.name_of(url)):
+        name = ""
     bare = re.sub(r"([-_. ](of[-_. ]?)?\d+)+$", "", name)
     if re.search(r"[^\W\d]", bare):
         return bare
-    return files.name_of(url.rstrip("/").rpartition("/")[0]) or name
+    return files.name_of(url.rstrip("/").rpartition("/")[0]) or name or files.name_of(url)
 
 
 def number(found: list[InputFile], readers: Mapping[str, Reader]) -> Dataset:

@@ -1,5 +1,6 @@
 """Telegram Desktop's `result.json`, of one chat or of a whole account, streamed: one document a message.
 
+Its pages (`messages.html`) are read by `telegram_html.py`.
 `text` is the message with its entities' marks left out, a poll's question and answers, a contact's name and number,
 or the place of a location. A sticker's emoji is in meta. Where the platform speaks (`type: service`) the text is the
 actor and the action, `Ilse: invite_members Greta`, the author null and the kind `system`; a call is the caller's.
@@ -13,9 +14,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ... import files
+from ...batch import Batch
 from ...errors import ReadError
+from ...meter import Meter
+from ...part import Slice
+from ..lines import BOM
 from .json_export import JsonExport, Row, number
 from .media import kind_of_file, utc_text
+from .telegram_html import html_messages
 
 PLAIN = {
     "id", "type", "date", "date_unixtime", "from", "from_id", "text", "text_entities", "reply_to_message_id",
@@ -36,9 +43,15 @@ OTHERS = ("guild", "channel", "participants")  # of Discord and Messenger
 
 @dataclass(frozen=True, kw_only=True)
 class Telegram(JsonExport):
-    """Reads result.json; chat is its name, or its number where it has none (a deleted account's)."""
+    """Reads result.json and messages.html; chat is its name, or its number where it has none (a deleted account's)."""
 
     PLATFORM: ClassVar[str] = "Telegram"
+
+    def __call__(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
+        """The messages of a file, JSON or a page as its first byte says."""
+        with files.open_read(piece.url) as stream:
+            is_page = stream.read(64).removeprefix(BOM).lstrip().startswith(b"<")
+        return html_messages(self, piece, stats) if is_page else super().__call__(piece, stats)
 
     def names(self, document: Mapping[str, Any], url: str) -> list[str]:
         """The chats' names."""

@@ -1,0 +1,99 @@
+"""Which platform's chat a file is, told by its first bytes; and the order of exports that come in several files."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Sequence
+
+from ... import files
+from ...errors import ReadError
+from ..lines import BOM
+from ..plan import InputFile
+
+HEAD = 1 << 16
+SUFFIXES = (".txt", ".zip", ".json", ".html", ".htm", ".csv")  # what exports of chats are called
+PLATFORMS = ("whatsapp", "telegram", "discord", "messenger", "instagram", "signal", "chat")
+
+# Two records: JSON Lines, whatever their fields are called.
+JSON_LINES = re.compile(rb"\s*\{[^\n]*\}[ \t\r]*\n\s*\{")
+KEY = rb'(?<!\\)"%s"\s*:\s*'
+TELEGRAM_TYPES = (
+    rb'"(personal_chat|bot_chat|saved_messages|replies|verification_codes|'
+    rb'(private|public)_(group|supergroup|channel))"'
+)
+TELEGRAM = re.compile(KEY % b"type" + TELEGRAM_TYPES)
+ACCOUNT = re.compile(KEY % b"(personal_information|chats|left_chats|frequent_contacts)" + rb"\{")
+DISCORD = (re.compile(KEY % b"guild" + rb"\{"), re.compile(KEY % b"channel" + rb"\{"))
+META = re.compile(KEY % b"(sender_name|senderName)")
+META_TIME = re.compile(KEY % b"(timestamp_ms|timestamp)" + rb"\d{12,}")
+CSV = re.compile(rb'"?AuthorID"?,"?Author"?,"?Date"?,"?Content"?')
+PAGE = re.compile(rb'<div class="(history|page_body chat_page)">')
+INSTAGRAM = re.compile(rb"(?i)instagram")
+
+# Exports in numbered files, and whether the first is the oldest.
+SERIES = {
+    "messenger": (re.compile(r"message_(\d+)\.json(\.\w+)?$"), -1),
+    "instagram": (re.compile(r"message_(\d+)\.json(\.\w+)?$"), -1),
+    "telegram": (re.compile(r"messages(\d*)\.html(\.\w+)?$"), 1),
+}
+
+
+def platform_of(url: str) -> str | None:
+    """The format of a chat export, `whatsapp`, `telegram`, `discord`, `messenger`, `instagram`; None if it is none.
+
+    Only files with a suffix of `SUFFIXES` are opened, of which the first 64 kB are read.
+    """
+    suffix = files.suffix(url)
+    if suffix not in SUFFIXES:
+        return None
+    with contextlib.suppress(ReadError):  # a damaged file: its reader tells
+        if suffix in {".txt", ".zip"}:
+            from . import whatsapp  # Numba: reading other files does not wait for it
+
+            return "whatsapp" if whatsapp.looks_like_chat(url) else None
+        with files.open_read(url) as stream:
+            head = stream.read(HEAD).removeprefix(BOM)
+        return _by_content(head, url)
+    return None
+
+
+def _by_content(head: bytes, url: str) -> str | None:
+    begins = head.lstrip()[:1]
+    if begins == b"{":
+        return _json(head, url)
+    if begins == b"<":
+        return "telegram" if PAGE.search(head) else None
+    return "discord" if CSV.match(head) else None
+
+
+def _json(head: bytes, url: str) -> str | None:
+    if JSON_LINES.match(head):
+        return None
+    if all(pattern.search(head) for pattern in DISCORD):
+        return "discord"
+    if TELEGRAM.search(head) or ACCOUNT.search(head):
+        return "telegram"
+    if META.search(head) and META_TIME.search(head):
+        return "instagram" if "instagram" in url.lower() or INSTAGRAM.search(head) else "messenger"
+    return None
+
+
+def oldest_first(found: Sequence[InputFile]) -> list[InputFile]:
+    """The same files, those of one export (in one folder, numbered) in the order in which they were written.
+
+    Messenger's message_1.json is the newest; Telegram's messages2.html comes after messages.html, and not after
+    messages19.html. All other files stay where they are.
+    """
+    series: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for place, file in enumerate(found):
+        pattern, sign = SERIES.get(file.format, (None, 0))
+        m = pattern.match(files.name_of(file.url)) if pattern else None
+        if m:
+            folder = file.url.rpartition("/")[0]
+            series.setdefault((folder, file.format), []).append((sign * int(m[1] or 1), place))
+    ordered = list(found)
+    for members in series.values():
+        for (_, source), place in zip(sorted(members), sorted(place for _, place in members), strict=True):
+            ordered[place] = found[source]
+    return ordered
