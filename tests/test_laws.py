@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
+from dataprep.chat.people import Consent, Pseudonyms
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.filters.badwords import BadWords
 from dataprep.filters.decontaminate import Decontaminate
@@ -57,7 +58,7 @@ def letters(texts):
 def message(draw_text, minute):
     """A chat message with the columns that readers of chats give, and a URL."""
     fields = {"chat": f"c{minute // 600}", "author": "abc"[minute % 3], "url": f"https://{minute % 5}.org/{minute % 7}"}
-    return {"text": draw_text, "time": _time(minute), **fields}
+    return {"text": draw_text, "time": _time(minute), "kind": "text", **fields}
 
 
 def _time(minute):
@@ -84,6 +85,8 @@ STAGES = [
     dp.Map(squeeze),
     dp.Map(size, adds={"size": pa.int64()}),
     *([dp.Conversations(gap="10m")] if HAVE else []),
+    Consent(refused=("B", "nobody")),
+    Consent(allowed=("a", "c")),
 ]
 ESTIMATORS = [
     dp.Exact(),
@@ -97,6 +100,7 @@ ESTIMATORS = [
     dp.SuffixArray(min_bytes=20, cut="word"),
     SemDeDup(epsilon=0.2, embed=letters),
     dp.MinHash(preset="dialect", measure="containment"),
+    Pseudonyms(key=b"0123456789abcdef", consent=Consent(refused=("the lazy",))),
 ]
 PLAIN = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog"]
 words = st.lists(st.sampled_from([*PLAIN, ".", "!", "٣", "wach", "nta", "été", "{", "javascript"]))
@@ -143,7 +147,10 @@ def test_keys_know_parameters():
 
 def run(stage, folder, made, out, **how):
     runner = how.pop("run", None)
-    if stage.needs:  # a few pages, captured often
+    if "author" in stage.needs:  # people whose names stand in the texts
+        who = ("quick fox", "the lazy", "dog")
+        made = [{"text": t, "chat": f"c{len(t) % 2}", "author": who[len(t) % 3], "kind": "text"} for t in made]
+    elif stage.needs:  # a few pages, captured often
         captures = [(f"http://e.org/{len(t) % 5}", f"20{10 + len(t) % 7}-01-01") for t in made]
         made = [{"text": t, "url": url, "date": date} for t, (url, date) in zip(made, captures, strict=True)]
     how["strings"] = stage.needs

@@ -73,6 +73,7 @@ class Meter:
     drops: list[pa.RecordBatch] = field(default_factory=list)
     cuts: list[pa.RecordBatch] = field(default_factory=list)
     source: str | None = None  # set while a Reader reads: what it drops never was a row
+    hides: bool = False  # the book is for people who may not see the texts (`Stage.hides`)
     _flight: list[_InFlight] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -185,6 +186,10 @@ class Meter:
         """Every span cut, sorted by document and place."""
         table = pa.Table.from_batches(self.cuts, CUTS)
         return table.sort_by([("id", "ascending"), ("start", "ascending")]) if len(table) else table
+
+    def told(self) -> StageStats:
+        """The book as it is written down."""
+        return self.book.hidden() if self.hides else self.book
 
     def _settle(self, ids: Ids, verb: str) -> Iterator[tuple[_InFlight, npt.NDArray[np.intp], npt.NDArray[np.bool_]]]:
         """Tick off ids against the batches in flight; yields each batch with the rows found in it."""

@@ -127,7 +127,10 @@ class Part:
     def meters(self, seed: int = 0) -> list[Meter]:
         """A book for the reader (not for sealed shards, of which nothing is dropped) and one for each stage."""
         names = [] if isinstance(self.reader, Sealed) else [READ]
-        return [Meter(name, seed) for name in (*names, *(s.name for s in self.stages))]
+        names += [s.name for s in self.stages]
+        hiding = [i for i, s in enumerate(reversed(self.stages)) if s.hides]
+        n_hidden = len(names) - hiding[0] if hiding else 0
+        return [Meter(name, seed, hides=i < n_hidden) for i, name in enumerate(names)]
 
     def batches(self, columns: Sequence[str] | None = None, meters: Sequence[Meter] | None = None) -> Iterator[Batch]:
         """The documents, through the pending stages; ids ascend.

@@ -18,7 +18,7 @@ from .dataset import MANIFEST, Dataset, open_dataset
 from .errors import PlanError, StaleOutput
 from .key import key
 from .run import Runner, Serial, guard
-from .seal import Seal, manifest
+from .seal import Seal, hides, manifest
 from .stage import Estimator, Filter, Stage
 from .stats import Stats
 from .verdict import Verdict
@@ -89,7 +89,7 @@ class Pipeline:
         }
         sealed = _claim(out, recipe, replace=replace)
         if sealed is not None:
-            return sealed
+            return _hide(sealed, docs, steps)
         readers = dict.fromkeys(part.reader for part in docs.parts)
         for stage in (*readers, *docs.stages, *self.stages):
             if runner.workers > 1 and hasattr(stage, "warm"):
@@ -100,7 +100,8 @@ class Pipeline:
         books: list[Stats] = []
         saved: list[str] = []
         fits: list[dict[str, Any]] = []  # what the Estimators counted
-        origin.write(docs, out)
+        if not hides((*docs.stages, *self.stages)):
+            origin.write(docs, out)
         current = docs
         for step in steps:
             stage = step.stage
@@ -115,13 +116,15 @@ class Pipeline:
             verdict = stage.fit(current, run, folder)
             if run.workers > 1:
                 verdict.warm()
+            if verdict.hides:
+                books, saved = [book.hidden() for book in books], []
             fits.append({"stage": step.stage.name, **getattr(verdict, "facts", {})})
             current = current.then(verdict)
         told = {"saved": saved, "fits": fits}
         final = seal(current, out, run, "zstd", recipe | told, books=books, label="write")
         for alarm in final.stats.alarms():
             log.warning(alarm)
-        return final
+        return _hide(final, docs, steps)
 
     def _save(self, current: Dataset, folder: str, run: Runner) -> Dataset:
         """Save what is pending before an Estimator looks at it more than once."""
@@ -170,6 +173,17 @@ def seal(
     files.sweep(out)
     files.write_json(files.join(out, MANIFEST), manifest(docs, recipe, receipts, books))
     return open_dataset(out)
+
+
+def _hide(sealed: Dataset, docs: Dataset, steps: list[Step]) -> Dataset:
+    """Remove the saved steps of a finished run that a stage hides; also those that a kill or another recipe left."""
+    if hides((*docs.stages, *(step.stage for step in steps))):
+        last = max((step.number for step in steps if hides([step.stage])), default=0)
+        kept = {step.folder for step in steps if step.number > last}
+        place = files.join(str(sealed.url), "steps")
+        for name in set(files.listdir(place)) - kept:
+            files.remove(files.join(place, name))
+    return sealed
 
 
 def _claim(out: str, recipe: dict[str, Any], *, replace: bool) -> Dataset | None:

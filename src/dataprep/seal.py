@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from .batch import Batch
 from .dataset import Dataset
 from .meter import Meter
 from .part import Item, Part, Sealed, ShardWriter
-from .stats import Stats
+from .stats import HIDDEN, Stats
 
 SHARD_BYTES = 256 << 20  # of text: a file that cannot be entered in the middle becomes many shards
 
@@ -49,7 +49,7 @@ class Seal:
         return {
             "files": [*urls.values(), *(files.join(self.out, s["name"]) for s in shards)],
             "shards": shards,
-            "stats": Stats([m.book for m in meters]).to_json(),
+            "stats": Stats([m.told() for m in meters]).to_json(),
         }
 
     def _shards(self, batches: Iterator[Batch], name: str, part: Part) -> Iterator[dict[str, Any]]:
@@ -155,7 +155,7 @@ def manifest(
         "content": xxhash.xxh3_128_hexdigest("".join(s["content"] for s in shards).encode()),
         "columns": shards[0]["columns"] if shards else [[f.name, str(f.type)] for f in B.SCHEMA],
         "last_file": max(B.split_id(last)[0], *(p.file for part in docs.parts for p in part.slices), 0),
-        "inputs": _inputs(docs),
+        "inputs": _inputs(docs, hidden=hides(docs.stages)),
         "shards": [{k: v for k, v in s.items() if k != "columns"} for s in shards],
         "stats": stats.to_json(),
         "made_with": {"python": platform.python_version_tuple()[:2], "pyarrow": pa.__version__},
@@ -168,12 +168,17 @@ def _shard_record(receipt: dict[str, Any], shard: dict[str, Any]) -> dict[str, A
     return shard | {"size": stored["size"], "hash": stored["hash"]}
 
 
-def _inputs(docs: Dataset) -> list[dict[str, Any]]:
+def hides(stages: Iterable[Any]) -> bool:
+    """Whether one of these stages hides what came before it."""
+    return any(getattr(stage, "hides", False) for stage in stages)
+
+
+def _inputs(docs: Dataset, *, hidden: bool) -> list[dict[str, Any]]:
     """The input files by number; what was added to the file numbers of sealed Datasets read together."""
     found: dict[tuple[int, str], dict[str, Any]] = {}
     for part in docs.parts:
         kind = "offset" if isinstance(part.reader, Sealed) else "file"
         for piece in part.slices:
-            name = files.name_of(piece.url)
-            found.setdefault((piece.file, name), {kind: piece.file, "name": name, "source": piece.source})
+            name, source = (HIDDEN, HIDDEN) if hidden else (files.name_of(piece.url), piece.source)
+            found.setdefault((piece.file, name), {kind: piece.file, "name": name, "source": source})
     return list(found.values())

@@ -29,12 +29,15 @@ class Stage:
     """One pass: an iterator of batches to an iterator of batches.
 
     Subclasses are frozen keyword-only dataclasses. `needs` names the columns read beyond the fixed ones, `adds` those
-    it makes; `VERSION` goes up when the same parameters give another result.
+    it makes; `VERSION` goes up when the same parameters give another result. `hides`: what came before it is private:
+    the books up to it name no source and show no text, and a Dataset sealed behind it keeps neither the places of its
+    input nor the steps saved before.
     """
 
     VERSION: ClassVar[int] = 1
     needs: ClassVar[tuple[str, ...]] = ()
     adds: Mapping[str, pa.DataType] = {}
+    hides: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import StringIO
 from typing import Any
 
 from rich.console import Console, Group
 from rich.table import Table
 
+HIDDEN = "hidden"  # the source in books that name none
 EXAMPLES = 3  # kept per reason: enough to see what a rule does, small enough for every receipt
 EXAMPLE_CHARS = 300
 COUNTS_SHOWN = 40  # a stage, the largest; the book has all
@@ -116,6 +117,13 @@ class StageStats:
                 found.append(f"{self.name} removed {came.docs - left:,} of {came.docs:,} documents of '{source}'")
         return found
 
+    def hidden(self) -> StageStats:
+        """The same numbers without the names of sources and without texts."""
+        examples = {why: [replace(e, source=HIDDEN, text="") for e in some] for why, some in self.examples.items()}
+        dropped = {why: {HIDDEN: self.total(sources)} for why, sources in self.dropped.items()}
+        into, out = ({HIDDEN: self.total(sources)} for sources in (self.into, self.out))
+        return replace(self, into=into, out=out, dropped=dropped, examples=examples)
+
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, keys sorted; ids as strings, since they pass 2^53."""
         return {
@@ -210,6 +218,10 @@ class Stats:
     def alarms(self) -> list[str]:
         """Sources that some stage removed nearly whole."""
         return [alarm for stage in self.stages for alarm in stage.alarms()]
+
+    def hidden(self) -> Stats:
+        """The same numbers without the names of sources and without texts."""
+        return Stats([stage.hidden() for stage in self.stages])
 
     def to_json(self) -> list[dict[str, Any]]:
         """One plain record a stage."""
