@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
@@ -20,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ... import batch as B
+from . import whatsapp_events as E
 from . import whatsapp_placeholders as P
 from .messages import KINDS
 from .whatsapp_words_kernel import MARKED, MAYBE, TRIM, look, table_of
@@ -27,23 +29,32 @@ from .whatsapp_words_kernel import MARKED, MAYBE, TRIM, look, table_of
 EDGES = "\ufeff\u200e\u200f\n\r"  # taken off a text at both ends
 TEXT, SYSTEM = KINDS.index("text"), KINDS.index("system")
 MARKS = "\ufeff\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069"  # direction marks and the byte order mark
+LONGEST_LINE = 300  # characters of a line of WhatsApp's own that somebody is named as author of
 SPACES = " \u00a0\u202f\t\r"
+# Hindi letters that phones write with one code, and NFC with two.
+NUKTA = (("\u0921\u093c", "\u095c"), ("\u0922\u093c", "\u095d"), ("\u092b\u093c", "\u095e"))
+SMALL = {c: c + 32 for c in range(ord("A"), ord("Z") + 1)}
 NO_MARKS = str.maketrans("", "", MARKS)
 
 
-def phrases(table: str) -> list[str]:
-    """The phrases of one text of the tables, in small letters."""
+def forms(table: str) -> set[str]:
+    """The phrases of one text of the tables as phones may write them, ASCII capitals as small letters."""
     lines = (line.partition(":")[2] for line in table.strip().split("\n"))
-    return [normalize("NFC", p.strip().lower()) for line in lines for p in line.split(" | ")]
+    plain = {normalize("NFC", p.strip()) for line in lines for p in line.split(" | ")}
+    plain |= {functools.reduce(lambda p, pair: p.replace(*pair), NUKTA, p) for p in plain}
+    return {f.translate(SMALL) for p in plain for f in (p, p.capitalize(), p.title(), p.upper())}
 
 
-def _kinds(table: dict[str, str]) -> dict[str, str]:
-    return {phrase: kind for kind, text in table.items() for phrase in phrases(text)}
+def _kinds(table: Mapping[str, str]) -> dict[str, str]:
+    return {form: kind for kind, text in table.items() for form in forms(text)}
 
 
-ANYWHERE, ON_IOS, SPOKEN, BEGINS = map(_kinds, (P.ANYWHERE, P.MARKED, P.SPOKEN, P.BEGINS))
-ATTACHED, EDITED = frozenset(phrases(P.ATTACHED)), frozenset(phrases(P.EDITED))
-CALLS = {p for table in (ANYWHERE, SPOKEN) for p, kind in table.items() if kind == "call"}
+ANYWHERE = _kinds(
+    {"file": P.MEDIA, "deleted": E.DELETED, "call": E.MISSED, "location": E.LIVE, "system": E.WAITING}
+) | _kinds(P.VIEW_ONCE)
+ON_IOS, BEGINS = _kinds(P.MARKED), _kinds(E.BEGINS)
+ATTACHED, EDITED = frozenset(forms(P.ATTACHED)), frozenset(forms(E.EDITED))
+CALLS = frozenset(forms(E.MISSED) | forms(E.CALLS))
 NAMES = (  # what the names of attached files tell
     (re.compile(r"(^|-)(STK|STICKER)-|\.webp$", re.IGNORECASE), "sticker"),
     (re.compile(r"(^|-)GIF-|\.gif$", re.IGNORECASE), "gif"),
@@ -52,16 +63,25 @@ NAMES = (  # what the names of attached files tell
     (re.compile(r"(^|-)(AUD|AUDIO|PTT)-|\.(opus|ogg|m4a|mp3|aac|wav|amr)$", re.IGNORECASE), "audio"),
     (re.compile(r"\.vcf$", re.IGNORECASE), "contact"),
 )
-TAIL = re.compile(rf"[{SPACES}]?[{MARKS}]*<(?P<said>[^<>\n]{{3,60}})>[{MARKS}{SPACES}]*$")
-PAREN = re.compile(rf"(?P<name>.*\S)[{SPACES}]*[(\uff08][{MARKS}]*(?P<said>[^()\uff08\uff09]+)[)\uff09]$")
-ANGLE = re.compile(r"<[^<>:]{2,40}:\s?(?P<name>[^<>/]+\.[^<>/. ]+)>$")
-OPTION = re.compile(r"^[\u200e\u200f]?[^\s:][^:\n]{1,20}: .*\([\u200e\u200f]?\d+ [^()\n]+\)$", re.MULTILINE)
-
-# A line without an author may hold a colon: what stands before it is no name if it holds one of these.
-SPOKEN_BY_WHATSAPP = re.compile(
-    r" (created (this )?group|changed (the|this|their|to)|added |removed |joined |left$|pinned )|"
-    r"^(Messages (and calls|to this)|You('re| are| created| changed| added| joined| were)|Your security code)"
+TAIL = re.compile(rf"[{SPACES}]?[{MARKS}]*<(?P<said>[^<>\n]{{3,60}})>[{MARKS}{SPACES}\n]*\Z")
+PAREN = re.compile(rf".*\S(?=[{SPACES}]*[(\uff08]([^()\uff08\uff09]+)[)\uff09]\Z)")
+ANGLE = re.compile(r"<(?P<word>[^<>:]{2,40}): ?(?P<name>[^<>/]+\.[^<>/. ]+)>\Z")
+NUMBERED = re.compile(r"\d{4,8}-")  # how the names of iOS's attached files begin
+OPTION = re.compile(  # of a poll, with its votes
+    r"^[\u200e\u200f]?[^\s:\uff1a][^:\uff1a\n]{1,20}[:\uff1a] ?.*[(\uff08][^()\n]*\d[^()\n]*[)\uff09]$", re.MULTILINE
 )
+
+
+def _any_of(table: str) -> str:
+    """One regular expression of all that a text of the tables holds."""
+    return "|".join(line.partition(": ")[2] for line in table.strip().split("\n"))
+
+
+SPOKEN_BY_WHATSAPP = re.compile(
+    rf"^(?:{_any_of(E.SAYS)})|\s(?:{_any_of(E.DOES)})|{_any_of(E.DOES_CLOSE)}", re.IGNORECASE
+)
+# The name of a group, cut off by the colon in it.
+CUT = re.compile(r'(?:^|\s)(?:"[^"\s][^"]*|\u201c[^\u201d]+|\u00ab[^\u00bb]+|\u201e[^\u201c\u201d]+)\Z')
 
 
 def recognise(
@@ -97,9 +117,12 @@ def recognise(
 
 
 def is_system(candidate_author: str) -> bool:
-    """Whether what stands before a colon is no name but the beginning of a line WhatsApp wrote."""
-    bare = candidate_author.translate(NO_MARKS).strip(SPACES)
-    return bool(SPOKEN_BY_WHATSAPP.search(bare))
+    """Whether what stands before a colon is no name but the beginning of a line WhatsApp wrote.
+
+    A quotation mark that is not closed tells it in any language: it is the name of a group that holds the colon.
+    """
+    line = candidate_author.translate(NO_MARKS).strip(SPACES)
+    return bool(SPOKEN_BY_WHATSAPP.search(line) or CUT.search(line))
 
 
 class Found(NamedTuple):
@@ -116,7 +139,7 @@ def _one(said: str, *, speaks: bool, marked: bool) -> Found:
     meta: dict[str, Any] = {}
     text = None
     end = TAIL.search(said) if "<" in said else None
-    if end and _bare(end["said"]) in EDITED:
+    if end and bare(end["said"]) in EDITED:
         said, meta = said[: end.start()], {"edited": True}
         text = said.strip(EDGES)
     kind, name = kind_of(said, speaks=speaks, marked=marked)
@@ -127,25 +150,33 @@ def _one(said: str, *, speaks: bool, marked: bool) -> Found:
 
 def kind_of(said: str, *, speaks: bool, marked: bool) -> tuple[str, str]:
     """The kind of a message, and the name of the file it attaches if it tells one."""
-    first = said.split("\n", 1)[0].strip(SPACES)
-    whole, parts = _bare(first), re.split("[\u200e\u200f]", first)
+    line = said.split("\n", 1)[0].strip(SPACES)
+    parts = re.split("[\u200e\u200f]", line)
     ios = len(parts) > 1
-    last = _bare(parts[-1]) if ios else whole
-    kind = ANYWHERE.get(whole) or ANYWHERE.get(last)
+    whole = bare(line)
+    last = bare(parts[-1]) if ios else whole
+    kind = ANYWHERE.get(whole) or ANYWHERE.get(last) or ""
+    if kind == "file" and whole == "null" and line != "null":
+        kind = ""
     if not kind and (ios or not marked):
-        kind = ON_IOS.get(whole.strip("<>")) or ON_IOS.get(last.strip("<>"))
+        kind = ON_IOS.get(whole.strip("<>")) or ON_IOS.get(last.strip("<>")) or ""
     kind = kind or _call(whole, ios=ios) or _block(said, whole)
     if kind:
         return kind, ""
-    name = _attached(first.translate(NO_MARKS).strip(SPACES))
+    name = _attached(line.translate(NO_MARKS).strip(SPACES), ios=ios)
     if name:
         return next((k for pattern, k in NAMES if pattern.search(name)), "file"), name
-    return "text" if speaks and not (ios and is_system(whole)) else "system", ""
+    if ios and not parts[0]:  # WhatsApp begins its own lines with the mark
+        if whole.startswith(E.VIEW_ONCE):
+            return "file", ""
+        if len(whole) < LONGEST_LINE and SPOKEN_BY_WHATSAPP.search(whole):
+            return "system", ""
+    return "text" if speaks else "system", ""
 
 
 def _call(whole: str, *, ios: bool) -> str:
     """A length may follow ("voice call, 5 min"), or a time ("missed voice call at 10:30")."""
-    head = re.split(r"[.,\u060c] | at \d", whole, maxsplit=1)[0]
+    head = re.split(r"[.,] | at \d", whole, maxsplit=1)[0]
     return "call" if head in CALLS and (ios or head in ANYWHERE) else ""
 
 
@@ -155,26 +186,28 @@ def _block(said: str, whole: str) -> str:
     kind = BEGINS.get(head.strip(SPACES), "")
     if kind == "location":
         return kind if rest.strip(SPACES).startswith("http") else ""
-    if whole.endswith(":") and (kind or len(OPTION.findall(said)) > 1):
+    if whole[-1:] in {":", "\uff1a"} and "\n" in said and (kind or len(OPTION.findall(said)) > 1):
         return kind or "poll"
     return ""
 
 
-def _attached(line: str) -> str:
+def _attached(line: str, *, ios: bool) -> str:
     """The name of the file a line says is attached, or nothing."""
     end = PAREN.match(line) if line.endswith((")", "\uff09")) else None
     if end:
-        return end["name"] if _bare(end["said"]) in ATTACHED else ""
+        return end[0] if bare(end[1]) in ATTACHED else ""
     end = ANGLE.search(line) if line.endswith(">") else None
-    return end["name"] if end else ""
+    known = end and (ios or end["word"] == "attached" or NUMBERED.match(end["name"]))
+    return end["name"] if end and known else ""
 
 
-def _bare(phrase: str) -> str:
-    return normalize("NFC", phrase.translate(NO_MARKS).strip(SPACES).lower().rstrip(".\u3002"))
+def bare(phrase: str) -> str:
+    """A phrase without direction marks, white space around it and full stop; ASCII capitals as small letters."""
+    return phrase.translate(NO_MARKS).strip(SPACES).translate(SMALL).rstrip(".\u3002")
 
 
 @functools.cache
 def _table() -> npt.NDArray[np.uint64]:
     """Everything that may be a whole first line, its beginning up to a colon or comma, or its end in brackets."""
-    wanted = {p for table in (ANYWHERE, ON_IOS, BEGINS) for p in table} | ATTACHED | CALLS | {f"{c} at " for c in CALLS}
-    return table_of({form for p in wanted for form in (p, p.capitalize(), p.title(), p.upper())})
+    wanted = {p for table in (ANYWHERE, ON_IOS, BEGINS) for p in table} | ATTACHED | CALLS
+    return table_of(wanted | {f"{c} at " for c in CALLS})

@@ -14,7 +14,7 @@ MARKED = 4  # the first line has U+200E or U+200F
 SEED, PRIME = np.uint64(14_695_981_039_346_656_037), np.uint64(1_099_511_628_211)  # FNV-1a, 64 bits
 SLOTS = 1 << 13  # of the table of hashes; 0 is an empty one
 LONGEST = 160  # bytes of a first line that are hashed; no phrase is longer
-SKIPPED = b" <>.\r"  # bytes a hash leaves out, beside direction marks
+SKIPPED = b" <>.\r\t"  # bytes a hash leaves out, beside direction marks
 _MULTIPLIER, _MASK = 1_099_511_628_211, (1 << 64) - 1
 
 
@@ -59,7 +59,7 @@ def look(
 
 @kernel
 def _first_line(data: npt.NDArray[np.uint8], start: int, stop: int, table: npt.NDArray[np.uint64]) -> tuple[int, int]:
-    """Where the first line ends, and what its hash tells: of the whole, and up to each colon, comma or digit."""
+    """Where the first line ends, and what hashes tell: of all of it, and up to each colon, comma, full stop, digit."""
     flags, h, i = 0, SEED, start
     while i < stop and data[i] != 10:
         mark = _mark(data, i, stop)
@@ -68,9 +68,15 @@ def _first_line(data: npt.NDArray[np.uint8], start: int, stop: int, table: npt.N
                 flags |= MARKED | MAYBE
             i += 3
             continue
+        if data[i] == 0xC2 and i + 1 < stop and data[i + 1] == 0xA0:
+            i += 2
+            continue
+        if data[i] == 0xE3 and i + 2 < stop and data[i + 1] == 0x80 and data[i + 2] == 0x82:
+            i += 3
+            continue
         if i - start < LONGEST:
             c = data[i]
-            if (c in (58, 44) or 48 <= c <= 57) and _has(table, h):
+            if (c in (58, 44, 46) or 48 <= c <= 57) and _has(table, h):
                 flags |= MAYBE
             h = _fold(h, c)
         i += 1
@@ -81,15 +87,13 @@ def _first_line(data: npt.NDArray[np.uint8], start: int, stop: int, table: npt.N
 
 @kernel
 def _first_end(data: npt.NDArray[np.uint8], start: int, end: int, stop: int, table: npt.NDArray[np.uint64]) -> bool:
-    """Whether the first line is `<...>`, ends in brackets with a phrase of the table, or is a word with a colon."""
+    """Whether the first line ends with `>`, a colon and more to come, or a phrase of the table in brackets."""
     last = _back(data, start, end) - 1
     c = data[last]
     if c == 62:  # ">"
-        while start < last and _mark(data, start, end):
-            start += 3
-        return bool(data[start] == 60)
-    if c == 58:  # ":"
-        return end < stop and last - start < 32
+        return True
+    if c == 58 or (c == 0x9A and last > start and data[last - 1] == 0xBC):  # ":", U+FF1A
+        return end < stop and last - start < LONGEST
     wide = c == 0x89 and last >= start + 2 and data[last - 1] == 0xBC and data[last - 2] == 0xEF  # U+FF09
     if c != 41 and not wide:
         return False
@@ -111,6 +115,8 @@ def _back(data: npt.NDArray[np.uint8], start: int, stop: int) -> int:
             stop -= 1
         elif stop - 3 > start and _mark(data, stop - 3, stop):
             stop -= 3
+        elif data[stop - 1] == 0xA0 and data[stop - 2] == 0xC2:  # no-break space
+            stop -= 2
         else:
             break
     return stop
@@ -118,19 +124,19 @@ def _back(data: npt.NDArray[np.uint8], start: int, stop: int) -> int:
 
 @kernel
 def _mark(data: npt.NDArray[np.uint8], i: int, stop: int) -> int:
-    """2 for U+200E and U+200F, 1 for the byte order mark and other direction marks, else 0."""
+    """2 for U+200E and U+200F, 1 for the byte order mark, other direction marks and U+202F, else 0."""
     if data[i] < 0xE2 or i + 2 >= stop:
         return 0
     a, b, c = data[i], data[i + 1], data[i + 2]
     if a == 0xE2 and b == 0x80:
-        return 2 if c in (0x8E, 0x8F) else int(0xAA <= c <= 0xAE)
+        return 2 if c in (0x8E, 0x8F) else int(0xAA <= c <= 0xAF)
     return int((a == 0xE2 and b == 0x81 and 0xA6 <= c <= 0xA9) or (a == 0xEF and b == 0xBB and c == 0xBF))
 
 
 @kernel
 def _fold(h: np.uint64, c: np.uint8) -> np.uint64:
     """The hash with one byte more; ASCII capitals are small letters, and SKIPPED bytes nothing."""
-    if c in (32, 60, 62, 46, 13):
+    if c in (32, 60, 62, 46, 13, 9):
         return h
     return (h ^ np.uint64(c | 32 if 65 <= c <= 90 else c)) * PRIME
 
