@@ -1,29 +1,29 @@
 from __future__ import annotations
 
+import itertools
 import logging
+import re
+from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-from dataprep import batch as B
+import oracles
 from dataprep.dataset import Dataset
 from dataprep.errors import PlanError
 from dataprep.tokens import split
-from dataprep.tokens.train import DOC_BYTES, Sample
+from dataprep.tokens.learn import Words, count_words
+from dataprep.tokens.patterns import PATTERNS
+from dataprep.tokens.train import learn, learn_by_tokenizers
+from dataprep.tokens.words import machine_of
 
 WORDS = ["rain", "north", "winter", "أمطار", "بارش", "雨", "2048", "...", "café"]
 RNG = np.random.default_rng(0)
 ROWS = [" ".join(RNG.choice(WORDS, 12)) for _ in range(600)]
-EVERYTHING = Sample(share=1.0, seed=0, val=0.0)
-
-
-def texts_of(picked):
-    """The texts of a sample, in order."""
-    return [text for batch in picked.texts() for text in batch]
 
 
 def test_same_tokenizer_from_any_workers(tmp_path):
@@ -51,34 +51,63 @@ def test_validation_side_is_never_looked_at(tmp_path):
     assert not {c for c, h in zip(own, held, strict=True) if h} & set("".join(learned))
 
 
-def test_sample_is_the_share_of_the_training_side():
-    """Of 20,000 documents a sample of a tenth holds a tenth, five standard deviations allowed."""
-    batch = laws.batch_of([str(i) for i in range(20_000)])
-    picked = texts_of(Sample(share=0.1, seed=0, val=0.5).pick([batch], 1 << 30))
-    assert abs(len(picked) - 1_000) < 5 * np.sqrt(20_000 * 0.05 * 0.95)
-    assert not split.is_val(np.array(picked, np.uint64), 0.5, 0).any()
+PIECES = st.sampled_from(
+    ["the", " rain", "  ", "\n", "\r\n", "12345", "...", "'s", "أمطار", "बारिश", "雨", "🌧️", "aaaa"]
+)
 
 
-@given(st.lists(st.text("ab", max_size=9), max_size=40), st.integers(1, 60), st.lists(st.integers(1, 9), min_size=1))
-def test_budget_keeps_the_smallest_hashes(rows, max_bytes, sizes):
-    """Over its budget a part gives the documents of the smallest hashes, whatever the batches; memory is bounded."""
-    batch = laws.batch_of(rows)
-    ranks = split.sample_rank(B.ids(batch), 0)
-    kept, used = [], 0
-    for i in np.argsort(ranks).tolist():
-        if kept and used + len(rows[i]) > max_bytes:
-            break
-        kept.append(i)
-        used += len(rows[i])
-    picked = EVERYTHING.pick(laws.cuts(batch, sizes), max_bytes)
-    assert texts_of(picked) == [rows[i] for i in sorted(kept)]
-    assert picked.n_bytes == used
+@settings(max_examples=60)
+@given(
+    st.sampled_from(sorted(PATTERNS)),
+    st.lists(st.lists(PIECES, max_size=30).map("".join), max_size=8),
+    st.integers(0, 40),
+    st.integers(0, 3),
+)
+def test_kernels_learn_what_tokenizers_learns(pattern, texts, n_merges, min_count):
+    """The same merges in the same order, for every pattern that has a machine."""
+    regex = PATTERNS[pattern]
+    assert learn([texts], n_merges, regex, min_count) == learn_by_tokenizers([texts], n_merges, regex, min_count)
 
 
-def test_one_huge_document_is_not_the_sample():
-    """Of a document over a megabyte the first megabyte is taken, whole characters."""
-    (text,) = texts_of(EVERYTHING.pick([laws.batch_of(["雨" * DOC_BYTES])], 1 << 30))
-    assert text == "雨" * (DOC_BYTES // 3)
+def test_kernels_learn_what_tokenizers_learns_from_much():
+    """Thousands of merges over words of a random letter mill, until no pair is left."""
+    rng = np.random.default_rng(5)
+    letters = np.array(list("abcdeé雨"))
+    texts = [" ".join("".join(rng.choice(letters, rng.integers(1, 12))) for _ in range(200)) for _ in range(40)]
+    ours = learn([texts[:7], texts[7:]], 4_000, PATTERNS["words"])
+    assert 1_500 < len(ours) < 4_000
+    assert ours == learn_by_tokenizers([texts], 4_000, PATTERNS["words"])
+
+
+def test_other_patterns_are_learned_by_tokenizers():
+    """A pattern without a machine is learned all the same."""
+    assert machine_of(r"\S+|\s+") is None
+    assert learn([["rain rain"]], 2, r"\S+|\s+") == [(b"a", b"i"), (b"r", b"ai")]
+
+
+@given(st.lists(PIECES, max_size=200), st.integers(1, 9))
+def test_words_are_counted(pieces, size):
+    """Every distinct word with its count, however the texts come and wherever tables must grow."""
+    texts = ["".join(pieces[i : i + size]) for i in range(0, len(pieces), size)]
+    words = count_words([texts[:2], [], texts[2:]], machine_of(PATTERNS["words"]))
+    assert counted(words) == Counter(word.encode() for text in texts for word in oracles.bpe_words(text))
+
+
+def test_many_distinct_words_are_counted():
+    """A hundred thousand words, each twice but one."""
+    text = " ".join(f"w{i:x}q" for i in range(100_000))
+    words = count_words([[text], [text]], machine_of(PATTERNS["gpt2"]))
+    found = counted(words)
+    assert sum(found.values()) == sum(Counter(re.findall(r" ?[a-z]+| ?[0-9]+", text)).values()) * 2
+
+
+def counted(words: Words) -> Counter:
+    """The table as a Counter."""
+    ends = words.ends[: words.n].tolist()
+    data = words.bytes[: words.size].tobytes()
+    pieces = [data[a:b] for a, b in itertools.pairwise([0, *ends])]
+    assert len(set(pieces)) == words.n
+    return Counter(dict(zip(pieces, words.counts[: words.n].tolist(), strict=True)))
 
 
 def test_small_corpus_is_used_whole(tmp_path):

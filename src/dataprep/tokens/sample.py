@@ -1,0 +1,257 @@
+"""A stratified sample of a corpus: of every source and language its share, chosen by hash(seed, id).
+
+Two passes. The first adds up the bytes of each stratum by the leading bits of its documents' hashes; from that a limit
+of the hash follows for each stratum, and the second takes the documents below it. So nothing is held that is not
+taken, and neither workers nor batches nor order matter.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dataprep import batch as B
+from dataprep.errors import PlanError
+from dataprep.run import Serial
+
+from . import split
+
+if TYPE_CHECKING:
+    from dataprep.dataset import Dataset
+    from dataprep.part import Part
+    from dataprep.run import Runner
+
+Stratum = tuple[str, str]  # source and language; "" where a document has none, or they are not told apart
+Bytes = npt.NDArray[np.int64]
+
+DOC_BYTES = 1 << 20  # of one document: its head; one huge file must not be the sample
+BINS = 1 << 12  # a stratum's sample is exact to one document, or to 1/4,096 of the stratum where that is more
+AT_LEAST = 64 << 10  # bytes of each stratum, so that a language of a few documents has a voice
+MAX_STRATA = 1 << 10  # 32 MB of sums; with more, sources are not told apart (or languages, where sources have weights)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """What to take of which side.
+
+    `share` of the side's bytes, at least `min_bytes` and at most `max_bytes`; with `weights`, sources have bytes in
+    these proportions.
+    """
+
+    share: float = 1.0
+    seed: int = split.SEED
+    val: float = split.HOLD_OUT
+    split_seed: int = split.SEED
+    min_bytes: int = 1
+    max_bytes: int = 1 << 62
+    weights: tuple[tuple[str, float], ...] | None = None
+    held_out: bool = False  # the validation side instead of the training side
+
+    def __post_init__(self) -> None:
+        split.check_share("sample", self.share)
+        split.check_share("val", self.val)
+        bad = next(((name, w) for name, w in self.weights or () if not 0 <= w < float("inf")), None)
+        if bad or (self.weights is not None and not sum(w for _, w in self.weights)):
+            what = f"{bad[0]}: {bad[1]}" if bad else "no source above 0"
+            msg = f"weights={dict(self.weights or ())} has {what}; give each source a number from 0 up"
+            raise PlanError(msg)
+
+    def draw(self, docs: Dataset, run: Runner | None = None) -> Drawn:
+        """What the corpus holds, and the sample of it."""
+        columns = ["id", "text", "source", *(["language"] if "language" in docs.columns else [])]
+        run, total = run or Serial(), Strata(merge_sources=self.weights is None)
+        for found in run.map(Task(self, tuple(columns)), docs.parts, "count"):
+            total.add(found)
+        limits = self.limits(total.sums)
+        task = Task(self, tuple(columns), limits, by_source=total.by_source, by_language=total.by_language)
+        n_bytes = {s: int(total.sums[s][:limit].sum()) for s, limit in limits.items()}
+        return Drawn({s: int(sums.sum()) for s, sums in total.sums.items()}, n_bytes, task, docs.parts, run)
+
+    def limits(self, sums: Mapping[Stratum, Bytes]) -> dict[Stratum, int]:
+        """How many of the `BINS` bins of each stratum are taken; `sums` has the bytes of each bin."""
+        sizes = {stratum: int(of.sum()) for stratum, of in sums.items()}
+        wanted = self._wanted(sizes) if self.weights is None else self._weighted(sizes)
+        return {stratum: _bins(sums[stratum], want) for stratum, want in wanted.items() if want}
+
+    def _wanted(self, sizes: Mapping[Stratum, int]) -> dict[Stratum, float]:
+        total = sum(sizes.values())
+        n_bytes = min(max(total * self.share, self.min_bytes), self.max_bytes, total)
+        least = min(AT_LEAST, n_bytes / 32 / max(1, len(sizes)))  # all of them together move the others by 3 %
+        return {stratum: max(size * n_bytes / total, least) for stratum, size in sizes.items() if size}
+
+    def _weighted(self, sizes: Mapping[Stratum, int]) -> dict[Stratum, float]:
+        weights, there = dict(self.weights or ()), dict.fromkeys((source for source, _ in sizes), 0)
+        for (source, _), size in sizes.items():
+            there[source] += size
+        _check_names(weights, there)
+        whole = sum(weights.values())
+        first = min((s for s in weights if weights[s]), key=lambda s: there[s] / weights[s])
+        most = there[first] / weights[first] * whole
+        asked = min(sum(there.values()) * self.share, self.max_bytes)
+        if most < asked:
+            msg = (
+                f"weights ask for {asked * weights[first] / whole:,.0f} bytes of {first!r}, which holds "
+                f"{there[first]:,}; give it a smaller weight, or sample={most / sum(there.values()):.2g}"
+            )
+            raise PlanError(msg)
+        n_bytes = min(max(asked, self.min_bytes), most, self.max_bytes)
+        of = {source: n_bytes * weights[source] / whole / max(1, there[source]) for source in there}
+        return {(source, language): size * of[source] for (source, language), size in sizes.items()}
+
+
+def _bins(sums: Bytes, want: float) -> int:
+    """The bins to take for `want` bytes: as many as fit, those of one document at least."""
+    fit = int(np.searchsorted(np.cumsum(sums), want + 0.5, "right"))  # a rounded product must not lose a document
+    return max(fit, int(np.flatnonzero(sums)[0]) + 1 if sums.any() else 0)
+
+
+def _check_names(weights: Mapping[str, float], there: Mapping[str, int]) -> None:
+    unknown, missing = sorted(weights.keys() - there.keys()), sorted(there.keys() - weights.keys())
+    if unknown or missing:
+        what = f"{unknown[0]!r}, which is no source" if unknown else f"nothing for the source {missing[0]!r}"
+        msg = f"weights has {what}; the sources with text are {', '.join(sorted(there)[:20])}: weigh each, 0 leaves out"
+        raise PlanError(msg)
+
+
+class Strata:
+    """Bytes by bin of every stratum, summed over parts; coarser strata once there are too many."""
+
+    def __init__(self, *, merge_sources: bool) -> None:
+        self.merge_sources = merge_sources  # else languages are merged
+        self.sums: dict[Stratum, Bytes] = {}
+        self.by_source = self.by_language = True
+
+    def add(self, found: Mapping[Stratum, tuple[Bytes, Bytes]]) -> None:
+        """One part's bins and their bytes."""
+        for stratum, (bins, n_bytes) in found.items():
+            name = self._name(stratum)
+            if name not in self.sums:
+                self.sums[name] = np.zeros(BINS, np.int64)
+            self.sums[name][bins] += n_bytes
+        if len(self.sums) > MAX_STRATA and self.by_source and self.by_language:
+            self.by_source, self.by_language = not self.merge_sources, self.merge_sources
+            before, self.sums = self.sums, {}
+            for stratum, sums in before.items():
+                self.sums[self._name(stratum)] = self.sums.get(self._name(stratum), 0) + sums
+
+    def _name(self, stratum: Stratum) -> Stratum:
+        return stratum[0] if self.by_source else "", stratum[1] if self.by_language else ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One part: without `limits` the bytes of each stratum by bin, with them the documents below their limit."""
+
+    sample: Sample
+    columns: tuple[str, ...]
+    limits: Mapping[Stratum, int] | None = None
+    by_source: bool = True
+    by_language: bool = True
+
+    def __call__(self, part: Part) -> Any:
+        """Bins and bytes by stratum, or what was picked."""
+        batches = part.batches(list(self.columns))
+        return self.count(batches) if self.limits is None else self.pick(batches)
+
+    def count(self, batches: Iterable[B.Batch]) -> dict[Stratum, tuple[Bytes, Bytes]]:
+        """The bins of each stratum that hold bytes, ascending, and how many."""
+        total: dict[Stratum, Bytes] = {}
+        for batch in batches:
+            names, codes, bins, take = self._look(batch)
+            sizes = np.minimum(B.lengths(batch), DOC_BYTES) * take
+            for code in np.unique(codes[sizes > 0]).tolist():
+                of = codes == code
+                found = np.bincount(bins[of], sizes[of], BINS).astype(np.int64)
+                total[names[code]] = total.get(names[code], 0) + found
+        return {name: (np.flatnonzero(of), of[of > 0]) for name, of in total.items()}
+
+    def pick(self, batches: Iterable[B.Batch]) -> Picked:
+        """The documents of a part that belong to the sample, in order."""
+        found = [self._picked(batch) for batch in batches]
+        return Picked.of([batch for batch in found if batch.num_rows])
+
+    def _picked(self, batch: B.Batch) -> pa.RecordBatch:
+        names, codes, bins, take = self._look(batch)
+        limits = np.array([(self.limits or {}).get(name, 0) for name in names], np.int64)
+        rows = np.flatnonzero(take & (bins < limits[codes]))
+        of = [names[code] for code in codes[rows].tolist()]
+        texts = heads(batch.column("text").take(pa.array(rows)))
+        columns = [texts, pa.array([s for s, _ in of], pa.string()), pa.array([x for _, x in of], pa.string())]
+        return pa.RecordBatch.from_arrays(columns, names=["text", "source", "language"])
+
+    def _look(self, batch: B.Batch) -> tuple[list[Stratum], Bytes, Bytes, npt.NDArray[np.bool_]]:
+        """The strata of a batch, and of each document the stratum's number, its bin and whether it is on the side."""
+        ids = B.ids(batch)
+        bins = (split.sample_rank(ids, self.sample.seed) >> np.uint64(64 - BINS.bit_length() + 1)).astype(np.int64)
+        side = split.is_val(ids, self.sample.val, self.sample.split_seed) == self.sample.held_out
+        values, codes = [[""], [""]], np.zeros(len(ids), np.int64)
+        for place, (column, told) in enumerate((("source", self.by_source), ("language", self.by_language))):
+            if told and column in self.columns:
+                own, values[place] = _coded(batch.column(column))
+                codes = codes * len(values[place]) + own
+        used, codes = np.unique(codes, return_inverse=True)
+        n = len(values[1])
+        return [(values[0][code // n], values[1][code % n]) for code in used.tolist()], codes, bins, side
+
+
+def _coded(column: pa.Array) -> tuple[Bytes, list[str]]:
+    """The number of each value, and what the numbers mean; a missing value is the empty string."""
+    coded = column if isinstance(column, pa.DictionaryArray) else column.dictionary_encode()
+    values = [str(value or "") for value in coded.dictionary.to_pylist()]
+    own = pc.fill_null(coded.indices.cast(pa.int64()), len(values)).to_numpy(zero_copy_only=False)
+    return own, [*values, ""]
+
+
+@dataclass(frozen=True)
+class Picked:
+    """What one part gives to the sample, small enough to travel: an Arrow stream, compressed."""
+
+    n_bytes: int
+    stream: bytes
+
+    @classmethod
+    def of(cls, batches: Sequence[pa.RecordBatch]) -> Picked:
+        """Batches of texts, sources and languages."""
+        if not batches:
+            return cls(0, b"")
+        sink = io.BytesIO()
+        with pa.ipc.new_stream(sink, batches[0].schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+            writer.write_table(pa.Table.from_batches(batches), max_chunksize=4096)
+        return cls(sum(B.text_bytes(batch) for batch in batches), sink.getvalue())
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The texts, with source and language, in order."""
+        yield from pa.ipc.open_stream(self.stream) if self.stream else ()
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A sample: the bytes there are and those that are taken, by stratum, and the way to the texts."""
+
+    there: dict[Stratum, int]
+    taken: dict[Stratum, int]
+    task: Task
+    parts: Sequence[Part]
+    run: Runner = field(repr=False)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The texts, with source and language; a part at a time, read anew by each call."""
+        for picked in self.run.map(self.task, self.parts, "sample"):
+            yield from picked.batches()
+
+
+def heads(texts: pa.LargeStringArray) -> pa.LargeStringArray:
+    """Long documents cut to their first megabyte, at a character."""
+    offsets, data = B.buffers(texts)
+    if not len(texts) or int(np.diff(offsets).max()) <= DOC_BYTES:
+        return texts
+    spans = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+    cut = (bytes(data[a : min(b, a + DOC_BYTES)]) for a, b in spans)
+    return pa.array([h.decode("utf-8", "ignore") for h in cut], pa.large_string())
