@@ -336,21 +336,30 @@ def without(text: str, cuts: list[tuple[int, int]]) -> str:
 # --- Conversations (chat/conversations.py) ----------------------------------------------------------------------------
 
 
-def conversations(rows: list[dict], stage) -> list[tuple[int, str]]:
-    """(id, text) of the talks that a list of messages makes."""
-    talks: list = []
-    last = None
+def conversations(rows: list[dict], stage) -> list[tuple]:
+    """(id, text, messages, latest time) of the talks that a list of messages makes."""
+    talks: list[dict] = []
+    of_chat: dict = {}
+    gap, reply_gap = stage.seconds
+    read = 0
     for row in rows:
-        line = stage.line.format(**row) if row["author"] else row["text"]
-        near = last and last["chat"] == row["chat"] and last["time"] and row["time"]
-        near = near and abs((row["time"] - last["time"]).total_seconds()) < stage.seconds
+        line = stage.line.replace("{author}", "\0").replace("{text}", row["text"]).replace("\0", row["author"] or "")
+        line = line if row["author"] else row["text"]
         n = len((line + stage.separator).encode())
-        if near and talks[-1][2] + n <= stage.max_bytes:
-            talks[-1] = (talks[-1][0], talks[-1][1] + stage.separator + line, talks[-1][2] + n)
-        else:
-            talks.append((row["id"], line, n))
-        last = row
-    return [(id_, text) for id_, text, _ in talks]
+        talk = of_chat.get((row["id"] >> 40, row["chat"]))
+        near = talk and talk["last"] and row["time"] and read + n - talk["begin"] <= stage.max_bytes
+        if near:
+            apart = abs((row["time"] - talk["last"]).total_seconds())
+            answers = row["reply_to"] is not None and talk["id"] <= row["reply_to"] < row["id"]
+            near = apart < gap or (answers and apart < reply_gap)
+        if not near:
+            talk = of_chat[row["id"] >> 40, row["chat"]] = {"id": row["id"], "begin": read, "lines": [], "times": []}
+            talks.append(talk)
+        talk["last"] = row["time"]
+        talk["lines"].append(line)
+        talk["times"].append(row["time"])
+        read += n
+    return [(t["id"], stage.separator.join(t["lines"]), len(t["lines"]), max(t["times"])) for t in talks]
 
 
 # --- SuffixIndex (dedup/suffix_index.py) ------------------------------------------------------------------------------
@@ -904,7 +913,8 @@ def whatsapp(messages: list[tuple[str, bool]]) -> list[tuple[str, str, str]]:
         bare = said.rstrip(w.MARKS + w.SPACES + "\n")
         start = bare.rfind("<")
         inside = bare[start + 1 : -1]
-        if start >= 0 and bare.endswith(">") and 3 <= len(inside) <= 60 and "\n" not in inside and w.bare(inside) in w.EDITED:
+        tail = start >= 0 and bare.endswith(">") and 3 <= len(inside) <= 60 and "\n" not in inside
+        if tail and w.bare(inside) in w.EDITED:
             left, meta = said[:start].rstrip(w.MARKS), {"edited": True}
             left = left[:-1] if left.endswith(tuple(w.SPACES)) else left
         kind, name = w.kind_of(left, speaks=speaks, marked=marked)

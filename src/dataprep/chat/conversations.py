@@ -1,119 +1,219 @@
-"""Conversations: messages of one chat that follow each other closely become one document."""
+"""Conversations: messages of one chat that follow each other closely, or answer each other, become one document."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from .. import batch as B
 from ..batch import Batch
 from ..errors import PlanError
-from ..meter import Meter
+from ..meter import Meter, watch
 from ..stage import Stage
+from .conversations_kernel import NEVER, NOTHING, talks_of
 
 UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Conversations(Stage):
-    """Join consecutive messages of one chat while less than `gap` lies between one and the next.
+    """Join the messages of one chat while less than `gap` lies between one and the next.
 
-    The document has the id and the columns of its first message; the others are dropped as `joined`, `kept` naming the
-    first. A change of chat, or a message without a time, begins a new one. What is no text (media, system lines) is
-    joined too, unless a Filter on `kind` comes before.
+    The document has the id and the columns of its first message, `n_messages`, and `end_time`, the latest time in it;
+    the other messages are dropped as `joined`, `kept` naming the first. A message without a time is a talk of its own.
+    What is no text (media, system lines) is joined too, unless `CleanMessages` or a Filter on `kind` comes before.
 
-    gap: "90s", "30m", "1h" or "2d". line: how a message is written; {author} and {text} are replaced, and a message
-    without an author is its text alone. separator: between messages. max_bytes: a talk that grows over this is cut
-    between two messages; bounds the memory.
+    Chats may be interleaved, as in the export of an account: every chat has a talk of its own. Chats of one name in two
+    files are two. Talks come out in the order of their first messages.
+
+    gap, reply_gap: "90s", "30m", "1h" or "2d".
+    replies: a message that answers one of the open talk (column `reply_to`, if there is one) joins it while less than
+        `reply_gap` lies between it and the message before; an answer to an older talk does not bring that back.
+    line: how a message is written; {author} and {text} are replaced, and a message without an author is its text alone.
+    separator: between messages.
+    max_bytes: a talk is cut between two messages where it, with what other chats said since its first message, would
+        grow over this; bounds the memory.
 
     >>> dp.Pipeline(dp.Conversations(gap="1h")).run(dp.read("chat.txt"), out="talks")    # doctest: +SKIP
     """
 
     gap: str = "1h"
+    replies: bool = True
+    reply_gap: str = "1d"
     line: str = "{author}: {text}"
     separator: str = "\n"
     max_bytes: int = 1 << 20
+
+    VERSION: ClassVar[int] = 2
     needs: ClassVar[tuple[str, ...]] = ("chat", "author", "time")
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"[1-9]\d*[smhd]", str(self.gap)):
-            msg = f"gap={self.gap!r} is no length of time; write 90s, 30m, 1h or 2d"
-            raise PlanError(msg)
+        for name in ("gap", "reply_gap"):
+            if not re.fullmatch(r"[1-9]\d*[smhd]", str(getattr(self, name))):
+                msg = f"{name}={getattr(self, name)!r} is no length of time; write 90s, 30m, 1h or 2d"
+                raise PlanError(msg)
         if "{text}" not in self.line:
             msg = f"line={self.line!r} would lose the messages; it needs {{text}}"
             raise PlanError(msg)
+        if self.max_bytes < 1:
+            msg = f"max_bytes={self.max_bytes!r} is less than a byte; it is the most that a talk holds"
+            raise PlanError(msg)
 
     @property
-    def seconds(self) -> int:
-        """The gap in seconds."""
-        return int(self.gap[:-1]) * UNITS[self.gap[-1]]
+    def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
+        """n_messages, and end_time: the latest time of a message."""
+        return {"n_messages": pa.uint32(), "end_time": pa.timestamp("s")}
+
+    @property
+    def seconds(self) -> tuple[int, int]:
+        """Gap and reply_gap in seconds; without replies, the second is 0."""
+        gap, reply_gap = (int(text[:-1]) * UNITS[text[-1]] for text in (self.gap, self.reply_gap))
+        return gap, reply_gap if self.replies else 0
 
     def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:
-        """Every conversation once its end is known; one may cross any number of batches."""
-        talk: _Talk | None = None
+        """Every talk once it and all that began before it are over; one may cross any number of batches."""
+        talks, held = _Talks(self), _Held()
         for batch in batches:
-            closed: list[_Talk] = []
-            for row, message in enumerate(_messages(batch)):
-                line = self._line(message)
-                n_bytes = len(line.encode()) + len(self.separator.encode())
-                if talk and self._continues(talk, message, n_bytes):
-                    talk.add(message, line, n_bytes)
-                    continue
-                closed += [talk] if talk else []
-                talk = _Talk(batch.slice(row, 1), message, [line], n_bytes)
-            yield from self._documents(closed, stats)
-        yield from self._documents([talk] if talk else [], stats)
+            if batch.num_rows:
+                lines = self._lines(batch)
+                numbers, times = talks.number(batch, lines)
+                held.add(batch, lines, numbers, times)
+                yield from held.give(talks.first_open(), self.separator, stats)
+        yield from held.give(talks.next, self.separator, stats)
 
-    def _line(self, message: tuple[Any, ...]) -> str:
-        _, _, author, _, text = message
-        return self.line.replace("{author}", author).replace("{text}", text) if author else str(text)
+    def warm(self) -> None:
+        """Compile the kernel."""
+        columns = {"chat": pa.array(["c"]), "author": pa.array(["a"]), "time": pa.array([0], pa.timestamp("s"))}
+        list(watch(self, iter([B.make([0], ["A text."], "warm", columns=columns)]), Meter(self.name)))
 
-    def _continues(self, talk: _Talk, message: tuple[Any, ...], n_bytes: int) -> bool:
-        _, chat, _, time, _ = message
-        _, last_chat, _, last_time, _ = talk.last
-        if chat != last_chat or time is None or last_time is None:
-            return False
-        if talk.n_bytes + n_bytes > self.max_bytes:
-            return False
-        apart: float = (time - last_time).total_seconds()
-        return abs(apart) < self.seconds  # phones' clocks are set back, too
+    def _lines(self, batch: Batch) -> pa.LargeStringArray:
+        author = batch.column("author").cast(pa.large_string())
+        values = {"{author}": author, "{text}": batch.column("text")}
+        parts = [values.get(part, _scalar(part)) for part in re.split(r"(\{author\}|\{text\})", self.line)]
+        has_author = pc.fill_null(pc.not_equal(author, ""), fill_value=False)
+        return pc.if_else(has_author, pc.binary_join_element_wise(*parts, _scalar("")), batch.column("text"))
 
-    def _documents(self, talks: list[_Talk], stats: Meter) -> Iterator[Batch]:
-        if not talks:
-            return
-        joined = [(id_, talk.ids[0]) for talk in talks for id_ in talk.ids[1:]]
-        gone = np.array(joined, np.uint64).reshape(-1, 2)
-        stats.drop(gone[:, 0], "joined", kept=gone[:, 1])
-        texts = pa.array([self.separator.join(talk.lines) for talk in talks], pa.large_string())
-        yield B.with_column(B.concat([talk.first for talk in talks]), "text", texts)
+
+class _Open(NamedTuple):
+    """The talk of a chat that may go on: its number, first message, where it began in all bytes read; its last time."""
+
+    number: int
+    first: int
+    begin: int
+    last: int
+
+
+class _Talks:
+    """Numbers talks in the order of their first messages, and remembers which may go on."""
+
+    def __init__(self, stage: Conversations) -> None:
+        self.stage = stage
+        self.open: dict[str | None, _Open] = {}
+        self.next = 0  # the number of the talk that begins next
+        self.read = 0  # bytes of lines
+
+    def number(self, batch: Batch, lines: pa.LargeStringArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The talk of each message and its time in seconds (NEVER: it has none), int64[n] both."""
+        coded = batch.column("chat").cast(pa.string()).dictionary_encode(null_encoding="encode")
+        chats = coded.dictionary.to_pylist()
+        times, sizes = _seconds(batch), np.diff(B.buffers(lines)[0]) + len(self.stage.separator.encode())
+        state = [self.open.get(chat, _Open(-1, 0, 0, NEVER)) for chat in chats]
+        number, begin, last = (np.array([getattr(s, n) for s in state], np.int64) for n in ("number", "begin", "last"))
+        first = np.array([s.first for s in state], np.uint64)
+        codes = coded.indices.to_numpy().astype(np.int64)
+        message = (codes, B.ids(batch), times, sizes, _answered(batch))
+        limits = np.array([*self.stage.seconds, self.stage.max_bytes, self.next, self.read], np.int64)
+        numbers = talks_of(*message, number, first, begin, last, limits)
+        self.next, self.read = max(self.next, int(numbers.max()) + 1), self.read + int(sizes.sum())
+        now = zip(number.tolist(), first.tolist(), begin.tolist(), last.tolist(), strict=True)
+        self.open.update({chat: _Open(*talk) for chat, talk in zip(chats, now, strict=True)})
+        self._forget(int(B.ids(batch)[-1]) >> B.POSITION_BITS)
+        return numbers, times
+
+    def first_open(self) -> int:
+        """The smallest number of a talk that may go on."""
+        return min((talk.number for talk in self.open.values()), default=self.next)
+
+    def _forget(self, file: int) -> None:
+        """Talks that nothing can join any more: of files that are through, or as big as they may be."""
+        self.open = {
+            chat: talk
+            for chat, talk in self.open.items()
+            if talk.first >> B.POSITION_BITS == file and self.read - talk.begin < self.stage.max_bytes
+        }
 
 
 @dataclass
-class _Talk:
-    """An open conversation: its first message as a row, its last, and what was written."""
+class _Held:
+    """Messages of talks that are not over, or wait for an earlier one."""
 
-    first: Batch
-    last: tuple[Any, ...]
-    lines: list[str]
-    n_bytes: int
-    ids: list[int] = field(init=False)
+    firsts: list[Batch] = field(default_factory=list)  # first messages, in order
+    messages: list[pa.RecordBatch] = field(default_factory=list)  # columns talk, id, time, line
+    begun: int = 0  # talks of which a message was seen
+    given: int = 0  # talks that went out
 
-    def __post_init__(self) -> None:
-        self.ids = [self.last[0]]
+    def add(self, batch: Batch, lines: pa.LargeStringArray, numbers: Any, times: Any) -> None:
+        """The messages of a batch."""
+        new, rows = np.unique(numbers, return_index=True)
+        begun = self.begun
+        self.firsts.append(batch.take(pa.array(rows[new >= begun])))
+        columns = {"talk": pa.array(numbers), "id": batch.column("id"), "time": pa.array(times), "line": lines}
+        self.messages.append(pa.RecordBatch.from_pydict(columns))
+        self.begun = max(begun, int(new[-1]) + 1)
 
-    def add(self, message: tuple[Any, ...], line: str, n_bytes: int) -> None:
-        """One more message."""
-        self.last = message
-        self.ids.append(message[0])
-        self.lines.append(line)
-        self.n_bytes += n_bytes
+    def give(self, end: int, separator: str, stats: Meter) -> Iterator[Batch]:
+        """The talks numbered below `end`, as documents; their other messages are dropped."""
+        if end <= self.given:
+            return
+        held, firsts = B.concat(self.messages), B.concat(self.firsts)
+        over = np.asarray(held.column("talk")) < end
+        rows = np.flatnonzero(over)
+        rows = rows[np.argsort(np.asarray(held.column("talk"))[rows], kind="stable")]
+        self.messages = [held.filter(pa.array(~over))]
+        self.firsts = [firsts.slice(end - self.given)]
+        yield _documents(firsts.slice(0, end - self.given), held.take(pa.array(rows)), separator, stats)
+        self.given = end
 
 
-def _messages(batch: Batch) -> Iterator[tuple[Any, ...]]:
-    """(id, chat, author, time, text) of each row."""
-    return zip(*(batch.column(n).to_pylist() for n in ("id", "chat", "author", "time", "text")), strict=True)
+def _documents(firsts: Batch, messages: pa.RecordBatch, separator: str, stats: Meter) -> Batch:
+    """Talks from their first rows and all their messages, which lie side by side."""
+    talk = np.asarray(messages.column("talk"))
+    is_first = np.append(True, talk[1:] != talk[:-1])
+    starts = np.flatnonzero(is_first)
+    ids, n_messages = B.ids(messages), np.diff(np.append(starts, len(talk)))
+    stats.drop(ids[~is_first], "joined", kept=np.repeat(ids[starts], n_messages)[~is_first])
+    after = pc.if_else(pa.array(np.append(is_first[1:], True)), _scalar(""), _scalar(separator))
+    offsets, data = B.buffers(pc.binary_join_element_wise(messages.column("line"), after, _scalar("")))
+    texts = B.strings(np.append(offsets[starts], offsets[-1]), data)
+    end = np.maximum.reduceat(np.asarray(messages.column("time")), starts)
+    end_time = pa.array(end, pa.timestamp("s"), mask=end == NEVER)
+    out = B.with_column(firsts, "text", texts)
+    return B.with_column(B.with_column(out, "n_messages", pa.array(n_messages, pa.uint32())), "end_time", end_time)
+
+
+def _seconds(batch: Batch) -> npt.NDArray[np.int64]:
+    """The times in seconds, NEVER where there is none."""
+    time = batch.column("time")
+    if not pa.types.is_timestamp(time.type):
+        msg = f"Conversations got a column time of type {time.type}; it must be a timestamp, as chat readers give it"
+        raise PlanError(msg)
+    seconds = time.cast(pa.timestamp("s", time.type.tz), safe=False).cast(pa.int64())
+    return np.asarray(pc.fill_null(seconds, NEVER))
+
+
+def _answered(batch: Batch) -> npt.NDArray[np.uint64]:
+    """The ids of the messages that are answered, NOTHING where none is."""
+    if batch.schema.get_field_index("reply_to") < 0:
+        return np.full(batch.num_rows, NOTHING, np.uint64)
+    return np.asarray(pc.fill_null(batch.column("reply_to").cast(pa.uint64()), pa.scalar(NOTHING, pa.uint64())))
+
+
+def _scalar(text: str) -> pa.Scalar:
+    return pa.scalar(text, pa.large_string())
