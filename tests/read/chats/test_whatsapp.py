@@ -14,8 +14,9 @@ import dataprep as dp
 from dataprep.errors import PlanError, ReadError
 from dataprep.meter import Meter
 from dataprep.part import Slice
-from dataprep.read.chats.whatsapp import Survey, WhatsApp, chat_of, header_of, looks_like_chat, time_of
-from dataprep.read.text import Record
+from dataprep.read.chats.whatsapp import WhatsApp, chat_of, looks_like_chat
+from dataprep.read.chats.whatsapp_dates import Survey
+from dataprep.read.chats.whatsapp_headers import find_in
 
 
 def read_text(folder, text: str, name="WhatsApp Chat with Bee.txt", **fields):
@@ -155,7 +156,7 @@ def test_bad_input(tmp_path) -> None:
     rows, drops = read_text(tmp_path, head + good + b"01/02/24, 10:01 - A: \xff\n" + good)
     assert [r["text"] for r in rows] == ["x", "x"]
     assert [(d["id"], d["reason"]) for d in drops] == [(0, "no_header"), (len(head + good), "invalid_utf8")]
-    with pytest.raises(ReadError, match=r"Bee\.txt, byte 0: all 2 records are bad.*no date begins the line b'one'"):
+    with pytest.raises(ReadError, match=r"Bee\.txt, byte 0: no line begins.*first line is 'one'; tried were '03/05/2024"):
         read_text(tmp_path, "one\ntwo\n")
     (tmp_path / "b.jsonl").write_text('{"text": "x"}\n')
     (tmp_path / "WhatsApp Chat with Bee.txt").write_bytes(good)
@@ -205,12 +206,10 @@ def test_one_chat_as_every_phone_exports_it(shared, name) -> None:
 
 
 def test_dates_that_others_test(shared) -> None:
-    """The dates of another library's tests, day and month inferred."""
+    """The dates of other libraries' tests, day and month inferred."""
     cases = json.loads((shared / "chats" / "whatsapp" / "format_cases.json").read_text())
-    told = [c for c in cases if c.get("explicit_format") is None and "expected_times" in c]
-    survey = [c for c in told if len(c["lines"]) > 1]  # one line alone may be read either way
-    assert len(survey) >= 10
-    for case in survey:
+    assert len(cases) >= 19
+    for case in cases:
         times = times_of(case["lines"])
         want = [t if case["seconds_significant"] else t[:-2] + "00" for t in case["expected_times"]]
         assert times == want, case["lines"]
@@ -218,10 +217,8 @@ def test_dates_that_others_test(shared) -> None:
 
 def times_of(lines: list[str]) -> list[str]:
     """What the reader makes of these lines' dates."""
-    order = Survey(Record(0, line.encode(), len(line)) for line in lines).order()
-    found = [time_of(h, order) for h in map(header_of, lines) if h]
-    return [_iso(t) for t in found]
-
-
-def _iso(seconds: int) -> str:
-    return (datetime(1970, 1, 1) + timedelta(seconds=seconds)).isoformat()
+    found = find_in("\n".join(lines).encode())
+    survey = Survey()
+    survey.add(found, 0)
+    seconds, _ = survey.plan().times(found, 0)
+    return [(datetime(1970, 1, 1) + timedelta(seconds=int(t))).isoformat() for t in seconds]

@@ -1,102 +1,60 @@
-"""WhatsApp's exported chats (`.txt`): one document a message, with columns chat, author, time and kind.
+"""WhatsApp's exported chats (`.txt`, or the phone's `.zip`): one document a message, whatever phone and language.
 
-Read are the forms of Android (`03/05/2024, 09:12 - Ilse: hello`) and iOS (`[03/05/2024, 09:12:05] Ilse: hello`), with
-12 or 24 hours, their no-break spaces and direction marks, and two older ones; recognised by words (media, deleted,
-system) are exports in English so far: `WORDS` is the table to widen. A line that begins with no date continues the
-message before; a line that looks like a header in the middle of a message cannot be told from one, and becomes one.
-Day and month are told by the whole file. The position is the byte offset of the message.
+The file is read twice: first its dates are gathered, which tell the order of day and month and which lines are headers
+(`whatsapp_dates.py`), then its messages. A line that is no header continues the message before. A quotation whose form
+nothing else in the file has, or whose date is impossible, stays text; a line in a message that is exactly like a header
+of this file cannot be told from one, and becomes one.
+
+The position is the byte offset of the message's first byte, in a zip with several chats as if they were joined. What
+ends in the middle of a character or of a header has that end taken off, and counted.
 """
 
 from __future__ import annotations
 
 import functools
+import logging
 import re
-from array import array
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ... import batch as B
-from ... import files
 from ...batch import Batch, doc_id
-from ...errors import PlanError
+from ...errors import PlanError, ReadError
 from ...meter import Meter
 from ...part import Slice
-from ..text import Lines, Record, is_utf8
+from ..lines import BLOCK, blocks
+from ..text import is_utf8
 from ..trust import Trust
-from .messages import COLUMNS, message_batch
+from . import whatsapp_headers as H
+from . import whatsapp_scan as S
+from .messages import Messages, message_batch
+from .whatsapp_dates import ORDERS, Ints, Plan, Survey
+from .whatsapp_files import Export, chat_of, exports, looks_like_chat
+from .whatsapp_words import is_system, recognise
 
-MARKS = "\ufeff\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069"  # direction marks and the byte order mark
-SPACE = "[ \u00a0\u202f]"
-DATE = r"(?P<a>\d{1,4})(?P<sep>[./-])(?P<b>\d{1,2})(?P=sep)(?P<c>\d{1,4})"
-TIME = rf"(?P<h>\d{{1,2}})[:.](?P<m>\d\d)(?:[:.](?P<s>\d\d))?(?:{SPACE}?(?P<half>[aApP])\.?{SPACE}?[mM]\.?)?"
-HEADER = re.compile(
-    rf"[{MARKS}]*(?P<bracket>\[)?{DATE}(?:,| -)?{SPACE}+{TIME}(?(bracket)\]{SPACE}?|(?P<end>{SPACE}-{SPACE}|: |; ))"
-)
-AUTHOR = re.compile(r"(?P<author>[^\n]{1,200}?):(?: |$)")
-EDITED = re.compile(rf" ?[{MARKS}]*<This message was edited>$")
-ORDERS = ("dmy", "mdy", "ymd")
-
-# What stands in place of a message, by kind: the whole of its first line, marks and full stop left out.
-WORDS = {
-    "media omitted": "file",
-    "<media omitted>": "file",
-    "null": "file",  # what Android writes for media to be viewed once
-    "image omitted": "image",
-    "video omitted": "video",
-    "gif omitted": "gif",
-    "audio omitted": "audio",
-    "sticker omitted": "sticker",
-    "document omitted": "file",
-    "contact card omitted": "contact",
-    "video note omitted": "video",
-    "this message was deleted": "deleted",
-    "you deleted this message": "deleted",
-    "missed voice call": "call",
-    "missed video call": "call",
-    "missed group voice call": "call",
-    "missed group video call": "call",
-    "voice call": "call",
-    "video call": "call",
-    "live location shared": "location",
-}
-BEGINS = {"location: http": "location", "poll:": "poll", "this message was deleted by": "deleted"}
-# A line without an author may hold a colon: what stands before it is no name if it holds one of these.
-SYSTEM = re.compile(
-    r" (created (this )?group|changed (the|this|their|to)|added |removed |joined |left$|pinned )|"
-    r"^(Messages (and calls|to this)|You('re| are| created| changed| added| joined| were)|Your security code)"
-)
-NAMES = (  # what the names of attached files tell
-    (re.compile(r"(^|-)(STK|STICKER)-|\.webp$", re.IGNORECASE), "sticker"),
-    (re.compile(r"(^|-)GIF-|\.gif$", re.IGNORECASE), "gif"),
-    (re.compile(r"(^|-)(IMG|PHOTO)-|\.(jpe?g|png|heic)$", re.IGNORECASE), "image"),
-    (re.compile(r"(^|-)(VID|VIDEO)-|\.(mp4|mov|3gp|webm)$", re.IGNORECASE), "video"),
-    (re.compile(r"(^|-)(AUD|AUDIO|PTT)-|\.(opus|ogg|m4a|mp3|aac|wav)$", re.IGNORECASE), "audio"),
-    (re.compile(r"\.vcf$", re.IGNORECASE), "contact"),
-)
-
-
-class Header(NamedTuple):
-    """The beginning of a message: its date as written, seconds of the day, the form, and where the rest starts."""
-
-    date: tuple[int, int, int]
-    seconds: int
-    form: str
-    length: int
-    day_first: bool  # what the way of writing suggests
+__all__ = ["WhatsApp", "chat_of", "looks_like_chat"]
+log = logging.getLogger("dataprep")
+STRIPPED = " \t\u00a0\u202f\ufeff\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+MAX_NAMES = 1 << 16  # distinct authors that are remembered: groups have at most some thousand
+CUT = re.compile(rb"([\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\n?\Z")  # a character's beginning
+BOM_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, kw_only=True)
-class WhatsApp(Lines):
-    """Reads exported chats. date_order: "dmy", "mdy" or "ymd" where the file does not tell. max_bad: see `trust.py`."""
+class WhatsApp(Messages):
+    """Reads exported chats.
+
+    date_order: "dmy", "mdy" or "ymd"; None: the whole file tells (counted in Stats as `order.dmy`; a warning if it
+    does not tell). A year of four digits in front is always understood.
+    """
 
     date_order: str | None = None
-    splits: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -104,185 +62,280 @@ class WhatsApp(Lines):
             msg = f"date_order={self.date_order!r} is none of {', '.join(ORDERS)}"
             raise PlanError(msg)
 
-    @property
-    def adds(self) -> Mapping[str, pa.DataType]:
-        """chat, author (null where WhatsApp itself speaks), time as the phone wrote it, kind, reply_to (null)."""
-        return COLUMNS
-
     def __call__(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
-        """The messages of a file."""
-        trust = Trust(piece.url, self.max_bad, remedy="format= names another reader")
-        survey = Survey(self._lines(piece))
-        order = self.date_order or survey.order()
-        held: list[tuple[Record, Header]] = []
-        for message in self._messages(piece, survey.forms(), order, stats, trust):
-            held.append(message)
-            if len(held) >= B.MAX_ROWS // 4:
-                yield from _batch(held, order, piece, stats, trust)
-                held = []
-        yield from _batch(held, order, piece, stats, trust)
-        trust.close()
+        """The messages of a file. Errors: ReadError if it holds no header, or date_order contradicts its dates."""
+        base = 0
+        for export in exports(piece.url):
+            chat = _Chat(self, export, piece, stats, base)
+            yield from chat.batches()
+            base = chat.stop
+
+
+class _Held(NamedTuple):
+    """A message whose end is not read yet: its header's row, time and bytes so far (None: they are too many)."""
+
+    position: int
+    row: Ints
+    time: int
+    data: list[bytes] | None
+    n_bytes: int
+
+
+@dataclass
+class _Chat:
+    """Reads one export."""
+
+    reader: WhatsApp
+    export: Export
+    piece: Slice
+    stats: Meter
+    base: int
+    stop: int = 0  # the position after its last byte
+    whole: bool = True  # whether its last line has a line feed
+    authors: dict[str, str | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.trust = Trust(self.piece.url, self.reader.max_bad, remedy="format= names another reader")
+
+    def batches(self) -> Iterator[Batch]:
+        """The messages in order."""
+        survey, first_line = self._survey()
+        plan = survey.plan(self.reader.date_order)
+        if not plan.orders:
+            _refuse(self.piece.url, first_line)
+        self._state(plan)
+        held: _Held | None = None
+        for data, stop, start in self._blocks():
+            if data is None:
+                held = self._append(held, None, stop, start)
+                continue
+            found = H.find(data, stop)
+            times, which = plan.times(found, start)
+            rows = np.flatnonzero(which >= 0)
+            self._count(which)
+            if not len(rows):
+                held = self._append(held, data[:stop].tobytes(), stop, start)
+                continue
+            found, times = found[rows], times[rows]
+            first, last = found[[0, -1], S.START].tolist()
+            held = self._append(held, data[:first].tobytes(), first, start)
+            yield from self._messages(held, data, found, times, start)
+            held = _Held(int(start + last), _moved(found[-1:], -last)[0], int(times[-1]), [], 0)
+            held = self._append(held, data[last:stop].tobytes(), stop - last, start)
+        if held:
+            yield from self._messages(self._uncut(held, plan), np.zeros(0, np.uint8), np.zeros((0, S.FIELDS), np.int64),
+                                      np.zeros(0, np.int64), 0)  # fmt: skip
+        self.trust.close()
+
+    def _blocks(self) -> Iterator[tuple[Any, int, int]]:
+        """Blocks of whole lines: bytes, how many count, position; no bytes for a line that is too long."""
+        with self.export.open() as stream:
+            size = 0
+            for block in blocks(stream, 0, None, max(self.reader.max_doc_bytes, BLOCK)):  # type: ignore[arg-type]
+                long = block.too_long is not None
+                n_bytes = block.stop if block.too_long is None else block.too_long + 1
+                yield None if long else block.data, n_bytes, self.base + block.start
+                size = block.start + n_bytes
+            self.stop, self.whole = self.base + stream.n_bytes, stream.n_bytes == size
+
+    def _survey(self) -> tuple[Survey, bytes]:
+        """The dates of the file, and its first line."""
+        survey, first_line = Survey(), b""
+        for data, stop, start in self._blocks():
+            if data is None:
+                continue
+            found = H.find(data, stop)
+            survey.add(found, start)
+            self._learn(data, found)
+            first_line = first_line or data[: min(stop, 4_096)].tobytes().strip().split(b"\n", 1)[0]
+        return survey, first_line
+
+    def _learn(self, data: npt.NDArray[np.uint8], found: Ints) -> None:
+        """Remember the names before colons."""
+        named = found[found[:, S.SAID] >= 0]
+        names = _strings(*S.gather(data, named[:, S.NAME], named[:, S.NAME_STOP]))
+        for name in pc.unique(names).to_pylist() if names is not None else ():
+            if len(self.authors) < MAX_NAMES:
+                self.authors[name] = author_of(name)
+
+    def _state(self, plan: Plan) -> None:
+        """Say how dates are read."""
+        if plan.n_impossible:
+            msg = (
+                f"date_order='{self.reader.date_order}' makes {plan.n_impossible:,} dates impossible, such as"
+                f" {plan.impossible}; leave it out, or name the order of this file"
+            )
+            raise ReadError(msg, self.piece.url)
+        names = ", ".join(dict.fromkeys(o.name for orders in plan.orders.values() for o in orders))
+        if plan.undecided:
+            log.warning(
+                "%s: nothing tells which number of %s is the day; dates are read as %s, date_order= settles it",
+                self.piece.url, plan.undecided, names,
+            )  # fmt: skip
+            self.stats.count("order.undecided")
+        else:
+            log.info("%s: dates are read as %s", self.piece.url, names)
+
+    def _count(self, which: npt.NDArray[np.int8]) -> None:
+        for number, order in enumerate(ORDERS):
+            self.stats.count(f"order.{order}", int((which == number).sum()))
+
+    def _append(self, held: _Held | None, data: bytes | None, size: int, start: int) -> _Held | None:
+        """More bytes of the message that is open (None: too many to keep); before the first message they are lost."""
+        if held is None:
+            self._lost(data, start, size)
+            return None
+        n_bytes = held.n_bytes + size
+        if held.data is None or data is None or n_bytes > self.reader.max_doc_bytes + 1:
+            return held._replace(data=None, n_bytes=n_bytes)
+        held.data.append(data)
+        return held._replace(n_bytes=n_bytes)
+
+    def _lost(self, data: bytes | None, start: int, size: int) -> None:
+        """Lines before the first header, of which nobody knows when they were written: dropped."""
+        for line in [b"..."] if data is None else data.split(b"\n"):
+            n_bytes = size if data is None else len(line)
+            if line.strip(b" \r\t\xef\xbb\xbf"):
+                self.trust.saw([], [start], functools.partial(_no_date, line))
+                self.stats.drop([doc_id(self.piece.file, start)], "no_header", n_bytes=[n_bytes])
+            start += n_bytes + 1
+
+    def _uncut(self, held: _Held, plan: Plan) -> _Held:
+        """The last message without what a cut left: half a character, half a header."""
+        if held.data is None or self.whole:
+            return held
+        data = b"".join(held.data)
+        if cut := CUT.search(data):
+            data = data[: cut.start()] + b"\n"
+            self.stats.count("cut_in_a_character")
+        start = data.rfind(b"\n", 0, len(data) - 1) + 1
+        if start and _begins_header(data[start:-1], data[: held.row[S.BODY]], plan):
+            position = held.position + start
+            self.stats.drop([doc_id(self.piece.file, position)], "cut_header", n_bytes=[len(data) - 1 - start])
+            data = data[:start]
+        return held._replace(data=[data], n_bytes=len(data))
 
     def _messages(
-        self, piece: Slice, forms: set[str], order: str, stats: Meter, trust: Trust
-    ) -> Iterator[tuple[Record, Header]]:
-        """Headers with all the lines up to the next; lines before the first header are dropped."""
-        header: Header | None = None
-        held: list[bytes] | None = []
-        position = n_bytes = 0
-        for line in self._lines(piece):
-            found = None if line.data is None else header_of(line.data.decode("utf-8", "replace"))
-            if found and found.form in forms and time_of(found, order):
-                if header:
-                    yield Record(position, None if held is None else b"\n".join(held), n_bytes), header
-                header, held, position, n_bytes = found, [], line.position, 0
-            elif not header:
-                if line.data is None or line.data.strip():
-                    trust.saw([], [line.position], functools.partial(_no_date, line))
-                    stats.drop([doc_id(piece.file, line.position)], "no_header", n_bytes=[line.n_bytes])
-                continue
-            n_bytes += line.n_bytes + 1
-            if held is None or line.data is None or n_bytes > self.max_doc_bytes:
-                held = None
-            else:
-                held.append(line.data)
-        if header:
-            yield Record(position, None if held is None else b"\n".join(held), n_bytes), header
+        self, held: _Held | None, block: npt.NDArray[np.uint8], found: Ints, times: Ints, start: int
+    ) -> Iterator[Batch]:
+        """The open message and all but the last that begin in a block, as batches."""
+        before = b"".join(held.data or []) if held else b""
+        last = int(found[-1, S.START]) if len(found) else 0
+        first = int(found[0, S.START]) if len(found) else 0
+        data = np.frombuffer(before + block[first:last].tobytes() + bytes(8), np.uint8)[: len(before) + last - first]
+        rows = _moved(found[:-1], len(before) - first)
+        positions, when = found[:-1, S.START] + start, times[:-1]
+        sizes = np.diff(found[:, S.START]) if len(found) else np.zeros(0, np.int64)
+        if held and held.data is not None:
+            rows, positions = np.vstack([held.row, rows]), np.r_[held.position, positions]
+            when, sizes = np.r_[held.time, when], np.r_[held.n_bytes, sizes]
+        elif held:
+            self._drop(np.array([held.position]), ["too_long"], np.array([held.n_bytes]))
+        if len(rows):
+            yield from self._batches(data, rows, positions, when, sizes)
+
+    def _batches(self, data: Any, rows: Ints, positions: Ints, when: Ints, sizes: Ints) -> Iterator[Batch]:
+        """Messages as columns; those that are too long or not UTF-8 are dropped."""
+        stops = rows[:, S.START] + sizes
+        bad = sizes > self.reader.max_doc_bytes + 1
+        reasons = np.where(bad, "too_long", "").astype("<U12")
+        if not _is_utf8(data):
+            for i in np.flatnonzero(~bad).tolist():
+                if not is_utf8(data[rows[i, S.START] : stops[i]].tobytes()):
+                    bad[i], reasons[i] = True, "invalid_utf8"
+        self.trust.saw(positions[~bad], positions[bad], lambda: str(reasons[bad][0]).replace("_", " "))
+        self._drop(positions[bad], reasons[bad].tolist(), sizes[bad])
+        good = np.flatnonzero(~bad)
+        for cut in range(0, len(good), B.MAX_ROWS):
+            some = good[cut : cut + B.MAX_ROWS]
+            yield self._batch(data, rows[some], positions[some], when[some], stops[some] - 1)
+
+    def _batch(self, data: Any, rows: Ints, positions: Ints, when: Ints, stops: Ints) -> Batch:
+        names, named = self._names(data, rows)
+        after = np.where(rows[:, S.SAID] >= 0, rows[:, S.SAID], -2 - rows[:, S.SAID])
+        offsets, out = S.gather(data, np.where(named, np.minimum(after, stops), rows[:, S.BODY]), stops)
+        kinds, texts, metas = recognise(B.strings(offsets, out), named)
+        n = len(rows)
+        chat = pa.repeat(pa.scalar(self.export.chat), n)
+        columns = {"chat": chat, "author": names, "time": pa.array(when), "kind": kinds}
+        ids = np.uint64(doc_id(self.piece.file, 0)) + positions.astype(np.uint64)
+        return message_batch(self.piece, ids, texts, columns, metas)
+
+    def _names(self, data: Any, rows: Ints) -> tuple[pa.StringArray, npt.NDArray[np.bool_]]:
+        """Who speaks (null: WhatsApp), and whether somebody does."""
+        spaced = rows[:, S.SAID] >= 0
+        stop = np.where(rows[:, S.SAID] == -1, rows[:, S.NAME], rows[:, S.NAME_STOP])
+        coded = _strings(*S.gather(data, rows[:, S.NAME], stop)).dictionary_encode()
+        codes, written = coded.indices.to_numpy(), coded.dictionary.to_pylist()
+        names = [self.authors[w] if w in self.authors else author_of(w) for w in written]
+        known = np.array([w in self.authors for w in written], np.bool_)  # "NAME:text" if there is "NAME: text" too
+        named = np.array([n is not None for n in names], np.bool_)[codes] & (spaced | known[codes])
+        found = pa.array(names, pa.string()).take(pa.array(codes))
+        return pc.if_else(pa.array(named), found, pa.scalar(None, pa.string())), named
+
+    def _drop(self, positions: Ints, reasons: list[str], sizes: Ints) -> None:
+        if len(positions):
+            ids = np.uint64(doc_id(self.piece.file, 0)) + positions.astype(np.uint64)
+            self.stats.drop(ids, reasons, n_bytes=sizes)
 
 
-def _no_date(line: Record) -> str:
-    return f"no date begins the line {(line.data or b'')[:60]!r}"
+def author_of(written: str) -> str | None:
+    """The name before a colon, without marks and the `~` of people who are not in the phone's list; None if no name."""
+    if is_system(written):
+        return None
+    return written.strip(STRIPPED).removeprefix("~").lstrip(STRIPPED) or None
 
 
-class Survey:
-    """What the headers of a whole file tell together: which forms it has, and which number is the day."""
-
-    def __init__(self, lines: Iterator[Record]) -> None:
-        self.count: Counter[str] = Counter()
-        numbers = array("q")
-        self.day_first = True
-        for line in lines:
-            header = header_of(line.data.decode("utf-8", "replace")) if line.data else None
-            if header:
-                self.count[header.form] += 1
-                numbers.extend((*header.date, header.seconds))
-                self.day_first &= header.day_first
-        self.numbers = np.array(numbers, np.int64).reshape(-1, 4)
-
-    def forms(self) -> set[str]:
-        """Brackets and dashes may be mixed; the older forms look like plain text, and count if they prevail."""
-        modern = self.count["["] + self.count["-"]
-        return {"[", "-"} | {f for f in (":", ";") if self.count[f] > modern}
-
-    def order(self) -> str:
-        """Which order makes the most dates possible, then time go back least; then how the dates are written."""
-        a, b, c, seconds = self.numbers.T
-        dates = {"dmy": (c, b, a), "mdy": (c, a, b), "ymd": (a, b, c)}
-        possible = {o: int(((m <= 12) & (d <= 31) & (y < 2100)).sum()) for o, (y, m, d) in dates.items()}
-        if (a > 31).sum() * 2 < len(a):
-            possible["ymd"] = -1  # years of two digits come last, unless said otherwise
-        back = {
-            o: int((np.diff((y * 372 + m * 31 + d) * 86_400 + seconds) < 0).sum()) for o, (y, m, d) in dates.items()
-        }
-        habit = ("dmy", "mdy", "ymd") if self.day_first else ("mdy", "dmy", "ymd")
-        return min(ORDERS, key=lambda o: (-possible[o], back[o], habit.index(o)))
+def _moved(rows: Ints, by: int) -> Ints:
+    """Rows of `scan` for bytes that lie `by` further on."""
+    moved = rows.copy()
+    for column in (S.START, S.BODY, S.NAME, S.NAME_STOP, S.LINE_STOP):
+        moved[:, column] += by
+    said = rows[:, S.SAID]
+    moved[:, S.SAID] = np.where(said >= 0, said + by, np.where(said == -1, -1, said - by))
+    return moved
 
 
-def looks_like_chat(url: str) -> bool:
-    """Whether a text file begins with a WhatsApp header, and one of its first lines names an author."""
-    with files.open_read(url) as stream:
-        lines = stream.read(1 << 16).decode("utf-8", "replace").split("\n")
-    headers = [(line, header_of(line)) for line in lines if line.strip()]
-    if not headers or headers[0][1] is None:
+def _strings(offsets: Ints, data: npt.NDArray[np.uint8]) -> pa.LargeStringArray:
+    """Text whose bytes may not be UTF-8; what is not becomes U+FFFD (in the name of a message that will be dropped)."""
+    texts = B.strings(offsets, data)
+    if _is_utf8(data):
+        return texts
+    values = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(texts), texts.buffers()).to_pylist()
+    return pa.array([v.decode("utf-8", "replace") for v in values], pa.large_string())
+
+
+def _is_utf8(data: npt.NDArray[np.uint8]) -> bool:
+    """Whether all bytes together are UTF-8 (Arrow looks at 16 bytes at once)."""
+    ends = np.array([0, len(data)], np.int64)
+    one = pa.LargeBinaryArray.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(ends), pa.py_buffer(data)])
+    try:
+        one.cast(pa.large_string())
+    except pa.ArrowInvalid:
         return False
-    return any(h and h.form in {"[", "-", ":"} and _author(line[h.length :])[0] for line, h in headers)
+    return True
 
 
-def header_of(line: str) -> Header | None:
-    """The header a line begins with."""
-    m = HEADER.match(line)
-    if m is None:
-        return None
-    a, b, c, hour, minute, second = (int(m[k] or 0) for k in ("a", "b", "c", "h", "m", "s"))
-    if m["half"] and hour <= 12:  # some phones write 00:04 AM, and 22:35 PM
-        hour = hour % 12 + 12 * (m["half"] in "pP")
-    if hour > 23 or minute > 59 or second > 59:
-        return None
-    form = "[" if m["bracket"] else m["end"].strip(" \u00a0\u202f")
-    united_states = m["sep"] == "/" and min(len(m["a"]), len(m["b"])) == 1 and "." not in m[0]  # 5/3/24, 1:02 PM
-    return Header((a, b, c), hour * 3_600 + minute * 60 + second, form, m.end(), not united_states)
+def _begins_header(line: bytes, example: bytes, plan: Plan) -> bool:
+    """Whether a line without an end is a header cut behind its date: with the end of another one it becomes one."""
+    if len(re.findall(r"\d+", line.decode("utf-8", "replace"))) < 4:
+        return False
+    for i in range(len(example)):
+        found = H.find_in(line + example[i:])
+        if len(found) and found[0, S.BODY] > len(line) and plan.times(found, 0)[1][0] >= 0:
+            return True
+    return False
 
 
-def time_of(header: Header, order: str) -> int | None:
-    """Seconds since 1970 on the phone's clock; None if neither the order nor its opposite makes a date."""
-    a, b, c = header.date
-    for y, m, d in {"dmy": ((c, b, a), (c, a, b)), "mdy": ((c, a, b), (c, b, a)), "ymd": ((a, b, c),)}[order]:
-        try:
-            days = datetime(y + 2_000 if y < 100 else y, m, d).toordinal() - 719_163  # noqa: DTZ001 - a phone's clock
-        except ValueError:
-            continue
-        return days * 86_400 + header.seconds
-    return None
+def _no_date(line: bytes) -> str:
+    return f"no date begins the line {line[:60]!r}"
 
 
-def _author(rest: str) -> tuple[str | None, str]:
-    """Who speaks (None: WhatsApp) and what is said."""
-    m = AUTHOR.match(rest)
-    if m is None or SYSTEM.search(m["author"]):
-        return None, rest
-    name = m["author"].strip(MARKS + " \u00a0\u202f").removeprefix("~").lstrip(" \u00a0\u202f")
-    return name or None, rest[m.end() :]
-
-
-def kind_of(author: str | None, said: str) -> str:
-    """text, or what stands in its place: a kind of media, deleted, call, location, poll, contact, system."""
-    first = said.split("\n", 1)[0]
-    for part in (first, first.rsplit("\u200e", 1)[-1]):
-        bare = part.strip(MARKS + " \u00a0\u202f").lower()
-        kind = WORDS.get(bare.rstrip(".")) or next((k for b, k in BEGINS.items() if bare.startswith(b)), None)
-        if kind and author:
-            return kind
-    name = _attached(first.strip(MARKS + " "))
-    if name:
-        return next((kind for pattern, kind in NAMES if pattern.search(name)), "file")
-    spoken_by_whatsapp = first.startswith("\u200e") and SYSTEM.search(first.lstrip(MARKS))  # people's may have the mark
-    return "system" if author is None or spoken_by_whatsapp else "text"
-
-
-def _attached(line: str) -> str:
-    """The name of the file a line says is attached, or nothing."""
-    if line.endswith(" (file attached)"):
-        return line.removesuffix(" (file attached)")
-    _, found, name = line.rpartition("<attached: ")
-    return name.removesuffix(">") if found and name.endswith(">") else ""
-
-
-def _batch(held: list[tuple[Record, Header]], order: str, piece: Slice, stats: Meter, trust: Trust) -> Iterator[Batch]:
-    """Messages as one batch; those that are too long or not UTF-8 are dropped."""
-    rows: list[tuple[Any, ...]] = []
-    chat = chat_of(piece.url)
-    bad: list[tuple[Record, str]] = []
-    for record, header in held:
-        if record.data is None or not is_utf8(record.data):
-            bad.append((record, "too_long" if record.data is None else "invalid_utf8"))
-            continue
-        author, said = _author(record.data.decode()[header.length :])
-        kind = kind_of(author, said)
-        text = EDITED.sub("", said.strip(MARKS + "\n"))
-        rows.append((doc_id(piece.file, record.position), text, author, time_of(header, order), kind))
-    trust.saw([0] * len(rows), [r.position for r, _ in bad], lambda: bad[0][1])
-    ids = [doc_id(piece.file, r.position) for r, _ in bad]
-    stats.drop(np.array(ids, np.uint64), [why for _, why in bad], n_bytes=[r.n_bytes for r, _ in bad])
-    if not rows:
-        return
-    numbers, texts, authors, times, kinds = zip(*rows, strict=True)
-    columns = {"chat": [chat] * len(rows), "author": authors, "time": times, "kind": kinds}
-    yield message_batch(piece, np.array(numbers, np.uint64), list(texts), columns)
-
-
-def chat_of(url: str) -> str:
-    """The chat's name: what the phone put in the file's name, or the folder's where the file is `_chat.txt`."""
-    name = re.sub(r"\.txt(\.(gz|zst|xz))?$", "", files.name_of(url), flags=re.IGNORECASE)
-    if name == "_chat":
-        name = files.name_of(url.rpartition("/")[0]) or name
-    return re.sub(r"^WhatsApp Chat (with|-) ", "", name)
+def _refuse(url: str, first_line: bytes) -> None:
+    if first_line.startswith(BOM_UTF16):
+        msg = "the file is UTF-16, and chats are exported in UTF-8; convert it (iconv -f UTF-16 -t UTF-8)"
+        raise ReadError(msg, url, 0)
+    shown = first_line[:80].decode("utf-8", "replace").strip()
+    found = f"no line begins like a message of WhatsApp; the first line is {shown!r}"
+    msg = f"{found}; tried were {H.TRIED}; format= names another reader"
+    raise ReadError(msg, url, 0)
