@@ -25,7 +25,7 @@ LAYERS = [
     {"batch", "key", "stats", "meter", "progress"},
     {"stage", "score"},
     {"verdict"},
-    {"part", "dataset", "origin", "run", "seal"},
+    {"part", "dataset", "origin", "run", "seal", "forgotten"},
     {"pipeline"},
 ]
 # They may import anything.

@@ -1,0 +1,115 @@
+"""`read_messages`: exports of chats as one table, whatever their platforms, without what stands in two of them."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from . import batch as B
+from . import files
+from .chat.doubles import find_doubles
+from .dataset import Dataset
+from .errors import PlanError
+from .part import Part
+from .read import read
+from .read.chats.detect import PLATFORMS
+
+log = logging.getLogger("dataprep")
+
+READ = ("id", "chat", "author", "time", "kind", "text", "reply_to")
+COLUMNS = READ[1:]
+
+
+def read_messages(path: Any, platform: str | None = None, date_order: str | None = None, **options: Any) -> pa.Table:
+    """The messages of chats as a table, one row a message.
+
+    path: a file, a folder, a glob, or a list of them; platforms may be mixed.
+    platform: "whatsapp", "telegram", "discord", "messenger", "instagram", "signal", "chat"; None: told by the files.
+    date_order: "dmy", "mdy" or "ymd", where the files do not tell it themselves. options: of the platform's reader.
+
+    Columns: chat, author (null where the platform speaks), time (timestamp[s], the clock as written; UTC for Messenger
+    and Instagram), kind, text, and reply_to (int64, the row of the message that is answered, null if there is none).
+    Chats come in the order of their first messages, each in the order of time; a message without a time stays behind
+    the one before. What stands in two exports of one chat is there once (`chat/doubles.py`); that and what was no
+    message is logged with its count. Memory: twice the messages.
+
+    Errors: PlanError if a file is no chat, ReadError if it is damaged.
+
+    >>> table = read_messages("chats/")                                                 # doctest: +SKIP
+    """
+    given = {} if date_order is None else {"date_order": date_order}
+    if platform is not None and platform not in PLATFORMS:
+        msg = f"platform={platform!r} is none of {', '.join(PLATFORMS)}"
+        raise PlanError(msg)
+    docs = read(path, platform, **given, **options)
+    _check(docs)
+    dropped: Counter[str] = Counter()
+    batches = [batch for part in docs.parts for batch in _batches(part, dropped)]
+    if dropped:
+        told = ", ".join(f"{why} {n:,}" for why, n in dropped.most_common())
+        log.warning("%d records of %s were no messages and are left out: %s", dropped.total(), path, told)
+    rows = pa.Table.from_batches([batch.select(READ) for batch in batches])
+    return _in_order(*_merged(rows))
+
+
+def _check(docs: Dataset) -> None:
+    """Every file is a chat's, or a sentence that shows the first line of one that is not."""
+    missing = [name for name in COLUMNS if name not in docs.columns]
+    if not missing:
+        return
+    url = docs.parts[0].slices[0].url
+    with files.open_read(url) as stream:
+        head = stream.read(200).decode("utf-8", "replace").lstrip("\ufeff\r\n").split("\n")[0][:80]
+    msg = f"{url} is no chat export of {', '.join(PLATFORMS[:-1])}: it begins {head!r}; "
+    msg += "name its platform with platform=, or give platform='chat' and line= for another form"
+    raise PlanError(msg)
+
+
+def _batches(part: Part, dropped: Counter[str]) -> Iterator[Any]:
+    meters = part.meters()
+    yield from part.batches(meters=meters)
+    for meter in meters:
+        dropped.update(meter.drop_table()["reason"].to_pylist())
+
+
+def _merged(rows: pa.Table) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+    """The rows without doubles, and for each the row it answers, int64[n], -1: none."""
+    ids = rows["id"].to_numpy()
+    doubled, stays = find_doubles((ids >> np.uint64(B.POSITION_BITS)).astype(np.int64), rows)
+    if len(doubled):
+        log.warning("%d messages stand in two exports of one chat and are there once", len(doubled))
+    keep = np.ones(len(ids), bool)
+    keep[doubled] = False
+    stands = np.arange(len(ids))
+    stands[doubled] = stays
+    wanted = rows["reply_to"].fill_null(0).to_numpy()
+    at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    answered = pc.is_valid(rows["reply_to"]).to_numpy() & (ids[at] == wanted)
+    answers = np.where(answered, (np.cumsum(keep) - 1)[stands[at]], -1)
+    return rows.filter(pa.array(keep)), answers[keep]
+
+
+def _in_order(rows: pa.Table, answers: npt.NDArray[np.int64]) -> pa.Table:
+    """Chats in order of appearance, each by time, and the columns of the table."""
+    chats = rows["chat"].combine_chunks().dictionary_encode().indices.fill_null(-1).to_numpy()
+    times = np.zeros(len(rows), np.int64)
+    for chat in np.unique(chats).tolist():
+        own = np.flatnonzero(chats == chat)
+        stamps = rows["time"].take(pa.array(own)).cast(pa.int64())
+        times[own] = pc.fill_null_forward(stamps).fill_null(np.iinfo(np.int64).min).to_numpy()
+    order = np.lexsort((np.arange(len(rows)), times, chats))
+    row_of = np.empty(len(rows), np.int64)
+    row_of[order] = np.arange(len(rows))
+    answered = answers[order]
+    reply_to = pa.array(row_of[answered], mask=answered < 0)
+    columns = {name: rows[name].take(pa.array(order)) for name in COLUMNS[:-1]}
+    if columns["text"].nbytes < 1 << 31:
+        columns["text"] = columns["text"].cast(pa.string())
+    return pa.table({**columns, "reply_to": reply_to})
