@@ -191,7 +191,7 @@ class Decide:
         tables = [ROWS.empty_table()]
         for number in range(self.n_parts):
             with files.open_raw(files.join(self.out, "rows", f"part-{number:05d}.parquet")) as f:
-                tables.append(pq.read_table(f))
+                tables.append(pq.read_table(f).cast(ROWS))  # Parquet has no seconds
         rows = pa.concat_tables(tables)
         ids = rows["id"].to_numpy()
         numbers = (ids >> np.uint64(B.POSITION_BITS)).astype(np.int64)
