@@ -34,7 +34,10 @@ from .patterns import PATTERNS, regex_of
 from .special import EOT, special_names
 
 if TYPE_CHECKING:
+    from dataprep.dataset import Dataset
+
     from .encoder import Encoder
+    from .tokenizer_report import TokenizerReport
 
 Merges = Sequence[tuple[bytes, bytes]]
 
@@ -272,6 +275,15 @@ class Tokenizer:
     def decode(self, ids: Iterable[int]) -> str:
         """The text of some ids; bytes that are no UTF-8 (half a character) become U+FFFD."""
         return self._tiktoken.decode([int(i) for i in ids])
+
+    def report(self, docs: Dataset, **options: Any) -> TokenizerReport:
+        """Bytes per token by source and language, rare and long tokens; options as `tokenizer_report.report` has them.
+
+        >>> print(tok.report(docs, beside="gpt2", shares=(0.01, 0.05, 1)))
+        """
+        from .tokenizer_report import report
+
+        return report(self, docs, **options)
 
     def _check(self) -> None:
         """Refuse a vocabulary on which the two engines could differ; the module's docstring says why these suffice."""

@@ -109,7 +109,7 @@ def train_bpe(
     regex = regex_of(pattern, digits)
 
     def train() -> Tokenizer:
-        return _train(plan.draw(docs, run), room, regex, min_count, names)
+        return train_on(plan.draw(docs, run), room, regex, min_count, names)
 
     if out is None:
         tok = train()
@@ -122,7 +122,8 @@ def train_bpe(
     return tok
 
 
-def _train(drawn: Drawn, room: int, regex: str, min_count: int, special: Sequence[str]) -> Tokenizer:
+def train_on(drawn: Drawn, room: int, regex: str, min_count: int, special: Sequence[str]) -> Tokenizer:
+    """A vocabulary of up to `room` merges, learned from a sample."""
     if not sum(drawn.there.values()):
         msg = "there is no text on the training side, so nothing to learn a vocabulary from; check the input and val="
         raise PlanError(msg)

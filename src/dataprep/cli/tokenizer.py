@@ -1,0 +1,105 @@
+"""Commands about vocabularies: train-tokenizer, tokenizer."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from dataprep.errors import PlanError
+
+from .runs import Workers, runner
+
+Docs = Annotated[list[str], typer.Argument(metavar="DOCS...", help="A folder that a run wrote, or files to read.")]
+Val = Annotated[float, typer.Option(help="Share of the documents that training never looks at.")]
+Weights = Annotated[str, typer.Option(metavar="chat=3,web=1", help="Proportions of the sources in the sample.")]
+
+
+def train_tokenizer(
+    docs: Docs,
+    out: Annotated[str, typer.Option(help="The folder for tokenizer.json, or NAME.tiktoken.")],
+    vocab_size: Annotated[int, typer.Option("--vocab-size", help="Ids in all.")] = 32_000,
+    sample: Annotated[float, typer.Option(help="Share of every source and language that is learned from.")] = 0.05,
+    weights: Weights = "",
+    special: Annotated[
+        list[str] | None, typer.Option(help="course, chatml, code, or a special token; as often as needed.")
+    ] = None,
+    reserve: Annotated[int, typer.Option(help="Unused special tokens for later.")] = 0,
+    pattern: Annotated[str, typer.Option(help="words, gpt2, gpt4, llama3, o200k or a regex.")] = "words",
+    digits: Annotated[
+        str | None, typer.Option(help="groups, single or runs; by default as the pattern has it.")
+    ] = None,
+    characters: Annotated[bool, typer.Option("--characters", help="One token a character, for experiments.")] = False,
+    val: Val = 0.05,
+    seed: Annotated[int, typer.Option(help="Another seed, another sample.")] = 0,
+    dtype: Annotated[str, typer.Option(help="uint32 allows more than 65,536 ids.")] = "uint16",
+    workers: Workers = 1,
+) -> None:
+    """Learn a vocabulary from a sample of documents: byte-level BPE, or their characters."""
+    from dataprep.read import read
+    from dataprep.tokens.characters import train_characters
+    from dataprep.tokens.train import Tokenizer, train_bpe
+
+    corpus, names = read(docs), special or []
+    tok: Tokenizer
+    if characters:
+        tok = train_characters(corpus, special=names, run=runner(workers, None, ray=False))
+    else:
+        tok = train_bpe(
+            corpus, vocab_size, sample, seed, runner(workers, None, ray=False), weights=_weights(weights), val=val,
+            special=names, reserve=reserve, pattern=pattern, digits=digits, dtype=dtype,
+        )  # fmt: skip
+    console = Console(highlight=False)
+    console.print(escape(f"{tok!r}"))
+    console.print(escape(tok.save(out)))
+
+
+def tokenizer(
+    place: Annotated[str, typer.Argument(metavar="TOKENIZER", help="Its folder, tokenizer.json or .tiktoken.")],
+    docs: Docs,
+    beside: Annotated[
+        str | None, typer.Option(help="Another vocabulary, or the folder of GPT-2's encoder.json and vocab.bpe.")
+    ] = None,
+    shares: Annotated[
+        str, typer.Option(metavar="0.01,0.05,1", help="Samples to learn from anew: what their size costs.")
+    ] = "",
+    weights: Weights = "",
+    rare: Annotated[int, typer.Option(help="A token seen fewer times is listed.")] = 10,
+    val: Val = 0.05,
+    json: Annotated[str | None, typer.Option("--json", help="Write the figures to this file too.")] = None,
+    workers: Workers = 1,
+) -> None:
+    """Report on a vocabulary: bytes per token by source and language, rare and long tokens."""
+    from dataprep.read import read
+    from dataprep.tokens.tokenizer import Tokenizer
+
+    found = Tokenizer.load(place).report(
+        read(docs), beside=beside, shares=_numbers(shares), weights=_weights(weights), rare=rare, val=val,
+        run=runner(workers, None, ray=False),
+    )  # fmt: skip
+    Console(highlight=False).print(found)
+    if json is not None:
+        found.save(json)
+
+
+def _weights(given: str) -> dict[str, float] | None:
+    """`chat=3,web=1` as numbers by source."""
+    pairs = [one.partition("=") for one in given.split(",") if one.strip()]
+    try:
+        return {name.strip(): float(weight) for name, _, weight in pairs} or None
+    except ValueError as e:
+        msg = f"--weights {given!r} is not a number for each source; write --weights chat=3,web=1"
+        raise PlanError(msg) from e
+
+
+def _numbers(given: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(one) for one in given.split(",") if one.strip())
+    except ValueError as e:
+        msg = f"--shares {given!r} is no list of shares; write --shares 0.01,0.05,1"
+        raise PlanError(msg) from e
+
+
+COMMANDS = (train_tokenizer, tokenizer)
