@@ -29,7 +29,9 @@ LAYERS = [
     {"pipeline"},
 ]
 # They may import anything.
-FACES = {"__init__", "__main__", "recipe", "trail", "estimate", "messages", "persona", "verify", "forget", "cli", "report"}
+FACES = {
+    "__init__", "__main__", "recipe", "trail", "estimate", "messages", "persona", "verify", "forget", "cli", "report",
+}  # fmt: skip
 CORE = set().union(*LAYERS)
 TOPS = {"read", "filters", "dedup", "ngram", "tokens", "chat"}  # they know the core, and not each other
 TRAINER_MAY = {"atomic", "errors", "tokens.shard", "train"}

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
+from dataprep.chat.clean import CleanMessages
+from dataprep.chat.overlaps import Overlaps
 from dataprep.chat.people import Consent, Pseudonyms
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.filters.badwords import BadWords
@@ -66,7 +68,6 @@ def _time(minute):
 
 
 LANGID = find_spec("py3langid") is not None
-HAVE = (Path(dp.__file__).parent / "chat/conversations.py").exists()
 STAGES = [
     dp.C4(),
     dp.C4(preset="paper"),
@@ -84,7 +85,9 @@ STAGES = [
     dp.Filter(no_vowels),
     dp.Map(squeeze),
     dp.Map(size, adds={"size": pa.int64()}),
-    *([dp.Conversations(gap="10m")] if HAVE else []),
+    dp.Conversations(gap="10m"),
+    CleanMessages(),
+    CleanMessages(links=None, phones="<phone>", emoji="drop"),
     Consent(refused=("B", "nobody")),
     Consent(allowed=("a", "c")),
 ]
@@ -100,6 +103,7 @@ ESTIMATORS = [
     dp.SuffixArray(min_bytes=20, cut="word"),
     SemDeDup(epsilon=0.2, embed=letters),
     dp.MinHash(preset="dialect", measure="containment"),
+    Overlaps(),
     Pseudonyms(key=b"0123456789abcdef", consent=Consent(refused=("the lazy",))),
 ]
 PLAIN = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog"]
@@ -149,7 +153,9 @@ def run(stage, folder, made, out, **how):
     runner = how.pop("run", None)
     if "author" in stage.needs:  # people whose names stand in the texts
         who = ("quick fox", "the lazy", "dog")
-        made = [{"text": t, "chat": f"c{len(t) % 2}", "author": who[len(t) % 3], "kind": "text"} for t in made]
+        said = {"chat": lambda n: f"c{n % 2}", "author": lambda n: who[n % 3], "kind": lambda n: "text"}
+        said["time"] = lambda n: f"2024-05-01T10:{n % 7:02}:00"
+        made = [{"text": t} | {name: said[name](len(t)) for name in stage.needs} for t in made]
     elif stage.needs:  # a few pages, captured often
         captures = [(f"http://e.org/{len(t) % 5}", f"20{10 + len(t) % 7}-01-01") for t in made]
         made = [{"text": t, "url": url, "date": date} for t, (url, date) in zip(made, captures, strict=True)]
