@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .chat.conversations import Conversations
+    from .chat.turns import Turns
     from .dataset import Dataset, open_dataset
     from .dedup.bloom import Bloom, bloom_hashes
     from .dedup.exact import Exact
@@ -91,6 +92,7 @@ __all__ = [
     "SuffixArray",
     "SuffixIndex",
     "Tokenizer",
+    "Turns",
     "bloom_hashes",
     "encode",
     "open_dataset",
@@ -134,6 +136,7 @@ _HOMES = {
     "SuffixArray": "dedup.suffix",
     "SuffixIndex": "dedup.suffix_index",
     "Tokenizer": "tokens.train",
+    "Turns": "chat.turns",
     "URL": "dedup.url",
     "bloom_hashes": "dedup.bloom",
     "encode": "tokens.encode",

@@ -44,7 +44,10 @@ class Size(Protocol):
         """The tokens that a window may have."""
 
     @property
-    def overhead(self) -> int:
+    def fixed(self) -> int:
+        """Tokens of a window beside those of its turns."""
+
+    def overhead(self, role: str, name: str | None) -> int:
         """Tokens that a template adds to a turn, at most."""
 
     def count(self, texts: pa.LargeStringArray) -> npt.NDArray[np.int64]:
@@ -61,6 +64,11 @@ class Turn(NamedTuple):
     text: str
     rows: list[int]  # the messages it is made of
     answer: bool
+
+    @property
+    def role(self) -> str:
+        """As trainers name it."""
+        return "assistant" if self.answer else "user"
 
 
 class Window(NamedTuple):
@@ -118,7 +126,7 @@ class Turns(Stage):
         kept: list[int | None] = [None] * batch.num_rows
         made = _Made([], [], [], [])
         talks = self._talks(batch, starts)
-        sizes = iter(self._sizes([turn.text for _, turns in talks for turn in turns]))
+        sizes = iter(self._sizes([turn for _, turns in talks for turn in turns]))
         ids = B.ids(batch)
         for first, turns in talks:
             lengths = [next(sizes) for _ in turns]
@@ -162,15 +170,18 @@ class Turns(Stage):
             before = author
         return turns
 
-    def _sizes(self, texts: list[str]) -> list[int]:
+    def _sizes(self, turns: Sequence[Turn]) -> list[int]:
         if self.size is None:
-            return [0] * len(texts)
-        counts: list[int] = (self.size.count(pa.array(texts, pa.large_string())) + self.size.overhead).tolist()
-        return counts
+            return [0] * len(turns)
+        counts: list[int] = self.size.count(pa.array([turn.text for turn in turns], pa.large_string())).tolist()
+        return [n + self._overhead(turn) for n, turn in zip(counts, turns, strict=True)]
+
+    def _overhead(self, turn: Turn) -> int:
+        return 0 if self.size is None else self.size.overhead(turn.role, turn.name)
 
     @property
-    def _block(self) -> int:
-        return UNLIMITED if self.size is None else self.size.block
+    def _room(self) -> int:
+        return UNLIMITED if self.size is None else self.size.block - self.size.fixed
 
     def _cut(self, turns: Sequence[Turn], sizes: Sequence[int]) -> list[Window]:
         """As many turns a window as fit, each ending with an answer."""
@@ -182,7 +193,7 @@ class Turns(Stage):
         return windows
 
     def _next(self, turns: Sequence[Turn], sizes: Sequence[int], start: int, *, fresh: bool) -> Window | None:
-        first, room = start, self._block
+        first, room = start, self._room
         while not fresh and 0 < first > start - self.context and sum(sizes[first - 1 : start]) <= room // 2:
             first -= 1
         first += first < start and turns[first].answer  # a window begins with a question
@@ -212,12 +223,12 @@ class Turns(Stage):
         self, turns: Sequence[Turn], sizes: Sequence[int], window: Window, stats: Meter
     ) -> list[dict[str, Any]]:
         texts = [turn.text for turn in turns[window.first : window.stop]]
-        if self.size is not None and sum(sizes[window.first : window.stop]) > self.size.block:
+        if sum(sizes[window.first : window.stop]) > self._room:
             texts = self._shortened(turns[window.start : window.stop], sizes[window.start : window.stop], stats)
         stats.count("answers", sum(turn.answer for turn in turns[window.start : window.stop]))
         return [
             {
-                "role": "assistant" if turn.answer else "user",
+                "role": turn.role,
                 "name": turn.name,
                 "content": text,
                 "weight": int(turn.answer and i >= window.start),
@@ -228,12 +239,12 @@ class Turns(Stage):
     def _shortened(self, turns: Sequence[Turn], sizes: Sequence[int], stats: Meter) -> list[str]:
         """A question and an answer (or an answer alone) that do not fit: half the block is the answer's at least."""
         assert self.size is not None, "without sizes everything fits"
-        overhead = self.size.overhead
-        room = self.size.block - overhead * len(turns)
+        overheads = [self._overhead(turn) for turn in turns]
+        room = self._room - sum(overheads)
         if room < len(turns):
             msg = f"block={self.size.block} has no room for a question and an answer; give a longer one"
             raise PlanError(msg)
-        *question, answer = (n - overhead for n in sizes)
+        *question, answer = (n - overhead for n, overhead in zip(sizes, overheads, strict=True))
         for_answer = min(answer, max(room // 2 if question else room, room - sum(question)))
         texts = []
         for turn, tokens in zip(turns, [*([room - for_answer] if question else []), for_answer], strict=True):

@@ -18,15 +18,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dataprep import batch as B
-from dataprep import files
+from dataprep import files, forgotten, origin
 from dataprep.errors import PlanError
 from dataprep.key import key
 from dataprep.run import Serial
+from dataprep.seal import hides
 
+from .dialogue import COLUMN, check_template, encode_dialogues
 from .folder import check_shard_tokens, claim, local_folder, swept
 from .join import Join, plans
 from .shard import DTYPES, SHARD_TOKENS, Shards, Writer, token_dtype, write_manifest
 from .split import SEED, SIDES, VAL, Split
+from .templates import Template, template_of
 from .tokenizer import Tokenizer, keep_loaded, load_once
 
 if TYPE_CHECKING:
@@ -50,6 +53,7 @@ def encode(
     run: Runner | None = None,
     *,
     split: Split | None = None,
+    template: str | os.PathLike[str] | None = None,
     dtype: str = "uint16",
     shard_tokens: int = SHARD_TOKENS,
     replace: bool = False,
@@ -65,6 +69,8 @@ def encode(
         split_seed: as in `train_bpe`.
         run: who does the work; `dp.Serial()` by default.
         split: a `dp.Split` in place of `val` and `split_seed`, for a test side or to keep groups together.
+        template: encodes the column `messages` (role, content) of `dp.Turns` or of a chat data set instead of the text,
+            by "course", "chatml" or a Jinja chat template, with a loss mask over what the assistant says.
         dtype: "uint32" for a vocabulary over 65,536.
         shard_tokens: most tokens of one shard; a longer document gets a shard of its own.
         replace: overwrite what another recipe has left in `out`.
@@ -85,16 +91,20 @@ def encode(
     _check_columns(docs, split)
     check_shard_tokens(shard_tokens)
     _check_split(tok, split)
-    layout = Layout(split=split, dtype=dtype, shard_tokens=shard_tokens)
+    layout = Layout(split=split, template=_template(docs, tok, template), dtype=dtype, shard_tokens=shard_tokens)
     recipe = key([VERSION, docs.key, tok.hash, layout])
-    made = claim(folder, recipe, replace=replace)
+    gone = forgotten.wanted(docs, folder)
+    made = claim(folder, recipe, replace=replace, gone=gone)
     if made is not None:
         return made
-    return _encode(docs, tok, folder, run or Serial(), layout, recipe)
+    if not hides(docs.stages):
+        origin.write(docs, folder)
+    docs = forgotten.without(docs, folder, gone)
+    return _encode(docs, tok, folder, run or Serial(), layout, {"recipe": recipe, **forgotten.told(gone)})
 
 
-def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: Layout, recipe: str) -> Shards:
-    pieces = files.join(out, f"pieces-{recipe[:8]}")
+def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: Layout, told: dict[str, str]) -> Shards:
+    pieces = files.join(out, f"pieces-{told['recipe'][:8]}")
     place = keep_loaded(tok.save(out), tok)
     task = Encode(out=pieces, tokenizer=place, hash=tok.hash, layout=layout)
     if run.workers > 1:
@@ -112,7 +122,8 @@ def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: Layout
         special=tok.special,
         tokenizer={"file": "tokenizer.json", "hash": tok.hash},
         split=asdict(layout.split),
-        recipe=recipe,
+        template=layout.template and layout.template.source,
+        **told,
     )
     shards = swept(Shards.open(out))
     _check_sides(shards, layout)
@@ -127,8 +138,14 @@ class Layout:
     """What decides which tokens lie in which shard, beside the texts and the vocabulary."""
 
     split: Split
+    template: Template | None
     dtype: str
     shard_tokens: int
+
+    @property
+    def columns(self) -> list[str]:
+        """What is read of a document."""
+        return [*dict.fromkeys(["id", "text" if self.template is None else COLUMN, "source", *self.split.columns])]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,9 +165,8 @@ class Encode:
 
     def _write(self, name: str, part: Part) -> dict[str, Any]:
         folder = files.join(self.out, name)
-        columns = dict.fromkeys(["id", "text", "source", *self.layout.split.columns])
-        entries = self.write(part.batches([*columns]), folder)
-        kinds = ("bin", "idx", "docs.parquet")
+        entries = self.write(part.batches(self.layout.columns), folder)
+        kinds = ("bin", "idx", "docs.parquet", *(["msk"] if self.layout.template else []))
         written = [files.join(folder, f"{e['name']}.{kind}") for e in entries for kind in kinds]
         return {"files": written, "folder": name, "entries": entries}
 
@@ -158,7 +174,7 @@ class Encode:
         """Encode batches into a folder of pieces; their entries, train first."""
         tok, layout = load_once(self.tokenizer, self.hash), self.layout
         with ExitStack() as stack:
-            rolls = [stack.enter_context(_Roll(folder, side, layout.dtype, layout.shard_tokens)) for side in SIDES]
+            rolls = [stack.enter_context(_Roll(folder, side, layout)) for side in SIDES]
             for batch in batches:
                 sides = layout.split.sides(batch)
                 for number, roll in enumerate(rolls):
@@ -169,10 +185,10 @@ class Encode:
 
 
 class _Roll:
-    """The pieces of one side: a new file every `limit` tokens, so that memory does not grow with the part."""
+    """The pieces of one side: a new file every `shard_tokens`, so that memory does not grow with the part."""
 
-    def __init__(self, folder: str, side: str, dtype: str, limit: int) -> None:
-        self.folder, self.side, self.dtype, self.limit = folder, side, dtype, limit
+    def __init__(self, folder: str, side: str, layout: Layout) -> None:
+        self.folder, self.side, self.layout = folder, side, layout
         self.entries: list[dict[str, Any]] = []
         self.writer: Writer | None = None
 
@@ -181,12 +197,12 @@ class _Roll:
 
     def add(self, tok: Tokenizer, batch: B.Batch, rows: npt.NDArray[np.bool_]) -> None:
         """Encode the chosen rows of a batch into the current piece."""
-        tokens, ends = tok.encode_column(batch.column("text"), DTYPES[self.dtype], rows)
+        tokens, ends, mask, n_bytes = _encoded(tok, self.layout, batch, rows)
         if self.writer is None:
-            self.writer = Writer(self.folder, self.side, len(self.entries), dtype=self.dtype, hashed=False).__enter__()
-        sources, n_bytes = batch.column("source").filter(pa.array(rows)), np.diff(B.buffers(batch)[0])[rows].sum()
-        self.writer.add(tokens, ends, B.ids(batch)[rows], sources, int(n_bytes))
-        if self.writer.tokens >= self.limit:
+            number, dtype = len(self.entries), self.layout.dtype
+            self.writer = Writer(self.folder, self.side, number, dtype=dtype, hashed=False).__enter__()
+        self.writer.add(tokens, ends, B.ids(batch)[rows], batch.column("source").filter(pa.array(rows)), n_bytes, mask)
+        if self.writer.tokens >= self.layout.shard_tokens:
             self.__exit__(None, None, None)
 
     def __exit__(self, *error: object) -> None:
@@ -196,7 +212,31 @@ class _Roll:
             self.entries += [writer.entry] if writer.entry else []
 
 
+def _encoded(tok: Tokenizer, layout: Layout, batch: B.Batch, rows: npt.NDArray[np.bool_]) -> tuple[Any, Any, Any, int]:
+    """The ids of some rows, their ends, their mask if there is one, and the bytes of text they stand for."""
+    dtype = DTYPES[layout.dtype]
+    if layout.template is not None:
+        made = encode_dialogues(tok, layout.template, batch.column(COLUMN).filter(pa.array(rows)), dtype)
+        return *made, int(tok.token_bytes[made.tokens].sum())
+    tokens, ends = tok.encode_column(batch.column("text"), dtype, rows)
+    return tokens, ends, None, int(np.diff(B.buffers(batch)[0])[rows].sum())
+
+
 # -- what is said where nothing is wrong
+
+
+def _template(docs: Dataset, tok: Tokenizer, given: str | os.PathLike[str] | None) -> Template | None:
+    if given is None:
+        return None
+    template = template_of(given)
+    check_template(tok, template)
+    if COLUMN not in docs.columns:
+        msg = (
+            f"template= encodes the column {COLUMN!r}, which the documents do not have; there are "
+            f"{', '.join(docs.columns)}; dp.Turns(person=...) makes it from chats"
+        )
+        raise PlanError(msg)
+    return template
 
 
 def _check_columns(docs: Dataset, split: Split) -> None:

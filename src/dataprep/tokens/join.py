@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -61,7 +62,8 @@ class Join:
         with Writer(self.out, plan.side, plan.number, dtype=self.dtype) as shard:
             for name, start, stop in plan.runs:
                 self._copy(shard, files.join(self.pieces, name), start, stop)
-        written = [files.join(self.out, f"{shard.name}.{kind}") for kind in ("bin", "idx", "docs.parquet")]
+        kinds = ("bin", "idx", "docs.parquet", *(["msk"] if "mask_hash" in shard.entry else []))
+        written = [files.join(self.out, f"{shard.name}.{kind}") for kind in kinds]
         return {"files": written, "entry": shard.entry}
 
     def _copy(self, shard: Writer, piece: str, start: int, stop: int) -> None:
@@ -69,15 +71,25 @@ class Join:
         rows = pq.read_table(f"{piece}.docs.parquet", columns=["id", "source"]).slice(start, stop - start)
         ends = np.memmap(f"{piece}.idx", ENDS, "r")
         wanted = ends[start:stop] - _before(ends, start)
-        with files.open_raw(f"{piece}.bin") as f:  # read: what is mapped would count as this process's memory
-            f.seek(int(_before(ends, start)) * dtype.itemsize)
+        with ExitStack() as stack:  # read: what is mapped would count as this process's memory
+            first = int(_before(ends, start))
+            bins = _open_at(stack, f"{piece}.bin", first * dtype.itemsize)
+            masks = _open_at(stack, f"{piece}.msk", first) if files.exists(f"{piece}.msk") else None
             for ((_, a, b),) in arrange([wanted], BLOCK_TOKENS):
                 begin = _before(ends, start + a)
-                block = np.frombuffer(f.read(int(ends[start + b - 1] - begin) * dtype.itemsize), dtype)
+                n_tokens = int(ends[start + b - 1] - begin)
+                block = np.frombuffer(bins.read(n_tokens * dtype.itemsize), dtype)
+                mask = None if masks is None else np.frombuffer(masks.read(n_tokens), np.uint8)
                 docs = rows.slice(a, b - a).combine_chunks()
                 source = docs["source"].combine_chunks()
                 new = ends[start + a : start + b] - begin
-                shard.add(block, new, docs["id"].to_numpy(), source, int(size_in_bytes(block, sizes)))
+                shard.add(block, new, docs["id"].to_numpy(), source, int(size_in_bytes(block, sizes)), mask)
+
+
+def _open_at(stack: ExitStack, url: str, place: int) -> BinaryIO:
+    f = stack.enter_context(files.open_raw(url))
+    f.seek(place)
+    return f
 
 
 def _before(ends: npt.NDArray[np.uint64], k: int) -> np.uint64:

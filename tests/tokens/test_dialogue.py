@@ -1,0 +1,217 @@
+"""Dialogues: what people wrote is never template, and only what the person said is learned."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dataprep as dp
+import laws
+from dataprep.errors import PlanError, ReadError
+from dataprep.tokens.dialogue import TokenSize, check_template, encode_dialogues
+from dataprep.tokens.patterns import PATTERNS
+from dataprep.tokens.templates import Template, template_of
+from dataprep.tokens.tokenizer import Tokenizer, keep_loaded
+from dataprep.tokens.train import learn
+
+INST = (
+    "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}{{ '[INST] ' + m.content + ' [/INST]' }}"
+    "{% else %}{{ ' ' + m.content + eos_token }}{% endif %}{% endfor %}"
+)
+STRICT = "{% if messages[0].role != 'user' %}{{ raise_exception('a user begins') }}{% endif %}" + INST
+TEXT = ["salam, are you there? always, put on the other coat. wach labas? it is cold \n\n user assistant name"] * 3
+
+
+@pytest.fixture(scope="module")
+def chat_tok() -> Tokenizer:
+    """60 merges, and the special tokens of both built-in templates."""
+    return Tokenizer.from_merges(learn([TEXT], 60, PATTERNS["words"]), special=["course", "chatml"])
+
+
+def turn(role, content, name=None, weight=1):
+    return {"role": role, "name": name, "content": content, "weight": weight}
+
+
+DIALOGUE = [
+    turn("user", "are you there?", "Ilse", 0), turn("assistant", "always", "Tomas"),
+    turn("user", "it is cold", "Ilse", 0), turn("assistant", "put on the other coat", "Tomas"),
+]  # fmt: skip
+
+
+def encoded(tok, source, *dialogues):
+    """(ids, mask) of each dialogue."""
+    made = encode_dialogues(tok, Template(source), pa.array(dialogues), np.uint16)
+    ends = made.ends.tolist()
+    return [(made.tokens[a:b].tolist(), made.mask[a:b].tolist()) for a, b in zip([0, *ends], ends, strict=False)]
+
+
+def learned(tok, ids, mask):
+    """What is learned, runs of it."""
+    runs, open_ = [], False
+    for i, m in zip(ids, mask, strict=True):
+        if m and not open_:
+            runs.append([])
+        open_ = bool(m)
+        if m:
+            runs[-1].append(i)
+    return [tok.tiktoken().decode(run) for run in runs]
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "wanted"),
+    [
+        (
+            "course",
+            (
+                "<|startoftext|>Ilse<|separator|>are you there?<|endoftext|>"
+                "<|startoftext|>Tomas<|separator|>always<|endoftext|>"
+                "<|startoftext|>Ilse<|separator|>it is cold<|endoftext|>"
+                "<|startoftext|>Tomas<|separator|>put on the other coat<|endoftext|>"
+            ),
+            ["always<|endoftext|>", "put on the other coat<|endoftext|>"],
+        ),
+        (
+            "chatml",
+            (
+                "<|im_start|>user\nare you there?<|im_end|>\n<|im_start|>assistant\nalways<|im_end|>\n"
+                "<|im_start|>user\nit is cold<|im_end|>\n<|im_start|>assistant\nput on the other coat<|im_end|>\n"
+                "<|endoftext|>"
+            ),
+            ["always<|im_end|>", "put on the other coat<|im_end|>"],
+        ),
+        (
+            INST,
+            (
+                "[INST] are you there? [/INST] always<|endoftext|>[INST] it is cold [/INST] put on the other coat"
+                "<|endoftext|>"
+            ),
+            [" always<|endoftext|>", " put on the other coat<|endoftext|>"],
+        ),
+    ],
+)
+def test_templates(chat_tok, source, text, wanted):
+    """The ids are those of the rendered text with its special tokens; the mask covers the answers and their ends."""
+    ((ids, mask),) = encoded(chat_tok, source, DIALOGUE)
+    assert ids == chat_tok.tiktoken().encode(text, allowed_special="all")
+    assert learned(chat_tok, ids, mask) == wanted
+
+
+def test_context_is_not_learned(chat_tok):
+    """Weight 0 leaves an answer out of the loss; a weight that is not there means 1."""
+    first = [DIALOGUE[0], {**DIALOGUE[1], "weight": 0}, DIALOGUE[2], {**DIALOGUE[3], "weight": None}]
+    ((ids, mask),) = encoded(chat_tok, "chatml", first)
+    assert learned(chat_tok, ids, mask) == ["put on the other coat<|im_end|>"]
+
+
+def test_what_people_write_is_text(chat_tok):
+    """A message or a name that spells special tokens, marks or Jinja stays what it is: letters."""
+    hostile = "<|im_end|> <|endoftext|>{{ 7 * 7 }} \ue0000\ue001 {% raw %}"
+    dialogue = [turn("user", hostile, "<|separator|>", 0), turn("assistant", hostile, "T")]
+    for source in ("course", "chatml", INST):
+        ((ids, mask),) = encoded(chat_tok, source, dialogue)
+        assert chat_tok.decode(ids).count(hostile) == 2
+        assert chat_tok.special["<|endoftext|>"] not in ids[:-1] or source in ("course", INST)
+        assert learned(chat_tok, ids, mask)[0].strip().startswith(hostile)
+    ((ids, _),) = encoded(chat_tok, "course", dialogue)
+    assert [ids.count(chat_tok.special[t]) for t in ("<|separator|>", "<|endoftext|>", "<|im_end|>")] == [2, 2, 0]
+
+
+CONTENT = st.text(st.sampled_from("ab \n<|>_im.endé"), max_size=20).map(str.strip)
+DIALOGUES = st.lists(st.tuples(CONTENT, CONTENT), min_size=1, max_size=4)
+
+
+@given(DIALOGUES, st.sampled_from(["course", "chatml", INST]))
+def test_learned_text_is_what_was_said(chat_tok, said, source):
+    """Whatever is said, the learned text is the answers and their ends (with the space a template joins to one)."""
+    end = "<|im_end|>" if source == "chatml" else "<|endoftext|>"
+    dialogue = [t for q, a in said for t in (turn("user", q, "I", 0), turn("assistant", a, "T"))]
+    ((ids, mask),) = encoded(chat_tok, source, dialogue)
+    found = [part.removesuffix(end).strip() for part in learned(chat_tok, ids, mask)]
+    assert found == [a for _, a in said]
+    whole = learned(chat_tok, ids, [1] * len(ids))[0]
+    assert all(content in whole for pair in said for content in pair)
+
+
+@given(DIALOGUES, st.integers(24, 80), st.sampled_from(["course", "chatml", INST]))
+def test_windows_fit_their_block(chat_tok, said, block, source):
+    """Windows cut by token counts of turns have at most `block` tokens once the template has written them."""
+    size = TokenSize(
+        tokenizer=keep_loaded("memory", chat_tok), hash=chat_tok.hash, template=Template(source), block=block
+    )
+    lines = [t for q, a in said for t in ({"author": "I", "text": q}, {"author": "T", "text": a})]
+    rows = [{**line, "chat": "c", "kind": "text", "time": None} for line in lines]
+    for i, row in enumerate(rows):
+        row["time"] = np.datetime64("2024-05-01T10:00:00", "s") + np.timedelta64(i, "s")
+    out, *_ = laws.apply(dp.Turns(person="T", size=size), [laws.batch_of(rows)])
+    for ids, _ in encoded(chat_tok, source, *[row["messages"] for row in out]) if out else []:
+        assert len(ids) <= block
+
+
+def test_encode_writes_masks(chat_tok, tmp_path):
+    """A Dataset of dialogues becomes shards with masks, split by conversation, the same bytes whoever works."""
+    rows = [
+        {
+            "text": "t",
+            "messages": [turn("user", f"{i} there?"), turn("assistant", f"always {i}")],
+            "conversation": i // 3,
+        }
+        for i in range(90)
+    ]
+    place = tmp_path / "dialogues.jsonl"
+    place.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    kind = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string()), ("weight", pa.int8())]))
+
+    def parsed(meta):
+        row = json.loads(meta)
+        return {"messages": row["messages"], "conversation": row["conversation"]}
+
+    lift = dp.Map(parsed, adds={"messages": kind, "conversation": pa.int64()})
+    docs = dp.Pipeline(lift).run(dp.read(str(place)), out=str(tmp_path / "docs"))
+    options = {"template": "chatml", "split": dp.Split(val=0.2, group="conversation"), "shard_tokens": 400}
+    shards = dp.encode(docs, chat_tok, out=tmp_path / "one", **options)
+    dp.encode(docs, chat_tok, out=tmp_path / "two", run=dp.Local(2), **options)
+    laws.same_bytes(tmp_path / "one", tmp_path / "two")
+    shards.check(deep=True)
+    assert len(shards) == 90
+    assert shards.manifest["template"] == "chatml"
+    told = [
+        text
+        for tokens, mask in zip(shards.memmaps(), shards.masks(), strict=True)
+        for text in learned(chat_tok, tokens.tolist(), mask.tolist())
+    ]
+    assert sorted(told) == sorted(f"always {i}<|im_end|>" for i in range(90))
+    val = shards.split("val")
+    held = {int(chat_tok.decode(val.document(k)).split("always ")[1].split("<")[0]) // 3 for k in range(len(val))}
+    assert 0 < len(held) < 30
+    assert len(val) == 3 * len(held)
+
+
+def test_templates_from_files(tmp_path):
+    """A `.jinja` file and a `tokenizer_config.json` are read; a file without a template is refused."""
+    (tmp_path / "t.jinja").write_text(INST)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": INST}))
+    assert template_of(tmp_path / "t.jinja") == template_of(tmp_path / "tokenizer_config.json") == template_of(INST)
+    (tmp_path / "none.json").write_text("{}")
+    with pytest.raises(ReadError, match="holds no chat_template"):
+        template_of(tmp_path / "none.json")
+    with pytest.raises(PlanError, match="is none of course, chatml"):
+        template_of("llama")
+
+
+def test_what_does_not_work_is_one_sentence(chat_tok, tok, tmp_path):
+    """A template that refuses the roles or loses contents, a tokenizer without its tokens, documents without turns."""
+    with pytest.raises(PlanError, match="refuses turns of assistant: a user begins"):
+        encoded(chat_tok, STRICT, DIALOGUE[1:2])
+    with pytest.raises(PlanError, match="does not write each of 4 turns once"):
+        encoded(chat_tok, "{{ messages[0].content }}", DIALOGUE)
+    with pytest.raises(PlanError, match="refuses turns of"):
+        encoded(chat_tok, "{{ messages[0].content.__class__.__mro__ }}{{ ''.join(7) }}", DIALOGUE)
+    with pytest.raises(PlanError, match=r"has no <\|im_end\|>, <\|im_start\|>, .* special='chatml'"):
+        check_template(tok, Template("chatml"))
+    with pytest.raises(PlanError, match="the column 'messages', which the documents do not have"):
+        dp.encode(laws.dataset_of(tmp_path, ["text"]), chat_tok, out=tmp_path / "s", template="chatml")
