@@ -1,0 +1,50 @@
+"""What people write under a picture or a file, without the platform's placeholder for it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..batch import Batch
+
+MEDIA = ("image", "video", "audio", "gif", "sticker", "file")
+_MARK = "\u200e"  # iOS: stands before what the phone wrote itself
+
+
+def caption(text: str, meta: str) -> str:
+    r"""The caption of a media message, "" if it has none.
+
+    Where the text does not name the attached file, that meta names, the text is the caption (Telegram, Discord,
+    Messenger). Else the first line is the placeholder (WhatsApp), or what stands in it behind a direction mark is.
+
+    >>> caption("IMG-1.jpg (file attached)\nthe beans", '{"file": "IMG-1.jpg"}')
+    'the beans'
+    >>> caption("the beans", '{"file": "photos/1.jpg"}')
+    'the beans'
+    """
+    name = json.loads(meta).get("file") if '"file"' in meta else None
+    if isinstance(name, str) and name not in text:
+        return text
+    first, _, rest = text.partition("\n")
+    before = first.partition(_MARK)[0].strip() if _MARK in first else ""
+    return "\n".join(filter(None, (before, rest)))
+
+
+def with_captions(batch: Batch, kinds: tuple[str, ...]) -> tuple[pa.BooleanArray, pa.LargeStringArray]:
+    """Which media messages, other than those of `kinds`, have a caption; and the text column with captions as texts."""
+    kind, texts = batch.column("kind").cast(pa.string()), batch.column("text")
+    media = pc.is_in(kind, pa.array([k for k in MEDIA if k not in kinds], pa.string()))
+    mask = np.zeros(batch.num_rows, np.bool_)
+    found: list[str] = []
+    rows = np.flatnonzero(np.asarray(media))
+    chosen = pa.array(rows)
+    both = (column.take(chosen).to_pylist() for column in (texts, batch.column("meta")))
+    for row, text, meta in zip(rows.tolist(), *both, strict=True):
+        said = caption(text, meta)
+        if said.strip():
+            mask[row] = True
+            found.append(said)
+    return pa.array(mask), pc.replace_with_mask(texts, pa.array(mask), pa.array(found, texts.type))
