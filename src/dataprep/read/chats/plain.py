@@ -1,0 +1,151 @@
+"""Any chat of the form `time - author: text`, its first line told by a format string; with the columns of a chat.
+
+    dp.read("log.txt", format="chat", line="[{time:%d.%m.%Y %H:%M}] <{author}> {text}")
+
+`{time:...}` holds directives as in `strptime`: %Y %y %m %d %b %B %a %A %H %I %M %S %f %p %%. `{author}` may be left
+out; `{text}` comes last. A space in the format is a space or a no-break space; `{{` is a brace. A line of another form
+continues the message before it, and so does one whose time is none (the 31st of February). Every kind is "text".
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import string
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ...errors import PlanError
+from .headed import Head, Headed, seconds_of
+
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+SPACE = "[ \u00a0\u202f]"
+WORD = r"[^\W\d_]{2,12}\.?"
+DIRECTIVES = {  # English names of months; the day of the week is passed over
+    "Y": r"(?P<Y>\d{4})",
+    "y": r"(?P<y>\d\d)",
+    "m": r"(?P<m>\d{1,2})",
+    "d": r"(?P<d>\d{1,2})",
+    "b": rf"(?P<b>{WORD})",
+    "B": rf"(?P<b>{WORD})",
+    "a": WORD,
+    "A": WORD,
+    "H": r"(?P<H>\d{1,2})",
+    "I": r"(?P<I>\d{1,2})",
+    "M": r"(?P<M>\d\d)",
+    "S": r"(?P<S>\d\d)",
+    "f": r"\d{1,9}",
+    "p": r"(?P<p>[aApP])\.?[mM]\.?",
+    "%": "%",
+}
+EXAMPLE = "{time:%Y-%m-%d %H:%M} - {author}: {text}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chat(Headed):
+    """Reads chats line by line. line: the form of a message's first line. max_bad: see `trust.py`."""
+
+    line: str = EXAMPLE
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        pattern_of(self.line)
+
+    def begin(self) -> Callable[[str], Head | None]:
+        """The line's pattern and its time."""
+        return functools.partial(_begin, pattern_of(self.line))
+
+    def expected(self) -> str:
+        """The format string."""
+        return f"line={self.line!r}"
+
+
+@functools.cache
+def pattern_of(line: str) -> re.Pattern[str]:
+    """The regular expression of a format string.
+
+    Errors: PlanError that says what is wrong with it.
+    """
+    fields = _fields(line)
+    pattern = ""
+    for literal, name, form in fields:
+        if name == "text":  # where nothing is said, the space before it may be gone
+            blank = literal[len(literal.rstrip(" ")) :]
+            end = f"(?:{_literal(blank)}|\\Z)" if blank else ""
+            return re.compile(rf"{pattern}{_literal(literal.rstrip(' '))}{end}(?P<text>.*)\Z", re.DOTALL)
+        pattern += _literal(literal) + (_time(form, line) if name == "time" else r"(?P<author>\S(?:[^\n]{0,198}?\S)?)")
+    raise AssertionError(line)
+
+
+def _fields(line: str) -> list[tuple[str, str, str]]:
+    """(text before, name, format) of each field, checked."""
+    try:
+        parts = [(before, name, form) for before, name, form, _ in string.Formatter().parse(line)]
+    except ValueError as e:
+        msg = f"line={line!r} is no format string: {e}; write it as {EXAMPLE!r}"
+        raise PlanError(msg) from e
+    fields: list[tuple[str, str, str]] = []
+    before = ""
+    for literal, name, form in parts:  # an escaped brace comes as a part of its own
+        before += literal
+        if name is not None:
+            fields.append((before, name, form or ""))
+            before = ""
+    names = [name for _, name, _ in fields]
+    wrong = (
+        next((f"has the unknown field {{{n}}}" for n in names if n not in {"time", "author", "text"}), "")
+        or next((f"has {{{n}}} twice" for n in names if names.count(n) > 1), "")
+        or next((f"lacks {{{n}}}" for n in ("time", "text") if n not in names), "")
+        or ("does not end with {text}" if names[-1] != "text" or before else "")
+        or ("has nothing between {author} and {text}" if names[-2:] == ["author", "text"] and not fields[-1][0] else "")
+    )
+    if wrong:
+        msg = f"line={line!r} {wrong}; it holds {{time:...}}, maybe {{author}}, and {{text}} last: {EXAMPLE!r}"
+        raise PlanError(msg)
+    return fields
+
+
+def _time(form: str, line: str) -> str:
+    """The pattern of a time; directives may be parted by anything."""
+    seen = re.findall(r"%(.?)", form)
+    unknown = [d for d in seen if d not in DIRECTIVES]
+    if unknown:
+        msg = f"line={line!r} has the unknown directive %{unknown[0]}; known are %{' %'.join(DIRECTIVES)}"
+        raise PlanError(msg)
+    for one in ("Yy", "mbB", "d", "HI"):
+        if sum(d in one for d in seen) > 1:
+            msg = f"line={line!r} tells the same twice: %{' %'.join(d for d in seen if d in one)}"
+            raise PlanError(msg)
+    if not all(set(seen) & set(one) for one in ("Yy", "mbB", "d")):
+        msg = f"line={line!r} tells no day: {{time:...}} needs %Y or %y, %m or %b, and %d"
+        raise PlanError(msg)
+    pieces = re.split(r"%(.)", form)
+    return "".join(DIRECTIVES[p] if i % 2 else _literal(p) for i, p in enumerate(pieces))
+
+
+def _literal(text: str) -> str:
+    return SPACE.join(re.escape(part) for part in text.split(" "))
+
+
+def _begin(pattern: re.Pattern[str], line: str) -> Head | None:
+    """The beginning of a message, if the line is one and its time is."""
+    found = pattern.match(line)
+    if not found:
+        return None
+    parts = found.groupdict()
+    time = _seconds(parts)
+    return None if time is None else Head(time, parts.get("author"), parts["text"])
+
+
+def _seconds(parts: dict[str, str | None]) -> int | None:
+    number = {k: int(v) for k, v in parts.items() if v and k in "YymdHIMS"}
+    year = number.get("Y", 0) or number.get("y", 0) + (1900 if number.get("y", 0) > 68 else 2000)  # as strptime has it
+    name = (parts.get("b") or "")[:3].lower()
+    month = number.get("m", 0) or (MONTHS.index(name) + 1 if name in MONTHS else 0)
+    hour = number.get("H", number.get("I", 0))
+    if parts.get("p") and 1 <= hour <= 12:
+        hour = hour % 12 + 12 * (parts["p"] in {"p", "P"})
+    minute, second = number.get("M", 0), number.get("S", 0)
+    if hour > 23 or minute > 59 or second > 60:
+        return None
+    return seconds_of(year, month, number["d"], hour * 3_600 + minute * 60 + second)

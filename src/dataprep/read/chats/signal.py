@@ -1,0 +1,184 @@
+"""Signal chats, as the widely used tools write them; Signal has no export that people can read.
+
+- signal-export (sigexport), `chat.md`: `[2024-05-03 09:12:05] Ilse: hello`, older with a comma or without seconds;
+  a quote as `> ` lines in front, reactions as `(- Ilse: X -)`, stickers as `(( X ))`, files as links into `media/`;
+- signal-export, `data.json`: one JSON object a line;
+- sigtop's short text: `2024-05-03 09:12 Ilse: [reply to Bee on 2024-05-03 09:10, edited, 1 attachment] hello`;
+- signalbackup-tools `--exporttxt`: `[May 03, 2024 09:12:05] <Ilse> hello`, files and events behind `***`.
+
+Not read: their HTML, CSV and XML, and sigtop's long text. Quotes, reactions and edit marks go from the text into meta:
+{"quote": TEXT, "reactions": {X: COUNT}, "edited": true, "file": NAME}; who is quoted is not told, so reply_to is null.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from .headed import Head, Headed, Row, seconds_of
+from .media import kind_of_file
+from .plain import MONTHS
+
+MARKDOWN = re.compile(
+    r"\[(\d{4})-(\d\d)-(\d\d),? (\d\d):(\d\d)(?::(\d\d))?\] ([^\n]{0,200}?):(?: |\Z)(.*)\Z", re.DOTALL
+)
+SHORT = re.compile(r"(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d)() ([^\n]{1,200}?):(?: |\Z)(.*)\Z", re.DOTALL)
+TOOLS = re.compile(
+    r"\[([A-Z][a-z]{2}) (\d\d), (\d{4}) (\d\d):(\d\d):(\d\d)\] (?:<([^\n]{1,200}?)>(?: |\Z)|\*\*\* )(.*)\Z", re.DOTALL
+)
+SENT = re.compile(r'<(?P<who>.{1,200}?)> sent file(?: "(?P<name>.*)"| of type (?P<type>\S+))?(?= |\Z)')
+QUOTE = re.compile(r"\n\n((?:> ?[^\n]*\n)+)\n*")
+REACTIONS = re.compile(r"(?: {2})?\n\(- (.+) -\)(?=\s|\[|!|\Z)")
+STICKER = re.compile(r"(?: {2})?\n\(\( (.*) \)\) *\Z|\[[^\]\n]*\]\(\.\./exported_stickers/[^)\n]*\) *\Z")
+LINK = re.compile(r"!?\[([^\]\n]*)\]\((?:\./)?media/([^)\n]*)\)")
+CALL = re.compile(r"(Incoming|Outgoing|Missed) (voice |video |group )*call( \([^()\n]*\))?\Z")
+DETAILS = re.compile(
+    r"\[((?:reply to [^\n]{1,250}? on (?:[\d-]{10} [\d:]{5}|unknown)|edited|\d+ attachments?|, )+)\](?: |\Z)"
+)
+OWN = re.compile(r"\[([\w-]+) message\]\Z")
+POLL = re.compile(r"Poll: .*(\n\s+\[\d+\] .*)+\Z")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signal(Headed):
+    """Reads the chats that signal-export, sigtop and signalbackup-tools write. max_bad: see `trust.py`."""
+
+    def begin(self) -> Callable[[str], Head | None]:
+        """The first line that begins a message in one of the forms settles the form of the file."""
+        chosen: list[Callable[[str], Head | None]] = []
+
+        def first(line: str) -> Head | None:
+            for form in chosen or (_json, _markdown, _short, _tools):
+                head = form(line)
+                if head:
+                    chosen[:] = [form]
+                    return head
+            return None
+
+        return first
+
+    def expected(self) -> str:
+        """The forms."""
+        return (
+            "a chat.md or data.json of signal-export ([2024-05-03 09:12] Ilse: hello), sigtop's short text "
+            "(2024-05-03 09:12 Ilse: hello), or text of signalbackup-tools ([May 03, 2024 09:12:05] <Ilse> hello)"
+        )
+
+    def row(self, head: Head, text: str) -> Row:
+        """What a message is; only Markdown is not told by the first line."""
+        if not head.kind:
+            return _row(head.author, text, head.meta or {})
+        poll = head.kind == "text" and text.startswith("Poll: ") and POLL.match(text)
+        return Row(head.author, text, "poll" if poll else head.kind, head.meta or {})
+
+
+def _row(author: str | None, text: str, meta: dict[str, Any]) -> Row:
+    """A message of signal-export's Markdown."""
+    if text == "(This message was deleted)":
+        return Row(author, text, "deleted", meta)
+    quote = QUOTE.match(text)
+    if quote:
+        meta["quote"] = re.sub(r"^> ?", "", quote[1].rstrip("\n"), flags=re.MULTILINE)
+        text = text[quote.end() :]
+    reactions = REACTIONS.search(text)
+    if reactions:
+        meta["reactions"] = _counted(pair.rpartition(": ")[2] for pair in reactions[1].split(", "))
+        text = text[: reactions.start()] + text[reactions.end() :]
+    sticker = STICKER.search(text)
+    names = [name for name, _ in LINK.findall(text)]
+    text = text.removesuffix("  ")
+    if names:
+        meta |= {"file": names[0]} if len(names) == 1 else {"files": names}
+        return Row(author, text.strip(), kind_of_file(names[0]), meta)
+    if sticker:
+        return Row(author, text.strip(), "sticker", meta)
+    if author is None:
+        return Row(None, text, "call" if CALL.match(text) else "system", meta)
+    return Row(author, text, "call" if CALL.match(text) else "text", meta)
+
+
+def _counted(emoji: Iterable[str]) -> dict[str, int]:
+    return dict(Counter(emoji))
+
+
+def _clock(year: str, month: int, day: str, *clock: str | None) -> int | None:
+    hour, minute, second = (int(c or 0) for c in clock)
+    if hour > 23 or minute > 59 or second > 60:
+        return None
+    return seconds_of(int(year), month, int(day), hour * 3_600 + minute * 60 + second)
+
+
+def _markdown(line: str) -> Head | None:
+    m = MARKDOWN.match(line)
+    time = _clock(m[1], int(m[2]), m[3], m[4], m[5], m[6]) if m else None
+    return Head(time, None if m[7] == "No-Sender" else m[7] or None, m[8]) if m and time is not None else None
+
+
+def _short(line: str) -> Head | None:
+    """sigtop's: what is in square brackets in front of a text was written by the tool."""
+    m = SHORT.match(line)
+    time = _clock(m[1], int(m[2]), m[3], m[4], m[5], m[6]) if m else None
+    if not m or time is None:
+        return None
+    own = OWN.match(m[8])
+    if own:
+        return Head(time, None, m[8], "call" if own[1] == "call-history" else "system")
+    details = DETAILS.match(m[8])
+    if not details:
+        return Head(time, m[7], m[8], "text")
+    files = re.search(r"\d+ attachments?\Z", details[1])
+    text = (f"[{files[0]}] " if files else "") + m[8][details.end() :]
+    edited = re.search(r"(?:\A|, )edited(?:,|\Z)", details[1])
+    return Head(time, m[7], text, "file" if files else "text", {"edited": True} if edited else None)
+
+
+def _tools(line: str) -> Head | None:
+    """signalbackup-tools': `***` is said by nobody."""
+    m = TOOLS.match(line)
+    month = MONTHS.index(m[1].lower()) + 1 if m and m[1].lower() in MONTHS else 0
+    time = _clock(m[3], month, m[2], m[4], m[5], m[6]) if m and month else None
+    if not m or time is None:
+        return None
+    if m[7]:
+        return Head(time, m[7], m[8], "text")
+    sent = SENT.match(m[8])
+    if sent:
+        meta = {"file": sent["name"]} if sent["name"] else None
+        return Head(time, sent["who"], m[8], kind_of_file(sent["name"], sent["type"]), meta)
+    return Head(time, None, m[8], "call" if re.search(r"\bcall(ed)?\b", m[8], re.IGNORECASE) else "system")
+
+
+def _json(line: str) -> Head | None:
+    """A line of signal-export's data.json."""
+    if not line.startswith("{"):
+        return None
+    try:
+        told = json.loads(line)
+        when = datetime.fromisoformat(told["date"])
+        body, sender = str(told["body"]), str(told["sender"])
+    except (ValueError, KeyError, TypeError):
+        return None
+    time = seconds_of(when.year, when.month, when.day, when.hour * 3_600 + when.minute * 60 + when.second)
+    meta: dict[str, Any] = {}
+    quote = str(told.get("quote") or "").strip("\n")
+    if quote:
+        meta["quote"] = re.sub(r"^> ?", "", quote, flags=re.MULTILINE)
+    if told.get("reactions"):
+        meta["reactions"] = _counted(r["emoji"] if isinstance(r, dict) else str(r[-1]) for r in told["reactions"])
+    names = [str(one.get("name")) for one in told.get("attachments") or () if isinstance(one, dict)]
+    if names:
+        meta |= {"file": names[0]} if len(names) == 1 else {"files": names}
+    author = None if sender == "No-Sender" else sender
+    kind = (
+        ("deleted" if told.get("deleted") else "")
+        or (kind_of_file(names[0]) if names else "")
+        or ("sticker" if told.get("sticker") else "")
+        or ("call" if told.get("call") or CALL.match(body.rstrip(" ")) else "")
+        or ("text" if author else "system")
+    )
+    return Head(time, author, body.removesuffix("  "), kind, meta)
