@@ -15,11 +15,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from .. import batch as B
 from ..batch import Batch
@@ -33,6 +34,7 @@ MESSAGES = pa.list_(
 )
 """One dictionary a turn, as trainers read them; weight 0 is context, not to be learned."""
 NO_TEXT, ALONE, UNANSWERED, OPENING = "no_text", "without_the_person", "unanswered", "opening"
+ANSWERS = "answers"
 UNLIMITED = 1 << 62
 
 
@@ -83,7 +85,8 @@ class Window(NamedTuple):
 class Turns(Stage):
     """Windows of turns that end with an answer of `person`; needs the message columns.
 
-    person: the author to imitate (by pseudonym, where authors have become pseudonyms). size: how many tokens turns
+    person: the author to imitate; None: the column `answers` says which messages are theirs, made before authors became
+    pseudonyms. size: how many tokens turns
     have and fit (`dataprep.tokens.dialogue.TokenSize`); without it a talk is one window. gap: the silence that ends a
     talk. merge: between messages of one turn. context: turns of the window before that the next one begins with.
     openings: whether a talk may begin with the person, which templates that want a user first refuse.
@@ -94,22 +97,26 @@ class Turns(Stage):
     `opening`. A question that does not fit loses its beginning, an answer its end; both are counted.
     """
 
-    person: str
+    person: str | None = None
     size: Size | None = None
     gap: str = "1h"
     merge: str = "\n"
     context: int = 2
     openings: bool = False
-    needs: ClassVar[tuple[str, ...]] = ("chat", "author", "time", "kind")
 
     def __post_init__(self) -> None:
         seconds_of(self.gap)
-        if not self.person:
+        if self.person == "":
             msg = "person= is the author to imitate; give the name as the export has it"
             raise PlanError(msg)
         if self.context < 0:
             msg = f"context={self.context} is the number of turns to repeat, 0 or more"
             raise PlanError(msg)
+
+    @property
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The message columns, and `answers` where no person is named."""
+        return ("chat", "author", "time", "kind", *((ANSWERS,) if self.person is None else ()))
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
@@ -147,19 +154,22 @@ class Turns(Stage):
 
     def _talks(self, batch: Batch, starts: npt.NDArray[np.int64]) -> list[tuple[int, list[Turn]]]:
         """The first row of each talk, and its turns; questions and answers alternate."""
-        rows = list(zip(*(batch.column(n).to_pylist() for n in ("author", "kind", "text")), strict=True))
+        author = batch.column("author").cast(pa.string())
+        answers = pc.equal(author, self.person) if self.person is not None else batch.column(ANSWERS)
+        rows = list(zip(*(c.to_pylist() for c in (author, batch["kind"], batch["text"], answers)), strict=True))
         edges = [*starts.tolist(), batch.num_rows]
         return [(a, self._turns(range(a, b), rows)) for a, b in itertools.pairwise(edges)]
 
     def _turns(self, talk: range, rows: Sequence[tuple[Any, ...]]) -> list[Turn]:
-        said = [(r, rows[r][0], rows[r][2].strip()) for r in talk if rows[r][0] and rows[r][1] == "text"]
-        named = len({author for _, author, _ in said} - {self.person}) > 1
+        said = [
+            (r, rows[r][0], rows[r][2].strip(), bool(rows[r][3])) for r in talk if rows[r][0] and rows[r][1] == "text"
+        ]
+        named = len({author for _, author, _, answer in said if not answer}) > 1
         turns: list[Turn] = []
         before = None
-        for row, author, text in said:
+        for row, author, text, answer in said:
             if not text:
                 continue
-            answer = author == self.person
             line = f"{author}: {text}" if named and not answer and author != before else text
             if turns and turns[-1].answer == answer:
                 last = turns[-1]
