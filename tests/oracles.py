@@ -1008,7 +1008,7 @@ def name_end(kinds: list[int], i: int, term: str) -> int | None:
     return rest if more else i
 
 
-# --- rows for training -------------------------------------------------------------------------------------------------
+# --- rows for training ------------------------------------------------------------------------------------------------
 
 
 def best_fit_rows(sizes: list[int], room: int) -> list[list[int]]:
@@ -1063,13 +1063,14 @@ def _same(a: dict, b: dict, media: tuple[str, ...], *, loose: bool) -> bool:
     return both_media and a["text"].partition("\n")[2] == b["text"].partition("\n")[2]
 
 
-# --- WhatsApp's headers (read/chats/whatsapp_scan.py) -------------------------------------------------------------------
+# --- WhatsApp's headers (read/chats/whatsapp_scan.py) -----------------------------------------------------------------
 
 _SKIP = "[ \t\u00a0\u061c\ufeff\u2009-\u200f\u202a-\u202f\u2066-\u2069]"
 _DIGIT = "[0-9\u0660-\u0669\u06f0-\u06f9\u0966-\u096f\u09e6-\u09ef\u0e50-\u0e59\u1040-\u1049\uff10-\uff19]"
 _WORD = rf"(?:(?!{_DIGIT})[^\x00-\x08\x0a-\x1f!-&(-\-/:;\[\]\u060c\u2013\u2014])*"
+_ERA = rf"(?:(?P<era>[RHSrhs]|令和?|平成?|昭和?|民[國国]|西暦|公元)(?:\.|{_SKIP})*)?"
 _DATE = (
-    rf"(?:(?P<first>{_WORD}元年)|(?P<era>{_WORD})(?P<a>{_DIGIT}{{1,4}}){_SKIP}*(?P<s1>[-./,年년])){_SKIP}*"
+    rf"(?:(?P<first>{_WORD}元年)|{_ERA}(?P<a>{_DIGIT}{{1,4}}){_SKIP}*(?P<s1>[-./,年년])){_SKIP}*"
     rf"(?P<b>{_DIGIT}{{1,2}}){_SKIP}*(?P<s2>[-./,月월]){_SKIP}*(?P<c>{_DIGIT}{{1,4}})(?!{_DIGIT})(?:{_SKIP}*[日일])?"
 )
 _TIME = (
@@ -1086,12 +1087,13 @@ def whatsapp_header(line: str) -> tuple[int, tuple[int, int, int], int] | None:
     from dataprep.read.chats import whatsapp_headers as H
     from dataprep.read.chats import whatsapp_scan as S
 
-    if line[:1] in {" ", "\t"} or re.match(r"[a-z]|[A-Z](?!\d)", line):
+    head = line.encode()[1:12].split(b"\n")[0]
+    if line[:1] in {" ", "\t"} or (re.match("[A-Za-z]", line) and not re.search(rb"[0-9\xc2-\xff]", head)):
         return None
     found = _DATE_FIRST.match(line) or _TIME_FIRST.match(line)
     if found is None:
         return None
-    meanings = {_plain(word, H): code for word, code in reversed(H._meanings().items())}  # noqa: SLF001
+    meanings = {_plain(word, H): code for word, code in reversed(H._meanings().items())}
     words = [meanings.get(_plain(found[k] or "", H), S.UNKNOWN) if _plain(found[k] or "", H) else 0
              for k in ("era", "w1", "w2", "late")]  # fmt: skip
     a, b, c, h, m, s = (int(found[k] or 0) for k in ("a", "b", "c", "h", "m", "s"))
@@ -1108,10 +1110,11 @@ def whatsapp_header(line: str) -> tuple[int, tuple[int, int, int], int] | None:
     else:
         known = n_a <= 2 and n_c in {2, 4} and words[0] == 0
     half = max(words[1:])
-    if not known or min(words) < 0 or half >= S.ERA or m > 59 or s > 59 or h > (12 if half else 24):
-        h = 99 if not known or min(words) < 0 or half >= S.ERA or m > 59 or s > 59 else h
+    if not known or min(words) < 0 or half >= S.ERA or m > 59 or s > 59:
+        return None
     if half and half <= S.NIGHT and h <= 12:
-        h = h % 12 + 12 * (half == S.PM or (half == S.NOON and h not in {10, 11}) or (half == S.NIGHT and 5 < h < 12))
+        afternoon = half == S.PM or (half == S.NOON and h not in {10, 11}) or (half == S.NIGHT and 5 < h < 12)
+        h = h % 12 + 12 * afternoon
     if h > 23 or (found.re is _TIME_FIRST and _plain(found["w2"], H)):
         return None
     return found.end(), (a, b, c), h * 3_600 + m * 60 + s

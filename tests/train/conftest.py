@@ -1,5 +1,8 @@
 """Small shards and a small config for the trainer's tests."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -36,6 +39,11 @@ def make_shards():
 
     def make(out, n=150, seed=0, **more):
         splits = {"train": list(documents(n, seed)), "val": list(documents(20, seed=1))}
+        if more.pop("masked", False):  # every second token is learned, the separator too
+            more["masks"] = {
+                side: [(np.arange(len(d) + 1) % 2 == 0) | (np.arange(len(d) + 1) == len(d)) for d in docs]
+                for side, docs in splits.items()
+            }
         return save(out, splits, vocab_size=VOCAB, eot=EOT, token_bytes=TOKEN_BYTES, shard_tokens=1300, **more)
 
     return make
@@ -45,6 +53,39 @@ def make_shards():
 def shards(make_shards, tmp_path_factory):
     """Token shards of about 5,000 training tokens."""
     return make_shards(tmp_path_factory.mktemp("shards"))
+
+
+@pytest.fixture(scope="session")
+def in_memory():
+    """What a layout needs of Shards, without files on disk: documents of these lengths, so many of them in each file.
+
+    The token at place p of the stream is p; a separator is `eot` only if `separators`.
+    """
+
+    def make(lengths, per_file=None, *, dtype=np.uint16, eot=65535, separators=False, masks=None, name="train"):
+        lengths = np.asarray(lengths, np.int64)
+        per_file = [len(lengths)] if per_file is None else per_file
+        cuts = np.cumsum(per_file)[:-1]
+        tokens = np.arange(lengths.sum())
+        if separators:
+            tokens[np.cumsum(lengths) - 1] = eot
+        ends = [np.cumsum(part).astype(np.uint64) for part in np.split(lengths, cuts)]
+        sizes = [int(e[-1]) if len(e) else 0 for e in ends]
+        files = np.split(tokens.astype(dtype), np.cumsum(sizes)[:-1])
+        learned = [None] * len(files) if masks is None else np.split(np.asarray(masks, np.uint8), np.cumsum(sizes)[:-1])
+        return SimpleNamespace(
+            memmaps=lambda: files,
+            masks=lambda: learned,
+            ends=lambda i: ends[i],
+            shards=[{"tokens": n} for n in sizes],
+            split_name=name,
+            path=Path("memory"),
+            dtype=np.dtype(dtype),
+            eot=eot,
+            n_tokens=int(lengths.sum()),
+        )
+
+    return make
 
 
 @pytest.fixture(scope="session")

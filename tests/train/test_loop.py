@@ -14,8 +14,9 @@ torch = pytest.importorskip("torch")
 from dataprep.errors import DataprepError, PlanError, StaleOutput  # noqa: E402
 from dataprep.tokens.shard import Shards, save  # noqa: E402
 from dataprep.train import GPT, checkpoint, train  # noqa: E402
-from dataprep.train.data import Blocks  # noqa: E402
+from dataprep.train.data import IGNORE, to_device  # noqa: E402
 from dataprep.train.evaluate import evaluate  # noqa: E402
+from dataprep.train.layouts import layout_of  # noqa: E402
 from dataprep.train.metrics import PEAK_FLOPS, peak_flops, read  # noqa: E402
 
 
@@ -180,7 +181,9 @@ def test_a_uniform_model_needs_log2_v_bits_a_token(shards, config):
     model = GPT(config.model, shards.vocab_size)
     torch.nn.init.zeros_(model.embedding.weight)
     val = shards.split("val").memmaps()[0]
-    loss, bits = evaluate(model, Blocks([val], 24), limit=10**6, batch=4, token_bytes=shards.token_bytes)
+    loss, bits = evaluate(
+        model, layout_of(shards.split("val"), "contiguous", 24), limit=10**6, batch=4, token_bytes=shards.token_bytes
+    )
     sizes = shards.token_bytes[np.asarray(val[1:])]
     assert loss == pytest.approx(math.log(shards.vocab_size), rel=1e-5)
     assert bits == pytest.approx(math.log2(shards.vocab_size) / sizes[sizes > 0].mean(), rel=1e-5)
@@ -189,13 +192,13 @@ def test_a_uniform_model_needs_log2_v_bits_a_token(shards, config):
 def test_validation_does_not_depend_on_the_batch(shards, config):
     """The filled-up last batch counts nothing, so every batch size gives the same loss and bits."""
     torch.manual_seed(0)
-    model, blocks = GPT(config.model, shards.vocab_size), Blocks(shards.split("val").memmaps(), 24, "val")
-    seen = [evaluate(model, blocks, limit=100, batch=b, token_bytes=shards.token_bytes) for b in (1, 7, 64)]
+    model, layout = GPT(config.model, shards.vocab_size), layout_of(shards.split("val"), "contiguous", 24)
+    seen = [evaluate(model, layout, limit=100, batch=b, token_bytes=shards.token_bytes) for b in (1, 7, 64)]
     assert all(s == pytest.approx(seen[0], rel=1e-6) for s in seen)
 
 
 def test_without_a_validation_split_or_a_bytes_table(config, tmp_path):
-    """Training goes on, and says None rather than a made-up number; a tiny split is measured in a shorter block."""
+    """Training goes on, and says None rather than a made-up number; a tiny split is measured in a shorter row."""
     docs = [list(range(40))] * 30
     none = save(tmp_path / "none", {"train": docs}, vocab_size=97, eot=96)
     assert asdict(train(none, out=tmp_path / "a", config=config, stop_at=2, quiet=True))["val_loss"] is None
@@ -206,11 +209,11 @@ def test_without_a_validation_split_or_a_bytes_table(config, tmp_path):
 
 
 def test_steps_default_to_one_epoch(shards, config, tmp_path):
-    """Without a number of steps, every block is trained on once."""
+    """Without a number of steps, every row is trained on once."""
     result = train(shards, out=tmp_path, config=replace(config, steps=None), stop_at=1, quiet=True)
-    blocks = Blocks(Shards.open(shards.path, "train").memmaps(), config.model.context)
-    assert checkpoint.load(checkpoint.found(tmp_path)[0])["config"]["steps"] == math.ceil(len(blocks) / config.batch)
-    assert result.epochs == pytest.approx(config.batch / len(blocks))
+    rows = layout_of(Shards.open(shards.path, "train"), "contiguous", config.model.context)
+    assert checkpoint.load(checkpoint.found(tmp_path)[0])["config"]["steps"] == math.ceil(len(rows) / config.batch)
+    assert result.epochs == pytest.approx(config.batch / len(rows))
 
 
 def test_plain_lines_for_logs(shards, config, tmp_path, capsys):
@@ -242,6 +245,55 @@ def test_peak_figures_by_name(monkeypatch):
         assert peak_flops(torch.device("cuda")) == peak
     assert peak_flops(torch.device("cpu")) is None
     assert len(PEAK_FLOPS) > 5
+
+
+def test_training_on_a_mixture_resumes_bit_for_bit(make_shards, config, tmp_path, capsys):
+    """Two sets by weight, stopped and resumed: as if nothing had happened; each set's loss is recorded."""
+    sets = {"web": make_shards(tmp_path / "web").path, "chat": make_shards(tmp_path / "chat", n=60, masked=True).path}
+    config = config.override("weights={'web': 0.7, 'chat': 0.3}", "layout=bestfit", "eval_blocks=8")
+    train(sets, out=tmp_path / "whole", config=config)
+    train(sets, out=tmp_path / "parts", config=config, stop_at=7, quiet=True)
+    train(sets, out=tmp_path / "parts", config=config, quiet=True)
+    assert_same_run(tmp_path / "whole", tmp_path / "parts")
+    last = curve(tmp_path / "whole")[-1]
+    mean = 0.7 * last["val_loss/web"] + 0.3 * last["val_loss/chat"]
+    assert last["val_loss"] == pytest.approx(mean)
+    assert "epochs of web" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("settings", [["layout=bestfit"], ["layout=padded"], ["objective=prefix", "layout=bestfit"]])
+def test_every_layout_and_objective_learns(make_shards, config, tmp_path, settings):
+    """Ten steps on shards with masks lower the validation loss, measured on what is masked in."""
+    masked = make_shards(tmp_path / "shards", masked=True)
+    train(masked, out=tmp_path / "run", config=config.override(*settings), stop_at=10, quiet=True)
+    first, last = (r["val_loss"] for r in curve(tmp_path / "run") if "val_loss" in r)
+    assert last < first - 0.1
+
+
+def test_masks_are_part_of_the_data(make_shards, config, tmp_path):
+    """The same tokens of which something else is learned are another run."""
+    plain, masked = make_shards(tmp_path / "a"), make_shards(tmp_path / "b", masked=True)
+    train(plain, out=tmp_path / "run", config=config, stop_at=1, quiet=True)
+    with pytest.raises(StaleOutput, match="the tokens in .*b are others, or what is learned of them is"):
+        train(masked, out=tmp_path / "run", config=config, quiet=True)
+    with pytest.raises(StaleOutput, match="layout was contiguous, is bestfit"):
+        train(plain, out=tmp_path / "run", config=replace(config, layout="bestfit"), quiet=True)
+
+
+def test_validation_counts_what_is_masked_in(make_shards, config, tmp_path):
+    """The loss is the mean over the masked-in targets, each once, as the model gives it for them row by row."""
+    val = make_shards(tmp_path, masked=True).split("val")
+    torch.manual_seed(0)
+    model, layout = GPT(config.model, val.vocab_size), layout_of(val, "bestfit", 24)
+    nats, count = 0.0, 0
+    for number in range(len(layout)):
+        x, y, mask = to_device(layout.rows(np.array([number])), torch.device("cpu"))
+        with torch.no_grad():
+            nats += float(model(x, y, mask).sum())
+        count += int((y != IGNORE).sum())
+    assert count == sum(int(m.sum()) for m in val.masks())
+    loss, _ = evaluate(model, layout, limit=10**6, batch=4, token_bytes=None)
+    assert loss == pytest.approx(nats / count, rel=1e-5)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA card")

@@ -18,7 +18,7 @@ def rows(n=8, vocab=50, seed=0):
     """Random rows, some with masked targets."""
     rng = np.random.default_rng(seed)
     skip = np.array([0, 7, 0, 16, 1, 0, 0, 15][:n])
-    return Rows(rng.integers(0, vocab, (n, 17)).astype(np.uint16), skip)
+    return Rows(rng.integers(0, vocab, (n, 17)).astype(np.uint16), np.arange(16) >= skip[:, None])
 
 
 def made(config, vocab=50):
@@ -81,9 +81,30 @@ def test_loss_is_the_mean_over_counted_targets():
     r = rows()
     ids = torch.from_numpy(r.tokens.astype(np.int64))
     logits = model(ids[:, :-1]).detach().log_softmax(-1)
-    nats = [-logits[b, t, ids[b, t + 1]].item() for b in range(8) for t in range(int(r.skip[b]), 16)]
+    nats = [-logits[b, t, ids[b, t + 1]].item() for b in range(8) for t in range(16) if r.learn[b, t]]
     assert len(nats) == r.n_targets
     assert step_once(model, optimizer, r, 0.001, config)[0].item() == pytest.approx(np.mean(nats), rel=1e-5)
+
+
+def test_ignored_targets_have_no_gradient():
+    """Whatever ids stand where nothing is learned, loss and gradient are the same; with no target at all, none."""
+    config = TrainConfig(model=MODEL, batch=8, micro_batch=4)
+    after = []
+    for other in (0, 1):
+        model, _ = made(config)
+        r = rows()
+        learn = np.zeros((8, 16), np.bool_)
+        learn[:, :10] = np.random.default_rng(1).random((8, 10)) < 0.5
+        tokens = r.tokens.copy()
+        tokens[:, 11:] = (tokens[:, 11:] + other) % 50  # targets from place 10 on, and the inputs after them
+        seen = step_once(model, torch.optim.SGD(model.parameters(), lr=1.0), Rows(tokens, learn), 1.0, config)
+        after.append(torch.cat([seen, *(p.detach().flatten() for p in model.parameters())]))
+    assert torch.equal(*after)
+    model, _ = made(config)
+    before = [p.detach().clone() for p in model.parameters()]
+    nothing = Rows(rows().tokens, np.zeros((8, 16), np.bool_))
+    assert step_once(model, torch.optim.SGD(model.parameters(), lr=1.0), nothing, 1.0, config).tolist() == [0, 0]
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
 
 
 def test_gradients_are_clipped_but_their_norm_is_reported():
@@ -102,7 +123,7 @@ def test_one_batch_is_learnt_by_heart():
     """A model that can learn anything learns eight random rows."""
     config = TrainConfig(model=MODEL, batch=8, lr=0.01)
     model, optimizer = made(config)
-    batch = Rows(rows().tokens, np.zeros(8, np.int64))
+    batch = Rows(rows().tokens)
     losses = [step_once(model, optimizer, batch, 0.01, config)[0].item() for _ in range(100)]
     assert losses[0] > 3.5
     assert losses[-1] < 0.15

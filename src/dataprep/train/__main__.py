@@ -5,14 +5,23 @@ from __future__ import annotations
 import argparse
 import sys
 
-from dataprep.errors import DataprepError
+from dataprep.errors import DataprepError, PlanError
 from dataprep.train import PRESETS, preset, train
+
+
+def _sets(folders: list[str]) -> str | dict[str, str]:
+    """What the arguments name: one folder, or folders by name."""
+    named = {name: folder for name, equals, folder in (f.partition("=") for f in folders) if equals}
+    if len(folders) > 1 and len(named) < len(folders):
+        msg = f"several sets of shards need names of their own, NAME=FOLDER; found {' '.join(folders)}"
+        raise PlanError(msg)
+    return named or folders[0]
 
 
 def main() -> int:
     """Train as the arguments say; 1 with one sentence on stderr where dataprep says no."""
     p = argparse.ArgumentParser(prog="python -m dataprep.train", description="Train a GPT on token shards.")
-    p.add_argument("shards", help="folder that dp.encode wrote")
+    p.add_argument("shards", nargs="+", help="folder that dp.encode wrote, or several as NAME=FOLDER")
     p.add_argument("--out", required=True, help="folder for checkpoints and metrics; a stopped run goes on")
     p.add_argument("--preset", default="tiny", help=", ".join(PRESETS))
     p.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="change fields of the preset")
@@ -20,7 +29,7 @@ def main() -> int:
     args = p.parse_args()
     try:
         config = preset(args.preset).override(*args.set)
-        result = train(args.shards, out=args.out, config=config, resume=not args.start_over)
+        result = train(_sets(args.shards), out=args.out, config=config, resume=not args.start_over)
     except DataprepError as e:
         sys.stderr.write(f"{e}\n")
         return 1

@@ -10,6 +10,7 @@ import hashlib
 import json
 import pickle
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +34,17 @@ _UNREADABLE = (
 )
 
 
-def data_key(shards: Shards) -> str:
-    """Identity of the tokens: a hash over the tokenizer and each shard's name, length and content hash."""
-    tokens = [[s["name"], s["tokens"], s["hash"]] for s in shards.manifest["shards"]]
-    facts = [tokenizer_key(shards), shards.vocab_size, tokens]
+def data_key(sets: Mapping[str, Shards]) -> str:
+    """Identity of the tokens: a hash over the tokenizer and each shard's name, length, ends, content and mask."""
+    of_shard = ("name", "tokens", "hash", "ends_hash", "mask_hash")
+    tokens = [[name, [[s.get(fact) for fact in of_shard] for s in sets[name].manifest["shards"]]] for name in sets]
+    facts = [tokenizer_key(sets), [s.vocab_size for s in sets.values()], tokens]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
-def tokenizer_key(shards: Shards) -> str:
-    """The tokenizer's hash as the manifest has it; empty where the shards were written without one."""
-    return json.dumps(shards.manifest.get("tokenizer"), sort_keys=True)
+def tokenizer_key(sets: Mapping[str, Shards]) -> str:
+    """The tokenizer's hash as the manifests have it; empty where the shards were written without one."""
+    return json.dumps(next(iter(sets.values())).manifest.get("tokenizer"), sort_keys=True)
 
 
 def path_of(out: Path, step: int) -> Path:
@@ -83,13 +85,14 @@ def load(path: Path) -> dict[str, Any]:
     return content
 
 
-def check_same(path: Path, content: dict[str, Any], config: TrainConfig, shards: Shards) -> None:
+def check_same(path: Path, content: dict[str, Any], config: TrainConfig, sets: Mapping[str, Shards]) -> None:
     """Refuse to go on with other tokens or another recipe: StaleOutput names what differs."""
     differences = config.differences(TrainConfig.from_dict(content["config"]))
-    if content["tokenizer"] != tokenizer_key(shards):
+    if content["tokenizer"] != tokenizer_key(sets):
         differences.append("the tokenizer is another one")
-    elif content["data"] != data_key(shards):
-        differences.append(f"the tokens in {shards.path} are others")
+    elif content["data"] != data_key(sets):
+        where = ", ".join(str(s.path) for s in sets.values())
+        differences.append(f"the tokens in {where} are others, or what is learned of them is")
     if differences:
         msg = (
             f"{path} is of another run ({'; '.join(differences)}): "

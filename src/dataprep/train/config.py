@@ -12,6 +12,11 @@ from typing import Any
 from dataprep.errors import PlanError
 
 SCHEDULES = ("cosine", "wsd", "constant")
+PACKED = ("bestfit", "padded", "cut")
+LAYOUTS = ("contiguous", *PACKED)
+"""How token files become rows, as `layouts` says; those of PACKED are made of whole documents."""
+OBJECTIVES = ("next", "prefix", "span")
+"""What a decoder can learn from rows, as `objectives` says."""
 
 RUN_ONLY = frozenset(
     (
@@ -49,7 +54,7 @@ class ModelConfig:
     n_heads: int = 4
     d_model: int = 256
     context: int = 256
-    """Tokens the model sees at once, and the length of a training block."""
+    """Tokens the model sees at once, and the length of a training row."""
     n_kv_heads: int | None = None
     d_ff: int | None = None
     rope_base: float = 10_000.0
@@ -87,12 +92,24 @@ class TrainConfig:
     """One training run. The defaults are the usual ones for AdamW on language models."""
 
     model: ModelConfig = field(default_factory=ModelConfig)
+    layout: str = "contiguous"
+    """One of `LAYOUTS`."""
+    mask_documents: bool | None = None
+    """Documents in one row do not see each other; None is on where rows are made of whole documents."""
+    weights: dict[str, float] | None = None
+    """Shares of the rows of each set of shards, where there are several; None takes them by their size."""
+    objective: str = "next"
+    """One of `OBJECTIVES`."""
+    corruption: float = 0.15
+    """Share of the tokens that span corruption hides (Raffel et al. 2020)."""
+    mean_span: float = 3.0
+    """Tokens in one hidden span, on average."""
     steps: int | None = None
     """Optimiser steps; None is one pass over the training tokens."""
     batch: int = 32
-    """Blocks in one optimiser step."""
+    """Rows in one optimiser step."""
     micro_batch: int | None = None
-    """Blocks on the device at once (None: all); the rest is accumulated, with the same result."""
+    """Rows on the device at once (None: all); the rest is accumulated, with the same result."""
     lr: float = 1e-3
     schedule: str = "cosine"
     warmup: int = 20
@@ -108,7 +125,7 @@ class TrainConfig:
     seed: int = 0
     eval_every: int = 250
     eval_blocks: int = 256
-    """At most so many validation blocks, always the same ones."""
+    """At most so many validation rows, always the same ones."""
     save_every: int = 250
     log_every: int = 10
     keep: int = 2
@@ -131,18 +148,32 @@ class TrainConfig:
 
     @property
     def rows(self) -> int:
-        """Blocks on the device at once."""
+        """Rows on the device at once."""
         return self.micro_batch or self.batch
 
     def _check_choices(self) -> None:
-        choices = {"schedule": SCHEDULES, "dtype": ("auto", "float32", "bfloat16")}
+        choices: dict[str, tuple[Any, ...]] = {"schedule": SCHEDULES, "dtype": ("auto", "float32", "bfloat16")}
+        choices |= {"layout": LAYOUTS, "objective": OBJECTIVES, "mask_documents": (None, True, False)}
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
-                msg = f"{name}={getattr(self, name)!r}: choose one of {', '.join(allowed)}"
+                msg = f"{name}={getattr(self, name)!r}: choose one of {', '.join(map(str, allowed))}"
                 raise PlanError(msg)
+        if self.objective == "span" and (self.layout != "contiguous" or self.mask_documents):
+            msg = "objective='span' hides spans of a text that runs on: it needs layout='contiguous' without masks"
+            raise PlanError(msg)
+        if not (self.weights is None or isinstance(self.weights, dict)):
+            msg = f"weights={self.weights!r}: expected a weight for each set by name, as in {{'web': 0.9, 'chat': 0.1}}"
+            raise PlanError(msg)
 
     def _check_ranges(self) -> None:
-        ranges = {"lr": (0, 1), "final_lr": (0, 1), "decay": (0, 1), "weight_decay": (0, 1), "clip": (0, 1e9)}
+        ranges: dict[str, tuple[float, float]] = {
+            "lr": (0, 1),
+            "final_lr": (0, 1),
+            "decay": (0, 1),
+            "weight_decay": (0, 1),
+            "clip": (0, 1e9),
+        }
+        ranges |= {"corruption": (0.01, 0.9), "mean_span": (1, 100)}
         for name, (low, high) in ranges.items():
             value = getattr(self, name)
             if not (isinstance(value, (int, float)) and low <= value <= high):

@@ -1,113 +1,104 @@
 """Which tokens come when: a pure function of seed, step, rank, ranks and shards, so its state is one integer.
 
-The token files of a split are read as one stream and cut into blocks of T tokens that share one token with
-their neighbour: block k feeds tokens [kT, kT+T) and predicts [kT+1, kT+T+1). So every token but the first is
-predicted exactly once an epoch. The last block is moved back to be full, its repeated targets are masked.
-Blocks come in the order of a keyed permutation that is computed, never stored.
+Sample s of a run is a row of one of its sets (`mixture`), in the order of a keyed permutation of that set's rows
+that is computed, never stored. What a row is, the layout says (`layouts`).
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from dataprep.errors import PlanError
+from dataprep.train.masks import Mask
+
+if TYPE_CHECKING:
+    from dataprep.train.layouts import Layout
+    from dataprep.train.mixture import Mixture
 
 IGNORE = -100  # the target that costs nothing: cross_entropy's own default
 _ROUNDS = 6  # four make a strong permutation (Luby and Rackoff 1988); two more for tiny domains
+_AHEAD = 1 << 19  # tokens read at once: small enough for the cache, many enough that Python's share is small
 
 
 class Rows(NamedTuple):
-    """Blocks as they lie on disk: `tokens` (B, T+1), and how many first targets of each row to ignore (B)."""
+    """Rows as they lie on disk: the input at column t of `tokens` (B, T+1) predicts the one at t+1.
+
+    The others are (B, T), and None where they would say the same everywhere: `learn`, whether the target counts
+    (all do); `begins`, whether the input begins a document that is not to see those before it (none does);
+    `prefix`, whether the input is seen from before it, too, as the others of the prefix are (none is).
+    """
 
     tokens: NDArray[Any]
-    skip: NDArray[np.int64]
+    learn: NDArray[np.bool_] | None = None
+    begins: NDArray[np.bool_] | None = None
+    prefix: NDArray[np.bool_] | None = None
 
     @property
     def n_targets(self) -> int:
         """Tokens that these rows predict."""
-        return int(self.tokens.shape[0] * (self.tokens.shape[1] - 1) - self.skip.sum())
+        every = self.tokens.shape[0] * (self.tokens.shape[1] - 1)
+        return every if self.learn is None else int(np.count_nonzero(self.learn))
+
+    def part(self, start: int, stop: int) -> Rows:
+        """Some of the rows, as views."""
+        return Rows._make(None if a is None else a[start:stop] for a in self)
 
 
-class Blocks:
-    """A split's token files as overlapping rows of `context` + 1 tokens; nothing is read until asked for."""
-
-    def __init__(self, files: Sequence[NDArray[Any]], context: int, name: str = "train") -> None:
-        self.files, self.context = list(files), context
-        self.starts = np.cumsum([0, *(len(f) for f in self.files)])
-        self.n_tokens = int(self.starts[-1])
-        if self.n_tokens < context + 1:
-            msg = (
-                f"the {name} split holds {self.n_tokens:,} tokens and one block needs {context + 1:,}: "
-                f"add text or choose a shorter context"
-            )
-            raise PlanError(msg)
-
-    def __len__(self) -> int:
-        return math.ceil((self.n_tokens - 1) / self.context)
-
-    def rows(self, numbers: NDArray[np.int64]) -> Rows:
-        """The blocks with these numbers, copied out of the files."""
-        wanted = numbers * self.context
-        start = np.minimum(wanted, self.n_tokens - 1 - self.context)
-        tokens = np.empty((len(numbers), self.context + 1), self.files[0].dtype)
-        for row, first in zip(tokens, start.tolist(), strict=True):
-            self._copy(first, row)
-        return Rows(tokens, wanted - start)
-
-    def _copy(self, first: int, row: NDArray[Any]) -> None:
-        """Fill `row` with the tokens from `first` on; a row may run over the end of a file into the next."""
-        done, i = 0, int(np.searchsorted(self.starts, first, side="right")) - 1
-        while done < len(row):
-            at = first + done - int(self.starts[i])
-            piece = self.files[i][at : at + len(row) - done]
-            row[done : done + len(piece)] = piece
-            done, i = done + len(piece), i + 1
+Objective = Callable[[Rows, NDArray[np.int64]], Rows]
+"""What is to be learned from rows, given their numbers in the run: rows with other tokens or other targets."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Loader:
-    """The training order: sample s is block permutation(s mod n) of epoch s // n."""
+    """The training order: step i has the samples from i * batch on, of which each rank takes its share."""
 
-    blocks: Blocks
+    rows_of: Mixture
     batch: int
-    seed: int = 0
+    objective: Objective | None = None
 
-    def order(self, step: int, rank: int = 0, ranks: int = 1) -> NDArray[np.int64]:
-        """Numbers of one rank's blocks in one step; all ranks together have the same ones, however many."""
+    def samples(self, step: int, rank: int = 0, ranks: int = 1) -> NDArray[np.int64]:
+        """Numbers in the run of one rank's samples in one step; all ranks together have the same ones."""
         if self.batch % ranks:
-            msg = f"a batch of {self.batch} blocks cannot be shared by {ranks} ranks: make it a multiple"
+            msg = f"a batch of {self.batch} rows cannot be shared by {ranks} ranks: make it a multiple"
             raise PlanError(msg)
         share = self.batch // ranks
-        sample = step * self.batch + rank * share + np.arange(share, dtype=np.int64)
-        epoch, place = np.divmod(sample, len(self.blocks))
-        number = np.empty_like(place)
-        for e in np.unique(epoch).tolist():
-            here = epoch == e
-            number[here] = permute(place[here], len(self.blocks), f"{self.seed} {e}")
-        return number
+        return step * self.batch + rank * share + np.arange(share, dtype=np.int64)
+
+    def read(self, samples: NDArray[np.int64]) -> Rows:
+        """The rows of any samples."""
+        rows = self.rows_of.rows(*self.rows_of.find(samples))
+        return rows if self.objective is None else self.objective(rows, samples)
 
     def rows(self, step: int, rank: int = 0, ranks: int = 1) -> Rows:
-        """The tokens of one step."""
-        return self.blocks.rows(self.order(step, rank, ranks))
+        """The rows of one step."""
+        return self.read(self.samples(step, rank, ranks))
 
-    def steps(self, first: int, stop: int) -> Generator[Rows, None, None]:
-        """The rows of steps [first, stop); the next step's are read while this one's are used."""
+    def steps(self, first: int, stop: int, rank: int = 0, ranks: int = 1) -> Generator[Rows, None, None]:
+        """The rows of steps [first, stop); several are read at once, the next ones while these are used."""
+        share = self.batch // ranks
+        at_once = max(1, _AHEAD // (share * self.rows_of.context))
+        starts = range(first, stop, at_once)
+
+        def read(start: int) -> Rows:
+            numbers = [self.samples(step, rank, ranks) for step in range(start, min(start + at_once, stop))]
+            return self.read(np.concatenate(numbers))
+
         with ThreadPoolExecutor(1, thread_name_prefix="loader") as pool:
-            ahead = pool.submit(self.rows, first)
-            for step in range(first, stop):
+            ahead = pool.submit(read, first)
+            for start in starts:
                 rows = ahead.result()
-                if step + 1 < stop:
-                    ahead = pool.submit(self.rows, step + 1)
-                yield rows
+                if start + at_once < stop:
+                    ahead = pool.submit(read, start + at_once)
+                for i in range(0, len(rows.tokens), share):
+                    yield rows.part(i, i + share)
 
 
 def permute(place: NDArray[np.int64], n: int, key: str) -> NDArray[np.int64]:
@@ -131,39 +122,50 @@ def _feistel(value: NDArray[np.uint64], half: int, keys: NDArray[np.uint64]) -> 
     shift, mask = np.uint64(half), np.uint64((1 << half) - 1)
     left, right = value >> shift, value & mask
     for key in keys:
-        left, right = right, left ^ (_mix(right ^ key) & mask)
+        left, right = right, left ^ (mix(right ^ key) & mask)
     return (left << shift) | right
 
 
-def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The finaliser of splitmix64 (Steele, Lea and Flood 2014): every input bit moves every output bit."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
 
 
-def to_device(rows: Rows, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """Inputs and targets (B, T) int64 on the device; the copy is of the small integers, widened there."""
+def to_device(rows: Rows, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, Mask | None]:
+    """Inputs and targets (B, T) int64 on the device, and who may see whom; small integers travel, widened there."""
     tokens, wide = rows.tokens, rows.tokens.dtype != np.uint16
-    ids = torch.from_numpy(tokens.astype(np.int64) if wide else tokens.view(np.int16))
-    if device.type == "cuda":
-        ids = ids.pin_memory().to(device, non_blocking=True)
+    ids = _move(tokens.astype(np.int64) if wide else tokens.view(np.int16), device)
     ids = ids.long() if wide else ids.long() & 0xFFFF  # torch.uint16 has few operations: int16, then unsigned
     x, y = ids[:, :-1].contiguous(), ids[:, 1:].clone()  # a clone: one row is contiguous as it is
-    for row in np.flatnonzero(rows.skip).tolist():
-        y[row, : int(rows.skip[row])] = IGNORE
-    return x, y
+    if rows.learn is not None:
+        y.masked_fill_(~_move(rows.learn, device), IGNORE)
+    if rows.begins is None and rows.prefix is None:
+        return x, y, None
+    begins, prefix = (None if a is None else _move(a, device) for a in (rows.begins, rows.prefix))
+    return x, y, Mask.of(begins, prefix)
 
 
-def val_rows(blocks: Blocks, limit: int, batch: int) -> Iterator[Rows]:
-    """At most `limit` validation blocks, the same ones every time, in batches of one shape.
+def _move(array: NDArray[Any], device: torch.device) -> torch.Tensor:
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
+
+
+def val_rows(layout: Layout, limit: int, batch: int, objective: Objective | None = None) -> Iterator[Rows]:
+    """At most `limit` validation rows, the same ones every time, in batches of one shape.
 
     They are spread over the split; the last batch is filled up with rows whose targets are all ignored,
     since another shape would make torch.compile start again.
     """
-    count = min(limit, len(blocks))
-    numbers = permute(np.arange(count), len(blocks), "validation")
+    count = min(limit, len(layout))
+    numbers = permute(np.arange(count), len(layout), "validation")
     for i in range(0, count, batch):
-        rows = blocks.rows(np.resize(numbers[i : i + batch], batch))
-        rows.skip[min(batch, count - i) :] = blocks.context
+        wanted = np.resize(numbers[i : i + batch], batch)
+        rows = layout.rows(wanted)
+        rows = rows if objective is None else objective(rows, wanted)
+        if count - i < batch:
+            learn = np.ones_like(rows.tokens[:, 1:], np.bool_) if rows.learn is None else rows.learn
+            learn[count - i :] = False
+            rows = rows._replace(learn=learn)
         yield rows

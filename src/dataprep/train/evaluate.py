@@ -10,22 +10,22 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dataprep.tokens.shard import Shards
-from dataprep.train.data import IGNORE, Blocks, to_device, val_rows
+from dataprep.train.data import IGNORE, Objective, to_device, val_rows
+from dataprep.train.layouts import Layout
 from dataprep.train.model import GPT
-
-
-def val_blocks(shards: Shards, context: int) -> Blocks | None:
-    """The validation split, in shorter blocks where it is smaller than one; None where it has no target."""
-    val = shards.split("val")
-    return Blocks(val.memmaps(), min(context, val.n_tokens - 1), "val") if val.n_tokens > 1 else None
 
 
 @torch.no_grad()
 def evaluate(
-    model: GPT, blocks: Blocks, *, limit: int, batch: int, token_bytes: NDArray[Any] | None
+    model: GPT,
+    layout: Layout,
+    *,
+    limit: int,
+    batch: int,
+    token_bytes: NDArray[Any] | None,
+    objective: Objective | None = None,
 ) -> tuple[float, float | None]:
-    """Validation loss (nats a token) and bits per byte over at most `limit` blocks.
+    """Validation loss (nats a token) and bits per byte over the targets of at most `limit` rows.
 
     Bits per byte counts tokens that stand for bytes: special tokens are in neither sum, so that models with
     different tokenizers can be compared.
@@ -33,12 +33,12 @@ def evaluate(
     device = model.rope.device
     sizes = None if token_bytes is None else torch.from_numpy(token_bytes.astype(np.int64)).to(device)
     sums = torch.zeros(4, dtype=torch.float64, device=device)  # nats, targets, nats of text, bytes
-    for rows in val_rows(blocks, limit, batch):
-        x_BT, y_BT = to_device(rows, device)
-        nats_BT = model(x_BT, y_BT).double()
+    for rows in val_rows(layout, limit, batch, objective):
+        x_BT, y_BT, mask = to_device(rows, device)
+        nats_BT = model(x_BT, y_BT, mask).double()
         counted = y_BT != IGNORE
         n_bytes = torch.zeros_like(y_BT) if sizes is None else torch.where(counted, sizes[y_BT.clamp(min=0)], 0)
         text = nats_BT[n_bytes > 0].sum()
         sums += torch.stack([nats_BT.sum(), counted.sum().double(), text, n_bytes.sum().double()])
     nats, targets, text_nats, total_bytes = sums.tolist()
-    return nats / targets, text_nats / math.log(2) / total_bytes if total_bytes else None
+    return nats / targets if targets else math.nan, text_nats / math.log(2) / total_bytes if total_bytes else None

@@ -6,7 +6,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +20,15 @@ from dataprep.train import checkpoint
 from dataprep.train.config import TrainConfig, preset
 from dataprep.train.data import Rows
 from dataprep.train.evaluate import evaluate
+from dataprep.train.layouts import Layout
 from dataprep.train.metrics import Metrics, Progress, peak_flops
 from dataprep.train.optim import lr_at, step_once
 from dataprep.train.run import Result, Run, begin, describe
+from dataprep.train.sets import Sets
 
 
 def train(
-    shards: Shards | str | Path,
+    shards: Shards | str | Path | Sets,
     *,
     out: str | Path,
     config: TrainConfig | str = "tiny",
@@ -36,6 +38,8 @@ def train(
 ) -> Result:
     """Train a GPT on token shards and leave checkpoints, metrics.jsonl and the tokenizer in `out`.
 
+    Several sets of shards come as a mapping, {"web": folder, "chat": folder}, with their shares in config.weights.
+
     A run that was stopped or killed goes on from its last checkpoint; on the CPU, bit for bit as if nothing
     had happened. A finished run returns its result at once. Checkpoints of other tokens or another config
     raise StaleOutput; `resume=False` removes what the run in `out` left and starts over. Ctrl-C and SIGTERM save
@@ -43,7 +47,7 @@ def train(
     a checkpoint, after that many steps of the run.
 
     Raises:
-        PlanError: a bad config, or too few tokens for one block.
+        PlanError: a bad config, or too few tokens for one row, or sets that do not go together.
         StaleOutput: `out` holds another run.
         CorruptShard: a damaged shard or checkpoint.
 
@@ -151,19 +155,34 @@ def _check_finite(run: Run, row: dict[str, Any]) -> None:
 
 
 def validate(run: Run, metrics: Metrics, progress: Progress) -> None:
-    """Measure the validation loss and record it."""
-    if run.val is None:
+    """Measure the validation loss and record it; of several sets each one's too, and their mean by weight."""
+    if not run.val:
         return
-    run.val_loss, run.bits_per_byte = evaluate(
+    found = {name: _measured(run, layout) for name, layout in run.val.items()}
+    weights = run.loader.rows_of.weights
+    run.val_loss = _mean({name: loss for name, (loss, _) in found.items()}, weights)
+    run.bits_per_byte = _mean({name: bits for name, (_, bits) in found.items()}, weights)
+    row = {"step": run.step, "val_loss": run.val_loss, "bits_per_byte": run.bits_per_byte}
+    metrics.add([row | {f"val_loss/{name}": loss for name, (loss, _) in found.items() if name}])
+    bits = "" if run.bits_per_byte is None else f", {run.bits_per_byte:.3f} bits per byte"
+    progress.say(f"step {run.step:>6,}  validation loss {run.val_loss:.3f}{bits}")
+
+
+def _measured(run: Run, layout: Layout) -> tuple[float, float | None]:
+    return evaluate(
         run.model,
-        run.val,
+        layout,
         limit=run.config.eval_blocks,
         batch=run.config.rows,
         token_bytes=run.shards.token_bytes,
+        objective=run.loader.objective,
     )
-    metrics.add([{"step": run.step, "val_loss": run.val_loss, "bits_per_byte": run.bits_per_byte}])
-    bits = "" if run.bits_per_byte is None else f", {run.bits_per_byte:.3f} bits per byte"
-    progress.say(f"step {run.step:>6,}  validation loss {run.val_loss:.3f}{bits}")
+
+
+def _mean(values: Mapping[str, float | None], weights: Mapping[str, float]) -> float | None:
+    known = {name: value for name, value in values.items() if value is not None}
+    total = sum(weights[name] for name in known)
+    return sum(weights[name] * value for name, value in known.items()) / total if known else None
 
 
 @dataclass

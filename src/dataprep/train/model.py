@@ -14,8 +14,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from dataprep.train import masks
 from dataprep.train.config import ModelConfig
 from dataprep.train.data import IGNORE
+from dataprep.train.masks import Mask
 
 _STD = 0.02  # of the embedding, GPT-2's
 
@@ -56,7 +58,10 @@ def rope_table(context: int, d_head: int, base: float) -> Tensor:
 
 
 def rotate(x_BHTC: Tensor, rope: Tensor) -> Tensor:
-    """Turn the pairs (c, c + C/2) of each head by the angle of their position, in float32."""
+    """Turn the pairs (c, c + C/2) of each head by the angle of their position, in float32.
+
+    `rope` (2, T, C/2), or (2, B, 1, T, C/2) where each row has its own positions.
+    """
     a, b = x_BHTC.float().chunk(2, dim=-1)
     cos, sin = rope
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1).to(x_BHTC.dtype)
@@ -98,14 +103,15 @@ class Attention(nn.Module):
         self.qkv = Linear(config.d_model, sum(self.heads) * config.d_head)
         self.out = Linear(config.n_heads * config.d_head, config.d_model, n_residual=2 * config.n_layers)
 
-    def forward(self, x_BTD: Tensor, rope: Tensor, cache: Cache | None = None) -> Tensor:
+    def forward(self, x_BTD: Tensor, rope: Tensor, cache: Cache | None = None, mask: Mask | None = None) -> Tensor:
         """(B, T, D) to (B, T, D)."""
         x_BTHC = self.qkv(x_BTD).unflatten(-1, (-1, self.d_head))
         q_BHTC, k_BKTC, v_BKTC = x_BTHC.transpose(1, 2).split(self.heads, dim=1)
         q_BHTC, k_BKTC = rotate(q_BHTC, rope), rotate(k_BKTC, rope)
         if cache is not None:
             k_BKTC, v_BKTC = cache.add(self.layer, k_BKTC, v_BKTC)
-        return self.out(attend(q_BHTC, k_BKTC, v_BKTC).transpose(1, 2).flatten(2))
+        seen = attend(q_BHTC, k_BKTC, v_BKTC) if mask is None else masks.attend(q_BHTC, k_BKTC, v_BKTC, mask)
+        return self.out(seen.transpose(1, 2).flatten(2))
 
 
 class SwiGLU(nn.Module):
@@ -130,9 +136,9 @@ class Block(nn.Module):
         self.norm_1, self.attention = RMSNorm(config.d_model), Attention(config, layer)
         self.norm_2, self.feed_forward = RMSNorm(config.d_model), SwiGLU(config)
 
-    def forward(self, x_BTD: Tensor, rope: Tensor, cache: Cache | None = None) -> Tensor:
+    def forward(self, x_BTD: Tensor, rope: Tensor, cache: Cache | None = None, mask: Mask | None = None) -> Tensor:
         """(B, T, D) to (B, T, D)."""
-        x_BTD = x_BTD + self.attention(self.norm_1(x_BTD), rope, cache)
+        x_BTD = x_BTD + self.attention(self.norm_1(x_BTD), rope, cache, mask)
         return x_BTD + self.feed_forward(self.norm_2(x_BTD))
 
 
@@ -153,22 +159,26 @@ class GPT(nn.Module):
         rope = rope_table(config.context, config.d_head, config.rope_base)
         self.register_buffer("rope", rope, persistent=False)
 
-    def forward(self, ids_BT: Tensor, targets_BT: Tensor | None = None) -> Tensor:
-        """Logits (B, T, V), float32; with targets, the loss of each in nats (B, T), 0 where it is IGNORE."""
-        logits_BTV = self.logits(self.hidden(ids_BT))
+    def forward(self, ids_BT: Tensor, targets_BT: Tensor | None = None, mask: Mask | None = None) -> Tensor:
+        """Logits (B, T, V), float32; with targets, the loss of each in nats (B, T), 0 where it is IGNORE.
+
+        Attention is causal, or as the mask says, which also has the positions.
+        """
+        logits_BTV = self.logits(self.hidden(ids_BT, mask=mask))
         if targets_BT is None:
             return logits_BTV
         logits_NV, targets_N = logits_BTV.flatten(0, 1), targets_BT.flatten()
         nats_N = F.cross_entropy(logits_NV, targets_N, ignore_index=IGNORE, reduction="none")
         return nats_N.view_as(targets_BT)
 
-    def hidden(self, ids_BT: Tensor, cache: Cache | None = None) -> Tensor:
+    def hidden(self, ids_BT: Tensor, cache: Cache | None = None, mask: Mask | None = None) -> Tensor:
         """The stream after the last block, normalised (B, T, D); new tokens follow those in the cache."""
         first = cache.length if cache is not None else 0
         stop = first + ids_BT.shape[1]
+        rope = self.rope[:, first:stop] if mask is None else self.rope[:, mask.position].unsqueeze(2)
         x_BTD = self.embedding(ids_BT).to(self.compute_dtype)
         for block in self.blocks:
-            x_BTD = block(x_BTD, self.rope[:, first:stop], cache)
+            x_BTD = block(x_BTD, rope, cache, mask)
         if cache is not None:
             cache.length = stop
         return self.norm(x_BTD)

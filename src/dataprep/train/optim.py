@@ -52,13 +52,14 @@ def adamw(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
 def step_once(model: GPT, optimizer: torch.optim.Optimizer, rows: Rows, lr: float, config: TrainConfig) -> Tensor:
     """One optimiser step on a batch; returns (loss in nats a token, gradient norm), on the device.
 
-    Each micro-batch is divided by the targets of the *whole* batch, so accumulation weighs every token alike.
+    Each micro-batch is divided by the targets of the *whole* batch, so accumulation weighs every token alike. A batch
+    without a target has loss 0 and no gradient.
     """
-    device = model.rope.device
+    device, n_targets = model.rope.device, max(1, rows.n_targets)
     loss = torch.zeros((), device=device)
     for i in range(0, len(rows.tokens), config.rows):
-        x_BT, y_BT = to_device(Rows(rows.tokens[i : i + config.rows], rows.skip[i : i + config.rows]), device)
-        part = model(x_BT, y_BT).sum() / rows.n_targets
+        x_BT, y_BT, mask = to_device(rows.part(i, i + config.rows), device)
+        part = model(x_BT, y_BT, mask).sum() / n_targets
         part.backward()
         loss += part.detach()
     norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip)

@@ -15,10 +15,11 @@ from dataprep.errors import PlanError
 from dataprep.tokens.shard import Shards
 from dataprep.train import checkpoint
 from dataprep.train.config import TrainConfig
-from dataprep.train.data import Blocks, Loader
-from dataprep.train.evaluate import val_blocks
+from dataprep.train.data import Loader
+from dataprep.train.layouts import Layout
 from dataprep.train.model import GPT
 from dataprep.train.optim import adamw
+from dataprep.train.sets import Sets, open_sets, training_rows, validation_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +34,9 @@ class Result:
     bits_per_byte: float | None
     n_params: int
     tokens: int
-    """Tokens trained on, repeats included."""
+    """Places in the rows trained on, repeats and padding included."""
     epochs: float
+    """Rows trained on, of those there are; `describe` has each set's."""
     checkpoint: str
     metrics: str
 
@@ -44,16 +46,21 @@ class Run:
     """A run under way: what is in its checkpoints, and what is needed to make the next step."""
 
     config: TrainConfig
-    shards: Shards
+    sets: dict[str, Shards]
     out: Path
     model: GPT
     optimizer: torch.optim.AdamW
     loader: Loader
-    val: Blocks | None
+    val: dict[str, Layout]
     step: int = 0
     loss: float = math.nan
     val_loss: float | None = None
     bits_per_byte: float | None = None
+
+    @property
+    def shards(self) -> Shards:
+        """The first set: vocabulary, separator and tokenizer are those of all."""
+        return next(iter(self.sets.values()))
 
     @property
     def steps(self) -> int:
@@ -72,8 +79,8 @@ class Run:
             "config": self.config.to_dict(),
             "vocab_size": self.shards.vocab_size,
             "eot": self.shards.eot,
-            "data": checkpoint.data_key(self.shards),
-            "tokenizer": checkpoint.tokenizer_key(self.shards),
+            "data": checkpoint.data_key(self.sets),
+            "tokenizer": checkpoint.tokenizer_key(self.sets),
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "rng": checkpoint.rng_state(),
@@ -84,7 +91,7 @@ class Run:
     def restore(self, path: Path) -> None:
         """Go back to a checkpoint of the same run."""
         content = checkpoint.load(path)
-        checkpoint.check_same(path, content, self.config, self.shards)
+        checkpoint.check_same(path, content, self.config, self.sets)
         self.model.load_state_dict(content["model"])
         self.optimizer.load_state_dict(content["optimizer"])
         checkpoint.set_rng_state(content["rng"])
@@ -101,28 +108,25 @@ class Run:
             bits_per_byte=self.bits_per_byte,
             n_params=self.model.n_params,
             tokens=trained * self.config.model.context,
-            epochs=trained / len(self.loader.blocks),
+            epochs=trained / len(self.loader.rows_of),
             checkpoint=str(checkpoint.path_of(self.out, self.step)),
             metrics=str(self.out / "metrics.jsonl"),
         )
 
 
-def begin(shards: Shards | str | Path, out: str | Path, config: TrainConfig, *, resume: bool = True) -> Run:
+def begin(shards: Shards | str | Path | Sets, out: str | Path, config: TrainConfig, *, resume: bool = True) -> Run:
     """Build the model, its optimiser and the loaders, and go to the last checkpoint in `out`, if any."""
-    shards = shards if isinstance(shards, Shards) else Shards.open(shards)
-    out = Path(out)
-    blocks = Blocks(shards.split("train").memmaps(), config.model.context)
+    sets = open_sets(shards)
+    loader = training_rows(sets, config)
     if config.steps is None:
-        config = replace(config, steps=-(-len(blocks) // config.batch))
+        config = replace(config, steps=-(-len(loader.rows_of) // config.batch))
     device = pick_device(config.device)
     torch.manual_seed(config.seed)
-    model = GPT(config.model, shards.vocab_size).to(device)  # made on the CPU: equal everywhere
+    model = GPT(config.model, next(iter(sets.values())).vocab_size).to(device)  # made on the CPU: equal everywhere
     model.compute_dtype = pick_dtype(config.dtype, device)
     if config.compile or (config.compile is None and device.type == "cuda" and _has("triton")):
         model.compile(dynamic=False)
-    loader = Loader(blocks=blocks, batch=config.batch, seed=config.seed)
-    val = val_blocks(shards, config.model.context)
-    run = Run(config, shards, out, model, adamw(model, config), loader, val)
+    run = Run(config, sets, Path(out), model, adamw(model, config), loader, validation_rows(sets, config))
     _settle(run, resume=resume)
     return run
 
@@ -167,10 +171,11 @@ def _has(module: str) -> bool:
 def describe(run: Run) -> str:
     """One line on what is about to happen."""
     device = run.model.rope.device
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
-    epochs = run.steps * run.config.batch / len(run.loader.blocks)
+    where = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
+    epochs = run.loader.rows_of.epochs(run.steps * run.config.batch)
+    each = ", ".join(f"{n:.2g} epochs" + (f" of {name}" if name else "") for name, n in epochs.items())
     return (
-        f"{run.model.n_params / 1e6:.1f}M parameters on {name}, "
-        f"{run.loader.blocks.n_tokens:,} training tokens, {run.steps:,} steps = {epochs:.2g} epochs"
+        f"{run.model.n_params / 1e6:.1f}M parameters on {where}, "
+        f"{run.loader.rows_of.n_tokens:,} training tokens, {run.steps:,} steps = {each}"
         + (f", from step {run.step:,}" if run.step else "")
     )

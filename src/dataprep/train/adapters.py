@@ -1,0 +1,90 @@
+"""The same rows for other trainers: as a map-style torch dataset in the loader's order, and as a Hugging Face one."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from dataprep.errors import PlanError, need
+from dataprep.tokens.shard import Shards
+from dataprep.train.checkpoint import data_key
+from dataprep.train.config import ModelConfig, TrainConfig
+from dataprep.train.data import Loader, to_device
+from dataprep.train.sets import Sets, open_sets, training_rows
+
+
+class TorchRows(Dataset[dict[str, Tensor]]):
+    """Samples [0, n) of a run for `torch.utils.data.DataLoader`, without its shuffling: they come shuffled.
+
+    Item s is what `train` would train on as its sample s: `inputs` and `targets` int64[context], targets one place
+    ahead and -100 where there is nothing to learn; where documents are told apart also `document`, the number of each
+    input's document in its row. The order does not depend on workers, and a run that stopped after s samples goes on
+    with `torch.utils.data.Subset(rows, range(s, len(rows)))`. Workers read the shards; nothing travels but paths.
+
+    >>> rows = TorchRows("work/shards", context=1024, layout="bestfit", seed=1, epochs=2)
+    >>> for batch in torch.utils.data.DataLoader(rows, batch_size=32, num_workers=2): ...
+    """
+
+    def __init__(
+        self, shards: Shards | str | Path | Sets, *, context: int, epochs: float = 1, seed: int = 0, **settings: Any
+    ) -> None:
+        """`settings` are fields of `TrainConfig`: layout, weights, objective, mask_documents ..."""
+        self.sets = open_sets(shards)
+        self.config = TrainConfig(model=ModelConfig(context=context), seed=seed, **settings)
+        self.n_samples = round(epochs * len(self.loader.rows_of))
+
+    @cached_property
+    def loader(self) -> Loader:
+        """Made in each process: plans and memory maps stay where they are."""
+        return training_rows(self.sets, self.config)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "loader"}
+
+    def __len__(self) -> int:
+        return self.n_samples
+
+    def __getitem__(self, sample: int) -> dict[str, Tensor]:
+        return self.__getitems__([sample])[0]
+
+    def __getitems__(self, samples: list[int]) -> list[dict[str, Tensor]]:
+        """Several at once, as DataLoader asks for a batch."""
+        numbers = np.array([range(len(self))[s] for s in samples], np.int64)
+        rows = self.loader.read(numbers)
+        x, y, _ = to_device(rows._replace(begins=None, prefix=None), torch.device("cpu"))
+        columns = {"inputs": x, "targets": y}
+        if rows.begins is not None:
+            columns["document"] = torch.from_numpy(rows.begins.cumsum(1))
+        if rows.prefix is not None:
+            columns["prefix"] = torch.from_numpy(rows.prefix)
+        return [{name: column[i] for name, column in columns.items()} for i in range(len(samples))]
+
+
+def to_hf(shards: Shards | str | Path, *, context: int | None = None, split: str = "train") -> Any:
+    """A `datasets.Dataset` over the shards' own memory maps: nothing is copied, whatever their size.
+
+    Without `context` a row is a document with its separator; with it, the next `context` tokens of a shard (fewer at
+    its end). Columns: `input_ids`, and `learn` (uint8) where there are masks. Needs the extra `hf`.
+    """
+    datasets, pa = need("datasets", extra="hf"), need("pyarrow", extra="hf")
+    every = open_sets(shards)
+    side = next(iter(every.values())).split(split)
+    if not side.n_tokens:
+        msg = f"the {split} split in {side.path} holds no tokens"
+        raise PlanError(msg)
+    tables = []
+    for i, (tokens, mask) in enumerate(zip(side.memmaps(), side.masks(), strict=True)):
+        stops = np.asarray(side.ends(i)) if context is None else np.arange(context, len(tokens) + context, context)
+        offsets = np.concatenate([[0], np.minimum(stops, len(tokens))]).astype(np.int64)
+        columns = {"input_ids": tokens} | ({} if mask is None else {"learn": mask})
+        lists = {name: pa.LargeListArray.from_arrays(offsets, pa.array(np.asarray(c))) for name, c in columns.items()}
+        tables.append(pa.table(lists))
+    table = datasets.table.InMemoryTable(pa.concat_tables(tables))
+    # Without a fingerprint of our own, datasets would pickle the whole table to make one.
+    return datasets.Dataset(table, fingerprint=f"{data_key(every)[:48]}-{split}-{context}")

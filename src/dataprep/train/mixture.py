@@ -1,0 +1,156 @@
+"""Several sets of shards read as one by weight: which row of which set sample s of a run is.
+
+A pure function of s, so a run's state stays one integer. The shares are whole numbers of a period of at most 65,536
+samples, which is laid out once so that at *every* prefix of the run each set has had its weight's share of the rows
+to within one (the chairman assignment problem, Tijdeman 1980). Each set counts its own epochs and has its own order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dataprep.errors import PlanError
+from dataprep.train.data import Rows, permute
+from dataprep.train.layouts import Layout
+
+PERIOD = 1 << 16
+"""Longest period: weights are rounded to 1 in 65,536 where a shorter one does not have them exactly."""
+
+Ints = NDArray[np.int64]
+
+
+class Mixture:
+    """Layouts by name, with weights by rows (of `context` tokens each); None takes them by their size.
+
+    >>> Mixture({"web": web, "chat": chat}, {"web": 0.9, "chat": 0.1}).find(np.arange(3))
+    """
+
+    def __init__(
+        self, sets: Mapping[str, Layout], weights: Mapping[str, float] | None = None, *, seed: int = 0
+    ) -> None:
+        self.names, self.layouts, self.seed = list(sets), list(sets.values()), seed
+        self.context = self.layouts[0].context
+        self.sizes = [len(layout) for layout in self.layouts]
+        self.weights = _checked(weights, dict(zip(self.names, self.sizes, strict=True)))
+        self.shares = shares(self.weights)
+        self._set = interleave(self.shares)
+        self._before = np.zeros(len(self._set), np.int64)  # samples of the same set earlier in the period
+        for i, share in enumerate(self.shares):
+            self._before[self._set == i] = np.arange(share)
+
+    def __len__(self) -> int:
+        """Rows of all sets."""
+        return sum(self.sizes)
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens of all sets."""
+        return sum(layout.n_tokens for layout in self.layouts)
+
+    def find(self, samples: Ints) -> tuple[Ints, Ints]:
+        """Of each sample the set, by its place in `names`, and the number of its row there."""
+        period, at = np.divmod(samples, len(self._set))
+        which = self._set[at]
+        ordinal = period * np.asarray(self.shares)[which] + self._before[at]
+        number = np.empty_like(ordinal)
+        for i, size in enumerate(self.sizes):
+            here = which == i
+            epoch, place = np.divmod(ordinal[here], size)
+            found = np.empty_like(place)
+            for e in np.unique(epoch).tolist():
+                found[epoch == e] = permute(place[epoch == e], size, f"{self.seed} {e} {self.names[i]}".rstrip())
+            number[here] = found
+        return which, number
+
+    def rows(self, which: Ints, number: Ints) -> Rows:
+        """These rows of these sets."""
+        seen: list[int] = np.unique(which).tolist()
+        if len(seen) == 1:
+            return self.layouts[seen[0]].rows(number)
+        parts = [(np.flatnonzero(which == i), self.layouts[i].rows(number[which == i])) for i in seen]
+        return Rows._make(_merged([(at, part[field]) for at, part in parts], field) for field in range(4))
+
+    def epochs(self, samples: int) -> dict[str, float]:
+        """How often each set has been gone through after so many samples."""
+        period, at = divmod(samples, len(self._set))
+        done = np.bincount(self._set[:at], minlength=len(self.names)) + period * np.asarray(self.shares)
+        return {n: int(d) / size for n, d, size in zip(self.names, done, self.sizes, strict=True)}
+
+
+def _merged(parts: list[tuple[Ints, NDArray[np.generic] | None]], field: int) -> NDArray[np.generic] | None:
+    """One field of rows of several sets in order; where only some have it, the others get what None stands for."""
+    like = next((part for _, part in parts if part is not None), None)
+    if like is None:
+        return None
+    out = np.full((sum(len(at) for at, _ in parts), like.shape[1]), Rows._fields[field] == "learn", like.dtype)
+    for at, part in parts:
+        if part is not None:
+            out[at] = part
+    return out
+
+
+def _checked(weights: Mapping[str, float] | None, sizes: Mapping[str, int]) -> dict[str, float]:
+    if weights is None:
+        return dict(sizes)
+    there = ", ".join(sizes)
+    for name, weight in weights.items():
+        if name not in sizes:
+            msg = f"weights name {name!r}, which is not among the sets of shards: {there}"
+            raise PlanError(msg)
+        if not (isinstance(weight, (int, float)) and 0 < weight < math.inf):
+            msg = f"the weight of {name!r} is {weight!r}: expected a number above 0; leave out a set that is not wanted"
+            raise PlanError(msg)
+    missing = [name for name in sizes if name not in weights]
+    if missing:
+        msg = f"weights leave out {missing[0]!r}: give a weight to each of the sets {there}"
+        raise PlanError(msg)
+    return {name: weights[name] for name in sizes}
+
+
+def shares(weights: Mapping[str, float]) -> list[int]:
+    """Samples of each set in one period: exact where at most `PERIOD` samples can have the weights, else rounded.
+
+    >>> shares({"web": 0.6, "chat": 0.3, "code": 0.1})
+    [6, 3, 1]
+    """
+    exact = [Fraction(str(w)) for w in weights.values()]
+    exact = [w / sum(exact) for w in exact]
+    period = math.lcm(*(w.denominator for w in exact))
+    if period <= PERIOD:
+        return [int(w * period) for w in exact]
+    counts = [int(w * PERIOD) for w in exact]
+    by_rest = sorted(range(len(exact)), key=lambda i: (counts[i] - exact[i] * PERIOD, i))
+    for i in by_rest[: PERIOD - sum(counts)]:
+        counts[i] += 1
+    if 0 in counts:
+        name = list(weights)[counts.index(0)]
+        msg = f"the weight of {name!r} is under 1 in {PERIOD:,} of all, so it never comes: raise it or leave it out"
+        raise PlanError(msg)
+    return counts
+
+
+def interleave(counts: list[int]) -> Ints:
+    """Which set each sample of a period is of: each prefix has each set's share of it, give or take less than one.
+
+    Among the sets that are behind by 1/(2k-2) or more, the one whose next sample is due first (Tijdeman 1980).
+    """
+    period, sets = sum(counts), len(counts)
+    if sets == 1:
+        return np.zeros(period, np.int64)
+    slack, chosen = 2 * sets - 2, []
+    lag = [0] * sets  # of each set, the period times (its share of the samples so far, less those it has had)
+    for _ in range(period):
+        lag = [behind + count for behind, count in zip(lag, counts, strict=True)]
+        due = [
+            ((slack - 1) * period - slack * behind) / count if slack * behind >= period else math.inf
+            for behind, count in zip(lag, counts, strict=True)
+        ]
+        best = due.index(min(due))
+        chosen.append(best)
+        lag[best] -= period
+    return np.array(chosen, np.int64)

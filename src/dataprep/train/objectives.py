@@ -1,0 +1,204 @@
+"""What is to be learned from a block of tokens: pure functions of tokens, sample numbers and a seed.
+
+Blocks are (B, N) arrays of ids, `samples` (B) their numbers in the run: what is drawn for a block is a hash of the
+seed, its number and the place, whatever batch it comes in. Counts are exact for each block, not on average, so the
+results are arrays of one shape. `span_corruption`, `drop_tokens` and `deshuffle` are for a model with an encoder:
+inputs and targets; `side_by_side` puts both into one row for a decoder, which sees its inputs as a prefix.
+
+Sources: Raffel et al. 2020 (T5: prefix LM, span corruption, dropped tokens, deshuffling), Devlin et al. 2019 (masked
+language model), and for T5's form of span corruption its public description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dataprep.errors import PlanError
+from dataprep.train.config import TrainConfig
+from dataprep.train.data import IGNORE, Objective, Rows, mix
+
+Tokens = NDArray[Any]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the step of splitmix64 (Steele, Lea and Flood 2014)
+
+
+class Example(NamedTuple):
+    """`inputs` and `targets`, each (B, its own length)."""
+
+    inputs: Tokens
+    targets: Tokens
+
+
+def next_token(tokens: Tokens) -> Example:
+    """Each token from those before it: (B, N) gives inputs and targets (B, N-1), one place apart."""
+    return Example(tokens[:, :-1], tokens[:, 1:])
+
+
+def prefix_lm(rows: Rows, samples: Ints, seed: int = 0) -> Rows:
+    """The first part of each document is seen as a whole and not predicted, the rest is as in `next_token`.
+
+    A row whose documents are not told apart is one. The prefix of n inputs has 1 to n-1, each as likely; where n is 1
+    nothing is left to predict without it, and it is an ordinary document.
+    """
+    n_rows, t = rows.tokens.shape[0], rows.tokens.shape[1] - 1
+    begins = np.zeros((n_rows, t), np.bool_) if rows.begins is None else rows.begins.copy()
+    begins[:, 0] = True
+    flat = np.flatnonzero(begins)
+    length = np.diff(np.append(flat, n_rows * t))
+    drawn = uniform(seed, samples, t).reshape(-1)[flat]
+    shared = np.where(length > 1, 1 + (drawn * (length - 1)).astype(np.int64), 0)
+    place = np.arange(n_rows * t) - np.repeat(flat, length)
+    prefix = (place < np.repeat(shared, length)).reshape(n_rows, t)
+    # The last input of the prefix predicts the first token after it, the others what the prefix shows anyway.
+    learn = (place >= np.repeat(shared, length) - 1).reshape(n_rows, t)
+    return rows._replace(learn=learn if rows.learn is None else learn & rows.learn, prefix=prefix)
+
+
+def span_counts(n: int, rate: float = 0.15, mean_span: float = 3.0) -> tuple[int, int]:
+    """How many of `n` tokens are hidden, and in how many spans: at least one, and something between any two."""
+    hidden = min(max(round(n * rate), 1), n - 1)
+    return hidden, min(max(round(hidden / mean_span), 1), hidden, n - hidden)
+
+
+def span_corruption(
+    tokens: Tokens, samples: Ints, sentinels: Ints, seed: int = 0, *, rate: float = 0.15, mean_span: float = 3.0
+) -> Example:
+    """Spans give way to sentinels in the inputs; the targets are each sentinel and its span, and one sentinel more.
+
+    `Thank you for inviting me to your party last week` with `for inviting` and `last` hidden:
+    inputs `Thank you <X> me to your party <Y> week`, targets `<X> for inviting <Y> last <Z>`.
+
+    (B, N) with h hidden tokens in k spans gives inputs (B, N - h + k) and targets (B, h + k + 1); `sentinels` has at
+    least k + 1 ids. Blocks begin with a token that is kept and end with one that is hidden, as T5's do.
+    """
+    n_rows, n = tokens.shape
+    hidden, spans = span_counts(n, rate, mean_span)
+    _need_sentinels(sentinels, spans + 1)
+    kept = _parts(n - hidden, spans, uniform(seed, samples, n - hidden - 1))
+    gone = _parts(hidden, spans, uniform(seed + 1, samples, hidden - 1))
+    edges = np.stack([kept, gone], 2).reshape(n_rows, -1).cumsum(1)  # kept, hidden, kept, hidden, ...
+    starts = np.zeros((n_rows, n + 1), np.int64)
+    np.put_along_axis(starts, edges, 1, 1)
+    part = starts[:, :n].cumsum(1)
+    noise, span = part % 2 == 1, part // 2
+    opens = noise & (starts[:, :n] == 1)
+    names = np.asarray(sentinels).astype(tokens.dtype)
+    inputs = np.where(opens, names[span], tokens)[~noise | opens].reshape(n_rows, -1)
+    pairs = np.stack([names[span], tokens], 2)
+    targets = pairs[np.stack([opens, noise], 2)].reshape(n_rows, -1)
+    return Example(inputs, np.concatenate([targets, np.full((n_rows, 1), names[spans])], 1))
+
+
+def masked_lm(
+    tokens: Tokens, samples: Ints, mask_id: int, vocab_size: int, seed: int = 0, *,
+    rate: float = 0.15, special: Ints | None = None,
+) -> Example:  # fmt: skip
+    """BERT's: `rate` of the tokens are predicted; of those 80 % are masked, 10 % another id, 10 % left as they are.
+
+    Targets are int64, IGNORE (-100) elsewhere. `special` ids are neither chosen nor put in; where a block has too many
+    of them, fewer are chosen. The other id is drawn from the whole vocabulary without these, so it may be the same.
+    """
+    special = np.append(np.asarray([] if special is None else special, np.int64), mask_id)
+    ordinary = np.setdiff1d(np.arange(vocab_size), special)
+    score = np.where(np.isin(tokens, special), 2.0, uniform(seed, samples, tokens.shape[1]))
+    chosen = _lowest(score, max(1, round(tokens.shape[1] * rate))) & (score < 1)
+    how = uniform(seed + 1, samples, tokens.shape[1])
+    other = ordinary[(uniform(seed + 2, samples, tokens.shape[1]) * len(ordinary)).astype(np.int64)]
+    inputs = np.where(chosen & (how < 0.8), mask_id, np.where(chosen & (how >= 0.9), other, tokens))
+    return Example(inputs.astype(tokens.dtype), np.where(chosen, tokens.astype(np.int64), IGNORE))
+
+
+def drop_tokens(tokens: Tokens, samples: Ints, seed: int = 0, *, rate: float = 0.15) -> Example:
+    """Some tokens are left out without a trace; the targets are these, in order (T5's `drop corrupted tokens`)."""
+    gone = _lowest(uniform(seed, samples, tokens.shape[1]), max(1, round(tokens.shape[1] * rate)))
+    return Example(tokens[~gone].reshape(len(tokens), -1), tokens[gone].reshape(len(tokens), -1))
+
+
+def deshuffle(tokens: Tokens, samples: Ints, seed: int = 0) -> Example:
+    """The tokens in any order; the targets are the block as it was."""
+    order = np.argsort(uniform(seed, samples, tokens.shape[1]), axis=1, kind="stable")
+    return Example(np.take_along_axis(tokens, order, 1), tokens)
+
+
+def side_by_side(example: Example, context: int, fill: int) -> Rows:
+    """Inputs and targets in one row of `context` + 1 tokens for a decoder; only the targets are learned."""
+    n_rows, seen = example.inputs.shape
+    used = seen + example.targets.shape[1]
+    assert used <= context + 1, (used, context)
+    tokens = np.full((n_rows, context + 1), fill, example.inputs.dtype)
+    tokens[:, :seen], tokens[:, seen:used] = example.inputs, example.targets
+    place = np.broadcast_to(np.arange(context), (n_rows, context))
+    return Rows(tokens, (place >= seen - 1) & (place < used - 1), None, place < seen)
+
+
+def for_decoder(config: TrainConfig, special: Mapping[str, int], eot: int) -> tuple[int, Objective | None]:
+    """The context of the rows to read for a config's objective, and what makes training rows of them."""
+    seed, context = config.seed, config.model.context
+    if config.objective == "next":
+        return context, None
+    if config.objective == "prefix":
+        return context, lambda rows, samples: prefix_lm(rows, samples, seed)
+    sizes = {"rate": config.corruption, "mean_span": config.mean_span}
+    # A block of n tokens becomes n + 2k + 1 of inputs and targets, with k spans.
+    n = next((n for n in range(context, 1, -1) if n + 2 * span_counts(n, **sizes)[1] <= context), 0)
+    if not n:
+        msg = f"objective='span' with a context of {context}: no block of text fits beside its spans; take a longer one"
+        raise PlanError(msg)
+    sentinels = special_ids(special, sentinel_names(span_counts(n, **sizes)[1] + 1), "objective='span'")
+
+    def spans(rows: Rows, samples: Ints) -> Rows:
+        # Neighbouring rows share one token: without it, blocks do not overlap.
+        return side_by_side(span_corruption(rows.tokens[:, 1:], samples, sentinels, seed, **sizes), context, eot)
+
+    return n, spans
+
+
+def sentinel_names(count: int) -> list[str]:
+    """The names of sentinels in the vocabulary, as T5's."""
+    return [f"<extra_id_{i}>" for i in range(count)]
+
+
+def special_ids(special: Mapping[str, int], names: list[str], what: str) -> Ints:
+    """The ids of special tokens by name, as a manifest's `special` has them; PlanError where one is missing."""
+    missing = [name for name in names if name not in special]
+    if missing:
+        msg = (
+            f"{what} needs {len(names)} special tokens, {names[0]} to {names[-1]}, and the tokenizer lacks {missing[0]}"
+            f": train it with special=[{names[0]!r}, ...] and encode again"
+        )
+        raise PlanError(msg)
+    return np.array([special[name] for name in names], np.int64)
+
+
+def uniform(seed: int, samples: Ints, n: int) -> NDArray[np.float64]:
+    """Numbers in [0, 1) for `n` places of each block: (B, n), a hash of seed, sample and place."""
+    key = mix(np.asarray(samples).astype(np.uint64) * _GOLDEN + mix(np.array([seed + 1], np.uint64) * _GOLDEN))
+    bits = mix(key[:, None] + np.arange(1, n + 1, dtype=np.uint64) * _GOLDEN)
+    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _lowest(score: NDArray[np.float64], count: int) -> Bools:
+    """The `count` places of each row with the lowest scores."""
+    chosen = np.zeros(score.shape, np.bool_)
+    np.put_along_axis(chosen, np.argpartition(score, count - 1, axis=1)[:, :count], values=True, axis=1)
+    return chosen
+
+
+def _parts(total: int, count: int, score: NDArray[np.float64]) -> Ints:
+    """`total` cut into `count` parts of one or more, each cut as likely: (B, count); `score` (B, total - 1)."""
+    edge = np.zeros((len(score), count + 1), np.int64)
+    edge[:, -1] = total
+    if count > 1:
+        edge[:, 1:-1] = 1 + np.nonzero(_lowest(score, count - 1))[1].reshape(len(score), -1)
+    return np.diff(edge, axis=1)
+
+
+def _need_sentinels(sentinels: Ints, count: int) -> None:
+    if len(sentinels) < count:
+        msg = f"{len(sentinels)} sentinels are not enough for {count - 1} spans: give {count}, or shorter blocks"
+        raise PlanError(msg)

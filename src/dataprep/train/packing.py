@@ -1,0 +1,170 @@
+"""Whole documents into rows: which pieces of the token stream make each row, from document ends and context alone.
+
+A *piece* is a run of tokens of one document, all of them to be predicted. A document of at most `context` tokens
+(its separator counted) is one piece; a longer one is cut into pieces of `context` tokens and one rest, so that
+nothing is thrown away. A rest that is not first in its row is preceded by one token more, the one before it in its
+document, as context only: that is a slot of the row without a target.
+
+`bestfit` packs with best-fit decreasing (Johnson et al. 1974; for language models Ding et al. 2024), in windows of
+documents that lie together. Lengths are whole numbers up to `context`, so the rows are not kept one by one but as
+runs of neighbours with equal room: the work of the Python loop grows with the number of different lengths, and what
+is done for each document is array arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+WINDOW = 1 << 18
+"""Pieces packed together: 30 MB while planning, and the rows of a window lie together on disk."""
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is in each row; 13 bytes a piece and 8 a row.
+
+    `first` int64[rows + 1]: row r has the pieces first[r] up to first[r + 1]. `start` int64[pieces]: where in the
+    stream its first token lies. `size` int32[pieces]: its tokens. `begins` bool[pieces]: it begins a document.
+    """
+
+    first: Ints
+    start: Ints
+    size: NDArray[np.int32]
+    begins: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.first) - 1
+
+    def filled(self, context: int) -> float:
+        """The share of all places that have a target; the rest is padding, or the token before a rest."""
+        return int(self.size.sum(dtype=np.int64)) / (len(self) * context) if len(self) else 1.0
+
+
+def bestfit(ends: Sequence[NDArray[Any]], context: int) -> Plan:
+    """Rows of several documents, as full as best-fit decreasing makes them; `ends` are the shards' document ends."""
+    parts = []
+    for start, size, begins in _windows(ends, context):
+        slots = size + (~begins & (size < context))
+        row, n_rows = best_fit(slots, context)
+        # One key for row and piece: a plain sort of numbers that are all different is fast and the same everywhere.
+        order = np.sort(row * len(row) + np.arange(len(row))) % len(row)
+        parts.append((np.bincount(row, minlength=n_rows), start[order], size[order], begins[order]))
+    return _joined(parts)
+
+
+def padded(ends: Sequence[NDArray[Any]], context: int, *, cut: bool = False) -> Plan:
+    """A row for each piece. `cut` leaves out all but the first piece of a document, instead of splitting it."""
+    parts = []
+    for start, size, begins in _windows(ends, context):
+        kept = begins if cut else slice(None)
+        parts.append((np.ones(len(start[kept]), np.int64), start[kept], size[kept], begins[kept]))
+    return _joined(parts)
+
+
+def pieces(ends: NDArray[Any], context: int, first: int = 0) -> tuple[Ints, NDArray[np.int32], NDArray[np.bool_]]:
+    """Start, size and whether it begins a document, of each piece of documents with these ends, from `first` on."""
+    stop = np.asarray(ends).astype(np.int64)
+    begin = np.concatenate([[first], stop[:-1]])
+    length = stop - begin
+    if not len(length) or int(length.max()) <= context:
+        return begin, length.astype(np.int32), np.ones(len(length), np.bool_)
+    count = -(-length // context)
+    document = np.repeat(np.arange(len(length)), count)
+    number = np.arange(len(document)) - np.repeat(np.cumsum(count) - count, count)
+    start = begin[document] + number * context
+    return start, np.minimum(stop[document] - start, context).astype(np.int32), number == 0
+
+
+def _windows(ends: Sequence[NDArray[Any]], context: int) -> Iterator[tuple[Ints, NDArray[np.int32], NDArray[np.bool_]]]:
+    """The pieces of all files in order, some `WINDOW` documents at a time; starts count from the first file's."""
+    held: list[tuple[Any, ...]] = []
+    base = count = 0
+    for file in ends:
+        for i in range(0, len(file), WINDOW):
+            start, size, begins = pieces(file[i : i + WINDOW], context, int(file[i - 1]) if i else 0)
+            held.append((start + base, size, begins))
+            count += len(start)
+            if count >= WINDOW:
+                yield _side_by_side(held)
+                held, count = [], 0
+        base += int(file[-1]) if len(file) else 0
+    if held:
+        yield _side_by_side(held)
+
+
+def _side_by_side(parts: Sequence[tuple[Any, ...]]) -> Any:
+    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+
+
+def _joined(parts: Sequence[tuple[Any, ...]]) -> Plan:
+    none = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.bool_))
+    counts, start, size, begins = _side_by_side([none, *parts])
+    return Plan(np.concatenate([[0], np.cumsum(counts)]), start, size, begins)
+
+
+def best_fit(sizes: NDArray[Any], room: int) -> tuple[Ints, int]:
+    """Best-fit decreasing: the row of each item, and how many rows; sizes from 1 to `room`.
+
+    Each item, largest first, goes into the row with the least room that still holds it. Rows with equal room are
+    interchangeable, so a whole run of items goes into a whole run of rows at once.
+    """
+    small = np.uint16 if room < 1 << 16 else np.int64  # radix sort for 16 bits
+    order = np.argsort((room - sizes).astype(small), kind="stable")
+    rows = _Rows(room)
+    count = np.bincount(sizes, minlength=room + 1)
+    for size in np.flatnonzero(count)[::-1].tolist():
+        rows.place(size, int(count[size]))
+    first, placed, each = np.array(rows.moves, np.int64).reshape(-1, 3).T
+    number = np.arange(len(order)) - np.repeat(np.cumsum(placed) - placed, placed)
+    row = np.empty(len(order), np.int64)
+    row[order] = np.repeat(first, placed) + number // np.repeat(each, placed)
+    return row, rows.count
+
+
+class _Rows:
+    """Rows as runs [first, stop) of equal room, and the moves made: (first row, items, items in each row)."""
+
+    def __init__(self, room: int) -> None:
+        self.room, self.count = room, 0
+        self.runs: list[list[tuple[int, int]]] = [[] for _ in range(room + 1)]
+        self.open = 0  # bit c is set where runs[c] holds any: the least room that is enough is one bit operation away
+        self.moves: list[tuple[int, int, int]] = []
+
+    def place(self, size: int, left: int) -> None:
+        """Put `left` items of one size where they fit best."""
+        while left:
+            room, first, stop = self._take(size, left)
+            each = room // size
+            full, more = (stop - first, 0) if (stop - first) * each <= left else divmod(left, each)
+            self._give(room - each * size, first, first + full)
+            if full:
+                self.moves.append((first, full * each, each))
+            if more:
+                self.moves.append((first + full, more, more))
+                self._give(room - more * size, first + full, first + full + 1)
+            self._give(room, first + full + (more > 0), stop)
+            left -= full * each + more
+
+    def _take(self, size: int, left: int) -> tuple[int, int, int]:
+        """The run with the least room for `size`; new rows where none has it."""
+        enough = self.open >> size
+        if not enough:
+            first, self.count = self.count, self.count - (-left // (self.room // size))
+            return self.room, first, self.count
+        room = size + (enough & -enough).bit_length() - 1
+        first, stop = self.runs[room].pop()
+        if not self.runs[room]:
+            self.open &= ~(1 << room)
+        return room, first, stop
+
+    def _give(self, room: int, first: int, stop: int) -> None:
+        if room and first < stop:
+            self.runs[room].append((first, stop))
+            self.open |= 1 << room

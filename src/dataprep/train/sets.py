@@ -1,0 +1,71 @@
+"""From folders of shards and a config to the rows of a run: opened, found to go together, laid out, mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from dataprep.errors import PlanError
+from dataprep.tokens.shard import Shards
+from dataprep.train.config import TrainConfig
+from dataprep.train.data import Loader, Objective
+from dataprep.train.layouts import Layout, layout_of
+from dataprep.train.mixture import Mixture
+from dataprep.train.objectives import for_decoder
+
+Sets = Mapping[str, Shards | str | Path]
+
+
+def open_sets(shards: Shards | str | Path | Sets) -> dict[str, Shards]:
+    """Shards by name, of which a single folder has the empty one; refused where they do not go together."""
+    given = shards if isinstance(shards, Mapping) else {"": shards}
+    sets = {name: s if isinstance(s, Shards) else Shards.open(s) for name, s in given.items()}
+    if not sets:
+        msg = "no shards: give a folder that dp.encode wrote, or several by name"
+        raise PlanError(msg)
+    first_name, first = next(iter(sets.items()))
+    for name, other in sets.items():
+        for what, mine, its in (
+            ("a vocabulary", first.vocab_size, other.vocab_size),
+            ("a separator", first.eot, other.eot),
+            ("a token type", str(first.dtype), str(other.dtype)),
+            ("a tokenizer", first.manifest.get("tokenizer"), other.manifest.get("tokenizer")),
+        ):
+            if mine != its:
+                msg = (
+                    f"{first_name!r} and {name!r} cannot be mixed, since {first.path} has {what} of {mine} and "
+                    f"{other.path} of {its}: encode both with one tokenizer"
+                )
+                raise PlanError(msg)
+    return sets
+
+
+def training_rows(sets: Mapping[str, Shards], config: TrainConfig) -> Loader:
+    """The training rows of a config, in the order in which `train` takes them."""
+    context, objective = _objective(sets, config)
+    train = {name: _layout(s.split("train"), config, context, name) for name, s in sets.items()}
+    if config.objective == "span" and any(layout.masks is not None for layout in train.values()):
+        msg = "objective='span' chooses its own targets, and these shards have masks that do, too: take another one"
+        raise PlanError(msg)
+    return Loader(Mixture(train, config.weights, seed=config.seed), config.batch, objective)
+
+
+def validation_rows(sets: Mapping[str, Shards], config: TrainConfig) -> dict[str, Layout]:
+    """The validation splits that have a target, in shorter rows where they are smaller than one."""
+    context, _ = _objective(sets, config)
+    fixed = context if config.objective == "span" else 1  # its blocks have one size
+    sides = {name: s.split("val") for name, s in sets.items()}
+    return {
+        name: _layout(val, config, min(context, val.n_tokens - 1), name)
+        for name, val in sides.items()
+        if val.n_tokens > fixed
+    }
+
+
+def _objective(sets: Mapping[str, Shards], config: TrainConfig) -> tuple[int, Objective | None]:
+    first = next(iter(sets.values()))
+    return for_decoder(config, first.manifest["special"], first.eot)
+
+
+def _layout(shards: Shards, config: TrainConfig, context: int, name: str) -> Layout:
+    return layout_of(shards, config.layout, context, told_apart=config.mask_documents, name=name)

@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from dataprep.train import GPT, ModelConfig  # noqa: E402
+from dataprep.train.data import IGNORE, to_device  # noqa: E402
+from dataprep.train.layouts import layout_of  # noqa: E402
+from dataprep.train.masks import Mask  # noqa: E402
+
+VOCAB = 97
+
+
+@pytest.fixture(params=[None, 2], ids=["heads", "grouped"])
+def model(request):
+    """An untrained model whose scores differ enough to see a leak."""
+    torch.manual_seed(0)
+    made = GPT(ModelConfig(n_layers=2, n_heads=4, n_kv_heads=request.param, d_model=32, context=24), VOCAB).eval()
+    torch.nn.init.normal_(made.embedding.weight, std=0.5)
+    return made
+
+
+def flags(*places, rows=1, length=24):
+    """Flags (rows, length), set at these places of each row."""
+    made = torch.zeros(rows, length, dtype=torch.bool)
+    made[:, list(places)] = True
+    return made
+
+
+@torch.no_grad()
+def test_packed_scores_are_those_of_the_documents_alone(model):
+    """In a row of three documents each gets the scores that it has by itself, at positions of its own."""
+    x = torch.randint(VOCAB, (2, 24), generator=torch.Generator().manual_seed(0))
+    packed = model(x, mask=Mask.of(flags(0, 7, 8, rows=2), None))
+    alone = torch.cat([model(piece) for piece in x.split([7, 1, 16], dim=1)], dim=1)
+    torch.testing.assert_close(packed, alone, atol=1e-5, rtol=1e-5)
+    assert (packed - model(x)).abs().max() > 0.1
+
+
+@torch.no_grad()
+def test_packed_losses_are_those_of_the_documents_alone(model, in_memory):
+    """From shards to losses: each document's sum, rests of long ones included, is the one of its own padded row."""
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(1, 70, 30)
+    shards = in_memory(lengths, [10, 20], eot=96, separators=True)
+    for tokens in shards.memmaps():
+        tokens[tokens != 96] %= 96
+    sums = {}
+    for how in ("bestfit", "padded"):
+        layout = layout_of(shards, how, 24)
+        rows = layout.rows(np.arange(len(layout)))
+        x, y, mask = to_device(rows, torch.device("cpu"))
+        losses = model(x, y, mask).numpy()
+        document = rows.begins.cumsum() - 1
+        of_piece = np.bincount(document, losses.reshape(-1))
+        sums[how] = dict(zip(layout.plan.start.tolist(), of_piece, strict=True))
+        assert (y != IGNORE).sum() == lengths.sum()
+    assert len(sums["bestfit"]) > len(layout_of(shards, "bestfit", 24))
+    assert sums["bestfit"] == pytest.approx(sums["padded"], rel=1e-4)
+
+
+@torch.no_grad()
+def test_a_prefix_sees_itself_and_nothing_after_it(model):
+    """A change in the prefix moves all of it and all after it; one after the prefix moves only what follows."""
+    x = torch.randint(VOCAB, (1, 24), generator=torch.Generator().manual_seed(1))
+    mask = Mask.of(flags(0, 12), flags(*range(5), *range(12, 15)))
+    before = model(x, mask=mask)
+
+    def moved(place):
+        other = x.clone()
+        other[0, place] = (other[0, place] + 1) % VOCAB
+        return np.flatnonzero((model(other, mask=mask) - before).abs().amax(-1)[0] > 1e-6).tolist()
+
+    assert moved(3) == list(range(12))
+    assert moved(8) == [8, 9, 10, 11]
+    assert moved(14) == list(range(12, 24))
+
+
+def test_the_mask_is_what_the_rule_says():
+    """Every pair, against the rule written out in loops."""
+    rng = np.random.default_rng(0)
+    begins, prefix = rng.random((4, 16)) < 0.2, rng.random((4, 16)) < 0.5
+    mask = Mask.of(torch.from_numpy(begins), torch.from_numpy(prefix))
+    for row in range(4):
+        document = np.cumsum(np.where(np.arange(16) == 0, 0, begins[row]))
+        for q in range(16):
+            first = np.flatnonzero(document == document[q])[0]
+            assert mask.position[row, q] == q - first
+            for k in range(16):
+                seen = document[q] == document[k] and (k <= q or (prefix[row, q] and prefix[row, k]))
+                assert bool(mask.allowed[row, 0, q, k]) == seen
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_block_masks_say_the_same():
+    """FlexAttention's form of the mask, made where it can be made, allows what the dense one allows."""
+    flex = pytest.importorskip("torch.nn.attention.flex_attention")
+    from dataprep.train import masks
+
+    begins, prefix = flags(0, 50, 90, rows=2, length=128), flags(*range(20), *range(50, 60), rows=2, length=128)
+    dense = Mask.of(begins, prefix).allowed
+    first = (torch.arange(128) * begins).cummax(1).values
+    blocks = masks._blocks(first, prefix)
+    q = k = v = torch.randn(2, 1, 128, 16, generator=torch.Generator().manual_seed(0))
+    expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=dense)
+    assert isinstance(blocks, flex.BlockMask)
+    with torch.no_grad():
+        pairs = flex.create_mask(blocks.mask_mod, 2, None, 128, 128, device="cpu")
+        torch.testing.assert_close(flex.flex_attention(q, k, v, block_mask=blocks), expected)
+    assert torch.equal(pairs, dense)
