@@ -55,6 +55,7 @@ class MinHash:
     rows: int | None = None
     shingle: str | None = None
     ngram: int | None = None
+    min_shingles: int = 1
     preset: str | None = None
     keep: str = "first"
     against: str | Sequence[str] | None = None
@@ -70,6 +71,9 @@ class MinHash:
             raise PlanError(msg)
         if made.ngram < 1:
             msg = f"ngram={made.ngram!r}: a shingle has at least one {made.shingle}"
+            raise PlanError(msg)
+        if self.min_shingles < 1:
+            msg = f"min_shingles={self.min_shingles!r}: it is a number from 1, which every document with a shingle has"
             raise PlanError(msg)
         if not 0 <= self.seed < 1 << 32:
             msg = f"seed={self.seed!r} is not in 0 ... 2^32 - 1"
@@ -107,6 +111,7 @@ class MinHash:
             bands=made.bands,
             rows=made.rows,
             seed=self.seed,
+            min_shingles=self.min_shingles,
         )
 
     def at(self, threshold: float) -> MinHash:
@@ -144,11 +149,13 @@ class MinHash:
         for old in older:
             old.check(self.signing, self._told())
         contents = [old.content for old in older]
-        return (self.VERSION, asdict(self.settings), self.keep, contents, self.measure, self.seed)
+        short = [self.min_shingles] if self.min_shingles > 1 else []
+        return (self.VERSION, asdict(self.settings), self.keep, contents, self.measure, self.seed, *short)
 
     def _told(self) -> str:
         made = self.settings
-        return f"{made.bands} bands of {made.rows} rows over shingles of {made.ngram} {made.shingle}s, seed {self.seed}"
+        told = f"{made.bands} bands of {made.rows} rows over shingles of {made.ngram} {made.shingle}s, seed {self.seed}"
+        return told + (f", {self.min_shingles} or more a document" if self.min_shingles > 1 else "")
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
         """Find the near-duplicates; the stage that is returned drops them."""

@@ -51,6 +51,7 @@ class Shingles:
     bands: int
     rows: int
     seed: int
+    min_shingles: int = 1  # a document with fewer has none: it is compared with nothing
 
     columns: ClassVar[tuple[str, ...]] = ("text",)
 
@@ -64,13 +65,21 @@ class Shingles:
 
     def keys(self, batch: Batch) -> tuple[I64, U64]:
         """Shingles a document, and one key a band."""
-        starts, hashes = shingles(*B.buffers(batch), self.unit, self.ngram)
+        starts, hashes = self._shingles(batch)
         return np.diff(starts), band_keys(starts, hashes, *self.permutations, self.rows)
 
     def contents(self, batch: Batch) -> tuple[I64, U64, U64]:
         """Distinct shingles, and one key a band."""
-        starts, hashes = shingles(*B.buffers(batch), self.unit, self.ngram)
+        starts, hashes = self._shingles(batch)
         return *distinct(starts, hashes), band_keys(starts, hashes, *self.permutations, self.rows)
+
+    def _shingles(self, batch: Batch) -> tuple[I64, U64]:
+        starts, hashes = shingles(*B.buffers(batch), self.unit, self.ngram)
+        if self.min_shingles == 1:
+            return starts, hashes
+        sizes = np.diff(starts)
+        enough = sizes >= self.min_shingles
+        return np.append(0, np.cumsum(np.where(enough, sizes, 0))), hashes[np.repeat(enough, sizes)]
 
 
 @dataclass(frozen=True, kw_only=True)
