@@ -156,7 +156,9 @@ def test_bad_input(tmp_path) -> None:
     rows, drops = read_text(tmp_path, head + good + b"01/02/24, 10:01 - A: \xff\n" + good)
     assert [r["text"] for r in rows] == ["x", "x"]
     assert [(d["id"], d["reason"]) for d in drops] == [(0, "no_header"), (len(head + good), "invalid_utf8")]
-    with pytest.raises(ReadError, match=r"Bee\.txt, byte 0: no line begins.*first line is 'one'; tried were '03/05/2024"):
+    with pytest.raises(
+        ReadError, match=r"Bee\.txt, byte 0: no line begins.*first line is 'one'; tried were '03/05/2024"
+    ):
         read_text(tmp_path, "one\ntwo\n")
     (tmp_path / "b.jsonl").write_text('{"text": "x"}\n')
     (tmp_path / "WhatsApp Chat with Bee.txt").write_bytes(good)

@@ -21,7 +21,7 @@ ORDERS = ("dmy", "mdy", "ymd")
 DAY = 86_400
 MAX_STEP = 400  # days: one wrong clock must not outweigh a whole chat
 IMPOSSIBLE, SWITCH = 2_000, 5_000  # days that an impossible message costs, and another order: three messages in a row
-RARE = 0.2  # a form with this share of the lines of the most frequent one needs no other proof
+RARE, FEW = 0.2, 10  # a form of this share of the lines of the most frequent one, and so many, needs no other proof
 SLACK = 60  # seconds by which a quotation may seem younger: a form without seconds beside one with
 YEARS = (1970, 2200)  # of Gregorian years, those in which an export may be
 BUDDHIST, PERSIAN = (2_500, 543), (1_340, 1_420)  # first year and difference; first and last year
@@ -122,15 +122,19 @@ class Survey:
         sizes = Counter[int]()
         for form in np.unique(runs[:, 1]).tolist():
             sizes[form] = int(counts[runs[:, 1] == form].sum())
-        frequent = [form for form, n in sizes.items() if n >= RARE * max(sizes.values(), default=0)]
+        most = max(sizes.values(), default=0)
+        main = next((form for form in runs[:, 1].tolist() if sizes[form] == most), None)
+        frequent = [form for form, n in sizes.items() if form == main or n >= max(FEW, RARE * most)]
         orders = {form: _orders(runs[runs[:, 1] == form], counts[runs[:, 1] == form], asked) for form in sizes}
         unsure = [form for form in frequent if not orders[form][-1].sure]
         if asked is None and 0 < len(unsure) < len(frequent):
             for form in unsure:
                 orders[form] = _by_the_others(runs, orders, form, [f for f in frequent if f not in unsure])
         plan = Plan({form: orders[form] for form in frequent})
-        rare = {form: _fits(runs, counts, plan, form, asked) for form in sizes if form not in frequent}
-        return _stated(Plan(plan.orders | {f: fits for f, fits in rare.items() if fits}), runs, counts, asked)
+        for form in sorted(set(sizes) - set(frequent), key=lambda form: -sizes[form]):
+            if fits := _fits(runs, counts, plan, form, asked):
+                plan.orders[form] = fits
+        return _stated(plan, runs, counts, asked)
 
 
 def _year(forms: Ints) -> Ints:
@@ -211,8 +215,8 @@ def _by_the_others(runs: Ints, orders: dict[int, list[Order]], form: int, sure: 
     for name in names:
         plan = Plan({**{f: orders[f] for f in sure}, form: [Order(0, name, sure=True)]})
         first, last, known = _times(runs, plan)
-        costs.append(_cost(np.column_stack([first, last])[known].ravel() // DAY, np.ones(2 * int(known.sum()), bool),
-                           np.zeros(0, np.int64)))  # fmt: skip
+        days = np.column_stack([first, last])[known].ravel() // DAY
+        costs.append(_cost(days, np.ones(len(days), np.bool_), np.ones(len(days), np.int64)))
     best = names[int(np.argmin(costs))]
     return [Order(0, best, sure=min(costs) < max(costs))]
 
@@ -236,7 +240,7 @@ def _fits(runs: Ints, counts: Ints, plan: Plan, form: int, asked: str | None) ->
     floor = np.where(before >= 0, last[theirs[np.maximum(before, 0)]], np.iinfo(np.int64).min // 2)
     next_one = theirs[np.minimum(after, len(theirs) - 1)]
     ceiling = np.where(after < len(theirs), first[next_one], np.iinfo(np.int64).max // 2)
-    alone = counts[mine].sum() == 1 and counts[known].sum() >= 10 and after[0] < len(theirs)
+    alone = counts[mine].sum() == 1 and counts[known].sum() > 1 and after[0] < len(theirs)
     names = [o for o in ORDERS if int(_year(np.array(form))) in _years(o)]
     names = [asked] if asked in names else names
     shares = []

@@ -102,7 +102,7 @@ DAY_PARTS = {
     S.NOON: "中午 正午 noon 낮 mediodía",
     S.NIGHT: "晚上 半夜 深夜 夜里 밤 midnight noite noche রাত",
 }
-NEUTRAL = "г г. года ч ч. h uhr at um klo kl kl. de om u be ad ce พ.ศ. น. ค.ศ. à às o 'at' 'um'"
+NEUTRAL = "г г. года ч ч. uhr at um klo kl kl. om u be ad ce พ.ศ. น. ค.ศ. à às o 'at' 'um'"
 # The year before an era's first.
 ERAS = {2018: "R 令和 令", 1988: "H 平成 平", 1925: "S 昭和 昭", 1911: "民國 民国", 0: "西暦 公元"}
 FIRST_YEARS = {2019: "令和元年", 1989: "平成元年"}
@@ -141,7 +141,7 @@ def words() -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
 
 
 def _meanings() -> dict[str, int]:
-    """Codes by words, in small, capital and title letters; where two languages disagree, the first one holds."""
+    """Codes by words, in small, capital and title letters."""
     found: dict[str, int] = {}
     for line in HALVES.split("\n"):
         for word, code in zip(line.split(" | "), (S.AM, S.PM), strict=True):

@@ -309,6 +309,20 @@ def _name(data: Bytes, out: Ints) -> None:
 
 
 @kernel
+def _may_be_header(data: Bytes, i: int) -> bool:
+    """Whether a line that begins with an ASCII letter has a digit soon; most lines that are no header have none."""
+    c = data[i]
+    if not (65 <= c <= 90 or 97 <= c <= 122):
+        return c not in (9, 10, 13, 32)
+    for k in range(i + 1, i + 12):
+        if data[k] == 10:
+            return False
+        if 48 <= data[k] <= 57 or data[k] >= 0xC2:
+            return True
+    return False
+
+
+@kernel
 def scan(
     data: npt.NDArray[np.uint8], stop: int, keys: npt.NDArray[np.uint64], codes: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
@@ -321,10 +335,8 @@ def scan(
     n = start = 0
     while start < stop:
         i = start
-        c = data[i]
         body = -1
-        letter = 65 <= c <= 90 and not 48 <= data[i + 1] <= 57  # R6/5/3 begins with a letter, but most text does too
-        if not (letter or 97 <= c <= 122 or c in (9, 10, 13, 32)):
+        if _may_be_header(data, start):
             if n == room:
                 more = np.empty((2 * room, FIELDS), np.int64)
                 more[:room] = out
