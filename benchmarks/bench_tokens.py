@@ -24,12 +24,17 @@ from pathlib import Path
 import corpus
 
 import dataprep as dp
+from dataprep.tokens.learn import count_words
 from dataprep.tokens.patterns import PATTERNS
+from dataprep.tokens.sample import Sample
 from dataprep.tokens.special import EOT
 from dataprep.tokens.tokenizer import Tokenizer
+from dataprep.tokens.words import machine_of
 
 CASES = {
     "train: tokenizers alone": "all texts in a list, the same trainer",
+    "train: dp, the sample read": "of the next line: both passes over the Dataset, sample=1",
+    "train: dp, its words counted": "of the next line: the same, and the distinct words",
     "train: dp.train_bpe, sample=1": "all of the training side, from the Dataset",
     "train: dp.train_bpe, sample=0.05": "a twentieth, from the Dataset",
     "encode: tokenizers": "encode_batch_fast, 1,000 texts a call, to uint16",
@@ -85,6 +90,10 @@ def prepare(case: str, docs: dp.Dataset, tok: Tokenizer | None, vocab: int, out:
 
 def _training(case: str, docs: dp.Dataset, vocab: int) -> Callable[[], int]:
     if "dp" in case:
+        dp.train_bpe(docs, vocab_size=300, sample=0.0, min_bytes=1)  # a first call
+    if "dp, " in case:
+        return lambda: _part(docs, words="words" in case)
+    if "dp" in case:
         share = float(case.rpartition("=")[2])
         return lambda: len(dp.train_bpe(docs, vocab_size=vocab, sample=share, min_bytes=1).merges)
     import tokenizers
@@ -104,6 +113,14 @@ def _training(case: str, docs: dp.Dataset, vocab: int) -> Callable[[], int]:
         return engine.get_vocab_size() - 256
 
     return alone
+
+
+def _part(docs: dp.Dataset, *, words: bool) -> int:
+    """What training does before it merges."""
+    machine = machine_of(PATTERNS["words"])
+    assert machine is not None
+    texts = (batch.column("text") for batch in Sample().draw(docs).batches())
+    return count_words(texts, machine).n if words else sum(map(len, texts))
 
 
 def _ours(case: str, docs: dp.Dataset, tok: Tokenizer, out: str) -> Callable[[], int]:

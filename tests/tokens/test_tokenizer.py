@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import json
 import pickle
 import unicodedata
@@ -10,16 +11,20 @@ import tiktoken
 import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiktoken.load import load_tiktoken_bpe
+from tiktoken_ext import openai_public
 from tokenizers import pre_tokenizers
 
 import oracles
 from dataprep.errors import PlanError, ReadError
-from dataprep.tokens.patterns import PATTERNS
 from dataprep.tokens.alphabet import CHAR_OF
+from dataprep.tokens.patterns import ALSO, PATTERNS, SPELLINGS, regex_of
+from dataprep.tokens.special import special_names
 from dataprep.tokens.tokenizer import Tokenizer
 from dataprep.tokens.train import learn
 
 BYTES = {bytes([b]): b for b in range(256)}
+ABC = BYTES | {b"abcd": 256}
 KNOWN = st.characters(exclude_categories=["Cs", "Cn"])  # the interpreter's Unicode may be older than the engines'
 PIECES = st.sampled_from(["the", " rain", "  ", "\n", "\r\n", "\t", "12345", "...", "'s", "أمطار", "बारिश", "雨", "🌧️"])
 
@@ -78,10 +83,13 @@ def test_regex_engines_know_the_same_classes(kind):
         assert set(text) - set("".join(piece for piece, _ in theirs.pre_tokenize_str(text))) == set(found)
 
 
-@pytest.mark.parametrize("name", ["words", "gpt2", "gpt4"])
-def test_engines_agree_on_every_letter(tok, name):
+@pytest.mark.parametrize("digits", [None, "groups", "single", "runs"])
+@pytest.mark.parametrize("name", PATTERNS | ALSO)
+def test_engines_agree_on_every_letter(tok, name, digits):
     """Between letters, digits, signs and line ends, every code point of the living scripts gives equal ids."""
-    other = Tokenizer(tok.vocab, tok.merges, tok.special, PATTERNS[name])
+    if regex_of(name, digits) == regex_of(name) and digits:
+        return  # the pattern's own
+    other = Tokenizer(tok.vocab, tok.merges, tok.special, regex_of(name, digits))
     for start in range(0, 0x3100, 1 << 11):
         equal_ids(other, "".join(f"a{c}1{c}{c} {c}\n" for c in map(chr, range(start, start + (1 << 11)))))
 
@@ -94,6 +102,109 @@ def test_engines_agree_on_every_letter(tok, name):
 def test_long_runs_are_harmless(tok, text):
     """A run that sends a backtracking regex or a quadratic merge into the ground is encoded, equally by both."""
     assert tok.decode(equal_ids(tok, text)) == text
+
+
+def test_patterns_are_those_that_were_published(monkeypatch):
+    """`tiktoken` ships the patterns of GPT-2, GPT-4 and GPT-4o: ours are those, or known as other spellings."""
+    monkeypatch.setattr(openai_public, "load_tiktoken_bpe", lambda *_, **__: {})
+    assert openai_public.o200k_base()["pat_str"] == ALSO["o200k"]
+    assert SPELLINGS[openai_public.cl100k_base()["pat_str"]] == "gpt4 whole end"
+    assert SPELLINGS[openai_public.r50k_pat_str] == "gpt2"
+    assert SPELLINGS[ALSO["llama3"]] == "gpt4"
+
+
+@pytest.mark.parametrize(
+    ("digits", "cut"),
+    [
+        ("single", ["a", " ", *"12345", "b", *"6"]),
+        ("groups", ["a", " ", "123", "45", "b", "6"]),
+        ("runs", ["a", " 12345", "b", "6"]),
+    ],
+)
+def test_digits_are_cut_as_asked_for(digits, cut):
+    """Of GPT-2's pattern: one by one, in threes, or whole with the space before them."""
+    singles = Tokenizer.from_merges([], pattern=regex_of("gpt2", digits))
+    pieces = singles.engine.pre_tokenizer.pre_tokenize_str("a 12345b6")
+    assert [piece.replace("Ġ", " ") for piece, _ in pieces] == cut
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sentence"),
+    [
+        (("gpt5", None), "pattern='gpt5' is not one of words, gpt2, gpt4, llama3, o200k"),
+        (("gpt2", "pairs"), "digits='pairs' is not one of groups, single, runs"),
+        ((r"\S+|\s+", "single"), "digits='single' is for the named patterns; write it into your regex"),
+    ],
+)
+def test_unknown_patterns_are_refused(wanted, sentence):
+    """A name that is none, and digits where the pattern is a regex of one's own."""
+    with pytest.raises(PlanError, match=sentence):
+        regex_of(*wanted)
+
+
+def test_special_tokens_come_in_sets(tok):
+    """Sets by name, single tokens and reserved ones, each once; a reserved one is given a name and keeps its id."""
+    assert special_names("course") == ("<|endoftext|>", "<|startoftext|>", "<|separator|>", "<|unk|>", "<|padding|>")
+    names = special_names(["chatml", "<|x|>", "<|im_end|>"], reserve=2)
+    assert names == ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|x|>", "<|reserved_0|>", "<|reserved_1|>")
+    made = Tokenizer.from_merges(tok.merges, names)
+    named = made.renamed({"<|reserved_0|>": "<|tool|>"})
+    assert named.special["<|tool|>"] == made.special["<|reserved_0|>"]
+    assert "<|reserved_0|>" not in named.special
+    assert named.encode("the rain") == made.encode("the rain")
+    assert named.hash != made.hash
+    for wanted in ({"<|no|>": "<|yes|>"}, {"<|x|>": "<|im_end|>"}, {"<|x|>": "<|a|>", "<|reserved_1|>": "<|a|>"}):
+        with pytest.raises(PlanError, match="cannot be renamed"):
+            made.renamed(wanted)
+    with pytest.raises(PlanError, match="'chat' would be any word of a text, and is no set"):
+        special_names(["chat"])
+    with pytest.raises(PlanError, match="reserve=-1"):
+        special_names(reserve=-1)
+
+
+def test_special_token_that_is_a_token_is_refused(tok):
+    """Whether it is spelt as text or as tokenizer.json writes it."""
+    merges = [*tok.merges, (b"<", b"|"), (b"|", b">"), (b"<|", b"|>")]
+    with pytest.raises(PlanError, match="also an ordinary token"):
+        Tokenizer.from_merges(merges, ["<||>"])
+    with pytest.raises(PlanError, match="also an ordinary token"):
+        Tokenizer(BYTES | {b" a": 256}, [(b" ", b"a")], {"<|endoftext|>": 257, " a": 258})
+
+
+def test_tiktoken_form(tok, tmp_path, monkeypatch):
+    """NAME.tiktoken loads in `tiktoken` with pattern and special tokens beside it, and comes back as it was."""
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
+    place = tok.save(tmp_path / "v.tiktoken")
+    beside = json.loads((tmp_path / "v.tiktoken.json").read_text())
+    theirs = tiktoken.Encoding("v", mergeable_ranks=load_tiktoken_bpe(place), **beside)
+    assert theirs.encode("the rain<|pad|>", allowed_special="all") == [*tok.encode("the rain"), tok.special["<|pad|>"]]
+    again = Tokenizer.load(place)
+    assert (again.hash, again.merges) == (tok.hash, tok.merges)
+    (tmp_path / "v.tiktoken.json").unlink()
+    with pytest.raises(PlanError, match=r"v.tiktoken holds ranks alone, and no v.tiktoken.json"):
+        Tokenizer.load(place)
+    assert Tokenizer.from_tiktoken(place, tok.special, "words").hash == tok.hash
+    (tmp_path / "v.tiktoken").write_text("QQ== 0\nnot base64\n")
+    with pytest.raises(ReadError, match="line 2 is not `base64 rank`"):
+        Tokenizer.from_tiktoken(place, tok.special, "words")
+    (tmp_path / "v.tiktoken").write_bytes(b"".join(b"%b %d\n" % (base64.b64encode(t), i) for t, i in ABC.items()))
+    with pytest.raises(PlanError, match="b'abcd' cannot be reached"):
+        Tokenizer.from_tiktoken(place, tok.special, "words")
+
+
+def test_folder_for_transformers(tok, tmp_path):
+    """Beside tokenizer.json lies what transformers asks for: roles, decoding that leaves text alone, a template."""
+    tok.save(tmp_path / "plain")
+    config = json.loads((tmp_path / "plain" / "tokenizer_config.json").read_text())
+    assert config == {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "clean_up_tokenization_spaces": False,
+        "eos_token": "<|endoftext|>",
+    }
+    Tokenizer.from_merges(tok.merges, ["course", "chatml"]).save(tmp_path / "chat")
+    config = json.loads((tmp_path / "chat" / "tokenizer_config.json").read_text())
+    assert [config[f"{role}_token"] for role in ("bos", "unk", "pad")] == ["<|startoftext|>", "<|unk|>", "<|padding|>"]
+    assert "<|im_start|>assistant" in config["chat_template"]
 
 
 def test_special_tokens_in_a_text_are_text(tok):

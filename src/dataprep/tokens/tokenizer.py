@@ -66,7 +66,7 @@ class Tokenizer:
         self._check()
 
     def __repr__(self) -> str:
-        return f"<Tokenizer: {self.vocab_size:,} ids, {len(self.special)} special, hash {self.hash[:8]}>"
+        return f"<{type(self).__name__}: {self.vocab_size:,} ids, {len(self.special)} special, hash {self.hash[:8]}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (self.vocab, self.merges, self.special, self.pattern, self.trained_on, type(self))

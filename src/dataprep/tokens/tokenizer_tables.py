@@ -55,7 +55,8 @@ def _list(tokens: list[str]) -> str:
 
 def _texts(report: TokenizerReport) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("source", "language"):
+    told = any(row.language for row in report.rows)
+    for title in ("source", "language") if told else ("source",):
         table.add_column(title)
     more = ["fallback"] + (["unknown"] if report.total.unknown else [])
     titles = ["documents", "MB", "bytes/tok", "chars/tok", *more]
@@ -64,7 +65,8 @@ def _texts(report: TokenizerReport) -> Table:
         table.add_column(title, justify="right")
     shown = report.rows[:ROWS]
     for row in [*shown, report.total]:
-        table.add_row(Text(row.source), Text(row.language), *_figures(row, unknown="unknown" in more))
+        names = [Text(row.source), *([Text(row.language)] if told else [])]
+        table.add_row(*names, *_figures(row, unknown="unknown" in more))
     if len(report.rows) > ROWS:
         table.caption = f"and {len(report.rows) - ROWS} more, in the JSON"
     return table
