@@ -174,8 +174,8 @@ def _expand(path: str, name: str | None) -> list[InputFile]:
 def _format_of(url: str) -> str:
     """The format of a file by its suffix, or by its content where that may be a chat; empty if none is known."""
     suffix = files.suffix(url)
-    may_be_chat = suffix in detect.SUFFIXES and (suffix != ".json" or files.is_local(url))
-    return (detect.platform_of(url) if may_be_chat else None) or SUFFIXES.get(suffix, "")
+    near = suffix != ".json" or files.is_local(url)
+    return (detect.platform_of(url) if near else None) or SUFFIXES.get(suffix, "")
 
 
 def _chats_only(found: list[InputFile], path: str) -> list[InputFile]:

@@ -18,7 +18,9 @@ from ..part import Part, Reader, Slice
 
 PART_BYTES = 256 << 20  # of stored bytes that one task reads: seconds of work, and a shard that fits in memory
 SUFFIXES = r"(\.(gz|zst|xz|jsonl|ndjson|json|parquet|txt|md|rst|warc|wet|arc|wat|html|csv|zip))+$"
-EXPORTS = r"(_chat\.txt|result\.json|message_\d+\.json|messages\d*\.html)"  # the same name in every chat's folder
+EXPORTS = (
+    r"(_chat\.txt|chat\.md|result\.json|message_\d+\.json|messages\d*\.html)"  # the same name in every chat's folder
+)
 DENSER = 4  # text is about a quarter of its size in .gz, .zst and Parquet
 MAX_FILES = 1 << (64 - POSITION_BITS)
 
@@ -39,13 +41,12 @@ def source_of(url: str) -> str:
     >>> source_of("c4/c4-train.00001-of-01024.json.gz"), source_of("web/000.jsonl"), source_of("ada/message_1.json")
     ('c4-train', 'web', 'ada')
     """
+    folder = files.name_of(url.rstrip("/").rpartition("/")[0])
     name = re.sub(SUFFIXES, "", files.name_of(url), flags=re.IGNORECASE)
-    if re.fullmatch(EXPORTS, files.name_of(url)):
-        name = ""
     bare = re.sub(r"([-_. ](of[-_. ]?)?\d+)+$", "", name)
-    if re.search(r"[^\W\d]", bare):
+    if re.search(r"[^\W\d]", bare) and not (folder and re.fullmatch(EXPORTS, files.name_of(url))):
         return bare
-    return files.name_of(url.rstrip("/").rpartition("/")[0]) or name or files.name_of(url)
+    return folder or name
 
 
 def number(found: list[InputFile], readers: Mapping[str, Reader]) -> Dataset:

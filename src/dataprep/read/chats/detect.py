@@ -29,6 +29,12 @@ META = re.compile(KEY % b"(sender_name|senderName)")
 META_TIME = re.compile(KEY % b"(timestamp_ms|timestamp)" + rb"\d{12,}")
 CSV = re.compile(rb'"?AuthorID"?,"?Author"?,"?Date"?,"?Content"?')
 PAGE = re.compile(rb'<div class="(history|page_body chat_page)">')
+SIGNAL = {  # of signal-export's folders (chat.md, data.json) and signalbackup-tools' text; sigtop's is any log's form
+    ".md": re.compile(rb"\s*\[\d{4}-\d\d-\d\d,? \d\d:\d\d(:\d\d)?\] [^\n]{1,200}?:[ \n]"),
+    ".txt": re.compile(rb"\s*\[[A-Z][a-z]{2} \d\d, \d{4} \d\d:\d\d:\d\d\] (<|\*\*\*)"),
+    ".json": re.compile(rb'\s*\{(?=[^\n]*"date":)(?=[^\n]*"sender":)(?=[^\n]*"body":)[^\n]*\}[ \t\r]*(\n|\Z)'),
+}
+SIGNAL_NAMES = {".md": ("chat.md", "index.md"), ".json": ("data.json",)}
 INSTAGRAM = re.compile(rb"(?i)instagram")
 
 # Exports in numbered files, and whether the first is the oldest.
@@ -40,25 +46,37 @@ SERIES = {
 
 
 def platform_of(url: str) -> str | None:
-    """The format of a chat export, `whatsapp`, `telegram`, `discord`, `messenger`, `instagram`; None if it is none.
+    """The format of a chat export, one of PLATFORMS but `chat`, which has no form of its own; None if it is none.
 
-    Only files with a suffix of `SUFFIXES` are opened, of which the first 64 kB are read.
+    Only files with a suffix of `SUFFIXES` are opened, and `chat.md`; of these the first 64 kB are read.
     """
-    suffix = files.suffix(url)
-    if suffix not in SUFFIXES:
+    if not may_be_chat(url):
         return None
     with contextlib.suppress(ReadError):  # a damaged file: its reader tells
-        if suffix in {".txt", ".zip"}:
-            from . import whatsapp  # Numba: reading other files does not wait for it
+        if files.suffix(url) in {".txt", ".zip"}:
+            from .whatsapp import looks_like_chat  # Numba: reading other files does not wait for it
 
-            return "whatsapp" if whatsapp.looks_like_chat(url) else None
-        with files.open_read(url) as stream:
-            head = stream.read(HEAD).removeprefix(BOM)
-        return _by_content(head, url)
+            if looks_like_chat(url):
+                return "whatsapp"
+        if files.suffix(url) != ".zip":
+            with files.open_read(url) as stream:
+                return _by_content(stream.read(HEAD).removeprefix(BOM), url)
     return None
 
 
+def may_be_chat(url: str) -> bool:
+    """Whether exports of chats have such names."""
+    suffix = files.suffix(url)
+    return suffix in SUFFIXES or files.name_of(url).lower() in SIGNAL_NAMES.get(suffix, ())
+
+
 def _by_content(head: bytes, url: str) -> str | None:
+    suffix = files.suffix(url)
+    own_name = files.name_of(url).lower() in SIGNAL_NAMES.get(suffix, (files.name_of(url).lower(),))
+    if suffix in SIGNAL and own_name and SIGNAL[suffix].match(head):
+        return "signal"
+    if suffix == ".txt":
+        return None
     begins = head.lstrip()[:1]
     if begins == b"{":
         return _json(head, url)

@@ -146,9 +146,10 @@ def _survey(data: bytes, url: str) -> tuple[I64, str]:
 
 
 def _newest_first(data: bytes, spans: I64) -> bool:
-    """Whether the first message is not older than the last."""
-    ends = [_stamp(data[start:end]) for start, end in (spans[0].tolist(), spans[-1].tolist())]
-    return ends[0] >= ends[1]
+    """Whether the first message that has a time is not older than the last."""
+    stamps = (_stamp(data[start:end]) for start, end in spans.tolist())
+    backwards = (_stamp(data[start:end]) for start, end in spans[::-1].tolist())
+    return next(filter(None, stamps), 0) >= next(filter(None, backwards), 0)
 
 
 def _stamp(data: bytes) -> int:
