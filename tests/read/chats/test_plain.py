@@ -13,7 +13,7 @@ import dataprep as dp
 from dataprep.errors import PlanError, ReadError
 from dataprep.meter import Meter
 from dataprep.part import Slice
-from dataprep.read.chats.plain import Chat, pattern_of
+from dataprep.read.chats.plain import Chat, form_of
 
 
 def read_bytes(path, data: bytes, reader=None):
@@ -152,7 +152,7 @@ def test_what_is_rendered_comes_back(tmp_path_factory, line, messages) -> None:
     form = re.sub(r"\{time:([^}]*)\}", "{time}", line)
     directives = re.search(r"\{time:([^}]*)\}", line)[1]
     data = "\n".join(form.format(time=t.strftime(directives), author=a, text=s) for t, a, s in messages)
-    if any(pattern_of(line).match(row) for _, _, s in messages for row in s.split("\n")[1:]):
+    if any(form_of(line).line.match(row) for _, _, s in messages for row in s.split("\n")[1:]):
         return
     rows, drops = read_bytes(tmp_path_factory.getbasetemp() / "any.txt", data.encode(), Chat(line=line))
     assert [(r["time"], r["author"], r["text"]) for r in rows] == messages

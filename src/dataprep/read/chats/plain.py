@@ -14,6 +14,7 @@ import re
 import string
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...errors import PlanError
 from .headed import Head, Headed, seconds_of
@@ -49,32 +50,40 @@ class Chat(Headed):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        pattern_of(self.line)
+        form_of(self.line)
 
     def begin(self) -> Callable[[str], Head | None]:
-        """The line's pattern and its time."""
-        return functools.partial(_begin, pattern_of(self.line))
+        """The form, tried on a line."""
+        return functools.partial(_begin, form_of(self.line))
 
     def expected(self) -> str:
         """The format string."""
         return f"line={self.line!r}"
 
 
+class Form(NamedTuple):
+    """A format string as regular expressions: of a line, with groups when, author and text; of the time in it."""
+
+    line: re.Pattern[str]
+    time: re.Pattern[str]
+    named: bool  # whether it has an author
+
+
 @functools.cache
-def pattern_of(line: str) -> re.Pattern[str]:
-    """The regular expression of a format string.
+def form_of(line: str) -> Form:
+    """The regular expressions of a format string.
 
     Errors: PlanError that says what is wrong with it.
     """
     fields = _fields(line)
-    pattern = ""
-    for literal, name, form in fields:
-        if name == "text":  # where nothing is said, the space before it may be gone
-            blank = literal[len(literal.rstrip(" ")) :]
-            end = f"(?:{_literal(blank)}|\\Z)" if blank else ""
-            return re.compile(rf"{pattern}{_literal(literal.rstrip(' '))}{end}(?P<text>.*)\Z", re.DOTALL)
-        pattern += _literal(literal) + (_time(form, line) if name == "time" else r"(?P<author>\S(?:[^\n]{0,198}?\S)?)")
-    raise AssertionError(line)
+    time = next(_time(form, line) for _, name, form in fields if name == "time")
+    groups = {"time": f"(?P<when>{re.sub('[?]P<.>', '?:', time)})", "author": r"(?P<author>\S(?:[^\n]{0,198}?\S)?)"}
+    before = "".join(_literal(literal) + groups[name] for literal, name, _ in fields[:-1])
+    bare = fields[-1][0].rstrip(" ")
+    blank = fields[-1][0][len(bare) :]
+    end = f"(?:{_literal(blank)}|\\Z)" if blank else ""  # where nothing is said, the space before it may be gone
+    pattern = re.compile(rf"{before}{_literal(bare)}{end}(?P<text>.*)\Z", re.DOTALL)
+    return Form(pattern, re.compile(time), "author" in pattern.groupindex)
 
 
 def _fields(line: str) -> list[tuple[str, str, str]]:
@@ -127,17 +136,20 @@ def _literal(text: str) -> str:
     return SPACE.join(re.escape(part) for part in text.split(" "))
 
 
-def _begin(pattern: re.Pattern[str], line: str) -> Head | None:
+def _begin(form: Form, line: str) -> Head | None:
     """The beginning of a message, if the line is one and its time is."""
-    found = pattern.match(line)
+    found = form.line.match(line)
     if not found:
         return None
-    parts = found.groupdict()
-    time = _seconds(parts)
-    return None if time is None else Head(time, parts.get("author"), parts["text"])
+    time = _seconds(form.time, found["when"])
+    return None if time is None else Head(time, found["author"] if form.named else None, found["text"])
 
 
-def _seconds(parts: dict[str, str | None]) -> int | None:
+@functools.lru_cache(maxsize=1 << 12)
+def _seconds(pattern: re.Pattern[str], when: str) -> int | None:
+    """Seconds since 1970 of a time as it is written; None if there is no such time."""
+    found = pattern.match(when)
+    parts = found.groupdict() if found else {}
     number = {k: int(v) for k, v in parts.items() if v and k in "YymdHIMS"}
     year = number.get("Y", 0) or number.get("y", 0) + (1900 if number.get("y", 0) > 68 else 2000)  # as strptime has it
     name = (parts.get("b") or "")[:3].lower()
