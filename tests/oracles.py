@@ -348,14 +348,14 @@ def conversations(rows: list[dict], stage) -> list[tuple]:
         line = stage.line.replace("{author}", "\0").replace("{text}", row["text"]).replace("\0", row["author"] or "")
         line = line if row["author"] else row["text"]
         n = len((line + stage.separator).encode())
-        talk = of_chat.get((row["id"] >> 40, row["chat"]))
+        talk = of_chat.get(row["chat"])
         near = talk and talk["last"] and row["time"] and read + n - talk["begin"] <= stage.max_bytes
         if near:
             apart = abs((row["time"] - talk["last"]).total_seconds())
             answers = row["reply_to"] is not None and talk["id"] <= row["reply_to"] < row["id"]
             near = apart < gap or (answers and apart < reply_gap)
         if not near:
-            talk = of_chat[row["id"] >> 40, row["chat"]] = {"id": row["id"], "begin": read, "lines": [], "times": []}
+            talk = of_chat[row["chat"]] = {"id": row["id"], "begin": read, "lines": [], "times": []}
             talks.append(talk)
         talk["last"] = row["time"]
         talk["lines"].append(line)
@@ -1068,7 +1068,7 @@ def _same(a: dict, b: dict, media: tuple[str, ...], *, loose: bool) -> bool:
 _SKIP = "[ \t\u00a0\u061c\ufeff\u2009-\u200f\u202a-\u202f\u2066-\u2069]"
 _DIGIT = "[0-9\u0660-\u0669\u06f0-\u06f9\u0966-\u096f\u09e6-\u09ef\u0e50-\u0e59\u1040-\u1049\uff10-\uff19]"
 _WORD = rf"(?:(?!{_DIGIT})[^\x00-\x08\x0a-\x1f!-&(-\-/:;\[\]\u060c\u2013\u2014])*"
-_ERA = rf"(?:(?P<era>[RHSrhs]|令和?|平成?|昭和?|民[國国]|西暦|公元)(?:\.|{_SKIP})*)?"
+_ERA = rf"(?:(?:\.|{_SKIP})*(?P<era>[RHSrhs]|令和?|平成?|昭和?|民[國国]|西暦|公元)(?:\.|{_SKIP})*)?"
 _DATE = (
     rf"(?:(?P<first>{_WORD}元年)|{_ERA}(?P<a>{_DIGIT}{{1,4}}){_SKIP}*(?P<s1>[-./,年년])){_SKIP}*"
     rf"(?P<b>{_DIGIT}{{1,2}}){_SKIP}*(?P<s2>[-./,月월]){_SKIP}*(?P<c>{_DIGIT}{{1,4}})(?!{_DIGIT})(?:{_SKIP}*[日일])?"
@@ -1122,3 +1122,35 @@ def whatsapp_header(line: str) -> tuple[int, tuple[int, int, int], int] | None:
 
 def _plain(word: str, headers) -> str:
     return "".join(c.lower() if c.isascii() else c for c in word.translate(headers.SKIPPED))
+
+
+# --- languages of messages (chat/language_kernel.py) ------------------------------------------------------------------
+
+
+def language_points(text: str, table: dict[str, dict[str, list[int]]], labels: tuple[str, ...]) -> list[int]:
+    """The points of every label: those of each listed word, else at most 8 of all the pieces it has."""
+    total = Counter()
+    for chunk in re.split(r"[ \n\t\u00a0]", text):
+        heard = re.split(r"[@#/]", chunk)[0]
+        plain = heard.replace("\u0640", "").lower().translate({0x660 + i: 48 + i for i in range(10)})
+        for word in re.findall(r"[^\W_]+['\u2019]?", plain):
+            if not any(classes()[ord(c)] & ALPHA for c in word):
+                continue
+            word = word.replace("\u2019", "'")  # noqa: PLW2901
+            total.update(_listed(word, table) or _pieces(word, table))
+    return [total[label] for label in labels]
+
+
+def _listed(word: str, table: dict[str, dict[str, list[int]]]) -> Counter | None:
+    found = table.get(f"^{word}$")
+    return None if found is None else Counter({label: max(points) for label, points in found.items()} | {"": 1})
+
+
+def _pieces(word: str, table: dict[str, dict[str, list[int]]]) -> Counter:
+    n = len(word)
+    found = [word[i : i + k] for k in range(1, 5) for i in range(n - k + 1)]
+    found += ["^" + word[:k] for k in range(2, 5) if k < n] + [word[n - k :] + "$" for k in range(1, 5) if k < n]
+    points = Counter()
+    for piece in found:
+        points.update({label: max(some) for label, some in table.get(piece, {}).items()})
+    return Counter({label: min(8, k) for label, k in points.items()})

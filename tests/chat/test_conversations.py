@@ -76,11 +76,11 @@ def test_answers_keep_a_talk_going() -> None:
 
 
 def test_interleaved_chats() -> None:
-    """Every chat has its own talk; they come out in the order of their first messages; files are kept apart."""
+    """Every chat has its own talk; they come out in the order of their first messages; files do not matter."""
     messages = [("a", "Uma", 0, "1"), ("b", "Ivo", 1, "2"), ("a", "Ivo", 2, "3"), ("b", "Uma", 3, "4")]
     assert talks(dp.Conversations(), messages) == ["Uma: 1\nIvo: 3", "Ivo: 2\nUma: 4"]
     two_files = [B.doc_id(file, place) for file, place in ((1, 0), (1, 9), (2, 0), (2, 9))]
-    assert talks(dp.Conversations(), messages, two_files) == ["Uma: 1", "Ivo: 2", "Ivo: 3", "Uma: 4"]
+    assert talks(dp.Conversations(), messages, two_files) == ["Uma: 1\nIvo: 3", "Ivo: 2\nUma: 4"]
 
 
 def test_a_long_wait_is_bounded() -> None:

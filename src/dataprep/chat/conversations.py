@@ -18,8 +18,7 @@ from ..errors import PlanError
 from ..meter import Meter, watch
 from ..stage import Stage
 from .conversations_kernel import NEVER, NOTHING, talks_of
-
-UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+from .talks import seconds_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +29,9 @@ class Conversations(Stage):
     the other messages are dropped as `joined`, `kept` naming the first. A message without a time is a talk of its own.
     What is no text (media, system lines) is joined too, unless `CleanMessages` or a Filter on `kind` comes before.
 
-    Chats may be interleaved, as in the export of an account: every chat has a talk of its own. Chats of one name in two
-    files are two. Talks come out in the order of their first messages.
+    Chats may be interleaved, as in the export of an account: every chat has a talk of its own. A chat is known by its
+    name, so that one in several files (Telegram's pages, two exports behind `Overlaps`) goes on from one to the next.
+    Talks come out in the order of their first messages.
 
     gap, reply_gap: "90s", "30m", "1h" or "2d".
     replies: a message that answers one of the open talk (column `reply_to`, if there is one) joins it while less than
@@ -55,10 +55,7 @@ class Conversations(Stage):
     needs: ClassVar[tuple[str, ...]] = ("chat", "author", "time")
 
     def __post_init__(self) -> None:
-        for name in ("gap", "reply_gap"):
-            if not re.fullmatch(r"[1-9]\d*[smhd]", str(getattr(self, name))):
-                msg = f"{name}={getattr(self, name)!r} is no length of time; write 90s, 30m, 1h or 2d"
-                raise PlanError(msg)
+        seconds_of(self.gap), seconds_of(self.reply_gap, "reply_gap")
         if "{text}" not in self.line:
             msg = f"line={self.line!r} would lose the messages; it needs {{text}}"
             raise PlanError(msg)
@@ -74,8 +71,7 @@ class Conversations(Stage):
     @property
     def seconds(self) -> tuple[int, int]:
         """Gap and reply_gap in seconds; without replies, the second is 0."""
-        gap, reply_gap = (int(text[:-1]) * UNITS[text[-1]] for text in (self.gap, self.reply_gap))
-        return gap, reply_gap if self.replies else 0
+        return seconds_of(self.gap), seconds_of(self.reply_gap) if self.replies else 0
 
     def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:
         """Every talk once it and all that began before it are over; one may cross any number of batches."""
@@ -134,20 +130,17 @@ class _Talks:
         self.next, self.read = max(self.next, int(numbers.max()) + 1), self.read + int(sizes.sum())
         now = zip(number.tolist(), first.tolist(), begin.tolist(), last.tolist(), strict=True)
         self.open.update({chat: _Open(*talk) for chat, talk in zip(chats, now, strict=True)})
-        self._forget(int(B.ids(batch)[-1]) >> B.POSITION_BITS)
+        self._forget()
         return numbers, times
 
     def first_open(self) -> int:
         """The smallest number of a talk that may go on."""
         return min((talk.number for talk in self.open.values()), default=self.next)
 
-    def _forget(self, file: int) -> None:
-        """Talks that nothing can join any more: of files that are through, or as big as they may be."""
-        self.open = {
-            chat: talk
-            for chat, talk in self.open.items()
-            if talk.first >> B.POSITION_BITS == file and self.read - talk.begin < self.stage.max_bytes
-        }
+    def _forget(self) -> None:
+        """Talks that are bigger than they may be: nothing can join them any more."""
+        oldest = self.read - self.stage.max_bytes
+        self.open = {chat: talk for chat, talk in self.open.items() if talk.begin >= oldest}
 
 
 @dataclass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..batch import POSITION_BITS
 from ..kernel import kernel
 from ..text import I64, U64
 
@@ -24,12 +23,11 @@ def talks_of(
     `last`. limits: gap, reply gap, bytes, the number of the talk that begins next, bytes read before.
     """
     gap, reply_gap, most, following, read = limits
-    file_bits = np.uint64(POSITION_BITS)
     out = np.empty(len(codes), np.int64)
     for r in range(len(codes)):
         c = codes[r]
         joins = number[c] >= 0 and times[r] != NEVER and last[c] != NEVER
-        joins = joins and ids[r] >> file_bits == first[c] >> file_bits and read + sizes[r] - begin[c] <= most
+        joins = joins and read + sizes[r] - begin[c] <= most
         if joins:
             apart = abs(times[r] - last[c])  # phones' clocks are set back, too
             joins = apart < gap or (apart < reply_gap and first[c] <= answered[r] < ids[r])

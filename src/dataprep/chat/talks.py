@@ -17,14 +17,14 @@ UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 MOST_ROWS = 8 * B.MAX_ROWS  # of one talk held open; a longer one is cut, so that memory is bounded
 
 
-def seconds_of(gap: str) -> int:
-    """A length of time as people write it, in seconds.
+def seconds_of(gap: str, name: str = "gap") -> int:
+    """A length of time as people write it, in seconds; name: of the parameter, for the error.
 
     >>> seconds_of("90s"), seconds_of("1h")
     (90, 3600)
     """
     if not re.fullmatch(r"[1-9]\d*[smhd]", str(gap)):
-        msg = f"gap={gap!r} is no length of time; write 90s, 30m, 1h or 2d"
+        msg = f"{name}={gap!r} is no length of time; write 90s, 30m, 1h or 2d"
         raise PlanError(msg)
     return int(gap[:-1]) * UNITS[gap[-1]]
 
