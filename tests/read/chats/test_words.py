@@ -70,6 +70,8 @@ def test_attached_files() -> None:
         rows = told(*(f"{mark}{n} ({phrase})\nlook" for n in names for mark in ("", LRM)))
         assert [k for k, _, _ in rows] == [k for k in names.values() for _ in "ab"]
         assert [m["file"] for _, _, m in rows] == [n for n in names for _ in "ab"]
+    any_language = told("PTT-20240513-WA0001.opus (what is this language)", "IMG-20240513-WA0001.jpg", "ABC-1 (x)")
+    assert [k for k, _, _ in any_language] == ["audio", "text", "text"]
     for word in ("attached", "angehängt", "添付ファイル", "مرفق"):
         rows = told(*(f"{LRM}<{word}: {LRM}{n}>" for n in names), f"plan.pdf \u2022 {LRM}2 {LRM}<{word}: 1-plan.pdf>")
         assert [k for k, _, _ in rows] == [*names.values(), "file"]
@@ -109,6 +111,8 @@ def test_polls_places_events_and_calls() -> None:
     texts = ["To buy:\ntea (2 packs)", "location: home", "video call", "Null", "poll: who comes?", "No answer"]
     assert [k for k, _, _ in told(*texts)] == ["text"] * len(texts)
     assert told("Missed voice call", speaks=False)[0][0] == "call"
+    by = ["This message was deleted by an admin.", f"{LRM}This message was deleted by admin Ilse."]
+    assert [k for k, _, _ in told(*by, "this message was deleted, why?")] == ["deleted", "deleted", "text"]
 
 
 LINES = {  # what WhatsApp writes before the colon in a group's name, and without one
@@ -152,7 +156,7 @@ def test_lines_that_nobody_says() -> None:
 PIECES = [
     LRM, "\u200f", "<", ">", "(", ")", "\uff08", "\uff09", ":", "\uff1a", "\n", "\r", " ", "\u00a0", "\u202f",
     ".", "\u3002", ",", " at 1", "5 min", "x", "é", "image omitted", "Media omitted", "null", "file attached", "a.jpg",
-    "attached: a.vcf",
+    " by me", "IMG-20240513-WA0001.jpg", "attached: a.vcf",
     "missed voice call", "This message was deleted", "This message was edited", "POLL", "OPTION: a (1 vote)",
     "location: https://x", "फ़ोटो हटाई गई", "Ilse added Bee", "\ufeff", "電", "Zmeškaný hovor",
 ]  # fmt: skip

@@ -44,6 +44,8 @@ DELETED = """
     zh: 此訊息已刪除 | 您已刪除此訊息 | 这条消息已被删除 | 您已删除这条消息 | 信息已删除
 """
 
+DELETED_BY = "this message was deleted by "  # a name follows, or "an admin"
+
 MISSED = """
     en: missed voice call | missed video call | missed group voice call | missed group video call
     ar: مكالمة صوتية فائتة | مكالمة فيديو فائتة

@@ -66,6 +66,7 @@ NAMES = (  # what the names of attached files tell
 TAIL = re.compile(rf"[{SPACES}]?[{MARKS}]*<(?P<said>[^<>\n]{{3,60}})>[{MARKS}{SPACES}\n]*\Z")
 PAREN = re.compile(rf".*\S(?=[{SPACES}]*[(\uff08]([^()\uff08\uff09]+)[)\uff09]\Z)")
 ANGLE = re.compile(r"<(?P<word>[^<>:]{2,40}): ?(?P<name>[^<>/]+\.[^<>/. ]+)>\Z")
+OWN_NAME = re.compile(r"[A-Z]{3}-\d{8}-WA\d{4,}\.\w+\Z")  # what Android calls the files it saves
 NUMBERED = re.compile(r"\d{4,8}-")  # how the names of iOS's attached files begin
 OPTION = re.compile(  # of a poll, with its votes
     r"^[\u200e\u200f]?[^\s:\uff1a][^:\uff1a\n]{1,20}[:\uff1a] ?.*[(\uff08][^()\n]*\d[^()\n]*[)\uff09]$", re.MULTILINE
@@ -160,10 +161,13 @@ def kind_of(said: str, *, speaks: bool, marked: bool) -> tuple[str, str]:
         kind = ""
     if not kind and (ios or not marked):
         kind = ON_IOS.get(whole.strip("<>")) or ON_IOS.get(last.strip("<>")) or ""
+    if not kind and whole.startswith(E.DELETED_BY):
+        kind = "deleted"
     kind = kind or _call(whole, ios=ios) or _block(said, whole)
     if kind:
         return kind, ""
-    name = _attached(line.translate(NO_MARKS).strip(SPACES), ios=ios)
+    plain = line.translate(NO_MARKS).strip(SPACES)
+    name = _attached(plain, ios=ios, first=ios or said.startswith(plain[:5]))
     if name:
         return next((k for pattern, k in NAMES if pattern.search(name)), "file"), name
     if ios and not parts[0]:  # WhatsApp begins its own lines with the mark
@@ -191,11 +195,11 @@ def _block(said: str, whole: str) -> str:
     return ""
 
 
-def _attached(line: str, *, ios: bool) -> str:
-    """The name of the file a line says is attached, or nothing."""
+def _attached(line: str, *, ios: bool, first: bool) -> str:
+    """The name of the file a line says is attached, or nothing; first: nothing stands in front of the line."""
     end = PAREN.match(line) if line.endswith((")", "\uff09")) else None
     if end:
-        return end[0] if bare(end[1]) in ATTACHED else ""
+        return end[0] if bare(end[1]) in ATTACHED or (first and OWN_NAME.match(end[0])) else ""
     end = ANGLE.search(line) if line.endswith(">") else None
     known = end and (ios or end["word"] == "attached" or NUMBERED.match(end["name"]))
     return end["name"] if end and known else ""

@@ -59,7 +59,7 @@ def look(
 
 @kernel
 def _first_line(data: npt.NDArray[np.uint8], start: int, stop: int, table: npt.NDArray[np.uint64]) -> tuple[int, int]:
-    """Where the first line ends, and what hashes tell: of all of it, and up to each colon, comma, full stop, digit."""
+    """Where the first line ends, and what hashes tell: of all of it, and up to each space, sign and digit."""
     flags, h, i = 0, SEED, start
     while i < stop and data[i] != 10:
         mark = _mark(data, i, stop)
@@ -76,7 +76,7 @@ def _first_line(data: npt.NDArray[np.uint8], start: int, stop: int, table: npt.N
             continue
         if i - start < LONGEST:
             c = data[i]
-            if (c in (58, 44, 46) or 48 <= c <= 57) and _has(table, h):
+            if (c in (32, 44, 46, 58) or 48 <= c <= 57) and _has(table, h):
                 flags |= MAYBE
             h = _fold(h, c)
         i += 1
@@ -87,7 +87,7 @@ def _first_line(data: npt.NDArray[np.uint8], start: int, stop: int, table: npt.N
 
 @kernel
 def _first_end(data: npt.NDArray[np.uint8], start: int, end: int, stop: int, table: npt.NDArray[np.uint64]) -> bool:
-    """Whether the first line ends with `>`, a colon and more to come, or a phrase of the table in brackets."""
+    """Whether the first line ends as those of files and polls do: `>`, a colon, a phrase of the table in brackets."""
     last = _back(data, start, end) - 1
     c = data[last]
     if c == 62:  # ">"
@@ -97,6 +97,8 @@ def _first_end(data: npt.NDArray[np.uint8], start: int, end: int, stop: int, tab
     wide = c == 0x89 and last >= start + 2 and data[last - 1] == 0xBC and data[last - 2] == 0xEF  # U+FF09
     if c != 41 and not wide:
         return False
+    if end - start > 5 and data[start + 3] == 45 and 48 <= data[start + 4] <= 57:  # IMG-2...
+        return True
     last -= 2 * wide
     i = last - 1
     while i > max(start, last - LONGEST) and data[i] != 40 and not (data[i] == 0x88 and data[i - 1] == 0xBC):
