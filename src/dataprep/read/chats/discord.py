@@ -52,7 +52,7 @@ class Discord(JsonExport):
             is_json = stream.read(64).removeprefix(BOM).lstrip().startswith(b"{")
         return super().__call__(piece, stats) if is_json else csv_messages(self, piece, stats)
 
-    def names(self, document: Mapping[str, Any], url: str) -> list[str]:
+    def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
         """The channel's name, and in a server the server's before it."""
         guild, channel = document.get("guild"), document.get("channel")
         if not isinstance(channel, dict) or "messages" not in document:
@@ -60,7 +60,7 @@ class Discord(JsonExport):
             msg += "give a file of DiscordChatExporter, or name another reader with format="
             raise ReadError(msg, url, 0)
         server = guild.get("name") if isinstance(guild, dict) and guild.get("id") != "0" else None
-        return [" / ".join(str(name) for name in (server, channel.get("name")) if name)]
+        return {0: " / ".join(str(name) for name in (server, channel.get("name")) if name)}
 
     def answers(self, message: Mapping[str, Any]) -> int | None:
         """What a reply refers to."""
@@ -74,9 +74,9 @@ class Discord(JsonExport):
         author = next((str(who[name]) for name in NAMES[self.author] if who.get(name)), None)
         text, time = str(message.get("content") or ""), message.get("timestamp")
         time = time if isinstance(time, str) else None
-        sort = message.get("type", "Default")
+        sort = str(message.get("type", "Default"))
         if sort not in WRITTEN:
-            return platform_row(text or str(sort), author, time, is_call=sort == "Call")
+            return platform_row(text or sort, author, time, is_call=sort == "Call")
         names, kind = _attached(message)
         if not text and kind is None:
             text = "\n".join(_embedded(message))

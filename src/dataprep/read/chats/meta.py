@@ -31,7 +31,7 @@ from ...part import Slice
 from ..json_grammar import I64
 from ..trust import Trust
 from .json_export import Row, batch_of, refuse, sort_out
-from .json_stream import GROUP, Group, JsonStream
+from .json_stream import GROUP, Group, JsonStream, warm
 from .media import kind_of_file, utc_text
 from .messages import Messages
 
@@ -106,6 +106,10 @@ class Messenger(Messages):
                 yield batch_of([self.row(m) for m in messages[::step]], chat, good, piece)
         trust.close()
 
+    def warm(self) -> None:
+        """Compile the kernels; called once, before workers start."""
+        warm()
+
     def row(self, message: Mapping[str, Any]) -> Row:
         """One message of either form."""
         author = _text(message.get("sender_name", message.get("senderName"))) or None
@@ -114,8 +118,8 @@ class Messenger(Messages):
         said = _text(message.get("content", message.get("text")))
         meta = _meta(message)
         kind = _kind(message)
-        if kind == "text" and (message.get("type") in EVENTS or said):
-            kind = "system" if message.get("type") in EVENTS else _platform_says(said, author) or "text"
+        if kind == "text":
+            kind = "system" if _text(message.get("type")) in EVENTS else _platform_says(said, author) or "text"
         text = "\n".join(filter(None, [said, *_shared(message, said)]))
         return Row(text, None if kind in NOBODYS else author, time, kind, meta)
 

@@ -10,6 +10,7 @@ where there is only `date_unixtime`, UTC. A message may answer one of the same c
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -53,14 +54,18 @@ class Telegram(JsonExport):
             is_page = stream.read(64).removeprefix(BOM).lstrip().startswith(b"<")
         return html_messages(self, piece, stats) if is_page else super().__call__(piece, stats)
 
-    def names(self, document: Mapping[str, Any], url: str) -> list[str]:
-        """The chats' names."""
+    def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
+        """The chats' names; where two chats of an account have one name, their numbers follow it."""
         found = [] if any(field in document for field in OTHERS) else list(_chats(document))
         if not found:
             msg = f"no Telegram chat is in the file, whose fields are {', '.join(document)[:200]}; "
             msg += "give result.json, or name another reader with format="
             raise ReadError(msg, url, 0)
-        return [_name(chat) for chat in found]
+        count = Counter(_name(chat) for chat in found)
+        names = ((chat, _name(chat)) for chat in found)
+        return {
+            chat["messages"][0]: name if count[name] == 1 else f"{name} ({chat.get('id', '')})" for chat, name in names
+        }
 
     def answers(self, message: Mapping[str, Any]) -> int | None:
         """What a reply names, unless that is in another chat."""
@@ -118,7 +123,7 @@ def _rare(message: Mapping[str, Any], time: str | None) -> Row:
 
 def _content(message: Mapping[str, Any]) -> tuple[str, str]:
     """The kind, and what is told by other fields than the text."""
-    media = message.get("media_type")
+    media = plain(message.get("media_type"))
     if media in MEDIA:
         return MEDIA[media], ""
     field = next((name for name in CONTENT if name in message), None)
