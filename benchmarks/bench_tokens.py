@@ -28,6 +28,7 @@ from dataprep.tokens.learn import count_words
 from dataprep.tokens.patterns import PATTERNS
 from dataprep.tokens.sample import Sample
 from dataprep.tokens.special import EOT
+from dataprep.tokens.split import Split
 from dataprep.tokens.tokenizer import Tokenizer
 from dataprep.tokens.words import machine_of
 
@@ -119,7 +120,7 @@ def _part(docs: dp.Dataset, *, words: bool) -> int:
     """What training does before it merges."""
     machine = machine_of(PATTERNS["words"])
     assert machine is not None
-    texts = (batch.column("text") for batch in Sample().draw(docs).batches())
+    texts = (batch.column("text") for batch in Sample(split=Split(val=0.05)).draw(docs).batches())
     return count_words(texts, machine).n if words else sum(map(len, texts))
 
 

@@ -13,8 +13,10 @@ from dataprep.run import Local
 from dataprep.tokens import sample as module
 from dataprep.tokens import split
 from dataprep.tokens.sample import AT_LEAST, BINS, DOC_BYTES, Sample, Strata, Task, heads
+from dataprep.tokens.split import Split
 
-ALL = {"val": 0.0}
+ALL = {"split": Split(val=0.0)}
+HALF = Split(val=0.5)
 
 
 def corpus(folder, per_language, parts=4):
@@ -42,11 +44,11 @@ def pick(plan, batches):
 def test_sample_is_the_share_of_the_training_side():
     """A tenth of the bytes of 20,000 documents' training half, to one bin in 4,096; nothing that is held out."""
     batch = laws.batch_of([f"{i:05}" for i in range(20_000)])
-    picked = pick(Sample(share=0.1, val=0.5), [batch])
+    picked = pick(Sample(share=0.1, split=HALF), [batch])
     training = (~split.is_val(B.ids(batch), 0.5, 0)).sum()
     assert 0.1 - 2 / BINS < len(picked) / training <= 0.1
     assert not split.is_val(np.array(picked, np.uint64), 0.5, 0).any()
-    held = pick(Sample(share=0.1, val=0.5, held_out=True), [batch])
+    held = pick(Sample(share=0.1, split=HALF, held_out=True), [batch])
     assert split.is_val(np.array(held, np.uint64), 0.5, 0).all()
 
 
@@ -79,6 +81,18 @@ def test_every_language_has_its_share(tmp_path):
     assert sum(map(len, texts_of(drawn))) == sum(drawn.taken.values())
 
 
+def test_groups_stay_on_their_side(tmp_path):
+    """With a split by a column, no value of it is both in the sample and among what is held out."""
+    rows = [{"text": f"host{i % 40}", "host": f"host{i % 40}"} for i in range(400)]
+    docs, by_host = laws.dataset_of(tmp_path, rows, strings=("host",)), Split(val=0.2, test=0.2, group="host")
+    seen, held = (set(texts_of(Sample(split=by_host, held_out=h).draw(docs))) for h in (False, True))
+    assert seen | held == {f"host{i}" for i in range(40)}
+    assert not seen & held
+    assert len(seen) > len(held) > 5
+    with pytest.raises(PlanError, match="the split's group is the column 'person', and the documents have id, text"):
+        Sample(split=Split(group="person")).draw(docs)
+
+
 def test_a_small_language_has_a_voice(tmp_path):
     """Ten documents among nine thousand: at one in a hundred, one of them at least; the floor is some kilobytes."""
     drawn = Sample(share=0.01, **ALL).draw(corpus(tmp_path, {"en": 9_000, "hi": 10}))
@@ -89,7 +103,7 @@ def test_a_small_language_has_a_voice(tmp_path):
 def test_same_sample_from_any_workers(tmp_path):
     """Two processes and one, other parts: the same texts in the same order."""
     docs = corpus(tmp_path, {"en": 900, "ar": 100})
-    plan = Sample(share=0.2)
+    plan = Sample(share=0.2, split=Split(val=0.05))
     assert texts_of(plan.draw(docs, Local(2))) == texts_of(plan.draw(docs))
     other = corpus(tmp_path, {"en": 900, "ar": 100}, parts=2)
     assert sorted(texts_of(plan.draw(other))) != [] == [x for x in texts_of(plan.draw(docs)) if "x" not in x]
@@ -151,5 +165,5 @@ def test_one_huge_document_is_not_the_sample():
 
 def test_nothing_to_sample():
     """No documents: no strata, no texts."""
-    drawn = Sample().draw(Dataset(()))
+    drawn = Sample(**ALL).draw(Dataset(()))
     assert (drawn.there, drawn.taken, texts_of(drawn)) == ({}, {}, [])

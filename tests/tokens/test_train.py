@@ -132,7 +132,7 @@ def test_what_was_learned_is_not_learned_again(tmp_path):
     first = dp.train_bpe(docs, vocab_size=280, out=tmp_path / "t")
     written = (tmp_path / "t" / "tokenizer.json").stat().st_mtime_ns
     again = dp.train_bpe(docs, vocab_size=280, out=tmp_path / "t")
-    assert (again.hash, again.trained_on) == (first.hash, {"val": 0.05, "seed": 0})
+    assert (again.hash, again.trained_on) == (first.hash, {"val": 0.05, "test": 0.0, "group": None, "seed": 0})
     assert (tmp_path / "t" / "tokenizer.json").stat().st_mtime_ns == written
     assert dp.train_bpe(docs, vocab_size=281, out=tmp_path / "t").vocab_size == 281
 

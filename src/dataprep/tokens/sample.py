@@ -21,7 +21,7 @@ from dataprep import batch as B
 from dataprep.errors import PlanError
 from dataprep.run import Serial
 
-from . import split
+from .split import SEED, Split, check_share, sample_rank
 
 if TYPE_CHECKING:
     from dataprep.dataset import Dataset
@@ -46,17 +46,15 @@ class Sample:
     """
 
     share: float = 1.0
-    seed: int = split.SEED
-    val: float = split.HOLD_OUT
-    split_seed: int = split.SEED
+    seed: int = SEED
+    split: Split
     min_bytes: int = 1
     max_bytes: int = 1 << 62
     weights: tuple[tuple[str, float], ...] | None = None
-    held_out: bool = False  # the validation side instead of the training side
+    held_out: bool = False  # the validation and test sides instead of the training side
 
     def __post_init__(self) -> None:
-        split.check_share("sample", self.share)
-        split.check_share("val", self.val)
+        check_share("sample", self.share)
         bad = next(((name, w) for name, w in self.weights or () if not 0 <= w < float("inf")), None)
         if bad or (self.weights is not None and not sum(w for _, w in self.weights)):
             what = f"{bad[0]}: {bad[1]}" if bad else "no source above 0"
@@ -65,7 +63,12 @@ class Sample:
 
     def draw(self, docs: Dataset, run: Runner | None = None) -> Drawn:
         """What the corpus holds, and the sample of it."""
-        columns = ["id", "text", "source", *(["language"] if "language" in docs.columns else [])]
+        missing = set(self.split.columns) - set(docs.columns)
+        if missing:
+            msg = f"the split's group is the column {min(missing)!r}, and the documents have {', '.join(docs.columns)}"
+            raise PlanError(msg)
+        more = ["language"] if "language" in docs.columns else []
+        columns = dict.fromkeys(["id", "text", "source", *more, *self.split.columns])
         run, total = run or Serial(), Strata(merge_sources=self.weights is None)
         for found in run.map(Task(self, tuple(columns)), docs.parts, "count"):
             total.add(found)
@@ -189,11 +192,11 @@ class Task:
     def _look(self, batch: B.Batch) -> tuple[list[Stratum], Bytes, Bytes, npt.NDArray[np.bool_]]:
         """The strata of a batch, and of each document the stratum's number, its bin and whether it is on the side."""
         ids = B.ids(batch)
-        bins = (split.sample_rank(ids, self.sample.seed) >> np.uint64(64 - BINS.bit_length() + 1)).astype(np.int64)
-        side = split.is_val(ids, self.sample.val, self.sample.split_seed) == self.sample.held_out
+        bins = (sample_rank(ids, self.sample.seed) >> np.uint64(64 - BINS.bit_length() + 1)).astype(np.int64)
+        side = (self.sample.split.sides(batch) != 0) == self.sample.held_out
         values, codes = [[""], [""]], np.zeros(len(ids), np.int64)
         for place, (column, told) in enumerate((("source", self.by_source), ("language", self.by_language))):
-            if told and column in self.columns:
+            if told and column in batch.schema.names:
                 own, values[place] = _coded(batch.column(column))
                 codes = codes * len(values[place]) + own
         used, codes = np.unique(codes, return_inverse=True)

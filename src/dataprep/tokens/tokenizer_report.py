@@ -17,10 +17,10 @@ from dataprep import batch as B
 from dataprep import files
 from dataprep.errors import PlanError
 
-from . import split
 from .patterns import ALSO, DIGITS, PATTERNS, regex_of
 from .sample import Drawn, Sample, Stratum
 from .special import UNKNOWN
+from .split import HOLD_OUT, SEED, Split
 from .tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -156,7 +156,8 @@ def report(
     weights: Mapping[str, float] | None = None,
     rare: int = 10,
     val: float | None = None,
-    split_seed: int = split.SEED,
+    split_seed: int = SEED,
+    split: Split | None = None,
     max_bytes: int = MAX_BYTES,
     run: Runner | None = None,
 ) -> TokenizerReport:
@@ -172,6 +173,7 @@ def report(
         rare: a token seen fewer times is listed.
         val: as in `train_bpe`; by default what `tok` was trained with, else 0.05.
         split_seed: as in `train_bpe`.
+        split: as in `train_bpe`.
         max_bytes: UTF-8 bytes that are encoded, about: of every source and language its share.
         run: who reads; `dp.Serial()` by default.
 
@@ -180,10 +182,10 @@ def report(
 
     >>> print(tok.report(docs, beside="gpt2", shares=(0.01, 0.05, 1)))
     """
-    trained = tok.trained_on or {"val": split.HOLD_OUT, "seed": split_seed}
-    plan = Sample(
-        val=trained["val"] if val is None else val, split_seed=trained["seed"], max_bytes=max_bytes, held_out=True
-    )
+    if split is None and val is None and tok.trained_on:
+        split = Split(**tok.trained_on)
+    split = split or Split(val=HOLD_OUT if val is None else val, seed=split_seed)
+    plan = Sample(split=split, max_bytes=max_bytes, held_out=True)
     other = None if beside is None else _vocabulary(beside)
     drawn, measured_on = _drawn(plan, docs, run)
     counts = np.zeros(tok.vocab_size, np.int64)
@@ -202,16 +204,16 @@ def report(
 
 def _drawn(plan: Sample, docs: Dataset, run: Runner | None) -> tuple[Drawn, str]:
     """The held-out texts; all texts where none are held out."""
-    drawn = plan.draw(docs, run)
+    drawn, told = plan.draw(docs, run), f"val={plan.split.val}, test={plan.split.test}"
     n_bytes = sum(drawn.taken.values())
     if n_bytes:
-        return drawn, f"{n_bytes:,} bytes that training holds out (val={plan.val})"
-    drawn = replace(plan, val=0.0, held_out=False).draw(docs, run)
+        return drawn, f"{n_bytes:,} bytes that training holds out ({told})"
+    drawn = replace(plan, split=Split(val=0.0), held_out=False).draw(docs, run)
     n_bytes = sum(drawn.taken.values())
     if not n_bytes:
         msg = "there is no text to measure a vocabulary on; check the input"
         raise PlanError(msg)
-    return drawn, f"{n_bytes:,} bytes of all documents, since val={plan.val} holds none out: it has learned from them"
+    return drawn, f"{n_bytes:,} bytes of all documents, since {told} holds none out: it has learned from them"
 
 
 def _rows(drawn: Drawn, tok: Tokenizer, other: Tokenizer | None, counts: npt.NDArray[np.int64]) -> list[Row]:

@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -21,13 +22,13 @@ from dataprep import files
 from dataprep.errors import PlanError
 from dataprep.key import key
 
-from . import split
 from .alphabet import to_bytes
 from .learn import count_words, merges_of_words, texts_of
 from .patterns import regex_of
 from .sample import Drawn, Sample
 from .shard import token_dtype
 from .special import special_names
+from .split import HOLD_OUT, SEED, Split
 from .tokenizer import Tokenizer
 from .words import machine_of
 
@@ -48,13 +49,14 @@ def train_bpe(
     docs: Dataset,
     vocab_size: int = 32_000,
     sample: float = 0.05,
-    seed: int = split.SEED,
+    seed: int = SEED,
     run: Runner | None = None,
     *,
     out: str | os.PathLike[str] | None = None,
     weights: Mapping[str, float] | None = None,
-    val: float = split.HOLD_OUT,
-    split_seed: int = split.SEED,
+    val: float = HOLD_OUT,
+    split_seed: int = SEED,
+    split: Split | None = None,
     special: str | Sequence[str] = (),
     reserve: int = 0,
     pattern: str = "words",
@@ -78,6 +80,7 @@ def train_bpe(
             the corpus has. No text is repeated: what cannot be met is refused.
         val: share of the documents never looked at; `encode` may hold out any smaller one.
         split_seed: which documents these are; as in `encode`.
+        split: a `dp.Split` in place of `val` and `split_seed`, where `encode` gets one.
         special: special tokens beside `<|endoftext|>`, with the last ids in this order: their names, or "course",
             "chatml" and "code" for sets of them.
         reserve: unused special tokens for later; `Tokenizer.renamed` gives them a name.
@@ -102,8 +105,9 @@ def train_bpe(
     if room < 0:
         msg = f"vocab_size={vocab_size} has no room for 256 bytes and {len(names)} special tokens"
         raise PlanError(msg)
+    split = split or Split(val=val, seed=split_seed)
     plan = Sample(
-        share=sample, seed=seed, val=val, split_seed=split_seed, min_bytes=min_bytes, max_bytes=max_bytes,
+        share=sample, seed=seed, split=split, min_bytes=min_bytes, max_bytes=max_bytes,
         weights=None if weights is None else tuple(sorted(weights.items())),
     )  # fmt: skip
     regex = regex_of(pattern, digits)
@@ -118,7 +122,7 @@ def train_bpe(
         folder = os.fspath(out)
         files.once(files.join(folder, "receipt.json"), recipe, lambda: {"files": [train().save(folder)]})
         tok = Tokenizer.load(folder)
-    tok.trained_on = {"val": val, "seed": split_seed}
+    tok.trained_on = asdict(split)
     return tok
 
 
