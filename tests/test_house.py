@@ -30,7 +30,8 @@ LAYERS = [
 ]
 # They may import anything.
 FACES = {
-    "__init__", "__main__", "recipe", "trail", "estimate", "messages", "persona", "verify", "forget", "cli", "report",
+    "__init__", "__main__", "recipe", "trail", "estimate", "messages", "finetune", "verification", "removal", "cli",
+    "report",
 }  # fmt: skip
 CORE = set().union(*LAYERS)
 TOPS = {"read", "filters", "dedup", "ngram", "tokens", "chat"}  # they know the core, and not each other

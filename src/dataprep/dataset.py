@@ -55,7 +55,10 @@ class Dataset:
         def named(piece: Slice) -> Slice:
             return replace(piece, fingerprint=self.fingerprints[piece.url])
 
-        return [key((p.reader, [named(s) for s in p.slices], p.stages)) for p in self.parts]
+        def keyed(part: Part) -> tuple[Stage, ...]:
+            return tuple(stage for stage in part.stages if not getattr(stage, "keyless", False))
+
+        return [key((p.reader, [named(s) for s in p.slices], keyed(p))) for p in self.parts]
 
     @property
     def items(self) -> list[Item]:
@@ -255,7 +258,8 @@ def _shard(url: str, shard: dict[str, Any]) -> Slice:
         state = "is missing" if found is None else f"has {found:,} bytes, {shard['size']:,} were sealed"
         msg = f"{place} {state}; run the pipeline again with replace=True"
         raise CorruptShard(msg)
-    return Slice(place, 0, source="", fingerprint=shard["hash"], n_bytes=shard["size"])
+    made = shard.get("sealed", shard["hash"])  # as it was before documents were forgotten: keys stay as they are
+    return Slice(place, 0, source="", fingerprint=made, n_bytes=shard["size"])
 
 
 def join_datasets(datasets: Sequence[Dataset]) -> Dataset:

@@ -65,6 +65,11 @@ def is_compressed(url: str) -> bool:
     return url.lower().endswith(compress.SUFFIXES)
 
 
+def real(url: str) -> str:
+    """One name for one place: absolute and without links where it is local."""
+    return os.path.realpath(path_of(url)) if is_local(url) else url.rstrip("/")
+
+
 def exists(url: str) -> bool:
     """Whether there is a file or folder."""
     if is_local(url):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import files, origin
+from . import files, forgotten, origin
 from .atomic import is_attempt
 from .dataset import MANIFEST, Dataset, open_dataset
 from .errors import PlanError, StaleOutput
@@ -27,6 +27,7 @@ log = logging.getLogger("dataprep")
 
 RECIPE = "recipe.json"  # written first: says whose folder this is, also before it is sealed
 OURS = {MANIFEST, RECIPE, origin.ORIGIN, "report.html", "data", "drops", "cuts", "receipts", "steps", "index"}
+KEPT = {"steps", forgotten.LIST}  # when all else is made anew
 
 
 @dataclass(frozen=True)
@@ -82,14 +83,17 @@ class Pipeline:
         runner: Runner = run if run is not None else Serial()
         docs = runner.sampled(docs)
         steps = self.steps(docs)
+        gone = forgotten.wanted(docs, out)
         recipe = {
             "kind": "dataset",
             "key": steps[-1].key if steps else docs.key,
             "stages": list(map(repr, self.stages)),
+            **forgotten.told(gone),
         }
         sealed = _claim(out, recipe, replace=replace)
         if sealed is not None:
             return _hide(sealed, docs, steps)
+        docs = forgotten.without(docs, out, gone)
         readers = dict.fromkeys(part.reader for part in docs.parts)
         for stage in (*readers, *docs.stages, *self.stages):
             if runner.workers > 1 and hasattr(stage, "warm"):
@@ -110,7 +114,7 @@ class Pipeline:
                 continue
             folder = files.join(out, "steps", step.folder)
             if not all(isinstance(s, Verdict) for s in current.stages):
-                current = self._save(current, folder, run)
+                current = self._save(current, folder, run, recipe)
                 books.append(current.stats)
                 saved.append(f"steps/{step.folder}/input")
             verdict = stage.fit(current, run, folder)
@@ -126,10 +130,11 @@ class Pipeline:
             log.warning(alarm)
         return _hide(final, docs, steps)
 
-    def _save(self, current: Dataset, folder: str, run: Runner) -> Dataset:
+    def _save(self, current: Dataset, folder: str, run: Runner, of: dict[str, Any]) -> Dataset:
         """Save what is pending before an Estimator looks at it more than once."""
         out = files.join(folder, "input")
         recipe = {"kind": "dataset", "key": current.key, "stages": [repr(s) for s in current.stages]}
+        recipe |= {name: of[name] for name in ("forgotten",) if name in of}
         return _claim(out, recipe, replace=True) or seal(
             current, out, run, "lz4", recipe, books=[], label=" ".join(s.name for s in current.stages)
         )
@@ -190,22 +195,26 @@ def _claim(out: str, recipe: dict[str, Any], *, replace: bool) -> Dataset | None
     """The sealed Dataset, if `out` holds this recipe's; else make sure that it may be written there."""
     place = files.join(out, RECIPE)
     found = files.read_json(place) if files.exists(place) else None
-    if found is not None and found["key"] == recipe["key"]:
+    same = found is not None and found["key"] == recipe["key"]
+    if found is not None and same and found.get("forgotten") == recipe.get("forgotten"):
         if files.exists(files.join(out, MANIFEST)):
             return open_dataset(out)
         return None
-    strangers = sorted(n for n in set(files.listdir(out)) - OURS if not is_attempt(n))
+    strangers = sorted(n for n in set(files.listdir(out)) - OURS - KEPT if not is_attempt(n))
     if strangers:
         msg = f"{out} holds {strangers[0]}, which dataprep did not write; give another folder as out"
         raise StaleOutput(msg)
     if found is not None and not set(files.listdir(out)) <= {RECIPE}:  # a recipe alone has made nothing yet
+        if not replace and same:
+            raise forgotten.stale(out)
         if not replace:
             msg = (
                 f"{out} was made by another recipe or from other input ({' -> '.join(found['stages']) or 'a copy'}); "
                 "give another folder as out, or replace=True"
             )
             raise StaleOutput(msg)
-        for name in sorted(OURS - {"steps"}):
+        others = found.get("forgotten") != recipe.get("forgotten")  # then what Estimators saved is of others, too
+        for name in sorted(OURS - (KEPT - {"steps"} if others else KEPT)):
             files.remove(files.join(out, name))
     files.write_json(place, recipe)
     return None

@@ -56,12 +56,13 @@ class Seal:
         flow = _Flow(batches)
         for number in itertools.count():
             shard = f"data/{name}-{number:03d}.parquet"
-            facts = self._shard(flow, files.join(self.out, shard), part)
+            facts = self.shard(flow, files.join(self.out, shard), part)
             yield {"name": shard, **facts}
             if flow.done:
                 return
 
-    def _shard(self, flow: _Flow, url: str, part: Part) -> dict[str, Any]:
+    def shard(self, flow: _Flow, url: str, part: Part) -> dict[str, Any]:
+        """Write one shard, and say what is in it."""
         facts: dict[str, Any] = {"docs": 0, "bytes": 0, "last_id": None}
         digest = xxhash.xxh3_128()
         with files.atomic(url) as f:
@@ -80,6 +81,12 @@ class Seal:
             facts["columns"] = [(c.name, str(c.type)) for c in schema]
             writer.close()
         return facts | {"content": digest.hexdigest()}
+
+
+def write_shard(batches: Iterator[Batch], url: str, codec: str, columns: Sequence[str]) -> dict[str, Any]:
+    """Write one shard anew, of batches that fit into one; what the manifest says of it, but for size and hash."""
+    part = Part((), Sealed(extra=tuple((name, "") for name in columns if name not in B.FIXED)))
+    return Seal(out="", codec=codec).shard(_Flow(batches), url, part)
 
 
 class _Flow:

@@ -203,8 +203,13 @@ class Stats:
         """Add the same pass over another shard: stage by stage."""
         if not self.stages:
             self.stages = [StageStats(s.name) for s in other.stages]
-        for mine, theirs in zip(self.stages, other.stages, strict=True):
-            mine += theirs  # noqa: PLW2901 - adds in place
+        theirs = list(other.stages)
+        if len(self) != len(theirs):  # a part that was made before documents were forgotten has no book of that
+            longer = max((self.stages, theirs), key=len)
+            at = next(i for i, book in enumerate(longer) if book.name == "forget")
+            min((self.stages, theirs), key=len).insert(at, StageStats("forget"))
+        for mine, its in zip(self.stages, theirs, strict=True):
+            mine += its  # noqa: PLW2901 - adds in place
         return self
 
     @classmethod

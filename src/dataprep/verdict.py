@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -88,6 +88,7 @@ class Verdict(Stage):
     made_by: str
     called: str
     facts: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
+    keyless: ClassVar[bool] = False  # whether keys leave it out, as they do the forget list
 
     @property
     def name(self) -> str:

@@ -103,7 +103,8 @@ def test_folder_describes_itself(tok, tmp_path):
     assert dp.Tokenizer.load(tmp_path / "s").hash == tok.hash
     assert shards.token_bytes.tolist() == tok.token_bytes.tolist()
     names = {f"{s}-00000.{kind}" for s in ("train", "val") for kind in ("bin", "idx", "docs.parquet")}
-    assert set(os.listdir(tmp_path / "s")) == {*names, "manifest.json", "token_bytes.npy", "tokenizer.json"}
+    names |= {"manifest.json", "origin.json", "token_bytes.npy", "tokenizer.json", "tokenizer_config.json"}
+    assert set(os.listdir(tmp_path / "s")) == names
 
 
 def test_three_sides(tok, tmp_path):

@@ -11,7 +11,7 @@ import laws
 from dataprep.errors import PlanError
 from dataprep.tokens.shard import save
 from dataprep.tokens.verify import verify_shards
-from dataprep.verify import verify
+from dataprep.verification import verify
 
 RNG = np.random.default_rng(1)
 WORDS = ["the", "rain", "north", "أمطار", "बारिश", "雨", "🌧️", "2048", "\n", "  "]

@@ -28,8 +28,8 @@ def verify(
     workers: Workers = 1,
 ) -> None:
     """Read everything again and compare: sizes, hashes, ids, document ends; every problem is listed, exit code 1."""
-    from dataprep.verify import totals
-    from dataprep.verify import verify as look
+    from dataprep.verification import totals
+    from dataprep.verification import verify as look
 
     console = Console(highlight=False)
     found = look(folder, runner(workers, None, ray=False))
@@ -156,7 +156,7 @@ def _piece(token: bytes | str) -> str:
 
 def _print_trail(console: Console, shards: Any, id_: int) -> None:
     """Whether the run that made the shards lies beside them, and can say more."""
-    from dataprep.verify import kind_of
+    from dataprep.verification import kind_of
 
     home = str(PurePath(shards.path).parent)
     if any(kind_of(files.join(home, name)) == "dataset" for name in files.listdir(home)):

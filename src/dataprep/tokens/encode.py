@@ -104,7 +104,7 @@ def encode(
 
 
 def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: Layout, told: dict[str, str]) -> Shards:
-    pieces = files.join(out, f"pieces-{told['recipe'][:8]}")
+    pieces = files.join(out, f"pieces-{key(told)[:8]}")
     place = keep_loaded(tok.save(out), tok)
     task = Encode(out=pieces, tokenizer=place, hash=tok.hash, layout=layout)
     if run.workers > 1:

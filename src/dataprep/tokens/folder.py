@@ -6,14 +6,15 @@ import logging
 import os
 import re
 
-from dataprep import files
+from dataprep import files, forgotten
+from dataprep.batch import Ids
 from dataprep.errors import CorruptShard, PlanError, StaleOutput
 
 from .shard import KIND, SHARD_TOKENS, Shards
 
 log = logging.getLogger("dataprep")
 
-SHARD_FILE = re.compile(r"(?P<name>(train|val|test)-\d{5})\.(bin|idx|msk|docs\.parquet)")
+SHARD_FILE = re.compile(r"(?P<name>(train|val|test)-\d{5}(\.g\d+)?)\.(bin|idx|msk|docs\.parquet)")
 
 
 def local_folder(out: str | os.PathLike[str]) -> str:
@@ -32,13 +33,17 @@ def check_shard_tokens(shard_tokens: int) -> None:
         raise PlanError(msg)
 
 
-def claim(out: str, recipe: str, *, replace: bool) -> Shards | None:
-    """What this very recipe has sealed in `out`; what another has left there is refused or removed."""
+def claim(out: str, recipe: str, *, replace: bool, gone: Ids | None = None) -> Shards | None:
+    """What this very recipe has sealed in `out`; what another has left there is refused or removed.
+
+    gone: the documents that must not be in it; by default those on its own list.
+    """
     place = files.join(out, "manifest.json")
     if not files.exists(place):
         return None
     found = files.read_json(place)
-    if found.get("recipe") == recipe:
+    same = found.get("recipe") == recipe
+    if same and found.get("forgotten") == forgotten.digest(forgotten.listed(out) if gone is None else gone):
         try:
             return swept(Shards.open(out))
         except CorruptShard as e:
@@ -46,6 +51,8 @@ def claim(out: str, recipe: str, *, replace: bool) -> Shards | None:
     elif found.get("kind") != KIND:
         msg = f"{out} holds a {found.get('kind', 'manifest.json')}, not token shards; give another folder as out"
         raise StaleOutput(msg)
+    elif not replace and same:
+        raise forgotten.stale(out)
     elif not replace:
         msg = f"{out} was made by another recipe or from other input; give another folder as out, or replace=True"
         raise StaleOutput(msg)
