@@ -21,7 +21,7 @@ ORDERS = ("dmy", "mdy", "ymd")
 DAY = 86_400
 MAX_STEP = 400  # days: one wrong clock must not outweigh a whole chat
 IMPOSSIBLE, SWITCH = 2_000, 5_000  # days that an impossible message costs, and another order: three messages in a row
-RARE, FEW = 0.2, 10  # a form of this share of the lines of the most frequent one, and so many, needs no other proof
+RARE, FEW = 0.2, 10  # a form needs no other proof with this share of the most frequent one's lines, so many in a row
 SLACK = 60  # seconds by which a quotation may seem younger: a form without seconds beside one with
 YEARS = (1970, 2200)  # of Gregorian years, those in which an export may be
 BUDDHIST, PERSIAN = (2_500, 543), (1_340, 1_420)  # first year and difference; first and last year
@@ -119,12 +119,7 @@ class Survey:
         for order in ORDERS:
             some |= days_of(runs[:, 2:5], order)[1] & np.isin(_year(runs[:, 1]), _years(order))
         runs, counts = runs[some], counts[some]
-        sizes = Counter[int]()
-        for form in np.unique(runs[:, 1]).tolist():
-            sizes[form] = int(counts[runs[:, 1] == form].sum())
-        most = max(sizes.values(), default=0)
-        main = next((form for form in runs[:, 1].tolist() if sizes[form] == most), None)
-        frequent = [form for form, n in sizes.items() if form == main or n >= max(FEW, RARE * most)]
+        sizes, frequent = _frequent(runs[:, 1], counts)
         orders = {form: _orders(runs[runs[:, 1] == form], counts[runs[:, 1] == form], asked) for form in sizes}
         unsure = [form for form in frequent if not orders[form][-1].sure]
         if asked is None and 0 < len(unsure) < len(frequent):
@@ -135,6 +130,21 @@ class Survey:
             if fits := _fits(runs, counts, plan, form, asked):
                 plan.orders[form] = fits
         return _stated(plan, runs, counts, asked)
+
+
+def _frequent(forms: Ints, counts: Ints) -> tuple[dict[int, int], list[int]]:
+    """How many lines each form has, and the forms that need no other proof: the first one, and long rows of lines."""
+    if not len(forms):
+        return {}, []
+    starts = np.flatnonzero(np.r_[True, forms[1:] != forms[:-1]])
+    rows = np.add.reduceat(counts, starts)
+    sizes: Counter[int] = Counter()
+    longest: Counter[int] = Counter()
+    for form, n in zip(forms[starts].tolist(), rows.tolist(), strict=True):
+        sizes[form] += n
+        longest[form] = max(longest[form], n)
+    some = [form for form, n in sizes.items() if n >= RARE * max(sizes.values())]
+    return dict(sizes), [form for form in some if form == some[0] or longest[form] >= FEW]
 
 
 def _year(forms: Ints) -> Ints:
