@@ -120,6 +120,15 @@ def test_three_sides(tok, tmp_path):
     shards.check(deep=True)
 
 
+def test_special_tokens_in_texts_are_text_and_counted(tok, tmp_path):
+    """A document that spells a special token comes back as it was, and the manifest says how often that happens."""
+    rows = ["one <|endoftext|> two <|endoftext|>", "plain", "a <|pad|> b", "<| nothing"]
+    shards = dp.encode(laws.dataset_of(tmp_path, rows), tok, out=tmp_path / "s", val=0.0)
+    assert shards.manifest["special_in_text"] == {"<|endoftext|>": 2, "<|pad|>": 1}
+    assert [tok.decode(shards.document(k)) for k in range(4)] == rows
+    assert sum((m == tok.eot).sum() for m in shards.memmaps()) == 4
+
+
 def test_same_bytes_whoever_works(tok, tmp_path):
     """Two processes, other parts' batches: the files are the same, byte for byte."""
     docs = laws.dataset_of(tmp_path, ROWS, parts=4, rows_per_batch=4)

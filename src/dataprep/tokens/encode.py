@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -123,6 +124,7 @@ def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: Layout
         tokenizer={"file": "tokenizer.json", "hash": tok.hash},
         split=asdict(layout.split),
         template=layout.template and layout.template.source,
+        special_in_text=_spelled(receipts),
         **told,
     )
     shards = swept(Shards.open(out))
@@ -165,14 +167,19 @@ class Encode:
 
     def _write(self, name: str, part: Part) -> dict[str, Any]:
         folder = files.join(self.out, name)
-        entries = self.write(part.batches(self.layout.columns), folder)
+        spelled: Counter[str] = Counter()
+        entries = self.write(_counted(part.batches(self.layout.columns), self._tok, spelled), folder)
         kinds = ("bin", "idx", "docs.parquet", *(["msk"] if self.layout.template else []))
         written = [files.join(folder, f"{e['name']}.{kind}") for e in entries for kind in kinds]
-        return {"files": written, "folder": name, "entries": entries}
+        return {"files": written, "folder": name, "entries": entries, "spelled": dict(spelled)}
+
+    @property
+    def _tok(self) -> Tokenizer:
+        return load_once(self.tokenizer, self.hash)
 
     def write(self, batches: Iterable[B.Batch], folder: str) -> list[dict[str, Any]]:
         """Encode batches into a folder of pieces; their entries, train first."""
-        tok, layout = load_once(self.tokenizer, self.hash), self.layout
+        tok, layout = self._tok, self.layout
         with ExitStack() as stack:
             rolls = [stack.enter_context(_Roll(folder, side, layout)) for side in SIDES]
             for batch in batches:
@@ -220,6 +227,29 @@ def _encoded(tok: Tokenizer, layout: Layout, batch: B.Batch, rows: npt.NDArray[n
         return *made, int(tok.token_bytes[made.tokens].sum())
     tokens, ends = tok.encode_column(batch.column("text"), dtype, rows)
     return tokens, ends, None, int(np.diff(B.buffers(batch)[0])[rows].sum())
+
+
+def _counted(batches: Iterable[B.Batch], tok: Tokenizer, found: Counter[str]) -> Iterator[B.Batch]:
+    """The batches; how often their texts spell special tokens, which are encoded as text, is counted on the way."""
+    names = {name: name.encode() for name in tok.special}
+    starts = {name[:2] for name in names.values()}
+    for batch in batches:
+        if "text" in batch.schema.names:
+            offsets, data = B.buffers(batch)
+            text = data[offsets[0] : offsets[-1]].data.tobytes()
+            if any(start in text for start in starts):  # one or two fast scans of texts that spell none
+                found.update({name: n for name, spelled in names.items() if (n := text.count(spelled))})
+        yield batch
+
+
+def _spelled(receipts: Iterable[dict[str, Any]]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for receipt in receipts:
+        found.update(receipt["spelled"])
+    if found:
+        told = ", ".join(f"{name} {n:,}" for name, n in sorted(found.items()))
+        log.info("documents spell special tokens (%s); in the shards they are text", told)
+    return dict(sorted(found.items()))
 
 
 # -- what is said where nothing is wrong
