@@ -49,6 +49,8 @@ def clean(text, **how):
         ("nooooon!!!!!! ........ بزااااااف", "nooon!!! ... بزاااف"),
         ("salut \u200e<Ce message a été modifié>", "salut"),
         ("\u200fمرحبا\u202c \ufeff", "مرحبا "),
+        ("the garden\nhttps://a.example/b", "the garden"),
+        ("https://a.example/b\nthe garden\n0612345678\nis open", "the garden\nis open"),
         ("https://a.example/b", None),
         (" \u00a0\n", None),
     ],
@@ -126,9 +128,10 @@ def test_emoji_policies() -> None:
 
 def test_kinds_and_captions() -> None:
     """What is no text is dropped, its kind being the reason; captions stay, placeholders do not."""
-    kinds = ["text", "image", "image", "video", "file", "system", "sticker", None, "image", "text", "poll"]
+    kinds = ["text", "image", "image", "video", "file", "system", "sticker", None, "image", "text", "poll", "file"]
     texts = ["hi", "IMG-1.jpg (file attached)\nthe\nbeans", "beans too", "<Media omitted>", "", "Ivo joined", "s.webp",
-             "?", "at last \u200e<attached: P.jpg>", "https://x.org", "Q?"]  # fmt: skip
+             "?", "at last \u200e<attached: P.jpg>", "https://x.org", "Q?",
+             "beans.pdf • \u200e2 pages \u200edocument omitted"]  # fmt: skip
     metas = ["{}"] * len(kinds)
     metas[1], metas[2], metas[8] = '{"file": "IMG-1.jpg"}', '{"file": "a/b.jpg"}', '{"file": "P.jpg"}'
     batch = batch_of(texts, kinds, metas)
@@ -136,7 +139,7 @@ def test_kinds_and_captions() -> None:
     assert [(r["kind"], r["text"]) for r in rows] == [
         ("text", "hi"), ("image", "the\nbeans"), ("image", "beans too"), ("image", "at last"),
     ]  # fmt: skip
-    assert book.reasons == {"video": 1, "file": 1, "system": 1, "sticker": 1, "no_kind": 1, "poll": 1, "empty": 1}
+    assert book.reasons == {"video": 1, "file": 2, "system": 1, "sticker": 1, "no_kind": 1, "poll": 1, "empty": 1}
     assert book.counts["captions"] == 3
     rows, _, _ = laws.apply(CleanMessages(captions=False, kinds=("text", "sticker")), [batch])
     assert [r["text"] for r in rows] == ["hi", "s.webp"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from ..batch import Batch
 
 MEDIA = ("image", "video", "audio", "gif", "sticker", "file")
 _MARK = "\u200e"  # iOS: stands before what the phone wrote itself
+_FILE_NAME = re.compile(r"[^\n]*\S\.[a-z0-9]{2,5}(?: \u2022)?", re.IGNORECASE)  # "beans.pdf \u2022 2 pages"
 
 
 def caption(text: str, meta: str) -> str:
@@ -41,10 +43,10 @@ def with_captions(batch: Batch, kinds: tuple[str, ...]) -> tuple[pa.BooleanArray
     found: list[str] = []
     rows = np.flatnonzero(np.asarray(media))
     chosen = pa.array(rows)
-    both = (column.take(chosen).to_pylist() for column in (texts, batch.column("meta")))
-    for row, text, meta in zip(rows.tolist(), *both, strict=True):
+    columns = (column.take(chosen).to_pylist() for column in (kind, texts, batch.column("meta")))
+    for row, what, text, meta in zip(rows.tolist(), *columns, strict=True):
         said = caption(text, meta)
-        if said.strip():
+        if said.strip() and not (what == "file" and _FILE_NAME.fullmatch(said)):
             mask[row] = True
             found.append(said)
     return pa.array(mask), pc.replace_with_mask(texts, pa.array(mask), pa.array(found, texts.type))

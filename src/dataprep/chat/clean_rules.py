@@ -180,7 +180,7 @@ def in_place_of(find: Callable[[str], Iterable[Span]], new: str) -> Rule:
 def _runs(text: str, spans: Iterable[Span]) -> list[Span]:
     """What goes: spans with the white space that would be left double or at a line's end; those that touch are one."""
     longer = _united((start, _after(text, start, end)) for start, end in _united(spans))
-    return [(_before(text, start, end), end) for start, end in longer]
+    return [_before(text, start, end) for start, end in longer]
 
 
 def _united(spans: Iterable[Span]) -> list[Span]:
@@ -198,8 +198,13 @@ def _after(text: str, start: int, end: int) -> int:
     return end
 
 
-def _before(text: str, start: int, end: int) -> int:
-    if end == len(text) or text[end] in _END or text[end] in ".,)":
+def _before(text: str, start: int, end: int) -> Span:
+    ends_line = end == len(text) or text[end] in _END
+    if ends_line or text[end] in ".,)":
         while start and text[start - 1] in _BLANK:
             start -= 1
-    return start
+    if ends_line and start and text[start - 1] == "\n":  # the whole of a line, or of the rest of a text
+        start -= 1
+    elif text[end : end + 1] == "\n" and (not start or text[start - 1] == BETWEEN):
+        end += 1
+    return start, end
