@@ -18,6 +18,7 @@ import dataprep as dp
 import laws
 from dataprep.chat.clean import CleanMessages
 from dataprep.chat.overlaps import Overlaps
+from dataprep.chat.language import MessageLanguage
 from dataprep.chat.people import Consent, Pseudonyms
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.filters.badwords import BadWords
@@ -90,6 +91,8 @@ STAGES = [
     CleanMessages(links=None, phones="<phone>", emoji="drop"),
     Consent(refused=("B", "nobody")),
     Consent(allowed=("a", "c")),
+    MessageLanguage(),
+    MessageLanguage(context=False),
 ]
 ESTIMATORS = [
     dp.Exact(),

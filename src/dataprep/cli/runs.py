@@ -30,10 +30,18 @@ def run(
     workers: Workers = 1,
     ray: Annotated[bool, typer.Option("--ray", help="Run on the Ray cluster at RAY_ADDRESS, or a local one.")] = False,
     memory: Memory = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what each stage would drop and change in a sample; write nothing.")
+    ] = False,
+    sample_mb: Annotated[int, typer.Option(min=1, help="Megabytes of text that a dry run tries.")] = 16,
+    examples: Annotated[int, typer.Option(min=0, help="Documents that a dry run shows for each change.")] = 3,
 ) -> None:
     """Run a pipeline file, step by step; what is done already is found by its receipts."""
     console = Console()
     steps = recipe.load(pipeline)
+    if dry_run:
+        _rehearse(console, steps, to, sample_mb << 20, examples)
+        return
     out = out or files.join("out", files.name_of(pipeline).removesuffix(".py"))
 
     def starting(name: str) -> None:
@@ -43,6 +51,15 @@ def run(
         _show(console, done.result)
         console.print(f"[dim]{done.seconds:.1f} s[/]")
     console.print(f"\n[dim]look closer:[/] dataprep inspect {escape(out)}", highlight=False)
+
+
+def _rehearse(console: Console, steps: list[recipe.Step], to: str | None, sample_bytes: int, examples: int) -> None:
+    """Show what a run would change."""
+    from . import dry_run
+
+    with console.status("trying a sample"):
+        found, tried = dry_run.rehearse(steps, to, sample_bytes=sample_bytes, examples=examples)
+    dry_run.show(console, found, tried)
 
 
 def _show(console: Console, result: Any) -> None:
