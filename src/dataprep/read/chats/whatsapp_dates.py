@@ -176,11 +176,11 @@ def _orders(runs: Ints, counts: Ints, asked: str | None) -> list[Order]:
 
 
 def _is_sure(best: int, costs: list[float], possible: npt.NDArray[np.bool_], n: int) -> bool:
-    """Whether a date is possible in the best order only, or enough dates make time run straighter in it."""
+    """Whether a date is possible in the best order only, or three dates and more make time run far straighter in it."""
     others = [i for i in range(len(costs)) if i != best]
     if all((possible[best] & ~possible[i]).any() for i in others[:1]):
         return True
-    return n >= 5 and all(costs[i] > 2 * costs[best] for i in others)
+    return n >= 3 and all(costs[i] > 4 * costs[best] for i in others)
 
 
 def _cost(days: Ints, possible: npt.NDArray[np.bool_], weights: Ints) -> float:
