@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from . import files, origin
 from .dataset import MANIFEST, open_dataset
 from .errors import CorruptShard, DataprepError, PlanError
+from .forgotten import REASON
 from .meter import CUTS, DROPS
 
 RUN = "run.json"  # what `dataprep run` leaves: the names of the steps, in order
@@ -120,8 +121,11 @@ def document(url: str, id_: int) -> dict[str, Any] | None:
 
 
 def removed(url: str, drop: Drop) -> dict[str, Any] | None:
-    """The document that was dropped, with the text that the stage read; None if no Dataset holds it any more."""
-    return _as_read(url, drop.id, drop)
+    """The document that was dropped, with the text that the stage read; None if no Dataset holds it any more.
+
+    A forgotten one is not shown, also where its input lies there still.
+    """
+    return None if drop.reason == REASON else _as_read(url, drop.id, drop)
 
 
 def survivor(url: str, drop: Drop) -> dict[str, Any] | None:

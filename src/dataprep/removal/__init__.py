@@ -25,7 +25,7 @@ from dataprep.tokens.forget import erase_tokens, unfinished_tokens
 
 from . import copies as alike
 from .copies import Copy
-from .datasets import erase, unfinished, write_lists
+from .datasets import erase, held, unfinished, write_lists
 from .family import DATASET, TOKENS, Node, family, ids_of, parents_first, spread
 from .leftovers import clear, elsewhere, rebuild_filters
 
@@ -158,17 +158,12 @@ def _held(node: Node, ids: Ids) -> Ids:
     found = [np.intersect1d(ids, listed(node.url))]
     if node.kind == TOKENS:
         names = (s["name"] for s in node.manifest.get("shards", []))
-        found += [_column(files.join(node.url, f"{name}.docs.parquet"), ids) for name in names]
+        found += [held(files.join(node.url, f"{name}.docs.parquet"), ids) for name in names]
         return np.unique(np.concatenate(found))
     for one in node.datasets:
         shards = [s for s in one.manifest.get("shards", []) if s["last_id"] is not None]
-        found += [_column(files.join(one.url, s["name"]), ids) for s in shards if int(s["last_id"]) >= int(ids[0])]
+        found += [held(files.join(one.url, s["name"]), ids) for s in shards if int(s["last_id"]) >= int(ids[0])]
     return np.unique(np.concatenate([*found, alike.known(node, ids)]))
-
-
-def _column(place: str, ids: Ids) -> Ids:
-    with files.open_raw(place) as f:
-        return np.intersect1d(pq.read_table(f, columns=["id"])["id"].to_numpy(), ids)
 
 
 def _copies(lists: dict[Node, Ids]) -> tuple[list[Copy], dict[Node, Ids]]:

@@ -75,8 +75,22 @@ def _hits(url: str, shard: dict[str, Any], gone: Ids) -> Ids:
     """Which of the documents a shard holds."""
     if not len(gone) or shard["last_id"] is None or int(shard["last_id"]) < int(gone[0]):
         return np.zeros(0, np.uint64)
-    with files.open_raw(files.join(url, shard["name"])) as f:
-        return np.intersect1d(pq.read_table(f, columns=["id"])["id"].to_numpy(), gone)
+    return held(files.join(url, shard["name"]), gone)
+
+
+def held(place: str, ids: Ids) -> Ids:
+    """Those of the ids that a Parquet file holds; only the row groups that may hold one are read."""
+    with files.open_raw(place) as f:
+        parquet = pq.ParquetFile(f)
+        column = parquet.schema_arrow.names.index("id")
+        found = [np.zeros(0, np.uint64)]
+        for i in range(parquet.metadata.num_row_groups):
+            told_of = parquet.metadata.row_group(i).column(column).statistics
+            bounds = (0, 2**64 - 1) if told_of is None or not told_of.has_min_max else (told_of.min, told_of.max)
+            first, stop = np.searchsorted(ids, np.array(bounds, np.uint64))
+            if first < len(ids) and (first < stop or ids[first] == bounds[1]):
+                found.append(np.intersect1d(parquet.read_row_group(i, columns=["id"])["id"].to_numpy(), ids))
+    return np.unique(np.concatenate(found))
 
 
 def _rewritten(url: str, shard: dict[str, Any], gone: Ids, generation: int, removed: Removed) -> dict[str, Any]:
