@@ -100,11 +100,15 @@ def test_a_whole_account(rows_of) -> None:
         {"name": "Empty", "type": "personal_chat", "id": 2, "messages": []},
         {"type": "saved_messages", "id": 3, "messages": [said(1), said(4, reply_to_message_id=2)]},
         {"messages": [said(1)], "name": None, "type": "personal_chat", "id": 4},
+        {"name": "{Bo}", "type": "personal_chat", "id": 5, "messages": [said(1)]},
+        {"name": "{Bo}", "type": "personal_chat", "id": 6, "more": {"messages": []}, "messages": [said(1)]},
     ]
     account = {"about": "x", "contacts": {"list": [{"n": '"messages": ['}]}, "chats": {"about": "", "list": chats}}
     rows, _ = rows_of(Telegram(), json.dumps(account))
-    assert [r["chat"] for r in rows] == ["Tea", "Tea", "Saved Messages", "Saved Messages", "4"]
-    assert [r["reply_to"] for r in rows] == [None, rows[0]["id"], None, None, None]
+    assert [r["chat"] for r in rows] == [
+        "Tea", "Tea", "Saved Messages", "Saved Messages", "4", "{Bo} (5)", "{Bo} (6)",
+    ]  # fmt: skip
+    assert [r["reply_to"] for r in rows] == [None, rows[0]["id"], None, None, None, None, None]
 
 
 values = st.recursive(
@@ -174,12 +178,20 @@ def test_bad_files(rows_of, data, says) -> None:
         rows_of(Telegram(), data)
 
 
-def test_known_messages() -> None:
-    """Numbers that do not ascend are found too."""
-    known = Known()
-    known.add([5, None, 2, 9], np.array([10, 20, 30, 40]))
-    assert known.find([2, None, 9, 7, 5], 1).to_pylist() == [(1 << 40) + 30, None, (1 << 40) + 40, None, (1 << 40) + 10]
-    assert known.find([None], 1) is None
+@given(
+    st.lists(st.lists(st.none() | st.integers(0, 30), max_size=9), max_size=9),
+    st.lists(st.none() | st.integers(-1, 31)),
+)
+def test_known_messages(batches, answered) -> None:
+    """Numbers in any order are found, the last of equal ones, as in a dict."""
+    known, plain_twin, position = Known(), {}, 0
+    for numbers in batches:
+        known.add(numbers, np.arange(position, position + len(numbers)))
+        plain_twin |= {one: position + k for k, one in enumerate(numbers) if one is not None}
+        position += len(numbers)
+    found = known.find(answered, 1)
+    want = [plain_twin.get(one) for one in answered]
+    assert (found.to_pylist() if found else [None] * len(want)) == [None if w is None else (1 << 40) + w for w in want]
 
 
 def test_compressed_exports(tmp_path) -> None:

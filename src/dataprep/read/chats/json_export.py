@@ -6,8 +6,6 @@ longest message, and 16 bytes a message to know which one a reply answers.
 
 from __future__ import annotations
 
-import io
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -24,7 +22,7 @@ from ...errors import ReadError
 from ...meter import Meter
 from ...part import Slice
 from ..trust import Trust
-from .json_stream import Group, JsonStream
+from .json_stream import Group, JsonStream, warm
 from .media import wall_clock
 from .messages import Messages, message_batch
 
@@ -45,8 +43,8 @@ class JsonExport(Messages):
 
     PLATFORM: ClassVar[str]
 
-    def names(self, document: Mapping[str, Any], url: str) -> list[str]:
-        """The name of each chat, in the order of their arrays of messages, from the document around them.
+    def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
+        """The name of each chat by the number of its array of messages, from the document around them.
 
         Errors: ReadError if it is not of this platform.
         """
@@ -72,12 +70,12 @@ class JsonExport(Messages):
             for group in JsonStream(stream, piece.url, self.max_doc_bytes).groups():
                 if group.array != chat:
                     known, chat = Known(), group.array
-                yield from self._batch(group, names[chat], known, piece, stats, trust)
+                yield from self._batch(group, names.get(chat, ""), known, piece, stats, trust)
         trust.close()
 
     def warm(self) -> None:
         """Compile the kernels; called once, before workers start."""
-        list(JsonStream(io.BytesIO(b'{"messages": [{}]}'), "warm", 1).groups())
+        warm()
 
     def _document(self, url: str) -> Mapping[str, Any]:
         """What surrounds the messages; each array of them holds its number.
@@ -180,32 +178,40 @@ def number(value: Any) -> int | None:
 
 
 class Known:
-    """Which message lies where: sorted arrays of 16 bytes a message, not a dict of 150."""
+    """Which message lies where: sorted runs of (number, position), 16 bytes a message where a dict takes 150.
+
+    Each run is at least twice as long as the next, so that numbers that do not ascend cost no more than sorting them.
+    """
 
     def __init__(self) -> None:
-        self.numbers, self.positions, self.ascending = array("q"), array("q"), True
+        self.runs: list[npt.NDArray[np.int64]] = []
 
     def add(self, numbers: list[int | None], positions: npt.NDArray[np.int64]) -> None:
         """More messages, in the order of the file; those without a number cannot be answered."""
-        last = self.numbers[-1] if self.numbers else -(1 << 63)
-        for one, position in zip(numbers, positions.tolist(), strict=True):
-            if one is not None:
-                self.ascending &= one >= last
-                last = one
-                self.numbers.append(one)
-                self.positions.append(position)
+        rows = [k for k, one in enumerate(numbers) if one is not None]
+        if rows:
+            wanted = np.array([numbers[k] for k in rows], np.int64)
+            self.runs.append(_sorted(np.stack([wanted, positions[rows]])))
+        while len(self.runs) > 1 and self.runs[-2].shape[1] < 2 * self.runs[-1].shape[1]:
+            last = self.runs.pop()
+            self.runs[-1] = _sorted(np.concatenate([self.runs[-1], last], 1))
 
     def find(self, answered: list[int | None], file: int) -> pa.Array | None:
         """The ids uint64[n] of answered messages, null where none is, or it is not known yet; None: all are null."""
-        rows = [k for k, one in enumerate(answered) if one is not None]
-        if not rows or not self.numbers:
+        rows = np.array([k for k, one in enumerate(answered) if one is not None], np.int64)
+        if not len(rows) or not self.runs:
             return None
-        numbers, positions = np.frombuffer(self.numbers, np.int64), np.frombuffer(self.positions, np.int64)
-        order = None if self.ascending else np.argsort(numbers, kind="stable")
-        wanted = np.array([answered[k] for k in rows], np.int64)
-        at = np.minimum(np.searchsorted(numbers, wanted, sorter=order), len(numbers) - 1)
-        at = at if order is None else order[at]
+        wanted = np.array([answered[k] for k in rows.tolist()], np.int64)
         ids, missing = np.zeros(len(answered), np.uint64), np.ones(len(answered), bool)
-        ids[rows] = positions[at].astype(np.uint64) + np.uint64(doc_id(file, 0))
-        missing[rows] = numbers[at] != wanted
+        for numbers, positions in self.runs:  # of two messages with one number, the later is meant
+            at = np.searchsorted(numbers, wanted, "right") - 1
+            found = (at >= 0) & (numbers[at] == wanted)
+            ids[rows[found]] = positions[at[found]].astype(np.uint64) + np.uint64(doc_id(file, 0))
+            missing[rows[found]] = False
         return pa.array(ids, mask=missing)
+
+
+def _sorted(run: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """A run in the order of its numbers; equal ones in that of the file."""
+    ascending = bool((run[0, 1:] >= run[0, :-1]).all())
+    return run if ascending else run[:, np.argsort(run[0], kind="stable")]
