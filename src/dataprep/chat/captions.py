@@ -19,16 +19,18 @@ _FILE_NAME = re.compile(r"[^\n]*\S\.[a-z0-9]{2,5}(?: \u2022)?", re.IGNORECASE)  
 def caption(text: str, meta: str) -> str:
     r"""The caption of a media message, "" if it has none.
 
-    Where the text does not name the attached file, that meta names, the text is the caption (Telegram, Discord,
-    Messenger). Else the first line is the placeholder (WhatsApp), or what stands in it behind a direction mark is.
+    Where meta names files (null: one that the export left out) and the text does not, the text is the caption
+    (Telegram, Discord, Messenger). Else the first line is the placeholder (WhatsApp), or what stands in it behind a
+    direction mark is.
 
     >>> caption("IMG-1.jpg (file attached)\nthe beans", '{"file": "IMG-1.jpg"}')
     'the beans'
     >>> caption("the beans", '{"file": "photos/1.jpg"}')
     'the beans'
     """
-    name = json.loads(meta).get("file") if '"file"' in meta else None
-    if isinstance(name, str) and name not in text:
+    told = json.loads(meta) if '"file' in meta else {}
+    names = told["files"] if "files" in told else [told["file"]] if "file" in told else []
+    if names and not any(name and str(name) in text for name in names):
         return text
     first, _, rest = text.partition("\n")
     before = first.partition(_MARK)[0].strip() if _MARK in first else ""

@@ -1,7 +1,8 @@
 """What every chat reader gives: one document a message, with the same columns whatever the platform.
 
 `text` is what the export has for the message, the placeholder of a file or the line of a system message included;
-`meta` holds the rest as JSON: {"edited": true}, {"file": NAME}, {"forwarded": NAME}, {"reactions": {...}}.
+`meta` holds the rest as JSON: {"edited": true}, {"file": NAME} (null: the export left the file out, and the text is its
+caption), {"forwarded": NAME}, {"reactions": {...}}.
 """
 
 from __future__ import annotations

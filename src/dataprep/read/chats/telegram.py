@@ -203,6 +203,8 @@ def _meta(message: Mapping[str, Any]) -> dict[str, Any]:
     name = message.get("file_name") or message.get("file") or message.get("photo")
     if isinstance(name, str) and not name.startswith("("):  # "(File not included. ...)"
         meta["file"] = name
+    elif isinstance(name, str) and message.get("text"):
+        meta["file"] = None  # what was left out has a caption
     if isinstance(message.get("sticker_emoji"), str):
         meta["emoji"] = message["sticker_emoji"]
     if isinstance(message.get("via_bot"), str):
