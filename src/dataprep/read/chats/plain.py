@@ -149,15 +149,27 @@ def _begin(form: Form, line: str) -> Head | None:
 def _seconds(pattern: re.Pattern[str], when: str) -> int | None:
     """Seconds since 1970 of a time as it is written; None if there is no such time."""
     found = pattern.match(when)
-    parts = found.groupdict() if found else {}
-    number = {k: int(v) for k, v in parts.items() if v and k in "YymdHIMS"}
-    year = number.get("Y", 0) or number.get("y", 0) + (1900 if number.get("y", 0) > 68 else 2000)  # as strptime has it
-    name = (parts.get("b") or "")[:3].lower()
-    month = number.get("m", 0) or (MONTHS.index(name) + 1 if name in MONTHS else 0)
-    hour = number.get("H", number.get("I", 0))
-    if parts.get("p") and 1 <= hour <= 12:
-        hour = hour % 12 + 12 * (parts["p"] in {"p", "P"})
-    minute, second = number.get("M", 0), number.get("S", 0)
+    if not found:
+        return None
+    told = found.groupdict()
+    month = _month(told["b"]) if "b" in told else int(told["m"])
+    hour, half = int(told.get("H") or told.get("I") or 0), told.get("p")
+    if half and 1 <= hour <= 12:
+        hour = hour % 12 + 12 * (half in "pP")
+    minute, second = int(told.get("M") or 0), int(told.get("S") or 0)
     if hour > 23 or minute > 59 or second > 60:
         return None
-    return seconds_of(year, month, number["d"], hour * 3_600 + minute * 60 + second)
+    return seconds_of(_year(told), month, int(told["d"]), hour * 3_600 + minute * 60 + second)
+
+
+def _year(told: dict[str, str]) -> int:
+    if "Y" in told:
+        return int(told["Y"])
+    year = int(told["y"])
+    return year + (1900 if year > 68 else 2000)  # as strptime has it
+
+
+def _month(name: str) -> int:
+    """1 to 12, or 0 for a word that is no month."""
+    short = name[:3].lower()
+    return MONTHS.index(short) + 1 if short in MONTHS else 0
