@@ -26,6 +26,7 @@ from dataprep.run import Serial
 from dataprep.seal import hides
 
 from .dialogue import COLUMN, check_template, encode_dialogues
+from .encoder import pairs
 from .folder import check_shard_tokens, claim, local_folder, swept
 from .join import Join, plans
 from .shard import DTYPES, SHARD_TOKENS, Shards, Writer, token_dtype, write_manifest
@@ -232,13 +233,14 @@ def _encoded(tok: Tokenizer, layout: Layout, batch: B.Batch, rows: npt.NDArray[n
 def _counted(batches: Iterable[B.Batch], tok: Tokenizer, found: Counter[str]) -> Iterator[B.Batch]:
     """The batches; how often their texts spell special tokens, which are encoded as text, is counted on the way."""
     names = {name: name.encode() for name in tok.special}
-    starts = {name[:2] for name in names.values()}
+    starts = {tuple(np.frombuffer(name[:2], np.uint8)) for name in names.values()}
     for batch in batches:
         if "text" in batch.schema.names:
             offsets, data = B.buffers(batch)
-            text = data[offsets[0] : offsets[-1]].data.tobytes()
-            if any(start in text for start in starts):  # one or two fast scans of texts that spell none
-                found.update({name: n for name, spelled in names.items() if (n := text.count(spelled))})
+            text = data[offsets[0] : offsets[-1]]
+            if any(len(start) == 1 or pairs(text, *start) for start in starts):  # one scan of texts that spell none
+                spelled = text.data.tobytes()
+                found.update({name: n for name, token in names.items() if (n := spelled.count(token))})
         yield batch
 
 

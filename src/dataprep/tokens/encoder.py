@@ -227,3 +227,12 @@ def size_in_bytes(tokens: Tokens, sizes: npt.NDArray[np.int32]) -> int:
     for t in tokens:
         total += sizes[t]
     return total
+
+
+@kernel
+def pairs(data: U8, first: Int, second: Int) -> int:
+    """How often one byte stands before another; a loop that the compiler makes wide, unlike a search."""
+    n = 0
+    for i in range(len(data) - 1):
+        n += (data[i] == first) & (data[i + 1] == second)
+    return n
