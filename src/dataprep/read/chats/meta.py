@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from ... import batch as B
 from ... import files
 from ...batch import Batch
 from ...errors import ReadError
@@ -39,6 +40,13 @@ MEDIA = {
     "photos": "image", "videos": "video", "audio_files": "audio", "gifs": "gif", "files": "file", "sticker": "sticker",
 }  # fmt: skip
 MARKS = ("participants", "thread_path", "threadName", "title", "is_still_participant")
+PLAIN = {
+    "sender_name",
+    "timestamp_ms",
+    "content",
+    "is_geoblocked_for_viewer",
+    "is_unsent_image_by_messenger_kid_parent",
+}
 EVENTS = {"Subscribe", "Unsubscribe"}
 DONE = {  # what the platform says after a name, or after You, up to the end of the message; anything else is a person's
     "call": (
@@ -85,6 +93,9 @@ class Messenger(Messages):
 
     def __call__(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
         """The messages of a file, oldest first."""
+        return B.recut(self._batches(piece, stats))
+
+    def _batches(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
         with files.open_read(piece.url) as stream:
             data = stream.read()
         spans, chat = _survey(data, piece.url)
@@ -116,6 +127,9 @@ class Messenger(Messages):
         stamp = message.get("timestamp_ms", message.get("timestamp"))
         time = utc_text(stamp // 1000) if isinstance(stamp, int) else None
         said = _text(message.get("content", message.get("text")))
+        if message.keys() <= PLAIN:
+            kind = _platform_says(said, author) or "text"
+            return Row(said, None if kind in NOBODYS else author, time, kind)
         meta = _meta(message)
         kind = _kind(message)
         if kind == "text":
