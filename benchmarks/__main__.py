@@ -21,6 +21,7 @@ RESULTS = HERE / "RESULTS.md"
 ORDER = {
     "read": "Reading",
     "warc": "Crawls",
+    "chats": "Chats",
     "filters": "Filters by rule",
     "dedup": "MinHash and exact documents",
     "minhash": "What MinHash finds",

@@ -175,8 +175,9 @@ def test_a_name_without_a_space(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     ("url", "name"),
-    [("x/WhatsApp Chat with Bee & Co.zip", "Bee & Co"), ("WhatsApp Chat - B.zip", "B"), ("WhatsApp-Chat mit B.txt", "B"),
-     ("Chat de WhatsApp con B.txt", "B"), ("Conversa do WhatsApp com B.txt", "B"), ("a/_chat.txt", "a")],
+    [("x/WhatsApp Chat with Bee & Co.zip", "Bee & Co"), ("WhatsApp Chat - B.zip", "B"),
+     ("WhatsApp-Chat mit B.txt", "B"), ("Chat de WhatsApp con B.txt", "B"),
+     ("Conversa do WhatsApp com B.txt", "B"), ("a/_chat.txt", "a")],
 )  # fmt: skip
 def test_names_of_chats_in_many_languages(url, name) -> None:
     """The chat's name is what stands behind the phone's words."""
