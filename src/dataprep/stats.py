@@ -206,7 +206,7 @@ class Stats:
         theirs = list(other.stages)
         if len(self) != len(theirs):  # a part that was made before documents were forgotten has no book of that
             longer = max((self.stages, theirs), key=len)
-            at = next(i for i, book in enumerate(longer) if book.name == "forget")
+            at = [book.name for book in longer].index("forget")
             min((self.stages, theirs), key=len).insert(at, StageStats("forget"))
         for mine, its in zip(self.stages, theirs, strict=True):
             mine += its  # noqa: PLW2901 - adds in place

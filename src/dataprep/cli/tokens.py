@@ -112,7 +112,7 @@ def _print_document(console: Console, shards: Any, k: int, most: int) -> None:
     mask = shards.masks()[i]
     learned = [True] * len(shown) if mask is None else [bool(m) for m in mask[at.start : at.start + len(shown)]]
     head = f"document {k:,}  id {show_id(at.id)}  {at.source}  {at.split}  {at.shard}[{at.start:,}:{at.stop:,}]"
-    console.rule(Text(visible(f"{head}  {len(ids):,} tokens"), "bold"), align="left", style="dim")
+    console.print(Text(visible(f"{head}  {len(ids):,} tokens"), "bold"), soft_wrap=True)
     pieces = _pieces(shards, shown)
     text, numbers = Text(), Text()
     for n, (id_, piece, is_learned) in enumerate(zip(shown, pieces, learned, strict=True)):

@@ -40,12 +40,13 @@ def joined(folder: str, ids: Ids) -> Ids:
 
 def copies(node: Node, ids: Ids) -> Iterator[Copy]:
     """The duplicates of these documents, and the documents that they were duplicates of; only of this Dataset."""
+    those = set(ids.tolist())
     for rows in _rows(_places(node)):
         alike = rows.filter(pc.and_(pc.is_null(rows["kept_in"]), pc.not_equal(rows["reason"], JOINED)))
         alike = alike.filter(pc.is_valid(alike["kept"]))
         dropped, kept = (_is_in(alike[name], ids) for name in ("kept", "id"))
         for row in alike.filter(pc.xor(dropped, kept)).to_pylist():
-            is_kept = row["kept"] not in ids
+            is_kept = row["kept"] not in those
             one, other = (row["kept"], row["id"]) if is_kept else (row["id"], row["kept"])
             yield Copy(node.url, one, other, row["stage"], row["similarity"], is_kept)
 

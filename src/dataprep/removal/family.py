@@ -153,7 +153,7 @@ def ids_of(url: str, nodes: list[Node], of: str | None) -> Node:
     if here is not None:
         return here
     steps = _json(files.join(url, trail.RUN)).get("steps")
-    own = [n for n in nodes if n.url.rpartition("/")[0] == url.rstrip("/") and n.kind == DATASET]
+    own = [n for n in nodes if files.real(n.url.rpartition("/")[0] or ".") == files.real(url) and n.kind == DATASET]
     if steps is not None:
         known = {files.name_of(node.url): node for node in own}
         own = [known[name] for name in steps if name in known] or own

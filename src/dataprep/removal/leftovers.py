@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -128,17 +128,17 @@ def elsewhere(nodes: list[Node], found: dict[Node, Ids], url: str) -> Iterator[s
         numbers = {int(i) for i in (found[node] >> B.POSITION_BITS)} if node in found else set()
         yield from (f"{raw} (the input itself)" for file, raw in node.raw if file in numbers)
         yield from (f"{place} (a Dataset outside {url}: run `dataprep forget` there too)" for place, _ in node.outside)
-    for place, what in _KINDS.items():
-        yield from (f"{f} ({what})" for f in files.expand(url) if place(f))
+    inputs = {files.real(raw) for node in nodes for _, raw in node.raw}
+    for f in files.expand(url):
+        said = next((what for suffixes, what in _KINDS.items() if f.endswith(suffixes)), None)
+        if said is not None and files.real(f) not in inputs:
+            yield f"{f} ({said})"
     if any(node.kind == TOKENS and node.manifest.get("tokenizer") for node in nodes):
         yield "the tokenizer (its merges were learned from all texts; train it again to be rid of that)"
 
 
-def _is_ours(url: str) -> bool:
-    return url.endswith((".jsonl", ".jsonl.gz", ".jsonl.zst", ".arpa", ".sa", ".text"))
-
-
-_KINDS: dict[Callable[[str], bool], str] = {
-    lambda url: url.endswith(".pt"): "a checkpoint trained on it; it refuses to go on with the new shards",
-    _is_ours: "written from the texts by a step; remove it, or make it again",
+_KINDS = {
+    (".pt",): "a checkpoint trained on it; it refuses to go on with the new shards",
+    (".jsonl", ".jsonl.gz", ".jsonl.zst", ".arpa", ".sa", ".text"): "made of the texts by a step; make it again",
+    (".ds", "_document.bin"): "tokens that were exported; export them again",
 }
