@@ -29,6 +29,8 @@ from .whatsapp_words_kernel import MARKED, MAYBE, TRIM, look, table_of
 EDGES = "\ufeff\u200e\u200f\n\r"  # taken off a text at both ends
 TEXT, SYSTEM = KINDS.index("text"), KINDS.index("system")
 MARKS = "\ufeff\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069"  # direction marks and the byte order mark
+SHORT = 64  # characters of a message worth remembering
+END = 256  # characters at the end of a message, among which an edit mark is looked for
 LONGEST_LINE = 300  # characters of a line of WhatsApp's own that somebody is named as author of
 SPACES = " \u00a0\u202f\t\r"
 # Hindi letters that phones write with one code, and NFC with two.
@@ -102,7 +104,7 @@ def recognise(
     kinds = np.where(has_author, TEXT, SYSTEM).astype(np.int32)
     rows = np.flatnonzero(flags & MAYBE)
     held = zip(said.take(rows).to_pylist(), has_author[rows].tolist(), strict=True)
-    found = [_one(s, speaks=speaks, marked=marked) for s, speaks in held]
+    found = [(_known if len(s) < SHORT else _one)(s, speaks=speaks, marked=marked) for s, speaks in held]
     kinds[rows] = [KINDS.index(f.kind) for f in found]
     edits = {row: f for row, f in zip(rows.tolist(), found, strict=True) if f.text is not None}
     if edits:
@@ -134,12 +136,11 @@ class Found(NamedTuple):
     meta: str
 
 
-@functools.lru_cache(maxsize=1 << 14)
 def _one(said: str, *, speaks: bool, marked: bool) -> Found:
     """One message; said with its direction marks, marked: whether the export has any."""
     meta: dict[str, Any] = {}
     text = None
-    end = TAIL.search(said) if "<" in said else None
+    end = TAIL.search(said, max(0, len(said) - END)) if "<" in said[-END:] else None
     if end and bare(end["said"]) in EDITED:
         said, meta = said[: end.start()], {"edited": True}
         text = said.strip(EDGES)
@@ -147,6 +148,9 @@ def _one(said: str, *, speaks: bool, marked: bool) -> Found:
     if name:
         meta = {"file": name, **meta}
     return Found(kind, text, json.dumps(meta, ensure_ascii=False) if meta else "{}")
+
+
+_known = functools.lru_cache(maxsize=1 << 12)(_one)  # "<Media omitted>" comes thousands of times
 
 
 def kind_of(said: str, *, speaks: bool, marked: bool) -> tuple[str, str]:
