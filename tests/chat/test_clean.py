@@ -152,7 +152,8 @@ PIECES = (
     "\u2068", "0612345678", "+212 612-345678", "hahaha", "HAHAHAhah", "hhhhh", "ههههه", "loool", "mdrrr", "xDDD",
     "nooooo", "lmaoo", "!!!!!", "55555", "ก5555", "😂😂", "👍🏽👍🏽", "👨‍👩‍👧", "🇲🇦🇲🇦", "1️⃣", "©️", "❤",
     "\u200e", "\u200e<edited>", "\x1e", "\x1d", "\n",
-    "3lach", "é", "Хахаха", "\x7fx", ".", "(", ")", "هاهاها", "\u00a0", "\t", "lolll", "kkkk", "١٢٣٤٥٦٧٨٩", "...", "www.3x",
+    "3lach", "é", "Хахаха", "\x7fx", ".", "(", ")", "هاهاها", "\u00a0", "\t", "lolll", "kkkk", "١٢٣٤٥٦٧٨٩",
+    "...", "www.3x",
 )  # fmt: skip
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text("ah jlo.@/😂\u200e5", max_size=6) | st.text(max_size=3), max_size=8)
 POLICIES = st.builds(
