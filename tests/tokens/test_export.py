@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dataprep as dp
@@ -116,6 +116,7 @@ def test_round_trip(tok, tmp_path, form):
     assert back.manifest["imported"][0]["form"] == form
 
 
+@settings(max_examples=40)  # each writes files
 @given(st.lists(st.integers(0, 9), max_size=40), st.integers(1, 12), st.booleans())
 def test_import_is_its_plain_twin(tmp_path_factory, ids, limit, has_header):
     """Whatever the ids: split at the separator as str.split does it, cut into shards of at most `limit`."""

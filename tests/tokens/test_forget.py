@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
@@ -18,8 +20,10 @@ from dataprep.forgotten import listed
 from dataprep.removal import forget, read_ids
 from dataprep.removal.family import family
 from dataprep.stage import Stage
+from dataprep.tokens.forget import erase_tokens
 from dataprep.tokens.provenance import find
-from dataprep.tokens.shard import Shards
+from dataprep.tokens.shard import Shards, Writer, arrange, write_manifest
+from dataprep.tokens.verify import verify_shards
 from dataprep.verification import verify
 
 RNG = np.random.default_rng(4)
@@ -287,6 +291,52 @@ def test_bloom_filter_is_filled_again(tmp_path):
     assert not knows(WEB[5])
     assert all(map(knows, WEB[:5]))
     assert any("was filled again" in told for told in done.cleared)
+
+
+def test_bloom_on_raw_text_is_filled_from_what_was_kept(tmp_path):
+    """Without a saved input the kept documents are entered; the filter knows them, and not the forgotten one."""
+    pybloom = pytest.importorskip("pybloom_live")
+    dp.Pipeline(dp.Bloom(error_rate=1e-6)).run(laws.dataset_of(tmp_path, WEB, parts=2), str(tmp_path / "out"))
+    forget(str(tmp_path / "out"), [5])
+    (place,) = (tmp_path / "out" / "steps").glob("*/filter.bloom")
+    with place.open("rb") as f:
+        found = pybloom.BloomFilter.fromfile(f)
+    found.make_hashes = dp.bloom_hashes(found)
+    assert [t in found for t in WEB[:7]] == [True] * 5 + [False, True]
+
+
+@settings(max_examples=30)  # each writes files
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.lists(st.integers(0, 7), max_size=5)), max_size=12),
+    st.sets(st.integers(0, 5)),
+    st.integers(1, 15),
+    st.booleans(),
+)
+def test_token_shards_equal_their_plain_twin(tmp_path_factory, docs, gone, limit, has_masks):
+    """Whatever is forgotten: what stays has its ids, masks, sources and bytes; windows of one id go together."""
+    home = tmp_path_factory.mktemp("t")
+    docs = sorted(docs)
+    arrays = [np.array([*ids, 9], np.uint16) for _, ids in docs]
+    masks = [(a % 2).astype(np.uint8) for a in arrays]
+    entries = []
+    for number, runs in enumerate(arrange([np.cumsum([len(a) for a in arrays], dtype=np.uint64)], limit)):
+        with Writer(home, "train", number) as shard:
+            for i in (i for _, start, stop in runs for i in range(start, stop)):
+                mask = masks[i] if has_masks else None
+                shard.add(arrays[i], [len(arrays[i])], [docs[i][0]], ["x"], 2 * (len(arrays[i]) - 1), mask)
+        entries.append(shard.entry)
+    write_manifest(home, entries, vocab_size=10, eot=9, token_bytes=[2] * 9 + [0])
+    n = erase_tokens(str(home), {None: np.array(sorted(gone), np.uint64)}, {"forgotten": "digest"})
+    kept = [i for i, (id_, _) in enumerate(docs) if id_ not in gone]
+    shards = Shards.open(home)
+    assert n == len(docs) - len(kept)
+    assert [shards.document(k).tolist() for k in range(len(shards))] == [docs[i][1] for i in kept]
+    assert [shards.provenance(k).id for k in range(len(shards))] == [docs[i][0] for i in kept]
+    if has_masks and kept:
+        assert np.concatenate(shards.masks()).tolist() == np.concatenate([masks[i] for i in kept]).tolist()
+    assert verify_shards(home) == []
+    assert shards.manifest["forgotten"] == "digest"
+    assert shards.manifest.get("generation", 0) == bool(n)
 
 
 def test_a_message_takes_its_conversation(tmp_path):
