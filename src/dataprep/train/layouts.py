@@ -27,30 +27,43 @@ from dataprep.train.config import PACKED
 from dataprep.train.data import Rows
 
 Ints = NDArray[np.int64]
+_SLICES = 500  # views held at once: from 700 on the garbage collector would run, which halved the speed
 
 
 class Stream:
-    """Arrays one after another, copied from as if they were one."""
+    """Arrays one after another, read as if they were one; places before 0 hold `fill`, as many as `n_fill`.
 
-    def __init__(self, files: Sequence[NDArray[Any]]) -> None:
-        self.files = [np.asarray(f) for f in files]  # a slice of a plain array costs a tenth of a memmap's
-        self.starts = np.cumsum([0, *(len(f) for f in self.files)], dtype=np.int64)
+    A slice of a memory view costs a tenth of a memmap's, and one join of many slices is one pass over their bytes.
+    """
+
+    def __init__(self, files: Sequence[NDArray[Any]], dtype: np.dtype[Any], fill: int, n_fill: int) -> None:
+        self.dtype, self.n_fill = dtype, n_fill
+        parts = [np.full(n_fill, fill, dtype), *(np.asarray(f) for f in files if len(f))]
+        self._bytes = [memoryview(part.view(np.uint8).data) for part in parts]
+        self._starts = np.cumsum([0, *(len(part) for part in parts)], dtype=np.int64) - n_fill
 
     def __len__(self) -> int:
-        return int(self.starts[-1])
+        return int(self._starts[-1])
 
-    def copy(self, start: Ints, stop: Ints, out: NDArray[Any], at: Ints) -> None:
-        """Fill `out` (flat) from each place `at` on with the stream from `start` to `stop`."""
-        i = np.searchsorted(self.starts, start, side="right") - 1
-        end = self.starts[i + 1]
-        over = stop > end
-        if over.any():  # into the next file
-            self.copy(end[over], stop[over], out, (at + end - start)[over])
-            stop = np.minimum(stop, end)
-        base = self.starts[i]
-        ranges = (i, start - base, stop - base, at, at + stop - start)
-        for file, first, last, begin, finish in zip(*(r.tolist() for r in ranges), strict=True):
-            out[begin:finish] = self.files[file][first:last]
+    def read(self, start: Ints, stop: Ints) -> NDArray[Any]:
+        """The places from each `start` to its `stop`, one after another."""
+        i = np.searchsorted(self._starts, start, side="right") - 1
+        over = stop > self._starts[i + 1]
+        if over.any():  # into the next array
+            after = np.flatnonzero(over) + 1
+            edge = self._starts[i + 1][over]
+            return self.read(
+                np.insert(start, after, edge), np.insert(np.where(over, self._starts[i + 1], stop), after, stop[over])
+            )
+        size, base = self.dtype.itemsize, self._starts[i]
+        ranges = [r.tolist() for r in (i, (start - base) * size, (stop - base) * size)]
+        out, at = np.empty(int((stop - start).sum()) * size, np.uint8).data, 0
+        for k in range(0, len(i), _SLICES):
+            some = zip(*(r[k : k + _SLICES] for r in ranges), strict=True)
+            piece = b"".join([self._bytes[f][a:b] for f, a, b in some])
+            out[at : at + len(piece)] = piece
+            at += len(piece)
+        return np.frombuffer(out, self.dtype)
 
 
 class Layout:
@@ -63,8 +76,9 @@ class Layout:
         self.shards, self.context, self.told_apart = shards, context, told_apart
         self.name = f" of {name!r}" if name else ""
         self.side = shards.split_name or "whole"
-        self.tokens, self.masks = Stream(shards.memmaps()), _masks(shards)
-        if self.masks is not None and not any(f.view(np.bool_).any() for f in self.masks.files):
+        self.tokens = Stream(shards.memmaps(), shards.dtype, shards.eot, context + 1)
+        self.masks = _masks(shards, context + 1)
+        if self.masks is not None and not any(m is None or m.view(np.bool_).any() for m in shards.masks()):
             msg = (
                 f"the {self.side} split{self.name} in {shards.path} has masks and no token to learn in them: "
                 "encode with other rules of what is learned, or without masks"
@@ -91,16 +105,12 @@ class Layout:
             )
             raise PlanError(msg)
 
-    def _gather(self, start: Ints, stop: Ints, at: Ints, n_rows: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-        """Rows with these pieces at these places, separators elsewhere, and of each target whether it is masked in."""
-        shape = (n_rows, self.context + 1)
-        tokens = np.full(shape, self.shards.eot, self.shards.dtype)
-        self.tokens.copy(start, stop, tokens.reshape(-1), at)
+    def _read(self, start: Ints, stop: Ints) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        """Rows made of these pieces, and of each target whether it is masked in."""
+        tokens = self.tokens.read(start, stop).reshape(-1, self.context + 1)
         if self.masks is None:
             return tokens, None
-        learn = np.zeros(shape, np.uint8)
-        self.masks.copy(start, stop, learn.reshape(-1), at)
-        return tokens, learn[:, 1:] != 0
+        return tokens, self.masks.read(start, stop).reshape(tokens.shape)[:, 1:] != 0
 
 
 class Contiguous(Layout):
@@ -117,8 +127,7 @@ class Contiguous(Layout):
         """Documents begin where the input is a separator."""
         wanted = numbers * self.context
         start = np.minimum(wanted, self.n_tokens - 1 - self.context)
-        width = self.context + 1
-        tokens, learn = self._gather(start, start + width, np.arange(len(numbers)) * width, len(numbers))
+        tokens, learn = self._read(start, start + self.context + 1)
         moved = wanted - start
         if moved.any():
             first = np.arange(self.context) >= moved[:, None]
@@ -144,38 +153,50 @@ class Packed(Layout):
 
     def rows(self, numbers: Ints) -> Rows:
         """A row is a separator (or the token before a rest), its pieces, and separators as padding."""
-        plan, width = self.plan, self.context + 1
+        plan = self.plan
         lone = plan.first[numbers]
         count = plan.first[numbers + 1] - lone
+        head = np.cumsum(count) - count  # of each row its first piece among these
         row = np.repeat(np.arange(len(numbers)), count)
-        piece = np.arange(len(row)) + np.repeat(lone - (np.cumsum(count) - count), count)
+        piece = np.arange(len(row)) + np.repeat(lone - head, count)
         start, size, rest = plan.start[piece], plan.size[piece].astype(np.int64), ~plan.begins[piece]
-        first = np.concatenate([[True], row[1:] != row[:-1]])
-        slots = size + (rest & ~first)
+        inner = rest.copy()
+        inner[head] = False  # the token before a rest takes a place of the row, or is its first input
+        slots = size + inner
         before = np.cumsum(slots) - slots
-        at = 1 + before - before[first][row] - (rest & first)  # where in its row a piece lies, its context included
-        tokens, learn = self._gather(start - rest, start + size, at + row * width, len(numbers))
-        used = np.bincount(row, slots, len(numbers))
-        return Rows(tokens, self._counted(learn, row, at, rest & ~first, used), self._begins(row, at + rest))
+        place = before - before[head][row] + inner  # of the first target among the row's targets
+        used = np.add.reduceat(slots, head)
+        from_ = start - rest
+        from_[head] = start[head] - 1
+        tokens, learn = self._read(*self._padded(from_, start + size, row, used))
+        tokens[~rest[head], 0] = self.shards.eot
+        return Rows(tokens, self._counted(learn, row[inner], place[inner], used), self._begins(row, place))
 
-    def _counted(
-        self, learn: NDArray[np.bool_] | None, row: Ints, at: Ints, inner: NDArray[np.bool_], used: NDArray[Any]
-    ) -> NDArray[np.bool_] | None:
-        """Neither padding is a target, nor the token that is there as context for the rest after it."""
-        if (used < self.context).any():
-            full = np.arange(self.context) < used[:, None]
-            learn = full if learn is None else learn & full
-        if inner.any():
-            learn = np.ones((len(used), self.context), np.bool_) if learn is None else learn
-            learn[row[inner], at[inner] - 1] = False
+    def _padded(self, start: Ints, stop: Ints, row: Ints, used: Ints) -> tuple[Ints, Ints]:
+        """The pieces with, after those of each row that is not full, as much of the stream's fill as it lacks."""
+        short = np.flatnonzero(used < self.context)
+        if not len(short):
+            return start, stop
+        after = np.searchsorted(row, short, side="right")
+        fill = -np.full(len(short), self.tokens.n_fill)
+        return np.insert(start, after, fill), np.insert(stop, after, fill + self.context - used[short])
+
+    def _counted(self, learn: NDArray[np.bool_] | None, row: Ints, place: Ints, used: Ints) -> NDArray[np.bool_] | None:
+        """Neither padding is a target, nor the tokens before rests, which precede these places of these rows."""
+        short = np.flatnonzero(used < self.context)
+        if learn is None and (len(short) or len(row)):
+            learn = np.ones((len(used), self.context), np.bool_)
+        if learn is not None:
+            learn[short] &= np.arange(self.context) < used[short, None]
+            learn[row, place - 1] = False
         return learn
 
-    def _begins(self, row: Ints, target: Ints) -> NDArray[np.bool_] | None:
-        """The input before the first target of each piece begins it."""
+    def _begins(self, row: Ints, place: Ints) -> NDArray[np.bool_] | None:
+        """The input before the first target of each piece begins it; it has the target's place."""
         if not self.told_apart:
             return None
         begins = np.zeros((int(row[-1]) + 1, self.context), np.bool_)
-        begins[row, target - 1] = True
+        begins[row, place] = True
         return begins
 
 
@@ -187,9 +208,10 @@ def layout_of(shards: Shards, how: str, context: int, *, told_apart: bool | None
     return Packed(shards, context, how, told_apart=told_apart is not False, name=name)
 
 
-def _masks(shards: Shards) -> Stream | None:
+def _masks(shards: Shards, n_fill: int) -> Stream | None:
     masks = shards.masks()
     if all(m is None for m in masks):
         return None
     sizes = [s["tokens"] for s in shards.shards]
-    return Stream([np.ones(n, np.uint8) if m is None else m for m, n in zip(masks, sizes, strict=True)])
+    whole = [np.ones(n, np.uint8) if m is None else m for m, n in zip(masks, sizes, strict=True)]
+    return Stream(whole, np.dtype(np.uint8), 0, n_fill)

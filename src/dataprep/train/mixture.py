@@ -62,14 +62,15 @@ class Mixture:
             here = which == i
             epoch, place = np.divmod(ordinal[here], size)
             found = np.empty_like(place)
-            for e in np.unique(epoch).tolist():
-                found[epoch == e] = permute(place[epoch == e], size, f"{self.seed} {e} {self.names[i]}".rstrip())
+            for e in range(int(epoch.min(initial=0)), int(epoch.max(initial=-1)) + 1):
+                now = epoch == e
+                found[now] = permute(place[now], size, f"{self.seed} {e} {self.names[i]}".rstrip())
             number[here] = found
         return which, number
 
     def rows(self, which: Ints, number: Ints) -> Rows:
         """These rows of these sets."""
-        seen: list[int] = np.unique(which).tolist()
+        seen: list[int] = np.flatnonzero(np.bincount(which)).tolist()
         if len(seen) == 1:
             return self.layouts[seen[0]].rows(number)
         parts = [(np.flatnonzero(which == i), self.layouts[i].rows(number[which == i])) for i in seen]
