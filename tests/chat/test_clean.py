@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dataprep as dp
 import laws
 from dataprep import batch as B
+from dataprep.chat.captions import caption
 from dataprep.chat.clean import CleanMessages
 from dataprep.chat.emoji import PICTURES, emoji_counts, emoji_spans
 from dataprep.errors import PlanError
@@ -147,6 +149,16 @@ def test_kinds_and_captions() -> None:
     assert [r["text"] for r in rows] == ["hi", "s.webp"]
 
 
+def test_captions_behind_pseudonyms() -> None:
+    """Where the file's name is hidden (null), WhatsApp's placeholders are told by their form."""
+    hidden = '{"edited": true, "file": null}'
+    for text, said in (
+        ("the beans", "the beans"), ("IMG-1.jpg (file attached)\nthe beans", "the beans"), ("P.jpg (anexado)", ""),
+        ("<attached: P.jpg>", ""), ("so \u200e<attached: P.jpg>", "so"), ("see you (soon)", "see you (soon)"),
+    ):  # fmt: skip
+        assert caption(text, hidden) == said
+
+
 PIECES = (
     "https://x.org/a(b)", "www.a.ma", "youtu.be/q", "ok.merci", "x.org", "a@b.org", "@Ilse", "@\u2068M L\u2069",
     "\u2068", "0612345678", "+212 612-345678", "hahaha", "HAHAHAhah", "hhhhh", "ههههه", "loool", "mdrrr", "xDDD",
@@ -241,6 +253,19 @@ def test_long_runs_take_linear_time(piece) -> None:
     text = piece * 100_000
     clean(text, emoji="collapse")
     clean("x" + text + " y", emoji="drop", links=None)
+
+
+def test_sample_chat_in_a_pipeline(samples, tmp_path) -> None:
+    """The sample export without media and system lines becomes talks; every message is accounted for, and why."""
+    docs = dp.read(str(samples / "whatsapp_android.txt"))
+    kinds = Counter(docs.table()["kind"].to_pylist())
+    talks = dp.Pipeline(CleanMessages(), dp.Conversations()).run(docs, out=str(tmp_path / "out"))
+    reasons = talks.stats["CleanMessages"].reasons
+    captions = talks.stats["CleanMessages"].counts["captions"]
+    assert set(kinds) > {"text"}
+    assert sum(reasons.values()) - reasons.get("empty", 0) == sum(kinds.values()) - kinds["text"] - captions
+    assert sum(talks.table()["n_messages"].to_pylist()) == sum(kinds.values()) - sum(reasons.values())
+    assert "omitted" not in "".join(talks.table()["text"].to_pylist())
 
 
 def test_key_and_pickle() -> None:

@@ -14,12 +14,15 @@ from ..batch import Batch
 MEDIA = ("image", "video", "audio", "gif", "sticker", "file")
 _MARK = "\u200e"  # iOS: stands before what the phone wrote itself
 _FILE_NAME = re.compile(r"[^\n]*\S\.[a-z0-9]{2,5}(?: \u2022)?", re.IGNORECASE)  # "beans.pdf \u2022 2 pages"
+_PLACEHOLDER = re.compile(
+    r"[^\n]*\S\.[a-z0-9]{2,5} [(\uff08][^()]+[)\uff09]|.*<[^<>]+>", re.IGNORECASE
+)  # of a hidden name
 
 
 def caption(text: str, meta: str) -> str:
     r"""The caption of a media message, "" if it has none.
 
-    Where meta names files (null: one that the export left out) and the text does not, the text is the caption
+    Where meta names files (null: left out of the export, or hidden) and the text does not, the text is the caption
     (Telegram, Discord, Messenger). Else the first line is the placeholder (WhatsApp), or what stands in it behind a
     direction mark is.
 
@@ -30,9 +33,9 @@ def caption(text: str, meta: str) -> str:
     """
     told = json.loads(meta) if '"file' in meta else {}
     names = told["files"] if "files" in told else [told["file"]] if "file" in told else []
-    if names and not any(name and str(name) in text for name in names):
-        return text
     first, _, rest = text.partition("\n")
+    if names and not any(str(name) in text if name else _PLACEHOLDER.fullmatch(first) for name in names):
+        return text
     before = first.partition(_MARK)[0].strip() if _MARK in first else ""
     return "\n".join(filter(None, (before, rest)))
 

@@ -382,7 +382,8 @@ def _only(text: str, keys: tuple[str, ...]) -> str:
     if text == "{}":
         return text
     found = orjson.loads(text)
-    return orjson.dumps({k: v for k, v in found.items() if k in keys}).decode()
+    hidden = {"file": None} if {"file", "files"} & found.keys() - set(keys) else {}  # that there is one tells captions
+    return orjson.dumps({k: v for k, v in found.items() if k in keys} | hidden).decode()
 
 
 def _mapped(column: pa.Array, names: pa.StringArray, pseudonyms: pa.StringArray) -> pa.StringArray:
