@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
+from dataprep.chat.arabic import NormalizeArabic, NormalizeArabizi
 from dataprep.chat.clean import CleanMessages
-from dataprep.chat.overlaps import Overlaps
 from dataprep.chat.language import MessageLanguage
+from dataprep.chat.overlaps import Overlaps
 from dataprep.chat.people import Consent, Pseudonyms
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.filters.badwords import BadWords
@@ -93,6 +94,8 @@ STAGES = [
     Consent(allowed=("a", "c")),
     MessageLanguage(),
     MessageLanguage(context=False),
+    NormalizeArabic(tatweel=True, diacritics=True, alef=True, yeh=True, ta_marbuta=True),
+    NormalizeArabizi(digits=True, heh=True, sheen=True, doubles=True, vowels=True, language=None),
 ]
 ESTIMATORS = [
     dp.Exact(),
