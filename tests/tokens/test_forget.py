@@ -412,7 +412,7 @@ def test_ids_that_cannot_be(home, dataprep):
 def test_files_of_ids(tmp_path):
     """Lines, CSV and Parquet; what has no ids is one sentence."""
     (tmp_path / "a.txt").write_text("# asked for in May\n3:5\n\n7\n")
-    (tmp_path / "a.csv").write_text('who,id\nsomebody,"3:5"\nelse,7\n')
+    (tmp_path / "a.csv").write_text('who,id\n"Some, body","3:5"\nelse,7\n')
     pq.write_table(pa.table({"id": pa.array([7, 3 << 40 | 5], pa.uint64())}), tmp_path / "a.parquet")
     for name in ("a.txt", "a.csv", "a.parquet"):
         assert read_ids(str(tmp_path / name)).tolist() == [7, 3 << 40 | 5]
@@ -420,8 +420,11 @@ def test_files_of_ids(tmp_path):
     (tmp_path / "none.txt").write_text("\n")
     pq.write_table(pa.table({"x": [1]}), tmp_path / "b.parquet")
     (tmp_path / "odd.txt").write_text("five\n")
-    for name, sentence in (("b.csv", "no column id"), ("b.parquet", "no column id"), ("none.txt", "holds no ids"),
-                           ("odd.txt", "'five' is not a document id")):  # fmt: skip
+    (tmp_path / "less.txt").write_text("-5\n")
+    for name, sentence in {
+        "b.csv": "no column id", "b.parquet": "no column id", "none.txt": "holds no ids",
+        "odd.txt": "'five' is not a document id", "less.txt": "-5 is no document id",
+    }.items():  # fmt: skip
         with pytest.raises(PlanError, match=sentence):
             read_ids(str(tmp_path / name))
 

@@ -6,6 +6,8 @@ shards, `leftovers` sees to the rest.
 
 from __future__ import annotations
 
+import csv
+import io
 import posixpath
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -112,14 +114,15 @@ def read_ids(place: str) -> Ids:
             raise PlanError(msg)
         return _parsed(table["id"].to_pylist())
     with files.open_read(place) as f:
-        lines = f.read().decode("utf-8-sig").split("\n")
-    rows = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    if rows and files.suffix(place) == ".csv":
-        names = [name.strip().strip('"') for name in rows[0].split(",")]
-        if "id" not in names:
-            msg = f"{place} has no column id; it has {', '.join(names)}"
+        text = f.read().decode("utf-8-sig", "replace")
+    if files.suffix(place) == ".csv":
+        table_of = csv.DictReader(io.StringIO(text))
+        if "id" not in (table_of.fieldnames or ()):
+            msg = f"{place} has no column id; it has {', '.join(table_of.fieldnames or ())}"
             raise PlanError(msg)
-        rows = [row.split(",")[names.index("id")].strip().strip('"') for row in rows[1:]]
+        rows = [str(row["id"]).strip() for row in table_of]
+    else:
+        rows = [line.strip() for line in text.split("\n") if line.strip() and not line.startswith("#")]
     if not rows:
         msg = f"{place} holds no ids; write one a line, as file:position (3:1745) or as an integer"
         raise PlanError(msg)
@@ -127,7 +130,12 @@ def read_ids(place: str) -> Ids:
 
 
 def _parsed(ids: Iterable[Any]) -> Ids:
-    return np.unique(np.array([B.parse_id(str(i)) for i in ids], np.uint64))
+    found = [B.parse_id(str(i)) for i in ids]
+    wrong = next((i for i in found if not 0 <= i < 2**64), None)
+    if wrong is not None:
+        msg = f"{wrong} is no document id, which is an integer from 0 to 2^64 - 1; write it as file:position (3:1745)"
+        raise PlanError(msg)
+    return np.unique(np.array(found, np.uint64))
 
 
 def _unknown(start: dict[Node, Ids]) -> Ids:
