@@ -21,6 +21,7 @@ from dataprep.chat.names import folded, identity, words
 from dataprep.chat.people import Consent, Pseudonyms
 from dataprep.chat.pseudonyms import digest, shortest
 from dataprep.errors import PlanError
+from dataprep.filters.pii import PII
 from oracles import names_in
 
 KEY = b"a key of enough bytes"
@@ -243,6 +244,19 @@ def test_consent_inside_pseudonyms_learns_the_names_first(tmp_path):
     assert [text.split()[1] for _, _, text in left] == ["left"]
     assert "Ilse" not in left[0][2]
     assert book.reasons == {"no_consent": 1}
+
+
+@pytest.mark.parametrize(("text", "left"), [
+    ("06 12 34 56 78", "<phone>"), ("+212 6-12-34-56-78", "<phone>"), ("\u200e+33 6 12 34 56 78", "\u200e<phone>"),
+    ("٠٦١٢٣٤٥٦٧٨", "<phone>"), ("ask @212612345678", "ask @<phone>"), ("wa.me/212612345678", "wa.me/<phone>"),
+    ("a@b.ma 41.92.12.7", "<email> <ip>"), ("MA64011519000001205000534921", "<iban>"),
+    ("9albi 3lach 12:30 2024", "9albi 3lach 12:30 2024"), ("x@212612345678 a", "x@212612345678 a"),
+])  # fmt: skip
+def test_personal_data_of_messages(text, left):
+    """PII works on messages as they are: numbers as chats write them, every other column unchanged, finds counted."""
+    kept, _, book = laws.apply(PII(), [messages([("a", "Teo", text)])])
+    assert [(r["text"], r["chat"], r["author"]) for r in kept] == [(left, "a", "Teo")]
+    assert sum(book.counts.values()) == left.count("<")
 
 
 def test_pseudonyms_are_told_apart():

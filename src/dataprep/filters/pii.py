@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -40,8 +40,9 @@ class PII(Stage):
     >>> PII(action="drop", max_found=3)
 
     kinds: of email; ip (IPv4 and IPv6 that the Internet routes: private and local addresses are nobody's); phone
-        (international with + or 00, national with a leading 0, North American with signs; Western, Arabic-Indic and
-        Persian digits); card (prefixes and lengths as issued, Luhn's check digit); iban (the country's length, MOD 97).
+        (international with + or 00, or behind @ or wa.me/ as WhatsApp writes it; national with a leading 0, North
+        American with signs; Western, Arabic-Indic and Persian digits); card (prefixes and lengths as issued, Luhn's
+        check digit); iban (the country's length, MOD 97).
     replace: what stands in its place; `{kind}` is the kind. None: the text stays as it is, finds are only counted.
     action: "replace", or "drop": documents go (`pii`), what is left is not changed.
     max_found: documents with more finds go. By default none of them by "replace", all with a find by "drop".
@@ -57,6 +58,8 @@ class PII(Stage):
     replace: str | None = "<{kind}>"
     action: str = "replace"
     max_found: int | None = None
+
+    VERSION: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         kinds = (self.kinds,) if isinstance(self.kinds, str) else tuple(self.kinds)
