@@ -17,7 +17,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .chat.clean import CleanMessages
     from .chat.conversations import Conversations
+    from .chat.overlaps import Overlaps
+    from .chat.people import Consent, Pseudonyms
     from .chat.turns import Turns
     from .dataset import Dataset, open_dataset
     from .dedup.bloom import Bloom, bloom_hashes
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
     from .filters.refinedweb import RefinedWeb
     from .filters.repair import RepairText
     from .filters.robots import Robots
+    from .finetune import persona
+    from .messages import read_messages
     from .pipeline import Pipeline
     from .read import read
     from .run import Local, Ray, Serial
@@ -62,6 +67,8 @@ __all__ = [
     "URL",
     "BadWords",
     "Bloom",
+    "CleanMessages",
+    "Consent",
     "Conversations",
     "DataprepError",
     "Dataset",
@@ -76,9 +83,11 @@ __all__ = [
     "Map",
     "MinHash",
     "Mix",
+    "Overlaps",
     "Percentiles",
     "Perplexity",
     "Pipeline",
+    "Pseudonyms",
     "Quality",
     "Ray",
     "RefinedWeb",
@@ -96,7 +105,9 @@ __all__ = [
     "bloom_hashes",
     "encode",
     "open_dataset",
+    "persona",
     "read",
+    "read_messages",
     "shingle_hash",
     "train_bpe",
 ]
@@ -105,6 +116,8 @@ _HOMES = {
     "BadWords": "filters.badwords",
     "Bloom": "dedup.bloom",
     "C4": "filters.c4",
+    "CleanMessages": "chat.clean",
+    "Consent": "chat.people",
     "Conversations": "chat.conversations",
     "DataprepError": "errors",
     "Dataset": "dataset",
@@ -119,10 +132,12 @@ _HOMES = {
     "Map": "stage",
     "MinHash": "dedup.minhash",
     "Mix": "tokens.mix",
+    "Overlaps": "chat.overlaps",
     "PII": "filters.pii",
     "Percentiles": "filters.percentiles",
     "Perplexity": "filters.perplexity",
     "Pipeline": "pipeline",
+    "Pseudonyms": "chat.people",
     "Quality": "filters.quality",
     "Ray": "run",
     "RefinedWeb": "filters.refinedweb",
@@ -141,7 +156,9 @@ _HOMES = {
     "bloom_hashes": "dedup.bloom",
     "encode": "tokens.encode",
     "open_dataset": "dataset",
+    "persona": "finetune",
     "read": "read",
+    "read_messages": "messages",
     "shingle_hash": "text",
     "train_bpe": "tokens.train",
 }

@@ -14,7 +14,22 @@ import typer
 from dataprep import __version__
 from dataprep.errors import DataprepError
 
-from . import clusters, diff, forget, look, models, ngram, perplexity, plan, runs, search, tokenizer, tokens, why
+from . import (
+    clusters,
+    diff,
+    forget,
+    look,
+    models,
+    ngram,
+    perplexity,
+    persona,
+    plan,
+    runs,
+    search,
+    tokenizer,
+    tokens,
+    why,
+)
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
@@ -38,7 +53,10 @@ def _options(
     """Options of every command; `main` looks for --debug itself, since it must know after a command failed."""
 
 
-for _topic in (runs, plan, look, diff, clusters, why, search, ngram, perplexity, models, tokenizer, tokens, forget):
+TOPICS = (
+    runs, plan, look, diff, clusters, why, search, ngram, perplexity, models, tokenizer, tokens, forget, persona,
+)  # fmt: skip
+for _topic in TOPICS:
     for _command in _topic.COMMANDS:
         app.command()(_command)
 

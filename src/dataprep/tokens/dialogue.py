@@ -146,7 +146,7 @@ class TokenSize:
     separator included.
     """
 
-    tokenizer: str
+    tokenizer: str = field(repr=False)  # a place; the hash says what it is
     hash: str
     template: Template
     block: int
