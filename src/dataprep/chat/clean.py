@@ -56,7 +56,7 @@ class CleanMessages(Stage):
     max_repeat: how often a character may stand in a row, never counting digits, white space and emoji; None: no limit.
     emoji: "keep", "drop", or "collapse": one of a run of the same.
 
-    What is changed is counted by rule: captions, edit_marks, links, emails, phones, mentions, invisible, emoji,
+    What is changed is counted by rule: captions, edit_marks, links, emails, mentions, phones, invisible, emoji,
     laughter, repeats; in this order they are applied. A message of which nothing is left is dropped as `empty`. Authors
     are not touched (see `Pseudonyms`), and no message goes because of a word in it.
 
@@ -123,8 +123,8 @@ class CleanMessages(Stage):
             ("edit_marks", S.MARK, R.edit_marks, "" if self.edit_marks else None),
             ("links", S.LINK, R.links, self.links),
             ("emails", S.AT, R.emails, self.emails),
-            ("phones", NUMBER, R.phones, self.phones),
             ("mentions", S.AT, R.mentions, self.mentions),
+            ("phones", NUMBER, R.phones, self.phones),
             ("invisible", S.MARK, None, "" if self.invisible else None),
             ("emoji", S.EMOJI, _EMOJI.get(self.emoji), None if self.emoji == "keep" else ""),
         )
