@@ -15,53 +15,62 @@ import pyarrow.compute as pc
 from . import batch as B
 from . import files
 from .chat.doubles import find_doubles
+from .chat.same_chat import called, spans_of
 from .dataset import Dataset
 from .errors import PlanError
 from .part import Part
 from .read import read
 from .read.chats.detect import PLATFORMS
+from .read.chats.messages import COLUMNS
 
 log = logging.getLogger("dataprep")
 
-READ = ("id", "chat", "author", "time", "kind", "text", "reply_to")
-COLUMNS = READ[1:]
+READ = pa.schema([pa.field("id", pa.uint64()), *COLUMNS.items(), pa.field("text", pa.large_string())])
+TABLE = ("chat", "author", "time", "kind", "text", "reply_to")
 
 
-def read_messages(path: Any, platform: str | None = None, date_order: str | None = None, **options: Any) -> pa.Table:
+def read_messages(
+    path: Any, platform: str | None = None, date_order: str | None = None, *, merge: bool = True, **options: Any
+) -> pa.Table:
     """The messages of chats as a table, one row a message.
 
     path: a file, a folder, a glob, or a list of them; platforms may be mixed.
     platform: "whatsapp", "telegram", "discord", "messenger", "instagram", "signal", "chat"; None: told by the files.
-    date_order: "dmy", "mdy" or "ymd", where the files do not tell it themselves. options: of the platform's reader.
+    date_order: "dmy", "mdy" or "ymd", where the files do not tell it themselves.
+    merge: what stands in two exports of one chat is there once (`chat/same_chat.py`, `chat/doubles.py`).
+    options: of the platform's reader.
 
     Columns: chat, author (null where the platform speaks), time (timestamp[s], the clock as written; UTC for Messenger
     and Instagram), kind, text, and reply_to (int64, the row of the message that is answered, null if there is none).
     Chats come in the order of their first messages, each in the order of time; a message without a time stays behind
-    the one before. What stands in two exports of one chat is there once (`chat/doubles.py`); that and what was no
-    message is logged with its count. Memory: twice the messages.
+    the one before. What is merged and what was no message is logged with its count. Memory: twice the messages.
 
     Errors: PlanError if a file is no chat, ReadError if it is damaged.
 
     >>> table = read_messages("chats/")                                                 # doctest: +SKIP
     """
-    given = {} if date_order is None else {"date_order": date_order}
+    if date_order not in {None, "dmy", "mdy", "ymd"}:
+        msg = f"date_order={date_order!r} is none of dmy, mdy, ymd"
+        raise PlanError(msg)
     if platform is not None and platform not in PLATFORMS:
         msg = f"platform={platform!r} is none of {', '.join(PLATFORMS)}"
         raise PlanError(msg)
-    docs = read(path, platform, **given, **options)
+    docs = read(path, platform, **options)
     _check(docs)
+    if date_order and any(hasattr(part.reader, "date_order") for part in docs.parts):
+        docs = read(path, platform, date_order=date_order, **options)
     dropped: Counter[str] = Counter()
     batches = [batch for part in docs.parts for batch in _batches(part, dropped)]
     if dropped:
         told = ", ".join(f"{why} {n:,}" for why, n in dropped.most_common())
         log.warning("%d records of %s were no messages and are left out: %s", dropped.total(), path, told)
-    rows = pa.Table.from_batches([batch.select(READ) for batch in batches])
-    return _in_order(*_merged(rows))
+    rows = pa.Table.from_batches([batch.select(READ.names) for batch in batches]).cast(READ)
+    return _in_order(*_merged(rows, merge=merge))
 
 
 def _check(docs: Dataset) -> None:
     """Every file is a chat's, or a sentence that shows the first line of one that is not."""
-    missing = [name for name in COLUMNS if name not in docs.columns]
+    missing = [name for name in TABLE if name not in docs.columns]
     if not missing:
         return
     url = docs.parts[0].slices[0].url
@@ -79,10 +88,13 @@ def _batches(part: Part, dropped: Counter[str]) -> Iterator[Any]:
         dropped.update(meter.drop_table()["reason"].to_pylist())
 
 
-def _merged(rows: pa.Table) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+def _merged(rows: pa.Table, *, merge: bool) -> tuple[pa.Table, npt.NDArray[np.int64]]:
     """The rows without doubles, and for each the row it answers, int64[n], -1: none."""
     ids = rows["id"].to_numpy()
-    doubled, stays = find_doubles((ids >> np.uint64(B.POSITION_BITS)).astype(np.int64), rows)
+    doubled = stays = np.zeros(0, np.int64)
+    if merge:
+        rows = _renamed(rows)
+        doubled, stays = find_doubles((ids >> np.uint64(B.POSITION_BITS)).astype(np.int64), rows)
     if len(doubled):
         log.warning("%d messages stand in two exports of one chat and are there once", len(doubled))
     keep = np.ones(len(ids), bool)
@@ -94,6 +106,19 @@ def _merged(rows: pa.Table) -> tuple[pa.Table, npt.NDArray[np.int64]]:
     answered = pc.is_valid(rows["reply_to"]).to_numpy() & (ids[at] == wanted)
     answers = np.where(answered, (np.cumsum(keep) - 1)[stands[at]], -1)
     return rows.filter(pa.array(keep)), answers[keep]
+
+
+def _renamed(rows: pa.Table) -> pa.Table:
+    """Exports that are of one chat by what is said in them have the name of the first."""
+    names = called(spans_of(rows.to_batches()))
+    odd = {own: name for own, name in names.items() if own[0] != name}
+    if not odd:
+        return rows
+    told = ", ".join(f"{chat} is {name}" for (chat, _), name in list(odd.items())[:5])
+    log.warning("%d exports have another name than one of the same chat, which they get: %s", len(odd), told)
+    numbers = (rows["id"].to_numpy() >> np.uint64(B.POSITION_BITS)).tolist()
+    chats = [names.get(own, own[0]) for own in zip(rows["chat"].to_pylist(), numbers, strict=True)]
+    return rows.set_column(rows.schema.get_field_index("chat"), "chat", pa.array(chats, pa.string()))
 
 
 def _in_order(rows: pa.Table, answers: npt.NDArray[np.int64]) -> pa.Table:
@@ -109,7 +134,7 @@ def _in_order(rows: pa.Table, answers: npt.NDArray[np.int64]) -> pa.Table:
     row_of[order] = np.arange(len(rows))
     answered = answers[order]
     reply_to = pa.array(row_of[answered], mask=answered < 0)
-    columns = {name: rows[name].take(pa.array(order)) for name in COLUMNS[:-1]}
+    columns = {name: rows[name].take(pa.array(order)) for name in TABLE[:-1]}
     if columns["text"].nbytes < 1 << 31:
         columns["text"] = columns["text"].cast(pa.string())
     return pa.table({**columns, "reply_to": reply_to})

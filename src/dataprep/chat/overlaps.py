@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,10 @@ from ..dataset import Dataset
 from ..key import key
 from ..part import Item
 from ..run import Runner
+from ..text import text_hashes
 from ..verdict import DropIds, write_verdicts
-from .doubles import MINUTE, find_doubles, seconds_of
+from .doubles import MINUTE, find_doubles
+from .same_chat import Own, Span, by_export, called, spans_of
 
 ROWS = pa.schema(
     [
@@ -31,7 +33,6 @@ ROWS = pa.schema(
         ("fine", pa.bool_()),  # whether the export tells seconds
     ]
 )
-Own = tuple[str, int]  # a chat in a file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +40,12 @@ class Overlaps:
     """Drop messages that stand in an earlier export of the same chat, too ("in_two_exports"); an Estimator.
 
     Put it right behind `read`, before texts are cleaned or people renamed. What is a chat is told by the column `chat`,
-    what is an export by the file; files of other chats, or of another time, are not even compared. Messages are
+    or by what is said (`chat/same_chat.py`), what is an export by the file; others are not even compared. Messages are
     compared as multisets by author, time, kind and text, see `chat/doubles.py`, which also says what is forgiven and
     which one stays. Verdicts name it.
 
-    Memory: the messages in the times that two exports share, held by one process (texts and 100 bytes a message).
+    Memory: the messages in the times that two exports share, held by one process (texts and 100 bytes a message), and
+    256 kB an export.
 
     >>> dp.Pipeline(Overlaps(), dp.Conversations()).run(dp.read("chats/"), out="talks")    # doctest: +SKIP
     """
@@ -55,6 +57,10 @@ class Overlaps:
     def name(self) -> str:
         """What it is called in the books."""
         return "Overlaps"
+
+    def warm(self) -> None:
+        """Compile the kernel."""
+        text_hashes(*B.buffers(pa.array(["a"], pa.large_string())))
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
         """Find the times that exports share, and compare what lies in them; the stage returned drops the doubles."""
@@ -69,11 +75,12 @@ class Overlaps:
 
 
 def _find(docs: Dataset, run: Runner, out: str, made_by: str, url: str) -> dict[str, Any]:
+    columns = ["id", "chat", "author", "time", "text", *(["kind"] if "kind" in docs.columns else [])]
     spans: dict[Own, Span] = {}
-    for found in run.map(survey, docs.items, "Overlaps: times"):
+    for found in run.map(Survey(tuple(columns)), docs.items, "Overlaps: times"):
         for own, span in found.items():
             spans[own] = spans[own].joined(span) if own in spans else span
-    gather = Gather(out, made_by, shared(spans), "kind" in docs.columns)
+    gather = Gather(out, made_by, tuple(columns), shared(spans))
     counts = list(run.map(gather, docs.items if gather.windows else [], "Overlaps: gather"))
     dropped = next(iter(run.map(Decide(out, url, len(counts)), [0], "Overlaps: compare")))
     n_docs = sum(span.n for span in spans.values())
@@ -81,58 +88,39 @@ def _find(docs: Dataset, run: Runner, out: str, made_by: str, url: str) -> dict[
 
 
 @dataclass(frozen=True)
-class Span:
-    """The times of a chat in a file: first and last in seconds, whether they tell seconds, and how many they are."""
+class Survey:
+    """The spans of a part."""
 
+    columns: tuple[str, ...]
+
+    def __call__(self, item: Item) -> dict[Own, Span]:
+        """Of each chat in each file."""
+        return spans_of(item.part.batches(self.columns))
+
+
+class Window(NamedTuple):
+    """The times, in seconds, that another export of the chat has too; the chat's name, and whether seconds are told."""
+
+    chat: str
     first: int
     last: int
     fine: bool
-    n: int
-
-    def joined(self, other: Span) -> Span:
-        """Both."""
-        first, last = min(self.first, other.first), max(self.last, other.last)
-        return Span(first, last, self.fine or other.fine, self.n + other.n)
 
 
-def survey(item: Item) -> dict[Own, Span]:
-    """The spans of a part."""
-    found: dict[Own, Span] = {}
-    for batch in item.part.batches(["id", "chat", "time"]):
-        for own, rows, times in _by_export(batch):
-            span = Span(int(times.min()), int(times.max()), bool((times % MINUTE != 0).any()), len(rows))
-            found[own] = found[own].joined(span) if own in found else span
-    return found
-
-
-def _by_export(batch: Batch) -> Iterator[tuple[Own, Any, Any]]:
-    """The rows of each chat in each file, and their times; rows without chat or time are left out."""
-    times, known = seconds_of(batch.column("time"))
-    numbers = B.ids(batch) >> np.uint64(B.POSITION_BITS)
-    chats = batch.column("chat")
-    coded = (chats if pa.types.is_dictionary(chats.type) else chats.cast(pa.string())).dictionary_encode()
-    codes = coded.indices.fill_null(-1).to_numpy()
-    names = coded.dictionary.to_pylist()
-    for number in np.unique(numbers).tolist():
-        for code in np.unique(codes[numbers == number]).tolist():
-            rows = np.flatnonzero((numbers == number) & (codes == code) & known)
-            if code >= 0 and len(rows):
-                yield (names[code], number), rows, times[rows]
-
-
-def shared(spans: Mapping[Own, Span]) -> dict[Own, tuple[int, int, bool]]:
-    """Of each chat in a file that another has for the same time: from, to (seconds), and whether it tells seconds."""
-    chats: dict[str, list[tuple[int, Span]]] = {}
-    for (chat, number), span in spans.items():
-        chats.setdefault(chat, []).append((number, span))
-    found: dict[Own, tuple[int, int, bool]] = {}
-    for chat, exports in chats.items():
-        for number, own in exports:
-            others = [(max(own.first, s.first), min(own.last, s.last)) for n, s in exports if n != number]
-            common = [(a, b) for a, b in others if a // MINUTE <= b // MINUTE]
+def shared(spans: Mapping[Own, Span]) -> dict[Own, Window]:
+    """The windows of exports that share times with another of the same chat."""
+    chats: dict[str, list[Own]] = {}
+    for own, chat in called(spans).items():
+        chats.setdefault(chat, []).append(own)
+    found: dict[Own, Window] = {}
+    for chat, owns in chats.items():
+        for own in owns:
+            mine, others = spans[own], [spans[o] for o in owns if o[1] != own[1]]
+            common = [(max(mine.first, o.first) // MINUTE, min(mine.last, o.last) // MINUTE) for o in others]
+            common = [(first, last) for first, last in common if first <= last]
             if common:
-                first, last = min(a for a, _ in common) // MINUTE, max(b for _, b in common) // MINUTE
-                found[chat, number] = first * MINUTE, (last + 1) * MINUTE - 1, own.fine
+                first, last = min(a for a, _ in common), max(b for _, b in common)
+                found[own] = Window(chat, first * MINUTE, (last + 1) * MINUTE - 1, mine.fine)
     return found
 
 
@@ -142,8 +130,8 @@ class Gather:
 
     out: str
     key: str
-    windows: dict[Own, tuple[int, int, bool]] = field(hash=False)
-    kinds: bool  # whether messages have a kind
+    columns: tuple[str, ...]
+    windows: dict[Own, Window] = field(hash=False)
 
     def __call__(self, item: Item) -> dict[str, Any]:
         """The receipt."""
@@ -152,9 +140,8 @@ class Gather:
 
     def _write(self, url: str, item: Item) -> dict[str, Any]:
         n_rows = 0
-        columns = ["id", "chat", "author", "time", "text", *(["kind"] if self.kinds else [])]
         with files.atomic(url) as f, pq.ParquetWriter(f, ROWS, compression="lz4") as writer:
-            for batch in item.part.batches(columns):
+            for batch in item.part.batches(self.columns):
                 rows = self._chosen(batch)
                 n_rows += len(rows)
                 writer.write_table(rows)
@@ -162,11 +149,13 @@ class Gather:
 
     def _chosen(self, batch: Batch) -> pa.Table:
         fine, chosen = np.zeros(batch.num_rows, bool), np.zeros(batch.num_rows, bool)
-        for own, rows, times in _by_export(batch):
-            if own in self.windows:
-                first, last, fine[rows] = self.windows[own]
-                chosen[rows] = (times >= first) & (times <= last)
-        arrays = {name: batch.column(name) for name in batch.schema.names}
+        names = np.full(batch.num_rows, "", object)
+        for own, rows, times in by_export(batch):
+            window = self.windows.get(own)
+            if window:
+                names[rows], fine[rows] = window.chat, window.fine
+                chosen[rows] = (times >= window.first) & (times <= window.last)
+        arrays = {name: batch.column(name) for name in batch.schema.names} | {"chat": pa.array(names, pa.string())}
         arrays.setdefault("kind", pa.repeat("text", batch.num_rows))
         table = pa.table({**arrays, "fine": pa.array(fine)}).select(ROWS.names)
         plain = [_plain(table[name], ROWS.field(name).type) for name in ROWS.names]

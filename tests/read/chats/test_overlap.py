@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import oracles
+from dataprep import batch as B
+from dataprep.chat import same_chat
 from dataprep.chat.doubles import find_doubles
 from dataprep.chat.overlaps import Overlaps
 from dataprep.messages import read_messages
@@ -104,12 +106,13 @@ def test_read_messages_merges(folder, caplog) -> None:
         ("09:16:02", "Bo", "last"),
     ]
     assert "4 messages stand in two exports" in caplog.text
+    assert len(read_messages(str(folder), merge=False)) == 9
 
 
 def test_the_estimator(folder, tmp_path) -> None:
     """Overlaps drops the same messages, names the one that stays, and leaves other chats alone."""
     (folder / "4").mkdir()
-    (folder / "4" / "WhatsApp Chat with Bee.txt").write_text(PHONE)
+    (folder / "4" / "WhatsApp Chat with Bee.txt").write_text(PHONE.replace("ok", "no").replace("first", "else"))
     docs = dp.read(str(folder))
     sealed = dp.Pipeline(Overlaps()).run(docs, out=str(tmp_path / "out"))
     rows = {r["id"]: r for r in docs.table().to_pylist()}
@@ -124,3 +127,42 @@ def test_the_estimator(folder, tmp_path) -> None:
     assert sealed.manifest["fits"][0] == {"stage": "Overlaps", "documents": 12, "shared": 7, "dropped": 4}
     one = dp.Pipeline(Overlaps()).run(dp.read(str(folder / "4")), out=str(tmp_path / "one"))
     assert one.count == 3
+
+
+def said(*texts, first=0):
+    """An export in which Ada says something every minute."""
+    return "".join(f"13/05/2024, 09:{first + k:02} - Ada: {text}\n" for k, text in enumerate(texts))
+
+
+def test_exports_of_other_names(tmp_path, caplog) -> None:
+    """Two files that share most of what was said in one time are one chat; a few words that are sent around are not."""
+    week = [f"message {k}" for k in range(12)]
+    (tmp_path / "Tea.txt").write_text(said(*week[:8]))
+    (tmp_path / "Tea (1).txt").write_text(said(*week[5:], first=5))
+    (tmp_path / "Zed.txt").write_text(said(*week[:2], *(f"other {k}" for k in range(20))))
+    table = read_messages(str(tmp_path))
+    chats = table.to_pylist()
+    assert [r["text"] for r in chats if r["chat"] == "Tea (1)"] == week
+    assert sum(r["chat"] == "Zed" for r in chats) == 22
+    assert "Tea is Tea (1)" in caplog.text
+    sealed = dp.Pipeline(Overlaps()).run(dp.read(str(tmp_path)), out=str(tmp_path / "out"))
+    assert sealed.count == 34
+    assert sealed.manifest["fits"][0]["shared"] == 6
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_long_exports_are_sampled(monkeypatch, overlap) -> None:
+    """Sketches of a sample of messages tell one chat from two."""
+    monkeypatch.setattr(same_chat, "SKETCH", 200)
+    n = 2_000
+
+    def export(file, first):
+        ids = np.arange(n, dtype=np.uint64) + np.uint64(file << 40)
+        times = pa.array((np.arange(n) + first) * 60, pa.timestamp("s"))
+        texts = [f"message {k if file == 0 or overlap else -k}" for k in range(first, first + n)]
+        columns = {"chat": pa.array([f"c{file}"] * n), "author": pa.array(["x"] * n), "time": times}
+        return B.make(ids, texts, "s", columns=columns)
+
+    spans = same_chat.spans_of([export(0, 0), export(1, n // 2)])
+    assert max(span.sketch.shape[1] for span in spans.values()) == 200
+    assert len(set(same_chat.called(spans).values())) == (1 if overlap else 2)

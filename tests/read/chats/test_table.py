@@ -61,6 +61,22 @@ def test_replies_to_a_doubled_message(tmp_path) -> None:
     assert [(r["text"], r["reply_to"]) for r in rows] == [("one", None), ("two", None), ("three", 1)]
 
 
+def test_date_order(tmp_path, caplog) -> None:
+    """The order given settles dates that tell none, and does not trouble platforms that need none."""
+    (tmp_path / "a.txt").write_text("03/05/2024, 10:00 - Bo: hello\n")
+    (tmp_path / "b.json").write_text(telegram((1, 1, "x", None)))
+    for order, month in (("dmy", 5), ("mdy", 3)):
+        assert read_messages(str(tmp_path), date_order=order)["time"][0].as_py().month == month
+        assert len(read_messages(str(tmp_path / "b.json"), date_order=order)) == 1
+
+
+def test_a_sealed_dataset(tmp_path) -> None:
+    """Messages that a Pipeline sealed make the same table."""
+    (tmp_path / "a.json").write_text(telegram((1, 9, "late", None), (2, 3, "early", 1)))
+    dp.Pipeline().run(dp.read(str(tmp_path / "a.json")), out=str(tmp_path / "sealed"))
+    assert read_messages(str(tmp_path / "sealed")).equals(read_messages(str(tmp_path / "a.json")))
+
+
 def test_what_is_left_out_is_counted(tmp_path, caplog) -> None:
     """Records that are no messages are logged with their reasons."""
     good = [(n, n % 60, "x", None) for n in range(300)]
@@ -78,6 +94,7 @@ def test_what_is_left_out_is_counted(tmp_path, caplog) -> None:
         ("a.html", "<html></html>", {}, r"a\.html: no reader is known by this suffix .*, nor is it a chat export"),
         ("a.csv", "x,y\n", {}, "nor is it a chat export"),
         ("a.zip", "PK", {}, "nor is it a chat export"),
+        ("a.txt", "x", {"date_order": "dym"}, "date_order='dym' is none of dmy, mdy, ymd"),
         ("a.txt", "x", {"platform": "icq"}, "platform='icq' is none of whatsapp, telegram"),
         ("a.json", telegram((1, 1, "x", None)), {"platform": "discord"}, "no Discord channel is in the file"),
         ("a.json", telegram(), {}, "the chat is empty"),

@@ -6,6 +6,7 @@ groups; the rest, the frame, is collected: the document in which each of these a
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -149,3 +150,8 @@ class JsonStream:
         at = self.state[J.START :]
         at[at >= 0] -= keep
         return got > 0
+
+
+def warm() -> None:
+    """Compile the kernels."""
+    list(JsonStream(io.BytesIO(b'{"messages": [{}]}'), "warm", 1).groups())
