@@ -35,6 +35,7 @@ ORDER = {
     "growth": "Every deduplication at three sizes",
     "pipeline": "The whole pipeline, memory, workers",
     "tokens": "Tokens",
+    "loader": "Loading rows, packing plans",
     "train": "Training",
 }
 HEAD = """# Results

@@ -1,4 +1,4 @@
-"""Speed of the trainer: tokens/s, MFU, peak memory, time spent waiting for data, and the loader by itself.
+"""Speed of the trainer: tokens/s, MFU, peak memory, and time spent waiting for data.
 
     python benchmarks/bench_train.py                          # small sizes on the CPU, about two minutes
     python benchmarks/bench_train.py --presets gpt2-124m 350m # what one GPU is measured with
@@ -25,7 +25,6 @@ import torch
 
 from dataprep.tokens.shard import save
 from dataprep.train import PRESETS, ModelConfig, Sampling, TrainConfig, generate, preset
-from dataprep.train.data import Blocks, Loader, permute
 from dataprep.train.metrics import peak_flops
 from dataprep.train.optim import lr_at, step_once
 from dataprep.train.run import begin
@@ -42,26 +41,6 @@ def make_shards(folder: Path, n_tokens: int, vocab: int):
     rng = np.random.default_rng(0)
     docs = rng.integers(0, vocab - 1, (n_tokens // 1000, 999)).astype(np.uint16)
     return save(folder, {"train": list(docs)}, vocab_size=vocab, eot=vocab - 1, shard_tokens=n_tokens // 3)
-
-
-def bench_loader(folder: Path, n_tokens: int = 100_000_000):
-    """Tokens a second out of a warm memory map, in permuted blocks of 1,024, one thread."""
-    path = folder / "loader.bin"
-    np.random.default_rng(0).integers(0, 2**16, n_tokens, dtype=np.uint16).tofile(path)
-    loader = Loader(blocks=Blocks([np.memmap(path, np.uint16, "r")], 1024), batch=512)
-    for step in range(len(loader.blocks) // 512):  # warms the page cache
-        loader.rows(step)
-    seconds = []
-    for step in range(60):
-        start = time.perf_counter()
-        rows = loader.rows(step)
-        seconds.append(time.perf_counter() - start)
-    start = time.perf_counter()
-    permute(np.arange(10**6), 10**9, "key")
-    return {
-        "loader_tokens_per_s": rows.n_targets / statistics.median(seconds),
-        "permutation_blocks_per_s": 1e6 / (time.perf_counter() - start),
-    }
 
 
 def timed_steps(run, warm: int, steps: int):
@@ -146,9 +125,7 @@ def main():
     print(f"torch {torch.__version__}, {device}")
     with tempfile.TemporaryDirectory() as tmp:
         folder = Path(tmp)
-        result = {"torch": torch.__version__, "device": device, **bench_loader(folder), "sizes": []}
-        print(f"loader {result['loader_tokens_per_s'] / 1e6:,.0f} Mtok/s from a warm cache, "
-              f"permutation {result['permutation_blocks_per_s'] / 1e6:,.1f} M blocks/s")  # fmt: skip
+        result = {"torch": torch.__version__, "device": device, "sizes": []}
         shards = make_shards(folder / "shards", 10_000_000, 50_257 if cuda else 4096)
         for name in names:
             config = (CPU_SIZES.get(name) or preset(name)).override(*args.set)

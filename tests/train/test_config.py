@@ -72,6 +72,16 @@ def test_override_sets_fields_by_text():
     assert (config.lr, config.schedule, config.model.n_layers, config.micro_batch) == (3e-4, "wsd", 2, None)
 
 
+def test_folders_by_name_are_a_mixture():
+    """One folder stands alone; several have names, and one without is refused."""
+    from dataprep.train.__main__ import _sets
+
+    assert _sets(["work/a"]) == "work/a"
+    assert _sets(["web=work/a", "chat=work/b"]) == {"web": "work/a", "chat": "work/b"}
+    with pytest.raises(PlanError, match="need names of their own, NAME=FOLDER; found web=work/a work/b"):
+        _sets(["web=work/a", "work/b"])
+
+
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
@@ -85,6 +95,12 @@ def test_override_sets_fields_by_text():
         (lambda: TrainConfig(warmup=-1), "warmup=-1"),
         (lambda: TrainConfig(dtype="float16"), "dtype='float16'"),
         (lambda: ModelConfig(n_heads="4"), "n_heads='4'"),
+        (lambda: TrainConfig(layout="packed"), "layout='packed': choose one of contiguous, bestfit, padded, cut"),
+        (lambda: TrainConfig(objective="mlm"), "objective='mlm': choose one of next, prefix, span"),
+        (lambda: TrainConfig(objective="span", layout="bestfit"), "objective='span' .* needs layout='contiguous'"),
+        (lambda: TrainConfig(mask_documents="yes"), "mask_documents='yes': choose one of None, True, False"),
+        (lambda: TrainConfig(weights=[1, 2]), "weights=.*: expected a weight for each set by name"),
+        (lambda: TrainConfig(corruption=1.5), "corruption=1.5: expected a number from 0.01 to 0.9"),
     ],
 )
 def test_wrong_configs_are_refused(make, sentence):
