@@ -15,6 +15,7 @@ import laws
 import oracles
 from dataprep.dataset import Dataset
 from dataprep.errors import PlanError
+from dataprep.tokens import learn as kernels
 from dataprep.tokens import split
 from dataprep.tokens.learn import Words, count_words
 from dataprep.tokens.patterns import PATTERNS
@@ -69,8 +70,9 @@ def test_kernels_learn_what_tokenizers_learns(pattern, texts, n_merges, min_coun
     assert learn([texts], n_merges, regex, min_count) == learn_by_tokenizers([texts], n_merges, regex, min_count)
 
 
-def test_kernels_learn_what_tokenizers_learns_from_much():
-    """Thousands of merges over words of a random letter mill, until no pair is left."""
+def test_kernels_learn_what_tokenizers_learns_from_much(monkeypatch):
+    """Two thousand merges over words of a random letter mill, until no pair is left, with room that must grow."""
+    monkeypatch.setattr(kernels, "PAIRS", 1 << 10)
     rng = np.random.default_rng(5)
     letters = np.array(list("abcdeé雨"))
     texts = [" ".join("".join(rng.choice(letters, rng.integers(1, 12))) for _ in range(200)) for _ in range(40)]

@@ -26,6 +26,7 @@ I32 = npt.NDArray[np.int32]
 CHUNK = 1 << 20  # bytes of text whose words are counted at a time, when it is more than one document
 BLOCK = 1 << 12  # words cut before they are counted
 ORDER = sorted(range(256), key=CHAR_OF.__getitem__)  # the bytes, oldest token first
+PAIRS = 1 << 17  # room for pairs to begin with: twice as many as two bytes can make
 MAX_SYMBOLS = (1 << 31) // 3  # places are 32-bit, and a word's bytes may need three each
 
 
@@ -179,7 +180,7 @@ def merges_of_words(words: Words, n_merges: int, min_count: int) -> list[tuple[b
     head, tail, touched = (np.zeros((2, tokens), np.int32) for _ in range(3))
     fresh = Fresh(np.zeros((2, tokens), np.int64), head, tail, touched, np.zeros(2, np.int64))
     state = np.array([0, 0, 1, 0, 0])  # pairs; size of the heap; first unused entry; first freed one; merges
-    pairs, made = _pairs(1 << 17), np.empty((n_merges, 2), np.int32)
+    pairs, made = _pairs(PAIRS), np.empty((n_merges, 2), np.int32)
     _first_pairs(text, pairs, entry, link, state, least)
     while _merge(text, pairs, fresh, entry, link, state, made, least):
         pairs = _more(pairs, int(state[0]))
