@@ -60,7 +60,7 @@ def write(path: Path, form: str, n_bytes: int) -> int:
     """An export in a form; how many messages it holds."""
     if form == "telegram":
         made = [
-            {"id": i, "type": "message", "date": t.isoformat(), "date_unixtime": f"{t:%s}", "from": a or "Bot", "text": s}
+            {"id": i, "type": "message", "from": a or "-", "date": t.isoformat(), "date_unixtime": f"{t:%s}", "text": s}
             for i, (t, a, s) in enumerate(messages(n_bytes // 2))
         ]
         path.write_text(json.dumps({"name": "Chat", "type": "private_group", "id": 1, "messages": made}), "utf-8")

@@ -215,6 +215,19 @@ def test_quotations_stay_text(tmp_path) -> None:
     assert [t for _, _, t in got] == [*(f"said {i}" for i in range(8)), "said 8\n" + quote, "end"]
 
 
+def test_lines_by_nobody_known_at_times_that_do_not_fit(tmp_path) -> None:
+    """A line exactly like a header stays text if no known person says it at a time that cannot be; else it is one."""
+    said = [f"{i + 10}/05/2024, 09:12 - {'Ilse' if i % 2 else 'Tom'}: {i}\n" for i in range(12)]
+    said.insert(6, "01/01/2019, 10:00 - Eve: gotcha\n01/01/2019, 10:00 - the deadline\n03/03/2030, 10:00 - moved\n")
+    got = read(tmp_path / "c.txt", "".join(said))
+    assert len(got) == 12
+    assert got[5][2] == "5\n" + said[6].strip()
+    said[6] = "15/05/2024, 10:00 - Eve: hello\n01/01/2019, 10:00 - Tom: my clock was wrong\n"
+    assert [t for _, _, t in read(tmp_path / "c.txt", "".join(said))][6:8] == ["hello", "my clock was wrong"]
+    alike = "".join(f"{i * 7 % 28 + 1:02}/05/2024, 09:12 - {a}: x\n" for i, a in enumerate("ABCDEFGHIJKLMNOPQR"))
+    assert len(read(tmp_path / "c.txt", alike)) == 18
+
+
 def test_mixed_forms_are_all_headers(tmp_path) -> None:
     """Two phones' forms that alternate in the order of time are all messages."""
     text = "".join(

@@ -2,8 +2,8 @@
 
 The file is read twice: first its dates are gathered, which tell the order of day and month and which lines are headers
 (`whatsapp_dates.py`), then its messages. A line that is no header continues the message before. A quotation whose form
-nothing else in the file has, or whose date is impossible, stays text; a line in a message that is exactly like a header
-of this file cannot be told from one, and becomes one.
+nothing else in the file has, or whose date is impossible, stays text, and so does one by nobody known at a time that
+does not fit (`whatsapp_doubts.py`); a line that in all this is like a header of this file becomes one.
 
 The position is the byte offset of the message's first byte, in a zip with several chats as if they were joined. What
 ends in the middle of a character or of a header has that end taken off, and counted.
@@ -35,6 +35,7 @@ from . import whatsapp_headers as H
 from . import whatsapp_scan as S
 from .messages import Messages, message_batch
 from .whatsapp_dates import ORDERS, Ints, Plan, Survey
+from .whatsapp_doubts import Doubts
 from .whatsapp_files import Export, chat_of, exports, looks_like_chat
 from .whatsapp_words import is_system, recognise
 
@@ -93,6 +94,7 @@ class _Chat:
     stop: int = 0  # the position after its last byte
     whole: bool = True  # whether its last line has a line feed
     authors: dict[str, str | None] = field(default_factory=dict)
+    doubts: Doubts = field(default_factory=Doubts)
 
     def __post_init__(self) -> None:
         self.trust = Trust(self.piece.url, self.reader.max_bad, remedy="format= names another reader")
@@ -104,6 +106,8 @@ class _Chat:
         if not plan.orders:
             _refuse(self.piece.url, first_line)
         self._state(plan)
+        text = self.doubts.text(plan)
+        self.stats.count("header_like_text", len(text))
         held: _Held | None = None
         for data, stop, start in self._blocks():
             if data is None:
@@ -111,6 +115,7 @@ class _Chat:
                 continue
             found = H.find(data, stop)
             times, which = plan.times(found, start)
+            which[np.isin(found[:, S.START] + start, text)] = -1
             rows = np.flatnonzero(which >= 0)
             self._count(which)
             if not len(rows):
@@ -146,17 +151,26 @@ class _Chat:
                 continue
             found = H.find(data, stop)
             survey.add(found, start)
-            self._learn(data, found)
+            if len(found):
+                self._learn(data, found, start)
             first_line = first_line or data[: min(stop, 4_096)].tobytes().strip().split(b"\n", 1)[0]
         return survey, first_line
 
-    def _learn(self, data: npt.NDArray[np.uint8], found: Ints) -> None:
-        """Remember the names before colons."""
-        named = found[found[:, S.SAID] >= 0]
-        names = _strings(*S.gather(data, named[:, S.NAME], named[:, S.NAME_STOP]))
-        for name in pc.unique(names).to_pylist() if names is not None else ():
-            if len(self.authors) < MAX_NAMES:
-                self.authors[name] = author_of(name)
+    def _learn(self, data: npt.NDArray[np.uint8], found: Ints, start: int) -> None:
+        """Remember who speaks, and the lines in which nobody seems to."""
+        spaced = found[:, S.SAID] >= 0
+        stop = np.where(spaced, found[:, S.NAME_STOP], found[:, S.NAME])
+        coded = _strings(*S.gather(data, found[:, S.NAME], stop)).dictionary_encode()
+        written = coded.dictionary.to_pylist()
+        for name in written[: MAX_NAMES - len(self.authors)]:
+            self.authors.setdefault(name, author_of(name) if name else None)
+        names = [self.authors.get(name) for name in written]
+        codes = coded.indices.to_numpy()
+        plain = np.array([name is None for name in names], np.bool_)[codes]
+        unnamed = np.flatnonzero(plain)
+        lines = _strings(*S.gather(data, found[unnamed, S.BODY], found[unnamed, S.LINE_STOP])).to_pylist()
+        plain[unnamed] = [not is_system(line) for line in lines]
+        self.doubts.add(found, start, codes, names, plain)
 
     def _state(self, plan: Plan) -> None:
         """Say how dates are read."""

@@ -46,6 +46,7 @@ class Plan:
     undecided: str = ""
     impossible: str = ""  # a date that the order asked for cannot read
     n_impossible: int = 0
+    orderly: bool = False  # whether time hardly ever goes back a day, in enough lines to tell
 
     def times(self, found: Ints, base: int) -> tuple[Ints, npt.NDArray[np.int8]]:
         """Seconds since 1970 of the lines found at `base` + START, and the order's number; -1: this is no header."""
@@ -266,12 +267,17 @@ def _stated(plan: Plan, runs: Ints, counts: Ints, asked: str | None) -> Plan:
     """The plan with an example of what could not be decided, or not be read as asked."""
     unsure = [form for form, orders in plan.orders.items() if not all(o.sure for o in orders)]
     rows = [i for i in range(len(runs)) if runs[i, 1] in unsure][:1] if unsure else []
-    undecided = written(runs[rows[0]]) if rows else ""
-    if asked is None:
-        return Plan(plan.orders, undecided)
-    _, _, known = _times(runs, plan)
-    lost = np.flatnonzero(~known & np.isin(runs[:, 1], list(plan.orders)))
-    return Plan(plan.orders, undecided, written(runs[lost[0]]) if len(lost) else "", int(counts[lost].sum()))
+    first, last, known = _times(runs, plan)
+    lost = np.flatnonzero(~known & np.isin(runs[:, 1], list(plan.orders)) & (asked is not None))
+    back = int((first[known][1:] < last[known][:-1] - DAY).sum())
+    n = int(counts[known].sum())
+    return Plan(
+        plan.orders,
+        undecided=written(runs[rows[0]]) if rows else "",
+        impossible=written(runs[lost[0]]) if len(lost) else "",
+        n_impossible=int(counts[lost].sum()),
+        orderly=n >= FEW and back < RARE * n,
+    )
 
 
 def written(run: Ints) -> str:
