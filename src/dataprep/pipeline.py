@@ -188,6 +188,8 @@ def _hide(sealed: Dataset, docs: Dataset, steps: list[Step]) -> Dataset:
         place = files.join(str(sealed.url), "steps")
         for name in set(files.listdir(place)) - kept:
             files.remove(files.join(place, name))
+        if not kept:
+            files.remove(place)
     return sealed
 
 
