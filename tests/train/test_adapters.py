@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 from torch.utils.data import DataLoader, Subset  # noqa: E402
 
 from dataprep.errors import PlanError  # noqa: E402
-from dataprep.train.adapters import TorchRows, to_hf  # noqa: E402
+from dataprep.train import TorchRows, to_hf  # noqa: E402
 from dataprep.train.data import to_device  # noqa: E402
 
 

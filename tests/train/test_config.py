@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from dataprep.errors import PlanError
-from dataprep.train import PRESETS, ModelConfig, TrainConfig, preset
+from dataprep.train import PRESETS, ModelConfig, TrainConfig, named, preset
 
 LEAN = """
 import sys
@@ -74,12 +74,10 @@ def test_override_sets_fields_by_text():
 
 def test_folders_by_name_are_a_mixture():
     """One folder stands alone; several have names, and one without is refused."""
-    from dataprep.train.__main__ import _sets
-
-    assert _sets(["work/a"]) == "work/a"
-    assert _sets(["web=work/a", "chat=work/b"]) == {"web": "work/a", "chat": "work/b"}
+    assert named(["work/a"]) == "work/a"
+    assert named(["web=work/a", "chat=work/b"]) == {"web": "work/a", "chat": "work/b"}
     with pytest.raises(PlanError, match="need names of their own, NAME=FOLDER; found web=work/a work/b"):
-        _sets(["web=work/a", "work/b"])
+        named(["web=work/a", "work/b"])
 
 
 @pytest.mark.parametrize(

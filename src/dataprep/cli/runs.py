@@ -72,7 +72,7 @@ def _show(console: Console, result: Any) -> None:
 
 
 def train(
-    shards: Annotated[str, typer.Argument(help="A folder of token shards.")],
+    shards: Annotated[list[str], typer.Argument(help="A folder of token shards, or several as NAME=FOLDER.")],
     out: Annotated[str, typer.Option(help="Folder for checkpoints and metrics; a stopped run goes on.")],
     preset: Annotated[str, typer.Option(help="tiny, 11m, 42m, gpt2-124m ...")] = "tiny",
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a field.")] = None,
@@ -82,7 +82,7 @@ def train(
     from dataprep import train as trainer
 
     config = trainer.preset(preset).override(*(settings or []))
-    print(trainer.train(shards, out=out, config=config, resume=not start_over))
+    print(trainer.train(trainer.named(shards), out=out, config=config, resume=not start_over))
 
 
 def clean(folder: Annotated[str, typer.Argument(help="A folder that a run wrote.")]) -> None:

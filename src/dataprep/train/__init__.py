@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 from dataprep.errors import need
 
 if TYPE_CHECKING:
+    from dataprep.train.adapters import TorchRows, to_hf
     from dataprep.train.checkpoint import load_model
     from dataprep.train.config import PRESETS, ModelConfig, TrainConfig, preset
     from dataprep.train.loop import train
     from dataprep.train.model import GPT
     from dataprep.train.run import Result
     from dataprep.train.sample import Sampling, generate, sample_text
+    from dataprep.train.sets import named
 
 __all__ = [
     "GPT",
@@ -28,11 +30,14 @@ __all__ = [
     "ModelConfig",
     "Result",
     "Sampling",
+    "TorchRows",
     "TrainConfig",
     "generate",
     "load_model",
+    "named",
     "preset",
     "sample_text",
+    "to_hf",
     "train",
 ]
 
@@ -42,11 +47,14 @@ _HOME = {
     "ModelConfig": "config",
     "Result": "run",
     "Sampling": "sample",
+    "TorchRows": "adapters",
     "TrainConfig": "config",
     "generate": "sample",
     "load_model": "checkpoint",
+    "named": "sets",
     "preset": "config",
     "sample_text": "sample",
+    "to_hf": "adapters",
     "train": "loop",
 }
 

@@ -5,17 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from dataprep.errors import DataprepError, PlanError
-from dataprep.train import PRESETS, preset, train
-
-
-def _sets(folders: list[str]) -> str | dict[str, str]:
-    """What the arguments name: one folder, or folders by name."""
-    named = {name: folder for name, equals, folder in (f.partition("=") for f in folders) if equals}
-    if len(folders) > 1 and len(named) < len(folders):
-        msg = f"several sets of shards need names of their own, NAME=FOLDER; found {' '.join(folders)}"
-        raise PlanError(msg)
-    return named or folders[0]
+from dataprep.errors import DataprepError
+from dataprep.train import PRESETS, named, preset, train
 
 
 def main() -> int:
@@ -29,7 +20,7 @@ def main() -> int:
     args = p.parse_args()
     try:
         config = preset(args.preset).override(*args.set)
-        result = train(_sets(args.shards), out=args.out, config=config, resume=not args.start_over)
+        result = train(named(args.shards), out=args.out, config=config, resume=not args.start_over)
     except DataprepError as e:
         sys.stderr.write(f"{e}\n")
         return 1

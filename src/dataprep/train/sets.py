@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dataprep.errors import PlanError
@@ -14,6 +14,19 @@ from dataprep.train.mixture import Mixture
 from dataprep.train.objectives import for_decoder
 
 Sets = Mapping[str, Shards | str | Path]
+
+
+def named(folders: Sequence[str]) -> str | dict[str, str]:
+    """The sets that arguments mean: one folder, or folders by name, as in NAME=FOLDER.
+
+    >>> named(["web=work/web", "chat=work/chat"])
+    {'web': 'work/web', 'chat': 'work/chat'}
+    """
+    by_name = {name: folder for name, equals, folder in (f.partition("=") for f in folders) if equals}
+    if len(folders) > 1 and len(by_name) < len(folders):
+        msg = f"several sets of shards need names of their own, NAME=FOLDER; found {' '.join(folders)}"
+        raise PlanError(msg)
+    return by_name or folders[0]
 
 
 def open_sets(shards: Shards | str | Path | Sets) -> dict[str, Shards]:
