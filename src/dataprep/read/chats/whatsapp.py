@@ -93,6 +93,7 @@ class _Chat:
     base: int
     stop: int = 0  # the position after its last byte
     whole: bool = True  # whether its last line has a line feed
+    marked: bool = False  # whether a message's first line has a direction mark, as all that iOS writes itself
     authors: dict[str, str | None] = field(default_factory=dict)
     doubts: Doubts = field(default_factory=Doubts)
 
@@ -171,6 +172,10 @@ class _Chat:
         lines = _strings(*S.gather(data, found[unnamed, S.BODY], found[unnamed, S.LINE_STOP])).to_pylist()
         plain[unnamed] = [not is_system(line) for line in lines]
         self.doubts.add(found, start, codes, names, plain)
+        if not self.marked:
+            begin = np.where(spaced, found[:, S.SAID], found[:, S.BODY])
+            said = S.gather(data, begin, found[:, S.LINE_STOP])[1].tobytes()
+            self.marked = any(mark.encode() in said for mark in "\u200e\u200f")
 
     def _state(self, plan: Plan) -> None:
         """Say how dates are read."""
@@ -268,7 +273,7 @@ class _Chat:
         names, named = self._names(data, rows)
         after = np.where(rows[:, S.SAID] >= 0, rows[:, S.SAID], -2 - rows[:, S.SAID])
         offsets, out = S.gather(data, np.where(named, np.minimum(after, stops), rows[:, S.BODY]), stops)
-        kinds, texts, metas = recognise(B.strings(offsets, out), named)
+        kinds, texts, metas = recognise(B.strings(offsets, out), named, marked=self.marked)
         n = len(rows)
         chat = pa.repeat(pa.scalar(self.export.chat), n)
         columns = {"chat": chat, "author": names, "time": pa.array(when), "kind": kinds}

@@ -88,15 +88,16 @@ CUT = re.compile(r'(?:^|\s)(?:"[^"\s][^"]*|\u201c[^\u201d]+|\u00ab[^\u00bb]+|\u2
 
 
 def recognise(
-    said: pa.LargeStringArray, has_author: npt.NDArray[np.bool_]
+    said: pa.LargeStringArray, has_author: npt.NDArray[np.bool_], *, marked: bool | None = None
 ) -> tuple[pa.StringArray, pa.LargeStringArray, list[str] | None]:
     """What messages are: kinds, texts without edit marks and outer direction marks, metas (None: all are "{}").
 
     said: what stands behind "author: ", direction marks included; where nobody speaks, behind the header.
+    marked: whether the export marks what it writes itself; None: these messages tell.
     """
     offsets, data = B.buffers(said)
     flags = look(offsets, data, _table())
-    marked = bool((flags & MARKED).any())
+    marked = bool((flags & MARKED).any()) if marked is None else marked
     texts = said
     if (flags & TRIM).any():
         mask = pa.array((flags & TRIM) > 0)
