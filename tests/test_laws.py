@@ -21,6 +21,7 @@ from dataprep.chat.clean import CleanMessages
 from dataprep.chat.language import MessageLanguage
 from dataprep.chat.overlaps import Overlaps
 from dataprep.chat.people import Consent, Pseudonyms
+from dataprep.chat.statistics import MessageStats
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.filters.badwords import BadWords
 from dataprep.filters.decontaminate import Decontaminate
@@ -94,6 +95,7 @@ STAGES = [
     Consent(allowed=("a", "c")),
     MessageLanguage(),
     MessageLanguage(context=False),
+    MessageStats(gap="15m", top=2),
     NormalizeArabic(tatweel=True, diacritics=True, alef=True, yeh=True, ta_marbuta=True),
     NormalizeArabizi(digits=True, heh=True, sheen=True, doubles=True, vowels=True, language=None),
 ]

@@ -18,6 +18,7 @@ from rich.console import Console, Group
 from rich.table import Table
 
 HIDDEN = "hidden"  # the source in books that name none
+NAMING = ("author.", "chat.")  # how the names of counts begin that name people (`chat/statistics.py`)
 EXAMPLES = 3  # kept per reason: enough to see what a rule does, small enough for every receipt
 EXAMPLE_CHARS = 300
 COUNTS_SHOWN = 40  # a stage, the largest; the book has all
@@ -118,11 +119,12 @@ class StageStats:
         return found
 
     def hidden(self) -> StageStats:
-        """The same numbers without the names of sources and without texts."""
+        """The same numbers without the names of sources and people, and without texts."""
+        counts = Counter({name: n for name, n in self.counts.items() if not name.startswith(NAMING)})
         examples = {why: [replace(e, source=HIDDEN, text="") for e in some] for why, some in self.examples.items()}
         dropped = {why: {HIDDEN: self.total(sources)} for why, sources in self.dropped.items()}
         into, out = ({HIDDEN: self.total(sources)} for sources in (self.into, self.out))
-        return replace(self, into=into, out=out, dropped=dropped, examples=examples)
+        return replace(self, into=into, out=out, dropped=dropped, counts=counts, examples=examples)
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, keys sorted; ids as strings, since they pass 2^53."""
