@@ -19,9 +19,10 @@ def test_a_dataloader_gives_what_train_would_take(shards, workers):
     batches = list(DataLoader(rows, batch_size=16, num_workers=workers))
     assert len(rows) == 2 * len(rows.loader.rows_of)
     for step, batch in enumerate(batches[:-1]):
-        x, y, _ = to_device(rows.loader.rows(step), torch.device("cpu"))
+        x, y, mask = to_device(rows.loader.rows(step), torch.device("cpu"))
         assert torch.equal(batch["inputs"], x)
         assert torch.equal(batch["targets"], y)
+        assert torch.equal(batch["position"], mask.position)
     first = batches[0]["document"]
     assert first.min() == 1
     assert (first.diff(dim=1) >= 0).all()

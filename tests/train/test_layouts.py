@@ -44,14 +44,18 @@ documents = st.lists(st.integers(1, 60), min_size=1, max_size=40)
 
 @settings(deadline=None)
 @given(
-    lengths=documents, context=st.integers(1, 40), cut=st.integers(0, 40), how=st.sampled_from(["bestfit", "padded"])
+    lengths=documents,
+    context=st.integers(1, 40),
+    cut=st.integers(0, 40),
+    how=st.sampled_from(["bestfit", "padded"]),
+    dtype=st.sampled_from([np.uint16, np.uint32]),
 )
-def test_whole_documents_predict_every_token_once(in_memory, lengths, context, cut, how):
+def test_whole_documents_predict_every_token_once(in_memory, lengths, context, cut, how, dtype):
     """Every token is a target exactly once, after the one before it or, where its document begins, a separator."""
     if sum(lengths) < context:
         return
     cut = min(cut, len(lengths))
-    layout = layout_of(in_memory(lengths, [cut, len(lengths) - cut]), how, context)
+    layout = layout_of(in_memory(lengths, [cut, len(lengths) - cut], dtype=dtype), how, context)
     rows = layout.rows(np.arange(len(layout)))
     x, y, _ = to_device(rows, CPU)
     x, y = x.numpy(), y.numpy()

@@ -261,7 +261,9 @@ def test_training_on_a_mixture_resumes_bit_for_bit(make_shards, config, tmp_path
     assert "epochs of web" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("settings", [["layout=bestfit"], ["layout=padded"], ["objective=prefix", "layout=bestfit"]])
+@pytest.mark.parametrize(
+    "settings", [["layout=bestfit"], ["mask_documents=True"], ["objective=prefix", "layout=bestfit"]]
+)
 def test_every_layout_and_objective_learns(make_shards, config, tmp_path, settings):
     """Twenty steps on shards with masks lower the validation loss, measured on what is masked in."""
     masked = make_shards(tmp_path / "shards", masked=True)

@@ -166,11 +166,15 @@ def test_a_block_does_not_depend_on_its_batch(make):
 
 
 def test_draws_are_uniform():
-    """Over a million draws: mean, variance, and no likeness between neighbouring samples, places or seeds."""
+    """Over a million draws: mean, variance, and no likeness between neighbouring samples, places, seeds or draws."""
     drawn = uniform(0, np.arange(1000), 1000)
     assert drawn.mean() == pytest.approx(0.5, abs=0.002)
     assert drawn.var() == pytest.approx(1 / 12, abs=0.001)
-    others = (np.roll(drawn, 1, 0), np.roll(drawn, 1, 1), uniform(1, np.arange(1000), 1000))
+    others = (
+        np.roll(drawn, 1, 0),
+        np.roll(drawn, 1, 1),
+        *(uniform(s, np.arange(1000), 1000, d) for s, d in ((1, 0), (0, 1))),
+    )
     for other in others:
         assert abs(np.corrcoef(drawn.ravel(), other.ravel())[0, 1]) < 0.005
 

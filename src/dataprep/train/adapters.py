@@ -24,8 +24,9 @@ class TorchRows(Dataset[dict[str, Tensor]]):
 
     Item s is what `train` would train on as its sample s: `inputs` and `targets` int64[context], targets one place
     ahead and -100 where there is nothing to learn; where documents are told apart also `document`, the number of each
-    input's document in its row. The order does not depend on workers, and a run that stopped after s samples goes on
-    with `torch.utils.data.Subset(rows, range(s, len(rows)))`. Workers read the shards; nothing travels but paths.
+    input's document in its row, and `position`, the input's place in it. The order does not depend on workers, and a
+    run that stopped after s samples goes on with `torch.utils.data.Subset(rows, range(s, len(rows)))`. Workers read
+    the shards; nothing travels but paths.
 
     >>> rows = TorchRows("work/shards", context=1024, layout="bestfit", seed=1, epochs=2)
     >>> for batch in torch.utils.data.DataLoader(rows, batch_size=32, num_workers=2): ...
@@ -61,6 +62,8 @@ class TorchRows(Dataset[dict[str, Tensor]]):
         columns = {"inputs": x, "targets": y}
         if rows.begins is not None:
             columns["document"] = torch.from_numpy(rows.begins.cumsum(1))
+            place = np.arange(rows.begins.shape[1])
+            columns["position"] = torch.from_numpy(place - np.maximum.accumulate(place * rows.begins, axis=1))
         if rows.prefix is not None:
             columns["prefix"] = torch.from_numpy(rows.prefix)
         return [{name: column[i] for name, column in columns.items()} for i in range(len(samples))]

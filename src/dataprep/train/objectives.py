@@ -80,7 +80,7 @@ def span_corruption(
     hidden, spans = span_counts(n, rate, mean_span)
     _need_sentinels(sentinels, spans + 1)
     kept = _parts(n - hidden, spans, uniform(seed, samples, n - hidden - 1))
-    gone = _parts(hidden, spans, uniform(seed + 1, samples, hidden - 1))
+    gone = _parts(hidden, spans, uniform(seed, samples, hidden - 1, 1))
     edges = np.stack([kept, gone], 2).reshape(n_rows, -1).cumsum(1)  # kept, hidden, kept, hidden, ...
     starts = np.zeros((n_rows, n + 1), np.int64)
     np.put_along_axis(starts, edges, 1, 1)
@@ -107,8 +107,8 @@ def masked_lm(
     ordinary = np.setdiff1d(np.arange(vocab_size), special)
     score = np.where(np.isin(tokens, special), 2.0, uniform(seed, samples, tokens.shape[1]))
     chosen = _lowest(score, max(1, round(tokens.shape[1] * rate))) & (score < 1)
-    how = uniform(seed + 1, samples, tokens.shape[1])
-    other = ordinary[(uniform(seed + 2, samples, tokens.shape[1]) * len(ordinary)).astype(np.int64)]
+    how = uniform(seed, samples, tokens.shape[1], 1)
+    other = ordinary[(uniform(seed, samples, tokens.shape[1], 2) * len(ordinary)).astype(np.int64)]
     inputs = np.where(chosen & (how < 0.8), mask_id, np.where(chosen & (how >= 0.9), other, tokens))
     return Example(inputs.astype(tokens.dtype), np.where(chosen, tokens.astype(np.int64), IGNORE))
 
@@ -175,9 +175,10 @@ def special_ids(special: Mapping[str, int], names: list[str], what: str) -> Ints
     return np.array([special[name] for name in names], np.int64)
 
 
-def uniform(seed: int, samples: Ints, n: int) -> NDArray[np.float64]:
-    """Numbers in [0, 1) for `n` places of each block: (B, n), a hash of seed, sample and place."""
-    key = mix(np.asarray(samples).astype(np.uint64) * _GOLDEN + mix(np.array([seed + 1], np.uint64) * _GOLDEN))
+def uniform(seed: int, samples: Ints, n: int, draw: int = 0) -> NDArray[np.float64]:
+    """Numbers in [0, 1) for `n` places of each block: (B, n), a hash of seed, number of the draw, sample and place."""
+    start = mix(np.array([(4 * seed + draw + 1) % 2**64], np.uint64) * _GOLDEN)
+    key = mix(np.asarray(samples).astype(np.uint64) * _GOLDEN + start)
     bits = mix(key[:, None] + np.arange(1, n + 1, dtype=np.uint64) * _GOLDEN)
     return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
