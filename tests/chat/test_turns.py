@@ -6,6 +6,7 @@ import datetime as dt
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -132,10 +133,15 @@ def test_each_answer_is_learned_once(lines, block, context, openings):
     assert all(full.startswith(part) for full, part in zip(wanted, learned, strict=True))
 
 
-@given(LINES, st.lists(st.integers(1, 30), min_size=1, max_size=4))
-def test_laws(lines, cuts):
-    """Batch cuts do not matter, books balance."""
+@given(LINES, st.data(), st.lists(st.integers(1, 30), min_size=1, max_size=4))
+def test_laws(lines, data, cuts):
+    """Batch cuts do not matter and books balance, also where chats are interleaved and messages answer others."""
     batch = chat(*[f"{gap}{who} {text}" for gap, who, text in lines])
+    n = len(lines)
+    names = data.draw(st.lists(st.sampled_from(["club", "home", None]), min_size=n, max_size=n))
+    answered = data.draw(st.lists(st.one_of(st.none(), st.integers(0, n)), min_size=n, max_size=n))
+    batch = laws.B.with_column(batch, "chat", pa.array(names, pa.string()))
+    batch = laws.B.with_column(batch, "reply_to", pa.array(answered, pa.uint64()))
     stage = Turns(person="T", size=Letters(20), openings=True)
     laws.cuts_do_not_matter(stage, batch, cuts)
     laws.books_balance(stage, batch)

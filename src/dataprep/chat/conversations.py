@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,8 +16,8 @@ from ..batch import Batch
 from ..errors import PlanError
 from ..meter import Meter, watch
 from ..stage import Stage
-from .conversations_kernel import NEVER, NOTHING, talks_of
-from .talks import seconds_of
+from .conversations_kernel import NEVER
+from .talks import Talks, seconds_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,11 +74,12 @@ class Conversations(Stage):
 
     def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:
         """Every talk once it and all that began before it are over; one may cross any number of batches."""
-        talks, held = _Talks(self), _Held()
+        talks, held = Talks(*self.seconds, self.max_bytes), _Held()
+        separator_bytes = len(self.separator.encode())
         for batch in batches:
             if batch.num_rows:
                 lines = self._lines(batch)
-                numbers, times = talks.number(batch, lines)
+                numbers, times = talks.number(batch, np.diff(B.buffers(lines)[0]) + separator_bytes)
                 held.add(batch, lines, numbers, times)
                 yield from held.give(talks.first_open(), self.separator, stats)
         yield from held.give(talks.next, self.separator, stats)
@@ -95,52 +95,6 @@ class Conversations(Stage):
         parts = [values.get(part, _scalar(part)) for part in re.split(r"(\{author\}|\{text\})", self.line)]
         has_author = pc.fill_null(pc.not_equal(author, ""), fill_value=False)
         return pc.if_else(has_author, pc.binary_join_element_wise(*parts, _scalar("")), batch.column("text"))
-
-
-class _Open(NamedTuple):
-    """The talk of a chat that may go on: its number, first message, where it began in all bytes read; its last time."""
-
-    number: int
-    first: int
-    begin: int
-    last: int
-
-
-class _Talks:
-    """Numbers talks in the order of their first messages, and remembers which may go on."""
-
-    def __init__(self, stage: Conversations) -> None:
-        self.stage = stage
-        self.open: dict[str | None, _Open] = {}
-        self.next = 0  # the number of the talk that begins next
-        self.read = 0  # bytes of lines
-
-    def number(self, batch: Batch, lines: pa.LargeStringArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The talk of each message and its time in seconds (NEVER: it has none), int64[n] both."""
-        coded = batch.column("chat").cast(pa.string()).dictionary_encode(null_encoding="encode")
-        chats = coded.dictionary.to_pylist()
-        times, sizes = _seconds(batch), np.diff(B.buffers(lines)[0]) + len(self.stage.separator.encode())
-        state = [self.open.get(chat, _Open(-1, 0, 0, NEVER)) for chat in chats]
-        number, begin, last = (np.array([getattr(s, n) for s in state], np.int64) for n in ("number", "begin", "last"))
-        first = np.array([s.first for s in state], np.uint64)
-        codes = coded.indices.to_numpy().astype(np.int64)
-        message = (codes, B.ids(batch), times, sizes, _answered(batch))
-        limits = np.array([*self.stage.seconds, self.stage.max_bytes, self.next, self.read], np.int64)
-        numbers = talks_of(*message, number, first, begin, last, limits)
-        self.next, self.read = max(self.next, int(numbers.max()) + 1), self.read + int(sizes.sum())
-        now = zip(number.tolist(), first.tolist(), begin.tolist(), last.tolist(), strict=True)
-        self.open.update({chat: _Open(*talk) for chat, talk in zip(chats, now, strict=True)})
-        self._forget()
-        return numbers, times
-
-    def first_open(self) -> int:
-        """The smallest number of a talk that may go on."""
-        return min((talk.number for talk in self.open.values()), default=self.next)
-
-    def _forget(self) -> None:
-        """Talks that are bigger than they may be: nothing can join them any more."""
-        oldest = self.read - self.stage.max_bytes
-        self.open = {chat: talk for chat, talk in self.open.items() if talk.begin >= oldest}
 
 
 @dataclass
@@ -189,23 +143,6 @@ def _documents(firsts: Batch, messages: pa.RecordBatch, separator: str, stats: M
     end_time = pa.array(end, pa.timestamp("s"), mask=end == NEVER)
     out = B.with_column(firsts, "text", texts)
     return B.with_column(B.with_column(out, "n_messages", pa.array(n_messages, pa.uint32())), "end_time", end_time)
-
-
-def _seconds(batch: Batch) -> npt.NDArray[np.int64]:
-    """The times in seconds, NEVER where there is none."""
-    time = batch.column("time")
-    if not pa.types.is_timestamp(time.type):
-        msg = f"Conversations got a column time of type {time.type}; it must be a timestamp, as chat readers give it"
-        raise PlanError(msg)
-    seconds = time.cast(pa.timestamp("s", time.type.tz), safe=False).cast(pa.int64())
-    return np.asarray(pc.fill_null(seconds, NEVER))
-
-
-def _answered(batch: Batch) -> npt.NDArray[np.uint64]:
-    """The ids of the messages that are answered, NOTHING where none is."""
-    if batch.schema.get_field_index("reply_to") < 0:
-        return np.full(batch.num_rows, NOTHING, np.uint64)
-    return np.asarray(pc.fill_null(batch.column("reply_to").cast(pa.uint64()), pa.scalar(NOTHING, pa.uint64())))
 
 
 def _scalar(text: str) -> pa.Scalar:

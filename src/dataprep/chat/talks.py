@@ -1,20 +1,22 @@
-"""Where a talk ends: another chat, a message without a time, or a silence."""
+"""Talks: which messages belong together. A talk ends with a silence; chats may be interleaved."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import batch as B
 from ..batch import Batch
 from ..errors import PlanError
+from ..text import I64, U64
+from .conversations_kernel import NEVER, NOTHING, talks_of
 
 UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-MOST_ROWS = 8 * B.MAX_ROWS  # of one talk held open; a longer one is cut, so that memory is bounded
 
 
 def seconds_of(gap: str, name: str = "gap") -> int:
@@ -29,29 +31,106 @@ def seconds_of(gap: str, name: str = "gap") -> int:
     return int(gap[:-1]) * UNITS[gap[-1]]
 
 
-def whole_talks(batches: Iterator[Batch], gap_seconds: int) -> Iterator[tuple[Batch, npt.NDArray[np.int64]]]:
-    """The same messages in batches that hold whole talks, each with the rows where its talks begin."""
-    held: Batch | None = None
+class Open(NamedTuple):
+    """The talk of a chat that may go on: its number, first message, where it began in all bytes read; its last time."""
+
+    number: int
+    first: int
+    begin: int
+    last: int
+
+
+class Talks:
+    """Numbers talks in the order of their first messages, and remembers which may go on."""
+
+    def __init__(self, gap: int, reply_gap: int, max_bytes: int) -> None:
+        """Seconds of silence that end a talk, and that an answer bridges; bytes at which it is cut."""
+        self.gap, self.reply_gap, self.max_bytes = gap, reply_gap, max_bytes
+        self.open: dict[str | None, Open] = {}
+        self.next = 0  # the number of the talk that begins next
+        self.read = 0  # bytes of lines
+
+    def number(self, batch: Batch, sizes: I64) -> tuple[I64, I64]:
+        """The talk of each message of `sizes` bytes, and its time in seconds (NEVER: it has none), int64[n] both."""
+        coded = batch.column("chat").cast(pa.string()).dictionary_encode(null_encoding="encode")
+        chats = coded.dictionary.to_pylist()
+        times = _seconds(batch)
+        state = [self.open.get(chat, Open(-1, 0, 0, NEVER)) for chat in chats]
+        number, begin, last = (np.array([getattr(s, n) for s in state], np.int64) for n in ("number", "begin", "last"))
+        first = np.array([s.first for s in state], np.uint64)
+        codes = coded.indices.to_numpy().astype(np.int64)
+        message = (codes, B.ids(batch), times, sizes, _answered(batch))
+        limits = np.array([self.gap, self.reply_gap, self.max_bytes, self.next, self.read], np.int64)
+        numbers = talks_of(*message, number, first, begin, last, limits)
+        self.next, self.read = max(self.next, int(numbers.max()) + 1), self.read + int(sizes.sum())
+        now = zip(number.tolist(), first.tolist(), begin.tolist(), last.tolist(), strict=True)
+        self.open.update({chat: Open(*talk) for chat, talk in zip(chats, now, strict=True)})
+        self._forget()
+        return numbers, times
+
+    def first_open_id(self) -> int:
+        """The smallest id of a first message of a talk that may go on; NOTHING if there is none."""
+        return min((talk.first for talk in self.open.values()), default=NOTHING)
+
+    def first_open(self) -> int:
+        """The smallest number of a talk that may go on."""
+        return min((talk.number for talk in self.open.values()), default=self.next)
+
+    def _forget(self) -> None:
+        """Talks that are bigger than they may be: nothing can join them any more."""
+        oldest = self.read - self.max_bytes
+        self.open = {chat: talk for chat, talk in self.open.items() if talk.begin >= oldest}
+
+
+class Whole(NamedTuple):
+    """Messages of talks that are over, side by side: `starts` are the rows where talks begin.
+
+    Nothing that comes later has an id below `settled`, but for messages of these talks.
+    """
+
+    messages: Batch
+    starts: I64
+    settled: int
+
+
+def whole_talks(batches: Iterator[Batch], talks: Talks) -> Iterator[Whole]:
+    """The same messages by talks, in the order of their first messages."""
+    held: list[Batch] = []
+    numbers: list[I64] = []
     for batch in batches:
-        rows = batch if held is None else B.concat([held, batch])
-        starts = np.flatnonzero(begins(rows, gap_seconds))
-        last = int(starts[-1]) if len(starts) else 0
-        if rows.num_rows - last > MOST_ROWS:
-            last = rows.num_rows
-        if last:
-            yield rows.slice(0, last), starts[starts < last]
-        held = rows.slice(last) if last < rows.num_rows else None
-    if held is not None:
-        yield held, np.flatnonzero(begins(held, gap_seconds))
+        if batch.num_rows:
+            held.append(batch)
+            numbers.append(talks.number(batch, np.diff(B.buffers(batch)[0]))[0])
+            if np.concatenate(numbers).min() < talks.first_open():
+                rows, of = B.concat(held), np.concatenate(numbers)
+                over = of < talks.first_open()
+                yield _side_by_side(rows, of, np.flatnonzero(over), talks.first_open_id())
+                held, numbers = [rows.filter(pa.array(~over))], [of[~over]]
+                if not len(numbers[0]):
+                    held, numbers = [], []
+    if held:
+        of = np.concatenate(numbers)
+        yield _side_by_side(B.concat(held), of, np.arange(len(of)), NOTHING)
 
 
-def begins(batch: Batch, gap_seconds: int) -> npt.NDArray[np.bool_]:
-    """Whether a talk begins with each row; clocks are set back, too, so a silence counts in both directions."""
-    time = batch.column("time").cast("timestamp[s]").cast("int64")
-    chat = batch.column("chat").fill_null("").dictionary_encode().indices.to_numpy()
-    known = time.is_valid().to_numpy(zero_copy_only=False)
-    seconds = pc.fill_null(time, 0).to_numpy()
-    out = np.ones(batch.num_rows, bool)
-    together = known[1:] & known[:-1] & (np.abs(np.diff(seconds)) < gap_seconds) & (chat[1:] == chat[:-1])
-    out[1:] = ~together
-    return out
+def _side_by_side(messages: Batch, numbers: I64, rows: I64, settled: int) -> Whole:
+    rows = rows[np.argsort(numbers[rows], kind="stable")]
+    starts = np.flatnonzero(np.diff(numbers[rows], prepend=-1))
+    return Whole(messages.take(pa.array(rows)), starts, settled)
+
+
+def _seconds(batch: Batch) -> I64:
+    """The times in seconds, NEVER where there is none."""
+    time = batch.column("time")
+    if not pa.types.is_timestamp(time.type):
+        msg = f"there is a column time of type {time.type}; talks need a timestamp, as chat readers give it"
+        raise PlanError(msg)
+    seconds = time.cast(pa.timestamp("s", time.type.tz), safe=False).cast(pa.int64())
+    return np.asarray(pc.fill_null(seconds, NEVER))
+
+
+def _answered(batch: Batch) -> U64:
+    """The ids of the messages that are answered, NOTHING where none is."""
+    if batch.schema.get_field_index("reply_to") < 0:
+        return np.full(batch.num_rows, NOTHING, np.uint64)
+    return np.asarray(pc.fill_null(batch.column("reply_to").cast(pa.uint64()), pa.scalar(NOTHING, pa.uint64())))

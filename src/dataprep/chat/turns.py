@@ -27,7 +27,7 @@ from ..batch import Batch
 from ..errors import PlanError
 from ..meter import Meter
 from ..stage import Stage
-from .talks import seconds_of, whole_talks
+from .talks import Talks, seconds_of, whole_talks
 
 MESSAGES = pa.list_(
     pa.struct([("role", pa.string()), ("name", pa.string()), ("content", pa.string()), ("weight", pa.int8())])
@@ -36,6 +36,7 @@ MESSAGES = pa.list_(
 NO_TEXT, ALONE, UNANSWERED, OPENING = "no_text", "without_the_person", "unanswered", "opening"
 ANSWERS = "answers"
 UNLIMITED = 1 << 62
+MAX_BYTES = 1 << 22  # of a talk, with what other chats said since it began: bounds the memory
 
 
 class Size(Protocol):
@@ -86,9 +87,9 @@ class Turns(Stage):
     """Windows of turns that end with an answer of `person`; needs the message columns.
 
     person: the author to imitate; None: the column `answers` says which messages are theirs, made before authors became
-    pseudonyms. size: how many tokens turns
-    have and fit (`dataprep.tokens.dialogue.TokenSize`); without it a talk is one window. gap: the silence that ends a
-    talk. merge: between messages of one turn. context: turns of the window before that the next one begins with.
+    pseudonyms. size: how many tokens turns have and fit (`dataprep.tokens.dialogue.TokenSize`); without it a talk is
+    one window. gap, replies, reply_gap: where a talk ends, as in `Conversations`. merge: between messages of one turn.
+    context: turns of the window before that the next one begins with.
     openings: whether a talk may begin with the person, which templates that want a user first refuse.
 
     Gives the columns `messages` (role, name, content, weight) and `conversation` (the id of the talk's first message,
@@ -100,12 +101,15 @@ class Turns(Stage):
     person: str | None = None
     size: Size | None = None
     gap: str = "1h"
+    replies: bool = True
+    reply_gap: str = "1d"
     merge: str = "\n"
     context: int = 2
     openings: bool = False
 
     def __post_init__(self) -> None:
         seconds_of(self.gap)
+        seconds_of(self.reply_gap, "reply_gap")
         if self.person == "":
             msg = "person= is the author to imitate; give the name as the export has it"
             raise PlanError(msg)
@@ -125,8 +129,15 @@ class Turns(Stage):
 
     def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:
         """The windows of each talk, once its end is known."""
-        for batch, starts in whole_talks(batches, seconds_of(self.gap)):
-            yield self._windows_of(batch, starts, stats)
+        talks = Talks(seconds_of(self.gap), seconds_of(self.reply_gap) if self.replies else 0, MAX_BYTES)
+        held: list[Batch] = []  # windows that come after a talk that is not over
+        for whole in whole_talks(batches, talks):
+            held.append(self._windows_of(whole.messages, whole.starts, stats))
+            windows = B.concat(held)
+            windows = windows.take(pa.array(np.argsort(B.ids(windows))))
+            settled = int(np.searchsorted(B.ids(windows), np.uint64(whole.settled)))
+            held = [windows.slice(settled)]
+            yield windows.slice(0, settled)
 
     def _windows_of(self, batch: Batch, starts: npt.NDArray[np.int64], stats: Meter) -> Batch:
         fates: list[str | None] = [NO_TEXT] * batch.num_rows
