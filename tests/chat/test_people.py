@@ -218,6 +218,20 @@ def test_common_words_stay_unless_mentioned(tmp_path):
     )
 
 
+def test_empty_and_missing_names(tmp_path):
+    """An empty name is a person's, too; what has no author or no chat stays without."""
+    rows = [("", "", "x Sol"), ("a", "Ilse Sol", "x"), (None, "Teo", "Ilse"), ("a", None, "Teo")]
+    columns = {"author": [r[1] for r in rows], "chat": [r[0] for r in rows], "text": [r[2] for r in rows]}
+    table = pa.table({**columns, "kind": ["text"] * len(rows)})
+    pq.write_table(table, tmp_path / "messages.parquet")
+    docs = dp.read(str(tmp_path / "messages.parquet"), columns=["author", "chat", "kind"])
+    safe = dp.Pipeline(Pseudonyms(key=KEY)).run(docs, out=str(tmp_path / "out")).table().to_pylist()
+    ilse, teo = safe[1]["author"], safe[2]["author"]
+    assert [r["text"] for r in safe] == [f"x {ilse}", "x", ilse, teo]
+    assert [r["author"] is None for r in safe] == [False, False, False, True]
+    assert [r["chat"] is None for r in safe] == [False, False, True, False]
+
+
 def test_meta_keeps_what_names_nobody(tmp_path):
     """Of meta only the keys that are asked for stay; files' names, forwards and reactions go."""
     from dataprep.chat.people import _only

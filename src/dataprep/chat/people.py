@@ -1,4 +1,4 @@
-"""People in chats: pseudonyms in place of their names, and messages of those who did not agree left out.
+"""People in chats: pseudonyms in place of their names.
 
     dp.Pipeline(Pseudonyms(key="people.key", consent=Consent(refused="refused.txt")), dp.PII()).run(docs, out="safe")
 
@@ -32,83 +32,14 @@ from ..part import Item
 from ..run import Runner
 from ..stage import Stage, drop_rows
 from . import names_kernel as K
+from .consent import Consent, names_in
 from .names import common_words, folded, identity, words
 from .pseudonyms import AUTHOR, CHAT, MENTION, Book, People, book, digest
 
 MIN_KEY_BYTES = 16
 MENTIONED = re.compile("@\u2068([^\u2069\n]{1,200})\u2069")
 NEEDS = ("chat", "author", "kind")
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Consent(Stage):
-    """Drop the messages of people who did not agree: reason "no_consent".
-
-    refused: names of those who said no; or allowed: of those who said yes, everybody else's messages go. Either the
-    names, or the location of a file with one a line. What the platform itself says (no author) stays. Two names are one
-    if they are equal without case, accents, emoji, invisible signs and a leading ~.
-
-    What others wrote stays, answers to the dropped messages included: an export has no quotation of what is answered,
-    only `reply_to`, which may then name a message that is gone. To take their names out of what others wrote, give
-    this as `Pseudonyms(consent=)`, which learns the names before the messages go.
-
-    Raises PlanError for both or neither, a list that cannot be read, and one without names.
-    """
-
-    refused: str | Sequence[str] | None = None
-    allowed: str | Sequence[str] | None = None
-    listed: frozenset[Any] = field(init=False, compare=False)
-
-    needs: ClassVar[tuple[str, ...]] = ("author",)
-    hides: ClassVar[bool] = True  # the books' examples would show what they wrote
-
-    def __post_init__(self) -> None:
-        if (self.refused is None) == (self.allowed is None):
-            msg = "Consent takes refused= or allowed=: a list of names, or a file with one a line"
-            raise PlanError(msg)
-        names = _names("Consent", self.refused if self.allowed is None else self.allowed)
-        object.__setattr__(self, "listed", frozenset(map(_loose, names)))
-
-    def __repr__(self) -> str:
-        which = "refused" if self.allowed is None else "allowed"
-        return f"Consent({which}={len(self.listed)} names)"
-
-    def recipe(self) -> Any:
-        """Whom it names, not where the list lies."""
-        return self.VERSION, self.allowed is None, sorted(map(repr, self.listed))
-
-    def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:
-        """Ask about every author once a batch."""
-        for batch in batches:
-            yield drop_rows(batch, self.reasons(batch.column("author")), stats)
-
-    def reasons(self, authors: pa.Array) -> pa.StringArray:
-        """The reason "no_consent" for each author who did not agree, else null."""
-        coded = authors.cast(pa.string()).dictionary_encode()
-        goes = [(_loose(name) in self.listed) == (self.allowed is None) for name in coded.dictionary.to_pylist()]
-        why = pa.array(["no_consent" if g else None for g in goes], pa.string())
-        return why.take(coded.indices)
-
-
-def _loose(name: str) -> Any:
-    """What is equal for two spellings of a name in a list: its words, or all of it where it has none."""
-    return words(name) or identity(name)
-
-
-def _names(who: str, given: Any) -> tuple[str, ...]:
-    """Names, or the lines of the file they are in."""
-    if isinstance(given, str):
-        try:
-            with files.open_read(given) as f:
-                given = f.read().decode("utf-8-sig").splitlines()
-        except (OSError, ReadError, UnicodeDecodeError) as e:
-            msg = f"{who} cannot read the names in {given}: {e}. Give a UTF-8 file with one a line, or the names"
-            raise PlanError(msg) from e
-    found = tuple(given) if isinstance(given, (Sequence, set, frozenset)) else (None,)
-    if not all(isinstance(n, str) for n in found) or not any(n.strip() for n in found):
-        msg = f"{who} was given no names; give a file with one a line, or a tuple of names"
-        raise PlanError(msg)
-    return tuple(sorted({n.strip() for n in found} - {""}))
+__all__ = ["Consent", "Pseudonymised", "Pseudonyms"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -164,7 +95,7 @@ class Pseudonyms:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "secret", _secret(self.key))
-        object.__setattr__(self, "more", _names("Pseudonyms", self.names) if self.names else ())
+        object.__setattr__(self, "more", names_in("Pseudonyms", self.names) if self.names else ())
         for name in ("common", "blank", "keep_meta"):
             value = getattr(self, name)
             object.__setattr__(self, name, None if value is None else tuple(value))
@@ -281,8 +212,8 @@ def _seen(batch: Batch) -> set[tuple[str, str, str]]:
     """(kind, chat, name) of all that a batch names."""
     pairs = pa.table({n: batch.column(n).cast(pa.string()) for n in ("chat", "author")})
     rows = pairs.group_by(["chat", "author"], use_threads=False).aggregate([]).to_pylist()
-    found = {(AUTHOR, r["chat"] or "", r["author"]) for r in rows if r["author"]}
-    found |= {(CHAT, r["chat"], r["chat"]) for r in rows if r["chat"]}
+    found = {(AUTHOR, r["chat"] or "", r["author"]) for r in rows if r["author"] is not None}
+    found |= {(CHAT, r["chat"], r["chat"]) for r in rows if r["chat"] is not None}
     hit = batch.filter(pc.match_substring(batch.column("text"), "@\u2068"))
     for chat, text in zip(*(hit.column(n).to_pylist() for n in ("chat", "text")), strict=True):
         found |= {(MENTION, chat or "", name) for name in MENTIONED.findall(text)}
@@ -346,8 +277,8 @@ class Pseudonymised(Stage):
         if not len(hits):
             return batch
         stats.count("names.replaced", len(hits))
-        chats = pc.index_in(batch["chat"].cast(pa.string()), pa.array(list(known.chats), pa.string()))
-        which = known.meant(hits, np.asarray(pc.fill_null(chats, 0).to_numpy(zero_copy_only=False), np.int64))
+        chats = pc.index_in(pc.fill_null(batch["chat"].cast(pa.string()), ""), pa.array(list(known.chats), pa.string()))
+        which = known.meant(hits, np.asarray(pc.fill_null(chats, -1).to_numpy(zero_copy_only=False), np.int64))
         stats.count("names.shared", int((known.is_shared[hits[:, 3]] & (which == known.target[hits[:, 3]])).sum()))
         spans = np.column_stack([hits[:, :3], which])
         texts = B.strings(*K.replaced(offsets, data, spans, B.buffers(known.pseudonyms)))
