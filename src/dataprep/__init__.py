@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from .score import Score
     from .stage import Filter, Map
     from .text import shingle_hash
+    from .tokens.characters import train_characters
     from .tokens.encode import encode
     from .tokens.mix import Mix
     from .tokens.shard import Shards
@@ -110,6 +111,7 @@ __all__ = [
     "read_messages",
     "shingle_hash",
     "train_bpe",
+    "train_characters",
 ]
 
 _HOMES = {
@@ -161,6 +163,7 @@ _HOMES = {
     "read_messages": "messages",
     "shingle_hash": "text",
     "train_bpe": "tokens.train",
+    "train_characters": "tokens.characters",
 }
 
 
