@@ -85,7 +85,7 @@ BUILT_IN = {"course": _course, "chatml": _chatml}
 
 
 def _jinja(source: str, speakers: Speakers) -> str:
-    jinja2 = need("jinja2", extra="chat")
+    jinja2 = need("jinja2", extra="chat")  # a chat template comes with a model: it is run in a sandbox
     need("jinja2.sandbox", extra="chat")
     environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
