@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import random
+from collections import Counter
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -14,6 +15,7 @@ import dataprep as dp
 import laws
 from dataprep.errors import PlanError
 from dataprep.finetune import persona
+from dataprep.removal import forget
 
 NAMES = ("Ilse Varga", "Tomas Orr", "Noor Telle")
 WORDS = tuple("ferry captain bridge chapter cider walnut cake reading door page morning circle tea rain".split())  # noqa: SIM905
@@ -146,3 +148,21 @@ def test_command(export, tmp_path, dataprep):
     _, done, _ = dataprep("persona", *given)
     assert "answers in" in done
     assert (tmp_path / "out" / "train.jsonl").exists()
+
+
+def test_forgotten_is_also_not_context(export, tmp_path):
+    """A message that was asked away is in no window, and not in one that repeats it as context."""
+    out = tmp_path / "out"
+    persona(export, "Tomas Orr", out, vocab_size=500, block=96)
+    messages = dp.open_dataset(str(out / "messages")).table(["id", "text"]).to_pylist()
+    texts = dp.open_dataset(str(out / "windows")).table(["text"])["text"].to_pylist()
+    said = Counter(m["text"] for m in messages)
+    once = (m for m in messages if said[m["text"]] == 1 and len(m["text"]) > 20)
+    wanted = next(m for m in once if sum(m["text"] in t for t in texts) > 1)
+    forget(str(out), [wanted["id"]])
+    tok, shards = dp.Tokenizer.load(out / "shards"), dp.Shards.open(out / "shards")
+    left = dp.open_dataset(str(out / "windows")).table(["text"])["text"].to_pylist()
+    assert 0 < len(left) < len(texts)
+    assert not any(wanted["text"] in t for t in left)
+    assert not any(wanted["text"] in tok.decode(shards.document(k)) for k in range(len(shards)))
+    assert len(shards) == len(left)

@@ -200,6 +200,7 @@ def _gone(nodes: list[Node], lists: dict[Node, Ids]) -> dict[Node, Ids]:
         for one in node.datasets if node.kind == DATASET else ():
             if one.manifest:
                 more = np.union1d(more, alike.joined(one.url, np.union1d(on_list, more)))
+                more = np.union1d(more, alike.together(one, np.union1d(on_list, more)))
             gone[one] = np.union1d(on_list, more)
         talks[node] = more
         gone[node] = np.union1d(on_list, more)

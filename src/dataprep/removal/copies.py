@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from dataprep import trail
+from dataprep import files, trail
 from dataprep.batch import Ids
 
 from .family import Node
 
+TALK = "conversation"  # the column of `Turns`
 JOINED = "joined"  # a message that became part of the document `kept`
 
 
@@ -36,6 +38,23 @@ def joined(folder: str, ids: Ids) -> Ids:
         mine = rows.filter(pc.and_(_is_in(rows["id"], ids), pc.equal(rows["reason"], JOINED)))
         found.append(mine["kept"].to_numpy())
     return np.unique(np.concatenate(found))
+
+
+def together(one: Node, ids: Ids) -> Ids:
+    """All windows of the talks that these are windows of: a window repeats turns of the one before."""
+    rows = [t for t in _windows(one) if t is not None]
+    talks = [t[TALK].filter(_is_in(t["id"], ids)).to_numpy() for t in rows]
+    mine = np.unique(np.concatenate([np.zeros(0, np.uint64), *talks]))
+    found = [t["id"].filter(_is_in(t[TALK], mine)).to_numpy() for t in rows]
+    return np.unique(np.concatenate([np.zeros(0, np.uint64), *found]))
+
+
+def _windows(one: Node) -> Iterator[pa.Table | None]:
+    """The ids and talks of a Dataset that `Turns` made, shard by shard."""
+    for shard in one.manifest.get("shards", []):
+        with files.open_raw(files.join(one.url, shard["name"])) as f:
+            parquet = pq.ParquetFile(f)
+            yield parquet.read(["id", TALK]) if TALK in parquet.schema_arrow.names else None
 
 
 def copies(node: Node, ids: Ids) -> Iterator[Copy]:
