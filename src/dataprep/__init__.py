@@ -17,10 +17,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .chat.arabic import NormalizeArabic, NormalizeArabizi
     from .chat.clean import CleanMessages
+    from .chat.consent import Consent
     from .chat.conversations import Conversations
+    from .chat.language import MessageLanguage
     from .chat.overlaps import Overlaps
-    from .chat.people import Consent, Pseudonyms
+    from .chat.people import Pseudonyms
     from .chat.turns import Turns
     from .dataset import Dataset, open_dataset
     from .dedup.bloom import Bloom, bloom_hashes
@@ -49,16 +52,20 @@ if TYPE_CHECKING:
     from .messages import read_messages
     from .pipeline import Pipeline
     from .read import read
+    from .removal import forget
     from .run import Local, Ray, Serial
     from .score import Score
     from .stage import Filter, Map
     from .text import shingle_hash
     from .tokens.characters import train_characters
     from .tokens.encode import encode
+    from .tokens.export import export
+    from .tokens.foreign import import_tokens
     from .tokens.mix import Mix
     from .tokens.shard import Shards
     from .tokens.split import Split
     from .tokens.train import Tokenizer, train_bpe
+    from .verification import verify
 
 __version__ = "0.1.0"
 
@@ -82,8 +89,11 @@ __all__ = [
     "Language",
     "Local",
     "Map",
+    "MessageLanguage",
     "MinHash",
     "Mix",
+    "NormalizeArabic",
+    "NormalizeArabizi",
     "Overlaps",
     "Percentiles",
     "Perplexity",
@@ -105,6 +115,9 @@ __all__ = [
     "Turns",
     "bloom_hashes",
     "encode",
+    "export",
+    "forget",
+    "import_tokens",
     "open_dataset",
     "persona",
     "read",
@@ -112,6 +125,7 @@ __all__ = [
     "shingle_hash",
     "train_bpe",
     "train_characters",
+    "verify",
 ]
 
 _HOMES = {
@@ -119,7 +133,7 @@ _HOMES = {
     "Bloom": "dedup.bloom",
     "C4": "filters.c4",
     "CleanMessages": "chat.clean",
-    "Consent": "chat.people",
+    "Consent": "chat.consent",
     "Conversations": "chat.conversations",
     "DataprepError": "errors",
     "Dataset": "dataset",
@@ -132,8 +146,11 @@ _HOMES = {
     "Language": "filters.language",
     "Local": "run",
     "Map": "stage",
+    "MessageLanguage": "chat.language",
     "MinHash": "dedup.minhash",
     "Mix": "tokens.mix",
+    "NormalizeArabic": "chat.arabic",
+    "NormalizeArabizi": "chat.arabic",
     "Overlaps": "chat.overlaps",
     "PII": "filters.pii",
     "Percentiles": "filters.percentiles",
@@ -157,6 +174,9 @@ _HOMES = {
     "URL": "dedup.url",
     "bloom_hashes": "dedup.bloom",
     "encode": "tokens.encode",
+    "export": "tokens.export",
+    "forget": "removal",
+    "import_tokens": "tokens.foreign",
     "open_dataset": "dataset",
     "persona": "finetune",
     "read": "read",
@@ -164,6 +184,7 @@ _HOMES = {
     "shingle_hash": "text",
     "train_bpe": "tokens.train",
     "train_characters": "tokens.characters",
+    "verify": "verification",
 }
 
 
