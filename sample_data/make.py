@@ -15,6 +15,7 @@ import random
 import re
 from pathlib import Path
 
+import exports
 import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
@@ -150,7 +151,9 @@ def main() -> None:
     (HERE / "whatsapp_ios.txt").write_text(IOS, encoding="utf-8")
     (HERE / "darija.jsonl").write_bytes(jsonl(DARIJA))
     expected = {"threshold": THRESHOLD, "exact": exact, "near": near, "near_misses": near_misses, "c4": BAD_PAGE_REASONS}
-    (HERE / "EXPECTED.json").write_text(json.dumps(expected, indent=1) + "\n", encoding="utf-8")
+    expected |= exports.write(HERE)
+    told = json.dumps(expected, indent=1, ensure_ascii=False)
+    (HERE / "EXPECTED.json").write_text(told + "\n", encoding="utf-8")
 
 
 def plant(by_id: dict[str, dict[str, str]]) -> tuple[list[dict[str, object]], list[dict[str, object]]]:

@@ -131,7 +131,7 @@ def _count(batch: Batch, seen: dict[str, Counter[str]], stats: Meter) -> None:
     """Add what a batch has to the counters."""
     kinds = batch["kind"].cast(pa.string())
     seen["kind"].update(_values(kinds))
-    by_people = pc.is_valid(batch["author"])
+    by_people = pc.and_(pc.is_valid(batch["author"]), pc.not_equal(kinds, "system"))  # "Bee: Bee added Cy" is not Bee's
     people = batch if pc.all(by_people).as_py() else batch.filter(by_people)
     for name in ("author", "chat"):
         seen[name].update(_values(people[name].cast(pa.string())))
@@ -179,7 +179,8 @@ class _Talks:
 
     def see(self, batch: Batch, stats: Meter) -> None:
         """The messages of a batch that people wrote and that have a time."""
-        rows = pa.table({n: batch[n] for n in ("chat", "author", "time")}).drop_null()
+        said = pc.not_equal(batch["kind"].cast(pa.string()), "system")
+        rows = pa.table({n: batch[n] for n in ("chat", "author", "time")}).filter(said).drop_null()
         times = rows["time"].cast(pa.timestamp("s")).cast(pa.int64()).to_numpy()
         chats, authors = (rows[n].cast(pa.string()).combine_chunks().dictionary_encode() for n in ("chat", "author"))
         names, codes = authors.dictionary, authors.indices.to_numpy()
