@@ -17,6 +17,7 @@ _FILE_NAME = re.compile(r"[^\n]*\S\.[a-z0-9]{2,5}(?: \u2022)?", re.IGNORECASE)  
 _PLACEHOLDER = re.compile(
     r"[^\n]*\S\.[a-z0-9]{2,5} [(\uff08][^()]+[)\uff09]|.*<[^<>]+>", re.IGNORECASE
 )  # of a hidden name
+_LINKS = re.compile(r"!?\[[^\]\n]*\]\((?:\./)?media/[^)\n]*\)")  # signal-export's, into its folder of files
 
 
 def caption(text: str, meta: str) -> str:
@@ -30,7 +31,12 @@ def caption(text: str, meta: str) -> str:
     'the beans'
     >>> caption("the beans", '{"file": "photos/1.jpg"}')
     'the beans'
+    >>> caption("the beans  ![1.jpg](./media/1.jpg)", '{"file": null}')
+    'the beans'
     """
+    said = _LINKS.sub("", text)
+    if said != text:
+        return said.strip()
     told = json.loads(meta) if '"file' in meta else {}
     names = told["files"] if "files" in told else [told["file"]] if "file" in told else []
     first, _, rest = text.partition("\n")
