@@ -152,7 +152,7 @@ def test_command(export, tmp_path, dataprep):
 def test_forgotten_is_also_not_context(export, tmp_path):
     """A message that was asked away is in no window, and not in one that repeats it as context."""
     out = tmp_path / "out"
-    persona(export, "Tomas Orr", out, vocab_size=500, block=96)
+    persona(export, "Tomas Orr", out, vocab_size=500, block=160)
     messages = dp.open_dataset(str(out / "messages")).table(["id", "text"]).to_pylist()
     texts = dp.open_dataset(str(out / "windows")).table(["text"])["text"].to_pylist()
     once = (m for m in messages if sum(m["text"] in other["text"] for other in messages) == 1)
