@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+import typer
 
 from dataprep import cli
 
@@ -61,10 +62,11 @@ def test_commands_and_options_exist(readme):
     commands = {c.callback.__name__: c.callback for c in cli.app.registered_commands}
     used = {name.replace("-", "_") for name in re.findall(r"^dataprep ([\w-]+)", readme, re.MULTILINE)}
     assert used == set(commands)
-    parameters = {name for callback in commands.values() for name in callback.__annotations__}
+    made = typer.main.get_command(cli.app).commands
     (block,) = [b for b in blocks(readme, "") if "dataprep run" in b]
-    for option in re.findall(r"--(\w+)", block):
-        assert option in parameters, option
+    for name, rest in re.findall(r"^dataprep ([\w-]+)([^#\n]*)", block, re.MULTILINE):
+        options = {option for parameter in made[name].params for option in parameter.opts}
+        assert set(re.findall(r"(?<= )--?[\w-]+", rest)) <= options, name
 
 
 def test_links_lead_somewhere(readme, root):
