@@ -13,9 +13,8 @@ from functools import cache
 import numpy as np
 
 from ..text import MARK, U32, WORD, classes, lowered
+from .names_kernel import BREAK, GAP, SKIPPED
 
-# What `folded` says of a code point that is no letter or digit.
-SKIPPED, GAP, BREAK = 0, 0x20, 0xFFFFFFFF
 _GAPS = " \u00a0\u202f-_.'\u2019\u2010\u2011"  # may stand between the words of one name
 _INVISIBLE = (0xAD, 0x61C, 0x640, 0xFEFF, *range(0x180B, 0x180F), *range(0x200B, 0x2010), *range(0x202A, 0x202F),
               *range(0x2060, 0x2070), *range(0xFE00, 0xFE10))  # fmt: skip

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from ..kernel import kernel
 from ..text import I64, U8, U32, Int, code_point
-from .names import BREAK, GAP, SKIPPED
 
 I32 = npt.NDArray[np.int32]
+SKIPPED, GAP, BREAK = 0, 0x20, 0xFFFFFFFF  # what characters that are no letters are compared as
 EMPTY = -1
 STRETCHED = 2  # "Ilseee": so many more of the last letter are no other word
 MAX_PREFIXES = 2  # "ولإلسا": and, to
