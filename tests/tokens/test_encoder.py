@@ -15,34 +15,16 @@ import oracles
 from dataprep import batch as B
 from dataprep.tokens.encoder import Encoder, empty_cache
 from dataprep.tokens.merge import MAX_IDS, SCANNED, merge_word, rules_of
-from dataprep.tokens.patterns import PATTERNS, SPELLINGS
+from dataprep.tokens.patterns import ALSO, DIGITS, PATTERNS, SPELLINGS, machine_name, regex_of
 from dataprep.tokens.tokenizer import Tokenizer, _unpickle
 from dataprep.tokens.words import CLASSES, classes_of_engine, machine_of, matched
 
-REGEXES = [*PATTERNS.values(), *SPELLINGS]
-NAMES = [*PATTERNS, *(f"{name} as spelt elsewhere, {i}" for i, name in enumerate(SPELLINGS.values()))]
+NAMED = PATTERNS | {"o200k": ALSO["o200k"]}  # llama3 is another spelling of gpt4
+SPELT = {f"{name}, spelt otherwise, {i}": regex for i, (regex, name) in enumerate(SPELLINGS.items())}
+CUT = {f"{name}, {digits}": regex_of(name, digits) for name in PATTERNS | ALSO for digits in DIGITS}
+REGEXES = NAMED | SPELT | {name: regex for name, regex in CUT.items() if regex not in (PATTERNS | ALSO).values()}
 # One character of every class that some pattern tells apart, ASCII and not.
-KINDS = [
-    "a",
-    "s",
-    "l",
-    "r",
-    "e",
-    "T",
-    "\u017f",
-    "ب",
-    "\u0301",
-    "4",
-    "٣",
-    " ",
-    "\t",
-    "\u3000",
-    "\n",
-    "\r",
-    ".",
-    "'",
-    "🌧",
-]
+KINDS = [*"aslreASLRE", "\u017f", "\u01c5", "\u02b0", "ب", "\u0301", *"4٣ ", "\t", "\u3000", *"\n\r./'", "🌧"]
 MADE: dict = {}
 ALL = "".join(chr(c) for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF)
 
@@ -72,10 +54,21 @@ def with_pattern(tok: Tokenizer, regex: str) -> Tokenizer:
 
 
 def test_every_code_point_has_the_engines_class():
-    """All 1,112,064 code points: letter, mark, number, space as `tiktoken`'s engine has them, or nothing of these."""
-    letters, marks, numbers, spaces = (set(matched(regex, ALL)) for regex in (r"\p{L}", r"\p{M}", r"\p{N}", r"\s"))
-    for name, regex in PATTERNS.items():
-        wanted = {"Lslve": letters | (marks if name == "words" else set()), "N": numbers, "_wn": spaces}
+    """All 1,112,064 code points: letter, case, mark, number, space as `tiktoken`'s engine has them, or none."""
+    engine = {kind: set(matched(rf"\p{{{kind}}}", ALL)) for kind in ("L", "Lu", "Lt", "Ll", "M", "N")}
+    spaces, none = set(matched(r"\s", ALL)), set()
+    for name, regex in REGEXES.items():
+        letters = engine["L"] | (engine["M"] if name.startswith("words") else none)
+        wanted = {"aslve": letters, "N": engine["N"], "_wn": spaces, "ASLVExM": none}
+        if name.startswith("o200k"):
+            capitals = engine["Lu"] | engine["Lt"]
+            wanted |= {
+                "aslve": engine["Ll"],
+                "ASLVE": capitals,
+                "x": letters - engine["Ll"] - capitals,
+                "M": engine["M"],
+            }
+            del wanted["ASLVExM"]
         for kinds, chars in wanted.items():
             points = np.isin(machine_of(regex).classes, [CLASSES.index(c) for c in kinds])
             assert {chr(c) for c in np.flatnonzero(points)} == chars
@@ -86,20 +79,38 @@ def test_every_code_point_in_a_contraction():
     assert set(matched("(?i:[sdmtlvre])", ALL)) == {*"sdmtlvreSDMTLVRE\u017f"}
 
 
-@pytest.mark.parametrize("regex", REGEXES, ids=NAMES)
-def test_all_short_texts(pairs, regex):
-    """Every text of up to three characters of every class, and 4,000 longer ones."""
-    tok = with_pattern(pairs, regex)
+def test_named_patterns_have_machines():
+    """Every named pattern with every digit policy; an expression of somebody else has none."""
+    assert all(machine_name(regex) for regex in REGEXES.values())
+    assert machine_name(CUT["gpt2, runs"]) == machine_name(PATTERNS["gpt2"])
+    assert machine_name(r"\S+|\s+") is None
+
+
+@pytest.mark.parametrize("name", REGEXES)
+def test_all_short_texts(pairs, name):
+    """Every text of two characters of every class (for a name's own pattern of three), and 3,000 longer ones."""
+    tok, own = with_pattern(pairs, REGEXES[name]), name in NAMED
     rng = np.random.default_rng(1)
-    like_tiktoken(tok, ["".join(chars) for n in range(4) for chars in itertools.product(KINDS, repeat=n)])
-    like_tiktoken(tok, ["".join(rng.choice(KINDS, rng.integers(4, 40))) for _ in range(4_000)])
-    spaces = [" ", "\n", "\t", "\r", "a", "."]
-    like_tiktoken(tok, ["".join(chars) for chars in itertools.product(spaces, repeat=5)])
+    texts = ["".join(chars) for n in range(3 + own) for chars in itertools.product(KINDS, repeat=n)]
+    texts += ["".join(rng.choice(KINDS, rng.integers(4, 40))) for _ in range(3_000)]
+    texts += ["".join(text) for text in itertools.product(["a'", "A'", "\n  ", "\n \t"], KINDS, KINDS)]
+    texts += ["".join(text) for text in itertools.product(" \n\ta.", repeat=4 + own)]
+    like_tiktoken(tok, texts)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_every_code_point_in_context(pairs, name):
+    """Each code point between letters, digits, signs and spaces is cut as the engine cuts it."""
+    tok = with_pattern(pairs, NAMED[name])
+    rng = np.random.default_rng(5)
+    around = rng.choice([*"aB4 \n.'/", "\u0301", "it's", "  "], (len(ALL) // 8, 2))
+    for some in (ALL[1::8], "".join(map(chr, range(0x250)))):
+        like_tiktoken(tok, ["".join(f"{a}{c}{b}" for c, (a, b) in zip(some, around, strict=False))])
 
 
 @settings(max_examples=60)
 @given(
-    st.sampled_from(list(PATTERNS.values())),
+    st.sampled_from(list(REGEXES.values())),
     st.lists(st.lists(st.sampled_from(KINDS) | st.characters(exclude_categories=["Cs"]) | st.text("ab ", max_size=90))),
 )
 def test_any_texts(pairs, tok, regex, texts):
@@ -109,13 +120,13 @@ def test_any_texts(pairs, tok, regex, texts):
     like_tiktoken(with_pattern(pairs, regex), joined)
 
 
-@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("name", NAMED)
 def test_texts_of_more_words_than_a_block(pairs, name):
     """Long texts are cut in blocks; where a block ends does not show, not even amid white space."""
     rng = np.random.default_rng(2)
     texts = ["".join(rng.choice(KINDS, 30_000)), "".join(rng.choice([" ", "\n", "\t"], 20_000)) + "x"]
     texts += ["." * shift + "1. " * 1_363 + " \n \n  x" * 2_000 for shift in range(6)]
-    like_tiktoken(with_pattern(pairs, PATTERNS[name]), texts)
+    like_tiktoken(with_pattern(pairs, NAMED[name]), texts)
 
 
 @settings(max_examples=30)
@@ -158,19 +169,32 @@ def test_a_hash_alone_does_not_decide(tok):
     assert tok.encode_column(text)[0].tolist() == right
 
 
-@pytest.mark.parametrize("name", PATTERNS)
-@pytest.mark.parametrize(
-    "piece",
-    ["a", " ", "\n", "🌧️", "\t", "9", "=", "e\u0301", " \n", "'ll", "ab", "雨"],
-    ids=[*"as", *map(str, range(10))],
-)
-def test_repetition_is_harmless(pairs, tok, name, piece):
+@pytest.mark.parametrize("name", NAMED)
+def test_repetition_is_harmless(pairs, tok, name):
     """Thousands of times the same are `tiktoken`'s ids; half a million take no longer than their length says."""
-    for one in (pairs, tok):
-        like_tiktoken(with_pattern(one, PATTERNS[name]), [piece * 3_000, "x" + piece * 501 + "y"])
-    long = piece * (500_000 // len(piece.encode()))
-    ids = with_pattern(tok, PATTERNS[name]).encode_batch([long])[0]
-    assert tok.decode(ids) == long
+    for piece in (
+        "a",
+        "A",
+        " ",
+        "\n",
+        "🌧️",
+        "\t",
+        "9",
+        "=/",
+        "e\u0301",
+        "\u0301",
+        " \n",
+        "'ll",
+        "ab",
+        "Ab",
+        "\u0301A",
+        "雨",
+    ):
+        for one in (pairs, tok):
+            like_tiktoken(with_pattern(one, NAMED[name]), [piece * 3_000, "x" + piece * 501 + "y"])
+        long = piece * (500_000 // len(piece.encode()))
+        ids = with_pattern(tok, NAMED[name]).encode_batch([long])[0]
+        assert tok.decode(ids) == long
 
 
 def test_two_threads_share_a_tokenizer(tok):
@@ -208,17 +232,23 @@ def test_class_tables_are_those_of_tiktoken():
     assert matched(r"[\p{L}\p{M}\p{N}\s]+", empty) == ""
 
 
+BOOKS = ("botchan.txt", "wagahaiwa_nekodearu.txt")
+
+
 def test_real_texts(shared):
-    """GPT-2's vocabulary in three patterns on 40 languages, and nanoGPT's published counts."""
+    """GPT-2's vocabulary in every pattern on 40 languages, Darija and two books; nanoGPT's published counts."""
     import gzip
     import json
 
-    folder = shared / "tokens" / "gpt2-bpe"
+    folder, texts = shared / "tokens" / "gpt2-bpe", shared / "text"
     gpt2 = Tokenizer.from_files(str(folder / "encoder.json"), str(folder / "vocab.bpe"))
-    text = (shared / "text" / "tinyshakespeare" / "input.txt").read_text(encoding="utf-8")
-    cut = int(len(text) * 0.9)
-    assert [len(ids) for ids in gpt2.encode_batch([text[:cut], text[cut:]])] == [301_966, 36_059]
-    with gzip.open(shared / "text" / "multilingual" / "tldr_pages_40lang.jsonl.gz", "rt", encoding="utf-8") as f:
-        pages = [json.loads(line)["text"] for line in itertools.islice(f, 0, None, 20)]
-    for regex in PATTERNS.values():
-        like_tiktoken(with_pattern(gpt2, regex), pages)
+    play = (texts / "tinyshakespeare" / "input.txt").read_text(encoding="utf-8")
+    cut = int(len(play) * 0.9)
+    assert [len(ids) for ids in gpt2.encode_batch([play[:cut], play[cut:]])] == [301_966, 36_059]
+    with gzip.open(texts / "multilingual" / "tldr_pages_40lang.jsonl.gz", "rt", encoding="utf-8") as f:
+        found = [json.loads(line)["text"] for line in itertools.islice(f, 0, None, 40)]
+    with gzip.open(texts / "darija" / "SmartlyAI" / "DRAGOO_dataset_1.csv.gz", "rt", encoding="utf-8") as f:
+        found.append(f.read(200_000))
+    found += [(texts / "books" / name).read_text(encoding="utf-8")[:100_000] for name in BOOKS]
+    for regex in REGEXES.values():
+        like_tiktoken(with_pattern(gpt2, regex), found)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..kernel import kernel
 from ..text import I64, U8, U32, U64, Int, eight_bytes
 from .merge import SCANNED, Rules, merge_word
-from .words import BACK, BEGIN, END, Machine, cut
+from .words import BEGIN, Machine, cut, taken_back
 
 Tokens = npt.NDArray[Any]
 
@@ -208,7 +208,7 @@ def _encode(
             i, move, k = cut(data, i, stop, move, machine, ends, k)
             done = k - 2
             if i == stop:
-                k -= machine.moves[(move & 0xFFF0) | END] & BACK
+                k -= taken_back(move, machine)
                 ends[k] = stop
                 done = k + 1
             o = _look_up(data, start, ends, done, rules, masks, cache, out, o)

@@ -20,7 +20,7 @@ from dataprep.errors import PlanError
 from ..kernel import kernel
 from ..text import I64, U8, U64, Int
 from .alphabet import CHAR_OF
-from .words import BACK, BEGIN, END, Machine, cut
+from .words import BEGIN, Machine, cut, taken_back
 
 I32 = npt.NDArray[np.int32]
 CHUNK = 1 << 20  # bytes of text whose words are counted at a time, when it is more than one document
@@ -94,7 +94,7 @@ def _count(
             i, move, k = cut(data, i, stop, move, machine, cuts, k)
             done = k - 2
             if i == stop:
-                k -= machine.moves[(move & 0xFFF0) | END] & BACK
+                k -= taken_back(move, machine)
                 cuts[k] = stop
                 done = k + 1
             for j in range(done):

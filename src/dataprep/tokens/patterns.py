@@ -63,70 +63,113 @@ def regex_of(pattern: str, digits: str | None = None) -> str:
 
 # A machine, a line a state: what the next character may be for the word to go on, and the state then. A character that
 # is not named ends the word: it begins another, in the state that `first` names for its class.
-# Classes: L letter, M mark, N number, _ space, w other white space, n line end, o anything else, ' apostrophe; the
-# letters that end a contraction are L and also s (for s d m t), l, v (for v r), e. Where a line names L, that is every
-# letter it does not name by itself. `-` takes back a cut, `+` sets one before the character; $ is the end of the text.
+# Classes: a letter, M mark, N number, _ space, w other white space, n line end, o anything else, ' apostrophe, / slash;
+# the letters that end a contraction are s (for s d m t), l, v (for v r), e. A pattern that asks for case has capital
+# letters beside: A, S, L, V, E; and x, a letter without case. Where a line names a, A or o, that is every small letter,
+# capital or sign it does not name by itself. `-` takes back a cut, `+` sets one before the character; $ is the text's
+# end.
 WORDS = """
-    first   L letters   N n1   _ space   w lead   n blank   o sign
-    letters L letters
-    n1      N n2
-    n2      N n3
-    n3
-    space   L letters   o signs   _wn blank
-    lead    L letters   _wn blank
+    first   a letters   N n1   _ space   w lead   n blank   o sign
+    letters a letters
+    space   a letters   o signs   _wn blank
+    lead    a letters   _wn blank
     blank   _wn blank
-    sign    L letters   o signs   n lines
+    sign    a letters   o signs   n lines
     signs   o signs     n lines
     lines   n lines
 """
 # space_, white_: the last character of a run of white space, with a cut before it that the next one may take back
 GPT2 = """
-    first   L letters   N numbers  _ space   wn white   o signs   ' quote
-    letters L letters
-    numbers N numbers
-    signs   o' signs
-    space   L letters   N numbers  o' signs  _ +space_  wn +white_
+    first   a letters   N n1   _ space   wn white   o signs   ' quote
+    letters a letters
+    signs   o signs
+    space   a letters   N n1   o signs  _ +space_  wn +white_
     white   _ +space_   wn +white_
-    space_  L letters   N numbers  o' signs  _ -+space_ wn -+white_  $ -end
+    space_  a letters   N n1   o signs  _ -+space_ wn -+white_  $ -end
     white_  _ -+space_  wn -+white_  $ -end
-    quote   s done      l +ll      v +ve     o' signs
-    ll      l -done     L letters
-    ve      e -done     L letters
+    quote   s done      l +ll      v +ve     o signs
+    ll      l -done     a letters
+    ve      e -done     a letters
     done
 """
 # A run of white space is cut after its last line end: space_1 and lead_1 follow a line end, with the cut before them;
 # space_2 and lead_2 come later in such a run, with two cuts to take back if another line end comes.
-GPT4 = """
-    first   L letters   N n1   _ space   w lead   n blank   o sign   ' quote
-    letters L letters
-    n1      N n2
-    n2      N n3
-    n3
-    space   L letters   o' signs  _ +space_   w +lead_   n blank
-    lead    L letters   _ +space_   w +lead_   n blank
-    space_  L letters   o' signs  _ -+space_  w -+lead_  n -blank  $ -end
-    lead_   L letters   _ -+space_  w -+lead_  n -blank  $ -end
+BLANKS = """
+    space   a letters   o signs  _ +space_   w +lead_   n blank
+    lead    a letters   _ +space_   w +lead_   n blank
+    space_  a letters   o signs  _ -+space_  w -+lead_  n -blank  $ -end
+    lead_   a letters   _ -+space_  w -+lead_  n -blank  $ -end
     blank   n blank     _ +space_1  w +lead_1
-    space_1 L letters   o' signs  _ +space_2  w +lead_2  n -blank
-    lead_1  L letters   _ +space_2  w +lead_2  n -blank
-    space_2 L letters   o' signs  _ -+space_2 w -+lead_2 n --blank $ -end
-    lead_2  L letters   _ -+space_2 w -+lead_2 n --blank $ -end
-    sign    L letters   o' signs  n lines
-    signs   o' signs    n lines
+    space_1 a letters   o signs  _ +space_2  w +lead_2  n -blank
+    lead_1  a letters   _ +space_2  w +lead_2  n -blank
+    space_2 a letters   o signs  _ -+space_2 w -+lead_2 n --blank $ -end
+    lead_2  a letters   _ -+space_2 w -+lead_2 n --blank $ -end
+"""
+GPT4 = f"""
+    first   a letters   N n1   _ space   w lead   n blank   o sign   ' quote
+    letters a letters
+    {BLANKS}
+    sign    a letters   o signs  n lines
+    signs   o signs    n lines
     lines   n lines
-    quote   s done      l ll   v ve   L letters   o' signs   n lines
-    ll      l done      L letters
-    ve      e done      L letters
+    quote   s done      l ll   v ve   a letters   o signs   n lines
+    ll      l done      a letters
+    ve      e done      a letters
     done
 """
 # The same, but white space at the end of a text is one word even where it has line ends.
 WHOLE_END = GPT4.replace("n -blank\n", "n -blank $ -end\n").replace("n --blank $ -end", "n --blank $ --end")
-MACHINES = {"words": WORDS, "gpt2": GPT2, "gpt4": GPT4, "gpt4 whole end": WHOLE_END}
+# Capitals, then small letters, are one word; where only capitals follow, it ends with its last letter without case or
+# mark: `after` are those capitals, with a cut before them. A contraction ends the word it follows: `quote` has a cut
+# before the apostrophe, for it may also lead a word (l_ and v_ are its first letter, L_ and V_ a capital).
+CASES = "a small   A capital   xM other"
+O200K = f"""
+    first   {CASES}   N n1   _ space   w lead   n blank   o sign
+    small   axM small     ' +quote
+    capital {CASES}       ' +quote
+    other   a small    A +after   xM other   ' +quote
+    after   a -small   A after    xM -other  ' +quote
+    {BLANKS.replace("a letters", CASES)}
+    sign    {CASES}       o signs   n lines
+    signs   oM signs      n lines
+    lines   n/ lines
+    quote   {CASES}       o signs   n lines   sS -done   l l_   L L_   v v_   V V_
+    l_      lL -done      axM small   ' +quote
+    v_      eE -done      axM small   ' +quote
+    L_      lL -done      {CASES}     ' +quote
+    V_      eE -done      {CASES}     ' +quote
+    done
+"""
+# After a number's first character, by the policy; only runs may follow a space that is theirs.
+NUMBERS = {"groups": "n1 N n2\n n2 N n3\n n3", "single": "n1", "runs": "n1 N n1", "spaced runs": "n1 N n1"}
+MACHINES = {"words": WORDS, "gpt2": GPT2, "gpt4": GPT4, "gpt4 whole end": WHOLE_END, "o200k": O200K}
+OWN_NUMBERS = {"gpt2": "spaced runs"}  # of the others: groups
 # Characters that matter to contractions, and the class each has; U+017F is an s where upper and lower case are one.
 _ANY_CASE = {"'": "'", "sdmtSDMT\u017f": "s", "lL": "l", "vrVR": "v", "eE": "e"}
-CONTRACTIONS = {
+_BOTH_CASES = {"'": "'", "sdmt\u017f": "s", "l": "l", "vr": "v", "e": "e", "SDMT": "S", "L": "L", "VR": "V", "E": "E"}
+SPECIAL = {
     "words": {},
     "gpt2": {"'": "'", "sdmt": "s", "l": "l", "vr": "v", "e": "e"},
     "gpt4": _ANY_CASE,
     "gpt4 whole end": _ANY_CASE,
+    "o200k": _BOTH_CASES | {"/": "/"},
 }
+
+
+def machine_name(pattern: str) -> tuple[str, str] | None:
+    """The machine of a regex and how it cuts digits, as names in `MACHINES` and `NUMBERS`; None where there is none."""
+    bases = {regex: name for name, regex in PATTERNS.items()} | SPELLINGS | {ALSO["o200k"]: "o200k"}
+    for regex, name in bases.items():
+        own = OWN_NUMBERS.get(name, "groups")
+        asked = {regex_of(regex, digits): own if digits == "runs" and " " in own else digits for digits in DIGITS}
+        found = ({regex: own} | asked).get(pattern)
+        if found:
+            return name, found
+    return None
+
+
+def lines_of(name: str, numbers: str) -> list[list[str]]:
+    """The lines of a machine, its states for numbers among them, split at white space."""
+    text = MACHINES[name] if numbers == "spaced runs" else MACHINES[name].replace("N n1   o", "o")
+    lines = [line.split() for line in f"{text}\n{NUMBERS[numbers]}".splitlines()]
+    return [line for line in lines if line]

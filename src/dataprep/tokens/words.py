@@ -15,39 +15,42 @@ import tiktoken
 
 from ..kernel import kernel
 from ..text import I64, U8, U16, Int, code_point
-from .patterns import CONTRACTIONS, MACHINES, PATTERNS, SPELLINGS
+from .patterns import SPECIAL, lines_of, machine_name
 
-LETTERS = "Lslve"
-CLASSES = LETTERS + "MN_wno'$"
+CLASSES = "aslveASLVExMN_wno'/$"
+BESIDE = {"a": "slve", "A": "SLVE", "o": "'/"}  # what a line means too by these, unless it names it
 END = len(CLASSES) - 1
 BEGIN = 0  # the state before the first character of a text
-STATE, BACK, CUT = 16, 3, 4  # a move: the next state times 16; cuts taken back (two bits); whether a cut is set
+STATE, BACK, CUT = 32, 3, 4  # a move: the next state times 32; cuts taken back (two bits); whether a cut is set
 
 
 class Machine(NamedTuple):
     """A pattern ready for the kernel."""
 
     classes: U8  # the class of every code point, uint8[0x110000]
-    moves: U16  # the move for each state times 16 plus class, uint16[states * 16]
+    moves: U16  # the move for each state times 32 plus class, uint16[states * 32]
 
 
 @cache
 def machine_of(pattern: str) -> Machine | None:
     """The machine of a pattern; None where there is none."""
-    name = ({regex: name for name, regex in PATTERNS.items()} | SPELLINGS).get(pattern)
-    return None if name is None else Machine(_classes(name), _moves(MACHINES[name]))
+    found = machine_name(pattern)
+    return None if found is None else Machine(_classes(found[0]), _moves(*found))
 
 
+@cache
 def _classes(name: str) -> U8:
     code = {c: np.uint8(i) for i, c in enumerate(CLASSES)}
     table = np.full(0x110000, code["o"], np.uint8)
     found = classes_of_engine()
-    for kind in "LMN":
+    for kind in "aAxMN":
         table[found[kind]] = code[kind]
-    table[found["M"]] = code["L" if name == "words" else "o"]
+    if name != "o200k":
+        table[np.isin(table, [code["A"], code["x"]])] = code["a"]
+        table[found["M"]] = code["a" if name == "words" else "o"]
     table[found["w"]] = code["w"]
     table[[10, 13]], table[32] = code["n"], code["_"]
-    for chars, kind in CONTRACTIONS[name].items():
+    for chars, kind in SPECIAL[name].items():
         table[[ord(c) for c in chars]] = code[kind]
     table.flags.writeable = False
     return table
@@ -55,11 +58,11 @@ def _classes(name: str) -> U8:
 
 @cache
 def classes_of_engine() -> dict[str, npt.NDArray[np.int64]]:
-    """The letters, marks, numbers and white space of `tiktoken`'s regex engine: code points by L, M, N, w."""
+    """Code points in `tiktoken`'s regex engine: small (a), capital (A) and other (x) letters, M, N, white space (w)."""
     planes = [*range(0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xF0000)]  # the others are empty or private
     text = matched(r"[\p{L}\p{M}\p{N}\s]+", "".join(map(chr, planes)))
-    kinds = {"L": r"\p{L}+", "M": r"\p{M}+", "N": r"\p{N}+", "w": r"\s+"}
-    return {kind: np.array([ord(c) for c in matched(regex, text)]) for kind, regex in kinds.items()}
+    kinds = {"a": r"\p{Ll}", "A": r"[\p{Lu}\p{Lt}]", "x": r"[\p{Lm}\p{Lo}]", "M": r"\p{M}", "N": r"\p{N}", "w": r"\s"}
+    return {kind: np.array([ord(c) for c in matched(f"{regex}+", text)]) for kind, regex in kinds.items()}
 
 
 def matched(regex: str, text: str) -> str:
@@ -69,9 +72,9 @@ def matched(regex: str, text: str) -> str:
     return engine.encode_to_numpy(text).astype(np.uint8).tobytes().decode()
 
 
-def _moves(lines_: str) -> U16:
+def _moves(name: str, numbers: str) -> U16:
     """A machine's table, from its lines."""
-    lines = [line.split() for line in lines_.strip().splitlines()]
+    lines = lines_of(name, numbers)
     number = {line[0]: i for i, line in enumerate(lines)} | {"end": 0}
     first = _targets(lines[0])
     moves = np.zeros((len(lines), STATE), np.uint16)
@@ -88,7 +91,19 @@ def _moves(lines_: str) -> U16:
 def _targets(line: list[str]) -> dict[str, str]:
     found = dict(zip(line[1::2], line[2::2], strict=True))
     each = {c: to for chars, to in found.items() for c in chars}
-    return {c: each["L"] for c in LETTERS if "L" in each} | each
+    return {c: each[kind] for kind in BESIDE if kind in each for c in BESIDE[kind]} | each
+
+
+@kernel(inline="always")
+def _row(move: Int) -> Int:
+    """Where the moves of the state begin that a move led to."""
+    return np.uint64(move) & np.uint64(0xFFE0)
+
+
+@kernel
+def taken_back(move: Int, machine: Machine) -> Int:
+    """How many cuts the end of the text takes back, after its last move."""
+    return np.int64(machine.moves[_row(move) | np.uint64(END)] & BACK)
 
 
 @kernel
@@ -109,7 +124,7 @@ def cut(data: U8, i: Int, stop: Int, move: Int, machine: Machine, ends: I64, k: 
         else:
             c, n = code_point(data, np.int64(i))
             kind, size = classes[np.uint64(c)], np.uint64(n)
-        move = np.uint64(moves[(move & np.uint64(0xFFF0)) | np.uint64(kind)])
+        move = np.uint64(moves[_row(move) | np.uint64(kind)])
         k -= move & np.uint64(BACK)
         ends[k] = i
         k += (move >> np.uint64(2)) & np.uint64(1)
