@@ -106,8 +106,8 @@ def _pairs(kept: I64, new: I64, columns: Sequence[I64]) -> tuple[I64, I64]:
     for column in columns:
         own = np.unique(column[both], return_inverse=True)[1].reshape(-1)
         values = np.unique(values * (len(both) + 1) + own, return_inverse=True)[1].reshape(-1)
-    sides = [_numbered(values[: len(kept)], len(both)), _numbered(values[len(kept) :], len(both))]
-    _, a, b = np.intersect1d(*sides, assume_unique=True, return_indices=True)
+    old, others = _numbered(values[: len(kept)], len(both)), _numbered(values[len(kept) :], len(both))
+    _, a, b = np.intersect1d(old, others, assume_unique=True, return_indices=True)
     return new[b], kept[a]
 
 

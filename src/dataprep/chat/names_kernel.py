@@ -60,10 +60,10 @@ def build(terms: Sequence[str]) -> Trie:
     found[list(ends)] = list(ends.values())
     sieve = np.zeros(1 << SIEVE_BITS, np.uint8)
     for term in terms:
-        a, b, c = (*(ord(c) for c in term.partition(" ")[0][:3]), 0, 0)[:3]
-        sieve[_hash3(a, b, c)] = 1
-        if c == 0:
-            sieve[_hash3(a, b or a, b or a)] = 1  # stretched
+        one, two, three = (*map(ord, term.partition(" ")[0][:3]), 0, 0)[:3]
+        sieve[_hash3(one, two, three)] = 1
+        if three == 0:
+            sieve[_hash3(one, two or one, two or one)] = 1  # stretched
     return Trie(keys, children, found, sieve)
 
 
@@ -187,7 +187,8 @@ def find_names(
     for d in range(len(offsets) - 1):
         i, stop, n = np.uint64(offsets[d]), np.uint64(offsets[d + 1]), zero
         while i <= stop:
-            size, kind = one, np.uint32(BREAK)
+            size: Any = one
+            kind: Any = np.uint32(BREAK)
             if i < stop:
                 if data[i] < 0x80:
                     kind = ascii_fold[data[i]]
@@ -200,18 +201,19 @@ def find_names(
             elif kind != SKIPPED and n > zero:  # the word is over: may a name begin with it, or behind a prefix?
                 for j in range(np.int64(n), np.int64(seen)):
                     letters[j] = zero
-                term, end, j = np.int64(EMPTY), np.int64(i), zero
+                term, end = np.int64(EMPTY), np.int64(i)
+                k = zero
                 while True:
-                    if _passes(letters[j], letters[j + one], letters[j + one + one], sieve):
-                        end, term = _match(data, np.int64(places[j]), np.int64(stop), fold, keys, children, terms)
-                    if term != EMPTY or j == np.uint64(MAX_PREFIXES) or j + one == n:
+                    if _passes(letters[k], letters[k + one], letters[k + one + one], sieve):
+                        end, term = _match(data, np.int64(places[k]), np.int64(stop), fold, keys, children, terms)
+                    if term != EMPTY or k == np.uint64(MAX_PREFIXES) or k + one == n:
                         break
                     is_prefix = False
                     for x in prefixes:
-                        is_prefix |= letters[j] == x
+                        is_prefix |= letters[k] == x
                     if not is_prefix:
                         break
-                    j += one
+                    k += one
                 n = zero
                 if term != EMPTY:
                     if m == room:
@@ -220,7 +222,7 @@ def find_names(
                             for column in range(5):
                                 more[row, column] = out[row, column]
                         out, room = more, 2 * room
-                    start, end, mentioned = _widened(data, offsets[d], np.int64(places[j]), end, offsets[d + 1])
+                    start, end, mentioned = _widened(data, offsets[d], np.int64(places[k]), end, offsets[d + 1])
                     out[m, 0], out[m, 1], out[m, 2], out[m, 3], out[m, 4] = d, start, end, term, mentioned
                     m += 1
                     i = max(i, np.uint64(end))  # a name of several words

@@ -268,7 +268,7 @@ class Shards:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], split: str | None = None, *, sizes: bool = True) -> Shards:
-        """The shards in a folder, all (train first, then val, then test) or one split's; `sizes`: compare the files'."""
+        """The shards in a folder, all (train, then val, then test) or one split's; `sizes`: compare the files'."""
         path = Path(path)
         try:
             manifest = json.loads((path / "manifest.json").read_bytes())
