@@ -32,7 +32,12 @@ ALL = "".join(chr(c) for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF)
 @pytest.fixture(scope="module")
 def pairs() -> Tokenizer:
     """Any two bytes merge, in a random order, so that nearly every cut shows in the ids."""
-    both = np.random.default_rng(0).permutation(1 << 16)
+    return any_pairs(0)
+
+
+def any_pairs(seed: int) -> Tokenizer:
+    """The vocabulary of `pairs`, in an order."""
+    both = np.random.default_rng(seed).permutation(1 << 16)
     return Tokenizer.from_merges([(bytes([i >> 8]), bytes([i & 255])) for i in both.tolist()])
 
 
@@ -96,6 +101,13 @@ def test_all_short_texts(pairs, name):
     texts += ["".join(text) for text in itertools.product(["a'", "A'", "\n  ", "\n \t"], KINDS, KINDS)]
     texts += ["".join(text) for text in itertools.product(" \n\ta.", repeat=4 + own)]
     like_tiktoken(tok, texts)
+
+
+def test_contractions_after_a_word(pairs):
+    """An apostrophe after letters, and what may follow; three vocabularies, so that each cut shows in one of them."""
+    texts = ["".join(text) for text in itertools.product(["a'", "k'", "A'", "é'", "x'ba'"], KINDS, KINDS, ["", "'s"])]
+    for tok in (pairs, any_pairs(2), any_pairs(3)):
+        like_tiktoken(with_pattern(tok, NAMED["o200k"]), texts)
 
 
 @pytest.mark.parametrize("name", NAMED)
