@@ -10,7 +10,7 @@ Nothing is gathered unless this stage is there, and it names people as they are 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -24,15 +24,10 @@ from ..batch import Batch
 from ..errors import PlanError
 from ..meter import Meter, watch
 from ..stage import Stage
+from .counts import CHARS, FAMILIES, OTHERS, REPLY_SECONDS, TALK_MESSAGES, TALK_SECONDS, month_name
 from .emoji import emoji_counts
 from .talks import seconds_of
 
-FAMILIES = ("kind", "author", "chat", "clock", "month", "language", "emoji")
-"""What is counted as `family.value`; clock.1.09 is Monday, from nine to ten."""
-TALK_MESSAGES, TALK_SECONDS, REPLY_SECONDS, CHARS = (
-    "messages of a talk", "seconds of a talk", "seconds to a reply", "characters of a message",
-)  # fmt: skip
-OTHERS = "others"
 DAY, HOUR = 86_400, 3_600
 THURSDAY = 3  # 1970-01-01, Monday being 0
 
@@ -90,43 +85,6 @@ class MessageStats(Stage):
         stats.count(f"{family}.{OTHERS}", sum(n for _, n in ordered[self.top :]))
 
 
-def of_family(counts: Mapping[str, int], family: str) -> Counter[str]:
-    """What was counted in one of the FAMILIES, by value.
-
-    >>> of_family({"kind.text": 3, "month.2024-05": 2}, "kind")
-    Counter({'text': 3})
-    """
-    start = f"{family}."
-    return Counter({name[len(start) :]: n for name, n in counts.items() if name.startswith(start)})
-
-
-def months_of(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Messages of every month from the first to the last one, those without any included.
-
-    >>> months_of({"month.2023-12": 4, "month.2024-02": 1})
-    [('2023-12', 4), ('2024-01', 0), ('2024-02', 1)]
-    """
-    found = of_family(counts, "month")
-    known = [int(name[:4]) * 12 + int(name[5:]) - 1 for name in found if name != OTHERS]
-    names = [_month(number) for number in range(min(known), max(known) + 1)] if known else []
-    return [(name, found[name]) for name in names]
-
-
-def clock_of(counts: Mapping[str, int]) -> I64:
-    """Messages by weekday (Monday first) and hour, int64[7, 24]."""
-    table = np.zeros((7, 24), np.int64)
-    for name, n in of_family(counts, "clock").items():
-        if name != OTHERS:
-            day, hour = map(int, name.split("."))
-            table[day - 1, hour] = n
-    return table
-
-
-def _month(number: int) -> str:
-    """Months since the year 0 as people write them."""
-    return f"{number // 12:04}-{number % 12 + 1:02}"
-
-
 def _count(batch: Batch, seen: dict[str, Counter[str]], stats: Meter) -> None:
     """Add what a batch has to the counters."""
     kinds = batch["kind"].cast(pa.string())
@@ -157,7 +115,7 @@ def _count_times(seconds: I64, seen: dict[str, Counter[str]]) -> None:
         seen["clock"][f"{slot // 24 + 1}.{slot % 24:02}"] += n
     since_1970 = seconds.astype("datetime64[s]").astype("datetime64[M]").astype(np.int64)
     months, counts = np.unique(since_1970, return_counts=True)
-    seen["month"].update(dict(zip(map(_month, (months + 1970 * 12).tolist()), counts.tolist(), strict=True)))
+    seen["month"].update(dict(zip(map(month_name, (months + 1970 * 12).tolist()), counts.tolist(), strict=True)))
 
 
 @dataclass

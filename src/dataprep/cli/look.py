@@ -11,9 +11,12 @@ from rich.table import Table
 
 from dataprep import files, trail
 from dataprep.batch import show_id
+from dataprep.chat.counts import STAGE
 from dataprep.dataset import open_dataset
 from dataprep.report.blocks import visible
 from dataprep.stats import Amount, StageStats
+
+from .chats import print_messages
 
 Folder = Annotated[str, typer.Argument(help="A folder that a run wrote.")]
 
@@ -36,6 +39,9 @@ def inspect(
         console.rule(f"[bold]{escape(place)}", align="left", style="dim")
         console.print(f"{manifest['docs']:,} documents, {manifest['bytes'] / 1e6:,.2f} MB of text", highlight=False)
         for book in docs.stats:
+            if book.name == STAGE:
+                print_messages(console, book)
+                continue
             console.print(_book_table(book, source))
             _print_examples(console, book, examples, source)
         _print_fits(console, manifest.get("fits", []))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from .blocks import text
 
 WIDTH, HEIGHT = 440.0, 250.0
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 LEFT, TOP, RIGHT, BOTTOM = 48.0, 14.0, WIDTH - 14.0, HEIGHT - 40.0
 
 Points = Sequence[tuple[float, float]]
@@ -25,12 +26,14 @@ def wedge(came: float, left: float) -> str:
     )
 
 
-def histogram(rows: Sequence[tuple[str, Sequence[int]]], styles: Sequence[str], axis: str, said: str) -> str:
-    """Upright bars over labels; each row is (label, counts to be stacked), `styles` their CSS classes."""
+def histogram(
+    rows: Sequence[tuple[str, Sequence[int]]], styles: Sequence[str], axis: str, said: str, labels: int = 12
+) -> str:
+    """Upright bars over labels, so many at most; rows: (label, counts to be stacked), `styles` their CSS classes."""
     most = max((sum(counts) for _, counts in rows), default=1) or 1
     ticks = _ticks(0, most, least=1)
     step = (RIGHT - LEFT) / max(10, len(rows))  # a few bars are not made wide
-    every = -(-len(rows) // 12)
+    every = -(-len(rows) // labels)
     parts = [_grid(ticks, _short)]
     for i, (label, counts) in enumerate(rows):
         x, y = LEFT + i * step, BOTTOM
@@ -78,6 +81,25 @@ def similarity(counts: Sequence[int], threshold: float | None, bands: tuple[int,
         parts.append(f'<line class="threshold" x1="{x:.1f}" y1="{TOP - 6}" x2="{x:.1f}" y2="{BOTTOM}"/>')
         parts.append(f'<text x="{x - 5:.1f}" y="{BOTTOM - 7}" text-anchor="end">threshold {threshold:g}</text>')
     return _svg([*parts, _axis("Similarity of a removed document with the one it went for")], said)
+
+
+def week(table: Sequence[Sequence[int]], said: str) -> str:
+    """Seven rows of 24 cells, Monday first, the darker the more; table: counts[7][24]."""
+    most = max(1, *(n for row in table for n in row))
+    wide, tall, left = (RIGHT - 40) / 24, 22.0, 40.0
+    parts = []
+    for day, row in enumerate(table):
+        y = TOP + day * tall
+        parts.append(f'<text x="{left - 7}" y="{y + tall / 2 + 4:.1f}" text-anchor="end">{DAYS[day]}</text>')
+        for hour, n in enumerate(row):
+            place = f'x="{left + hour * wide:.1f}" y="{y:.1f}" width="{wide - 1.2:.2f}" height="{tall - 1.2:.1f}"'
+            shade = f'style="fill-opacity:{0.08 + 0.92 * n / most:.3f}"' if n else ""
+            told = f"<title>{DAYS[day]} {hour:02}:00: {n:,} messages</title>"
+            parts.append(f'<rect class="{"kept" if n else "none"}" {place} {shade} rx="2">{told}</rect>')
+    low = TOP + 7 * tall
+    parts += [_label(left + (hour + 0.5) * wide, low + 14, f"{hour}") for hour in range(0, 24, 3)]
+    axis = f'<text class="axis" x="{(left + RIGHT) / 2}" y="{low + 34}" text-anchor="middle">Hour of the day</text>'
+    return _svg([*parts, axis], said, low + 40)
 
 
 def loglog(points: Points, x_axis: str, said: str) -> str:
@@ -171,8 +193,8 @@ def _ticks(low: float, high: float, least: float = 0) -> list[float]:
     return [round(step * (first + i), 10) for i in range(max(1, math.ceil(round(high / step, 9)) - first) + 1)]
 
 
-def _svg(parts: Sequence[str], said: str) -> str:
+def _svg(parts: Sequence[str], said: str, height: float = HEIGHT) -> str:
     return (
-        f'<svg class="plot" viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" role="img" aria-label="{text(said, 300)}">'
+        f'<svg class="plot" viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img" aria-label="{text(said, 300)}">'
         f"{''.join(parts)}</svg>"
     )

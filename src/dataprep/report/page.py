@@ -7,7 +7,7 @@ from importlib import resources
 
 from dataprep import __version__
 
-from . import duplicates, made, overview
+from . import chats, duplicates, made, overview
 from .blocks import text
 from .facts import Facts
 
@@ -20,6 +20,7 @@ def render(facts: Facts) -> str:
     sections = [
         overview.funnel(facts),
         overview.sources(facts),
+        chats.chats(facts),
         duplicates.duplicates(facts),
         duplicates.cuts(facts),
         duplicates.examples(facts),
