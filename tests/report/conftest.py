@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +14,8 @@ import pytest
 
 import dataprep as dp
 from dataprep import files
+from dataprep.chat.clean import CleanMessages
+from dataprep.chat.statistics import MessageStats
 from dataprep.key import key
 from dataprep.verdict import SPAN, CutSpans, write_spans
 
@@ -101,3 +104,25 @@ def poor(tmp_path_factory):
     (place / "few.jsonl").write_text('{"text": "one text"}\n{"text": "another text"}\n')
     dp.Pipeline(dp.Map(spaced)).run(dp.read(str(place / "few.jsonl")), out=str(place / "out"))
     return place / "out"
+
+
+@pytest.fixture(scope="session")
+def chatty(tmp_path_factory):
+    """A run that counted messages, of people and in languages with hostile, long and Arabic names."""
+    place = tmp_path_factory.mktemp("chatty")
+    names = [EVIL, "عربي", "wide" * 30, *(f"Person-{i:04x}" for i in range(20))]
+    lines = [
+        f"[{datetime(2024, 1, 1) + timedelta(hours=31 * (i // 4), minutes=5 * i):%d.%m.%Y %H:%M}] "
+        f"<{names[i % len(names)]}> message {i} 😂👍🏽"
+        for i in range(400)
+    ]
+    (place / "log.txt").write_text("\n".join(lines), encoding="utf-8")
+    docs = dp.read(str(place / "log.txt"), format="chat", line="[{time:%d.%m.%Y %H:%M}] <{author}> {text}")
+    label = dp.Map(label_of, adds={"language": pa.string()})
+    dp.Pipeline(label, MessageStats(), CleanMessages(emoji="drop")).run(docs, out=str(place / "out"))
+    return place / "out"
+
+
+def label_of(text: str):
+    """A hostile label for some."""
+    return {"language": EVIL if "7" in text else "en"}

@@ -57,10 +57,10 @@ def pixels(png):
 
 
 @pytest.fixture(scope="module")
-def pages(rich, poor, tmp_path_factory):
-    """Both reports, written; and copies with the probe in them."""
+def pages(rich, poor, chatty, tmp_path_factory):
+    """All reports, written; and copies with the probe in them."""
     place = tmp_path_factory.mktemp("pages")
-    for name, folder in (("rich", rich), ("poor", poor)):
+    for name, folder in (("rich", rich), ("poor", poor), ("chatty", chatty)):
         write(str(folder), str(place / f"{name}.html"))
         page = (place / f"{name}.html").read_text(encoding="utf-8")
         (place / f"{name}-probed.html").write_text(page.replace("</body>", PROBE), encoding="utf-8")
@@ -69,7 +69,7 @@ def pages(rich, poor, tmp_path_factory):
 
 def test_nothing_overflows_and_nothing_is_fetched(pages):
     """At 400 and 1,600 pixels the pages, unfolded, are as wide as the window, load nothing and log no error."""
-    shown = [(name, width) for name in ("rich", "poor") for width in (400, 1600)]
+    shown = [(name, width) for name in ("rich", "poor", "chatty") for width in (400, 1600)]
     frames = "".join(
         f'<iframe name="{name}-{width}" src="{name}-probed.html" width="{width}" height="900" frameborder="0"></iframe>'
         for name, width in shown

@@ -1,0 +1,91 @@
+"""The chats in the report and in inspect: every number that was counted is drawn, and hostile names are text."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from html.parser import HTMLParser
+
+from dataprep.chat.counts import STAGE, clock_of, of_family
+from dataprep.dataset import open_dataset
+from dataprep.report import gather, render
+from dataprep.report.chats import shown
+
+EVIL = "<script>"
+
+
+class Section(HTMLParser):
+    """The cards of the section: title -> the texts in it; and the elements there are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cards: dict[str, list[str]] = {}
+        self.elements: Counter[str] = Counter()
+        self.inside = self.is_title = False
+
+    def handle_starttag(self, tag, attrs):
+        self.inside |= ("id", "chats") in attrs
+        self.is_title = tag == "h3"
+        self.elements[tag] += self.inside
+
+    def handle_endtag(self, tag):
+        self.inside &= tag != "section"
+        self.is_title &= tag != "h3"
+
+    def handle_data(self, data):
+        if self.inside and self.is_title:
+            self.cards[data] = []
+        elif self.inside and self.cards:
+            self.cards[list(self.cards)[-1]].append(data)
+
+
+def test_all_that_was_counted_is_drawn(chatty) -> None:
+    """Lists, the week, months and lengths are cards of the section, with the counts that the book has."""
+    facts = gather(str(chatty))
+    page = render(facts)
+    section = Section()
+    section.feed(page)
+    assert list(section.cards) == [
+        "When people write", "Messages by month", "Messages by author", "Messages by chat", "Kinds of messages",
+        "Languages", "Emoji", "What was changed in texts", "How many messages a talk has", "How long talks last",
+        "How fast people answer", "How long texts are",
+    ]  # fmt: skip
+    book = open_dataset(str(chatty)).stats[STAGE]
+    assert {"😂", "👍🏽", "400 "} <= set(section.cards["Emoji"])
+    assert section.cards["Messages by author"].count("18 ") == 9  # 400 messages of 23 people: nine have 18
+    assert "11 others" in section.cards["Messages by author"]
+    drawn = [re.fullmatch(r"(\w{3}) (\d\d):00: (\d+) messages", told) for told in section.cards["When people write"]]
+    found = {(m[1], int(m[2])): int(m[3]) for m in drawn if m}
+    assert len(found) == 7 * 24
+    for number, day in ((0, "Mon"), (6, "Sun")):
+        assert [found[day, hour] for hour in range(24)] == clock_of(book.counts)[number].tolist()
+    assert sum(found.values()) == 400
+    assert "emoji" in section.cards["What was changed in texts"]
+    assert section.elements["script"] == section.elements["img"] == 0
+    assert "&lt;script&gt;" in page
+
+
+def test_no_section_without_the_stage(rich) -> None:
+    """Where nobody counted messages, the page says nothing of chats."""
+    assert 'id="chats"' not in render(gather(str(rich)))
+
+
+def test_others_are_one_row() -> None:
+    """The largest are named, the rest is one row, whether the page or the stage left them out."""
+    many = Counter({f"n{i:02}": 50 - i for i in range(20)})
+    assert shown(many, 2) == [("n00", 50), ("n01", 49), ("18 others", sum(many.values()) - 99)]
+    assert shown(Counter({"others": 3, "a": 1}), 2) == [("a", 1), ("others", 3)]
+    assert shown(Counter()) == []
+
+
+def test_inspect_draws_them(chatty, dataprep) -> None:
+    """In a terminal there are bars, months, a week of shades, and no control characters of names."""
+    code, said, _ = dataprep("inspect", chatty, "--examples", "0")
+    assert code == 0
+    book = open_dataset(str(chatty)).stats[STAGE]
+    assert f"400 messages of people in {sum(book.histograms['messages of a talk'].values())} talks" in said
+    most, n = of_family(book.counts, "language").most_common(1)[0]
+    assert re.search(rf"^{most} +{n} +█{{40}}$", said, re.MULTILINE)
+    assert re.search(r"^2024-05 +\d+ +█+", said, re.MULTILINE)
+    assert re.search(r"^Wed  [ ░▒▓█]{48}$", said, re.MULTILINE)
+    assert "clock." not in said
