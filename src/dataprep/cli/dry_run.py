@@ -21,11 +21,14 @@ from rich.table import Table
 
 from dataprep import files, recipe
 from dataprep.batch import Batch, ids, show_id
+from dataprep.chat.counts import STAGE
 from dataprep.estimate import LAST, Sampling
 from dataprep.meter import Meter, mix
 from dataprep.part import Item, Part
 from dataprep.report.blocks import visible
 from dataprep.stats import StageStats
+
+from .chats import print_messages
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -181,6 +184,8 @@ def show(console: Console, found: Sequence[Rehearsed], sample_bytes: int) -> Non
         console.rule(f"[bold]{escape(one.step)}", align="left", style="dim")
         console.print(_table(one.notes))
         for notes in one.notes:
+            if notes.book.name == STAGE:
+                print_messages(console, notes.book)
             _print_examples(console, notes)
     tried = f"{sample_bytes / 1e6:,.1f} MB of text were tried in a folder that is gone"
     console.print(f"\n[dim]dry run: nothing is written; {tried}[/]", highlight=False)
@@ -197,7 +202,7 @@ def _table(notes: Sequence[Notes]) -> Table:
         table.add_row(one.book.name, f"{one.book.docs_out:,}", f"{one.book.docs_out / n:.1%}", style="bold")
         rows = [(f"- {reason}", k) for reason, k in one.book.reasons.items()]
         rows += [(f"~ {column} changed", k) for column, k in sorted(one.changed.items())]
-        rows += [(f". {name}", k) for name, k in sorted(one.book.counts.items())]
+        rows += [(f". {name}", k) for name, k in sorted(one.book.counts.items()) if one.book.name != STAGE]
         for what, k in rows:
             table.add_row(f"  {what}", f"{k:,}", "" if what[0] == "." else f"{k / n:.1%}", style="dim")
         for column, values in sorted(one.added.items()):
