@@ -3,6 +3,7 @@
     make encode PIPELINE=pipelines/chat.py                  or  dataprep run pipelines/chat.py --to encode
     CHATS=path/to/exports dataprep run pipelines/chat.py   your own: a file, a folder, a glob; --dry-run looks ahead
     CHATS_KEY=people.key CHATS_REFUSED=refused.txt ...          the same pseudonyms tomorrow; who did not agree
+    CHATS_NAMES=names.txt ...                                   nicknames, and names in another script than the author's
 
 `ingest` is the only step that sees who people are: behind it are pseudonyms, and marks in place of telephone numbers
 and addresses, and it saves nothing from before (`Stage.hides`). What later steps keep, and the report, hold no more.
@@ -30,6 +31,7 @@ CHATS = [str(SAMPLES / name) for name in ("chats", "whatsapp_android.txt", "what
 CHATS = os.environ.get("CHATS", CHATS)
 KEY = os.environ.get("CHATS_KEY")  # None: random pseudonyms, and nobody can ever tell who was who
 REFUSED = os.environ.get("CHATS_REFUSED")
+NAMES = os.environ.get("CHATS_NAMES") or ("نادية", "يونس")  # more names to hide: nicknames, names in another script
 GAP = "1h"  # of silence ends a talk
 VOCABULARY = int(os.environ.get("CHATS_VOCABULARY", "1024"))  # 32,000 and more for some hundred megabytes
 VAL = 0.1  # of the talks; chats are small
@@ -43,8 +45,8 @@ def ingest(out, run):
     names are as they were, and only its verdicts are kept.
     """
     consent = Consent(refused=REFUSED) if REFUSED else None
-    hidden = (Overlaps(), Pseudonyms(key=KEY, consent=consent, common=()), dp.PII())  # common: names that are words, too
-    return dp.Pipeline(*hidden).run(dp.read(CHATS), out=out, run=run, replace=True)
+    people = Pseudonyms(key=KEY, consent=consent, names=NAMES, common=())  # common: Noor is hidden, too
+    return dp.Pipeline(Overlaps(), people, dp.PII()).run(dp.read(CHATS), out=out, run=run, replace=True)
 
 
 def filter(ingest, out, run):  # noqa: A001 - the step's name

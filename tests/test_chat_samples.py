@@ -1,0 +1,117 @@
+"""The sample chats of every platform: as read, as joined, and from exports to a model by pipelines/chat.py."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import dataprep as dp
+from dataprep import recipe
+from dataprep.chat.overlaps import Overlaps
+from dataprep.messages import read_messages
+from dataprep.read.chats.detect import PLATFORMS, platform_of
+from dataprep.run import Serial
+
+LINE = "[{time:%d.%m.%Y %H:%M}] <{author}> {text}"
+PRIVATE = (
+    "Nadia", "Karim", "Samira", "Youness", "Ilse", "Tomas", "Noor", "Greta", "Marek", "Oriel", "نادية", "يونس",
+    "@example.org", "0639981234", "06 39 98", "sample_data",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def expected(samples):
+    """What the scripts say, counted without reading an export."""
+    return json.loads((samples / "EXPECTED.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def messages(samples):
+    """All samples of all platforms, as rows; two exports of one chat are one."""
+    log = read_messages(str(samples / "chat_log.txt"), platform="chat", line=LINE)
+    return [*read_messages(str(samples / "chats")).to_pylist(), *log.to_pylist()]
+
+
+def test_every_platform_is_there(samples) -> None:
+    """The samples are of every platform that is read, which each file's first bytes tell; one needs its form."""
+    found = {platform_of(str(p)) for p in (samples / "chats").rglob("*") if p.is_file()}
+    assert found | {"chat"} == set(PLATFORMS)
+    assert platform_of(str(samples / "chat_log.txt")) is None
+
+
+def test_chats_are_read_as_they_were_written(messages, expected) -> None:
+    """Of every chat, all messages by kind and author, and the answers that its platform tells."""
+    assert {row["chat"] for row in messages} == set(expected["chats"])
+    for chat, told in expected["chats"].items():
+        rows = [row for row in messages if row["chat"] == chat]
+        by_people = [row["author"] for row in rows if row["author"] and row["kind"] != "system"]
+        assert len(rows) == told["messages"], chat
+        assert Counter(row["kind"] for row in rows) == told["kinds"], chat
+        assert Counter(by_people) == told["authors"], chat
+        assert sum(row["reply_to"] is not None for row in rows) == told["replies"], chat
+
+
+def test_talks_and_overlaps(samples, expected, tmp_path) -> None:
+    """What stands in two exports goes once, and an hour of silence ends a talk; the plain definitions say how many."""
+    docs = dp.read(str(samples / "chats"))
+    clean = dp.Pipeline(Overlaps(), dp.Conversations(gap="1h", replies=False)).run(docs, out=str(tmp_path / "talks"))
+    assert clean.stats["Overlaps"].reasons == {"in_two_exports": expected["in_two_exports"]}
+    found = Counter(clean.table(["chat"])["chat"].to_pylist())
+    assert found == {chat: told["talks"] for chat, told in expected["chats"].items() if chat != "chat_log"}
+
+
+def test_from_exports_to_a_model(root, expected, tmp_path, monkeypatch) -> None:
+    """Every step runs; forwards go once, nobody's name or number is in any file, and the report shows the chats."""
+    pytest.importorskip("torch")
+    steps = recipe.load(str(root / "pipelines" / "chat.py"))
+    chat = sys.modules[steps[0].fn.__module__]
+    monkeypatch.setattr(chat, "CONFIG", chat.CONFIG.override("steps=2"))
+    out = tmp_path / "chat"
+    done = {d.name: d.result for d in recipe.execute(steps, str(out), Serial())}
+    assert list(done) == [
+        "ingest", "filter", "dedup_minhash", "talks", "tokenizer", "encode", "train", "report",
+    ]  # fmt: skip
+    texts = done["dedup_minhash"].table(["text"])["text"].to_pylist()
+    for group in expected["forwards"]:
+        assert sum(text[20:60] in one for one in texts for text in group[:1]) == 1, group[0]
+    assert done["dedup_minhash"].stats["MinHash"].reasons == {"near_duplicate": 5}
+    assert len(done["encode"]) == done["talks"].count
+    counts = done["filter"].stats["MessageStats"].counts
+    assert counts["kind.text"] > 400
+    assert all(counts[f"language.{label}"] > 10 for label in ("ary", "ary_Latn", "ar", "fr", "en"))
+    page = Path(done["report"]).read_text(encoding="utf-8")
+    assert "Messages by author" in page
+    _check_private(out)
+
+
+def _check_private(out: Path) -> None:
+    """No name, number or place of the input is in any file that the steps left, however it is packed."""
+    import pyarrow.parquet as pq
+
+    for place in (p for p in out.rglob("*") if p.is_file() and p.suffix not in {".bin", ".pt"}):
+        said = place.read_bytes().decode("utf-8", "replace")
+        if place.suffix == ".parquet":
+            said = str(pq.read_table(place).to_pylist()) + str(pq.read_schema(place).metadata)
+        assert not [name for name in PRIVATE if name in said], place
+
+
+def test_own_chats_and_refusals(root, samples, tmp_path, monkeypatch) -> None:
+    """CHATS names other exports, CHATS_REFUSED a list of those whose messages are dropped, CHATS_KEY a key."""
+    (tmp_path / "refused.txt").write_text("tomas orr\n")
+    (tmp_path / "people.key").write_text("0123456789abcdef" * 2)
+    for name, value in (
+        ("CHATS", samples / "chats" / "telegram"), ("CHATS_REFUSED", tmp_path / "refused.txt"),
+        ("CHATS_KEY", tmp_path / "people.key"),
+    ):  # fmt: skip
+        monkeypatch.setenv(name, str(value))
+    steps = recipe.load(str(root / "pipelines" / "chat.py"))
+    first, again = (
+        next(iter(recipe.execute(steps, str(tmp_path / name), Serial(), to="ingest"))).result for name in "ab"
+    )
+    assert first.table().equals(again.table())
+    assert first.stats["Pseudonyms"].reasons["no_consent"] > 15
+    assert len(set(first.table(["author"])["author"].to_pylist()) - {None}) == 5
