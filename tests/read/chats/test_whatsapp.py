@@ -204,7 +204,7 @@ def test_one_chat_as_every_phone_exports_it(shared, name) -> None:
     assert "Hello World" in written
     kinds = Counter(r["kind"] for r in rows)
     assert kinds["deleted"] == (8 if "android" in name else 2)
-    assert kinds["location"] == (2 if "android" in name else 1)
+    assert kinds["location"] == (3 if "android" in name else 2)
 
 
 def test_dates_that_others_test(shared) -> None:

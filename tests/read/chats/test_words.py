@@ -115,6 +115,23 @@ def test_polls_places_events_and_calls() -> None:
     assert [k for k, _, _ in told(*by, "this message was deleted, why?")] == ["deleted", "deleted", "text"]
 
 
+def test_named_places() -> None:
+    """A place with a name is told by WhatsApp's link behind it, in the form of both phones; a pasted link is not."""
+    link = "https://foursquare.com/v/" + "0a1b2c3d" * 3
+    places = [f"The Mill (Mill Lane, Ely): {link}", f"The Old Mill\nMill Lane, Ely\n{link}", f"The Old Mill\n{link}"]
+    assert [k for k, _, _ in told(*places)] == ["location"] * 3
+    assert told(f"{LRM}{places[0]}\r")[0][0] == "location"
+    texts = [link, f"look at {link}", f"{places[0]} nice", places[0].replace("/v/", "/x/"), places[0][:-1], "é" * 60]
+    assert [k for k, _, _ in told(*texts)] == ["text"] * len(texts)
+
+
+def test_deleted_by_admins() -> None:
+    """What an admin deleted is told in other languages, and a sentence about a deleted message is none."""
+    lines = ["Ce message a été supprimé par l’admin Ilse.", f"{LRM}Questo messaggio è stato eliminato da un admin."]
+    assert [k for k, _, _ in told(*lines)] == ["deleted"] * 2
+    assert told("Ce message a été supprimé par erreur")[0][0] == "text"
+
+
 LINES = {  # what WhatsApp writes before the colon in a group's name, and without one
     "en": ['Ilse created group "a', 'Ilse changed the subject from "a', "Ilse added Bee", "You're now an admin"],
     "de": ['Ilse hat die Gruppe "a', "Ilse hat Bee hinzugefügt", "Nachrichten und Anrufe sind"],

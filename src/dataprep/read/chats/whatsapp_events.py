@@ -45,6 +45,7 @@ DELETED = """
 """
 
 DELETED_BY = "this message was deleted by "  # a name follows, or "an admin"
+ADMIN = "(?<! as )admin|админ|yönetici|amministrator|管理|관리자|مشرف"  # behind one of DELETED
 
 MISSED = """
     en: missed voice call | missed video call | missed group voice call | missed group video call
@@ -212,7 +213,7 @@ SAYS = """
     id: pesan dan panggilan|pesan ke grup|kode keamanan anda
     id: anda (?:membuat|mengubah|menambahkan|mengeluarkan|bergabung)
     it: i messaggi e le chiamate|i messaggi (?:in|inviati)|il tuo codice di sicurezza
-    it: hai (?:creato|cambiato|modificato|aggiunto|rimosso|abbandonato)|ora sei amministratore
+    it: hai (?:creato|cambiato|modificato|aggiunto|rimosso|abbandonato)|ora sei amministrator
     ja: メッセージと通話|あなたが
     ko: 메시지 및 전화|메시지와 통화
     ms: mesej dan panggilan|kod keselamatan

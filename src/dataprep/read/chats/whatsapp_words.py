@@ -56,6 +56,8 @@ ANYWHERE = _kinds(
 ) | _kinds(P.VIEW_ONCE)
 ON_IOS, BEGINS = _kinds(P.MARKED), _kinds(E.BEGINS)
 ATTACHED, EDITED = frozenset(forms(P.ATTACHED)), frozenset(forms(E.EDITED))
+GONE = tuple(f"{form} " for form in forms(E.DELETED))
+ADMIN = re.compile(E.ADMIN)
 CALLS = frozenset(forms(E.MISSED) | forms(E.CALLS))
 NAMES = (  # what the names of attached files tell
     (re.compile(r"(^|-)(STK|STICKER)-|\.webp$", re.IGNORECASE), "sticker"),
@@ -68,6 +70,9 @@ NAMES = (  # what the names of attached files tell
 TAIL = re.compile(rf"[{SPACES}]?[{MARKS}]*<(?P<said>[^<>\n]{{3,60}})>[{MARKS}{SPACES}\n]*\Z")
 PAREN = re.compile(rf".*\S(?=[{SPACES}]*[(\uff08]([^()\uff08\uff09]+)[)\uff09]\Z)")
 ANGLE = re.compile(r"<(?P<word>[^<>:]{2,40}): ?(?P<name>[^<>/]+\.[^<>/. ]+)>\Z")
+# A place with a name, as iOS and as Android write it.
+VENUE = re.compile(r"(?:[^\n]+: |(?:[^\n]+\n){1,3})https://foursquare\.com/v/[0-9a-f]{24}\Z")
+VENUE_ID = len("/0123456789abcdef01234567")
 OWN_NAME = re.compile(r"[A-Z]{3}-\d{8}-WA\d{4,}\.\w+\Z")  # what Android calls the files it saves
 NUMBERED = re.compile(r"\d{4,8}-")  # how the names of iOS's attached files begin
 OPTION = re.compile(  # of a poll, with its votes
@@ -103,10 +108,12 @@ def recognise(
         mask = pa.array((flags & TRIM) > 0)
         texts = pc.replace_with_mask(texts, mask, pc.utf8_trim(said.filter(mask), EDGES))
     kinds = np.where(has_author, TEXT, SYSTEM).astype(np.int32)
+    kinds[_venues(texts)] = KINDS.index("location")
     rows = np.flatnonzero(flags & MAYBE)
     held = zip(said.take(rows).to_pylist(), has_author[rows].tolist(), strict=True)
     found = [(_known if len(s) < SHORT else _one)(s, speaks=speaks, marked=marked) for s, speaks in held]
-    kinds[rows] = [KINDS.index(f.kind) for f in found]
+    told = np.array([KINDS.index(f.kind) for f in found], np.int32)
+    kinds[rows] = np.where(told == TEXT, kinds[rows], told)
     edits = {row: f for row, f in zip(rows.tolist(), found, strict=True) if f.text is not None}
     if edits:
         mask = np.zeros(len(said), np.bool_)
@@ -118,6 +125,17 @@ def recognise(
         for row, f in zip(rows.tolist(), found, strict=True):
             metas[row] = f.meta
     return pa.DictionaryArray.from_arrays(pa.array(kinds), pa.array(KINDS)).cast(pa.string()), texts, metas
+
+
+def _venues(texts: pa.LargeStringArray) -> npt.NDArray[np.int64]:
+    """The messages that are a place with a name, its address and a link to it, as WhatsApp writes them."""
+    offsets, data = B.buffers(texts)
+    stops = offsets[1:]
+    long = np.flatnonzero(np.diff(offsets) > 2 * VENUE_ID)
+    rows = long[data[stops[long] - VENUE_ID] == ord("/")]
+    said = texts.take(rows).to_pylist()
+    found: npt.NDArray[np.int64] = rows[np.array([bool(VENUE.match(s)) for s in said], np.bool_)]
+    return found
 
 
 def is_system(candidate_author: str) -> bool:
@@ -166,7 +184,7 @@ def kind_of(said: str, *, speaks: bool, marked: bool) -> tuple[str, str]:
         kind = ""
     if not kind and (ios or not marked):
         kind = ON_IOS.get(whole.strip("<>")) or ON_IOS.get(last.strip("<>")) or ""
-    if not kind and whole.startswith(E.DELETED_BY):
+    if not kind and (whole.startswith(E.DELETED_BY) or (whole.startswith(GONE) and ADMIN.search(whole))):
         kind = "deleted"
     kind = kind or _call(whole, ios=ios) or _block(said, whole)
     if kind:
