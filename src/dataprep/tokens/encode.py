@@ -25,11 +25,12 @@ from dataprep.key import key
 from dataprep.run import Serial
 from dataprep.seal import hides
 
-from .dialogue import COLUMN, check_template, encode_dialogues
+from .dialogue import COLUMN, check_template, contents, encode_dialogues
 from .encoder import pairs
-from .folder import check_shard_tokens, claim, local_folder, swept
+from .folder import check_shard_tokens, claim, local_folder, swept, told_of
 from .join import Join, plans
-from .shard import DTYPES, SHARD_TOKENS, Shards, Writer, token_dtype, write_manifest
+from .pieces import KINDS, PieceWriter
+from .shard import DTYPES, SHARD_TOKENS, Shards, token_dtype, write_manifest
 from .split import SEED, SIDES, VAL, Split
 from .templates import Template, template_of
 from .tokenizer import Tokenizer, keep_loaded, load_once
@@ -112,7 +113,7 @@ def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: Layout
     if run.workers > 1:
         tok.encode_batch(["compiled once, before workers start"])
     receipts = list(run.map(task, docs.items, "encode"))
-    joining = Join(out=out, pieces=pieces, tokenizer=place, hash=tok.hash, dtype=layout.dtype)
+    joining = Join(out=out, pieces=pieces, dtype=layout.dtype)
     entries = list(run.map(joining, plans(pieces, receipts, layout.shard_tokens), "join"))
     write_manifest(
         out,
@@ -122,7 +123,7 @@ def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: Layout
         dtype=layout.dtype,
         token_bytes=tok.token_bytes,
         special=tok.special,
-        tokenizer={"file": "tokenizer.json", "hash": tok.hash},
+        tokenizer=told_of(out, tok),
         split=asdict(layout.split),
         template=layout.template and layout.template.source,
         special_in_text=_spelled(receipts),
@@ -170,7 +171,7 @@ class Encode:
         folder = files.join(self.out, name)
         spelled: Counter[str] = Counter()
         entries = self.write(_counted(part.batches(self.layout.columns), self._tok, spelled), folder)
-        kinds = ("bin", "idx", "docs.parquet", *(["msk"] if self.layout.template else []))
+        kinds = [*KINDS, *(["msk"] if self.layout.template else [])]
         written = [files.join(folder, f"{e['name']}.{kind}") for e in entries for kind in kinds]
         return {"files": written, "folder": name, "entries": entries, "spelled": dict(spelled)}
 
@@ -198,18 +199,17 @@ class _Roll:
     def __init__(self, folder: str, side: str, layout: Layout) -> None:
         self.folder, self.side, self.layout = folder, side, layout
         self.entries: list[dict[str, Any]] = []
-        self.writer: Writer | None = None
+        self.writer: PieceWriter | None = None
 
     def __enter__(self) -> _Roll:
         return self
 
     def add(self, tok: Tokenizer, batch: B.Batch, rows: npt.NDArray[np.bool_]) -> None:
         """Encode the chosen rows of a batch into the current piece."""
-        tokens, ends, mask, n_bytes = _encoded(tok, self.layout, batch, rows)
+        tokens, ends, sizes, mask = _encoded(tok, self.layout, batch, rows)
         if self.writer is None:
-            number, dtype = len(self.entries), self.layout.dtype
-            self.writer = Writer(self.folder, self.side, number, dtype=dtype, hashed=False).__enter__()
-        self.writer.add(tokens, ends, B.ids(batch)[rows], batch.column("source").filter(pa.array(rows)), n_bytes, mask)
+            self.writer = PieceWriter(self.folder, self.side, len(self.entries), self.layout.dtype).__enter__()
+        self.writer.add(tokens, ends, B.ids(batch)[rows], batch.column("source").filter(pa.array(rows)), sizes, mask)
         if self.writer.tokens >= self.layout.shard_tokens:
             self.__exit__(None, None, None)
 
@@ -220,14 +220,19 @@ class _Roll:
             self.entries += [writer.entry] if writer.entry else []
 
 
-def _encoded(tok: Tokenizer, layout: Layout, batch: B.Batch, rows: npt.NDArray[np.bool_]) -> tuple[Any, Any, Any, int]:
-    """The ids of some rows, their ends, their mask if there is one, and the bytes of text they stand for."""
-    dtype = DTYPES[layout.dtype]
+def _encoded(tok: Tokenizer, layout: Layout, batch: B.Batch, rows: npt.NDArray[np.bool_]) -> tuple[Any, Any, Any, Any]:
+    """The ids of some rows, the documents' ends, the bytes of text each stands for, and the mask if there is one."""
+    dtype, mask = DTYPES[layout.dtype], None
     if layout.template is not None:
-        made = encode_dialogues(tok, layout.template, batch.column(COLUMN).filter(pa.array(rows)), dtype)
-        return *made, int(tok.token_bytes[made.tokens].sum())
-    tokens, ends = tok.encode_column(batch.column("text"), dtype, rows)
-    return tokens, ends, None, int(np.diff(B.buffers(batch)[0])[rows].sum())
+        tokens, ends, mask = encode_dialogues(tok, layout.template, batch.column(COLUMN).filter(pa.array(rows)), dtype)
+    else:
+        tokens, ends = tok.encode_column(batch.column("text"), dtype, rows)
+    if (
+        layout.template is None and type(tok) is Tokenizer
+    ):  # bytes in, bytes out; others have tokens that stand for none
+        return tokens, ends, np.diff(B.buffers(batch)[0])[rows], None
+    starts = np.append(np.zeros(1, np.int64), ends[:-1].astype(np.int64))
+    return tokens, ends, np.add.reduceat(tok.token_bytes[tokens], starts, dtype=np.int64), mask
 
 
 def _counted(batches: Iterable[B.Batch], tok: Tokenizer, found: Counter[str]) -> Iterator[B.Batch]:
@@ -235,12 +240,11 @@ def _counted(batches: Iterable[B.Batch], tok: Tokenizer, found: Counter[str]) ->
     names = {name: name.encode() for name in tok.special}
     starts = {tuple(np.frombuffer(name[:2], np.uint8)) for name in names.values()}
     for batch in batches:
-        if "text" in batch.schema.names:
-            offsets, data = B.buffers(batch)
-            text = data[offsets[0] : offsets[-1]]
-            if any(len(start) == 1 or pairs(text, *start) for start in starts):  # one scan of texts that spell none
-                spelled = text.data.tobytes()
-                found.update({name: n for name, token in names.items() if (n := spelled.count(token))})
+        offsets, data = B.buffers(batch if "text" in batch.schema.names else contents(batch.column(COLUMN)))
+        text = data[offsets[0] : offsets[-1]]
+        if any(len(start) == 1 or pairs(text, *start) for start in starts):  # one scan of texts that spell none
+            spelled = text.data.tobytes()
+            found.update({name: n for name, token in names.items() if (n := spelled.count(token))})
         yield batch
 
 

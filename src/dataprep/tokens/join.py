@@ -9,15 +9,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.parquet as pq
 
 from dataprep import files
 from dataprep.key import key
 
-from .encoder import size_in_bytes
-from .shard import DTYPES, ENDS, Writer, arrange
+from .pieces import ends_of, read_rows
+from .shard import DTYPES, Writer, arrange
 from .split import SIDES
-from .tokenizer import load_once
 
 BLOCK_TOKENS = 1 << 22  # copied at a time
 
@@ -36,7 +34,7 @@ def plans(pieces: str, receipts: Sequence[dict[str, Any]], shard_tokens: int) ->
     made: list[Plan] = []
     for side in SIDES:
         found = [(f"{r['folder']}/{e['name']}", e) for r in receipts for e in r["entries"] if e["split"] == side]
-        ends = [np.memmap(f"{pieces}/{name}.idx", ENDS, "r", shape=(e["documents"],)) for name, e in found]
+        ends = [ends_of(read_rows(f"{pieces}/{name}")) for name, _ in found]
         for number, runs in enumerate(arrange(ends, shard_tokens)):
             made.append(Plan(side, number, tuple((found[i][0], start, stop) for i, start, stop in runs)))
     return made
@@ -48,8 +46,6 @@ class Join:
 
     out: str
     pieces: str
-    tokenizer: str
-    hash: str
     dtype: str
 
     def __call__(self, plan: Plan) -> dict[str, Any]:
@@ -67,23 +63,21 @@ class Join:
         return {"files": written, "entry": shard.entry}
 
     def _copy(self, shard: Writer, piece: str, start: int, stop: int) -> None:
-        sizes, dtype = load_once(self.tokenizer, self.hash).token_bytes, DTYPES[self.dtype]
-        rows = pq.read_table(f"{piece}.docs.parquet", columns=["id", "source"]).slice(start, stop - start)
-        ends = np.memmap(f"{piece}.idx", ENDS, "r")
-        wanted = ends[start:stop] - _before(ends, start)
+        dtype, table = DTYPES[self.dtype], read_rows(piece)
+        ends = ends_of(table)
         with ExitStack() as stack:  # read: what is mapped would count as this process's memory
             first = int(_before(ends, start))
             bins = _open_at(stack, f"{piece}.bin", first * dtype.itemsize)
             masks = _open_at(stack, f"{piece}.msk", first) if files.exists(f"{piece}.msk") else None
-            for ((_, a, b),) in arrange([wanted], BLOCK_TOKENS):
+            for ((_, a, b),) in arrange([ends[start:stop] - _before(ends, start)], BLOCK_TOKENS):
                 begin = _before(ends, start + a)
                 n_tokens = int(ends[start + b - 1] - begin)
                 block = np.frombuffer(bins.read(n_tokens * dtype.itemsize), dtype)
                 mask = None if masks is None else np.frombuffer(masks.read(n_tokens), np.uint8)
-                docs = rows.slice(a, b - a).combine_chunks()
-                source = docs["source"].combine_chunks()
-                new = ends[start + a : start + b] - begin
-                shard.add(block, new, docs["id"].to_numpy(), source, int(size_in_bytes(block, sizes)), mask)
+                rows = table.slice(start + a, b - a)
+                n_bytes = int(rows.column("size").to_numpy().sum())
+                ids, source = rows.column("id").to_numpy(), rows.column("source")
+                shard.add(block, ends_of(rows) - begin, ids, source, n_bytes, mask)
 
 
 def _open_at(stack: ExitStack, url: str, place: int) -> BinaryIO:
