@@ -14,6 +14,7 @@ import dataprep as dp
 import oracles
 from dataprep import batch as B
 from dataprep.chat import counts as C
+from dataprep.chat.emoji import emoji_counts, emoji_spans
 from dataprep.chat.people import Pseudonyms
 from dataprep.chat.statistics import MessageStats
 from dataprep.errors import PlanError
@@ -64,6 +65,16 @@ def test_counts_are_those_of_the_plain_twin(made, size) -> None:
     assert {name: n for name, n in book.counts.items() if name not in emoji} == counts
     for name, histogram in HISTOGRAMS.items():
         assert book.histograms.get(histogram, {}) == Counter(v.bit_length() for v in values[name]), name
+
+
+letters = st.sampled_from([*"ab 1#字한نé😂❤⌚🇲🇦‼\ufe0f\u20e3\u200d\U000f0000", "👍🏽", "©\ufe0f"])
+
+
+@given(texts=st.lists(st.lists(letters, max_size=9).map("".join), max_size=9), cut=st.integers(0, 3))
+def test_emoji_are_those_of_each_text(texts, cut) -> None:
+    """Looking only at texts with a byte that emoji have finds what looking at each text finds, in slices, too."""
+    wanted = Counter(t[a:b] for t in texts[cut:] for a, b in emoji_spans(t))
+    assert emoji_counts(pa.array(texts, pa.large_string())[cut:]) == wanted
 
 
 def test_the_most_frequent_are_named() -> None:

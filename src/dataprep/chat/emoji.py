@@ -12,8 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from .. import batch as B
-from ..text import classes
-from .suspects import EMOJI, suspects
 
 # Unicode 18.0's emoji data. Pictures, also those that Unicode draws as text by default but people write as emoji
 # (U+2764, a heart, often comes without its U+FE0F); above U+1F000 whole blocks, so that newer ones are found too.
@@ -46,6 +44,8 @@ _EMOJI = re.compile(
     rf"[{_KEY}{_set(SIGNS)}{_set(PICTURES)}{_FLAG}](?:(?<=[{_FLAG}])[{_FLAG}]|(?<=[{_KEY}])\ufe0f?\u20e3"
     rf"|(?:(?<=[{_set(SIGNS)}])\ufe0f|(?<=[{_set(PICTURES)}])(?!\ufe0e){_TONE}){_TAGS}(?:\u200d{_ONE}){{0,9}})"
 )
+# UTF-8 of U+2000 and up, where all emoji are, or the U+FE0F or U+20E3 in them; but not letters, U+4000 to U+EFFF.
+FIRST_BYTE, HAN, HANGUL = 0xE2, 0xE4, 0xEE
 PARTS = _set(PICTURES) + _FLAG + "\u200d\ufe0f\u20e3"
 """The inside of a character class: what emoji are made of, digits and signs aside."""
 
@@ -60,8 +60,10 @@ def emoji_spans(text: str) -> list[tuple[int, int]]:
 
 
 def emoji_counts(texts: pa.Array) -> Counter[str]:
-    """How often each emoji stands in a column of texts; only those that a kernel suspects are looked at."""
-    marks = suspects(*B.buffers(texts), classes(), 0)
-    rows = np.flatnonzero(marks & EMOJI)
-    joined = "\n".join(texts.take(pa.array(rows)).to_pylist())
+    """How often each emoji stands in a column of texts; only those with a byte that all emoji have are looked at."""
+    offsets, data = B.buffers(texts)
+    high = np.flatnonzero(data[: offsets[-1]] >= FIRST_BYTE)
+    high = high[(data[high] < HAN) | (data[high] > HANGUL)]
+    rows = np.unique(np.searchsorted(offsets, high, side="right") - 1)
+    joined = "\n".join(texts.take(pa.array(rows[rows >= 0])).to_pylist())
     return Counter(_EMOJI.findall(joined))

@@ -19,10 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .. import batch as B
 from ..batch import Batch
 from ..errors import PlanError
-from ..meter import Meter, watch
+from ..meter import Meter
 from ..stage import Stage
 from .counts import CHARS, FAMILIES, OTHERS, REPLY_SECONDS, TALK_MESSAGES, TALK_SECONDS, month_name
 from .emoji import emoji_counts
@@ -71,12 +70,6 @@ class MessageStats(Stage):
         talks.close(stats)
         for name, counter in seen.items():
             self._write(name, counter, stats)
-
-    def warm(self) -> None:
-        """Compile the kernel that looks for emoji."""
-        columns = {n: pa.array(["a"]) for n in ("chat", "author")} | {"kind": pa.array(["text"])}
-        columns["time"] = pa.array([0], pa.timestamp("s"))
-        list(watch(self, iter([B.make([0], ["A text."], "warm", columns=columns)]), Meter(self.name)))
 
     def _write(self, family: str, counter: Counter[str], stats: Meter) -> None:
         ordered = sorted(counter.items(), key=lambda item: (-item[1], item[0]))
