@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dataprep as dp
@@ -51,6 +51,7 @@ def book_of(rows, size=1_000, **options):
 
 
 @given(made=st.lists(message, max_size=30), size=st.integers(1, 9))
+@example(made=[("tea", "Bo", step, "text", "", None) for step in (0, 30, 30, 300)], size=2)  # ends in the next batch
 def test_counts_are_those_of_the_plain_twin(made, size) -> None:
     """Counts and histograms are right, however batches are cut, clocks go back and chats are interleaved."""
     rows, at = [], BEGIN
