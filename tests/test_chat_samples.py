@@ -115,3 +115,14 @@ def test_own_chats_and_refusals(root, samples, tmp_path, monkeypatch) -> None:
     assert first.table().equals(again.table())
     assert first.stats["Pseudonyms"].reasons["no_consent"] > 15
     assert len(set(first.table(["author"])["author"].to_pylist()) - {None}) == 5
+
+
+def test_a_dry_run_draws_and_writes_nothing(root, dataprep, tmp_path, monkeypatch) -> None:
+    """`--dry-run` says what every step would drop and change, and draws the chats; no file is left."""
+    monkeypatch.chdir(tmp_path)
+    code, said, _ = dataprep("run", root / "pipelines" / "chat.py", "--dry-run", "--to", "talks")
+    assert code == 0
+    for words in ("in_two_exports", "pii.email", "Messages by author", "near_duplicate", "joined"):
+        assert words in said, words
+    assert "clock." not in said
+    assert not list(tmp_path.iterdir())

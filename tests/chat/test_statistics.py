@@ -51,7 +51,8 @@ def book_of(rows, size=1_000, **options):
 
 
 @given(made=st.lists(message, max_size=30), size=st.integers(1, 9))
-@example(made=[("tea", "Bo", step, "text", "", None) for step in (0, 10, 10, 30, 300)], size=3)  # ends in the next batch
+# A talk that ends in the batch after that in which it began.
+@example(made=[("tea", "Bo", step, "text", "", None) for step in (0, 10, 10, 30, 300)], size=3)
 def test_counts_are_those_of_the_plain_twin(made, size) -> None:
     """Counts and histograms are right, however batches are cut, clocks go back and chats are interleaved."""
     rows, at = [], BEGIN
