@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from dataprep.chat.counts import STAGE, clock_of, of_family
 from dataprep.dataset import open_dataset
 from dataprep.report import gather, render
-from dataprep.report.chats import shown
+from dataprep.report.chats import ranked, shown
 
 EVIL = "<script>"
 
@@ -73,9 +73,14 @@ def test_no_section_without_the_stage(rich) -> None:
 def test_others_are_one_row() -> None:
     """The largest are named, the rest is one row, whether the page or the stage left them out."""
     many = Counter({f"n{i:02}": 50 - i for i in range(20)})
-    assert shown(many, 2) == [("n00", 50), ("n01", 49), ("18 others", sum(many.values()) - 99)]
-    assert shown(Counter({"others": 3, "a": 1}), 2) == [("a", 1), ("others", 3)]
+    rest = sum(many.values()) - 99
+    assert shown(many, 2) == [("n00", 50, True), ("n01", 49, True), ("18 others", rest, False)]
+    assert shown(Counter({"others": 3, "a": 1}), 2) == [("a", 1, True), ("others", 3, False)]
     assert shown(Counter()) == []
+    page = ranked("Names", Counter({"others": 300, "a": 4, "b": 1}))
+    assert re.findall(r"width:([\d.]+)%", page) == ["100.00", "25.00"]
+    assert "300 <small>98%" in page
+    assert "width" not in ranked("Names", Counter({"others": 3}))
 
 
 def test_inspect_draws_them(chatty, dataprep) -> None:

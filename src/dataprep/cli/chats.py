@@ -26,22 +26,28 @@ def print_messages(console: Console, book: StageStats) -> None:
     console.print(f"[bold]{escape(book.name)}[/]: {people:,} messages of people in {talks:,} talks", highlight=False)
     for name, title in TITLES.items():
         _print_bars(console, title, shown(of_family(book.counts, name)))
-    _print_bars(console, "Messages by month", months_of(book.counts)[-LATEST_MONTHS:])
+    _print_bars(console, "Messages by month", _each(months_of(book.counts)[-LATEST_MONTHS:]))
     _print_week(console, book)
     for histogram, title, _, axis in LENGTHS:
-        _print_bars(console, f"{title} ({axis.lower()})", length_rows(book, histogram))
+        _print_bars(console, f"{title} ({axis.lower()})", _each(length_rows(book, histogram)))
 
 
-def _print_bars(console: Console, title: str, rows: Sequence[tuple[str, int]]) -> None:
+def _each(rows: Sequence[tuple[str, int]]) -> list[tuple[str, int, bool]]:
+    return [(name, n, True) for name, n in rows]
+
+
+def _print_bars(console: Console, title: str, rows: Sequence[tuple[str, int, bool]]) -> None:
+    """A row a name, and a bar for each that is of one name."""
     if not rows:
         return
-    most = max(1, *(n for _, n in rows))
+    most = max([1, *(n for _, n, is_one in rows if is_one)])
     table = Table(box=None, show_header=False, pad_edge=False, title=escape(title), title_justify="left")
     table.add_column(min_width=12)
     table.add_column(justify="right")
     table.add_column()
-    for name, n in rows:
-        table.add_row(escape(visible(name)), f"{n:,}", "█" * -(-n * BAR_CHARS // most), style="dim")
+    for name, n, is_one in rows:
+        bar = "█" * -(-n * BAR_CHARS // most) if is_one else ""
+        table.add_row(escape(visible(name)), f"{n:,}", bar, style="dim")
     console.print(table)
 
 

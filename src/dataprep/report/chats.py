@@ -63,29 +63,33 @@ def messages_book(books: Sequence[StageStats]) -> StageStats | None:
 
 
 def ranked(title: str, found: Counter[str], style: str = "") -> str:
-    """A list with bars, the largest first, the others as one row."""
+    """A list with bars, the largest first; the others are one row without a bar, which would dwarf all."""
     if not found:
         return ""
     total = sum(found.values())
     rows = shown(found)
-    most = max(n for _, n in rows)
+    most = max((n for _, n, is_one in rows if is_one), default=1)
     body = "".join(
         f'<tr><th scope="row" dir="auto">{text(name, 40)}</th>'
-        f'<td class="bar" aria-hidden="true"><span><i class="kept" style="width:{100 * n / most:.2f}%"></i></span></td>'
+        f'<td class="bar" aria-hidden="true"><span>{_bar(n / most) if is_one else ""}</span></td>'
         f"<td>{number(n, total)}</td></tr>"
-        for name, n in rows
+        for name, n, is_one in rows
     )
     inside = f'<table class="bars {style}"><caption class="unseen">{title}</caption><tbody>{body}</tbody></table>'
     return card(inside, title=title)
 
 
-def shown(found: Counter[str], most: int = SHOWN) -> list[tuple[str, int]]:
-    """The largest, and behind them all others together."""
+def _bar(share: float) -> str:
+    return f'<i class="kept" style="width:{100 * share:.2f}%"></i>'
+
+
+def shown(found: Counter[str], most: int = SHOWN) -> list[tuple[str, int, bool]]:
+    """The largest, and behind them all others together; whether a row is of one name."""
     named = sorted(((name, n) for name, n in found.items() if name != OTHERS), key=lambda kv: (-kv[1], kv[0]))
     rest = found[OTHERS] + sum(n for _, n in named[most:])
     n_others = len(named[most:])
     name = f"{n_others:,} others" if n_others and not found[OTHERS] else OTHERS
-    return [*named[:most], *([(name, rest)] if rest else [])]
+    return [*((name, n, True) for name, n in named[:most]), *([(name, rest, False)] if rest else [])]
 
 
 def _clock(counts: Mapping[str, int]) -> str:
