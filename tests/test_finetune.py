@@ -15,6 +15,7 @@ import laws
 from dataprep.errors import PlanError
 from dataprep.finetune import persona
 from dataprep.removal import forget
+from dataprep.tokens.verify import verify_shards
 
 NAMES = ("Ilse Varga", "Tomas Orr", "Noor Telle")
 WORDS = tuple("ferry captain bridge chapter cider walnut cake reading door page morning circle tea rain".split())  # noqa: SIM905
@@ -66,7 +67,7 @@ def test_windows_are_what_trainers_read(made):
             text = tok.decode(shards.document(k))
             assert all(message["content"] in text for message in row)
             assert len(shards.document(k)) < 128
-    result.shards.check(deep=True)
+    assert verify_shards(result.shards.path) == []
 
 
 def test_only_the_person_is_learned(made):

@@ -18,6 +18,7 @@ from dataprep.tokens.patterns import PATTERNS
 from dataprep.tokens.templates import Template, template_of
 from dataprep.tokens.tokenizer import Tokenizer, keep_loaded
 from dataprep.tokens.train import learn
+from dataprep.tokens.verify import verify_shards
 
 INST = (
     "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}{{ '[INST] ' + m.content + ' [/INST]' }}"
@@ -176,7 +177,7 @@ def test_encode_writes_masks(chat_tok, tmp_path):
     shards = dp.encode(docs, chat_tok, out=tmp_path / "one", **options)
     dp.encode(docs, chat_tok, out=tmp_path / "two", run=dp.Local(2), **options)
     laws.same_bytes(tmp_path / "one", tmp_path / "two")
-    shards.check(deep=True)
+    assert verify_shards(shards.path) == []
     assert len(shards) == 90
     assert shards.manifest["template"] == "chatml"
     told = [
@@ -215,3 +216,30 @@ def test_what_does_not_work_is_one_sentence(chat_tok, tok, tmp_path):
         check_template(tok, Template("chatml"))
     with pytest.raises(PlanError, match="the column 'messages', which the documents do not have"):
         dp.encode(laws.dataset_of(tmp_path, ["text"]), chat_tok, out=tmp_path / "s", template="chatml")
+
+
+def test_messages_of_a_jsonl_file(chat_tok, tmp_path):
+    """Readers give lists as JSON: the ids and masks are those of the same messages; what people spell is counted."""
+    said = [[turn("user", f"{i}: <|im_end|>?"), turn("assistant", "<|im_start|>\u00e9")] for i in range(4)]
+    place = tmp_path / "chat.jsonl"
+    place.write_text("".join(json.dumps({"text": "<|im_end|>", "messages": row}) + "\n" for row in said))
+    docs = dp.read(str(place), columns=["messages"])
+    shards = dp.encode(docs, chat_tok, out=tmp_path / "s", template="chatml", val=0)
+    kept = [(shards.document(k).tolist(), shards.masks()[0][slice(*ends)].tolist()) for k, ends in spans(shards)]
+    assert kept == [(ids[:-1], mask[:-1]) for ids, mask in encoded(chat_tok, "chatml", *said)]
+    assert shards.manifest["special_in_text"] == {"<|im_end|>": 4, "<|im_start|>": 4}
+
+
+def spans(shards):
+    """Number and tokens of each document of one shard, without its separator."""
+    stops = (np.asarray(shards.ends(0)).astype(int) - 1).tolist()
+    return [(k, (stops[k - 1] + 1 if k else 0, stop)) for k, stop in enumerate(stops)]
+
+
+@pytest.mark.parametrize(
+    "row", ["no JSON", '{"role": "user"}', '["hi"]', '[{"role": "user", "content": null}]', None, "7"]
+)
+def test_messages_that_are_none(chat_tok, row):
+    """What is no list of roles and contents is said, with the beginning of what it is."""
+    with pytest.raises(PlanError, match="encodes lists of messages with a role and a content, both texts; found"):
+        encode_dialogues(chat_tok, template_of("chatml"), pa.array([row], pa.string()), np.uint16)

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-from dataprep.errors import PlanError, StaleOutput
+from dataprep.errors import CorruptShard, PlanError, StaleOutput
 from dataprep.tokens.mix import Mix, _fill
 from dataprep.tokens.shard import Shards, save
+from dataprep.tokens.verify import verify_shards
 
 WORDS = ["rain", "north", "winter", "south", "long", "colder"]
 
@@ -57,7 +58,7 @@ def test_shares_come_out_at_every_stretch(two, tmp_path):
     chat = np.cumsum([len(doc) if source == "chat" else 0 for source, doc in rows])
     assert np.abs(chat - 0.3 * ends).max() < 80
     assert len(shards.split("train").shards) >= 8
-    shards.check(deep=True)
+    assert verify_shards(shards.path) == []
 
 
 def test_documents_come_whole_and_as_often_as_planned(two, tmp_path):
@@ -209,5 +210,48 @@ def test_other_vocabularies_do_not_mix(two, tmp_path):
     other = save(tmp_path / "o", {"train": [[1, 2]]}, vocab_size=50, eot=49)
     with pytest.raises(PlanError, match="different tokenizers"):
         Mix(temperature=1).plan({**two, "other": other})
+    wide = folder(tmp_path / "wide", 9, dtype="uint32")
+    with pytest.raises(PlanError, match="web has ids of uint16 and wide of uint32"):
+        Mix(temperature=1).plan({**two, "wide": wide})
     with pytest.raises(PlanError, match="is one of the sources"):
         Mix(temperature=1).write(two, two["web"].path)
+
+
+def test_shares_that_do_not_come_out_are_said(two, tmp_path, caplog):
+    """A source that runs out has less than was asked of it: the rest comes from the others, with a warning."""
+    mix = Mix({"web": 1, "chat": 3}, max_epochs=2)
+    mix.write(two, tmp_path / "out")
+    n = Shards.open(two["chat"].path, "train").n_tokens
+    assert f"chat gets {200 * n / mix.plan(two).tokens:.1f} % of the tokens and not the 75.0 % asked for" in caplog.text
+    assert sum(mix.plan(two).weights.values()) == pytest.approx(1)
+    caplog.clear()
+    Mix({"web": 3, "chat": 1}).write(two, tmp_path / "met", tokens=4_000)
+    assert "asked for" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("train-00000.docs.parquet", "is not the table that was written"),
+        ("train-00000.idx", "document ends do not rise"),
+        ("train-00000.bin", "an id outside the vocabulary of 100"),
+    ],
+)
+def test_damaged_sources_are_one_sentence(two, tmp_path, name, sentence):
+    """A file of a source turned into other bytes of the same length is not mixed in."""
+    place = two["chat"].path / name
+    place.write_bytes(b"\xff" * place.stat().st_size)
+    with pytest.raises(CorruptShard, match=sentence):
+        Mix(temperature=1).write({"chat": two["chat"].path, "web": two["web"].path}, tmp_path / "out")
+    assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_another_tokenizer_beside_a_source(tok, tmp_path):
+    """It would lie beside the mixture, too, and decode nothing of it."""
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": "rain in the north"}) + "\n")
+    dp.encode(dp.read(str(tmp_path / "a.jsonl")), tok, out=tmp_path / "s", val=0)
+    type(tok).from_merges(tok.merges[:90]).save(tmp_path / "s")
+    with pytest.raises(CorruptShard, match="another tokenizer .* than the one that encoded these shards"):
+        Mix(temperature=1).write(tmp_path / "s", tmp_path / "out")
+    with pytest.raises(CorruptShard, match="another tokenizer"):
+        dp.export(tmp_path / "s", "nanogpt", tmp_path / "e")

@@ -69,7 +69,7 @@ def test_pickled_shards_open_again(folder):
 def test_reading_needs_numpy_only(folder):
     """The trainer's machine has torch and numpy: opening and reading shards imports nothing else."""
     code = (
-        "import sys; from dataprep.tokens.shard import Shards; s = Shards.open(sys.argv[1]); s.check(deep=True); "
+        "import sys; from dataprep.tokens.shard import Shards; s = Shards.open(sys.argv[1]); "
         "s.document(0); s.token_bytes; "
         "print([m for m in ('pyarrow', 'fsspec', 'tokenizers', 'tiktoken', 'numba', 'orjson') if m in sys.modules])"
     )
@@ -96,39 +96,39 @@ def test_open_refuses_what_is_cut_short(folder, name, change, sentence):
         Shards.open(folder)
 
 
-@pytest.mark.parametrize(
-    ("name", "at", "deep", "sentence"),
-    [
-        ("train-00000.idx", 0, False, "ends do not rise"),
-        ("train-00000.bin", 0, True, "not what was written"),
-        ("train-00001.bin", 0, True, "not what was written"),
-        ("val-00000.idx", 7, False, "ends do not rise"),
-    ],
-)
-def test_check_finds_one_changed_byte(folder, name, at, deep, sentence):
-    """A flipped byte: in the ends a look suffices, in the tokens it takes `deep`."""
-    shards = Shards.open(folder)
-    shards.check(deep=True)
+@pytest.mark.parametrize(("name", "at"), [("train-00000.idx", 0), ("val-00000.idx", 7)])
+def test_ends_that_do_not_rise_are_found(folder, name, at):
+    """A flipped byte in the ends would give documents of any length: whoever reads them is told."""
     data = bytearray((folder / name).read_bytes())
     data[at] ^= 0xFF
     (folder / name).write_bytes(data)
-    with pytest.raises(CorruptShard, match=sentence):
-        Shards.open(folder).check(deep=deep)
+    shards = Shards.open(folder).split(name.partition("-")[0])
+    with pytest.raises(CorruptShard, match=f"{name}: its document ends do not rise"):
+        shards.document(0)
+
+
+@pytest.mark.parametrize("data", [None, b"", b"\x93NUMPY\x01\x00 cut", 7])
+def test_sizes_of_tokens_that_cannot_be_read(folder, data):
+    """`token_bytes.npy` missing, cut short, or of another vocabulary: one sentence, not NumPy's."""
+    place = folder / "token_bytes.npy"
+    if isinstance(data, int):
+        np.save(place, np.zeros(data, np.int32))
+    elif data is None:
+        place.unlink()
+    else:
+        place.write_bytes(data)
+    with pytest.raises(CorruptShard, match=r"token_bytes.npy: it .*; remove manifest.json and make the folder again"):
+        _ = Shards.open(folder).token_bytes
 
 
 def test_masks_lie_beside_their_tokens(tmp_path):
-    """One byte a token, where they were given; a shard without says None, and a flipped or missing one is found."""
+    """One byte a token, where they were given; a shard without says None, and a missing one is found."""
     masks = {side: [[0] * len(d) + [1] for d in docs] for side, docs in DOCS.items()}
     shards = save(tmp_path / "s", DOCS, vocab_size=100, eot=99, shard_tokens=6, masks=masks)
     for tokens, mask in zip(shards.memmaps(), shards.masks(), strict=True):
         assert mask.tolist() == (np.asarray(tokens) == 99).astype(int).tolist()
     assert save(tmp_path / "plain", DOCS, vocab_size=100, eot=99).masks() == [None, None]
-    shards.check(deep=True)
-    place = tmp_path / "s" / "train-00000.msk"
-    place.write_bytes(bytes(np.frombuffer(place.read_bytes(), np.uint8) ^ 1))
-    with pytest.raises(CorruptShard, match="train-00000.msk: its content is not what was written"):
-        Shards.open(tmp_path / "s").check(deep=True)
-    place.unlink()
+    (tmp_path / "s" / "train-00000.msk").unlink()
     with pytest.raises(CorruptShard, match="train-00000.msk: it is missing"):
         Shards.open(tmp_path / "s")
 

@@ -82,6 +82,7 @@ def in_memory():
             path=Path("memory"),
             dtype=np.dtype(dtype),
             eot=eot,
+            vocab_size=1 << 16,
             n_tokens=int(lengths.sum()),
         )
 

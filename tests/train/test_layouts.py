@@ -7,7 +7,7 @@ from oracles import best_fit_rows
 
 torch = pytest.importorskip("torch")
 
-from dataprep.errors import PlanError  # noqa: E402
+from dataprep.errors import CorruptShard, PlanError  # noqa: E402
 from dataprep.train import packing  # noqa: E402
 from dataprep.train.data import IGNORE, to_device  # noqa: E402
 from dataprep.train.layouts import layout_of  # noqa: E402
@@ -160,6 +160,16 @@ def test_too_few_tokens_for_a_row(in_memory, how):
         layout_of(in_memory([need - 1]), how, 24)
     with pytest.raises(PlanError, match="the train split holds 0 tokens"):
         layout_of(in_memory([]), how, 24)
+
+
+@pytest.mark.parametrize("how", ["contiguous", "bestfit", "padded"])
+def test_an_id_outside_the_vocabulary_is_said(in_memory, how):
+    """A flipped bit makes an id that the model has no row for: a sentence, not an assertion on the card."""
+    shards = in_memory([40, 9])
+    shards.vocab_size = 48
+    with pytest.raises(CorruptShard, match="memory holds ids outside its vocabulary of 48; `dataprep verify` it"):
+        layout = layout_of(shards, how, 8)
+        layout.rows(np.arange(len(layout)))
 
 
 def test_ids_up_to_65535_survive(in_memory):

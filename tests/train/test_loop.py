@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from dataprep.errors import DataprepError, PlanError, StaleOutput  # noqa: E402
-from dataprep.tokens.shard import Shards, save  # noqa: E402
+from dataprep.tokens.shard import Shards, content_hash, save  # noqa: E402
 from dataprep.train import GPT, checkpoint, train  # noqa: E402
 from dataprep.train.data import IGNORE, to_device  # noqa: E402
 from dataprep.train.evaluate import evaluate  # noqa: E402
@@ -150,7 +150,19 @@ def test_other_tokens_are_refused(make_shards, config, whole, tmp_path):
     with pytest.raises(StaleOutput, match=r"the tokens in .* are others"):
         train(make_shards(tmp_path / "a", seed=7), out=whole, config=config, quiet=True)
     with pytest.raises(StaleOutput, match="the tokenizer is another one"):
-        train(make_shards(tmp_path / "b", tokenizer="another"), out=whole, config=config, quiet=True)
+        train(make_shards(tmp_path / "b", tokenizer={"hash": "another"}), out=whole, config=config, quiet=True)
+
+
+def test_another_tokenizer_beside_the_shards_is_refused(make_shards, config, tmp_path):
+    """The model would be saved with a vocabulary that its ids do not have."""
+    hashes = {"file": "tokenizer.json", "hash": "1", "file_hash": content_hash(b"{}")}
+    shards = make_shards(tmp_path / "s", tokenizer=hashes)
+    (tmp_path / "s" / "tokenizer.json").write_text("{}")
+    train(shards, out=tmp_path / "good", config=config, stop_at=1, quiet=True)
+    assert (tmp_path / "good" / "tokenizer.json").read_text() == "{}"
+    (tmp_path / "s" / "tokenizer.json").write_text("{} ")
+    with pytest.raises(PlanError, match=r"tokenizer.json is not the file that encoded these shards"):
+        train(shards, out=tmp_path / "bad", config=config, quiet=True)
 
 
 def test_start_over_removes_the_earlier_run(make_shards, config, tmp_path):

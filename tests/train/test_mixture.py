@@ -103,8 +103,8 @@ def test_weights_that_cannot_be_met(mixture, weights, sentence):
 def test_sets_that_do_not_go_together(make_shards, tmp_path):
     """Another vocabulary or another tokenizer is named, with both folders."""
     made = {
-        "a": make_shards(tmp_path / "a", n=5, tokenizer="one"),
-        "b": make_shards(tmp_path / "b", n=5, tokenizer="other"),
+        "a": make_shards(tmp_path / "a", n=5, tokenizer={"hash": "one"}),
+        "b": make_shards(tmp_path / "b", n=5, tokenizer={"hash": "other"}),
         "c": save(tmp_path / "c", {"train": [[1, 2]]}, vocab_size=50, eot=49),
     }
     with pytest.raises(PlanError, match=r"'a' and 'b' cannot be mixed, since .*a has a tokenizer of one and .*other"):

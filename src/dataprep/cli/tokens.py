@@ -14,7 +14,7 @@ from rich.text import Text
 
 from dataprep import files
 from dataprep.batch import parse_id, show_id
-from dataprep.errors import CorruptShard, DataprepError, PlanError
+from dataprep.errors import PlanError
 from dataprep.report.blocks import visible
 
 from .runs import Workers, runner
@@ -130,16 +130,11 @@ def _print_document(console: Console, shards: Any, k: int, most: int) -> None:
 
 def _pieces(shards: Any, ids: list[int]) -> list[str]:
     """What each id stands for; half a character as its bytes."""
-    from dataprep.tokens.tokenizer import Tokenizer
+    from dataprep.tokens.folder import own_tokenizer
 
-    try:
-        tok = Tokenizer.load(str(shards.path))
-    except DataprepError:
+    tok = own_tokenizer(shards)
+    if tok is None:
         return [f"<{i}>" for i in ids]  # shards may lie without their tokenizer
-    told = shards.manifest.get("tokenizer") or {}
-    if told.get("hash") not in (None, tok.hash):
-        msg = f"{shards.path}/tokenizer.json is not the one that encoded these shards; see `dataprep verify`"
-        raise CorruptShard(msg)
     names = {i: name for name, i in tok.special.items()}
     raw = {i: token for token, i in tok.vocab.items()}
     return [names.get(i) or _piece(raw[i]) if i in raw or i in names else f"<{i}>" for i in ids]

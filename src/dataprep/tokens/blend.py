@@ -16,16 +16,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from dataprep import files
-from dataprep.errors import PlanError
+from dataprep.errors import CorruptShard, PlanError
 from dataprep.key import key
 from dataprep.meter import mix
 from dataprep.run import Serial
 
 from .encoder import size_in_bytes
-from .folder import check_shard_tokens, claim, local_folder, swept
+from .folder import check_shard_tokens, claim, local_folder, own_tokenizer, swept
+from .provenance import read_docs
 from .shard import Shards, Writer, arrange, write_manifest
 from .split import SIDES
 
@@ -62,7 +62,7 @@ class Stream:
         """The numbers of its documents on the training side."""
         if self.only is None:
             return np.arange(len(self.train))
-        tables = [_docs_table(self.train, i, ["source"]) for i in range(len(self.train.shards))]
+        tables = [_docs(self.train, i, "source") for i in range(len(self.train.shards))]
         mine = [pc.equal(table["source"], self.only).to_numpy() for table in tables]
         return np.flatnonzero(np.concatenate(mine)) if mine else np.zeros(0, np.int64)
 
@@ -81,7 +81,7 @@ class Stream:
         epochs, rest = divmod(wanted, self.tokens)
         chosen = np.zeros(len(self.docs), bool)
         if rest:
-            tables = [_docs_table(self.train, i, ["id"]) for i in range(len(self.train.shards))]
+            tables = [_docs(self.train, i, "id") for i in range(len(self.train.shards))]
             ids = np.concatenate([table["id"].to_numpy() for table in tables])[self.docs]
             order = np.argsort(mix(mix(ids, seed), _BROKEN), kind="stable")
             chosen[order[np.cumsum(self.lengths[order]) <= rest]] = True
@@ -97,7 +97,7 @@ def streams_of(sources: Any) -> list[Stream]:
     else:
         path = _path(sources)
         train = Shards.open(path).split("train")
-        tables = [_docs_table(train, i, ["source"]) for i in range(len(train.shards))]
+        tables = [_docs(train, i, "source") for i in range(len(train.shards))]
         names = sorted({name for table in tables for name in table["source"].unique().to_pylist()})
         streams = [Stream(name, path, name) for name in names]
     if not streams:
@@ -105,6 +105,12 @@ def streams_of(sources: Any) -> list[Stream]:
         raise PlanError(msg)
     first = streams[0]
     for other in streams[1:]:
+        if other.shards.dtype != first.shards.dtype:
+            msg = (
+                f"{first.name} has ids of {first.shards.dtype} and {other.name} of {other.shards.dtype}; "
+                f"encode one of them again with the other's dtype="
+            )
+            raise PlanError(msg)
         if _vocabulary(other.shards) != _vocabulary(first.shards):
             msg = (
                 f"{first.name} and {other.name} were encoded with different tokenizers, so their ids do not mix; "
@@ -149,9 +155,8 @@ def write_blend(
     first = streams[0].shards
     task = Blend(out=folder, pieces=pieces, streams=_light(streams), dtype=first.manifest["dtype"], key=recipe)
     entries = list((run or Serial()).map(task, shards, "mix"))
-    tokenizer = files.join(streams[0].path, "tokenizer.json")
-    if files.exists(tokenizer):
-        files.write_bytes(files.join(folder, "tokenizer.json"), _bytes(tokenizer))
+    if own_tokenizer(first) is not None:
+        files.write_bytes(files.join(folder, "tokenizer.json"), _bytes(files.join(streams[0].path, "tokenizer.json")))
     kept = ("vocab_size", "eot", "dtype", "special", "tokenizer")
     write_manifest(
         folder,
@@ -201,9 +206,13 @@ class Blend:
             f.seek(piece.start * PLACE.itemsize)
             places = np.frombuffer(f.read((piece.stop - piece.start) * PLACE.itemsize), PLACE)
         source = _Source(self.streams, piece.side)
-        sizes = self.streams[0].shards.token_bytes
+        first = self.streams[0].shards
+        sizes = first.token_bytes
         with Writer(self.out, piece.side, piece.number, dtype=self.dtype) as shard:
             for tokens, ends, ids, names, mask in source.blocks(places):
+                if len(tokens) and int(tokens.max()) >= first.vocab_size:
+                    msg = f"a source holds an id outside the vocabulary of {first.vocab_size:,}; `dataprep verify` them"
+                    raise CorruptShard(msg)
                 n_bytes = 0 if sizes is None else int(size_in_bytes(tokens, sizes))
                 shard.add(tokens, ends, ids, names, n_bytes, mask)
         kinds = ["bin", "idx", "docs.parquet", *(["msk"] if "mask_hash" in shard.entry else [])]
@@ -260,7 +269,7 @@ class _Source:
         """Ids and sources of a shard's documents; a source of a named folder is `name/source`."""
         held = self.tables.get(stream)
         if held is None or held[0] != i:
-            table, name = _docs_table(self.sides[stream], i, ["id", "source"]), self.streams[stream]
+            table, name = _docs(self.sides[stream], i, "id", "source"), self.streams[stream]
             if name.only is None:
                 names = pc.binary_join_element_wise(pa.scalar(name.name), table["source"], "/")
                 table = table.set_column(1, "source", names)
@@ -304,13 +313,13 @@ def _lengths(side: Shards) -> Numbers:
     return np.concatenate([np.zeros(0, np.int64), *(np.diff(e, prepend=0) for e in ends)])
 
 
-def _docs_table(side: Shards, i: int, columns: list[str]) -> pa.Table:
-    return pq.read_table(f"{side.path}/{side.shards[i]['name']}.docs.parquet", columns=columns)
+def _docs(side: Shards, i: int, *columns: str) -> pa.Table:
+    return read_docs(str(side.path), side.shards[i]["name"], columns)
 
 
 def _vocabulary(shards: Shards) -> tuple[Any, ...]:
     m = shards.manifest
-    return (m.get("tokenizer", {}).get("hash"), m["vocab_size"], m["eot"], m["dtype"])
+    return (m.get("tokenizer", {}).get("hash"), m["vocab_size"], m["eot"])
 
 
 def _path(place: Any) -> str:

@@ -7,6 +7,7 @@ template; a token is learned if its last byte was said by the person. Special to
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dataprep.errors import PlanError
 
@@ -62,12 +64,12 @@ def check_template(tok: Tokenizer, template: Template) -> None:
 
 
 def encode_dialogues(tok: Tokenizer, template: Template, dialogues: pa.Array, dtype: npt.DTypeLike) -> Encoded:
-    """The ids of dialogues (list of {role, name, content, weight}), each ended by `<|endoftext|>`.
+    """The ids of dialogues (list of {role, name, content, weight}, or that as JSON), each ended by `<|endoftext|>`.
 
     A weight of null or 1 makes an assistant's turn learned; all else is context. A template that ends with the
     separator needs no second one.
     """
-    rows = [_parts(tok, template, row) for row in dialogues.to_pylist()]
+    rows = [_parts(tok, template, _checked(row)) for row in dialogues.to_pylist()]
     texts = pa.array([part.text for row in rows for part in row if isinstance(part, _Text)], pa.large_string())
     ids, stops = tok.encode_column(texts, dtype)
     starts = np.concatenate([np.zeros(1, np.int64), stops.astype(np.int64)])
@@ -92,6 +94,33 @@ def encode_dialogues(tok: Tokenizer, template: Template, dialogues: pa.Array, dt
         np.array(ends, np.uint64),
         np.concatenate([np.zeros(0, np.uint8), *masks]),
     )
+
+
+def contents(dialogues: pa.Array) -> pa.Array:
+    """What is said in dialogues, large_string; those in JSON as they are."""
+    if not _is_text(dialogues):
+        dialogues = pc.struct_field(pc.list_flatten(dialogues), "content")
+    return dialogues.cast(pa.large_string())
+
+
+def _is_text(column: pa.Array) -> bool:
+    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
+
+
+def _checked(dialogue: Any) -> list[Mapping[str, Any]]:
+    """The messages, each with a role and a content; readers give JSON where a file is JSONL."""
+    try:
+        messages = json.loads(dialogue) if isinstance(dialogue, str) else dialogue
+        good = all(isinstance(m[name], str) for m in messages for name in ("role", "content"))
+    except (ValueError, TypeError, LookupError):
+        good = False
+    if not good:
+        msg = (
+            f"template= encodes lists of messages with a role and a content, both texts; found {str(dialogue)[:80]!r}; "
+            "drop such documents, or write their content"
+        )
+        raise PlanError(msg)
+    return list(messages)
 
 
 def _learned(stops: npt.NDArray[np.int64], spans: Spans) -> npt.NDArray[np.uint8]:

@@ -25,7 +25,7 @@ from dataprep.errors import PlanError
 from dataprep.key import key
 from dataprep.run import Serial
 
-from .folder import local_folder
+from .folder import local_folder, own_tokenizer
 from .shard import ENDS, Shards
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def export(
     if to != "datatrove" and any("mask_hash" in s for s in found.shards):
         log.warning("%s has no place for masks of what is to be learned, so they are left out", to)
     jobs = list(FORMS[to](found, folder))
-    return [path for written in (run or Serial()).map(Job.done, jobs, f"export to {to}") for path in written]
+    done = (run or Serial()).map(Job.done, jobs, f"export to {to}")
+    return list(dict.fromkeys(path for written in done for path in written))  # the tokenizer is once in all
 
 
 @dataclass(frozen=True)
@@ -225,6 +226,7 @@ def _rounded(n: int) -> str:
 def _nanogpt_jobs(shards: Shards, out: str) -> Iterator[Job]:
     if shards.manifest["dtype"] != "uint16":
         log.warning("nanoGPT reads uint16; these files are %s: change its np.memmap", shards.manifest["dtype"])
+    own_tokenizer(shards)  # which is copied, so it must be the right one
     return (Job(_nanogpt, shards, names, files.join(out, split)) for split, names in _by_split(shards))
 
 

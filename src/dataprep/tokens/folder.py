@@ -10,7 +10,8 @@ from dataprep import files, forgotten
 from dataprep.batch import Ids
 from dataprep.errors import CorruptShard, PlanError, StaleOutput
 
-from .shard import KIND, SHARD_TOKENS, Shards
+from .shard import KIND, SHARD_TOKENS, Shards, content_hash
+from .tokenizer import Tokenizer
 
 log = logging.getLogger("dataprep")
 
@@ -58,6 +59,26 @@ def claim(out: str, recipe: str, *, replace: bool, gone: Ids | None = None) -> S
         raise StaleOutput(msg)
     files.remove(place)  # first, so that nothing half-replaced looks sealed
     return None
+
+
+def told_of(out: str, tok: Tokenizer) -> dict[str, str]:
+    """What a manifest says of the tokenizer that was saved in the folder; `hash` is of what decides ids."""
+    with files.open_raw(files.join(out, "tokenizer.json")) as f:
+        return {"file": "tokenizer.json", "hash": tok.hash, "file_hash": content_hash(f.read())}
+
+
+def own_tokenizer(shards: Shards) -> Tokenizer | None:
+    """The tokenizer that lies beside the shards, or None; CorruptShard where it is not the one that encoded them."""
+    told = shards.manifest.get("tokenizer") or {}
+    url = files.join(str(shards.path), told.get("file", "tokenizer.json"))
+    if not files.exists(url):
+        return None
+    tok = Tokenizer.load(url)
+    if told.get("hash") not in (None, tok.hash):
+        what = f"another tokenizer ({tok.hash[:8]}) than the one that encoded these shards ({told['hash'][:8]})"
+        msg = f"{url} is {what}; put the right one there"
+        raise CorruptShard(msg)
+    return tok
 
 
 def swept(shards: Shards) -> Shards:

@@ -15,7 +15,7 @@ from dataprep.errors import PlanError, ReadError
 from dataprep.key import key
 
 from .export import COPY_BYTES, LLMC, LLMC_INTS
-from .folder import check_shard_tokens, claim, local_folder, swept
+from .folder import check_shard_tokens, claim, local_folder, swept, told_of
 from .shard import DTYPES, ENDS, SHARD_TOKENS, Shards, Writer, arrange, token_dtype, write_manifest
 from .split import SIDES
 from .tokenizer import Tokenizer
@@ -76,7 +76,7 @@ def import_tokens(
         dtype=dtype,
         token_bytes=tok.token_bytes,
         special=tok.special,
-        tokenizer={"file": "tokenizer.json", "hash": tok.hash},
+        tokenizer=told_of(folder, tok),
         imported=[{"split": b.side, "name": os.path.basename(b.url), "form": b.form} for b in found],
         recipe=recipe,
     )

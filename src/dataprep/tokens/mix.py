@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("dataprep")
 
 MAX_EPOCHS = 4.0
+UNMET = 0.01  # of all tokens: what a source lacks before a warning says so
 LOCK = "mixture.lock.json"
 Sources = Mapping[str, "Shards | str | os.PathLike[str]"]
 
@@ -57,6 +58,11 @@ class Plan:
     def tokens(self) -> int:
         """Tokens of the whole mixture."""
         return sum(s.got for s in self.shares)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The shares that come out, by source: what a trainer that mixes while it reads is to be given."""
+        return {s.source: s.share for s in self.shares}
 
     def __str__(self) -> str:
         width = max(6, *(len(s.source) for s in self.shares))
@@ -128,6 +134,15 @@ class Mix:
         streams = streams_of(sources)
         plan = self._plan(streams, tokens)
         for share in plan.shares:
+            if share.share < share.asked - UNMET:
+                log.warning(
+                    "%s gets %.1f %% of the tokens and not the %.1f %% asked for, since max_epochs=%g of it give no "
+                    "more; give more of it, raise max_epochs=, or ask for fewer tokens=",
+                    share.source,
+                    100 * share.share,
+                    100 * share.asked,
+                    self.max_epochs,
+                )
             if share.epochs >= MAX_EPOCHS:
                 log.warning(
                     "%s is repeated %.1f times; beyond 4 epochs repeated text is worth little (Muennighoff 2023): "

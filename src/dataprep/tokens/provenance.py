@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 from dataprep import files
 from dataprep.errors import CorruptShard, DataprepError
 
+from .shard import AGAIN
+
 if TYPE_CHECKING:
     from .shard import Shards
 
@@ -55,7 +57,7 @@ def read_docs(path: str, name: str, columns: Sequence[str] = COLUMNS) -> pa.Tabl
         with files.open_raw(url) as f:
             return pq.read_table(f, columns=list(columns))
     except (DataprepError, pa.ArrowException, OSError) as e:
-        msg = f"{url} is not the table that was written ({str(e).splitlines()[0]}); encode again"
+        msg = f"{url} is not the table that was written ({str(e).splitlines()[0]}); {AGAIN}"
         raise CorruptShard(msg) from e
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,16 +17,14 @@ from dataprep import files
 from dataprep.errors import DataprepError
 from dataprep.run import Serial
 
-from .folder import SHARD_FILE
+from .folder import SHARD_FILE, own_tokenizer
 from .provenance import read_docs
-from .shard import DTYPES, ENDS, Shards, content_hash
-from .tokenizer import Tokenizer
+from .shard import AGAIN, DTYPES, ENDS, Shards, content_hash
 
 if TYPE_CHECKING:
     from dataprep.run import Runner
 
 BLOCK_BYTES = 8 << 20  # read at a time
-AGAIN = "encode again with replace=True"
 
 
 class Problem(NamedTuple):
@@ -178,9 +175,7 @@ class CheckShard:
         yield from (Problem(name, what) for what in _rows(table, s, ends, ordered=ordered))
 
 
-def _rows(
-    table: pa.Table, s: dict[str, Any], ends: npt.NDArray[np.uint64] | None, *, ordered: bool
-) -> Iterator[str]:
+def _rows(table: pa.Table, s: dict[str, Any], ends: npt.NDArray[np.uint64] | None, *, ordered: bool) -> Iterator[str]:
     """What is wrong with the rows of a document table."""
     if len(table) != s["documents"]:
         yield f"it has {len(table):,} documents, the manifest says {s['documents']:,}"
@@ -207,18 +202,14 @@ def _tokenizer(shards: Shards) -> Iterator[Problem]:
     told = shards.manifest.get("tokenizer")
     if not told or "file" not in told:
         return
-    url = files.join(str(shards.path), told["file"])
-    if not files.exists(url):
-        yield Problem(told["file"], "is missing", "copy it from the tokenizer's folder, or " + AGAIN)
-        return
     try:
-        tok = Tokenizer.load(url)
+        tok = own_tokenizer(shards)
     except DataprepError as e:
-        yield Problem(told["file"], f"cannot be read: {' '.join(str(e).split())[:160]}", "put the right one here")
+        what = " ".join(str(e).split()).removeprefix(files.join(str(shards.path), told["file"])).lstrip(": ")
+        yield Problem(told["file"], what.rpartition(";")[0][:160] or what, "put the right one here, or " + AGAIN)
         return
-    if tok.hash != told["hash"]:
-        what = f"is another tokenizer ({tok.hash[:8]}) than the one that encoded ({str(told['hash'])[:8]})"
-        yield Problem(told["file"], what, "put the right one here, or " + AGAIN)
+    if tok is None:
+        yield Problem(told["file"], "is missing", "copy it from the tokenizer's folder, or " + AGAIN)
     elif tok.vocab_size > shards.vocab_size:
         what = f"has {tok.vocab_size:,} ids, the manifest says {shards.vocab_size:,}"
         yield Problem("manifest.json", f"{told['file']} {what}")
@@ -251,14 +242,3 @@ def _strays(shards: Shards) -> Iterator[Problem]:
         found = SHARD_FILE.fullmatch(name)
         if found and found["name"] not in known:
             yield Problem(name, "is not in the manifest", "remove it")
-
-
-def describe(shards: Shards) -> str:
-    """What was verified, in one sentence."""
-    n = len(shards.shards)
-    return f"{n:,} shards, {len(shards):,} documents, {shards.n_tokens:,} tokens, {shards.n_bytes:,} bytes of text"
-
-
-def as_json(problems: Iterable[Problem]) -> str:
-    """The problems for other programs."""
-    return json.dumps([p._asdict() for p in problems], indent=1, ensure_ascii=False)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataprep.errors import PlanError
+from dataprep.errors import CorruptShard, PlanError
 from dataprep.tokens.shard import Shards
 from dataprep.train import packing
 from dataprep.train.config import PACKED
@@ -108,6 +108,10 @@ class Layout:
     def _read(self, start: Ints, stop: Ints) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         """Rows made of these pieces, and of each target whether it is masked in."""
         tokens = self.tokens.read(start, stop).reshape(-1, self.context + 1)
+        if tokens.size and int(tokens.max()) >= self.shards.vocab_size:  # a card would stop with an assertion
+            vocabulary = f"its vocabulary of {self.shards.vocab_size:,}"
+            msg = f"{self.shards.path} holds ids outside {vocabulary}; `dataprep verify` it"
+            raise CorruptShard(msg)
         if self.masks is None:
             return tokens, None
         return tokens, self.masks.read(start, stop).reshape(tokens.shape)[:, 1:] != 0

@@ -101,7 +101,7 @@ def _checked(weights: Mapping[str, float] | None, sizes: Mapping[str, int]) -> d
     there = ", ".join(sizes)
     for name, weight in weights.items():
         if name not in sizes:
-            msg = f"weights name {name!r}, which is not among the sets of shards: {there}"
+            msg = f"weights name {name!r}, which is not among the sets of shards: {there or 'the only one has no name'}"
             raise PlanError(msg)
         if not (isinstance(weight, (int, float)) and 0 < weight < math.inf):
             msg = f"the weight of {name!r} is {weight!r}: expected a number above 0; leave out a set that is not wanted"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import torch
 
 from dataprep.atomic import whole
 from dataprep.errors import PlanError
-from dataprep.tokens.shard import Shards
+from dataprep.tokens.shard import Shards, content_hash
 from dataprep.train import checkpoint
 from dataprep.train.config import TrainConfig
 from dataprep.train.data import Loader
@@ -142,8 +141,12 @@ def _settle(run: Run, *, resume: bool) -> None:
         path.unlink(missing_ok=True)
     tokenizer = run.shards.path / "tokenizer.json"
     if tokenizer.exists():
-        with whole(run.out / "tokenizer.json") as f, tokenizer.open("rb") as source:
-            shutil.copyfileobj(source, f)
+        data = tokenizer.read_bytes()
+        if (run.shards.manifest.get("tokenizer") or {}).get("file_hash") not in (None, content_hash(data)):
+            msg = f"{tokenizer} is not the file that encoded these shards; put the right one there (`dataprep verify`)"
+            raise PlanError(msg)
+        with whole(run.out / "tokenizer.json") as f:
+            f.write(data)
 
 
 def pick_device(name: str) -> torch.device:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dataprep.errors import PlanError
 from dataprep.tokens.shard import Shards
+from dataprep.train.checkpoint import tokenizer_key
 from dataprep.train.config import TrainConfig
 from dataprep.train.data import Loader, Objective
 from dataprep.train.layouts import Layout, layout_of
@@ -42,7 +43,7 @@ def open_sets(shards: Shards | str | Path | Sets) -> dict[str, Shards]:
             ("a vocabulary", first.vocab_size, other.vocab_size),
             ("a separator", first.eot, other.eot),
             ("a token type", str(first.dtype), str(other.dtype)),
-            ("a tokenizer", first.manifest.get("tokenizer"), other.manifest.get("tokenizer")),
+            ("a tokenizer", tokenizer_key({"": first}), tokenizer_key({"": other})),
         ):
             if mine != its:
                 msg = (
