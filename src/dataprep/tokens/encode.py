@@ -26,7 +26,7 @@ from dataprep.run import Serial
 from dataprep.seal import hides
 
 from .dialogue import COLUMN, check_template, contents, encode_dialogues
-from .encoder import pairs
+from .encoder import pairs, places_of
 from .folder import check_shard_tokens, claim, local_folder, swept, told_of
 from .join import Join, plans
 from .pieces import KINDS, PieceWriter
@@ -237,15 +237,31 @@ def _encoded(tok: Tokenizer, layout: Layout, batch: B.Batch, rows: npt.NDArray[n
 
 def _counted(batches: Iterable[B.Batch], tok: Tokenizer, found: Counter[str]) -> Iterator[B.Batch]:
     """The batches; how often their texts spell special tokens, which are encoded as text, is counted on the way."""
-    names = {name: name.encode() for name in tok.special}
-    starts = {tuple(np.frombuffer(name[:2], np.uint8)) for name in names.values()}
+    names = {name: np.frombuffer(name.encode(), np.uint8) for name in tok.special}
+    starts = {bytes(name[:2]) for name in names.values()}
     for batch in batches:
         offsets, data = B.buffers(batch if "text" in batch.schema.names else contents(batch.column(COLUMN)))
         text = data[offsets[0] : offsets[-1]]
-        if any(len(start) == 1 or pairs(text, *start) for start in starts):  # one scan of texts that spell none
-            spelled = text.data.tobytes()
-            found.update({name: n for name, token in names.items() if (n := spelled.count(token))})
+        places = {start: _places(text, start) for start in starts}
+        counts = {name: _count(text, places[bytes(token[:2])], token) for name, token in names.items()}
+        found.update({name: n for name, n in counts.items() if n})
         yield batch
+
+
+def _places(text: npt.NDArray[np.uint8], start: bytes) -> npt.NDArray[np.int64]:
+    """Where the first two bytes of special tokens (nearly all have the same) occur."""
+    if len(start) == 1:
+        return np.flatnonzero(text == start[0])
+    n = pairs(text, start[0], start[1])  # a wide scan, and mostly there are none
+    return places_of(text, start[0], start[1], n) if n else np.zeros(0, np.int64)
+
+
+def _count(text: npt.NDArray[np.uint8], places: npt.NDArray[np.int64], token: npt.NDArray[np.uint8]) -> int:
+    """How many of these places a token begins at."""
+    places = places[places + len(token) <= len(text)]
+    for i, byte in enumerate(token):
+        places = places[text[places + i] == byte]
+    return len(places)
 
 
 def _spelled(receipts: Iterable[dict[str, Any]]) -> dict[str, int]:

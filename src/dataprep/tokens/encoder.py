@@ -236,3 +236,14 @@ def pairs(data: U8, first: Int, second: Int) -> int:
     for i in range(len(data) - 1):
         n += (data[i] == first) & (data[i + 1] == second)
     return n
+
+
+@kernel
+def places_of(data: U8, first: Int, second: Int, n: Int) -> I64:
+    """Where these `n` pairs of bytes begin."""
+    places, k, i = np.empty(n, np.int64), 0, 0
+    while k < n:
+        places[k] = i
+        k += (data[i] == first) & (data[i + 1] == second)
+        i += 1
+    return places
