@@ -90,6 +90,20 @@ def test_what_is_written_is_not_written_again(shards, tmp_path):
     assert ints(export(others, "nanogpt", tmp_path / "e", run=dp.Local(2))[0]) == [5, 5, 5, 5, 5, 5, 9]
 
 
+@pytest.mark.parametrize("form", ["llmc", "datatrove", "megatron", "nanogpt"])
+def test_nothing_of_an_earlier_export_stays(tmp_path, form):
+    """Fewer shards into the same folder leave the files of a fresh export: trainers read what matches `train*.bin`."""
+    many = save(tmp_path / "m", {"train": [[1] * 5] * 4, "val": [[2]]}, vocab_size=10, eot=9, shard_tokens=6)
+    few = save(tmp_path / "f", {"train": [[3]]}, vocab_size=10, eot=9)
+    export(many, form, tmp_path / "e")
+    other = export(many, "nanogpt" if form == "llmc" else "llmc", tmp_path / "e")
+    export(few, form, tmp_path / "e")
+    fresh = export(few, form, tmp_path / "fresh")
+    left = {p.name for p in (tmp_path / "e").iterdir() if p.is_file()} - {os.path.basename(p) for p in other}
+    assert left == {os.path.basename(p) for p in fresh}
+    assert all(os.path.exists(p) for p in other)
+
+
 def test_forms_that_are_refused(shards, tmp_path, dataprep):
     """An unknown form, or the shards' own folder as target."""
     with pytest.raises(PlanError, match="no form 'gguf'; export to llmc, megatron, datatrove, nanogpt"):

@@ -50,7 +50,8 @@ def export(
     Args:
         shards: a folder of token shards, or a Shards.
         to: "llmc", "megatron", "datatrove" or "nanogpt".
-        out: a local folder. Interrupted work in it is taken up again; it needs as much disk as the shards.
+        out: a local folder. Interrupted work in it is taken up again, and files that an earlier export in the same
+            form has left there are removed; it needs as much disk as the shards.
         run: who does the work; `dp.Serial()` by default.
 
     Every form has the same tokens in the same order. `llmc` begins with a separator and ends without one, since there
@@ -71,7 +72,21 @@ def export(
         log.warning("%s has no place for masks of what is to be learned, so they are left out", to)
     jobs = list(FORMS[to](found, folder))
     done = (run or Serial()).map(Job.done, jobs, f"export to {to}")
-    return list(dict.fromkeys(path for written in done for path in written))  # the tokenizer is once in all
+    paths = list(dict.fromkeys(path for written in done for path in written))  # the tokenizer is once in all
+    _sweep(folder, to, {os.path.basename(job.path) for job in jobs}, {os.path.basename(path) for path in paths})
+    return paths
+
+
+def _sweep(folder: str, form: str, jobs: set[str], kept: set[str]) -> None:
+    """Remove what an earlier export in this form has left here: a trainer that globs `train_*.bin` would read it."""
+    receipts = files.join(folder, "receipts", form)
+    for name in files.listdir(receipts) if files.is_dir(receipts) else []:
+        if name.removesuffix(".json") not in jobs:
+            for file in files.read_json(files.join(receipts, name))["files"]:
+                other = os.path.basename(file["name"])
+                if other not in kept and files.exists(files.join(folder, other)):
+                    files.remove(files.join(folder, other))
+            files.remove(files.join(receipts, name))
 
 
 @dataclass(frozen=True)
@@ -104,7 +119,8 @@ class Job:
     def done(self) -> list[str]:
         """The paths, written now or found."""
         made_of = [(s["name"], s["hash"], s["ends_hash"], s.get("mask_hash")) for _, s in self.entries]
-        place = files.join(os.path.dirname(self.path), "receipts", f"{os.path.basename(self.path)}.json")
+        form = self.write.__name__.lstrip("_")
+        place = files.join(os.path.dirname(self.path), "receipts", form, f"{os.path.basename(self.path)}.json")
         recipe = key([VERSION, self.write.__name__, self.shards.manifest["dtype"], self.shards.eot, made_of])
         written: list[str] = []
 
