@@ -1,6 +1,7 @@
 """Tokens: training and encoding beside `tokenizers` and `tiktoken`, the same vocabulary everywhere.
 
-    python benchmarks/bench_tokens.py [--mb 50] [--input FILE.jsonl.zst ...] [--vocab 16000]
+    python benchmarks/bench_tokens.py [--mb 50] [--input FILE.jsonl.zst ...] [--vocab 16000] [--pattern words]
+                                      [--peer-python ENV/bin/python]
 
 Every case is a process of its own. Reported are MB of UTF-8 text per second of user CPU and of wall time, of the
 measured part alone (reading the input, loading the tokenizer and a first small call are not in it), and the peak
@@ -20,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import corpus
 
@@ -48,7 +50,10 @@ CASES = {
     "encode: dp.encode, cold": "Dataset to sealed shards on disk, no word known",
     "encode: dp.encode, warm": "the same after one pass in memory",
     "encode: dp.encode, Local(2)": "the same; starting two processes (3 s of CPU) included",
+    "encode: datatrove": "DocumentTokenizer of documents in a list, 1 thread; tokens and ends on disk, not shuffled",
+    "mix: dp.Mix.write": "two folders of shards to 100 M tokens, 2 to 1, repeated as needed; MB of text",
 }
+MIXED = 100_000_000  # tokens
 
 
 def texts_of(docs: dp.Dataset) -> list[str]:
@@ -56,13 +61,15 @@ def texts_of(docs: dp.Dataset) -> list[str]:
     return [text for batch in docs.batches(["text"]) for text in batch.column("text").to_pylist()]
 
 
-def prepare(case: str, docs: dp.Dataset, tok: Tokenizer | None, vocab: int, out: str) -> Callable[[], int]:
-    """What is to be measured; it returns a number of tokens or merges."""
+def prepare(case: str, docs: dp.Dataset, tok: Tokenizer | None, vocab: int, out: str) -> Callable[[], Any]:
+    """What is to be measured; it returns a number of tokens or merges, or the mixture."""
     import numpy as np
 
     if case.startswith("train"):
         return _training(case, docs, vocab)
     assert tok is not None
+    if case.startswith("mix"):
+        return _mixing(docs, tok, out)
     engine, rapid = tok.tiktoken(), tok.engine
     if "dp" in case:
         tok.encode_batch(["a first call"])
@@ -142,6 +149,13 @@ def _ours(case: str, docs: dp.Dataset, tok: Tokenizer, out: str) -> Callable[[],
     return whole
 
 
+def _mixing(docs: dp.Dataset, tok: Tokenizer, out: str) -> Callable[[], dp.Shards]:
+    parts = [dp.Dataset((part,)) for part in docs.parts[:2]]
+    made = {f"source {i}": dp.encode(part, tok, out=f"{out}/{i}") for i, part in enumerate(parts)}
+    mix = dp.Mix({"source 0": 2, "source 1": 1}, max_epochs=1_000)
+    return lambda: mix.write(made, out=f"{out}/mixed", tokens=MIXED)
+
+
 def cpu() -> float:
     """User CPU seconds of this process and of its ended children."""
     return sum(resource.getrusage(who).ru_utime for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
@@ -150,7 +164,7 @@ def cpu() -> float:
 def measure(case: str, folder: Path, vocab: int) -> None:
     """One case in this process; prints its figures as JSON."""
     docs = open_docs(folder)
-    tok = Tokenizer.load(folder) if case.startswith("encode") else None
+    tok = None if case.startswith("train") else Tokenizer.load(folder)
     with tempfile.TemporaryDirectory() as out:
         work = prepare(case, docs, tok, vocab, out)
         start, wall = cpu(), time.perf_counter()
@@ -161,7 +175,9 @@ def measure(case: str, folder: Path, vocab: int) -> None:
 
             _close_pools()
             time.sleep(3)  # children count once they have ended
-        print(json.dumps({"user": cpu() - start, "wall": wall, "peak": peak(), "n": result}))
+        told = {"user": cpu() - start, "wall": wall, "peak": peak()}
+        mixed = isinstance(result, dp.Shards)
+        print(json.dumps(told | ({"n": result.n_tokens, "mb": result.n_bytes / 1e6} if mixed else {"n": result})))
 
 
 def peak() -> int:
@@ -186,7 +202,11 @@ def make_input(given: argparse.Namespace, folder: Path) -> tuple[float, int]:
         for seed, url in enumerate(inputs):
             corpus.write(url, int(given.mb / 2 * 1e6), seed)
     made = [dp.Pipeline().run(dp.read(url), out=str(folder / f"docs-{i:03d}")) for i, url in enumerate(inputs)]
-    dp.train_bpe(open_docs(folder), vocab_size=given.vocab, sample=0.2).save(folder)
+    docs = open_docs(folder)
+    dp.train_bpe(docs, vocab_size=given.vocab, sample=0.2, pattern=given.pattern).save(folder)
+    if given.peer_python:
+        with (folder / "texts.jsonl").open("w", encoding="utf-8") as f:
+            f.writelines(json.dumps(text) + "\n" for text in texts_of(docs))
     return sum(d.manifest["bytes"] for d in made) / 1e6, sum(d.count for d in made)
 
 
@@ -196,6 +216,8 @@ def main() -> None:
     parser.add_argument("--mb", type=float, default=50)
     parser.add_argument("--input", nargs="*")
     parser.add_argument("--vocab", type=int, default=16_000)
+    parser.add_argument("--pattern", default="words")
+    parser.add_argument("--peer-python", help="an interpreter that has datatrove")
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--case", help=argparse.SUPPRESS)
     parser.add_argument("--folder", help=argparse.SUPPRESS)
@@ -208,19 +230,23 @@ def main() -> None:
         print(f"{mb:.1f} MB of text, {n_docs:,} documents, vocabulary {given.vocab:,}, separator {EOT}\n")
         print(f"{'case':34} {'MB/s user':>9} {'MB/s wall':>9} {'peak MB':>8} {'result':>11}  what")
         for case in CASES:
-            if given.only in case:
-                show(case, mb, name, given.vocab)
+            if given.only in case and ("datatrove" not in case or given.peer_python):
+                show(case, mb, name, given)
 
 
-def show(case: str, mb: float, folder: str, vocab: int) -> None:
+def show(case: str, mb: float, folder: str, given: argparse.Namespace) -> None:
     """Run a case in a process of its own and print its line."""
     two = "2 threads" in case
     env = os.environ | {"RAYON_NUM_THREADS": "2" if two else "1", "TOKENIZERS_PARALLELISM": str(two).lower()}
-    command = [sys.executable, __file__, "--case", case, "--folder", folder, "--vocab", str(vocab)]
+    command = [sys.executable, __file__, "--case", case, "--folder", folder, "--vocab", str(given.vocab)]
+    if "datatrove" in case:
+        places = [f"{folder}/{name}" for name in ("texts.jsonl", "tokenizer.json", "datatrove")]
+        command = [given.peer_python, str(Path(__file__).with_name("peer_tokens.py")), *places]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{case}: {done.stderr}")
     r = json.loads(done.stdout.splitlines()[-1])
+    mb = r.get("mb", mb)
     speed = f"{mb / r['user']:9.1f} {mb / r['wall']:9.1f} {r['peak'] / 1e6:8.0f}"
     print(f"{case:34} {speed} {r['n']:>11,}  {CASES[case]}", flush=True)
 
