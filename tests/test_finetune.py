@@ -80,6 +80,7 @@ def test_only_the_person_is_learned(made):
     rows = [row for place in result.jsonl.values() for row in lines_of(place)]
     wanted = [m["content"] for row in rows for m in row if m["role"] == "assistant" and m.get("weight") != 0]
     assert sorted(learned) == sorted(wanted)
+    assert str(result).startswith(f"{len(wanted)} answers in")
     assert any(m.get("weight") == 0 for row in rows for m in row)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from . import files
 from .chat.clean import CleanMessages
@@ -39,7 +40,7 @@ from .tokens.dialogue import TokenSize
 from .tokens.encode import encode
 from .tokens.shard import Shards
 from .tokens.split import SIDES, Split
-from .tokens.templates import specials_of, template_of
+from .tokens.templates import ANY, specials_of, template_of
 from .tokens.tokenizer import Tokenizer
 from .tokens.train import train_bpe
 
@@ -56,11 +57,12 @@ class Persona:
     shards: Shards
     jsonl: dict[str, str]
     """The JSONL file of each side that has windows."""
+    answers: int
+    """Turns of the person that are learned."""
 
     def __str__(self) -> str:
-        answers = sum(book.counts.get("answers", 0) for book in self.windows.stats.stages)
         sides = ", ".join(f"{name} {len(self.shards.split(name)):,}" for name in SIDES if len(self.shards.split(name)))
-        return f"{answers:,} answers in {self.windows.count:,} windows ({sides}), {self.shards.n_tokens:,} tokens"
+        return f"{self.answers:,} answers in {self.windows.count:,} windows ({sides}), {self.shards.n_tokens:,} tokens"
 
 
 def persona(
@@ -107,7 +109,7 @@ def persona(
         return {ANSWERS: author == person}
 
     consent = None if refused is None else Consent(refused=refused)
-    hidden = Pseudonyms(key=key_file, consent=consent, names=names or ())
+    hidden = Pseudonyms(key=key_file, consent=consent, names=names or (), common=())  # a name that is a word goes, too
     safe: list[Stage | Estimator] = [
         Overlaps(),  # first: where it stands behind a stage that changes texts, a step would keep them
         Map(answers, adds={ANSWERS: pa.bool_()}),
@@ -124,7 +126,7 @@ def persona(
         raise PlanError(msg)
     place = f"{folder}/tokenizer"
     if tokenizer is None:
-        special = specials_of(written, known=())
+        special = specials_of(written, known=(), marks=ANY)
         tok = train_bpe(talks, vocab_size, sample=1.0, run=runner, out=place, special=special, split=split)
     else:
         tok = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
@@ -135,30 +137,33 @@ def persona(
         messages, out=f"{folder}/windows", run=runner, replace=replace
     )
     shards = encode(windows, tok, f"{folder}/shards", run=runner, split=split, template=written.source, replace=replace)
-    return Persona(windows, shards, write_jsonl(windows, folder))
+    return Persona(windows, shards, *write_jsonl(windows, folder))
 
 
-def write_jsonl(windows: Dataset, out: str) -> dict[str, str]:
+def write_jsonl(windows: Dataset, out: str) -> tuple[dict[str, str], int]:
     """The column `messages` as JSONL, a file a side: {"messages": [{"role", "content"}, ...]} a line.
 
     An answer that is only context has weight 0, as some trainers read it; those that do not know weights learn it
-    again.
+    again. Returns the file of each side, and how many answers are to be learned.
     """
     places = {side: files.join(out, f"{side}.jsonl") for side in SIDES}
     receipt = files.join(out, "jsonl.json")
-    made = files.once(receipt, key([1, windows.key]), lambda: _written(windows, places))
-    return {files.name_of(f["name"]).removesuffix(".jsonl"): files.join(out, f["name"]) for f in made["files"]}
+    made = files.once(receipt, key([2, windows.key]), lambda: _written(windows, places))
+    found = {files.name_of(f["name"]).removesuffix(".jsonl"): files.join(out, f["name"]) for f in made["files"]}
+    return found, made["answers"]
 
 
 def _written(windows: Dataset, places: dict[str, str]) -> dict[str, Any]:
     lines: dict[str, list[bytes]] = {side: [] for side in SIDES}
+    answers = 0
     for batch in windows.batches():
+        answers += pc.sum(pc.struct_field(batch["messages"].flatten(), "weight")).as_py() or 0
         for messages, side in zip(batch["messages"].to_pylist(), batch["side"].to_pylist(), strict=True):
             lines[SIDES[side]].append(orjson.dumps({"messages": list(map(_plain, messages))}))
     written = {side: found for side, found in lines.items() if found}
     for side, found in written.items():
         files.write_bytes(places[side], b"\n".join(found) + b"\n")
-    return {"files": [places[side] for side in written]}
+    return {"files": [places[side] for side in written], "answers": answers}
 
 
 def _plain(message: dict[str, Any]) -> dict[str, Any]:

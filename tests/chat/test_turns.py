@@ -69,6 +69,9 @@ def test_several_speakers_are_one_user_turn_with_names():
     """In a group the others speak as one user, each named where the speaker changes; a name alone would mislead."""
     told, *_ = windows(chat("I who comes?", "M me", "M and Uma", "T me too", "I good"))
     assert told == [["u None: I: who comes?\nM: me\nand Uma", "*a T: me too"]]
+    told, rows, *_ = windows(chat("I who?", "T me", "M me too", "T good"))
+    assert told == [["u None: I: who?", "*a T: me", "u None: M: me too", "*a T: good"]]  # named once, by the line
+    assert rows[0]["text"] == "I: who?\nT: me\nM: me too\nT: good"
 
 
 def test_every_message_has_its_fate():

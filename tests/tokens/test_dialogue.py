@@ -15,7 +15,7 @@ import laws
 from dataprep.errors import PlanError, ReadError
 from dataprep.tokens.dialogue import TokenSize, check_template, encode_dialogues
 from dataprep.tokens.patterns import PATTERNS
-from dataprep.tokens.templates import Template, template_of
+from dataprep.tokens.templates import ANY, Template, specials_of, template_of
 from dataprep.tokens.tokenizer import Tokenizer, keep_loaded
 from dataprep.tokens.train import learn
 from dataprep.tokens.verify import verify_shards
@@ -202,6 +202,26 @@ def test_templates_from_files(tmp_path):
         template_of(tmp_path / "none.json")
     with pytest.raises(PlanError, match="is none of course, chatml"):
         template_of("llama")
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        (
+            "{% for m in messages %}<start_of_turn>{{ m.role }}\n{{ m.content | trim }}<end_of_turn>\n{% endfor %}",
+            ["<end_of_turn>", "<start_of_turn>"],
+        ),
+        (
+            "{% for m in messages %}<|start_header_id|>{{m.role}}<|end_header_id|>{{m.content}}<|eot_id|>{% endfor %}",
+            ["<|end_header_id|>", "<|eot_id|>", "<|start_header_id|>"],
+        ),
+        ("{% for m in messages %}<\uff5cUser\uff5c>{{ m.content }}{% endfor %}", ["<\uff5cUser\uff5c>"]),
+        (INST, ["<|endoftext|>", "[/INST]", "[INST]"]),
+    ],
+)
+def test_special_tokens_of_templates(source, wanted):
+    """A vocabulary that is trained for a template gets its marks, in any spelling, so that each turn has an end."""
+    assert specials_of(Template(source), known=(), marks=ANY) == wanted
 
 
 def test_what_does_not_work_is_one_sentence(chat_tok, tok, tmp_path):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ from ..batch import Batch
 from ..errors import PlanError
 from ..meter import Meter
 from ..stage import Stage
+from ..text import I64
 from .talks import Talks, seconds_of, whole_talks
 
 MESSAGES = pa.list_(
@@ -34,7 +35,9 @@ MESSAGES = pa.list_(
 )
 """One dictionary a turn, as trainers read them; weight 0 is context, not to be learned."""
 NO_TEXT, ALONE, UNANSWERED, OPENING = "no_text", "without_the_person", "unanswered", "opening"
+FATES = (NO_TEXT, None, "joined", ALONE, UNANSWERED, OPENING)  # of a message; None: its window has its id
 ANSWERS = "answers"
+NOTHING_SAID = pa.scalar("", pa.large_string())
 UNLIMITED = 1 << 62
 MAX_BYTES = 1 << 22  # of a talk, with what other chats said since it began: bounds the memory
 
@@ -61,11 +64,12 @@ class Size(Protocol):
 
 
 class Turn(NamedTuple):
-    """What one side says until the other answers; `name` is None where several speak."""
+    """What one side says until the other answers; `name` is None where the text names who speaks."""
 
     name: str | None
     text: str
-    rows: list[int]  # the messages it is made of
+    start: int  # its messages among those that say something: [start, stop)
+    stop: int
     answer: bool
 
     @property
@@ -139,57 +143,49 @@ class Turns(Stage):
             held = [windows.slice(settled)]
             yield windows.slice(0, settled)
 
-    def _windows_of(self, batch: Batch, starts: npt.NDArray[np.int64], stats: Meter) -> Batch:
-        fates: list[str | None] = [NO_TEXT] * batch.num_rows
-        kept: list[int | None] = [None] * batch.num_rows
-        made = _Made([], [], [], [])
-        talks = self._talks(batch, starts)
+    def _windows_of(self, batch: Batch, starts: I64, stats: Meter) -> Batch:
+        fates = np.zeros(batch.num_rows, np.int8)  # of FATES
+        kept = np.zeros(batch.num_rows, np.uint64)
+        made = _Made([], [], [], [0], [])
+        said = self._said(batch, starts)
+        talks = _turns(said, self.merge)
         sizes = iter(self._sizes([turn for _, turns in talks for turn in turns]))
         ids = B.ids(batch)
-        for first, turns in talks:
+        for talk, turns in talks:
             lengths = [next(sizes) for _ in turns]
             windows = self._cut(turns, lengths)
-            self._settle(turns, windows, fates)
+            _settle(turns, windows, said.rows, fates)
             for window in windows:
-                own = [row for turn in turns[window.start : window.stop] for row in turn.rows]
-                for row in own[1:]:
-                    fates[row], kept[row] = "joined", int(ids[own[0]])
-                fates[own[0]] = None
-                made.add(own[0], int(ids[first]), self._messages(turns, lengths, window, stats))
-        gone = pa.array(fates, pa.string())
-        lost = gone.is_valid()
-        stats.drop(
-            ids[lost.to_numpy(zero_copy_only=False)], gone.filter(lost), kept=pa.array(kept, pa.uint64()).filter(lost)
-        )
+                own = said.rows[turns[window.start].start : turns[window.stop - 1].stop]
+                fates[own], kept[own] = FATES.index("joined"), ids[own[0]]
+                fates[own[0]] = FATES.index(None)
+                made.add(int(own[0]), int(ids[starts[talk]]), *self._messages(turns, lengths, window, stats))
+        lost = fates != FATES.index(None)
+        joined = fates[lost] == FATES.index("joined")
+        reasons = pa.array(FATES).take(pa.array(fates[lost]))
+        stats.drop(ids[lost], reasons, kept=pa.array(kept[lost], mask=~joined))
         return made.batch(batch)
 
-    def _talks(self, batch: Batch, starts: npt.NDArray[np.int64]) -> list[tuple[int, list[Turn]]]:
-        """The first row of each talk, and its turns; questions and answers alternate."""
+    def _said(self, batch: Batch, starts: I64) -> _Said:
+        """The messages that say something, with their authors in front of them where several speak to the person."""
         author = batch.column("author").cast(pa.string())
+        texts = pc.utf8_trim_whitespace(batch.column("text"))
+        speaks = pc.and_(pc.fill_null(pc.not_equal(author, ""), False), pc.equal(batch.column("kind"), "text"))
+        keep = pc.fill_null(pc.and_(speaks, pc.not_equal(texts, "")), False)
+        rows = np.flatnonzero(keep.to_numpy(zero_copy_only=False))
+        coded = author.take(pa.array(rows)).dictionary_encode()
+        codes = coded.indices.to_numpy().astype(np.int64)
         answers = pc.equal(author, self.person) if self.person is not None else batch.column(ANSWERS)
-        rows = list(zip(*(c.to_pylist() for c in (author, batch["kind"], batch["text"], answers)), strict=True))
-        edges = [*starts.tolist(), batch.num_rows]
-        return [(a, self._turns(range(a, b), rows)) for a, b in itertools.pairwise(edges)]
-
-    def _turns(self, talk: range, rows: Sequence[tuple[Any, ...]]) -> list[Turn]:
-        said = [
-            (r, rows[r][0], rows[r][2].strip(), bool(rows[r][3])) for r in talk if rows[r][0] and rows[r][1] == "text"
-        ]
-        named = len({author for _, author, _, answer in said if not answer}) > 1
-        turns: list[Turn] = []
-        before = None
-        for row, author, text, answer in said:
-            if not text:
-                continue
-            line = f"{author}: {text}" if named and not answer and author != before else text
-            if turns and turns[-1].answer == answer:
-                last = turns[-1]
-                name = last.name if author == last.name else None
-                turns[-1] = Turn(name, last.text + self.merge + line, [*last.rows, row], answer)
-            else:
-                turns.append(Turn(author, line, [row], answer))
-            before = author
-        return turns
+        answer = pc.fill_null(answers, False).take(pa.array(rows)).to_numpy(zero_copy_only=False)
+        talk = np.searchsorted(starts, rows, side="right") - 1
+        who = np.unique(np.column_stack([talk, codes])[~answer], axis=0)
+        several = np.bincount(who[:, 0], minlength=len(starts)) > 1
+        named = several[talk] & ~answer
+        changes = (np.diff(codes, prepend=-1) != 0) | (np.diff(talk, prepend=-1) != 0)
+        names = pa.array([f"{name}: " for name in coded.dictionary.to_pylist()], pa.large_string())
+        before = pc.if_else(pa.array(named & changes), names.take(coded.indices), NOTHING_SAID)
+        lines = pc.binary_join_element_wise(before, texts.take(pa.array(rows)), NOTHING_SAID)
+        return _Said(rows, talk, coded.dictionary.to_pylist(), codes, answer, named, lines)
 
     def _sizes(self, turns: Sequence[Turn]) -> list[int]:
         if self.size is None:
@@ -230,32 +226,17 @@ class Turns(Stage):
         stop = start + 1 if start < len(turns) and turns[start].answer else start + 2
         return Window(start, start, stop) if stop <= len(turns) else None
 
-    def _settle(self, turns: Sequence[Turn], windows: Sequence[Window], fates: list[str | None]) -> None:
-        """Why the messages of turns outside all windows are dropped."""
-        start, stop = (windows[0].start, windows[-1].stop) if windows else (0, 0)
-        spoke = any(turn.answer for turn in turns)
-        for i, turn in enumerate(turns):
-            if not start <= i < stop:
-                reason = OPENING if turn.answer else UNANSWERED
-                for row in turn.rows:
-                    fates[row] = reason if spoke else ALONE
-
     def _messages(
         self, turns: Sequence[Turn], sizes: Sequence[int], window: Window, stats: Meter
-    ) -> list[dict[str, Any]]:
-        texts = [turn.text for turn in turns[window.first : window.stop]]
+    ) -> tuple[list[Turn], list[str], int]:
+        """The turns of a window, what they say, and how many of them are context."""
+        shown = list(turns[window.first : window.stop])
+        texts = [turn.text for turn in shown]
         if sum(sizes[window.first : window.stop]) > self._room:
             texts = self._shortened(turns[window.start : window.stop], sizes[window.start : window.stop], stats)
-        stats.count("answers", sum(turn.answer for turn in turns[window.start : window.stop]))
-        return [
-            {
-                "role": turn.role,
-                "name": turn.name,
-                "content": text,
-                "weight": int(turn.answer and i >= window.start),
-            }
-            for i, (turn, text) in enumerate(zip(turns[window.first : window.stop], texts, strict=True), window.first)
-        ]
+        n_context = window.start - window.first
+        stats.count("answers", sum(turn.answer for turn in shown[n_context:]))
+        return shown, texts, n_context
 
     def _shortened(self, turns: Sequence[Turn], sizes: Sequence[int], stats: Meter) -> list[str]:
         """A question and an answer (or an answer alone) that do not fit: half the block is the answer's at least."""
@@ -275,25 +256,73 @@ class Turns(Stage):
         return texts
 
 
+class _Said(NamedTuple):
+    """Messages that say something: their rows and talks, who speaks, whether it is the person, what stands there."""
+
+    rows: I64
+    talk: I64
+    authors: list[str]
+    codes: I64
+    answer: npt.NDArray[np.bool_]
+    named: npt.NDArray[np.bool_]  # whether the line says who speaks
+    lines: pa.LargeStringArray
+
+
+def _turns(said: _Said, merge: str) -> list[tuple[int, list[Turn]]]:
+    """The turns of each talk in which somebody says something; questions and answers alternate."""
+    if not len(said.rows):
+        return []
+    begins = np.flatnonzero((np.diff(said.talk, prepend=-1) != 0) | (np.diff(said.answer, prepend=False) != 0))
+    begins = np.union1d(begins, [0])
+    edges = np.append(begins, len(said.rows))
+    lines = pa.ListArray.from_arrays(pa.array(edges, pa.int32()), said.lines)
+    texts = pc.binary_join(lines, pa.scalar(merge, pa.large_string())).to_pylist()
+    single = np.minimum.reduceat(said.codes, begins) == np.maximum.reduceat(said.codes, begins)
+    single &= ~said.named[begins]
+    names = [said.authors[code] if one else None for code, one in zip(said.codes[begins].tolist(), single, strict=True)]
+    turns = list(map(Turn, names, texts, edges[:-1].tolist(), edges[1:].tolist(), said.answer[begins].tolist()))
+    talks = said.talk[begins]
+    cuts = np.append(np.flatnonzero(np.diff(talks, prepend=-1)), len(turns)).tolist()
+    return [(int(talks[a]), turns[a:b]) for a, b in itertools.pairwise(cuts)]
+
+
+def _settle(turns: Sequence[Turn], windows: Sequence[Window], rows: I64, fates: npt.NDArray[np.int8]) -> None:
+    """Why the messages of turns outside all windows are dropped."""
+    start, stop = (windows[0].start, windows[-1].stop) if windows else (0, 0)
+    spoke = any(turn.answer for turn in turns)
+    for turn in (*turns[:start], *turns[stop:]):
+        reason = OPENING if turn.answer else UNANSWERED
+        fates[rows[turn.start : turn.stop]] = FATES.index(reason if spoke else ALONE)
+
+
 class _Made(NamedTuple):
-    """The windows of a batch: the row of the first message, the talk, the turns, the transcript."""
+    """The windows of a batch: the row of the first message, the talk, all turns and where windows end in them."""
 
     rows: list[int]
     talks: list[int]
-    messages: list[list[dict[str, Any]]]
+    turns: list[tuple[str, str | None, str, int]]
+    ends: list[int]
     texts: list[str]
 
-    def add(self, row: int, talk: int, messages: list[dict[str, Any]]) -> None:
+    def add(self, row: int, talk: int, turns: Sequence[Turn], said: Sequence[str], n_context: int) -> None:
         """One more."""
         self.rows.append(row)
         self.talks.append(talk)
-        self.messages.append(messages)
-        self.texts.append("\n".join(f"{m['name'] or m['role']}: {m['content']}" for m in messages))
+        self.turns.extend(
+            (turn.role, turn.name, text, int(turn.answer and i >= n_context))
+            for i, (turn, text) in enumerate(zip(turns, said, strict=True))
+        )
+        self.ends.append(len(self.turns))
+        self.texts.append(
+            "\n".join(f"{t.name}: {text}" if t.name else text for t, text in zip(turns, said, strict=True))
+        )
 
     def batch(self, batch: Batch) -> Batch:
         """As documents: the columns of their first messages, and the new ones."""
-        out = B.with_column(
-            batch.take(pa.array(self.rows, pa.int64())), "text", pa.array(self.texts, pa.large_string())
-        )
-        out = B.with_column(out, "messages", pa.array(self.messages, MESSAGES))
+        rows = batch.take(pa.array(self.rows, pa.int64()))
+        out = B.with_column(rows, "text", pa.array(self.texts, pa.large_string()))
+        columns = zip(*self.turns, strict=True) if self.turns else [()] * 4
+        fields = [pa.array(column, field.type) for column, field in zip(columns, MESSAGES.value_type, strict=True)]
+        each = pa.StructArray.from_arrays(fields, fields=list(MESSAGES.value_type))
+        out = B.with_column(out, "messages", pa.ListArray.from_arrays(pa.array(self.ends, pa.int32()), each))
         return B.with_column(out, "conversation", pa.array(self.talks, pa.uint64()))

@@ -23,6 +23,10 @@ Speakers = tuple[tuple[str, bool], ...]  # the role of each turn, and whether it
 OPEN, CLOSE = "\ue000", "\ue001"  # around the number of a turn; private use, so that no template writes them
 MARK = re.compile(f"{OPEN}(-?\\d+){CLOSE}")
 
+# Special tokens as templates write them: <|im_end|>, <start_of_turn>, DeepSeek's with wide bars.
+SURE = re.compile(r"<\|[^|<>]+\|>|<\uff5c[^\uff5c<>]+\uff5c>|</?[a-z]+(?:_[a-z]+)+>")
+ANY = re.compile(rf"{SURE.pattern}|</?[a-z]+>|\[/?[A-Z_]{{3,}}\]")  # and <s>, [INST], which some tokenizers spell out
+
 
 @dataclass(frozen=True)
 class Template:
@@ -117,8 +121,8 @@ def _mark(number: int) -> str:
     return f"{OPEN}{number}{CLOSE}"
 
 
-def specials_of(template: Template, known: Sequence[str]) -> list[str]:
+def specials_of(template: Template, known: Sequence[str], *, marks: re.Pattern[str] = SURE) -> list[str]:
     """What looks like a special token in a template, and is none of the tokenizer's."""
     speakers: Speakers = (("user", False), ("assistant", False))
     text = "".join(piece for piece in template.pieces(speakers) if isinstance(piece, str))
-    return sorted(set(re.findall(r"<\|[^|<>]+\|>", text)) - set(known))
+    return sorted({m[0] for m in marks.finditer(text)} - set(known))
