@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .chat.language import MessageLanguage
     from .chat.overlaps import Overlaps
     from .chat.people import Pseudonyms
+    from .chat.statistics import MessageStats
     from .chat.turns import Turns
     from .dataset import Dataset, open_dataset
     from .dedup.bloom import Bloom, bloom_hashes
@@ -90,6 +91,7 @@ __all__ = [
     "Local",
     "Map",
     "MessageLanguage",
+    "MessageStats",
     "MinHash",
     "Mix",
     "NormalizeArabic",
@@ -147,6 +149,7 @@ _HOMES = {
     "Local": "run",
     "Map": "stage",
     "MessageLanguage": "chat.language",
+    "MessageStats": "chat.statistics",
     "MinHash": "dedup.minhash",
     "Mix": "tokens.mix",
     "NormalizeArabic": "chat.arabic",

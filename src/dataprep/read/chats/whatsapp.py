@@ -41,6 +41,7 @@ from .whatsapp_words import is_system, recognise
 
 __all__ = ["WhatsApp", "chat_of", "looks_like_chat"]
 log = logging.getLogger("dataprep")
+_WARNED: set[str] = set()
 STRIPPED = " \t\u00a0\u202f\ufeff\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 MAX_NAMES = 1 << 16  # distinct authors that are remembered: groups have at most some thousand
 CUT = re.compile(rb"([\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\n?\Z")  # a character's beginning
@@ -186,11 +187,13 @@ class _Chat:
             )
             raise ReadError(msg, self.piece.url)
         names = ", ".join(dict.fromkeys(o.name for orders in plan.orders.values() for o in orders))
-        if plan.undecided:
+        if plan.undecided and self.piece.url not in _WARNED:  # once: a run reads a file several times
+            _WARNED.add(self.piece.url)
             log.warning(
                 "%s: nothing tells which number of %s is the day; dates are read as %s, date_order= settles it",
                 self.piece.url, plan.undecided, names,
             )  # fmt: skip
+        if plan.undecided:
             self.stats.count("order.undecided")
         else:
             log.info("%s: dates are read as %s", self.piece.url, names)
@@ -276,7 +279,8 @@ class _Chat:
         kinds, texts, metas = recognise(B.strings(offsets, out), named, marked=self.marked)
         n = len(rows)
         chat = pa.repeat(pa.scalar(self.export.chat), n)
-        columns = {"chat": chat, "author": names, "time": pa.array(when), "kind": kinds}
+        authors = pc.if_else(pc.equal(kinds, "system"), None, names)  # iOS has the chat's name there
+        columns = {"chat": chat, "author": authors, "time": pa.array(when), "kind": kinds}
         ids = np.uint64(doc_id(self.piece.file, 0)) + positions.astype(np.uint64)
         return message_batch(self.piece, ids, texts, columns, metas)
 
