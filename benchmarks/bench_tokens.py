@@ -141,9 +141,11 @@ def _ours(case: str, docs: dp.Dataset, tok: Tokenizer, out: str) -> Callable[[],
     if "memory" in case:
         return memory
     run = dp.Local(2) if "Local" in case else dp.Serial()
+    Path(out, "first.jsonl").write_text('{"text": "a first call <|"}\n', encoding="utf-8")
+    dp.encode(dp.read(f"{out}/first.jsonl"), tok, out=f"{out}/first")
 
     def whole() -> int:
-        shards = dp.encode(docs, tok, out=out, run=run)
+        shards = dp.encode(docs, tok, out=f"{out}/shards", run=run)
         return shards.n_tokens - len(shards)
 
     return whole
