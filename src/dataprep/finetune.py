@@ -46,6 +46,7 @@ from .tokens.train import train_bpe
 
 log = logging.getLogger("dataprep")
 
+SHORT_WINDOW = 57  # runs of 4 characters: "ok?", "yes" are said often, and names alone make short windows alike
 VAL = 0.05  # of the talks: chats are small, and their talks many
 
 
@@ -114,8 +115,8 @@ def persona(
         Overlaps(),  # first: where it stands behind a stage that changes texts, a step would keep them
         Map(answers, adds={ANSWERS: pa.bool_()}),
         hidden,
-        clean or CleanMessages(),
-        *([PII()] if pii else []),
+        *([PII()] if pii else []),  # before cleaning, whose books show what was dropped
+        clean or (CleanMessages() if pii else CleanMessages(emails=None, phones=None)),
     ]
     messages = Pipeline(*safe).run(docs, out=f"{folder}/messages", run=runner, replace=replace)
     split = Split(val=val, test=test, group="conversation")
@@ -132,7 +133,7 @@ def persona(
         tok = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
         tok.save(place)
     size = TokenSize(tokenizer=files.join(place, "tokenizer.json"), hash=tok.hash, template=written, block=block)
-    alike = MinHash(preset="dialect", keep="best:side")
+    alike = MinHash(preset="dialect", min_shingles=SHORT_WINDOW, keep="best:side")
     windows = Pipeline(Turns(gap=gap, context=context, size=size), split, Exact(keep="best:side"), alike).run(
         messages, out=f"{folder}/windows", run=runner, replace=replace
     )
