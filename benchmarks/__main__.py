@@ -22,6 +22,7 @@ ORDER = {
     "read": "Reading",
     "warc": "Crawls",
     "chats": "Chats",
+    "messages": "Stages on messages",
     "filters": "Filters by rule",
     "dedup": "MinHash and exact documents",
     "minhash": "What MinHash finds",
