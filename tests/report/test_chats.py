@@ -6,10 +6,12 @@ import re
 from collections import Counter
 from html.parser import HTMLParser
 
+import dataprep as dp
 from dataprep.chat.counts import STAGE, clock_of, of_family
 from dataprep.dataset import open_dataset
 from dataprep.report import gather, render
 from dataprep.report.chats import ranked, shown
+from dataprep.report.overview import _ends
 
 EVIL = "<script>"
 
@@ -94,3 +96,16 @@ def test_inspect_draws_them(chatty, dataprep) -> None:
     assert re.search(r"^2024-05 +\d+ +█+", said, re.MULTILINE)
     assert re.search(r"^Wed  [ ░▒▓█]{48}$", said, re.MULTILINE)
     assert "clock." not in said
+
+
+def test_documents_whose_source_was_hidden_came_in_once(tmp_path) -> None:
+    """Behind Pseudonyms sources have other names: 120 messages came in, not 240, and no alarm says that any went."""
+    lines = "".join(f"03/05/2024, {9 + i // 60:02}:{i % 60:02} - Ann{i % 3}: message {i}\n" for i in range(120))
+    place = tmp_path / "WhatsApp Chat with Club.txt"
+    place.write_text(lines)
+    dp.Pipeline(dp.Pseudonyms(), dp.CleanMessages()).run(dp.read(str(place)), out=str(tmp_path / "out"))
+    facts = gather(str(tmp_path / "out"))
+    assert facts.alarms == []
+    came, left = _ends(facts)
+    assert (came.docs, left.docs) == (120, 120)
+    assert facts.sources["hidden"][1].docs == 120

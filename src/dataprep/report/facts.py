@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,7 @@ import pyarrow as pa
 from dataprep import files, trail
 from dataprep.dataset import open_dataset
 from dataprep.errors import DataprepError
-from dataprep.stats import Amount, StageStats, Stats
+from dataprep.stats import HIDDEN, Amount, StageStats, Stats
 from dataprep.tokens.shard import KIND, Shards
 
 from . import clusters
@@ -97,12 +98,26 @@ def gather(folder: str) -> Facts:
 
 
 def sources_of(books: list[StageStats]) -> dict[str, tuple[Amount, Amount]]:
-    """Each source where it first came in, and what of it went out of the last stage."""
+    """Each source where it first came in, and what of it went out of the last stage (the last that hides its name)."""
     found: dict[str, tuple[Amount, Amount]] = {}
     for book in books:
         for name, came in book.into.items():
             found.setdefault(name, (came, books[-1].out.get(name, Amount())))
+    for book in books:
+        if HIDDEN in book.out and HIDDEN in found:
+            found[HIDDEN] = (found[HIDDEN][0], book.out[HIDDEN])
     return dict(sorted(found.items(), key=lambda item: (-item[1][0].bytes, item[0])))
+
+
+def renamed(books: list[StageStats]) -> set[str]:
+    """Sources that came in under hidden names, before a stage gave them others."""
+    new: set[str] = set()
+    seen: set[str] = set()
+    for before, book in itertools.pairwise(books):
+        seen |= set(before.into)
+        if HIDDEN in before.out and HIDDEN not in book.into:
+            new |= set(book.into) - seen
+    return new
 
 
 def alarms(books: list[StageStats], sources: dict[str, tuple[Amount, Amount]]) -> list[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 from dataprep.part import READ
-from dataprep.stats import Amount, StageStats
+from dataprep.stats import HIDDEN, Amount, StageStats
 
 from . import charts
 from .blocks import card, number, percent, section, size, text
-from .facts import Facts
+from .facts import Facts, renamed
 
 MOST_REASONS = 8  # with a colour and a column of their own
 MOST_SOURCES = 40
@@ -44,9 +44,10 @@ def tiles(facts: Facts) -> str:
 def _ends(facts: Facts) -> tuple[Amount, Amount]:
     """What came in and what stays."""
     came, left = Amount(), Amount()
-    for first, last in facts.sources.values():
-        came += first
-        left += last
+    again = renamed(facts.books)
+    for name, (first, last) in facts.sources.items():
+        came += Amount() if name in again else first
+        left += Amount() if again and name == HIDDEN else last
     if not facts.books:  # nothing but copies: what is there is what came
         last_manifest = list(facts.manifests.values())[-1]
         came = left = Amount(last_manifest["docs"], last_manifest["bytes"])
