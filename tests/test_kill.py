@@ -1,5 +1,6 @@
 """A run that is killed, or meets a full disk, goes on where it was and ends in the same bytes."""
 
+import json
 import os
 import resource
 import signal
@@ -8,10 +9,14 @@ import sys
 import textwrap
 import time
 
+import numpy as np
 import pytest
 
+import dataprep as dp
 from dataprep.errors import DataprepError
 from dataprep.pipeline import Pipeline
+from dataprep.tokens.shard import save
+from dataprep.tokens.tokenizer import Tokenizer
 from laws import dataset_of, same_bytes
 from test_pipeline import STAGES, TEXTS
 
@@ -99,3 +104,76 @@ def test_full_disk_then_resumed(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     Pipeline(*STAGES).run(docs, str(tmp_path / "full"))
     same_bytes(tmp_path / "clean", tmp_path / "full")
+
+
+# -- from texts to tokens: every job of issue 6 that writes a folder
+
+
+def encode_dialogues(home):
+    """Two parts of dialogues into shards with masks, three sides."""
+    said = [{"role": "user", "content": "how is it " * (i % 3)} for i in range(40)]
+    rows = [{"text": "", "messages": json.dumps([q, {"role": "assistant", "content": f"fine {i}"}])}
+            for i, q in enumerate(said)]  # fmt: skip
+    docs = dataset_of(home, rows, parts=2, strings=("messages",))
+    tok = Tokenizer.of_bytes(special=["chatml"])
+    dp.encode(docs, tok, home / "out", split=dp.Split(val=0.2, test=0.2), template="chatml", shard_tokens=300)
+
+
+def mix(home):
+    """Two sources into a mixture of several shards."""
+    for name, seed in (("web", 1), ("chat", 2)):
+        rng = np.random.default_rng(seed)
+        docs = [rng.integers(0, 90, 20) for _ in range(20 * seed)]
+        save(home / name, {"train": docs, "val": docs[:2]}, vocab_size=100, eot=99)
+    sources = {"web": home / "web", "chat": home / "chat"}
+    dp.Mix({"web": 3, "chat": 1}, max_epochs=6).write(sources, home / "out", tokens=1_500, shard_tokens=600)
+
+
+def forget(home):
+    """A run of two steps loses three documents; begun anew if it was not begun."""
+    if not (home / "out" / "shards" / "manifest.json").exists():
+        clean = Pipeline(*STAGES).run(dataset_of(home, TEXTS, parts=4), str(home / "out" / "clean"))
+        dp.encode(clean, Tokenizer.of_bytes(), home / "out" / "shards", val=0.2, shard_tokens=200)
+    ids = [i for batch in dp.open_dataset(str(home / "out" / "clean")).batches() for i in batch["id"].to_pylist()][::9]
+    (home / "ids").exists() or (home / "ids").write_text("\n".join(map(str, ids)))
+    dp.forget(str(home / "out"), str(home / "ids"), missing_ok=True)
+
+
+KILLED = """
+import os, sys
+sys.path[:0] = {path!r}
+from pathlib import Path
+import script, test_kill
+
+home, job = Path(sys.argv[1]), getattr(test_kill, sys.argv[2])
+for n in range(2, 99, int(sys.argv[3])):  # a fork each: what takes long is importing
+    place = home / f"killed-{{n}}"
+    place.mkdir()
+    for at in (n, 10**9):
+        if (child := os.fork()) == 0:
+            script.die_before_rename(at)
+            job(place)
+            os._exit(0)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert code in (0, -9), code
+        if at == n and code == 0:
+            sys.exit(print(n))
+sys.exit("never ended")
+"""
+
+
+@pytest.mark.parametrize(("job", "every"), [(encode_dialogues, 16), (mix, 6), (forget, 25)])
+def test_sigkill_anywhere_then_called_again(tmp_path, job, every):
+    """SIGKILL inside some of a job's writes, then the same call: each time the bytes of one that nobody killed."""
+    (tmp_path / "clean").mkdir()
+    job(tmp_path / "clean")
+    here = [str(tmp_path), os.path.dirname(__file__)]
+    (tmp_path / "script.py").write_text(SCRIPT.format(path=here))
+    (tmp_path / "killed.py").write_text(KILLED.format(path=here))
+    code = [sys.executable, str(tmp_path / "killed.py"), str(tmp_path), job.__name__, str(every)]
+    done = subprocess.run(code, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    killed = sorted(tmp_path.glob("killed-*"))
+    assert len(killed) >= 3
+    for place in killed:
+        same_bytes(tmp_path / "clean" / "out", place / "out")

@@ -127,6 +127,15 @@ def test_gone_from_everything(home, tok):
     assert stats["forget"].docs_out == dp.open_dataset(str(run / "clean")).count
 
 
+@pytest.mark.parametrize("form", ["nanogpt", "llmc", "megatron", "datatrove"])
+def test_exports_are_named(home, form):
+    """Exports inside the folder still hold the tokens, whatever their form; the shards themselves do not."""
+    run = str(home / "run")
+    made = [p for p in dp.export(f"{run}/shards", form, f"{run}/exported") if p.endswith((".bin", ".ds"))]
+    told = forget(run, [id_of(home, ASKED_FOR)], of="clean").elsewhere
+    assert sorted(t.partition(" ")[0] for t in told if "exported;" in t) == sorted(made)
+
+
 def test_a_rerun_does_nothing_and_brings_nothing_back(home, tok):
     """The same recipe opens what is there; another one, made anew from the input, comes without them too."""
     run = home / "run"

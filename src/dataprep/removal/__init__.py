@@ -94,6 +94,7 @@ def forget(
     for node, on_list in (with_them if with_copies else lists).items():  # first of all: a rerun in between keeps to it
         lists[node] = write_lists(node.url, on_list, listed(node.url))
     removed, cleared = _erase(nodes, lists, run)
+    files.sweep(url)  # half-written files of attempts that were killed may hold texts
     places = dict.fromkeys(elsewhere(nodes, lists, url))
     return Forgotten(asked, removed, unknown, tuple(found), tuple(cleared), tuple(places))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -131,6 +132,8 @@ def elsewhere(nodes: list[Node], found: dict[Node, Ids], url: str) -> Iterator[s
     inputs = {files.real(raw) for node in nodes for _, raw in node.raw}
     for f in files.expand(url):
         said = next((what for suffixes, what in _KINDS.items() if f.endswith(suffixes)), None)
+        if said is None and _EXPORTED.search(f):
+            said = "tokens that were exported; export them again"
         if said is not None and files.real(f) not in inputs:
             yield f"{f} ({said})"
     if any(node.kind == TOKENS and node.manifest.get("tokenizer") for node in nodes):
@@ -140,5 +143,5 @@ def elsewhere(nodes: list[Node], found: dict[Node, Ids], url: str) -> Iterator[s
 _KINDS = {
     (".pt",): "a checkpoint trained on it; it refuses to go on with the new shards",
     (".jsonl", ".jsonl.gz", ".jsonl.zst", ".arpa", ".sa", ".text"): "made of the texts by a step; make it again",
-    (".ds", "_document.bin"): "tokens that were exported; export them again",
 }
+_EXPORTED = re.compile(r"(\.ds|_document\.bin|/(train|val|test)(_\d{6})?\.bin)$")  # datatrove, Megatron, nanoGPT, llm.c
