@@ -47,7 +47,7 @@ class CleanMessages(Stage):
 
     kinds: the messages that stay; the others are dropped, their kind being the reason (image, system, deleted ...;
         notices of encryption are system lines).
-    captions: keep a picture or a file that has a caption, with the caption as its text; its kind stays.
+    captions: keep a picture or a file that has a caption, as a text: what somebody said, which `Turns` learns from.
     links, emails, phones, mentions: what is written in their place; "" takes them out, None leaves them. Nothing else
         is looked for inside a link that stays. Phones are those of `PII`.
     edit_marks: take off marks such as "<This message was edited>" that a reader did not know, at a message's end.
@@ -107,7 +107,7 @@ class CleanMessages(Stage):
         list(watch(self, iter([message]), Meter(self.name)))
 
     def _chosen(self, batch: Batch, stats: Meter) -> Batch:
-        """The messages of the kinds wanted, and those with a caption."""
+        """The messages of the kinds wanted, and captions as texts: later stages see no placeholder in them."""
         kind = batch.column("kind").cast(pa.string())
         wanted = pc.is_in(kind, pa.array(self.kinds, pa.string()))
         if self.captions:
@@ -115,6 +115,8 @@ class CleanMessages(Stage):
             stats.count("captions", has_caption.true_count)
             if has_caption.true_count:
                 wanted, batch = pc.or_(wanted, has_caption), B.with_column(batch, "text", texts)
+                kinds = pc.if_else(has_caption, "text", kind).cast(batch["kind"].type)
+                batch = B.with_column(batch, "kind", kinds)
         unwanted = pc.if_else(wanted, pa.scalar(None, pa.string()), pc.fill_null(kind, "no_kind"))
         return drop_rows(batch, unwanted, stats)
 

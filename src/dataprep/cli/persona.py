@@ -46,7 +46,8 @@ def persona(
     console.print(escape(str(made)))
     for place in made.jsonl.values():
         console.print(escape(place))
-    console.print(f"[dim]train on them:[/] dataprep train {escape(out)}/shards --out {escape(out)}/model")
+    rows = f"--set layout=bestfit --set model.context={block}"  # whole windows; else they are cut where a row ends
+    console.print(f"[dim]train on them:[/] dataprep train {escape(out)}/shards --out {escape(out)}/model {rows}")
 
 
 COMMANDS = (persona,)
