@@ -106,6 +106,33 @@ def test_duplicates_across_sides_lose_the_training_copy(tmp_path):
     assert sum(side < held[text] for text, side in rows) > 100
 
 
+def signed(texts):
+    """A document's words as signs, 512 of them: what stands in for an embedding."""
+    return np.array(
+        [sum(np.random.default_rng(list(w.encode())).choice([-1.0, 1], 512) for w in t.split()) for t in texts]
+    )
+
+
+@pytest.mark.parametrize(
+    "dedup", [dp.MinHash(threshold=0.8, keep="best:side"), dp.SemDeDup(epsilon=0.1, embed=signed, keep="best:side")]
+)
+def test_near_duplicates_do_not_leak(tmp_path, dedup):
+    """400 texts, each again with one word of 60 changed (J >= 0.8), by groups: none trains beside a held-out copy."""
+    rng = np.random.default_rng(5)
+    texts = [[f"w{w}" for w in rng.integers(0, 900, 60)] for _ in range(400)]
+    near = [[*t[:k], "other", *t[k + 1 :]] for t, k in zip(texts, rng.integers(0, 60, 400).tolist(), strict=True)]
+    rows = [{"text": " ".join(t), "host": f"h{rng.integers(0, 300)}"} for t in texts + near]
+    split = Split(val=0.2, test=0.2, group="host")
+    docs = laws.dataset_of(tmp_path, rows, parts=3, strings=("host",))
+    table = dp.Pipeline(split).run(docs, out=str(tmp_path / "sides")).table()
+    sides = dict(zip(table["text"].to_pylist(), table["side"].to_pylist(), strict=True))
+    pairs = [(rows[i]["text"], rows[i + 400]["text"]) for i in range(400)]
+    apart = [pair for pair in pairs if sides[pair[0]] != sides[pair[1]]]
+    kept = set(dp.Pipeline(split, dedup).run(docs, out=str(tmp_path / "out")).table()["text"].to_pylist())
+    assert len(apart) > 200
+    assert [[sides[t] for t in pair if t in kept] for pair in apart] == [[max(map(sides.get, pair))] for pair in apart]
+
+
 def test_a_group_must_be_a_column_of_names(tmp_path):
     """A column that is not there, or holds lists, is one sentence before any work."""
     docs = laws.dataset_of(tmp_path, ["text"])
