@@ -20,7 +20,7 @@ from .dataset import Dataset
 from .errors import PlanError
 from .part import Part
 from .read import read
-from .read.chats.detect import PLATFORMS
+from .read.chats.detect import PLATFORMS, refuse_utf16, tried
 from .read.chats.messages import COLUMNS
 
 log = logging.getLogger("dataprep")
@@ -75,8 +75,12 @@ def _check(docs: Dataset) -> None:
         return
     url = docs.parts[0].slices[0].url
     with files.open_read(url) as stream:
-        head = stream.read(200).decode("utf-8", "replace").lstrip("\ufeff\r\n").split("\n")[0][:80]
-    msg = f"{url} is no chat export of {', '.join(PLATFORMS[:-1])}: it begins {head!r}; "
+        head = stream.read(200)
+    refuse_utf16(head, url)
+    begins = head.decode("utf-8", "replace").lstrip("\ufeff\r\n").split("\n")[0][:80]
+    msg = f"{url} is no chat export of {', '.join(PLATFORMS[:-1])}: it begins {begins!r}; "
+    if files.suffix(url) == ".txt":
+        msg += f"tried were {tried()}; "
     msg += "name its platform with platform=, or give platform='chat' and line= for another form"
     raise PlanError(msg)
 

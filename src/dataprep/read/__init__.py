@@ -158,10 +158,15 @@ def _expand(path: str, name: str | None) -> list[InputFile]:
     found = [InputFile(u, f, source_of(u), files.size(u)) for u, f in zip(urls, formats, strict=True) if f]
     if len(found) < len(urls) and (not is_dir or not found):
         unknown = next(u for u, f in zip(urls, formats, strict=True) if not f)
+        if files.suffix(unknown) == ".zip":
+            detect.refuse_zip(unknown)
         known = ", ".join(SUFFIXES)
         state = ", nor is it a chat export" if files.suffix(unknown) in detect.SUFFIXES else ""
         msg = f"{unknown}: no reader is known by this suffix ({known}){state}; name one with format={'|'.join(FORMATS)}"
         raise PlanError(msg)
+    zips = [u for u, f in zip(urls, formats, strict=True) if not f and files.suffix(u) == ".zip"]
+    if zips:
+        log.warning("%d zips in %s are damaged or no chats, and are left out: %s", len(zips), path, ", ".join(zips[:5]))
     empty = next((f for f in found if not f.n_bytes), None)
     if empty is not None:
         msg = "the file is empty; remove it or fetch it again"

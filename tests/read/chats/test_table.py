@@ -37,6 +37,7 @@ def test_a_folder_of_platforms(tmp_path, caplog) -> None:
     )
     (tmp_path / "notes.txt").write_text("no chat\n")
     (tmp_path / "settings.json").write_text('{"a": 1}')
+    (tmp_path / "cut.zip").write_text("PK")
     table = read_messages(str(tmp_path))
     assert table.schema == SCHEMA
     got = [(r["chat"], r["author"], r["text"], r["reply_to"]) for r in table.to_pylist()]
@@ -90,10 +91,12 @@ def test_what_is_left_out_is_counted(tmp_path, caplog) -> None:
     ("name", "text", "options", "says"),
     [
         ("a.txt", "dear diary\n", {}, r"a\.txt is no chat export of whatsapp, .*it begins 'dear diary'; .*platform="),
+        ("a.txt", "2023|05|Ann|hi\n", {}, r"begins '2023\|05\|Ann\|hi'; tried were '03/05/2024, 09:12 - NAME: TEXT'"),
+        ("a.txt", "\ufeffhi\n".encode("utf-16-le"), {}, r"a\.txt, byte 0: the file is UTF-16, .* convert it"),
+        ("a.zip", b"PK\x03\x04 cut", {}, r"a\.zip: this is no whole zip .* fetch the file again"),
         ("a.jsonl", '{"text": "x"}\n', {}, r"a\.jsonl is no chat export"),
         ("a.html", "<html></html>", {}, r"a\.html: no reader is known by this suffix .*, nor is it a chat export"),
         ("a.csv", "x,y\n", {}, "nor is it a chat export"),
-        ("a.zip", "PK", {}, "nor is it a chat export"),
         ("a.txt", "x", {"date_order": "dym"}, "date_order='dym' is none of dmy, mdy, ymd"),
         ("a.txt", "x", {"platform": "icq"}, "platform='icq' is none of whatsapp, telegram"),
         ("a.json", telegram((1, 1, "x", None)), {"platform": "discord"}, "no Discord channel is in the file"),
@@ -102,7 +105,7 @@ def test_what_is_left_out_is_counted(tmp_path, caplog) -> None:
 )
 def test_bad_input(tmp_path, name, text, options, says) -> None:
     """What is no chat, an empty one, or of another platform is one sentence."""
-    (tmp_path / name).write_text(text)
+    (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises((PlanError, ReadError), match=says):
         read_messages(str(tmp_path / name), **options)
 

@@ -315,6 +315,15 @@ Tea?
        </div></div></div>
       </div>
      </div>
+     <div class="message default clearfix joined" id="message10">
+      <div class="body">
+       <div class="pull_right date details" title="01.05.2024 10:00:10">10:00</div>
+       <div class="media_wrap clearfix"><div class="media clearfix pull_left media_photo"><div class="body">
+         <div class="title bold">Photo</div><div class="description">Not included, change data exporting settings</div>
+       </div></div></div>
+       <div class="text">left out, with a caption</div>
+      </div>
+     </div>
    </div></div>
   </div>
  </body>
@@ -333,11 +342,12 @@ def test_pages(rows_of) -> None:
         ("Bo", "call", "Cy\nOutgoing (56 seconds)", 7, {}),
         ("Bo", "file", "", 8, {"file": "files/a.pdf"}),
         ("Bo", "poll", "Tea?\nyes", 9, {}),
+        ("Bo", "image", "left out, with a caption", 10, {"file": None}),
     ]
     starts = [PAGE.encode().index(f'<div class="message {c}" id="message{n}"'.encode()) for n, c in
               ((3, "service"), (4, "default clearfix"))]  # fmt: skip
     assert [r["id"] for r in rows[:2]] == starts
-    assert [r["reply_to"] for r in rows] == [None, None, None, starts[1], None, None, None]
+    assert [r["reply_to"] for r in rows] == [None, None, None, starts[1], None, None, None, None]
     assert {r["chat"] for r in rows} == {"Tea & co"}
     assert not drops
     with pytest.raises(ReadError, match="the page ends early"):

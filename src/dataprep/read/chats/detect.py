@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import re
 from collections.abc import Sequence
@@ -68,6 +69,27 @@ def may_be_chat(url: str) -> bool:
     """Whether exports of chats have such names."""
     suffix = files.suffix(url)
     return suffix in SUFFIXES or files.name_of(url).lower() in SIGNAL_NAMES.get(suffix, ())
+
+
+def tried() -> str:
+    """The forms of headers that WhatsApp's reader knows, for an error."""
+    from .whatsapp_headers import TRIED
+
+    return TRIED
+
+
+def refuse_utf16(head: bytes, url: str) -> None:
+    """Say so where a file begins like UTF-16, as editors may save it."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        msg = "the file is UTF-16, and chats are exported in UTF-8; convert it (iconv -f UTF-16 -t UTF-8)"
+        raise ReadError(msg, url, 0)
+
+
+def refuse_zip(url: str) -> None:
+    """Say of a zip that is no chat export why: it is damaged, or holds none."""
+    from .whatsapp_files import exports
+
+    exports(url)
 
 
 def _by_content(head: bytes, url: str) -> str | None:

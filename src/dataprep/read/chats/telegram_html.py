@@ -170,9 +170,11 @@ def _content(block: str) -> tuple[str, str, dict[str, Any]]:
         return "text", "", {}
     told = [plain(m[1]) for m in TOLD.finditer(block)]
     kind = TITLES.get(told[0] if told else "") or KINDS.get(media[1]) or kind_of_file(media[2] or (told or [""])[0])
-    keeps = kind in {"contact", "location", "call"}
-    return kind, "\n".join(filter(None, told)) if keeps else "", _file(media[2] if not keeps else None)
+    if kind in {"contact", "location", "call"}:
+        return kind, "\n".join(filter(None, told)), {}
+    return kind, "", _file(media[2])
 
 
 def _file(name: str | None) -> dict[str, Any]:
-    return {"file": html.unescape(name)} if name else {}
+    """What meta tells of a file; None: the export left it out, and the text is its caption."""
+    return {"file": html.unescape(name) if name else None}

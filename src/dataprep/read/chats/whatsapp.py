@@ -33,6 +33,7 @@ from ..text import is_utf8
 from ..trust import Trust
 from . import whatsapp_headers as H
 from . import whatsapp_scan as S
+from .detect import refuse_utf16
 from .messages import Messages, message_batch
 from .whatsapp_dates import ORDERS, Ints, Plan, Survey
 from .whatsapp_doubts import Doubts
@@ -45,7 +46,6 @@ _WARNED: set[str] = set()
 STRIPPED = " \t\u00a0\u202f\ufeff\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 MAX_NAMES = 1 << 16  # distinct authors that are remembered: groups have at most some thousand
 CUT = re.compile(rb"([\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\n?\Z")  # a character's beginning
-BOM_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -355,9 +355,7 @@ def _no_date(line: bytes) -> str:
 
 
 def _refuse(url: str, first_line: bytes) -> None:
-    if first_line.startswith(BOM_UTF16):
-        msg = "the file is UTF-16, and chats are exported in UTF-8; convert it (iconv -f UTF-16 -t UTF-8)"
-        raise ReadError(msg, url, 0)
+    refuse_utf16(first_line, url)
     shown = first_line[:80].decode("utf-8", "replace").strip()
     found = f"no line begins like a message of WhatsApp; the first line is {shown!r}"
     msg = f"{found}; tried were {H.TRIED}; format= names another reader"
