@@ -78,7 +78,7 @@ def test_every_document_comes_back(tok, tmp_path):
     shards = dp.encode(docs, tok, out=tmp_path / "s", val=0.1, shard_tokens=2_000)
     table = docs.table()
     ids = np.asarray(table["id"])
-    order = np.argsort(split.is_val(ids, 0.1, 0), kind="stable")
+    order = np.argsort(split.side_of(ids, 0.1, seed=0), kind="stable")
     texts = [table["text"][int(i)].as_py() for i in order]
     assert len(shards) == docs.count == len(ROWS)
     assert [shards.document(k).tolist() for k in range(len(shards))] == [tok.encode(t) for t in texts]

@@ -45,11 +45,11 @@ def test_sample_is_the_share_of_the_training_side():
     """A tenth of the bytes of 20,000 documents' training half, to one bin in 4,096; nothing that is held out."""
     batch = laws.batch_of([f"{i:05}" for i in range(20_000)])
     picked = pick(Sample(share=0.1, split=HALF), [batch])
-    training = (~split.is_val(B.ids(batch), 0.5, 0)).sum()
+    training = (split.side_of(B.ids(batch), 0.5) == 0).sum()
     assert 0.1 - 2 / BINS < len(picked) / training <= 0.1
-    assert not split.is_val(np.array(picked, np.uint64), 0.5, 0).any()
+    assert not split.side_of(np.array(picked, np.uint64), 0.5).any()
     held = pick(Sample(share=0.1, split=HALF, held_out=True), [batch])
-    assert split.is_val(np.array(held, np.uint64), 0.5, 0).all()
+    assert split.side_of(np.array(held, np.uint64), 0.5).all()
 
 
 @given(st.lists(st.text("ab", max_size=9), max_size=40), st.integers(1, 60), st.lists(st.integers(1, 9), min_size=1))

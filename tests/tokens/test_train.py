@@ -43,7 +43,7 @@ def test_validation_side_is_never_looked_at(tmp_path):
     """Each document has words of its own: no token of a held-out document's word is learned."""
     docs = laws.dataset_of(tmp_path, [f"qx{chr(0x4E00 + i)}" * 4 for i in range(400)], parts=2)
     table = docs.table()
-    held = split.is_val(np.asarray(table["id"]), 0.2, 0)
+    held = split.side_of(np.asarray(table["id"]), 0.2) == 1
     assert 40 < held.sum() < 120
     tok = dp.train_bpe(docs, vocab_size=3_000, sample=1.0, val=0.2)
     learned = {token.decode("utf-8", "ignore") for token in tok.vocab if len(token) > 1}

@@ -101,18 +101,12 @@ def _group_ids(column: pa.Array, ids: Ids) -> Ids:
     return np.where(names.is_null().to_numpy(zero_copy_only=False), ids, hashes)
 
 
-def is_val(ids: Ids, val: float = VAL, seed: int = SEED) -> npt.NDArray[np.bool_]:
-    """Whether each document is held out: a share `val` of all ids, bool[n]; a smaller share lies in every larger one.
-
-    >>> is_val(np.arange(100_000, dtype=np.uint64), val=0.01).mean()   # about 0.01
-    """
-    return _below(mix(mix(ids, seed), _SPLIT), val)
-
-
 def side_of(ids: Ids, val: float = VAL, test: float = 0.0, seed: int = SEED) -> npt.NDArray[np.uint8]:
     """The side of each document as its number in `SIDES`, uint8[n].
 
     Validation takes the smallest hashes and test the largest, so that neither share moves the other's documents.
+
+    >>> (side_of(np.arange(100_000, dtype=np.uint64), val=0.01) == 1).mean()   # about 0.01
     """
     hashes = mix(mix(ids, seed), _SPLIT)
     sides = _below(hashes, val).astype(np.uint8)
@@ -121,13 +115,8 @@ def side_of(ids: Ids, val: float = VAL, test: float = 0.0, seed: int = SEED) -> 
 
 
 def sample_rank(ids: Ids, seed: int = SEED) -> Ids:
-    """A random order of the documents, uint64[n]; a sample of share p is those `sampled(rank, p)`."""
+    """A random order of the documents, uint64[n]; the smallest ones are a sample, and a larger one holds it."""
     return mix(mix(ids, seed), _SAMPLE)
-
-
-def sampled(rank: Ids, share: float) -> npt.NDArray[np.bool_]:
-    """Whether each rank belongs to a sample of this share; a smaller sample lies inside every larger one."""
-    return _below(rank, share)
 
 
 def check_share(name: str, share: float) -> None:

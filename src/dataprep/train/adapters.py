@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -76,8 +77,11 @@ def to_hf(shards: Shards | str | Path, *, context: int | None = None, split: str
     its end). Columns: `input_ids`, and `learn` (uint8) where there are masks. Needs the extra `hf`.
     """
     datasets, pa = need("datasets", extra="hf"), need("pyarrow", extra="hf")
+    if isinstance(shards, Mapping):
+        msg = "to_hf takes one folder of shards; datasets.interleave_datasets mixes what it makes of several"
+        raise PlanError(msg)
     every = open_sets(shards)
-    side = next(iter(every.values())).split(split)
+    side = every[""].split(split)
     if not side.n_tokens:
         msg = f"the {split} split in {side.path} holds no tokens"
         raise PlanError(msg)
