@@ -102,6 +102,15 @@ def test_templates(chat_tok, source, text, wanted):
     assert learned(chat_tok, ids, mask) == wanted
 
 
+def test_dialogues_side_by_side(chat_tok):
+    """Dialogues of one call are those of a call each; one without a word is its separator."""
+    empty = "{% for m in messages %}{{ m.content }}{% endfor %}"
+    for source in ("course", "chatml", INST, empty):
+        several = [DIALOGUE, [turn("user", "", "I")], DIALOGUE[:2], DIALOGUE]
+        assert encoded(chat_tok, source, *several) == [encoded(chat_tok, source, one)[0] for one in several]
+    assert encoded(chat_tok, empty, DIALOGUE[:1], [turn("user", "", "I")])[1] == ([chat_tok.eot], [0])
+
+
 def test_context_is_not_learned(chat_tok):
     """Weight 0 leaves an answer out of the loss; a weight that is not there means 1."""
     first = [DIALOGUE[0], {**DIALOGUE[1], "weight": 0}, DIALOGUE[2], {**DIALOGUE[3], "weight": None}]

@@ -24,7 +24,9 @@ from .templates import BUILT_IN, Template, specials_of
 from .tokenizer import Tokenizer, load_once
 
 COLUMN = "messages"  # list of {role, name, content, weight}
-Spans = list[tuple[int, int]]
+TEXT = -1
+I64 = npt.NDArray[np.int64]
+Ids = npt.NDArray[Any]
 
 
 class Encoded(NamedTuple):
@@ -35,23 +37,11 @@ class Encoded(NamedTuple):
     mask: npt.NDArray[np.uint8]
 
 
-@dataclass
-class _Text:
-    """Text between two special tokens, and the bytes of it that are to be learned."""
-
-    text: str = ""
-    n_bytes: int = 0
-    learned: Spans = field(default_factory=list)
-
-    def add(self, text: str, *, learned: bool) -> None:
-        start = self.n_bytes
-        self.text += text
-        self.n_bytes += len(text.encode())
-        if learned and self.n_bytes > start:
-            self.learned.append((start, self.n_bytes))
-
-
-Part = _Text | tuple[int, bool]
+Speaker = tuple[str, bool, bool]  # of a turn: the role, whether it has a name, whether it is to be learned
+Fragment = tuple[
+    str | int, bool
+]  # the template's text, the number of a turn, ~ that of its name; whether it is learned
+Plan = list[list[Fragment] | tuple[int, bool]]  # texts between special tokens, and these
 
 
 def check_template(tok: Tokenizer, template: Template) -> None:
@@ -69,31 +59,79 @@ def encode_dialogues(tok: Tokenizer, template: Template, dialogues: pa.Array, dt
     A weight of null or 1 makes an assistant's turn learned; all else is context. A template that ends with the
     separator needs no second one.
     """
-    rows = [_parts(tok, template, _checked(row)) for row in dialogues.to_pylist()]
-    texts = pa.array([part.text for row in rows for part in row if isinstance(part, _Text)], pa.large_string())
-    ids, stops = tok.encode_column(texts, dtype)
-    starts = np.concatenate([np.zeros(1, np.int64), stops.astype(np.int64)])
-    tokens: list[npt.NDArray[Any]] = []
-    masks: list[npt.NDArray[np.uint8]] = []
+    plans: dict[tuple[Speaker, ...], Plan] = {}
+    parts = _Parts()
     ends: list[int] = []
-    run = done = 0
-    for row in rows:
-        for part in row:
-            if isinstance(part, _Text):
-                mine = ids[starts[run] : starts[run + 1] - 1]
-                masks.append(_learned(np.cumsum(tok.token_bytes[mine]), part.learned))
-                run += 1
-            else:
-                mine = np.array([part[0]], dtype)
-                masks.append(np.array([part[1]], np.uint8))
-            tokens.append(mine)
-            done += len(mine)
-        ends.append(done)
-    return Encoded(
-        np.concatenate([np.zeros(0, dtype), *tokens]),
-        np.array(ends, np.uint64),
-        np.concatenate([np.zeros(0, np.uint8), *masks]),
-    )
+    for row in dialogues.to_pylist():
+        messages = _checked(row)
+        speakers = tuple(map(_speaker, messages))
+        plan = plans.get(speakers)
+        if plan is None:
+            plan = plans[speakers] = _plan(tok, template, speakers)
+        parts.add(plan, messages, tok.eot)
+        ends.append(len(parts.codes))
+    ids, stops = tok.encode_column(pa.array(parts.texts, pa.large_string()), dtype)
+    return _together(parts, ids, stops.astype(np.int64), np.array(ends, np.int64), tok.token_bytes)
+
+
+@dataclass
+class _Parts:
+    """What dialogues are made of, one after another; bytes are those of all texts together."""
+
+    texts: list[str] = field(default_factory=list)  # between two special tokens
+    codes: list[int] = field(default_factory=list)  # of each part: a special token, or TEXT
+    marks: list[bool] = field(default_factory=list)  # whether that special token is to be learned
+    starts: list[int] = field(default_factory=list)  # bytes that are to be learned: [start, stop)
+    stops: list[int] = field(default_factory=list)
+    n_bytes: int = 0
+
+    def add(self, plan: Plan, messages: Sequence[Mapping[str, Any]], eot: int) -> None:
+        """One dialogue, which ends with eot."""
+        begin = len(self.codes)
+        for step in plan:
+            if isinstance(step, tuple):
+                self._code(*step)
+            elif text := "".join([self._fragment(what, messages, learned=learned) for what, learned in step]):
+                self.texts.append(text)
+                self._code(TEXT, learned=False)
+        if len(self.codes) == begin or self.codes[-1] != eot:
+            self._code(eot, learned=False)
+
+    def _code(self, code: int, learned: bool) -> None:  # noqa: FBT001 - a pair of the plan
+        self.codes.append(code)
+        self.marks.append(learned)
+
+    def _fragment(self, what: str | int, messages: Sequence[Mapping[str, Any]], *, learned: bool) -> str:
+        text = what if isinstance(what, str) else _said(what, messages)
+        start, self.n_bytes = self.n_bytes, self.n_bytes + len(text.encode())
+        if learned and text:
+            self.starts.append(start)
+            self.stops.append(self.n_bytes)
+        return text
+
+
+def _said(number: int, messages: Sequence[Mapping[str, Any]]) -> str:
+    text: str = messages[number]["content"] if number >= 0 else messages[~number]["name"]
+    return text
+
+
+def _together(parts: _Parts, ids: Ids, stops: I64, ends: I64, token_bytes: npt.NDArray[Any]) -> Encoded:
+    """Tokens of texts (each ended by one that does not count, at stops) and special tokens in their order.
+
+    ends: of each dialogue, in parts.
+    """
+    counts = np.ones(len(parts.codes), np.int64)
+    codes = np.array(parts.codes, np.int64)
+    counts[codes == TEXT] = np.diff(stops, prepend=0) - 1
+    after = np.cumsum(counts)
+    special = after[codes != TEXT] - 1
+    is_text = np.ones(int(counts.sum()), np.bool_)
+    is_text[special] = False
+    said = np.delete(ids, stops - 1)
+    tokens, mask = np.zeros(len(is_text), ids.dtype), np.zeros(len(is_text), np.uint8)
+    tokens[special], mask[special] = codes[codes != TEXT], np.array(parts.marks, np.bool_)[codes != TEXT]
+    tokens[is_text], mask[is_text] = said, _learned(np.cumsum(token_bytes[said], dtype=np.int64), parts)
+    return Encoded(tokens, np.concatenate([[0], after])[ends].astype(np.uint64), mask)
 
 
 def contents(dialogues: pa.Array) -> pa.Array:
@@ -123,42 +161,39 @@ def _checked(dialogue: Any) -> list[Mapping[str, Any]]:
     return list(messages)
 
 
-def _learned(stops: npt.NDArray[np.int64], spans: Spans) -> npt.NDArray[np.uint8]:
-    """Whether the last byte of each token lies in one of the spans."""
-    mask = np.zeros(len(stops), np.uint8)
-    for start, stop in spans:
-        mask[np.searchsorted(stops, start, side="right") : np.searchsorted(stops, stop, side="right")] = 1
-    return mask
+def _learned(stops: I64, parts: _Parts) -> npt.NDArray[np.bool_]:
+    """Whether the last byte of each token is to be learned."""
+    first, last = (np.searchsorted(stops, np.array(x, np.int64), side="right") for x in (parts.starts, parts.stops))
+    changes = np.bincount(first, minlength=len(stops) + 1) - np.bincount(last, minlength=len(stops) + 1)
+    learned: npt.NDArray[np.bool_] = np.cumsum(changes)[: len(stops)] > 0
+    return learned
 
 
-def _parts(tok: Tokenizer, template: Template, messages: Sequence[Mapping[str, Any]]) -> list[Part]:
-    """Special tokens, and the texts between them."""
-    parts: list[Part] = []
-    text = _Text()
+def _speaker(message: Mapping[str, Any]) -> Speaker:
+    learned = message["role"] == "assistant" and message.get("weight") != 0
+    return message["role"], bool(message.get("name")), learned
+
+
+def _plan(tok: Tokenizer, template: Template, speakers: tuple[Speaker, ...]) -> Plan:
+    """Special tokens, and what stands between them."""
+    plan: Plan = []
+    run: list[Fragment] = []
     ended = True  # whether the mark that ends the last answer was written
-    for piece in template.pieces(tuple((m["role"], bool(m.get("name"))) for m in messages)):
-        if isinstance(piece, int) and piece < 0:
-            text.add(messages[~piece]["name"], learned=False)
-            continue
+    for piece in template.pieces(tuple((role, named) for role, named, _ in speakers)):
         if isinstance(piece, int):
-            message = messages[piece]
-            learned = message["role"] == "assistant" and message.get("weight") != 0
-            text.add(message["content"], learned=learned)
-            ended = not learned
+            learned = piece >= 0 and speakers[piece][2]
+            run.append((piece, learned))
+            ended = ended if piece < 0 else not learned
             continue
         pieces = _splitter(tuple(tok.special)).split(piece)
         for i, part in enumerate(pieces):
             if i % 2 == 0:
-                text.add(part, learned=not ended and len(pieces) > i + 1)
+                run.append((part, not ended and len(pieces) > i + 1))
                 continue
-            parts += [text] if text.text else []
-            parts.append((tok.special[part], not ended))
-            text, ended = _Text(), True
+            plan += [run, (tok.special[part], not ended)]
+            run, ended = [], True
         ended = True  # without a mark nothing after the answer is learned
-    parts += [text] if text.text else []
-    if not parts or isinstance(parts[-1], _Text) or parts[-1][0] != tok.eot:
-        parts.append((tok.eot, False))
-    return parts
+    return [*plan, run]
 
 
 @functools.cache
@@ -224,8 +259,7 @@ def _overhead(size: TokenSize, role: str, name: str | None) -> int:
 @functools.lru_cache(maxsize=4096)
 def _length_of(size: TokenSize, speakers: tuple[tuple[str, str | None], ...]) -> int:
     messages = [{"role": role, "name": name, "content": ""} for role, name in speakers]
-    parts = _parts(size._tok, size.template, messages)  # noqa: SLF001 - of the same file
-    return sum(len(size._tok.encode(p.text)) if isinstance(p, _Text) else 1 for p in parts)  # noqa: SLF001
+    return len(encode_dialogues(size._tok, size.template, pa.array([messages]), np.int64).tokens)  # noqa: SLF001
 
 
 def _length(size: TokenSize, speakers: Sequence[tuple[str, str | None]]) -> int:
