@@ -338,3 +338,12 @@ def test_gpt2_gives_nanogpts_counts(shared):
     cut = int(len(text) * 0.9)
     assert (len(gpt2.encode(text[:cut])), len(gpt2.encode(text[cut:]))) == (301_966, 36_059)
     equal_ids(gpt2, text[:200_000])
+
+
+def test_a_million_spaces(tok):
+    """A text on which the reference's regex engine would overflow encodes, as a batch does, and comes back."""
+    gpt2 = Tokenizer.from_merges(tok.merges, pattern=PATTERNS["gpt2"])
+    text = "a" + " " * 1_000_000 + "b"
+    assert gpt2.encode(text) == gpt2.encode_batch([text])[0]
+    assert gpt2.decode(gpt2.encode(text)) == text
+    assert gpt2.encode("\ud800" * 200_000)[:1] == gpt2.encode("\ufffd" * 200_000)[:1]

@@ -10,6 +10,7 @@ Batches are encoded by the kernels of `encoder.py`, which give the same ids.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from .encoder import Encoder
     from .tokenizer_report import TokenizerReport
 
+LONG = 100_000  # characters; `tiktoken`'s regex engine overflows its stack on a million spaces
 Merges = Sequence[tuple[bytes, bytes]]
 
 
@@ -232,6 +234,10 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text; special tokens in it are ordinary text."""
+        if len(text) > LONG and self._encoder is not None:
+            with contextlib.suppress(UnicodeEncodeError):  # half a surrogate pair, which `tiktoken` takes for U+FFFD
+                ids: list[int] = self.encode_column(pa.array([text], pa.large_string()))[0][:-1].tolist()
+                return ids
         return self._tiktoken.encode_ordinary(text)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
