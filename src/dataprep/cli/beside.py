@@ -9,7 +9,7 @@ from dataprep.report.blocks import visible
 from dataprep.report.diff import CHANGED, LEFT_OUT, Side, word_diff
 
 SHOWN_CHARS = 1_500  # of each text: a screen
-GONE = "(its text is gone: the step that held it was not saved, or `dataprep clean` removed it)"
+GONE = "(its text is gone: it was forgotten, the step that held it was not saved, or `dataprep clean` removed it)"
 
 
 def beside(heads: tuple[str, str], texts: tuple[str | None, str | None]) -> Table:
