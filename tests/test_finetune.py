@@ -136,6 +136,9 @@ def test_what_does_not_work_is_one_sentence(export, tmp_path):
     """Nobody of that name, no chat at all, nothing answered."""
     with pytest.raises(PlanError, match=r"nobody is called 'Tom'; those who wrote are \w+ \w+ \(\d"):
         persona(export, "Tom", tmp_path / "out")
+    (tmp_path / "refused.txt").write_text("tomas orr\n")
+    with pytest.raises(PlanError, match="'Tomas Orr' is on the list of those who did not agree"):
+        persona(export, "Tomas Orr", tmp_path / "out", refused=str(tmp_path / "refused.txt"))
     (tmp_path / "page.txt").write_text("This is a page of text, and no chat.\n")
     with pytest.raises(PlanError, match="these files are no chats"):
         persona(str(tmp_path / "page.txt"), "Tom", tmp_path / "out")

@@ -110,6 +110,9 @@ def persona(
         return {ANSWERS: author == person}
 
     consent = None if refused is None else Consent(refused=refused)
+    if consent is not None and consent.reasons(pa.array([person]))[0].is_valid:
+        msg = f"{person!r} is on the list of those who did not agree ({refused}), so there is nothing to learn"
+        raise PlanError(msg)
     hidden = Pseudonyms(key=key_file, consent=consent, names=names or (), common=())  # a name that is a word goes, too
     safe: list[Stage | Estimator] = [
         Overlaps(),  # first: where it stands behind a stage that changes texts, a step would keep them

@@ -47,7 +47,9 @@ def persona(
     for place in made.jsonl.values():
         console.print(escape(place))
     rows = f"--set layout=bestfit --set model.context={block}"  # whole windows; else they are cut where a row ends
-    console.print(f"[dim]train on them:[/] dataprep train {escape(out)}/shards --out {escape(out)}/model {rows}")
+    console.print(
+        f"[dim]train on them:[/] dataprep train {escape(out)}/shards --out {escape(out)}/model {rows}", soft_wrap=True
+    )
 
 
 COMMANDS = (persona,)

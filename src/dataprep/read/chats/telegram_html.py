@@ -22,6 +22,7 @@ from ...batch import Batch
 from ...errors import ReadError
 from ...meter import Meter
 from ...part import Slice
+from ..text import is_utf8
 from ..trust import Trust
 from .json_export import Bad, Known, Row, batch_of, refuse
 from .media import kind_of_file
@@ -77,7 +78,7 @@ def html_messages(reader: Messages, piece: Slice, stats: Meter) -> Iterator[Batc
     ends = [m.start() for m in found[1:]] + [len(data)]
     for m, end in zip(found, ends, strict=True):
         raw = data[m.end() : end]
-        why = "too_long" if len(raw) > reader.max_doc_bytes else "" if _is_utf8(raw) else "invalid_utf8"
+        why = "too_long" if len(raw) > reader.max_doc_bytes else "" if is_utf8(raw) else "invalid_utf8"
         if why:
             bad.append(Bad(m.start(), len(raw), why, repr(raw[:60])))
             continue
@@ -106,14 +107,6 @@ def _check(data: bytes, found: list[Any], url: str) -> None:
     if not data.rstrip().endswith(b"</html>"):
         msg = "the page ends early, without </html>; export the chat again, or copy the file again"
         raise ReadError(msg, url, len(data))
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def plain(markup: str) -> str:

@@ -108,7 +108,6 @@ ERAS = {2018: "R 令和 令", 1988: "H 平成 平", 1925: "S 昭和 昭", 1911: 
 FIRST_YEARS = {2019: "令和元年", 1989: "平成元年"}
 SKIPPED = dict.fromkeys(map(ord, " .\t\u00a0\u061c\ufeff" + "".join(map(chr, (*range(0x2009, 0x2010),
     *range(0x202A, 0x2030), *range(0x2066, 0x206A))))))  # fmt: skip
-SEPARATORS = {S.DOT: ".", S.SLASH: "/", S.DASH: "-", S.COMMA: ",", S.YEAR_SIGN: "年"}
 TRIED = (
     "'03/05/2024, 09:12 - NAME: TEXT', '[2024-05-03, 9:12:05 PM] NAME: TEXT' and their like: day, month and year in "
     "any order with / . - or 年 between, a time of 12 or 24 hours before or after, ending in ' - ', ']', ': ' or ';'"
