@@ -140,7 +140,7 @@ def persona(
     windows = Pipeline(Turns(gap=gap, context=context, size=size), split, Exact(keep="best:side"), alike).run(
         messages, out=f"{folder}/windows", run=runner, replace=replace
     )
-    shards = encode(windows, tok, f"{folder}/shards", run=runner, split=split, template=written.source, replace=replace)
+    shards = encode(windows, tok, f"{folder}/shards", run=runner, split=split, template=written, replace=replace)
     return Persona(windows, shards, *write_jsonl(windows, folder))
 
 

@@ -233,6 +233,18 @@ def test_special_tokens_of_templates(source, wanted):
     assert specials_of(Template(source), known=(), marks=ANY) == wanted
 
 
+def test_a_config_names_how_a_text_begins_and_ends(tmp_path):
+    """A pretrained model sees its first token before every dialogue, and its own end: those that its config names."""
+    tok = Tokenizer.from_merges([], special=["<|begin|>", "<|eot_id|>"])
+    config = {"chat_template": INST, "bos_token": {"content": "<|begin|>"}, "eos_token": "<|eot_id|>"}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    template = template_of(tmp_path / "tokenizer_config.json")
+    made = encode_dialogues(tok, template, pa.array([DIALOGUE[:2]]), np.uint16)
+    wanted = "<|begin|>[INST] are you there? [/INST] always<|eot_id|><|endoftext|>"
+    assert made.tokens.tolist() == tok.tiktoken().encode(wanted, allowed_special="all")
+    assert learned(tok, made.tokens.tolist(), made.mask.tolist()) == ["always<|eot_id|>"]
+
+
 def test_what_does_not_work_is_one_sentence(chat_tok, tok, tmp_path):
     """A template that refuses the roles or loses contents, a tokenizer without its tokens, documents without turns."""
     with pytest.raises(PlanError, match="refuses turns of assistant: a user begins"):

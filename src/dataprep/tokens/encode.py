@@ -56,7 +56,7 @@ def encode(
     run: Runner | None = None,
     *,
     split: Split | None = None,
-    template: str | os.PathLike[str] | None = None,
+    template: str | os.PathLike[str] | Template | None = None,
     dtype: str = "uint16",
     shard_tokens: int = SHARD_TOKENS,
     replace: bool = False,
@@ -277,7 +277,7 @@ def _spelled(receipts: Iterable[dict[str, Any]]) -> dict[str, int]:
 # -- what is said where nothing is wrong
 
 
-def _template(docs: Dataset, tok: Tokenizer, given: str | os.PathLike[str] | None) -> Template | None:
+def _template(docs: Dataset, tok: Tokenizer, given: str | os.PathLike[str] | Template | None) -> Template | None:
     if given is None:
         return None
     template = template_of(given)

@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dataprep import files
 from dataprep.errors import PlanError, ReadError, need
@@ -34,18 +35,22 @@ class Template:
 
     course: `<|startoftext|>NAME<|separator|>...<|endoftext|>` a turn; NAME is the speaker's, "User" where unknown.
     chatml: `<|im_start|>ROLE\n...<|im_end|>\n` a turn. Jinja templates are those of `transformers`: they see
-    `messages`, `bos_token`, `eos_token` and `add_generation_prompt`.
+    `messages`, `bos_token`, `eos_token` and `add_generation_prompt`; bos and eos are those of the tokenizer's config.
     """
 
     source: str
+    bos: str = ""
+    eos: str = EOT
 
     def pieces(self, speakers: Speakers) -> tuple[str | int, ...]:
         """The text around the contents; turn i's content as the number i, its name as ~i."""
-        return _pieces(self.source, speakers)
+        return _pieces(self, speakers)
 
 
-def template_of(given: str | os.PathLike[str]) -> Template:
+def template_of(given: str | os.PathLike[str] | Template) -> Template:
     """A template by name, by its Jinja text, or by a file: `.jinja`, or a `tokenizer_config.json` that holds one."""
+    if isinstance(given, Template):
+        return given
     text = os.fspath(given)
     if text in BUILT_IN or "{{" in text or "{%" in text:
         return Template(text)
@@ -54,17 +59,25 @@ def template_of(given: str | os.PathLike[str]) -> Template:
         raise PlanError(msg)
     with files.open_read(text) as f:
         found = f.read().decode()
-    if text.endswith(".json"):
-        found = json.loads(found).get("chat_template")
-        if not isinstance(found, str):
-            msg = "holds no chat_template"
-            raise ReadError(msg, text)
-    return Template(found)
+    if not text.endswith(".json"):
+        return Template(found)
+    config = json.loads(found)
+    if not isinstance(config.get("chat_template"), str):
+        msg = "holds no chat_template"
+        raise ReadError(msg, text)
+    return Template(config["chat_template"], _named(config.get("bos_token"), ""), _named(config.get("eos_token"), EOT))
+
+
+def _named(token: Any, default: str) -> str:
+    """A special token as configs write it: its name, a dictionary that holds it, or nothing."""
+    name = token.get("content") if isinstance(token, dict) else token
+    return name if isinstance(name, str) else default
 
 
 @functools.lru_cache(maxsize=4096)
-def _pieces(source: str, speakers: Speakers) -> tuple[str | int, ...]:
-    text = BUILT_IN[source](speakers) if source in BUILT_IN else _jinja(source, speakers)
+def _pieces(template: Template, speakers: Speakers) -> tuple[str | int, ...]:
+    source = template.source
+    text = BUILT_IN[source](speakers) if source in BUILT_IN else _jinja(template, speakers)
     parts = MARK.split(text)
     numbers = [int(n) for n in parts[1::2] if not n.startswith("-")]
     if numbers != list(range(len(speakers))):
@@ -88,7 +101,7 @@ def _chatml(speakers: Speakers) -> str:
 BUILT_IN = {"course": _course, "chatml": _chatml}
 
 
-def _jinja(source: str, speakers: Speakers) -> str:
+def _jinja(template: Template, speakers: Speakers) -> str:
     jinja2 = need("jinja2", extra="chat")  # a chat template comes with a model: it is run in a sandbox
     need("jinja2.sandbox", extra="chat")
     environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
@@ -107,8 +120,8 @@ def _jinja(source: str, speakers: Speakers) -> str:
         for i, (role, named) in enumerate(speakers)
     ]
     try:
-        text: str = environment.from_string(source).render(
-            messages=messages, add_generation_prompt=False, bos_token="", eos_token=EOT, tools=None
+        text: str = environment.from_string(template.source).render(
+            messages=messages, add_generation_prompt=False, bos_token=template.bos, eos_token=template.eos, tools=None
         )
     except jinja2.TemplateError as e:
         roles = ", ".join(role for role, _ in speakers[:6])
