@@ -29,7 +29,7 @@ FIELDS = ("chat", "author", "kind", "text")
 MINUTE = 60
 
 
-def seconds_of(times: Any) -> tuple[I64, npt.NDArray[np.bool_]]:
+def in_seconds(times: Any) -> tuple[I64, npt.NDArray[np.bool_]]:
     """A column of times (or ISO 8601 texts) as seconds int64[n], 0 where there is none, and where there is one."""
     stamps = times.cast(pa.timestamp("s")).cast(pa.int64())
     known = pc.is_valid(stamps).to_numpy(zero_copy_only=False) if len(stamps) else np.zeros(0, bool)
@@ -49,7 +49,7 @@ def find_doubles(files: I64, rows: pa.Table, fine: npt.NDArray[np.bool_] | None 
     its order. fine: bool[n], whether the row's export tells seconds (if the rows are not all it has). A row without
     a time or a chat is never doubled. Memory: some 100 bytes a row beside the texts.
     """
-    times, known = seconds_of(rows["time"].combine_chunks())
+    times, known = in_seconds(rows["time"].combine_chunks())
     code = {name: _codes(rows[name]) for name in FIELDS}
     code["rest"] = _codes(_after_first_line(rows["text"]))
     media = pc.is_in(rows["kind"], pa.array(MEDIA)).to_numpy(zero_copy_only=False) if len(rows) else known

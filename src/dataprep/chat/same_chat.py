@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from .. import batch as B
 from ..batch import Batch
 from ..text import text_hashes
-from .doubles import MINUTE, seconds_of
+from .doubles import MINUTE, in_seconds
 
 Own: TypeAlias = tuple[str, int]  # a chat in a file
 U64: TypeAlias = npt.NDArray[np.uint64]
@@ -66,7 +66,7 @@ def spans_of(batches: Iterable[Batch]) -> dict[Own, Span]:
 
 def by_export(batch: Batch) -> Iterator[tuple[Own, Any, Any]]:
     """The rows of each chat in each file, and their times; rows without chat or time are left out."""
-    times, known = seconds_of(batch.column("time"))
+    times, known = in_seconds(batch.column("time"))
     numbers = B.ids(batch) >> np.uint64(B.POSITION_BITS)
     chats = batch.column("chat")
     coded = chats if pa.types.is_dictionary(chats.type) else chats.cast(pa.string()).dictionary_encode()

@@ -184,7 +184,7 @@ def _headless(line: Record) -> str:
     return f"no message begins with {(line.data or b'')[:60]!r}"
 
 
-def seconds_of(year: int, month: int, day: int, seconds: int = 0) -> int | None:
+def since_1970(year: int, month: int, day: int, seconds: int = 0) -> int | None:
     """Seconds since 1970 on a clock without a zone; None if there is no such day."""
     try:
         return (datetime(year, month, day).toordinal() - UNIX_DAY) * 86_400 + seconds  # noqa: DTZ001 - no zone

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...errors import PlanError
-from .headed import Head, Headed, seconds_of
+from .headed import Head, Headed, since_1970
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 SPACE = "[ \u00a0\u202f]"
@@ -159,7 +159,7 @@ def _seconds(pattern: re.Pattern[str], when: str) -> int | None:
     minute, second = int(told.get("M") or 0), int(told.get("S") or 0)
     if hour > 23 or minute > 59 or second > 60:
         return None
-    return seconds_of(_year(told), month, int(told["d"]), hour * 3_600 + minute * 60 + second)
+    return since_1970(_year(told), month, int(told["d"]), hour * 3_600 + minute * 60 + second)
 
 
 def _year(told: dict[str, str]) -> int:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from .headed import Head, Headed, Row, seconds_of
+from .headed import Head, Headed, Row, since_1970
 from .media import kind_of_file
 from .plain import MONTHS
 
@@ -110,7 +110,7 @@ def _clock(year: str, month: int, day: str, *clock: str | None) -> int | None:
     hour, minute, second = (int(c or 0) for c in clock)
     if hour > 23 or minute > 59 or second > 60:
         return None
-    return seconds_of(int(year), month, int(day), hour * 3_600 + minute * 60 + second)
+    return since_1970(int(year), month, int(day), hour * 3_600 + minute * 60 + second)
 
 
 def _markdown(line: str) -> Head | None:
@@ -163,7 +163,7 @@ def _json(line: str) -> Head | None:
         body, sender = str(told["body"]), str(told["sender"])
     except (ValueError, KeyError, TypeError):
         return None
-    time = seconds_of(when.year, when.month, when.day, when.hour * 3_600 + when.minute * 60 + when.second)
+    time = since_1970(when.year, when.month, when.day, when.hour * 3_600 + when.minute * 60 + when.second)
     meta: dict[str, Any] = {}
     quote = str(told.get("quote") or "").strip("\n")
     if quote:
