@@ -173,3 +173,13 @@ def test_forgotten_is_also_not_context(export, tmp_path):
     assert not any(wanted["text"] in t for t in left)
     assert not any(wanted["text"] in tok.decode(shards.document(k)) for k in range(len(shards)))
     assert len(shards) == len(left)
+
+
+def test_dry_run_shows_and_writes_nothing(export, tmp_path, dataprep):
+    """`--dry-run` tells what each stage would drop and change, with examples, and leaves no folder."""
+    given = ("--chat", export, "--as", "Tomas Orr", "--out", tmp_path / "out", "--vocab-size", 500, "--dry-run")
+    code, said, _ = dataprep("persona", *given)
+    assert code == 0
+    assert "Pseudonyms changes text" in said
+    assert "dry run: nothing is written" in said
+    assert not (tmp_path / "out").exists()

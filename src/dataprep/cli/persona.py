@@ -8,6 +8,9 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from dataprep.recipe import Step
+from dataprep.run import Runner
+
 from .runs import Workers, runner
 
 
@@ -30,18 +33,31 @@ def persona(
     platform: Annotated[str | None, typer.Option(help="whatsapp, telegram ...; told by the files.")] = None,
     date_order: Annotated[str | None, typer.Option(help="dmy, mdy or ymd, where the files do not tell.")] = None,
     workers: Workers = 1,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be dropped and changed in 16 MB of text; write nothing.")
+    ] = False,
 ) -> None:
     """Turn chats into a fine-tuning set for one person's voice: JSONL of messages, and shards with a loss mask."""
+    from dataprep.finetune import Persona
     from dataprep.finetune import persona as make
+
+    from .dry_run import rehearse, show
 
     given = {"format": platform, "date_order": date_order}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    made = make(
-        chat, person, out, template=template, block=block, tokenizer=tokenizer, vocab_size=vocab_size, gap=gap,
-        context=context, val=val, test=test, key_file=key, refused=refused, names=names, pii=not keep_pii,
-        run=runner(workers, None, ray=False), **options,
-    )  # fmt: skip
+
+    def work(out: str, run: Runner) -> Persona:
+        return make(
+            chat, person, out, template=template, block=block, tokenizer=tokenizer, vocab_size=vocab_size, gap=gap,
+            context=context, val=val, test=test, key_file=key, refused=refused, names=names, pii=not keep_pii,
+            run=run, **options,
+        )  # fmt: skip
+
     console = Console(highlight=False)
+    if dry_run:
+        show(console, *rehearse([Step("persona", work, ("out", "run"))]))
+        return
+    made = work(out, runner(workers, None, ray=False))
     console.print(made.windows.stats)
     console.print(escape(str(made)))
     for place in made.jsonl.values():
