@@ -123,6 +123,14 @@ def test_again_is_nothing_and_workers_do_not_matter(export, tmp_path):
     assert before == {p: p.stat().st_mtime_ns for p in (tmp_path / "one").rglob("*") if p.is_file()}
 
 
+def test_a_side_that_is_gone_leaves_no_file(export, tmp_path):
+    """With another split the JSONL of a side that nothing is on any more goes."""
+    first = persona(export, "Tomas Orr", tmp_path / "out", vocab_size=500, val=0.3)
+    again = persona(export, "Tomas Orr", tmp_path / "out", vocab_size=500, val=0.0)
+    assert (set(first.jsonl), set(again.jsonl)) == ({"train", "val"}, {"train"})
+    assert not (tmp_path / "out" / "val.jsonl").exists()
+
+
 def test_who_did_not_agree_is_not_in_it(export, tmp_path):
     """Messages of people on the list go, and what they asked is not answered."""
     (tmp_path / "refused.txt").write_text("Noor Telle\n")

@@ -165,8 +165,11 @@ def _written(windows: Dataset, places: dict[str, str]) -> dict[str, Any]:
         for messages, side in zip(batch["messages"].to_pylist(), batch["side"].to_pylist(), strict=True):
             lines[SIDES[side]].append(orjson.dumps({"messages": list(map(_plain, messages))}))
     written = {side: found for side, found in lines.items() if found}
-    for side, found in written.items():
-        files.write_bytes(places[side], b"\n".join(found) + b"\n")
+    for side, place in places.items():
+        if side in written:
+            files.write_bytes(place, b"\n".join(written[side]) + b"\n")
+        else:
+            files.remove(place)  # of an earlier run with another split
     return {"files": [places[side] for side in written], "answers": answers}
 
 
