@@ -24,7 +24,7 @@ from dataprep.meter import mix
 from dataprep.run import Serial
 
 from .encoder import size_in_bytes
-from .folder import check_shard_tokens, claim, local_folder, own_tokenizer, swept
+from .folder import check_shard_tokens, claim, local_folder, own_tokenizer, receipt_of, swept
 from .provenance import read_docs
 from .shard import Shards, Writer, arrange, write_manifest
 from .split import SIDES
@@ -218,8 +218,7 @@ class Blend:
                     raise CorruptShard(msg)
                 n_bytes = 0 if sizes is None else int(size_in_bytes(tokens, sizes))
                 shard.add(tokens, ends, ids, names, n_bytes, mask)
-        kinds = ["bin", "idx", "docs.parquet", *(["msk"] if "mask_hash" in shard.entry else [])]
-        return {"files": [files.join(self.out, f"{shard.name}.{kind}") for kind in kinds], "entry": shard.entry}
+        return receipt_of(self.out, shard.entry)
 
 
 class _Source:

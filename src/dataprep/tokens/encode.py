@@ -223,14 +223,12 @@ class _Roll:
 def _encoded(tok: Tokenizer, layout: Layout, batch: B.Batch, rows: npt.NDArray[np.bool_]) -> tuple[Any, Any, Any, Any]:
     """The ids of some rows, the documents' ends, the bytes of text each stands for, and the mask if there is one."""
     dtype, mask = DTYPES[layout.dtype], None
-    if layout.template is not None:
-        tokens, ends, mask = encode_dialogues(tok, layout.template, batch.column(COLUMN).filter(pa.array(rows)), dtype)
-    else:
+    if layout.template is None:
         tokens, ends = tok.encode_column(batch.column("text"), dtype, rows)
-    if (
-        layout.template is None and type(tok) is Tokenizer
-    ):  # bytes in, bytes out; others have tokens that stand for none
-        return tokens, ends, np.diff(B.buffers(batch)[0])[rows], None
+        if type(tok) is Tokenizer:  # bytes in, bytes out; characters that are unknown stand for none
+            return tokens, ends, np.diff(B.buffers(batch)[0])[rows], None
+    else:
+        tokens, ends, mask = encode_dialogues(tok, layout.template, batch.column(COLUMN).filter(pa.array(rows)), dtype)
     starts = np.append(np.zeros(1, np.int64), ends[:-1].astype(np.int64))
     return tokens, ends, np.add.reduceat(tok.token_bytes[tokens], starts, dtype=np.int64), mask
 

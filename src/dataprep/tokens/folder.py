@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+from typing import Any
 
 from dataprep import files, forgotten
 from dataprep.batch import Ids
@@ -79,6 +80,12 @@ def own_tokenizer(shards: Shards) -> Tokenizer | None:
         msg = f"{url} is {what}; put the right one there"
         raise CorruptShard(msg)
     return tok
+
+
+def receipt_of(out: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """What a task that wrote a shard leaves behind: the shard's files, and its entry in the manifest."""
+    kinds = ["bin", "idx", "docs.parquet", *(["msk"] if "mask_hash" in entry else [])]
+    return {"files": [files.join(out, f"{entry['name']}.{kind}") for kind in kinds], "entry": entry}
 
 
 def swept(shards: Shards) -> Shards:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from dataprep import files
 from dataprep.key import key
 
+from .folder import receipt_of
 from .pieces import ends_of, read_rows
 from .shard import DTYPES, Writer, arrange
 from .split import SIDES
@@ -58,9 +59,7 @@ class Join:
         with Writer(self.out, plan.side, plan.number, dtype=self.dtype) as shard:
             for name, start, stop in plan.runs:
                 self._copy(shard, files.join(self.pieces, name), start, stop)
-        kinds = ("bin", "idx", "docs.parquet", *(["msk"] if "mask_hash" in shard.entry else []))
-        written = [files.join(self.out, f"{shard.name}.{kind}") for kind in kinds]
-        return {"files": written, "entry": shard.entry}
+        return receipt_of(self.out, shard.entry)
 
     def _copy(self, shard: Writer, piece: str, start: int, stop: int) -> None:
         dtype, table = DTYPES[self.dtype], read_rows(piece)
