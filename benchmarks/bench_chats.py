@@ -81,14 +81,14 @@ def ios(t: dt.datetime) -> str:
 
 def ours(path: str, form: str) -> int:
     """Batches with the columns of messages."""
-    from dataprep.meter import Meter
-    from dataprep.part import Slice
+    from dataprep.core.ledger import Ledger
+    from dataprep.core.part import Slice
 
     if form == "telegram":
-        from dataprep.read.chats.telegram import Telegram as Reader
+        from dataprep.read.chats.telegram.json import Telegram as Reader
     else:
-        from dataprep.read.chats.whatsapp import WhatsApp as Reader
-    return sum(batch.num_rows for batch in Reader()(Slice(path, 0), Meter("read", source="s")))
+        from dataprep.read.chats.whatsapp.reader import WhatsApp as Reader
+    return sum(batch.num_rows for batch in Reader()(Slice(path, 0), Ledger("read", source="s")))
 
 
 def plain(path: str, form: str) -> int:

@@ -47,16 +47,16 @@ def ours(texts, stage):
     """A stage as a pipeline runs it: batches, counters, drop table."""
     import numpy as np
 
-    from dataprep import batch as B
-    from dataprep.meter import Meter, watch
+    from dataprep.core import batch as B
+    from dataprep.core.ledger import Ledger, watch
 
     batches = list(B.recut([B.make(np.arange(len(texts)), texts, "bench")]))
-    return lambda: sum(b.num_rows for b in watch(stage, iter(batches), Meter(stage.name)))
+    return lambda: sum(b.num_rows for b in watch(stage, iter(batches), Ledger(stage.name)))
 
 
 def c4(texts):
     """The published code's rules."""
-    from dataprep.filters.c4 import C4
+    from dataprep.filters.c4.stage import C4
 
     return ours(texts, C4())
 
@@ -77,7 +77,7 @@ def fineweb(texts):
 
 def refinedweb(texts):
     """As published."""
-    from dataprep.filters.refinedweb import RefinedWeb
+    from dataprep.filters.refinedweb.stage import RefinedWeb
 
     return ours(texts, RefinedWeb())
 
@@ -105,7 +105,7 @@ def twin(texts):
     """The slow twin that the kernel must equal."""
     sys.path.insert(0, str(HERE.parent / "tests"))
     import oracles
-    from dataprep.filters.c4 import C4
+    from dataprep.filters.c4.stage import C4
 
     return lambda: sum(oracles.c4(text, C4())[0] is None for text in texts)
 

@@ -102,8 +102,8 @@ def split(per_label, seed=1):
 
 def darija(per_label=(8000, 1000)):
     """Train, and ask all three."""
-    from dataprep.filters import models
-    from dataprep.filters.train_classifier import train_classifier
+    from dataprep.filters.classifiers import models
+    from dataprep.filters.classifiers.train import train_classifier
 
     train, test = split(per_label)
     print("learnt:", ", ".join(f"{k} {len(v):,}" for k, v in train.items()))
@@ -128,7 +128,7 @@ def darija(per_label=(8000, 1000)):
 
 def forty():
     """Share of the pages in forty languages that each model names right; code in them is English to all."""
-    from dataprep.filters import models
+    from dataprep.filters.classifiers import models
 
     found = list(pages("tldr_pages_40lang.jsonl.gz"))[::8]
     rows = [(SAME.get(row["lang"], code), text.encode()) for code, text, row in found]
@@ -151,9 +151,9 @@ def speed(mb=3.0):
     """Ours beside the plain loop, in turns; the best of each."""
     import numpy as np
 
-    from dataprep import batch as B
-    from dataprep.filters import models
-    from dataprep.filters.language import Language
+    from dataprep.core import batch as B
+    from dataprep.filters.classifiers import models
+    from dataprep.filters.classifiers.language import Language
 
     texts, size = [], 0
     for _, text, _ in pages("debian_handbook_8lang.jsonl.gz"):

@@ -54,7 +54,7 @@ def batches(made: list[tuple[Any, ...]]) -> Iterator[Any]:
     import numpy as np
     import pyarrow as pa
 
-    from dataprep import batch as B
+    from dataprep.core import batch as B
 
     for first in range(0, len(made), 4096):
         times, authors, texts = zip(*made[first : first + 4096], strict=True)
@@ -85,13 +85,13 @@ def stage(name: str, held: list[Any]) -> Any:
 
 def ours(name: str, made: list[tuple[Any, ...]]) -> Callable[[], int]:
     """The stage over all batches, counted."""
-    from dataprep.meter import Meter, watch
+    from dataprep.core.ledger import Ledger, watch
 
     held = list(batches(made))
     ready = stage(name, held)
 
     def work(some: list[Any]) -> int:
-        return sum(b.num_rows for b in watch(ready, iter(some), Meter(ready.name)))
+        return sum(b.num_rows for b in watch(ready, iter(some), Ledger(ready.name)))
 
     work(held[:1])
     return lambda: work(held)

@@ -72,7 +72,7 @@ def plain(source: str) -> str:
     """The same corpus uncompressed, so that it can be cut into parts."""
     target = source.removesuffix(".zst")
     if not Path(target).exists():
-        from dataprep import files
+        from dataprep.store import files
 
         with files.open_read(source) as f, files.atomic(target) as g:
             shutil.copyfileobj(f, g, 1 << 20)

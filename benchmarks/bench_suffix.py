@@ -36,7 +36,7 @@ LENGTH = 100
 def ours(**chosen) -> Callable[[str], int]:
     """A fit from the file to the spans; the bytes that are cut."""
     import dataprep as dp
-    from dataprep.dedup.suffix import SuffixArray
+    from dataprep.dedup.suffix_array import SuffixArray
 
     def run(file: str) -> int:
         with tempfile.TemporaryDirectory() as out:

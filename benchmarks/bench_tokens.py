@@ -27,13 +27,13 @@ from typing import Any
 import corpus
 
 import dataprep as dp
-from dataprep.tokens.learn import count_words
-from dataprep.tokens.patterns import PATTERNS
 from dataprep.tokens.sample import Sample
-from dataprep.tokens.special import EOT
 from dataprep.tokens.split import Split
-from dataprep.tokens.tokenizer import Tokenizer
-from dataprep.tokens.words import machine_of
+from dataprep.tokens.vocabulary.cutting import machine_of
+from dataprep.tokens.vocabulary.merges import count_words
+from dataprep.tokens.vocabulary.patterns import PATTERNS
+from dataprep.tokens.vocabulary.special import EOT
+from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
 CASES = {
     "train: tokenizers alone": "all texts in a list, the same trainer",
@@ -180,7 +180,7 @@ def measure(case: str, folder: Path, vocab: int) -> None:
         result = work()
         wall = time.perf_counter() - wall
         if "Local" in case:
-            from dataprep.run import _close_pools
+            from dataprep.core.runner import _close_pools
 
             _close_pools()
             time.sleep(3)  # children count once they have ended

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import orjson
 
-from dataprep import compress, files
+from dataprep.store import compress, files
 
 CACHE = Path(tempfile.gettempdir()) / f"dataprep-sentences-{sys.version_info[0]}{sys.version_info[1]}.pickle"
 

@@ -17,9 +17,10 @@ import os
 from pathlib import Path
 
 import dataprep as dp
-from dataprep import files, ngram
+from dataprep import ngram
 from dataprep.filters.ccnet_text import ccnet_lines
-from dataprep.key import key
+from dataprep.store import files, receipts
+from dataprep.store.key import key
 
 SAMPLES = Path(__file__).parent.parent / "sample_data"
 PAGES = [str(SAMPLES / name) for name in ("crawl.warc.wet", "guide.parquet", "letters.jsonl.gz", "news.jsonl.zst")]
@@ -62,7 +63,7 @@ def model(reference, out):
         ngram.train(reference, out=arpa, order=ORDER, discount_fallback=fallback)
         return {"files": [arpa]}
 
-    files.once(f"{arpa}.json", key((reference.key, ORDER, fallback)), make)
+    receipts.once(f"{arpa}.json", key((reference.key, ORDER, fallback)), make)
     return arpa
 
 

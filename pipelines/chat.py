@@ -16,15 +16,15 @@ import os
 from pathlib import Path
 
 import dataprep as dp
-from dataprep import files
 from dataprep import train as trainer
-from dataprep.chat.clean import CleanMessages
-from dataprep.chat.language import MessageLanguage
-from dataprep.chat.overlaps import Overlaps
-from dataprep.chat.people import Consent, Pseudonyms
-from dataprep.chat.statistics import MessageStats
 from dataprep.errors import StaleOutput
+from dataprep.messages.clean import CleanMessages
+from dataprep.messages.language.stage import MessageLanguage
+from dataprep.messages.names.stage import Consent, Pseudonyms
+from dataprep.messages.overlaps import Overlaps
+from dataprep.messages.statistics import MessageStats
 from dataprep.report import write as write_report
+from dataprep.store import files
 
 SAMPLES = Path(__file__).parent.parent / "sample_data"
 CHATS = [str(SAMPLES / name) for name in ("chats", "whatsapp_android.txt", "whatsapp_ios.txt")]

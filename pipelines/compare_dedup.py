@@ -30,9 +30,10 @@ from rich.console import Console
 from rich.table import Table
 
 import dataprep as dp
-from dataprep import batch as B
-from dataprep import files, recipe
-from dataprep.key import key
+from dataprep.core import batch as B
+from dataprep.core import pipeline_file
+from dataprep.store import files, receipts
+from dataprep.store.key import key
 
 INPUT = os.environ.get("COMPARE_INPUT")
 VOCABULARY = int(os.environ.get("COMPARE_VOCABULARY", "8192"))
@@ -60,7 +61,7 @@ MEASURED = ("method", "documents", "bytes", "tokens", "seconds", "cpu_seconds", 
 def ingest(out, run):
     """Seal the corpus."""
     if INPUT is None:
-        demo = recipe.load(str(Path(__file__).with_name("demo.py")))
+        demo = pipeline_file.load(str(Path(__file__).with_name("demo.py")))
         return demo[0].fn(out, run)
     return dp.Pipeline().run(dp.read(INPUT), out=out, run=run, replace=True)
 
@@ -108,7 +109,7 @@ def _row(name: str, docs: dp.Dataset, tok: dp.Tokenizer, out: str, run: Any) -> 
                 "bytes": n_bytes, "tokens": n_tokens, **took}  # fmt: skip
 
     made_by = key((docs.key, tok.hash, stages(name)))
-    row = files.once(files.join(out, "rows", f"{name}.json"), made_by, make)
+    row = receipts.once(files.join(out, "rows", f"{name}.json"), made_by, make)
     return {field: row[field] for field in MEASURED}
 
 

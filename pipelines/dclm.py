@@ -19,9 +19,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import dataprep as dp
-from dataprep import files
-from dataprep.filters.train_classifier import QUALITY, train_classifier
-from dataprep.key import key
+from dataprep.filters.classifiers.train import QUALITY, train_classifier
+from dataprep.store import files, receipts
+from dataprep.store.key import key
 
 SAMPLES = Path(__file__).parent.parent / "sample_data"
 PAGES = [str(SAMPLES / name) for name in ("crawl.warc.gz", "crawl.warc.wet", "letters.jsonl.gz", "news.jsonl.zst")]
@@ -61,7 +61,7 @@ def classifier(dedup, out):
         train_classifier({"high": _texts(wanted), "low": _texts(dedup)}, model, settings, positive="high")
         return {"files": [model, f"{model}.json"]}
 
-    files.once(f"{model}.receipt.json", key((wanted.key, dedup.key, settings)), make)
+    receipts.once(f"{model}.receipt.json", key((wanted.key, dedup.key, settings)), make)
     return model
 
 

@@ -24,12 +24,12 @@ from pydoc_data.topics import topics
 import orjson
 
 import dataprep as dp
-from dataprep import files
 from dataprep import train as trainer
-from dataprep.compress import compressor
 from dataprep.errors import StaleOutput
-from dataprep.key import key
 from dataprep.report import write as write_report
+from dataprep.store import files, receipts
+from dataprep.store.compress import compressor
+from dataprep.store.key import key
 
 SAMPLES = Path(__file__).parent.parent / "sample_data"
 VOCABULARY = 4_096
@@ -44,7 +44,7 @@ def ingest(out, run):
     parts = f"{out}-parts"
     packages = sorted(f"{d.name} {d.version}" for d in importlib.metadata.distributions())
     raw = files.join(parts, "raw")
-    made = files.once(files.join(raw, "receipt.json"), key((sys.version, packages, _gather)), lambda: _gather(raw))
+    made = receipts.once(files.join(raw, "receipt.json"), key((sys.version, packages, _gather)), lambda: _gather(raw))
     texts = [files.join(raw, file["name"]) for file in made["files"]]
     names = ("articles.jsonl", "crawl.warc.wet", "guide.parquet", "letters.jsonl.gz", "news.jsonl.zst")
     pages = dp.read([*texts, *(str(SAMPLES / name) for name in names)])
@@ -106,7 +106,7 @@ def train(encode, out):
         return {"files": [place]}
 
     made_of = key((encode.manifest["shards"], CONFIG.to_dict(), PROMPTS))
-    files.once(files.join(out, "sample.receipt.json"), made_of, make)
+    receipts.once(files.join(out, "sample.receipt.json"), made_of, make)
     samples = "\n\n".join(f"    {text.strip()}" for text in files.read_json(place))
     return f"validation: {result.bits_per_byte:.3f} bits per byte after {result.steps} steps\n\n{samples}"
 

@@ -10,6 +10,7 @@ import hypothesis
 import pytest
 
 pytest.register_assert_rewrite("laws", "oracles")
+pytest_plugins = ["fixtures.chats", "fixtures.dedup", "fixtures.runs", "fixtures.tokens"]
 
 ROOT = Path(__file__).parent.parent
 # The same examples every run, and no deadline: kernels compile on their first call.

@@ -14,13 +14,13 @@ import cloudpickle
 import numpy as np
 import pyarrow as pa
 
-from dataprep import batch as B
-from dataprep import files
-from dataprep.dataset import Dataset, Part, Reader, Slice
-from dataprep.key import key
-from dataprep.meter import Meter, watch
-from dataprep.run import Serial
-from dataprep.stage import Estimator
+from dataprep.core import batch as B
+from dataprep.core.dataset import Dataset, Part, Reader, Slice
+from dataprep.core.estimator import Estimator
+from dataprep.core.ledger import Ledger, watch
+from dataprep.core.runner import Serial
+from dataprep.store import files
+from dataprep.store.key import key
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Rows(Reader):
     def adds(self):
         return dict.fromkeys(self.strings, pa.string())
 
-    def __call__(self, piece: Slice, stats: Meter) -> Iterator[B.Batch]:
+    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[B.Batch]:
         """The rows in [start, stop), a few a batch."""
         with files.open_raw(piece.url) as f:
             rows = json.load(f)
@@ -81,11 +81,11 @@ def dataset_of(folder, rows, parts=2, rows_per_batch=3, sources=("one", "two"), 
 
 def apply(stage, batches):
     """A stage over batches, its book kept: (table of what is left, drop table, book)."""
-    meter = Meter(stage.name)
-    out = list(watch(stage, iter(batches), meter))
+    ledger = Ledger(stage.name)
+    out = list(watch(stage, iter(batches), ledger))
     table = pa.Table.from_batches(out).combine_chunks() if out else None
     rows = [] if table is None else table.to_pylist()
-    return rows, meter.drop_table().to_pylist(), meter.book
+    return rows, ledger.drop_table().to_pylist(), ledger.book
 
 
 def cuts(batch, sizes):

@@ -12,15 +12,15 @@ from collections import Counter
 
 import numpy as np
 
-from dataprep import pii_rules
-from dataprep import text as kernels
-from dataprep.chat import clean_rules
-from dataprep.chat.arabic import UNITS
-from dataprep.chat.emoji import PARTS
-from dataprep.chat.names import BREAK, GAP, SKIPPED, folded
-from dataprep.chat.names_kernel import MAX_GAP, MAX_PREFIXES, STRETCHED
-from dataprep.read.chats import whatsapp_words
-from dataprep.text import ALPHA, SENTENCE, classes
+from dataprep.messages import clean_rules
+from dataprep.messages.arabic import UNITS
+from dataprep.messages.emoji import PARTS
+from dataprep.messages.names.kernel import MAX_GAP, MAX_PREFIXES, STRETCHED
+from dataprep.messages.names.matching import BREAK, GAP, SKIPPED, folded
+from dataprep.pii import rules as pii_rules
+from dataprep.read.chats.whatsapp import kinds as whatsapp_words
+from dataprep.unicode import text as kernels
+from dataprep.unicode.text import ALPHA, SENTENCE, classes
 
 # --- C4 (filters/c4.py) -----------------------------------------------------------------------------------------------
 
@@ -1085,8 +1085,8 @@ _TIME_FIRST = re.compile(rf"{_START}(?P<w1>{_WORD}){_TIME}[-,\u060c]?{_SKIP}*{_D
 
 def whatsapp_header(line: str) -> tuple[int, tuple[int, int, int], int] | None:
     """Where the header of a line ends (in characters), its three numbers as written, and the second of the day."""
-    from dataprep.read.chats import whatsapp_headers as H
-    from dataprep.read.chats import whatsapp_scan as S
+    from dataprep.read.chats.whatsapp import headers as H
+    from dataprep.read.chats.whatsapp import scan as S
 
     head = line.encode()[1:12].split(b"\n")[0]
     if line[:1] in {" ", "\t"} or (re.match("[A-Za-z]", line) and not re.search(rb"[0-9\xc2-\xff]", head)):

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import dataprep as dp
-from dataprep import recipe
-from dataprep.chat.overlaps import Overlaps
-from dataprep.messages import read_messages
-from dataprep.read.chats.detect import PLATFORMS, platform_of
-from dataprep.run import Serial
+from dataprep.core import pipeline_file
+from dataprep.core.runner import Serial
+from dataprep.messages.overlaps import Overlaps
+from dataprep.messages.read import read_messages
+from dataprep.read.chats.sniff import PLATFORMS, platform_of
 
 LINE = "[{time:%d.%m.%Y %H:%M}] <{author}> {text}"
 PRIVATE = (
@@ -67,11 +67,11 @@ def test_talks_and_overlaps(samples, expected, tmp_path) -> None:
 def test_from_exports_to_a_model(root, expected, tmp_path, monkeypatch) -> None:
     """Every step runs; forwards go once, nobody's name or number is in any file, and the report shows the chats."""
     pytest.importorskip("torch")
-    steps = recipe.load(str(root / "pipelines" / "chat.py"))
+    steps = pipeline_file.load(str(root / "pipelines" / "chat.py"))
     chat = sys.modules[steps[0].fn.__module__]
     monkeypatch.setattr(chat, "CONFIG", chat.CONFIG.override("steps=2"))
     out = tmp_path / "chat"
-    done = {d.name: d.result for d in recipe.execute(steps, str(out), Serial())}
+    done = {d.name: d.result for d in pipeline_file.execute(steps, str(out), Serial())}
     assert list(done) == [
         "ingest", "filter", "dedup_minhash", "talks", "tokenizer", "encode", "train", "report",
     ]  # fmt: skip
@@ -108,9 +108,9 @@ def test_own_chats_and_refusals(root, samples, tmp_path, monkeypatch) -> None:
         ("CHATS_KEY", tmp_path / "people.key"),
     ):  # fmt: skip
         monkeypatch.setenv(name, str(value))
-    steps = recipe.load(str(root / "pipelines" / "chat.py"))
+    steps = pipeline_file.load(str(root / "pipelines" / "chat.py"))
     first, again = (
-        next(iter(recipe.execute(steps, str(tmp_path / name), Serial(), to="ingest"))).result for name in "ab"
+        next(iter(pipeline_file.execute(steps, str(tmp_path / name), Serial(), to="ingest"))).result for name in "ab"
     )
     assert first.table().equals(again.table())
     assert first.stats["Pseudonyms"].reasons["no_consent"] > 15

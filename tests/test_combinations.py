@@ -13,8 +13,8 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep import recipe
-from dataprep.run import Local, Serial
+from dataprep.core import pipeline_file
+from dataprep.core.runner import Local, Serial
 
 WORDS = [
     first + last
@@ -168,7 +168,7 @@ def compared(root, tmp_path_factory):
     (place / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in corpus()))
     patch.setenv("COMPARE_INPUT", str(place / "in.jsonl"))
     patch.setenv("COMPARE_VOCABULARY", "400")
-    steps = recipe.load(str(root / "pipelines" / "compare_dedup.py"))
+    steps = pipeline_file.load(str(root / "pipelines" / "compare_dedup.py"))
     module = sys.modules[steps[0].fn.__module__]
     real = module._measure
 
@@ -179,9 +179,9 @@ def compared(root, tmp_path_factory):
         return {"seconds": 0.0, "cpu_seconds": 0.0, "peak_mb": 0.0}
 
     patch.setattr(module, "_measure", measure)
-    done = {d.name: d.result for d in recipe.execute(steps, str(place / "out"), Serial())}
+    done = {d.name: d.result for d in pipeline_file.execute(steps, str(place / "out"), Serial())}
     patch.setattr(module, "_measure", None)  # running again measures nothing again
-    list(recipe.execute(steps, str(place / "out"), Serial()))
+    list(pipeline_file.execute(steps, str(place / "out"), Serial()))
     yield module, done, place / "out" / "compare"
     patch.undo()
 
@@ -227,8 +227,8 @@ def test_compare_shares_what_the_texts_show(compared):
 def test_compare_takes_the_demo_by_default(root, tmp_path, monkeypatch):
     """Without an input it asks the demo for its corpus."""
     monkeypatch.delenv("COMPARE_INPUT", raising=False)
-    steps = recipe.load(str(root / "pipelines" / "compare_dedup.py"))
-    demo = recipe.load(str(root / "pipelines" / "demo.py"))
+    steps = pipeline_file.load(str(root / "pipelines" / "compare_dedup.py"))
+    demo = pipeline_file.load(str(root / "pipelines" / "demo.py"))
     module = sys.modules[steps[0].fn.__module__]
     monkeypatch.setattr(sys.modules[demo[0].fn.__module__], "_docstrings", lambda: [("a", "A docstring.")])
     monkeypatch.setattr(module.recipe, "load", lambda path: demo if Path(path).name == "demo.py" else None)

@@ -22,7 +22,7 @@ FORBIDDEN = {"utils", "util", "base", "manager", "helpers", "common", "misc"}
 LAYERS = [
     {"errors", "atomic", "compress", "files", "kernel", "text", "unicode", "whitespace", "sentences"},
     {"pii_rules", "pii_kernel"},
-    {"batch", "key", "stats", "meter", "progress"},
+    {"batch", "key", "stats", "ledger", "progress"},
     {"stage", "score"},
     {"verdict"},
     {"part", "dataset", "origin", "run", "seal", "forgotten"},
@@ -107,7 +107,7 @@ def test_only_files_knows_local_paths() -> None:
             continue
         tree = ast.parse((SRC / (name.replace(".", "/") + ".py")).read_text(encoding="utf-8"))
         opens = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and ast.unparse(n.func) in {"open", "Path"}]
-        assert not opens, f"{name} line {opens[0].lineno} opens a local path; use dataprep.files"
+        assert not opens, f"{name} line {opens[0].lineno} opens a local path; use dataprep.store.files"
 
 
 def test_public_names_load() -> None:

@@ -13,22 +13,22 @@ import numpy as np
 import pytest
 
 import dataprep as dp
+from dataprep.core.pipeline import Pipeline
 from dataprep.errors import DataprepError
-from dataprep.pipeline import Pipeline
-from dataprep.tokens.shard import save
-from dataprep.tokens.tokenizer import Tokenizer
+from dataprep.tokens.shards.shard import save
+from dataprep.tokens.vocabulary.tokenizer import Tokenizer
+from fixtures.small_pipeline import STAGES, TEXTS
 from laws import dataset_of, same_bytes
-from test_pipeline import STAGES, TEXTS
 
 SCRIPT = """
 import os, signal, sys, threading
 sys.path[:0] = {path!r}
 from pathlib import Path
-import dataprep.files as files
-from dataprep.pipeline import Pipeline
-from dataprep.run import Local, Serial
+import dataprep.store.files as files
+from dataprep.core.pipeline import Pipeline
+from dataprep.core.runner import Local, Serial
 from laws import dataset_of
-from test_pipeline import STAGES, TEXTS
+from fixtures.small_pipeline import STAGES, TEXTS
 
 def die_before_rename(n):
     '''SIGKILL in the middle of the n-th file that is written: after its bytes, before it has its name.'''

@@ -16,24 +16,24 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-from dataprep.chat.arabic import NormalizeArabic, NormalizeArabizi
-from dataprep.chat.clean import CleanMessages
-from dataprep.chat.language import MessageLanguage
-from dataprep.chat.overlaps import Overlaps
-from dataprep.chat.people import Consent, Pseudonyms
-from dataprep.chat.statistics import MessageStats
+from dataprep.core.estimator import Estimator
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.filters.badwords import BadWords
-from dataprep.filters.decontaminate import Decontaminate
+from dataprep.filters.classifiers.language import Language
+from dataprep.filters.decontaminate.stage import Decontaminate
 from dataprep.filters.fineweb import FineWeb
 from dataprep.filters.gopher import Gopher
 from dataprep.filters.hosts import Hosts
-from dataprep.filters.language import Language
-from dataprep.filters.pii import PII
-from dataprep.filters.refinedweb import RefinedWeb
+from dataprep.filters.refinedweb.stage import RefinedWeb
 from dataprep.filters.repair import RepairText
-from dataprep.key import key
-from dataprep.stage import Estimator
+from dataprep.messages.arabic import NormalizeArabic, NormalizeArabizi
+from dataprep.messages.clean import CleanMessages
+from dataprep.messages.language.stage import MessageLanguage
+from dataprep.messages.names.stage import Consent, Pseudonyms
+from dataprep.messages.overlaps import Overlaps
+from dataprep.messages.statistics import MessageStats
+from dataprep.pii.stage import PII
+from dataprep.store.key import key
 
 PAGE = (
     "The garden behind the library was open to everyone who lived in the street.\n"

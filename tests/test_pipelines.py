@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import dataprep as dp
-from dataprep import recipe
-from dataprep.run import Serial
+from dataprep.core import pipeline_file
+from dataprep.core.runner import Serial
 
 FILES = ("articles.jsonl", "guide.parquet", "letters.jsonl.gz", "news.jsonl.zst")
 
@@ -118,8 +118,8 @@ def test_atlaset_pipeline_on_a_local_set_of_its_shape(samples, root, tmp_path, m
     datasets.Dataset.from_list(rows).save_to_disk(str(tmp_path / "atlaset"))
     monkeypatch.setenv("ATLASET", str(tmp_path / "atlaset"))
     monkeypatch.setenv("ATLASET_VOCABULARY", "400")
-    steps = recipe.load(str(root / "pipelines" / "atlaset.py"))
-    done = {d.name: d.result for d in recipe.execute(steps, str(tmp_path / "out"), Serial(), to="encode")}
+    steps = pipeline_file.load(str(root / "pipelines" / "atlaset.py"))
+    done = {d.name: d.result for d in pipeline_file.execute(steps, str(tmp_path / "out"), Serial(), to="encode")}
     kept = done["dedup_minhash"].table(["text", "dataset_source"]).to_pylist()
     assert len(kept) == len({row["text"] for row in rows}) == len(rows) - 1
     assert {row["dataset_source"] for row in kept} == {"forum", "blog", "chat"}
@@ -128,7 +128,7 @@ def test_atlaset_pipeline_on_a_local_set_of_its_shape(samples, root, tmp_path, m
 
 def test_demo_gathers_the_same_text_every_time(root, tmp_path, monkeypatch):
     """Two gatherings of the installation's text are the same bytes, and hold no path of this machine."""
-    steps = recipe.load(str(root / "pipelines" / "demo.py"))
+    steps = pipeline_file.load(str(root / "pipelines" / "demo.py"))
     demo = sys.modules[steps[0].fn.__module__]
     monkeypatch.setattr(demo, "_docstrings", list)  # five seconds of parsing; the other sources suffice here
     first, second = (demo._gather(str(tmp_path / name)) for name in "ab")
@@ -142,13 +142,13 @@ def test_demo_gathers_the_same_text_every_time(root, tmp_path, monkeypatch):
 def test_demo_from_raw_text_to_a_model_that_writes(root, tmp_path, monkeypatch):
     """Every step of the demo runs, on a tenth of its docstrings and four training steps; running again does nothing."""
     pytest.importorskip("torch")
-    steps = recipe.load(str(root / "pipelines" / "demo.py"))
+    steps = pipeline_file.load(str(root / "pipelines" / "demo.py"))
     demo = sys.modules[steps[0].fn.__module__]
     some = list(itertools.islice(demo._docstrings(), 400))
     monkeypatch.setattr(demo, "_docstrings", lambda: some)
     monkeypatch.setattr(demo, "CONFIG", demo.CONFIG.override("steps=4"))
     out = tmp_path / "demo"
-    done = {d.name: d.result for d in recipe.execute(steps, str(out), Serial())}
+    done = {d.name: d.result for d in pipeline_file.execute(steps, str(out), Serial())}
     assert list(done) == [
         "ingest", "filter", "dedup_exact", "dedup_minhash", "dedup_suffix", "tokenizer", "encode", "train", "report",
     ]  # fmt: skip
@@ -162,11 +162,11 @@ def test_demo_from_raw_text_to_a_model_that_writes(root, tmp_path, monkeypatch):
     for word in ("too_few_sentences", "licences", "What the model writes", "polyline"):
         assert word in page, word
     before = {p: p.stat().st_mtime_ns for p in out.rglob("*") if p.suffix in {".parquet", ".bin", ".pt", ".zst"}}
-    list(recipe.execute(steps, str(out), Serial()))
+    list(pipeline_file.execute(steps, str(out), Serial()))
     assert {p: p.stat().st_mtime_ns for p in before} == before
     (out / "ingest-parts" / "raw" / "receipt.json").unlink()  # as after an upgrade: other text, other tokens
     monkeypatch.setattr(demo, "_docstrings", lambda: some[:200])
-    again = {d.name: d.result for d in recipe.execute(steps, str(out), Serial())}
+    again = {d.name: d.result for d in pipeline_file.execute(steps, str(out), Serial())}
     assert again["encode"].n_tokens < done["encode"].n_tokens
 
 

@@ -7,8 +7,9 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 import dataprep as dp
-from dataprep import files, run
+from dataprep.core import runner
 from dataprep.errors import PlanError
+from dataprep.store import files
 
 NAMES = ("articles.jsonl", "news.jsonl.zst", "guide.parquet")
 
@@ -39,7 +40,7 @@ def bucket(samples, monkeypatch):
     fsspec.register_implementation("flaky", Flaky, clobber=True)
     monkeypatch.setattr(Flaky, "store", {})
     monkeypatch.setattr(Flaky, "failures", 0)
-    monkeypatch.setattr(run.time, "sleep", lambda _: None)
+    monkeypatch.setattr(runner.time, "sleep", lambda _: None)
     for name in NAMES:
         with files.open_raw(f"{samples}/{name}") as f:
             files.write_bytes(f"flaky://bucket/in/{name}", f.read())

@@ -17,56 +17,56 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .chat.arabic import NormalizeArabic, NormalizeArabizi
-    from .chat.clean import CleanMessages
-    from .chat.consent import Consent
-    from .chat.conversations import Conversations
-    from .chat.language import MessageLanguage
-    from .chat.overlaps import Overlaps
-    from .chat.people import Pseudonyms
-    from .chat.statistics import MessageStats
-    from .chat.turns import Turns
-    from .dataset import Dataset, open_dataset
+    from .core.dataset import Dataset, open_dataset
+    from .core.pipeline import Pipeline
+    from .core.runner import Local, Ray, Serial
+    from .core.score import Score
+    from .core.stage import Filter, Map
     from .dedup.bloom import Bloom, bloom_hashes
     from .dedup.exact import Exact
     from .dedup.minhash import MinHash
     from .dedup.semantic import SemDeDup
-    from .dedup.suffix import SuffixArray
-    from .dedup.suffix_index import SuffixIndex
+    from .dedup.suffix_array import SuffixArray
     from .dedup.url import URL
     from .errors import DataprepError
     from .filters.badwords import BadWords
-    from .filters.c4 import C4
-    from .filters.decontaminate import Decontaminate
+    from .filters.c4.stage import C4
+    from .filters.classifiers.language import Language
+    from .filters.classifiers.quality import Quality
+    from .filters.decontaminate.stage import Decontaminate
     from .filters.fineweb import FineWeb
     from .filters.gopher import Gopher
     from .filters.hosts import Hosts
-    from .filters.language import Language
     from .filters.percentiles import Percentiles
     from .filters.perplexity import Perplexity
-    from .filters.pii import PII
-    from .filters.quality import Quality
-    from .filters.refinedweb import RefinedWeb
+    from .filters.refinedweb.stage import RefinedWeb
     from .filters.repair import RepairText
-    from .filters.robots import Robots
-    from .finetune import persona
-    from .messages import read_messages
-    from .pipeline import Pipeline
+    from .filters.robots.stage import Robots
+    from .forget.forget import forget
+    from .history.verify import verify
+    from .messages.arabic import NormalizeArabic, NormalizeArabizi
+    from .messages.clean import CleanMessages
+    from .messages.conversations.stage import Conversations
+    from .messages.conversations.turns import Turns
+    from .messages.language.stage import MessageLanguage
+    from .messages.names.consent import Consent
+    from .messages.names.stage import Pseudonyms
+    from .messages.overlaps import Overlaps
+    from .messages.read import read_messages
+    from .messages.statistics import MessageStats
+    from .persona import persona
+    from .pii.stage import PII
     from .read import read
-    from .removal import forget
-    from .run import Local, Ray, Serial
-    from .score import Score
-    from .stage import Filter, Map
-    from .text import shingle_hash
-    from .tokens.characters import train_characters
-    from .tokens.encode import encode
-    from .tokens.export import export
-    from .tokens.foreign import import_tokens
-    from .tokens.mix import Mix
-    from .tokens.shard import Shards
+    from .search.index import SuffixIndex
+    from .tokens.mix.mix import Mix
+    from .tokens.shards.encode import encode
+    from .tokens.shards.export import export
+    from .tokens.shards.import_tokens import import_tokens
+    from .tokens.shards.shard import Shards
     from .tokens.split import Split
-    from .tokens.train import Tokenizer, train_bpe
-    from .verification import verify
+    from .tokens.vocabulary.characters import train_characters
+    from .tokens.vocabulary.train import Tokenizer, train_bpe
+    from .unicode.text import shingle_hash
 
 __version__ = "0.1.0"
 
@@ -133,61 +133,61 @@ __all__ = [
 _HOMES = {
     "BadWords": "filters.badwords",
     "Bloom": "dedup.bloom",
-    "C4": "filters.c4",
-    "CleanMessages": "chat.clean",
-    "Consent": "chat.consent",
-    "Conversations": "chat.conversations",
+    "C4": "filters.c4.stage",
+    "CleanMessages": "messages.clean",
+    "Consent": "messages.names.consent",
+    "Conversations": "messages.conversations.stage",
     "DataprepError": "errors",
-    "Dataset": "dataset",
-    "Decontaminate": "filters.decontaminate",
+    "Dataset": "core.dataset",
+    "Decontaminate": "filters.decontaminate.stage",
     "Exact": "dedup.exact",
-    "Filter": "stage",
+    "Filter": "core.stage",
     "FineWeb": "filters.fineweb",
     "Gopher": "filters.gopher",
     "Hosts": "filters.hosts",
-    "Language": "filters.language",
-    "Local": "run",
-    "Map": "stage",
-    "MessageLanguage": "chat.language",
-    "MessageStats": "chat.statistics",
+    "Language": "filters.classifiers.language",
+    "Local": "core.runner",
+    "Map": "core.stage",
+    "MessageLanguage": "messages.language.stage",
+    "MessageStats": "messages.statistics",
     "MinHash": "dedup.minhash",
-    "Mix": "tokens.mix",
-    "NormalizeArabic": "chat.arabic",
-    "NormalizeArabizi": "chat.arabic",
-    "Overlaps": "chat.overlaps",
-    "PII": "filters.pii",
+    "Mix": "tokens.mix.mix",
+    "NormalizeArabic": "messages.arabic",
+    "NormalizeArabizi": "messages.arabic",
+    "Overlaps": "messages.overlaps",
+    "PII": "pii.stage",
     "Percentiles": "filters.percentiles",
     "Perplexity": "filters.perplexity",
-    "Pipeline": "pipeline",
-    "Pseudonyms": "chat.people",
-    "Quality": "filters.quality",
-    "Ray": "run",
-    "RefinedWeb": "filters.refinedweb",
+    "Pipeline": "core.pipeline",
+    "Pseudonyms": "messages.names.stage",
+    "Quality": "filters.classifiers.quality",
+    "Ray": "core.runner",
+    "RefinedWeb": "filters.refinedweb.stage",
     "RepairText": "filters.repair",
-    "Robots": "filters.robots",
-    "Score": "score",
+    "Robots": "filters.robots.stage",
+    "Score": "core.score",
     "SemDeDup": "dedup.semantic",
-    "Serial": "run",
-    "Shards": "tokens.shard",
+    "Serial": "core.runner",
+    "Shards": "tokens.shards.shard",
     "Split": "tokens.split",
-    "SuffixArray": "dedup.suffix",
-    "SuffixIndex": "dedup.suffix_index",
-    "Tokenizer": "tokens.train",
-    "Turns": "chat.turns",
+    "SuffixArray": "dedup.suffix_array",
+    "SuffixIndex": "search.index",
+    "Tokenizer": "tokens.vocabulary.train",
+    "Turns": "messages.conversations.turns",
     "URL": "dedup.url",
     "bloom_hashes": "dedup.bloom",
-    "encode": "tokens.encode",
-    "export": "tokens.export",
-    "forget": "removal",
-    "import_tokens": "tokens.foreign",
-    "open_dataset": "dataset",
-    "persona": "finetune",
+    "encode": "tokens.shards.encode",
+    "export": "tokens.shards.export",
+    "forget": "forget.forget",
+    "import_tokens": "tokens.shards.import_tokens",
+    "open_dataset": "core.dataset",
+    "persona": "persona",
     "read": "read",
-    "read_messages": "messages",
-    "shingle_hash": "text",
-    "train_bpe": "tokens.train",
-    "train_characters": "tokens.characters",
-    "verify": "verification",
+    "read_messages": "messages.read",
+    "shingle_hash": "unicode.text",
+    "train_bpe": "tokens.vocabulary.train",
+    "train_characters": "tokens.vocabulary.characters",
+    "verify": "history.verify",
 }
 
 
@@ -203,18 +203,14 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps `dp.read` the function, although `dataprep.read` is also the folder that holds the readers.
+    """Keeps `dp.read`, `dp.forget` and `dp.persona` the functions, although submodules have these names too.
 
-    Importing a submodule assigns it to its parent; a property on the module's class outlives that assignment.
+    Importing a submodule assigns it to its parent; here the assignment is ignored where a public name would be hidden.
     """
 
-    @property
-    def read(self) -> Any:
-        return __getattr__("read")
-
-    @read.setter
-    def read(self, module: ModuleType) -> None:
-        """The import system's assignment of the folder; it stays in `sys.modules`."""
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _HOMES or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
 
 
 sys.modules[__name__].__class__ = _Package

@@ -1,6 +1,6 @@
 """`python -m dataprep` is the command line."""
 
-from dataprep.cli import main
+from .cli import main
 
 if __name__ == "__main__":
     main()

@@ -20,15 +20,15 @@ from hypothesis import strategies as st
 
 import laws
 import oracles
-from dataprep import batch as B
+from dataprep.core import batch as B
+from dataprep.core.ledger import mix
+from dataprep.core.pipeline import Pipeline
+from dataprep.core.runner import Local, Serial
 from dataprep.dedup.bloom import Bloom, bloom_hashes
-from dataprep.dedup.seen import hyperloglog
-from dataprep.dedup.seen.bloom_filter import Filter, Size, contains
-from dataprep.dedup.seen.keys import document_keys
+from dataprep.dedup.membership import hyperloglog
+from dataprep.dedup.membership.bloom_filter import Filter, Size, contains
+from dataprep.dedup.membership.keys import document_keys
 from dataprep.errors import DataprepError, PlanError
-from dataprep.meter import mix
-from dataprep.pipeline import Pipeline
-from dataprep.run import Local, Serial
 
 SURE = 1e-9  # a filter that errs so seldom is a set
 WORDS = ["a b c", "A b  c", "a b c d", "b c d é", "!!!", "٣ x Σας", "c d e a b", "a, b. c\r"]
@@ -217,7 +217,7 @@ import os, signal, sys
 sys.path[:0] = {path!r}
 from pathlib import Path
 from dataprep.dedup.bloom import Bloom
-from dataprep.pipeline import Pipeline
+from dataprep.core.pipeline import Pipeline
 from laws import dataset_of
 count, real = [0], os.replace
 def replace(*args):
@@ -269,9 +269,9 @@ def test_a_filter_over_budget_is_refused_before_any_work(dataset, tmp_path) -> N
 
 def test_plan_states_the_filter_of_the_whole_input(tmp_path) -> None:
     """From a sample of an eighth: the filter's bytes within a twentieth, for a capacity that is given exactly."""
-    from dataprep.estimate import estimate
+    from dataprep.core.pipeline_file import Step
+    from dataprep.history.estimate import estimate
     from dataprep.read import read
-    from dataprep.recipe import Step
 
     words = [f"w{i:04}" for i in range(3000)]
     lines = [f'{{"text": "{i} {" ".join(words[i % 2900 : i % 2900 + 100])}"}}' for i in range(12_000)]
@@ -337,7 +337,7 @@ def test_a_document_that_is_left_too_short_is_dropped(tmp_path) -> None:
 
 def test_a_filter_that_is_too_full_is_alarming(fitted, tmp_path, monkeypatch, caplog) -> None:
     """If the count were wrong, the measured rate would say so."""
-    monkeypatch.setattr("dataprep.dedup.seen.bloom_filter.Filter.measured_rate", lambda _: 2e-4)
+    monkeypatch.setattr("dataprep.dedup.membership.bloom_filter.Filter.measured_rate", lambda _: 2e-4)
     with caplog.at_level(logging.WARNING, "dataprep"):
         fitted(Bloom(), tmp_path, ["a", "b"])
     assert "of new keys 0.0002 are taken for seen, not 0.0001" in caplog.text

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 import laws
 import oracles
+from dataprep.core.pipeline import Pipeline
+from dataprep.core.runner import Serial
 from dataprep.dedup.exact import Exact
-from dataprep.dedup.units import repeats, units
-from dataprep.dedup.units.forms import FORMS
+from dataprep.dedup.pieces import search, units
+from dataprep.dedup.pieces.forms import FORMS
 from dataprep.errors import DataprepError, PlanError
-from dataprep.pipeline import Pipeline
-from dataprep.run import Serial
 
 TEXTS = st.lists(
     st.one_of(
@@ -157,9 +157,9 @@ def test_partitions_and_segments_change_nothing(monkeypatch, tmp_path) -> None:
     texts = [f"Line {i % 7}.\nline {i % 11}. And so on.\n\nOnly {i}." for i in range(120)]
     docs = laws.dataset_of(tmp_path, texts, parts=3, rows_per_batch=10)
     whole = {u: cut(Exact(unit=u), docs) for u in ("line", "paragraph", "span3")}
-    monkeypatch.setattr(repeats, "PARTITION_BYTES", 10)
-    monkeypatch.setattr(repeats, "SEGMENT_RECORDS", 40)
-    monkeypatch.setattr(repeats, "ROUND_RECORDS", 20)
+    monkeypatch.setattr(search, "PARTITION_BYTES", 10)
+    monkeypatch.setattr(search, "SEGMENT_RECORDS", 40)
+    monkeypatch.setattr(search, "ROUND_RECORDS", 20)
     for unit, expected in whole.items():
         assert cut(Exact(unit=unit), docs) == expected
 
@@ -201,7 +201,7 @@ def test_a_long_document_is_cut_a_block_at_a_time(dataset, monkeypatch) -> None:
     lines = [f"Line {i if i % 3 else 0}. It goes on." for i in range(3000)] + ["Line 0. It goes on."] * 3000
     text = "\n".join(lines)
     expected = "\n".join(dict.fromkeys(lines))
-    monkeypatch.setattr(repeats, "SEGMENT_RECORDS", 100)
+    monkeypatch.setattr(search, "SEGMENT_RECORDS", 100)
     monkeypatch.setattr(units, "BLOCK_UNITS", 64)
     facts, spans, left = cut(Exact(unit="line"), dataset([text, text + "\nNew."]))
     assert left == [expected, "New."]
@@ -232,7 +232,7 @@ def test_wrong_units_are_named(wrong, says) -> None:
 
 def test_a_document_too_long_to_count_is_named(dataset, monkeypatch, tmp_path) -> None:
     """Places in a document are 32 bits; a longer one is told with what to do."""
-    monkeypatch.setattr(repeats, "MAX_DOC_BYTES", 10)
+    monkeypatch.setattr(search, "MAX_DOC_BYTES", 10)
     with pytest.raises(DataprepError, match="document 0:10 has 12 bytes; .*split it"):
         Exact(unit="line").fit(dataset(["short", "twelve bytes"]), Serial(), str(tmp_path))
 

@@ -7,7 +7,7 @@ import math
 import pyarrow as pa
 import pytest
 
-from dataprep import batch as B
+from dataprep.core import batch as B
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.keep import Keep
 from dataprep.dedup.minhash import MinHash

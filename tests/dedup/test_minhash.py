@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import oracles
 from dataprep.dedup.keep import Keep
 from dataprep.dedup.minhash import MinHash
-from dataprep.dedup.pairs import bands, bitmap, gather, match, search, sign, sketch, verify
+from dataprep.dedup.near import bands, bitmap, gather, match, search, sign, sketch, verify
 from dataprep.errors import PlanError
 
 CERTAIN = {"bands": 120, "rows": 1}  # a pair at J = 0.4 is missed with probability 0.6^120
@@ -150,7 +150,7 @@ def test_one_crowded_bucket_is_linear(drops) -> None:
 
 def test_comparisons_are_counted(tmp_path, dataset) -> None:
     """The receipt tells documents, candidates, and a comparison a copy."""
-    from dataprep.run import Serial
+    from dataprep.core.runner import Serial
 
     docs = dataset(["the same text again and again"] * 500 + ["another"])
     chosen = {"sketch": MinHash().sketch, "keep": Keep.parse("first"), "names": ("x", "y"), "key": "k"}
@@ -201,15 +201,15 @@ def test_signatures_are_diverse() -> None:
 def test_signatures_are_those_of_datasketch() -> None:
     """Equal to datasketch's MinHash of the same seed with `shingle_hash` as its hash."""
     datasketch = pytest.importorskip("datasketch", minversion="2")
-    from dataprep.text import shingle_hash
+    from dataprep.unicode.text import shingle_hash
 
     text = "MinHash was invented by Andrei Broder at DEC in 1997 for AltaVista; İstanbul, ΟΔΟΣ and \u212aelvin too"
     made = MinHash(bands=13, rows=8, seed=5).sketch
     theirs = datasketch.MinHash(104, seed=5, hashfunc=shingle_hash)
     for shingle in oracles.shingle_set(text, "word", 5):
         theirs.update(" ".join(shingle).encode())
-    from dataprep import batch as B
-    from dataprep.text import shingles
+    from dataprep.core import batch as B
+    from dataprep.unicode.text import shingles
 
     starts, hashes = shingles(*B.buffers(B.make([0], [text], "s")), "word", 5)
     ours = np.empty(104, np.uint32)
@@ -222,8 +222,8 @@ def test_a_document_becomes_datasketchs_own(tmp_path) -> None:
     """`Dataset.minhash` of sealed and unsealed documents: our signature, usable in datasketch's LSH, and updatable."""
     datasketch = pytest.importorskip("datasketch", minversion="2")
     import dataprep as dp
-    from dataprep import batch as B
-    from dataprep.text import shingle_hash, shingles
+    from dataprep.core import batch as B
+    from dataprep.unicode.text import shingle_hash, shingles
 
     texts = [*edited(3, families=2), "two words", ""]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts))

@@ -19,13 +19,14 @@ from hypothesis.extra import numpy as hnp
 import dataprep as dp
 import laws
 import oracles
-from dataprep import batch as B
+from dataprep.core import batch as B
+from dataprep.core.estimator import Estimator
+from dataprep.dedup.embeddings import decide as balls
+from dataprep.dedup.embeddings import kmeans, vectors, word_vectors
 from dataprep.dedup.semantic import SemDeDup
-from dataprep.dedup.vectors import balls, kmeans, vectors, word_vectors
 from dataprep.errors import PlanError
-from dataprep.key import key
-from dataprep.stage import Estimator
-from dataprep.text import words
+from dataprep.store.key import key
+from dataprep.unicode.text import words
 
 DIM = 32
 

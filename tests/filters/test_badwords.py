@@ -12,7 +12,7 @@ import laws
 import oracles
 from dataprep.errors import PlanError
 from dataprep.filters.badwords import BadWords
-from dataprep.key import key
+from dataprep.store.key import key
 
 ATOMS = [
     "a", "b", "ab", "ba", "A", "aB", " ", "-", "--", "_", "7", "é", "É", "e\u0301", "\u0301", "Σ", "ς", "σ", "\u0130",

@@ -16,9 +16,9 @@ import oracles
 from dataprep.errors import PlanError
 from dataprep.filters.fineweb import FineWeb
 from dataprep.filters.gopher import RULES, Gopher
-from dataprep.filters.words import STOP_WORDS
-from dataprep.key import key
-from dataprep.text import classes
+from dataprep.filters.stop_words import STOP_WORDS
+from dataprep.store.key import key
+from dataprep.unicode.text import classes
 
 SPACES = [chr(c) for c in np.flatnonzero(classes() & 1).tolist()]
 PIECES = [

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dataprep.batch as B
+import dataprep.core.batch as B
 import laws
 import oracles
+from dataprep.core.score import Score
 from dataprep.errors import PlanError
 from dataprep.filters.hosts import Hosts
 from dataprep.filters.url_parts import addresses, host_name
-from dataprep.key import key
-from dataprep.score import Score
+from dataprep.store.key import key
 
 URLS = [None, "", "page 5", *(
     f"{scheme}{user}{host}{port}{path}"

@@ -21,8 +21,8 @@ from dataprep.errors import PlanError
 from dataprep.filters.ccnet_text import ccnet_lines, ccnet_normal
 from dataprep.filters.percentiles import Percentiles
 from dataprep.filters.perplexity import Perplexity
-from dataprep.key import key
 from dataprep.ngram import train
+from dataprep.store.key import key
 
 kenlm = pytest.importorskip("kenlm")
 few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

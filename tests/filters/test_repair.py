@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import laws
 from dataprep.errors import PlanError
 from dataprep.filters.repair import RepairText
-from dataprep.key import key
+from dataprep.store.key import key
 
 ftfy = pytest.importorskip("ftfy")
 

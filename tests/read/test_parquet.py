@@ -14,7 +14,7 @@ import pytest
 import dataprep as dp
 from dataprep.errors import PlanError, ReadError
 from dataprep.read import parquet as reader
-from dataprep.read import plan
+from dataprep.read import parts as plan
 
 ROWS = {
     "id": ["a", "b", None],

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import dataprep as dp
-from dataprep import batch as B
+from dataprep.core import batch as B
 from dataprep.errors import PlanError, ReadError
-from dataprep.read import plan
-from dataprep.read.plan import source_of
+from dataprep.read import parts as plan
+from dataprep.read.parts import source_of
 
 
 def put(folder, **texts) -> Path:

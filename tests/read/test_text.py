@@ -7,9 +7,9 @@ import gzip
 import pytest
 
 import dataprep as dp
+from dataprep.core.ledger import Ledger
+from dataprep.core.part import Slice
 from dataprep.errors import ReadError
-from dataprep.meter import Meter
-from dataprep.part import Slice
 from dataprep.read import lines
 from dataprep.read.text import Lines, Paragraphs, Text
 
@@ -18,9 +18,9 @@ def read_bytes(reader, folder, data: bytes, start=0, stop=None):
     """(position, text) of the documents, and (position, reason, bytes) of what was dropped."""
     path = folder / "in.txt"
     path.write_bytes(data)
-    meter = Meter("read", source="s")
-    rows = [(r["id"], r["text"]) for b in reader(Slice(str(path), 0, start, stop), meter) for r in b.to_pylist()]
-    return rows, [(r["id"], r["reason"]) for r in meter.drop_table().to_pylist()]
+    ledger = Ledger("read", source="s")
+    rows = [(r["id"], r["text"]) for b in reader(Slice(str(path), 0, start, stop), ledger) for r in b.to_pylist()]
+    return rows, [(r["id"], r["reason"]) for r in ledger.drop_table().to_pylist()]
 
 
 DATA = b"\xef\xbb\xbfone\ntwo \r\n\r\n \t\n\nthree\n" + "четыре".encode() + b"\n\nlast"

@@ -7,8 +7,8 @@ from collections import Counter
 from html.parser import HTMLParser
 
 import dataprep as dp
-from dataprep.chat.counts import STAGE, clock_of, of_family
-from dataprep.dataset import open_dataset
+from dataprep.core.dataset import open_dataset
+from dataprep.messages.counts import STAGE, clock_of, of_family
 from dataprep.report import gather, render
 from dataprep.report.chats import ranked, shown
 from dataprep.report.overview import _ends

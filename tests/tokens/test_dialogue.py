@@ -14,11 +14,11 @@ import dataprep as dp
 import laws
 from dataprep.errors import PlanError, ReadError
 from dataprep.tokens.dialogue import TokenSize, check_template, encode_dialogues
-from dataprep.tokens.patterns import PATTERNS
+from dataprep.tokens.shards.verify import verify_shards
 from dataprep.tokens.templates import ANY, Template, specials_of, template_of
-from dataprep.tokens.tokenizer import Tokenizer, keep_loaded
-from dataprep.tokens.train import learn
-from dataprep.tokens.verify import verify_shards
+from dataprep.tokens.vocabulary.patterns import PATTERNS
+from dataprep.tokens.vocabulary.tokenizer import Tokenizer, keep_loaded
+from dataprep.tokens.vocabulary.train import learn
 
 INST = (
     "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}{{ '[INST] ' + m.content + ' [/INST]' }}"

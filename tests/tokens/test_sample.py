@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import laws
-from dataprep import batch as B
-from dataprep.dataset import Dataset
+from dataprep.core import batch as B
+from dataprep.core.dataset import Dataset
+from dataprep.core.runner import Local
 from dataprep.errors import PlanError
-from dataprep.run import Local
 from dataprep.tokens import sample as module
 from dataprep.tokens import split
 from dataprep.tokens.sample import AT_LEAST, BINS, DOC_BYTES, Sample, Strata, Task, heads

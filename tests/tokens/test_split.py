@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-from dataprep import batch as B
-from dataprep.batch import doc_id
+from dataprep.core import batch as B
+from dataprep.core.batch import doc_id
 from dataprep.errors import PlanError
 from dataprep.tokens.split import Split, check_share, sample_rank, side_of
 

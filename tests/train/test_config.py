@@ -15,9 +15,9 @@ class Wall:
         top = name.partition(".")[0]
         if top in {"pyarrow", "numba", "rich", "tokenizers", "tiktoken", "orjson", "fsspec", "xxhash", "zstandard"}:
             raise ImportError(f"{name} is not on the training machine")
-        ours = ("dataprep.train", "dataprep.atomic", "dataprep.errors")
+        ours = ("dataprep.train", "dataprep.store.atomic", "dataprep.errors")
         if name.startswith("dataprep.") and not name.startswith(ours):
-            if name not in {"dataprep.tokens", "dataprep.tokens.shard"}:
+            if name not in {"dataprep.tokens", "dataprep.tokens.shards.shard"}:
                 raise ImportError(f"the trainer must not import {name}")
 sys.meta_path.insert(0, Wall())
 """

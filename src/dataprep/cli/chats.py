@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dataprep.chat.counts import TALK_MESSAGES, clock_of, months_of, of_family
+from dataprep.core.stats import StageStats
+from dataprep.messages.counts import TALK_MESSAGES, clock_of, months_of, of_family
 from dataprep.report.blocks import visible
 from dataprep.report.charts import DAYS
 from dataprep.report.chats import LENGTHS, TITLES, length_rows, shown
-from dataprep.stats import StageStats
 
 SHADES = " ░▒▓█"
 BAR_CHARS = 40

@@ -9,14 +9,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dataprep import trail
-from dataprep.batch import show_id
+from dataprep.core.batch import show_id
+from dataprep.core.tables import Drop
 from dataprep.errors import PlanError
-from dataprep.report import clusters as found_in
+from dataprep.history import clusters as found_in
+from dataprep.history import why
+from dataprep.history.cuts import Repeat, most_repeated
 from dataprep.report.blocks import visible
-from dataprep.report.cuts import Repeat, most_repeated
 
-from .beside import beside
+from .side_by_side import beside
 
 Folder = Annotated[str, typer.Argument(help="A folder that a run wrote.")]
 DEFAULT = 5
@@ -86,7 +87,7 @@ def _print_sizes(console: Console, everything: found_in.Clusters) -> None:
 def _print_fate(console: Console, folder: str, cluster: found_in.Cluster) -> None:
     """Whether the one that stands for all is still there: a later filter may have dropped it."""
     if cluster.kept_in is None:
-        drops = trail.follow(folder, cluster.kept).drops
+        drops = why.follow(folder, cluster.kept).drops
         if drops:
             said = f"{drops[0].stage}: {drops[0].reason}"
             console.print(f"  [bold red]it was dropped later by {escape(said)}[/]", highlight=False)
@@ -103,9 +104,9 @@ def _print_least(console: Console, folder: str, n: int, source: str | None) -> N
         console.print(_side_by_side(folder, drop))
 
 
-def _side_by_side(folder: str, drop: trail.Drop) -> Table:
+def _side_by_side(folder: str, drop: Drop) -> Table:
     """A removed document beside the one that it was dropped for."""
-    rows = (trail.removed(folder, drop), trail.survivor(folder, drop))
+    rows = (why.removed(folder, drop), why.survivor(folder, drop))
     home = f" of {drop.kept_in}" if drop.kept_in else ""
     heads = (
         f"{_named(drop)} {rows[0]['source'] if rows[0] else ''}",
@@ -115,7 +116,7 @@ def _side_by_side(folder: str, drop: trail.Drop) -> Table:
     return beside(heads, (texts[0], texts[1]))
 
 
-def _named(drop: trail.Drop) -> str:
+def _named(drop: Drop) -> str:
     return show_id(drop.id) + ("" if drop.similarity is None else f" ({drop.similarity:.3f})")
 
 

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dataprep.batch import show_id
+from dataprep.core.batch import show_id
+from dataprep.history.changes import Changes, Side, Sums, compare
 from dataprep.report.blocks import visible
-from dataprep.report.changes import Changes, Side, Sums, compare
 
 
 def diff(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,14 +19,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dataprep import files, recipe
-from dataprep.batch import Batch, ids, show_id
-from dataprep.chat.counts import STAGE
-from dataprep.estimate import LAST, Sampling
-from dataprep.meter import Meter, mix
-from dataprep.part import Item, Part
+from dataprep.core import pipeline_file
+from dataprep.core.batch import Batch, ids, show_id
+from dataprep.core.ledger import Ledger, mix
+from dataprep.core.part import Part
+from dataprep.core.stats import StageStats
+from dataprep.core.trial import Trial
+from dataprep.history.estimate import LAST, Counting
+from dataprep.messages.counts import STAGE
 from dataprep.report.blocks import visible
-from dataprep.stats import StageStats
+from dataprep.store import files
 
 from .chats import print_messages
 
@@ -92,7 +94,7 @@ def _plain(column: pa.Array) -> pa.Array:
 
 
 @dataclass
-class _Comparing(Meter):
+class _Comparing(Ledger):
     """A book that also compares what comes out with what went in."""
 
     notes: Notes | None = None
@@ -109,49 +111,25 @@ class _Comparing(Meter):
             yield held, rows, found
 
 
-@dataclass(frozen=True)
-class _Compared(Part):
-    """A part whose books compare; passes: the notes of each of its stages."""
+@dataclass
+class _Watch:
+    """Makes ledgers that compare documents before and after every stage of a sealed Dataset."""
 
-    passes: list[Notes] = field(default_factory=list, hash=False, compare=False)
-    examples: int = 0
-
-    def meters(self, seed: int = 0) -> list[Meter]:
-        """One a stage, all writing into the same notes."""
-        plain = super().meters(seed)
-        while len(self.passes) < len(plain):
-            self.passes.append(Notes(StageStats(plain[len(self.passes)].stage), self.examples))
-        made: list[Meter] = []
-        for meter, notes in zip(plain, self.passes, strict=True):
-            made.append(_Comparing(meter.stage, seed, hides=meter.hides, notes=notes))
-            made[-1].book = notes.book
-        return made
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rehearsing(Sampling):
-    """A Runner whose Pipelines see a sample, and which compares documents before and behind every stage."""
-
-    examples: int = 3
+    examples: int
     noted: list[Notes] = field(default_factory=list)
 
-    def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
-        """As Sampling; where parts are sealed, their stages are watched."""
-        if type(task).__name__ != "Seal":
-            return super().map(task, items, label)
-        notes: list[Notes] = []
-        watched = [_watched(item, notes, self.examples) for item in items]
-        return self._noting(super().map(task, watched, label), notes)
-
-    def _noting(self, results: Iterator[R], notes: list[Notes]) -> Iterator[R]:
-        yield from results
-        self.noted.extend(notes)
-
-
-def _watched(item: Any, notes: list[Notes], examples: int) -> Any:
-    assert isinstance(item, Item)
-    part = item.part
-    return replace(item, part=_Compared(part.slices, part.reader, part.stages, passes=notes, examples=examples))
+    def ledgers(self, part: Part) -> list[Ledger]:
+        """Return the ledgers of a part; the parts of one pass add to the same notes."""
+        plain = part.ledgers()
+        names = tuple(ledger.stage for ledger in plain)
+        if part.number == 0:
+            self.noted += [Notes(StageStats(name), self.examples) for name in names]
+        notes = self.noted[len(self.noted) - len(names) :]
+        made: list[Ledger] = []
+        for ledger, one in zip(plain, notes, strict=True):
+            made.append(_Comparing(ledger.stage, ledger.seed, hides=ledger.hides, notes=one))
+            made[-1].book = one.book
+        return made
 
 
 @dataclass(frozen=True)
@@ -163,17 +141,18 @@ class Rehearsed:
 
 
 def rehearse(
-    steps: Sequence[recipe.Step], to: str | None = None, *, sample_bytes: int = 16 << 20, examples: int = 3
+    steps: Sequence[pipeline_file.Step], to: str | None = None, *, sample_bytes: int = 16 << 20, examples: int = 3
 ) -> tuple[list[Rehearsed], int]:
     """Run the steps on a sample, in a folder that is removed; what each did, and the bytes of text tried."""
     tried = [step for step in steps if step.name not in LAST]
     found = []
     with tempfile.TemporaryDirectory(prefix="dataprep-dry-run-") as folder:
-        run = Rehearsing(out=folder, limit=sample_bytes, examples=examples)
-        for done in recipe.execute(tried, files.join(folder, "out"), run, to):
-            found.append(Rehearsed(done.name, [n for n in run.noted if n.book.name != "Head"]))
-            run.noted.clear()
-    return found, sum(sample for _, _, sample in run.inputs)
+        watch = _Watch(examples)
+        with Trial(folder, sample_bytes, watch.ledgers) as trial:
+            for done in pipeline_file.execute(tried, files.join(folder, "out"), Counting(), to):
+                found.append(Rehearsed(done.name, [n for n in watch.noted if n.book.name != "Head"]))
+                watch.noted.clear()
+    return found, sum(one.sample for one in trial.inputs)
 
 
 def show(console: Console, found: Sequence[Rehearsed], sample_bytes: int) -> None:

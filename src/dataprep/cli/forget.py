@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from dataprep.batch import show_id
+from dataprep.core.batch import show_id
 
 SHOWN = 20  # copies and places
 
@@ -23,7 +23,7 @@ def forget(
     missing_ok: Annotated[bool, typer.Option("--missing-ok", help="Go on where some ids are not there.")] = False,
 ) -> None:
     """Remove documents from shards, token shards, books and filters, and from every rerun; without --ids, go on."""
-    from dataprep.removal import forget as remove
+    from dataprep.forget.forget import forget as remove
 
     console = Console(highlight=False, soft_wrap=True)
     done = remove(folder, ids, of=of, with_copies=with_copies, missing_ok=missing_ok)

@@ -9,12 +9,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dataprep import files, trail
-from dataprep.batch import show_id
-from dataprep.chat.counts import STAGE
-from dataprep.dataset import open_dataset
+from dataprep.core.batch import show_id
+from dataprep.core.dataset import open_dataset
+from dataprep.core.stats import Amount, StageStats
+from dataprep.history import why
+from dataprep.messages.counts import STAGE
 from dataprep.report.blocks import visible
-from dataprep.stats import Amount, StageStats
+from dataprep.store import files
 
 from .chats import print_messages
 
@@ -33,7 +34,7 @@ def inspect(
 ) -> None:
     """What each stage kept, dropped and why, by source, with examples."""
     console = Console()
-    for place in trail.final_folders(folder):
+    for place in why.final_folders(folder):
         docs = open_dataset(place)
         manifest = docs.manifest
         console.rule(f"[bold]{escape(place)}", align="left", style="dim")
@@ -61,7 +62,7 @@ def _print_fits(console: Console, fits: list[dict[str, Any]]) -> None:
 
 def _print_model(console: Console, folder: str) -> None:
     """What was made of the text, if the run has come so far."""
-    from dataprep.report.facts import metrics_of, tokens_of
+    from dataprep.report.page_data import metrics_of, tokens_of
 
     tokens = tokens_of(folder)
     if tokens:

@@ -12,8 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from dataprep import files
 from dataprep.errors import PlanError
+from dataprep.store import files
 
 Out = Annotated[str, typer.Option(help="The model to write, NAME.bin; NAME.bin.json tells about it.")]
 Format = Annotated[str | None, typer.Option("--format", help="As in dp.read: jsonl, lines, paragraphs ...")]
@@ -40,7 +40,7 @@ def train_langid(
     seed: Seed = 0,
 ) -> None:
     """Train a fastText model that tells languages apart, for dp.Language(model=NAME.bin)."""
-    from dataprep.filters.train_classifier import LANGUAGE, train_classifier
+    from dataprep.filters.classifiers.train import LANGUAGE, train_classifier
 
     asked = _texts(test, label, format) if test else None
     settings = _settings(LANGUAGE, epochs, dim, held_out, max_texts, seed)
@@ -59,7 +59,7 @@ def train_quality(
     seed: Seed = 0,
 ) -> None:
     """Train a fastText model that tells wanted texts from ordinary ones, for dp.Quality(model=NAME.bin)."""
-    from dataprep.filters.train_classifier import QUALITY, train_classifier
+    from dataprep.filters.classifiers.train import QUALITY, train_classifier
 
     texts = {"high": _read(positive, format), "low": _read(negative, format)}
     settings = _settings(QUALITY, epochs, dim, held_out, max_texts, seed)

@@ -8,8 +8,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from dataprep import files
 from dataprep.errors import PlanError
+from dataprep.store import files
 
 
 def train_ngram(

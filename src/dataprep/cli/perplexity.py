@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from dataprep.batch import show_id
+from dataprep.core.batch import show_id
 from dataprep.errors import PlanError
 from dataprep.report.blocks import visible
 

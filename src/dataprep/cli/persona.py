@@ -8,8 +8,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from dataprep.recipe import Step
-from dataprep.run import Runner
+from dataprep.core.pipeline_file import Step
+from dataprep.core.runner import Runner
 
 from .runs import Workers, runner
 
@@ -38,8 +38,8 @@ def persona(
     ] = False,
 ) -> None:
     """Turn chats into a fine-tuning set for one person's voice: JSONL of messages, and shards with a loss mask."""
-    from dataprep.finetune import Persona
-    from dataprep.finetune import persona as make
+    from dataprep.persona import Persona
+    from dataprep.persona import persona as make
 
     from .dry_run import rehearse, show
 

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 
-from dataprep import recipe
+from dataprep.core import pipeline_file
+from dataprep.core.runner import WORKER_BYTES, machine_memory, parse_bytes
 from dataprep.errors import PlanError
-from dataprep.run import WORKER_BYTES, machine_memory, parse_bytes
 
 from .runs import Memory, Workers
 
@@ -23,10 +23,10 @@ def plan(
     sample_mb: Annotated[int, typer.Option(min=1, help="Megabytes of text to try.")] = 16,
 ) -> None:
     """Peak memory, disk, passes and time of a run, from file sizes and a sample that is really run."""
-    from dataprep.estimate import estimate
+    from dataprep.history.estimate import estimate
 
     console = Console()
-    steps = recipe.load(what[0]) if what[0].endswith(".py") else [_reading(what)]
+    steps = pipeline_file.load(what[0]) if what[0].endswith(".py") else [_reading(what)]
     with console.status("trying a sample"):
         found = estimate(steps, sample_mb << 20)
     stored, text, sample = map(decimal, (found.stored_bytes, found.text_bytes, found.sample_bytes))
@@ -52,7 +52,7 @@ def _print_memory(console: Console, who: str, needed: int, allowed: int, instead
     console.print(line if needed <= allowed else f"{line}; {instead}", highlight=False)
 
 
-def _reading(inputs: list[str]) -> recipe.Step:
+def _reading(inputs: list[str]) -> pipeline_file.Step:
     """A step that reads input files and seals them."""
     if any(name.endswith(".py") for name in inputs):
         msg = "plan takes one pipeline file, or input files"
@@ -63,7 +63,7 @@ def _reading(inputs: list[str]) -> recipe.Step:
 
         return dp.Pipeline().run(dp.read(inputs), out=out, run=run)
 
-    return recipe.Step("read", read, ("out", "run"))
+    return pipeline_file.Step("read", read, ("out", "run"))
 
 
 COMMANDS = (plan,)

@@ -8,9 +8,10 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from dataprep import files, recipe
+from dataprep.core import pipeline_file
+from dataprep.core.runner import Local, Ray, Runner, Serial
 from dataprep.errors import PlanError
-from dataprep.run import Local, Ray, Runner, Serial
+from dataprep.store import files
 
 Workers = Annotated[int, typer.Option(min=1, help="Processes of this machine.")]
 Memory = Annotated[str | None, typer.Option(help="What all workers together may take, like 8GB.")]
@@ -38,7 +39,7 @@ def run(
 ) -> None:
     """Run a pipeline file, step by step; what is done already is found by its receipts."""
     console = Console()
-    steps = recipe.load(pipeline)
+    steps = pipeline_file.load(pipeline)
     if dry_run:
         _rehearse(console, steps, to, sample_mb << 20, examples)
         return
@@ -47,13 +48,15 @@ def run(
     def starting(name: str) -> None:
         console.rule(f"[bold]{name}", align="left", style="dim")
 
-    for done in recipe.execute(steps, out, runner(workers, memory, ray=ray), to, starting):
+    for done in pipeline_file.execute(steps, out, runner(workers, memory, ray=ray), to, starting):
         _show(console, done.result)
         console.print(f"[dim]{done.seconds:.1f} s[/]")
     console.print(f"\n[dim]look closer:[/] dataprep inspect {escape(out)}", highlight=False)
 
 
-def _rehearse(console: Console, steps: list[recipe.Step], to: str | None, sample_bytes: int, examples: int) -> None:
+def _rehearse(
+    console: Console, steps: list[pipeline_file.Step], to: str | None, sample_bytes: int, examples: int
+) -> None:
     """Show what a run would change."""
     from . import dry_run
 

@@ -39,8 +39,8 @@ def train_tokenizer(
 ) -> None:
     """Learn a vocabulary from a sample of documents: byte-level BPE, or their characters."""
     from dataprep.read import read
-    from dataprep.tokens.characters import train_characters
-    from dataprep.tokens.train import Tokenizer, train_bpe
+    from dataprep.tokens.vocabulary.characters import train_characters
+    from dataprep.tokens.vocabulary.train import Tokenizer, train_bpe
 
     corpus, names = read(docs), special or []
     tok: Tokenizer
@@ -73,7 +73,7 @@ def tokenizer(
 ) -> None:
     """Report on a vocabulary: bytes per token by source and language, rare and long tokens."""
     from dataprep.read import read
-    from dataprep.tokens.tokenizer import Tokenizer
+    from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
     found = Tokenizer.load(place).report(
         read(docs), beside=beside, shares=_numbers(shares), weights=_weights(weights), rare=rare, val=val,

@@ -12,10 +12,10 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from dataprep import files
-from dataprep.batch import parse_id, show_id
+from dataprep.core.batch import parse_id, show_id
 from dataprep.errors import PlanError
 from dataprep.report.blocks import visible
+from dataprep.store import files
 
 from .runs import Workers, runner
 
@@ -28,8 +28,8 @@ def verify(
     workers: Workers = 1,
 ) -> None:
     """Read everything again and compare: sizes, hashes, ids, document ends; every problem is listed, exit code 1."""
-    from dataprep.verification import totals
-    from dataprep.verification import verify as look
+    from dataprep.history.verify import totals
+    from dataprep.history.verify import verify as look
 
     console = Console(highlight=False)
     found = look(folder, runner(workers, None, ray=False))
@@ -68,8 +68,8 @@ def show(
     tokens: Annotated[int, typer.Option(min=1, help="Show so many tokens, at most.")] = 400,
 ) -> None:
     """One document as the trainer sees it: its text token by token, its ids, and where it comes from."""
-    from dataprep.tokens.provenance import find
-    from dataprep.tokens.shard import Shards
+    from dataprep.tokens.shards.provenance import find
+    from dataprep.tokens.shards.shard import Shards
 
     console = Console(highlight=False)
     shards = Shards.open(folder)
@@ -130,7 +130,7 @@ def _print_document(console: Console, shards: Any, k: int, most: int) -> None:
 
 def _pieces(shards: Any, ids: list[int]) -> list[str]:
     """What each id stands for; half a character as its bytes."""
-    from dataprep.tokens.folder import own_tokenizer
+    from dataprep.tokens.shards.claim import own_tokenizer
 
     tok = own_tokenizer(shards)
     if tok is None:
@@ -151,7 +151,7 @@ def _piece(token: bytes | str) -> str:
 
 def _print_trail(console: Console, shards: Any, id_: int) -> None:
     """Whether the run that made the shards lies beside them, and can say more."""
-    from dataprep.verification import kind_of
+    from dataprep.history.verify import kind_of
 
     home = str(PurePath(shards.path).parent)
     if any(kind_of(files.join(home, name)) == "dataset" for name in files.listdir(home)):
@@ -165,7 +165,7 @@ def export(
     workers: Workers = 1,
 ) -> None:
     """Write token shards in the form of llm.c, Megatron-LM, datatrove (nanotron) or nanoGPT."""
-    from dataprep.tokens.export import export as write
+    from dataprep.tokens.shards.export import export as write
 
     for path in write(folder, to, out, run=runner(workers, None, ray=False)):
         print(path)
@@ -180,7 +180,7 @@ def import_(
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite what another recipe left in --out.")] = False,
 ) -> None:
     """Make token shards of nanoGPT's .bin files or llm.c's; documents are cut at the separator."""
-    from dataprep.tokens.foreign import import_tokens
+    from dataprep.tokens.shards.import_tokens import import_tokens
 
     print(import_tokens(path, tokenizer, out, eot=eot, dtype=dtype, replace=replace))
 

@@ -10,12 +10,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from dataprep import trail
-from dataprep.batch import parse_id, show_id
+from dataprep.core.batch import parse_id, show_id
+from dataprep.core.tables import Cut
+from dataprep.history import why as trail
+from dataprep.history.cuts import context
 from dataprep.report.blocks import visible
-from dataprep.report.cuts import context
 
-from .beside import GONE, SHOWN_CHARS, beside
+from .side_by_side import GONE, SHOWN_CHARS, beside
 
 MOST_SPANS = 5  # of one stage in one document
 
@@ -70,7 +71,7 @@ def _print_cuts(console: Console, folder: str, fate: trail.Fate) -> None:
             console.print(f"  [dim]and {len(cuts) - MOST_SPANS:,} more[/]", highlight=False)
 
 
-def _print_cut(console: Console, folder: str, cut: trail.Cut) -> None:
+def _print_cut(console: Console, folder: str, cut: Cut) -> None:
     console.print(f"  bytes {cut.start:,} to {cut.end:,}", highlight=False)
     data = trail.text_read(folder, cut.id, cut.folder, cut.stage)
     console.print(_in_context(data, cut.start, cut.end, "bold yellow"))

@@ -10,18 +10,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import batch as B
-from .. import files
-from ..dataset import Dataset
-from ..errors import PlanError
-from ..key import key
-from ..run import Runner
-from ..verdict import CutSpans, DropIds, Verdict, check_min_left
-from .seen import hyperloglog
-from .seen.bloom_filter import Filter, Size, full, places
-from .seen.keys import SaveKeys, Units, count, document_keys, ngram_keys
-from .seen.lookup import LookUp, look_up
-from .units.forms import FORMS
+from dataprep.core import batch as B
+from dataprep.core.dataset import Dataset
+from dataprep.core.estimator import Estimator
+from dataprep.core.runner import Runner
+from dataprep.core.trial import current, reserve
+from dataprep.core.verdict import CutSpans, DropIds, Verdict, check_min_left
+from dataprep.dedup.membership.bloom_filter import Filter, Size, full, places
+from dataprep.dedup.membership.keys import SaveKeys, Units, count, document_keys, ngram_keys
+from dataprep.dedup.membership.lookup import LookUp, look_up
+from dataprep.dedup.pieces.forms import FORMS
+from dataprep.errors import PlanError
+from dataprep.store import files, receipts
+from dataprep.store.key import key
+
+from .membership import hyperloglog
 
 log = logging.getLogger("dataprep")
 
@@ -32,7 +35,7 @@ ALARM = 1.1  # times the stated rate
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bloom:
+class Bloom(Estimator):
     r"""Remove what was seen before, by its hash in a Bloom filter; an Estimator.
 
     unit: what is looked up.
@@ -101,7 +104,7 @@ class Bloom:
         made_by = key((self, docs.key))
         url = files.join(out, "verdicts.parquet" if self.unit == "document" else "spans.parquet")
         receipt = files.join(out, files.name_of(url).replace(".parquet", ".json"))
-        made = files.valid(receipt, made_by) or self._look_up(docs, run, out, url, receipt, made_by)
+        made = receipts.valid(receipt, made_by) or self._look_up(docs, run, out, url, receipt, made_by)
         files.remove(files.join(out, "keys"))
         facts = {name: value for name, value in made.items() if name not in ("files", "key")}
         if made["measured_rate"] > ALARM * self.error_rate:
@@ -113,8 +116,8 @@ class Bloom:
 
     def _look_up(self, docs: Dataset, run: Runner, out: str, url: str, receipt: str, made_by: str) -> dict[str, Any]:
         if self.capacity is not None:
-            self._reserve(Size(self.capacity, self.error_rate).n_bytes, run)
-        items = [replace(item, key=key((made_by, item.key))) for item in docs.items]
+            self._reserve(Size(self.capacity, self.error_rate).n_bytes, run, grows=False)
+        items = [replace(item, key=key((made_by, item.key))) for item in docs.tasks]
         saved = list(run.map(SaveKeys(out, self.units), items, "Bloom: hash"))
         distinct = count(out, len(items))
         size = self._size(distinct, run)
@@ -126,15 +129,16 @@ class Bloom:
         """The filter for so many keys."""
         counted = Size(max(MIN_CAPACITY, math.ceil(MARGIN * distinct)), self.error_rate)
         if self.capacity is None:
-            self._reserve(int(counted.n_bytes / run.share), run)
-        if self.capacity is None or run.is_trial:  # a sample needs no filter for the whole
+            self._reserve(counted.n_bytes, run, grows=True)
+        if self.capacity is None or current():  # a sample needs no filter for the whole
             return counted
         if self.unit != "ngram" and distinct / MARGIN > self.capacity:  # n-grams of what goes are never entered
             raise full(self.capacity, f"about {distinct:,.0f}")
         return Size(self.capacity, self.error_rate)
 
-    def _reserve(self, n_bytes: int, run: Runner) -> None:
-        run.reserve(n_bytes, f"the filter of Bloom(unit={self.unit!r})", 'Exact(unit="paragraph") needs no filter')
+    def _reserve(self, n_bytes: int, run: Runner, *, grows: bool) -> None:
+        what = f"the filter of Bloom(unit={self.unit!r})"
+        reserve(run, n_bytes, what, 'Exact(unit="paragraph") needs no filter', grows=grows)
 
     def warm(self) -> None:
         """Compile the kernels."""

@@ -5,23 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from ..dataset import Dataset
-from ..errors import PlanError
-from ..key import key
-from ..run import Runner
-from ..text import NORMAL_FORMS
-from ..verdict import CutSpans, DropIds, Verdict, check_min_left
+from dataprep.core.dataset import Dataset
+from dataprep.core.estimator import Estimator
+from dataprep.core.runner import Runner
+from dataprep.core.verdict import CutSpans, DropIds, Verdict, check_min_left
+from dataprep.dedup.near.search import find
+from dataprep.dedup.near.sketch import WholeText
+from dataprep.dedup.near.warm import warm
+from dataprep.dedup.pieces.forms import FORMS
+from dataprep.dedup.pieces.units import DEFAULT_FORM, UNITS
+from dataprep.errors import PlanError
+from dataprep.store.key import key
+from dataprep.unicode.text import NORMAL_FORMS
+
 from .keep import Keep
-from .pairs.search import find
-from .pairs.sketch import WholeText
-from .pairs.warm import warm
-from .units import repeats
-from .units.forms import FORMS
-from .units.units import DEFAULT_FORM, UNITS
+from .pieces import search
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exact:
+class Exact(Estimator):
     r"""Keep one copy of every text, or of every paragraph, line or span of three sentences; an Estimator.
 
     unit: "document": documents go ("duplicate"). The others cut text out, and a document that lost some and of which
@@ -73,7 +75,7 @@ class Exact:
         return "Exact"
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
         """The columns that choose which copy stays."""
         return Keep.parse(self.keep).needs
 
@@ -89,7 +91,7 @@ class Exact:
             keep, names = Keep.parse(self.keep), (self.name, "duplicate")
             url, facts = find(docs, run, out, sketch=self.sketch, keep=keep, names=names, key=made_by)
             return DropIds(verdicts=url, made_by=made_by, called=self.name, facts=facts)
-        url, facts = repeats.find_repeats(
+        url, facts = search.find_repeats(
             docs, run, out, unit=self.unit, normalize=self.normalize, name=self.name, key=made_by
         )
         return CutSpans(spans=url, made_by=made_by, called=self.name, min_left=self.min_left, facts=facts)
@@ -99,4 +101,4 @@ class Exact:
         if self.unit == "document":
             warm(self.sketch)
         else:
-            repeats.warm(self.unit, self.normalize)
+            search.warm(self.unit, self.normalize)

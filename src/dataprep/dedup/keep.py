@@ -18,9 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .. import batch as B
-from ..batch import Batch
-from ..errors import PlanError
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.errors import PlanError
 
 KINDS = "first, longest, newest, newest:COLUMN, best:COLUMN, source:NAME,NAME"
 LAST = np.uint64(2**64 - 1)

@@ -7,17 +7,20 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
-from ..dataset import Dataset
-from ..errors import PlanError
-from ..key import key
-from ..run import Runner
-from ..verdict import DropIds
+from dataprep.core.dataset import Dataset
+from dataprep.core.estimator import Estimator
+from dataprep.core.runner import Runner
+from dataprep.core.trial import current
+from dataprep.core.verdict import DropIds
+from dataprep.dedup.near.bands import RECALL, Settings, p_candidate, resolve
+from dataprep.dedup.near.older import Old, named
+from dataprep.dedup.near.search import find
+from dataprep.dedup.near.sketch import Shingles
+from dataprep.dedup.near.warm import warm
+from dataprep.errors import PlanError
+from dataprep.store.key import key
+
 from .keep import Keep
-from .pairs.against import Old, named
-from .pairs.bands import RECALL, Settings, p_candidate, resolve
-from .pairs.search import find
-from .pairs.sketch import Shingles
-from .pairs.warm import warm
 
 log = logging.getLogger("dataprep")
 
@@ -26,7 +29,7 @@ FEW = 0.9  # of the pairs at the threshold: bands that propose fewer are warned 
 
 
 @dataclass(frozen=True, kw_only=True)
-class MinHash:
+class MinHash(Estimator):
     """Drop documents whose shingle sets are as similar as `threshold` to those of a document that is kept.
 
     threshold: 0 < threshold <= 1, of a similarity computed exactly for every document that is dropped; 0.8 unless a
@@ -96,7 +99,7 @@ class MinHash:
         return "MinHash"
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
         """The columns that choose which copy stays."""
         return Keep.parse(self.keep).needs
 
@@ -160,8 +163,9 @@ class MinHash:
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
         """Find the near-duplicates; the stage that is returned drops them."""
         made, made_by, older = self.settings, key((self, docs.key)), self.old
-        if getattr(run, "is_trial", False):  # `dataprep plan`
-            older = tuple(replace(old, docs=run.sampled(old.docs)) for old in older)
+        trial = current()
+        if trial:
+            older = tuple(replace(old, docs=trial.sample(old.docs)) for old in older)
         if made.found < FEW:
             log.warning(
                 "%d bands of %d rows propose %.0f %% of the pairs at %s",

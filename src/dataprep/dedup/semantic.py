@@ -10,18 +10,21 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from .. import files
-from ..dataset import Dataset
-from ..errors import PlanError, need
-from ..key import key
-from ..run import Runner
-from ..verdict import VERDICTS, DropIds, write_verdicts
+from dataprep.core.dataset import Dataset
+from dataprep.core.estimator import Estimator
+from dataprep.core.runner import Runner
+from dataprep.core.tables import VERDICTS, write_verdicts
+from dataprep.core.verdict import DropIds
+from dataprep.dedup.embeddings.decide import CLOSEST, FARTHEST, Assign, Balls, compile_balls, n_partitions, verdicts_of
+from dataprep.dedup.embeddings.kmeans import Gone, KMeans, k_means, n_clusters
+from dataprep.dedup.embeddings.prototypes import NOBODY, Cut, Nearness, cut, prototypes
+from dataprep.dedup.embeddings.vectors import UNITS, Embed, Given, Vectors, two_sizes
+from dataprep.dedup.embeddings.word_vectors import Learn, Sample, WordVectors, compile_words, model_place, sample_bytes
+from dataprep.errors import PlanError, need
+from dataprep.store import files, receipts
+from dataprep.store.key import key
+
 from .keep import Keep
-from .vectors.balls import CLOSEST, FARTHEST, Assign, Balls, compile_balls, n_partitions, verdicts_of
-from .vectors.kmeans import Gone, KMeans, k_means, n_clusters
-from .vectors.prototypes import NOBODY, Cut, Nearness, cut, prototypes
-from .vectors.vectors import UNITS, Embed, Given, Vectors, two_sizes
-from .vectors.word_vectors import Learn, Sample, WordVectors, compile_words, model_place, sample_bytes
 
 MAX_GROUPS = 256  # files are opened once a group when verdicts are brought back to their parts
 PASSES = ("sample", "words", "vectors", "clusters", "assign", "balls", "gone", "diverse", "nearness")
@@ -32,7 +35,7 @@ FACTS = (
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class SemDeDup:
+class SemDeDup(Estimator):
     """Drop documents whose vector has a cosine above 1 - epsilon to that of a document that is kept.
 
     epsilon: 0 < epsilon < 1; what it removes depends on the vectors, so look at the pairs first (`dataprep clusters`).
@@ -110,7 +113,7 @@ class SemDeDup:
         return Keep.parse("first" if self.keep in (CLOSEST, FARTHEST) else self.keep)
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
         """The columns that choose which copy stays."""
         return self.policy.needs
 
@@ -123,7 +126,7 @@ class SemDeDup:
             need("fasttext", extra="langid")
         made_by = key((self, docs.key))
         receipt = files.join(out, "verdicts.json")
-        found = files.valid(receipt, made_by) or files.once(
+        found = receipts.valid(receipt, made_by) or receipts.once(
             receipt, made_by, lambda: _Search(self, docs, run, out, made_by).find()
         )
         for folder in PASSES:  # what the passes left; not needed once there are verdicts
@@ -154,7 +157,7 @@ class _Search:
     key: str
 
     def __post_init__(self) -> None:
-        self.items = [replace(item, key=key((self.key, item.key))) for item in self.docs.items]
+        self.items = [replace(item, key=key((self.key, item.key))) for item in self.docs.tasks]
         self.n_parts = len(self.items)
         self.groups = min(self.n_parts, MAX_GROUPS)
         self.facts: dict[str, Any] = {}

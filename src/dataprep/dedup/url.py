@@ -12,18 +12,20 @@ from urllib.parse import urlsplit
 import numpy as np
 import pyarrow as pa
 
-from .. import batch as B
-from ..batch import Batch
-from ..dataset import Dataset
-from ..errors import PlanError, need
-from ..key import key
-from ..run import Runner
-from ..text import I64, U64, text_hashes
-from ..verdict import DropIds
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.dataset import Dataset
+from dataprep.core.estimator import Estimator
+from dataprep.core.runner import Runner
+from dataprep.core.verdict import DropIds
+from dataprep.dedup.near.search import find
+from dataprep.dedup.near.sketch import pack
+from dataprep.dedup.near.warm import warm
+from dataprep.errors import PlanError, need
+from dataprep.store.key import key
+from dataprep.unicode.text import I64, U64, text_hashes
+
 from .keep import Keep
-from .pairs.search import find
-from .pairs.sketch import pack
-from .pairs.warm import warm
 
 IGNORE = ("scheme", "www", "slash")
 # Parameters that say where a visitor came from or who he is, not which page it is; `*` stands for any ending.
@@ -129,7 +131,7 @@ class Addresses:
 
 
 @dataclass(frozen=True, kw_only=True)
-class URL:
+class URL(Estimator):
     """Drop the older captures of a page: documents with one normalised URL; an Estimator.
 
     column: holds the URLs; what is only in meta becomes a column by read(..., columns=["url"]).
@@ -165,7 +167,7 @@ class URL:
         return "URL"
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
         """The column of the URLs, and those that choose which capture stays."""
         return tuple(dict.fromkeys((self.column, *Keep.parse(self.keep).needs)))
 

@@ -9,13 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from .. import batch as B
-from .. import files
-from ..batch import Batch
-from ..errors import PlanError, ReadError
-from ..score import ScoredFilter
-from ..text import LINE, classes, lowered
-from . import badwords_kernel as K
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.score import ScoredFilter
+from dataprep.errors import PlanError, ReadError
+from dataprep.store import files
+from dataprep.unicode.text import LINE, classes, lowered
+
+from . import word_automaton as K
 from .thresholds import Rule, check_numbers, reasons
 
 UNSPACED = ("bo", "dz", "ja", "km", "lo", "my", "th", "yue", "zh")  # scripts that do not set words apart

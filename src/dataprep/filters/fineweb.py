@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from .. import batch as B
-from ..batch import Batch
-from ..score import ScoredFilter
-from ..text import classes, lowered
-from . import gopher_kernel as K
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.score import ScoredFilter
+from dataprep.unicode.text import classes, lowered
+
+from . import line_counts as K
 from .packed import pack
+from .stop_words import END_MARKS
 from .thresholds import Rule, check_numbers, reasons, share, tuple_of_words
-from .words import END_MARKS
 
 RULES = (
     Rule("min_end_mark_lines", "fineweb_end_mark_lines", "<=", "few_end_marks"),

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from .. import batch as B
-from ..batch import Batch
-from ..errors import PlanError
-from ..score import ScoredFilter
-from ..text import I64, IN_WORD, classes, lowered
-from . import gopher_kernel as K
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.score import ScoredFilter
+from dataprep.errors import PlanError
+from dataprep.unicode.text import I64, IN_WORD, classes, lowered
+
+from . import line_counts as K
 from .packed import pack
+from .stop_words import STOP_WORDS
 from .thresholds import Rule, check_numbers, reasons, share, tuple_of_words
-from .words import STOP_WORDS
 
 RULES = (
     Rule("min_words", "gopher_words", "<", "too_few_words"),

@@ -14,14 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from .. import batch as B
-from .. import files
-from ..batch import Batch
-from ..errors import PlanError, ReadError
-from ..meter import Meter
-from ..stage import Stage, drop_rows
-from ..text import classes, lowered
-from . import badwords_kernel as K
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.ledger import Ledger
+from dataprep.core.stage import Stage, drop_rows
+from dataprep.errors import PlanError, ReadError
+from dataprep.store import files
+from dataprep.unicode.text import classes, lowered
+
+from . import word_automaton as K
 from .url_parts import Addresses, addresses, host_name, over_hosts, over_rows
 
 HOSTS_FILE = re.compile(r"(?:0\.0\.0\.0|127\.0\.0\.1|::1?)\s+(\S.*)")  # a line of /etc/hosts: an address and names
@@ -85,7 +86,7 @@ class Hosts(Stage):
         lists = [xxhash.xxh3_128_hexdigest(text.encode()) for text in (self.blocked, self.allowed)]
         return self.VERSION, lists, self.substrings, self.column
 
-    def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Look at each URL of a batch once."""
         for batch in batches:
             found = addresses(batch, self.column, self.name)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernel import kernel
-from ..text import I64, POINT, U8, U32, Int, lowered
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, POINT, U8, U32, Int, lowered
 
 
 class Packed(NamedTuple):

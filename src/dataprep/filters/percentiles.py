@@ -12,15 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from .. import batch as B
-from .. import files
-from ..dataset import Dataset
-from ..errors import PlanError
-from ..key import key
-from ..part import Item
-from ..run import Runner
-from ..score import ScoredFilter
-from ..verdict import NOBODY, SPAN, VERDICTS, CutSpans, DropIds, Verdict, write_spans, write_verdicts
+from dataprep.core import batch as B
+from dataprep.core.dataset import Dataset
+from dataprep.core.estimator import Estimator
+from dataprep.core.part import Part
+from dataprep.core.runner import Runner
+from dataprep.core.score import ScoredFilter
+from dataprep.core.tables import NOBODY, SPAN, VERDICTS, write_spans, write_verdicts
+from dataprep.core.verdict import CutSpans, DropIds, Verdict
+from dataprep.errors import PlanError
+from dataprep.store import files, receipts
+from dataprep.store.key import key
 
 Cut = str | tuple[float, float]
 Bounds = Mapping[str, tuple[float | None, float | None]]  # by language, "" where there is none
@@ -30,7 +32,7 @@ PREVIEW_CHARS = 300
 
 
 @dataclass(frozen=True, kw_only=True)
-class Percentiles:
+class Percentiles(Estimator):
     """Keep what scores between two percentiles of the corpus, of each language's own; an Estimator.
 
     filter: one with `keep=(low, high)` and one score a document or a paragraph, such as `dp.Perplexity(model=...)`;
@@ -76,7 +78,7 @@ class Percentiles:
         return self.filter.name
 
     @property
-    def needs(self) -> tuple[str, ...]:
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the filter reads."""
         return self.filter.needs
 
@@ -96,11 +98,11 @@ class Percentiles:
         """Measure everything, find the cuts; the stage that is returned drops what they cut off."""
         made_by = key((self, docs.key))
         task = _Measure(out=out, key=made_by, filter=self.filter)
-        parts = [receipt["url"] for receipt in run.map(task, docs.items, f"{self.name} scores")]
+        parts = [receipt["url"] for receipt in run.map(task, docs.tasks, f"{self.name} scores")]
         bounds, facts = self.bounds(pa.concat_tables(map(_read, parts)) if parts else _EMPTY.empty_table())
         url = files.join(out, "verdicts.parquet")
         judged = (self.reasons(_read(part), bounds) for part in parts)
-        files.once(url + ".json", made_by, lambda: {"files": [url], "n": self._write(url, judged)})
+        receipts.once(url + ".json", made_by, lambda: {"files": [url], "n": self._write(url, judged)})
         if self._of_paragraphs:
             return CutSpans(spans=url, made_by=made_by, called=self.name, facts=facts)
         return DropIds(verdicts=url, made_by=made_by, called=self.name, facts=facts)
@@ -172,13 +174,13 @@ class _Measure:
     key: str
     filter: ScoredFilter
 
-    def __call__(self, item: Item) -> dict[str, Any]:
+    def __call__(self, item: Part) -> dict[str, Any]:
         url = files.join(self.out, "scores", f"part-{item.number:05d}.parquet")
-        return files.once(url + ".json", self.key, lambda: self._write(url, item)) | {"url": url}
+        return receipts.once(url + ".json", self.key, lambda: self._write(url, item)) | {"url": url}
 
-    def _write(self, url: str, item: Item) -> dict[str, Any]:
+    def _write(self, url: str, item: Part) -> dict[str, Any]:
         with files.atomic(url) as f, pq.ParquetWriter(f, _EMPTY, compression="zstd") as writer:
-            for batch in item.part.batches(None):
+            for batch in item.batches(None):
                 writer.write_table(_table(batch, self.filter))
         return {"files": [url]}
 

@@ -13,15 +13,16 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from .. import batch as B
-from .. import files
-from ..batch import Batch
-from ..errors import PlanError, need
-from ..meter import Meter
-from ..score import ScoredFilter
-from ..stage import drop_rows
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.ledger import Ledger
+from dataprep.core.score import ScoredFilter
+from dataprep.core.stage import drop_rows
+from dataprep.errors import PlanError, need
+from dataprep.filters.classifiers.models import file_hash
+from dataprep.store import files
+
 from .ccnet_text import ccnet_normal
-from .models import file_hash
 from .percentiles import Cut, Percentiles
 
 Bound = float | None
@@ -187,7 +188,7 @@ class Perplexity(ScoredFilter):
         why[np.asarray(perplexity.is_null())] = "perplexity_no_words"
         return pa.array(why, pa.string())
 
-    def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Drop documents; of those that stay, cut paragraphs."""
         if self.unit == "document":
             yield from super().__call__(batches, stats)
@@ -198,7 +199,7 @@ class Perplexity(ScoredFilter):
             kept = drop_rows(batch, gone, stats)
             yield self._cut(kept, scores["perplexity_paragraphs"].filter(gone.is_null()), stats)
 
-    def _cut(self, batch: Batch, column: pa.Array, stats: Meter) -> Batch:
+    def _cut(self, batch: Batch, column: pa.Array, stats: Ledger) -> Batch:
         flat = iter(self.reasons(column.flatten()).to_pylist())
         texts, changed = [], False
         for text, n in zip(batch.column("text").to_pylist(), column.value_lengths().to_pylist(), strict=True):

@@ -9,11 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from .. import batch as B
-from ..batch import Batch
-from ..errors import PlanError, need
-from ..meter import Meter
-from ..stage import Stage
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.ledger import Ledger
+from dataprep.core.stage import Stage
+from dataprep.errors import PlanError, need
 
 FORMS = ("NFC", "NFKC")
 _ODD = re.compile(r"[^\t\n\x20-\x7e]")  # all that a repair may change
@@ -50,7 +50,7 @@ class RepairText(Stage):
         """The parameters, and ftfy's version: its judgement gets better."""
         return self.VERSION, self.encoding, self.controls, self.form, need("ftfy", extra="repair").__version__
 
-    def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Repair each batch's texts."""
         repair = self.repairer()
         for batch in batches:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ..errors import PlanError
-from ..text import SPACE, classes
+from dataprep.errors import PlanError
+from dataprep.unicode.text import SPACE, classes
 
 DROPS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 

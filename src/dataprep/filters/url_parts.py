@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..batch import Batch
-from ..errors import PlanError
+from dataprep.core.batch import Batch
+from dataprep.errors import PlanError
 
 # The authority as browsers find it: after `//`, up to one of `/?#\`; a user name ends at the last `@`. An address
 # without `//` counts if it looks like a host name: example.org/page.

@@ -7,8 +7,9 @@ from typing import IO
 
 import numpy as np
 
-from ..kernel import kernel
-from ..text import I64, U8
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U8
+
 from .smoothing import F64
 from .vocabulary import I32, Vocabulary
 

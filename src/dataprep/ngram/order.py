@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernel import kernel
-from ..text import I64
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64
+
 from .vocabulary import I32
 
 DIGIT_BITS = 11  # 2,048 places: they fit the first cache

@@ -15,8 +15,9 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import PlanError
-from ..text import I64
+from dataprep.errors import PlanError
+from dataprep.unicode.text import I64
+
 from .order import Sorted
 from .vocabulary import BOS, EOS, I32
 

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import DataprepError
-from ..text import I64
+from dataprep.errors import DataprepError
+from dataprep.unicode.text import I64
+
 from .order import Sorted
 from .vocabulary import BOS, I32
 

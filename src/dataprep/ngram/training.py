@@ -14,11 +14,12 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from .. import batch as B
-from .. import files
-from ..errors import DataprepError, PlanError
-from ..run import parse_bytes
-from ..text import I64
+from dataprep.core import batch as B
+from dataprep.core.runner import parse_bytes
+from dataprep.errors import DataprepError, PlanError
+from dataprep.store import files
+from dataprep.unicode.text import I64
+
 from . import arpa, partition
 from .order import sort_ngrams
 from .partition import Exchange, Heap
@@ -26,7 +27,7 @@ from .smoothing import F64, FALLBACK, Statistics, nodes, smooth, unigrams
 from .vocabulary import BOS, EOS, I32, Vocabulary
 
 if TYPE_CHECKING:
-    from ..dataset import Dataset
+    from dataprep.core.dataset import Dataset
 
 BLOCK_BYTES = 4 << 20
 MAX_ORDER = 6  # what a KenLM from PyPI can load

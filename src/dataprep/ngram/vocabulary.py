@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ReadError
-from ..kernel import kernel
-from ..text import I64, U8, U64, Int, mix64
+from dataprep.errors import ReadError
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U8, U64, Int, mix64
 
 I32 = npt.NDArray[np.int32]
 

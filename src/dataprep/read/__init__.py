@@ -9,30 +9,31 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .. import files
-from ..dataset import MANIFEST, Dataset, join_datasets, open_dataset
-from ..errors import PlanError, ReadError
-from ..part import Reader
-from .chats import detect
-from .plan import InputFile, number, source_of
+from dataprep.core.dataset import MANIFEST, Dataset, join_datasets, open_dataset
+from dataprep.core.part import Reader
+from dataprep.errors import PlanError, ReadError
+from dataprep.store import files
+
+from .chats import sniff
+from .parts import InputFile, number, source_of
 
 log = logging.getLogger("dataprep")
 
 FORMATS = {
-    "jsonl": ("jsonl", "Jsonl"),
+    "jsonl": ("json.reader", "Jsonl"),
     "parquet": ("parquet", "Parquet"),
     "text": ("text", "Text"),
     "paragraphs": ("text", "Paragraphs"),
     "lines": ("text", "Lines"),
-    "wet": ("wet", "Wet"),
-    "warc": ("warc", "Warc"),
-    "arc": ("warc", "Warc"),
-    "wat": ("wat", "Wat"),
-    "whatsapp": ("chats.whatsapp", "WhatsApp"),
-    "telegram": ("chats.telegram", "Telegram"),
-    "discord": ("chats.discord", "Discord"),
-    "messenger": ("chats.meta", "Messenger"),
-    "instagram": ("chats.meta", "Instagram"),
+    "wet": ("web.wet", "Wet"),
+    "warc": ("web.warc", "Warc"),
+    "arc": ("web.warc", "Warc"),
+    "wat": ("web.wat", "Wat"),
+    "whatsapp": ("chats.whatsapp.reader", "WhatsApp"),
+    "telegram": ("chats.telegram.json", "Telegram"),
+    "discord": ("chats.discord.json", "Discord"),
+    "messenger": ("chats.messenger", "Messenger"),
+    "instagram": ("chats.messenger", "Instagram"),
     "signal": ("chats.signal", "Signal"),
     "chat": ("chats.plain", "Chat"),
 }
@@ -159,9 +160,9 @@ def _expand(path: str, name: str | None) -> list[InputFile]:
     if len(found) < len(urls) and (not is_dir or not found):
         unknown = next(u for u, f in zip(urls, formats, strict=True) if not f)
         if files.suffix(unknown) == ".zip":
-            detect.refuse_zip(unknown)
+            sniff.refuse_zip(unknown)
         known = ", ".join(SUFFIXES)
-        state = ", nor is it a chat export" if files.suffix(unknown) in detect.SUFFIXES else ""
+        state = ", nor is it a chat export" if files.suffix(unknown) in sniff.SUFFIXES else ""
         msg = f"{unknown}: no reader is known by this suffix ({known}){state}; name one with format={'|'.join(FORMATS)}"
         raise PlanError(msg)
     zips = [u for u, f in zip(urls, formats, strict=True) if not f and files.suffix(u) == ".zip"]
@@ -173,22 +174,22 @@ def _expand(path: str, name: str | None) -> list[InputFile]:
         raise ReadError(msg, empty.url, 0)
     if is_dir and name is None:
         found = _chats_only(found, path)
-    return detect.oldest_first(found)
+    return sniff.oldest_first(found)
 
 
 def _format_of(url: str) -> str:
     """The format of a file by its suffix, or by its content where that may be a chat; empty if none is known."""
     suffix = files.suffix(url)
     near = suffix != ".json" or files.is_local(url)
-    return (detect.platform_of(url) if near else None) or SUFFIXES.get(suffix, "")
+    return (sniff.platform_of(url) if near else None) or SUFFIXES.get(suffix, "")
 
 
 def _chats_only(found: list[InputFile], path: str) -> list[InputFile]:
     """Of a folder with chats, what is no chat but has the suffix of one is left out: settings, attached texts."""
-    if not any(f.format in detect.PLATFORMS for f in found):
+    if not any(f.format in sniff.PLATFORMS for f in found):
         return found
-    strangers = [f for f in found if f.format not in detect.PLATFORMS]
-    others = [f.url for f in strangers if f.format == "text" or files.suffix(f.url) in detect.SUFFIXES]
+    strangers = [f for f in found if f.format not in sniff.PLATFORMS]
+    others = [f.url for f in strangers if f.format == "text" or files.suffix(f.url) in sniff.SUFFIXES]
     if others:
         log.warning("%s holds chats; %d files that are none are left out: %s", path, len(others), ", ".join(others[:5]))
     return [f for f in found if f.url not in set(others)]

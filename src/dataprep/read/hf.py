@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
-from .. import files
-from ..dataset import Dataset
-from ..errors import PlanError, ReadError, Transient, need
-from ..key import key as key_of
+from dataprep.core.dataset import Dataset
+from dataprep.errors import PlanError, ReadError, Transient, need
+from dataprep.store import files, receipts
+from dataprep.store.key import key as key_of
 
 PREFIX = "hf://datasets/"
 ROWS = 1_000  # asked for at once
@@ -57,7 +57,7 @@ def rows_of(
     given = _given(data, split, config, revision, key)
     url = files.join(out or _cache(), f"{_plain(given.source)}-{given.key[:16]}", "rows.parquet")
     receipt = files.join(url.rpartition("/")[0], "receipt.json")
-    files.once(receipt, given.key, lambda: _seal(given, url, text))
+    receipts.once(receipt, given.key, lambda: _seal(given, url, text))
     return url, given.source, given.key
 
 

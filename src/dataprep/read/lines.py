@@ -9,8 +9,8 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from .. import files
-from ..part import Slice
+from dataprep.core.part import Slice
+from dataprep.store import files
 
 PADDING = 64  # bytes a block has beyond its last newline, so that look-ahead never leaves the buffer
 BLOCK = 4 << 20  # bytes a read asks for: half a batch, and small enough for the cache

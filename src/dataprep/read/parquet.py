@@ -20,14 +20,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from .. import batch as B
-from .. import files
-from ..batch import Batch, doc_id
-from ..errors import ReadError
-from ..meter import Meter
-from ..part import Reader, Slice
-from .columns import arrow_type, check_taken
-from .plan import PART_BYTES
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch, doc_id
+from dataprep.core.ledger import Ledger
+from dataprep.core.part import Reader, Slice
+from dataprep.errors import ReadError
+from dataprep.read.json.columns import arrow_type, check_taken
+from dataprep.store import files
+
+from .parts import PART_BYTES
 from .text import is_utf8
 from .trust import MAX_DOC_BYTES
 
@@ -85,7 +86,7 @@ class Parquet(Reader):
                 raise ReadError(msg, url)
             return [*found, (start, row, size)]
 
-    def __call__(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
+    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """The rows [start, stop) of a file."""
         with _open(piece.url) as file:
             self._check(file.schema_arrow, piece.url)
@@ -103,7 +104,7 @@ class Parquet(Reader):
             msg = f"the text column {self.text!r} {state}; there are {_show(schema)}; name one of them with text="
             raise ReadError(msg, url)
 
-    def _group(self, file: pq.ParquetFile, k: int, row: int, piece: Slice, stats: Meter) -> Iterator[Batch]:
+    def _group(self, file: pq.ParquetFile, k: int, row: int, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         lifted = [name for name, _ in self.columns]
         wanted = None if self.meta else [self.text, *lifted]
         last = row + file.metadata.row_group(k).num_rows if piece.stop is None else piece.stop
@@ -113,7 +114,7 @@ class Parquet(Reader):
             yield from self._documents(mine, row + first, piece, stats)
             row += batch.num_rows
 
-    def _documents(self, rows: Batch, row: int, piece: Slice, stats: Meter) -> Iterator[Batch]:
+    def _documents(self, rows: Batch, row: int, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Rows as documents; `row` is the first one's position."""
         positions = np.arange(row, row + rows.num_rows)
         rows = pa.RecordBatch.from_arrays([_decoded(column) for column in rows.columns], rows.schema.names)

@@ -14,12 +14,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from .. import batch as B
-from .. import files
-from ..batch import Batch, doc_id
-from ..errors import PlanError
-from ..meter import Meter
-from ..part import Reader, Slice
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch, doc_id
+from dataprep.core.ledger import Ledger
+from dataprep.core.part import Reader, Slice
+from dataprep.errors import PlanError
+from dataprep.store import files
+
 from .lines import BLOCK, BOM, blocks, open_at
 from .trust import MAX_BAD, MAX_DOC_BYTES, Trust
 
@@ -41,7 +42,7 @@ class Text(Reader):
 
     max_doc_bytes: int = MAX_DOC_BYTES
 
-    def __call__(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
+    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """The file as one document."""
         with files.open_read(piece.url) as stream:
             data = stream.read(self.max_doc_bytes + len(BOM) + 1).removeprefix(BOM)
@@ -65,7 +66,7 @@ class Lines(Reader):
             msg = f"max_doc_bytes={self.max_doc_bytes} leaves no document; it is the bytes of the longest one to keep"
             raise PlanError(msg)
 
-    def __call__(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
+    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """The lines that begin in the slice."""
         whole = piece.start == 0 and piece.stop is None
         trust = Trust(piece.url, self.max_bad, whole=whole, remedy=REMEDY)
@@ -113,7 +114,7 @@ class Paragraphs(Lines):
             yield Record(position, None if held is None else b"\n".join(held), n_bytes)
 
 
-def documents(records: Iterator[Record], piece: Slice, stats: Meter, trust: Trust | None) -> Iterator[Batch]:
+def documents(records: Iterator[Record], piece: Slice, stats: Ledger, trust: Trust | None) -> Iterator[Batch]:
     """Records as batches; those that are too long or not UTF-8 are dropped."""
     held: list[Record] = []
     size = 0
@@ -128,7 +129,7 @@ def documents(records: Iterator[Record], piece: Slice, stats: Meter, trust: Trus
         trust.close()
 
 
-def _batch(records: list[Record], piece: Slice, stats: Meter, trust: Trust | None) -> Iterator[Batch]:
+def _batch(records: list[Record], piece: Slice, stats: Ledger, trust: Trust | None) -> Iterator[Batch]:
     good = [r for r in records if r.data is not None]
     texts = pa.array([r.data for r in good], pa.large_binary())
     bad = [(r, "too_long") for r in records if r.data is None]

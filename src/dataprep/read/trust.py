@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import ReadError
+from dataprep.errors import ReadError
 
 FIRST = 100  # so many bad records before any good one, and reading on is pointless
 FEWEST = 10  # fewer bad records than this never condemn a file that has good ones: a small file may hold a few

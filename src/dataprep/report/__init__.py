@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataprep import files
+from dataprep.store import files
 
-from .facts import gather
 from .page import render
+from .page_data import gather
 
 __all__ = ["gather", "render", "write"]
 

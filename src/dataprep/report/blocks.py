@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from .diff import CHANGED, LEFT_OUT, Side
+from dataprep.history.word_diff import CHANGED, LEFT_OUT, Side
 
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 MOST_CHARS = 80  # of a name

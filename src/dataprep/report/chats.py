@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from dataprep.chat.counts import (
+from dataprep.core.stats import StageStats
+from dataprep.messages.counts import (
     CHARS,
     OTHERS,
     REPLY_SECONDS,
@@ -16,11 +17,10 @@ from dataprep.chat.counts import (
     months_of,
     of_family,
 )
-from dataprep.stats import StageStats
 
 from . import charts
 from .blocks import card, number, plots, section, text
-from .facts import Facts
+from .page_data import Facts
 
 SHOWN = 12  # names in a list, the rest is one row
 MOST_MONTHS = 120  # a column each; with more of them years

@@ -6,14 +6,14 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from dataprep.batch import show_id
-from dataprep.stats import StageStats
-from dataprep.trail import Drop
+from dataprep.core.batch import show_id
+from dataprep.core.stats import StageStats
+from dataprep.core.tables import Drop
+from dataprep.history.clusters import Cluster
 
 from . import charts
 from .blocks import beside, card, percent, plots, section, side_html, size, table, text
-from .clusters import Cluster
-from .facts import Facts, Pair
+from .page_data import Facts, Pair
 
 MOST_DOTS = 300
 MOST_CHARTS = 7  # stages that measured similarities

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dataprep.part import READ
-from dataprep.stats import HIDDEN, Amount, StageStats
+from dataprep.core.part import READ
+from dataprep.core.stats import HIDDEN, Amount, StageStats
 
 from . import charts
 from .blocks import card, number, percent, section, size, text
-from .facts import Facts, renamed
+from .page_data import Facts, renamed
 
 MOST_REASONS = 8  # with a colour and a column of their own
 MOST_SOURCES = 40

@@ -7,9 +7,9 @@ from importlib import resources
 
 from dataprep import __version__
 
-from . import chats, duplicates, made, overview
+from . import chats, duplicates, outcome, overview
 from .blocks import text
-from .facts import Facts
+from .page_data import Facts
 
 HEADING = re.compile(r'<section id="(\w+)"[^>]*><h2[^>]*>([^<]+)</h2>')
 
@@ -24,10 +24,10 @@ def render(facts: Facts) -> str:
         duplicates.duplicates(facts),
         duplicates.cuts(facts),
         duplicates.examples(facts),
-        made.texts(facts),
-        made.tokens(facts),
-        made.training(facts),
-        made.recipe(facts),
+        outcome.texts(facts),
+        outcome.tokens(facts),
+        outcome.training(facts),
+        outcome.recipe(facts),
     ]
     name, body = text(facts.name), "".join(sections)
     ways = "".join(f'<a href="#{anchor}">{title}</a>' for anchor, title in HEADING.findall(body))

@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dataprep.errors import PlanError
+from dataprep.tokens.vocabulary.tokenizer import Tokenizer, load_once
 
 from .templates import BUILT_IN, Template, specials_of
-from .tokenizer import Tokenizer, load_once
 
 COLUMN = "messages"  # list of {role, name, content, weight}
 TEXT = -1

@@ -17,16 +17,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep import batch as B
+from dataprep.core import batch as B
+from dataprep.core.runner import Serial
 from dataprep.errors import PlanError
-from dataprep.run import Serial
 
 from .split import SEED, Split, check_share, sample_rank
 
 if TYPE_CHECKING:
-    from dataprep.dataset import Dataset
-    from dataprep.part import Part
-    from dataprep.run import Runner
+    from dataprep.core.dataset import Dataset
+    from dataprep.core.part import Part
+    from dataprep.core.runner import Runner
 
 Stratum = tuple[str, str]  # source and language; "" where a document has none, or they are not told apart
 Bytes = npt.NDArray[np.int64]

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dataprep import batch as B
-from dataprep.batch import Batch, Ids
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch, Ids
+from dataprep.core.ledger import Ledger, mix
+from dataprep.core.stage import Stage
 from dataprep.errors import PlanError
-from dataprep.meter import Meter, mix
-from dataprep.stage import Stage
-from dataprep.text import text_hashes
+from dataprep.unicode.text import text_hashes
 
 SIDES = ("train", "val", "test")
 VAL = 0.005  # of the documents: enough for a steady loss on any corpus that is worth training on
@@ -69,7 +69,7 @@ class Split(Stage):
         """The columns that `sides` reads."""
         return ("id",) if self.group is None else ("id", self.group)
 
-    def __call__(self, batches: Iterator[Batch], stats: Meter) -> Iterator[Batch]:
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """The documents with their side."""
         for batch in batches:
             sides = self.sides(batch)

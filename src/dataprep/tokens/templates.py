@@ -15,10 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dataprep import files
 from dataprep.errors import PlanError, ReadError, need
-
-from .special import EOT
+from dataprep.store import files
+from dataprep.tokens.vocabulary.special import EOT
 
 Speakers = tuple[tuple[str, bool], ...]  # the role of each turn, and whether it has a name
 OPEN, CLOSE = "\ue000", "\ue001"  # around the number of a turn; private use, so that no template writes them

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 from dataprep.errors import need
 
 if TYPE_CHECKING:
-    from dataprep.train.adapters import TorchRows, to_hf
-    from dataprep.train.checkpoint import load_model
-    from dataprep.train.config import PRESETS, ModelConfig, TrainConfig, preset
-    from dataprep.train.loop import train
-    from dataprep.train.model import GPT
-    from dataprep.train.run import Result
-    from dataprep.train.sample import Sampling, generate, sample_text
-    from dataprep.train.sets import named
+    from .adapters import TorchRows, to_hf
+    from .checkpoint import load_model
+    from .config import PRESETS, ModelConfig, TrainConfig, preset
+    from .loop import train
+    from .model import GPT
+    from .run import Result
+    from .sample import Sampling, generate, sample_text
+    from .sets import named
 
 __all__ = [
     "GPT",

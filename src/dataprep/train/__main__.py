@@ -6,7 +6,8 @@ import argparse
 import sys
 
 from dataprep.errors import DataprepError
-from dataprep.train import PRESETS, named, preset, train
+
+from . import PRESETS, named, preset, train
 
 
 def main() -> int:

@@ -13,11 +13,12 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from dataprep.errors import PlanError, need
-from dataprep.tokens.shard import Shards
-from dataprep.train.checkpoint import data_key
-from dataprep.train.config import ModelConfig, TrainConfig
-from dataprep.train.data import Loader, to_device
-from dataprep.train.sets import Sets, open_sets, training_rows
+from dataprep.tokens.shards.shard import Shards
+
+from .checkpoint import data_key
+from .config import ModelConfig, TrainConfig
+from .data import Loader, to_device
+from .sets import Sets, open_sets, training_rows
 
 
 class TorchRows(Dataset[dict[str, Tensor]]):

@@ -16,11 +16,12 @@ from typing import Any
 
 import torch
 
-from dataprep.atomic import whole
 from dataprep.errors import CorruptShard, DataprepError, PlanError, StaleOutput
-from dataprep.tokens.shard import Shards
-from dataprep.train.config import TrainConfig
-from dataprep.train.model import GPT
+from dataprep.store.atomic import whole
+from dataprep.tokens.shards.shard import Shards
+
+from .config import TrainConfig
+from .model import GPT
 
 FORMAT = 1
 _UNREADABLE = (

@@ -18,11 +18,12 @@ import torch
 from numpy.typing import NDArray
 
 from dataprep.errors import PlanError
-from dataprep.train.masks import Mask
+
+from .masks import Mask
 
 if TYPE_CHECKING:
-    from dataprep.train.layouts import Layout
-    from dataprep.train.mixture import Mixture
+    from .layouts import Layout
+    from .mixture import Mixture
 
 IGNORE = -100  # the target that costs nothing: cross_entropy's own default
 _ROUNDS = 8  # four make a strong permutation (Luby and Rackoff 1988); more for tiny domains

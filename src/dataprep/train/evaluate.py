@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dataprep.train.data import IGNORE, Objective, to_device, val_rows
-from dataprep.train.layouts import Layout
-from dataprep.train.model import GPT
+from .data import IGNORE, Objective, to_device, val_rows
+from .layouts import Layout
+from .model import GPT
 
 
 @torch.no_grad()

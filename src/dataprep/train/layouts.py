@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dataprep.errors import CorruptShard, PlanError
-from dataprep.tokens.shard import Shards
-from dataprep.train import packing
-from dataprep.train.config import PACKED
-from dataprep.train.data import Rows
+from dataprep.tokens.shards.shard import Shards
+
+from . import packing
+from .config import PACKED
+from .data import Rows
 
 Ints = NDArray[np.int64]
 _SLICES = 500  # views held at once: from 700 on the garbage collector would run, which halved the speed

@@ -15,16 +15,17 @@ from typing import Any
 import torch
 
 from dataprep.errors import DataprepError
-from dataprep.tokens.shard import Shards
-from dataprep.train import checkpoint
-from dataprep.train.config import TrainConfig, preset
-from dataprep.train.data import Rows
-from dataprep.train.evaluate import evaluate
-from dataprep.train.layouts import Layout
-from dataprep.train.metrics import Metrics, Progress, peak_flops
-from dataprep.train.optim import lr_at, step_once
-from dataprep.train.run import Result, Run, begin, describe
-from dataprep.train.sets import Sets
+from dataprep.tokens.shards.shard import Shards
+
+from . import checkpoint
+from .config import TrainConfig, preset
+from .data import Rows
+from .evaluate import evaluate
+from .layouts import Layout
+from .metrics import Metrics, Progress, peak_flops
+from .optim import lr_at, step_once
+from .run import Result, Run, begin, describe
+from .sets import Sets
 
 
 def train(

@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import torch
 
-from dataprep.atomic import whole
+from dataprep.store.atomic import whole
 
 PEAK_FLOPS = {
     "B200": 2250e12, "H200": 989e12, "H100 PCIe": 756e12, "H100": 989e12, "A100": 312e12,

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dataprep.errors import PlanError
-from dataprep.train.data import Rows, permute
-from dataprep.train.layouts import Layout
+
+from .data import Rows, permute
+from .layouts import Layout
 
 PERIOD = 1 << 16
 """Longest period: weights are rounded to 1 in 65,536 where a shorter one does not have them exactly."""

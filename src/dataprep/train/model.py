@@ -14,10 +14,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dataprep.train import masks
-from dataprep.train.config import ModelConfig
-from dataprep.train.data import IGNORE
-from dataprep.train.masks import Mask
+from . import masks
+from .config import ModelConfig
+from .data import IGNORE
+from .masks import Mask
 
 _STD = 0.02  # of the embedding, GPT-2's
 

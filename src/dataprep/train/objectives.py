@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dataprep.errors import PlanError
-from dataprep.train.config import TrainConfig
-from dataprep.train.data import IGNORE, Objective, Rows, mix
+
+from .config import TrainConfig
+from .data import IGNORE, Objective, Rows, mix
 
 Tokens = NDArray[Any]
 Ints = NDArray[np.int64]

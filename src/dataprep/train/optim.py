@@ -8,9 +8,9 @@ import math
 import torch
 from torch import Tensor, nn
 
-from dataprep.train.config import TrainConfig
-from dataprep.train.data import Rows, to_device
-from dataprep.train.model import GPT
+from .config import TrainConfig
+from .data import Rows, to_device
+from .model import GPT
 
 
 def lr_at(step: int, config: TrainConfig) -> float:

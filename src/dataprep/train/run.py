@@ -9,16 +9,17 @@ from pathlib import Path
 
 import torch
 
-from dataprep.atomic import whole
 from dataprep.errors import PlanError
-from dataprep.tokens.shard import Shards, content_hash
-from dataprep.train import checkpoint
-from dataprep.train.config import TrainConfig
-from dataprep.train.data import Loader
-from dataprep.train.layouts import Layout
-from dataprep.train.model import GPT
-from dataprep.train.optim import adamw
-from dataprep.train.sets import Sets, open_sets, training_rows, validation_rows
+from dataprep.store.atomic import whole
+from dataprep.tokens.shards.shard import Shards, content_hash
+
+from . import checkpoint
+from .config import TrainConfig
+from .data import Loader
+from .layouts import Layout
+from .model import GPT
+from .optim import adamw
+from .sets import Sets, open_sets, training_rows, validation_rows
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from dataprep.errors import PlanError, need
-from dataprep.train.checkpoint import load_model
-from dataprep.train.model import GPT, Cache
+
+from .checkpoint import load_model
+from .model import GPT, Cache
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dataprep.errors import PlanError
-from dataprep.tokens.shard import Shards
-from dataprep.train.checkpoint import tokenizer_key
-from dataprep.train.config import TrainConfig
-from dataprep.train.data import Loader, Objective
-from dataprep.train.layouts import Layout, layout_of
-from dataprep.train.mixture import Mixture
-from dataprep.train.objectives import for_decoder
+from dataprep.tokens.shards.shard import Shards
+
+from .checkpoint import tokenizer_key
+from .config import TrainConfig
+from .data import Loader, Objective
+from .layouts import Layout, layout_of
+from .mixture import Mixture
+from .objectives import for_decoder
 
 Sets = Mapping[str, Shards | str | Path]
 

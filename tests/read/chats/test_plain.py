@@ -10,18 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dataprep as dp
+from dataprep.core.ledger import Ledger
+from dataprep.core.part import Slice
 from dataprep.errors import PlanError, ReadError
-from dataprep.meter import Meter
-from dataprep.part import Slice
 from dataprep.read.chats.plain import Chat, form_of
 
 
 def read_bytes(path, data: bytes, reader=None):
     """Rows of a file with these bytes, and its drops."""
     path.write_bytes(data)
-    meter = Meter("read", source="s")
-    rows = [r for b in (reader or Chat())(Slice(str(path), 0), meter) for r in b.to_pylist()]
-    return rows, meter.drop_table().to_pylist()
+    ledger = Ledger("read", source="s")
+    rows = [r for b in (reader or Chat())(Slice(str(path), 0), ledger) for r in b.to_pylist()]
+    return rows, ledger.drop_table().to_pylist()
 
 
 LOG = """\

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dataprep as dp
+from dataprep.core.ledger import Ledger
+from dataprep.core.part import Slice
 from dataprep.errors import ReadError
-from dataprep.meter import Meter
-from dataprep.part import Slice
 from dataprep.read.chats.signal import Signal
 
 
@@ -20,9 +20,9 @@ def read_text(path, text: str | bytes, **fields):
     """Rows of a file, and its drops."""
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    meter = Meter("read", source="s")
-    rows = [r for b in Signal(**fields)(Slice(str(path), 0), meter) for r in b.to_pylist()]
-    return rows, meter.drop_table().to_pylist()
+    ledger = Ledger("read", source="s")
+    rows = [r for b in Signal(**fields)(Slice(str(path), 0), ledger) for r in b.to_pylist()]
+    return rows, ledger.drop_table().to_pylist()
 
 
 def shown(rows):

@@ -10,7 +10,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.errors import PlanError, ReadError
-from dataprep.messages import read_messages
+from dataprep.messages.read import read_messages
 
 SCHEMA = pa.schema(
     [("chat", pa.string()), ("author", pa.string()), ("time", pa.timestamp("s")), ("kind", pa.string()),

@@ -16,13 +16,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ... import batch as B
-from ... import files
-from ...batch import Batch, doc_id
-from ...meter import Meter
-from ...part import Slice
-from ..text import Lines, Record
-from ..trust import Trust
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch, doc_id
+from dataprep.core.ledger import Ledger
+from dataprep.core.part import Slice
+from dataprep.read.text import Lines, Record
+from dataprep.read.trust import Trust
+from dataprep.store import files
+
 from .messages import Messages, message_batch
 
 UNIX_DAY = 719_163  # the ordinal of 1970-01-01
@@ -78,7 +79,7 @@ class Headed(Messages, Lines):
         """What a whole message is."""
         return Row(head.author, text, head.kind or "text", head.meta or {})
 
-    def __call__(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
+    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """The messages of a file.
 
         Errors: ReadError with the first line and the form expected, if no line begins a message.
@@ -100,7 +101,7 @@ class Headed(Messages, Lines):
         yield from _batch(good, bad, piece, stats, trust)
         trust.close()
 
-    def _messages(self, piece: Slice, stats: Meter, trust: Trust) -> Iterator[Held]:
+    def _messages(self, piece: Slice, stats: Ledger, trust: Trust) -> Iterator[Held]:
         begin = self.begin()
         head: Head | None = None
         rest: list[bytes] | None = []
@@ -146,7 +147,9 @@ class Columns:
         self.metas.append(json.dumps(row.meta, ensure_ascii=False) if row.meta else "{}")
 
 
-def _batch(good: Columns, bad: list[tuple[int, str, int]], piece: Slice, stats: Meter, trust: Trust) -> Iterator[Batch]:
+def _batch(
+    good: Columns, bad: list[tuple[int, str, int]], piece: Slice, stats: Ledger, trust: Trust
+) -> Iterator[Batch]:
     """Messages as a batch; the bad ones (position, reason, bytes) are dropped."""
     trust.saw(good.positions, [position for position, _, _ in bad], lambda: bad[0][1])
     gone = np.array([doc_id(piece.file, position) for position, _, _ in bad], np.uint64)

@@ -15,14 +15,15 @@ import numpy.typing as npt
 import orjson
 import pyarrow as pa
 
-from ... import batch as B
-from ... import files
-from ...batch import Batch, doc_id
-from ...errors import ReadError
-from ...meter import Meter
-from ...part import Slice
-from ..trust import Trust
-from .json_stream import Group, JsonStream, warm
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch, doc_id
+from dataprep.core.ledger import Ledger
+from dataprep.core.part import Slice
+from dataprep.errors import ReadError
+from dataprep.read.json.stream import Group, JsonStream, warm
+from dataprep.read.trust import Trust
+from dataprep.store import files
+
 from .media import wall_clock
 from .messages import Messages, message_batch
 
@@ -58,11 +59,11 @@ class JsonExport(Messages):
         """The platform's number of the message that this one answers."""
         raise NotImplementedError
 
-    def __call__(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
+    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """The messages of all chats in a file."""
         return B.recut(self._batches(piece, stats))
 
-    def _batches(self, piece: Slice, stats: Meter) -> Iterator[Batch]:
+    def _batches(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         names = self.names(self._document(piece.url), piece.url)
         trust = Trust(piece.url, self.max_bad, remedy="format= names another reader")
         known, chat = Known(), -1
@@ -97,7 +98,7 @@ class JsonExport(Messages):
         return document
 
     def _batch(
-        self, group: Group, chat: str, known: Known, piece: Slice, stats: Meter, trust: Trust
+        self, group: Group, chat: str, known: Known, piece: Slice, stats: Ledger, trust: Trust
     ) -> Iterator[Batch]:
         good, messages, bad = sort_out(group, self.max_doc_bytes)
         refuse(bad, piece, stats, trust, good)
@@ -147,7 +148,7 @@ def _message(data: bytes, max_bytes: int) -> dict[str, Any] | str:
     return found if isinstance(found, dict) else "not_an_object"
 
 
-def refuse(bad: list[Bad], piece: Slice, stats: Meter, trust: Trust, good: Sequence[int] | Any = ()) -> None:
+def refuse(bad: list[Bad], piece: Slice, stats: Ledger, trust: Trust, good: Sequence[int] | Any = ()) -> None:
     """Drop what is bad, and count good and bad."""
     trust.saw(good, [one.position for one in bad], lambda: f"{bad[0].reason} {bad[0].looks}")
     ids = np.array([doc_id(piece.file, one.position) for one in bad], np.uint64)

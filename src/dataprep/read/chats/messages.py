@@ -13,11 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from ... import batch as B
-from ...batch import Batch
-from ...errors import PlanError
-from ...part import Reader, Slice
-from ..trust import MAX_BAD, MAX_DOC_BYTES
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.part import Reader, Slice
+from dataprep.errors import PlanError
+from dataprep.read.trust import MAX_BAD, MAX_DOC_BYTES
 
 KINDS = (
     "text", "image", "video", "audio", "gif", "sticker", "file", "contact", "location", "poll", "event", "call",

@@ -1,0 +1,286 @@
+"""Documents at rest: input files or sealed shards, and the stages still to apply.
+
+A Dataset is a list of Parts; a Part is what one task works on. `read(...)` makes Parts of input files, a Pipeline
+seals a folder of Parquet shards with a manifest, `open_dataset(DIR)` opens it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dataprep.errors import CorruptShard, PlanError, ReadError, need
+from dataprep.store import compress, files
+from dataprep.store.key import key
+
+from . import batch as B
+from .batch import Batch
+from .part import Part, Reader, Sealed, ShardWriter, Slice
+from .stage import Head, Stage
+from .stats import Stats
+from .tables import CUTS, DROPS
+
+__all__ = ["MANIFEST", "Dataset", "Part", "Reader", "Sealed", "Slice", "join_datasets", "open_dataset"]
+
+MANIFEST = "manifest.json"
+SPREAD = 8  # parts that a sample is taken from
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Documents, in order of their ids.
+
+    Iterating costs a read each time unless it is sealed: `Pipeline().run(docs, out=DIR)` seals.
+    """
+
+    parts: tuple[Part, ...]
+    url: str | None = None  # the folder, if sealed
+    manifest: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    @cached_property
+    def fingerprints(self) -> dict[str, str]:
+        """What tells the content of each input file, by its URL."""
+        known = {piece.url: piece.fingerprint for part in self.parts for piece in part.slices}
+        return {url: found or files.fingerprint(url) for url, found in known.items()}
+
+    @cached_property
+    def part_keys(self) -> list[str]:
+        """One key a part: what is in its input, how it is read, and the pending stages."""
+
+        def named(piece: Slice) -> Slice:
+            return replace(piece, fingerprint=self.fingerprints[piece.url])
+
+        def keyed(part: Part) -> tuple[Stage, ...]:
+            return tuple(stage for stage in part.stages if not getattr(stage, "keyless", False))
+
+        return [key((p.reader, [named(s) for s in p.slices], keyed(p))) for p in self.parts]
+
+    @property
+    def tasks(self) -> list[Part]:
+        """The parts with number and key, as `run.map` sends them to workers."""
+        keyed = enumerate(zip(self.parts, self.part_keys, strict=True))
+        return [replace(part, number=number, key=key_) for number, (part, key_) in keyed]
+
+    @cached_property
+    def key(self) -> str:
+        """The key of everything in it."""
+        return key(self.part_keys)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages still to apply."""
+        return self.parts[0].stages if self.parts else ()
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns, those that pending stages add included."""
+        names = list(B.FIXED)
+        for part in self.parts[:1]:
+            names += [*part.reader.adds, *(name for stage in part.stages for name in stage.adds)]
+        return list(dict.fromkeys(names))
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes as stored."""
+        return sum(part.n_bytes for part in self.parts)
+
+    def then(self, *stages: Stage, labels: Sequence[str] = ()) -> Dataset:
+        """Return the same documents with further stages to apply; labels: their names in statistics."""
+        return Dataset(tuple(part.then(*stages, labels=labels) for part in self.parts))
+
+    def sample(self, max_bytes: int) -> Dataset:
+        """Return about `max_bytes` of text, taken from the beginnings of up to 8 parts spread over the Dataset."""
+        n = len(self.parts)
+        chosen = self.parts if n <= SPREAD else [self.parts[i * n // SPREAD] for i in range(SPREAD)]
+        return Dataset(tuple(part.then(Head(max_bytes=max_bytes // len(chosen))) for part in chosen))
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[Batch]:
+        """Every batch, in order."""
+        self._check_columns(columns)
+        for part in self.parts:
+            yield from part.batches(columns)
+
+    def table(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """All documents in memory, or only some columns of them."""
+        batches = list(self.batches(columns))
+        if not batches:
+            empty = B.empty() if columns is None else B.empty().select([c for c in columns if c in B.FIXED])
+            return pa.Table.from_batches([empty])
+        return pa.Table.from_batches(batches).unify_dictionaries()
+
+    def take(self, n: int) -> list[dict[str, Any]]:
+        """The first n documents as dicts, to look at."""
+        rows: list[dict[str, Any]] = []
+        for batch in self.batches():
+            rows += batch.slice(0, n - len(rows)).to_pylist()
+            if len(rows) >= n:
+                break
+        return rows
+
+    @property
+    def count(self) -> int:
+        """How many documents; read to be counted unless sealed."""
+        if self.manifest and not self.stages:
+            return int(self.manifest["docs"])
+        return sum(batch.num_rows for batch in self.batches(["id"]))
+
+    def __len__(self) -> int:
+        return self.count
+
+    @property
+    def stats(self) -> Stats:
+        """What each stage kept, dropped, and why; empty for a Dataset that no Pipeline made."""
+        return Stats.from_json(self.manifest.get("stats", []))
+
+    def drops(self) -> pa.Table:
+        """Who was dropped on the way here: id, stage, reason, kept_in, kept, similarity; stages in order."""
+        return self._tables("drops", DROPS)
+
+    def cuts(self) -> pa.Table:
+        """What was cut out of texts on the way here: id, stage, start, end, kept_in, kept, kept_start; in bytes."""
+        return self._tables("cuts", CUTS)
+
+    def _tables(self, kind: str, schema: pa.Schema) -> pa.Table:
+        tables = [schema.empty_table()]
+        for folder in (*(f"{name}/{kind}" for name in self.manifest.get("saved", [])), kind):
+            for shard in files.listdir(files.join(str(self.url), folder)):
+                with files.open_raw(files.join(str(self.url), folder, shard)) as f:
+                    tables.append(pq.read_table(f))
+        return pa.concat_tables(tables)
+
+    def __repr__(self) -> str:
+        what = f"{self.manifest['docs']:,} documents in {self.url}" if self.manifest else f"{len(self.parts)} parts"
+        return f"Dataset({what}; columns {', '.join(self.columns)})"
+
+    def write(self, path: str, format: str | None = None) -> None:  # noqa: A002 - the word users know
+        """Write all documents to one file: `jsonl`, `jsonl.gz`, `jsonl.zst` (the default) or `parquet`."""
+        formats = {
+            "jsonl": _write_jsonl,
+            "jsonl.gz": _write_jsonl,
+            "jsonl.zst": _write_jsonl,
+            "parquet": _write_parquet,
+        }
+        name = format or next((f for f in formats if str(path).endswith("." + f)), "jsonl.zst")
+        if name not in formats:
+            msg = f"unknown format {name!r}; write {', '.join(formats)}"
+            raise PlanError(msg)
+        with files.atomic(str(path)) as f:
+            formats[name](self, f, name)
+
+    def to_hf(self) -> Any:
+        """A `datasets.Dataset` of the same rows, memory-mapped from its cache if sealed; needs the extra `hf`."""
+        datasets = need("datasets", extra="hf")
+        if self.manifest.get("docs") and not self.stages and files.is_local(str(self.url)):
+            return datasets.Dataset.from_parquet([piece.url for part in self.parts for piece in part.slices])
+        table = self.table()
+        plain = [table.column(n).cast(pa.string()) if n == "source" else table.column(n) for n in table.column_names]
+        return datasets.Dataset(pa.table(plain, names=table.column_names))
+
+    def minhash(self, id_: int | str, num_perm: int = 208, *, seed: int = 1, ngram: int = 5) -> Any:
+        """A `datasketch.MinHash` of a document's shingles of `ngram` words, for datasketch's LSH and forests.
+
+        id_: an integer, or "file:position". Of MinHash's default shingles, and its signature where `num_perm` is its
+        bands x rows. More can be added by `update(b"five words of a shingle")`. Needs the extra `dedup`.
+        """
+        datasketch = need("datasketch", extra="dedup")
+        from dataprep.unicode.text import shingle_hash, shingles  # Numba: opening a Dataset does not wait for it
+
+        text = self._text_of(B.parse_id(str(id_)))
+        _, hashes = shingles(*B.buffers(pa.array([text], pa.large_string())), "word", ngram)
+        try:
+            made = datasketch.MinHash(num_perm, seed=seed, scheme="affine32", hashfunc=int)
+        except TypeError as e:  # the scheme came with 2.0
+            msg = f"datasketch {datasketch.__version__} hashes otherwise: pip install 'datasketch>=2'"
+            raise PlanError(msg) from e
+        made.update_batch((hashes & np.uint64(0xFFFFFFFF)).tolist())
+        made.hashfunc = shingle_hash
+        return made
+
+    def _text_of(self, id_: int) -> str:
+        parts = self.parts
+        if self.manifest and not self.stages:  # the shard is known
+            ends = [-1 if s["last_id"] is None else int(s["last_id"]) for s in self.manifest["shards"]]
+            parts = tuple(part for part, end in zip(parts, ends, strict=True) if end >= id_)[:1]
+        for part in parts:
+            for batch in part.batches(["id", "text"]):
+                row = np.flatnonzero(B.ids(batch) == id_)
+                if len(row):
+                    return str(batch.column("text")[int(row[0])])
+        msg = f"no document {B.show_id(id_)} in {self!r}; ids are printed by `dataprep inspect`"
+        raise PlanError(msg)
+
+    def _check_columns(self, columns: Sequence[str] | None) -> None:
+        unknown = sorted(set(columns or ()) - set(self.columns))
+        if unknown:
+            msg = f"there is no column {', '.join(unknown)}; there are {', '.join(self.columns)}"
+            raise PlanError(msg)
+
+
+def _write_jsonl(docs: Dataset, f: Any, name: str) -> None:
+    with compress.compressor(f, name) as out:
+        for batch in docs.batches():
+            rows = batch.to_pylist()
+            for row in rows:
+                row["id"] = str(row["id"])  # ids pass 2^53
+                row["meta"] = orjson.Fragment(row["meta"])
+            out.write(b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows))
+
+
+def _write_parquet(docs: Dataset, f: Any, _: str) -> None:
+    writer = None
+    for batch in B.recut(docs.batches()):
+        writer = writer or ShardWriter(f, batch.schema, "zstd")
+        writer.write(batch)
+    writer = writer or ShardWriter(f, B.SCHEMA, "zstd")
+    writer.close()
+
+
+def open_dataset(url: str) -> Dataset:
+    """Open a folder that a Pipeline sealed.
+
+    Errors: ReadError if there is none, CorruptShard if a shard is missing or has another size.
+    """
+    url = str(url).rstrip("/")
+    place = files.join(url, MANIFEST)
+    if not files.exists(place):
+        msg = "there is no sealed Dataset (no manifest.json); was the pipeline run to its end?"
+        raise ReadError(msg, url)
+    manifest = files.read_json(place)
+    if manifest.get("kind") != "dataset":
+        msg = "manifest.json is not of a Dataset; token shards are opened with Shards.open"
+        raise ReadError(msg, url)
+    reader = Sealed(extra=tuple((n, t) for n, t in manifest["columns"] if n not in B.FIXED))
+    return Dataset(tuple(Part((_shard(url, s),), reader) for s in manifest["shards"]), url, manifest)
+
+
+def _shard(url: str, shard: dict[str, Any]) -> Slice:
+    place = files.join(url, shard["name"])
+    found = files.size(place) if files.exists(place) else None
+    if found != shard["size"]:
+        state = "is missing" if found is None else f"has {found:,} bytes, {shard['size']:,} were sealed"
+        msg = f"{place} {state}; run the pipeline again with replace=True"
+        raise CorruptShard(msg)
+    made = shard.get("sealed", shard["hash"])  # as it was before documents were forgotten: keys stay as they are
+    return Slice(place, 0, source="", fingerprint=made, n_bytes=shard["size"])
+
+
+def join_datasets(datasets: Sequence[Dataset]) -> Dataset:
+    """Several sealed Datasets as one: file numbers are shifted so that ids stay unique."""
+    parts: list[Part] = []
+    offset = 0
+    for docs in datasets:
+        if not docs.manifest:
+            msg = "only sealed Datasets can be read together; seal each with Pipeline().run(docs, out=DIR) first"
+            raise PlanError(msg)
+        parts += [
+            replace(part, slices=tuple(replace(s, file=s.file + offset) for s in part.slices)) for part in docs.parts
+        ]
+        offset += docs.manifest["last_file"] + 1
+    return Dataset(tuple(parts))

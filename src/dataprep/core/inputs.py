@@ -1,0 +1,109 @@
+"""Where a Dataset's documents came from: enough to read one again that was dropped, while its input is still there.
+
+`origin.json` beside the manifest names places of this machine, so it is no part of what a recipe makes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from dataprep.errors import DataprepError
+from dataprep.store import files
+
+from . import batch as B
+from .dataset import Dataset
+from .ledger import Ledger
+from .part import READ, Reader, Sealed, Slice
+
+ORIGIN = "origin.json"
+MAX_SCAN_BYTES = 64 << 20  # stored; a larger file that must be read from its beginning is not: seconds a document
+
+
+def write(docs: Dataset, out: str) -> None:
+    """Note the input files of `docs`, how they are read, and what tells their content."""
+    readers = list(dict.fromkeys(part.reader for part in docs.parts))
+    rows = {
+        (piece.url, piece.file): {
+            "url": piece.url, "file": piece.file, "source": piece.source, "reader": readers.index(part.reader),
+            "size": piece.n_bytes, "fingerprint": docs.fingerprints[piece.url],
+        }
+        for part in docs.parts for piece in part.slices
+    }  # fmt: skip
+    files.write_json(files.join(out, ORIGIN), {"readers": [_told(r) for r in readers], "files": list(rows.values())})
+
+
+def document(out: str, id_: int) -> dict[str, Any] | None:
+    """A document of the Dataset's input, as it was read; None if that cannot be had, or is no longer the same."""
+    place = files.join(out, ORIGIN)
+    if not files.exists(place):
+        return None
+    told = files.read_json(place)
+    for row in told["files"]:
+        reader = _reader(told["readers"][row["reader"]])
+        try:
+            found = None if reader is None else _read(reader, row, id_)
+        except (DataprepError, OSError):  # moved, changed, or not to be reached: then there is none
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def _read(reader: Reader, row: dict[str, Any], id_: int) -> dict[str, Any] | None:
+    sealed = isinstance(reader, Sealed)
+    if (id_ >> B.POSITION_BITS != row["file"] and not sealed) or id_ >> B.POSITION_BITS < row["file"]:
+        return None
+    if not files.exists(row["url"]):
+        return None
+    if sealed:  # the numbers of its files were shifted
+        if files.size(row["url"]) != row["size"]:
+            return None
+        with files.open_raw(row["url"]) as f:
+            rows = pq.read_table(f, filters=[("id", "=", id_ - (row["file"] << B.POSITION_BITS))]).to_pylist()
+        return {**rows[0], "id": id_} if rows else None
+    if files.fingerprint(row["url"]) != row["fingerprint"]:
+        return None
+    return _look(reader, row, id_)
+
+
+def _look(reader: Reader, row: dict[str, Any], id_: int) -> dict[str, Any] | None:
+    """Read the file from the document's position, or from its beginning if it cannot be entered in the middle."""
+    enters = (reader.splits or hasattr(reader, "cuts")) and not files.is_compressed(row["url"])
+    if not enters and files.size(row["url"]) > MAX_SCAN_BYTES:
+        return None
+    at = B.split_id(id_)[1]
+    piece = Slice(row["url"], row["file"], at if enters else 0, at + 1 if enters else None, row["source"])
+    for batch in reader(piece, Ledger(READ)):
+        hit = np.flatnonzero(B.ids(batch) == np.uint64(id_))
+        if len(hit):
+            return dict(batch.slice(int(hit[0]), 1).to_pylist()[0])
+    return None
+
+
+def _told(reader: Reader) -> dict[str, Any] | None:
+    """A reader of this package as JSON; None for others."""
+    kind = type(reader)
+    if kind.__module__.partition(".")[0] != "dataprep":
+        return None
+    return {"module": kind.__module__, "name": kind.__qualname__, "fields": dataclasses.asdict(reader)}  # type: ignore[call-overload]
+
+
+def _reader(told: dict[str, Any] | None) -> Reader | None:
+    """The reader again; nothing outside this package is imported because a file says so."""
+    if told is None or told["module"].partition(".")[0] != "dataprep":
+        return None
+    kind = getattr(importlib.import_module(told["module"]), told["name"], None)
+    if not (isinstance(kind, type) and issubclass(kind, Reader)):
+        return None
+    fields = {name: _tuples(value) for name, value in told["fields"].items()}
+    return kind(**fields)
+
+
+def _tuples(value: Any) -> Any:
+    """JSON's lists as the tuples that frozen dataclasses hold."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,0 +1,205 @@
+"""What one task works on: a Part is slices of files, the Reader that reads them, and the stages still to apply."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dataprep.errors import CorruptShard, ReadError
+from dataprep.store import files
+
+from . import batch as B
+from .batch import Batch
+from .ledger import Ledger, watch
+from .stage import Stage
+from .verdict import CutSpans, Verdict
+
+READ = "read"  # the name of the reader in statistics
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A piece of one input file: what lies in [start, stop) of the reader's own positions; stop None is the end."""
+
+    url: str
+    file: int  # its number in the Dataset; for sealed shards, what is added to the file numbers inside
+    start: int = 0
+    stop: int | None = None
+    source: str = ""
+    fingerprint: str = ""  # tells the file's content; empty: taken from the file when a key is asked for
+    n_bytes: int = 0  # as stored
+
+    def recipe(self) -> Any:
+        """What is in it, not where it lies."""
+        return (
+            self.fingerprint or files.fingerprint(self.url),
+            self.file,
+            self.start,
+            self.stop,
+            self.source,
+        )
+
+
+class Reader:
+    """Reads Slices into batches: a frozen dataclass, found by suffix or by name.
+
+    `columns` are those it adds to the fixed ones. `splits`: whether a plain file may be entered at any byte.
+    """
+
+    VERSION: ClassVar[int] = 1
+    splits: ClassVar[bool] = False
+
+    @property
+    def adds(self) -> Mapping[str, pa.DataType]:
+        """Columns beyond the fixed ones."""
+        return {}
+
+    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
+        """The documents of a slice; bad records are dropped through `stats` with their position."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Sealed(Reader):
+    """Reads the Parquet shards that a Pipeline wrote; one row group is one batch."""
+
+    extra: tuple[tuple[str, str], ...] = ()  # the names and types of columns beyond the fixed ones, for the plan
+
+    @property
+    def adds(self) -> Mapping[str, pa.DataType]:
+        """Columns beyond the fixed ones."""
+        return {name: pa.null() for name, _ in self.extra}
+
+    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
+        """Every row group as one batch."""
+        return self.read(piece, None)
+
+    def read(self, piece: Slice, columns: Sequence[str] | None) -> Iterator[Batch]:
+        """Every row group as one batch, only the columns named."""
+        coded = ["source", *(name for name, kind in self.extra if kind.startswith("dictionary"))]
+        try:
+            with (
+                files.open_raw(piece.url) as f,
+                pq.ParquetFile(f, read_dictionary=coded, pre_buffer=False) as parquet,
+            ):
+                if parquet.metadata.num_row_groups == 0:
+                    empty = B.empty(parquet.schema_arrow)
+                    yield empty if columns is None else empty.select(columns)
+                for group in range(parquet.metadata.num_row_groups):
+                    table = parquet.read_row_group(group, columns=columns, use_threads=False)
+                    for batch in table.combine_chunks().to_batches():
+                        yield _renumber(batch, piece.file)
+        except (ConnectionError, TimeoutError):  # the network's fault, not the shard's: the Runner tries again
+            raise
+        except (pa.ArrowInvalid, OSError, ReadError) as e:
+            msg = f"{piece.url} is not the shard that was sealed ({e}); run the pipeline again"
+            raise CorruptShard(msg) from e
+
+
+def _renumber(batch: Batch, offset: int) -> Batch:
+    if not offset or "id" not in batch.schema.names:
+        return batch
+    return B.with_column(batch, "id", pa.array(B.ids(batch) + (offset << B.POSITION_BITS)))
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one task works on: slices of files, their reader, and the stages still to apply.
+
+    number: its place in the Dataset; key: the key of its content and stages; both are set by `Dataset.tasks`.
+    labels: the names of the stages in statistics; a stage without one goes by its own name.
+    """
+
+    slices: tuple[Slice, ...]
+    reader: Reader
+    stages: tuple[Stage, ...] = ()
+    labels: tuple[str, ...] = field(default=(), compare=False)
+    number: int = field(default=0, compare=False)
+    key: str = field(default="", compare=False)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes as stored."""
+        return sum(piece.n_bytes for piece in self.slices)
+
+    @property
+    def stage_names(self) -> tuple[str, ...]:
+        """The name of each stage in statistics."""
+        return (*self.labels, *(stage.name for stage in self.stages[len(self.labels) :]))
+
+    def __str__(self) -> str:
+        first = self.slices[0]
+        more = f" and {len(self.slices) - 1} more" if len(self.slices) > 1 else ""
+        return f"{first.url}[{first.start}:{'' if first.stop is None else first.stop}]{more}"
+
+    def then(self, *stages: Stage, labels: Sequence[str] = ()) -> Part:
+        """Return the same slices with further stages to apply; labels: their names in statistics."""
+        names = (*labels, *(stage.name for stage in stages[len(labels) :]))
+        return replace(self, stages=(*self.stages, *stages), labels=(*self.stage_names, *names))
+
+    def ledgers(self, seed: int = 0) -> list[Ledger]:
+        """Return one ledger per stage, after one for the reader unless it reads sealed shards, which drop nothing."""
+        names = [*([] if isinstance(self.reader, Sealed) else [READ]), *self.stage_names]
+        hiding = [i for i, s in enumerate(reversed(self.stages)) if s.hides]
+        n_hidden = len(names) - hiding[0] if hiding else 0
+        return [Ledger(name, seed, hides=i < n_hidden) for i, name in enumerate(names)]
+
+    def batches(self, columns: Sequence[str] | None = None, ledgers: Sequence[Ledger] | None = None) -> Iterator[Batch]:
+        """Yield the documents after the pending stages; ids ascend.
+
+        columns: read and yield only these. ledgers: those of `ledgers()`, to record what each stage does.
+        """
+        if isinstance(self.reader, Sealed):
+            flow: Iterator[Batch] = itertools.chain.from_iterable(
+                self.reader.read(piece, self._wanted(columns)) for piece in self.slices
+            )
+            records = list(ledgers or [])
+        else:
+            records = list(ledgers or self.ledgers())
+            flow = self._read(records.pop(0))
+        for stage in self.stages:
+            flow = watch(stage, flow, records.pop(0)) if records else stage(flow, Ledger(stage.name, quiet=True))
+        return flow if columns is None else (batch.select(list(columns)) for batch in flow)
+
+    def _wanted(self, columns: Sequence[str] | None) -> list[str] | None:
+        if columns is None or not all(isinstance(s, Verdict) for s in self.stages):
+            return None
+        cutting = ["text"] if any(isinstance(s, CutSpans) for s in self.stages) else []
+        return list(dict.fromkeys(["id", *cutting, *columns]))
+
+    def _read(self, ledger: Ledger) -> Iterator[Batch]:
+        for piece in self.slices:
+            ledger.source = piece.source
+            for batch in self.reader(piece, ledger):
+                if batch.num_rows:
+                    yield ledger.gave(batch)
+
+
+class ShardWriter:
+    """How every shard is written: the text without a dictionary, which would halve the speed of reading.
+
+    Columns that are dictionaries in memory (the source) are so inside the file too, but by their schema plain
+    strings: `datasets` refuses Arrow dictionaries.
+    """
+
+    def __init__(self, f: Any, schema: pa.Schema, compression: str) -> None:
+        self.coded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+        plain = [field.with_type(field.type.value_type) if field.name in self.coded else field for field in schema]
+        self.parquet = pq.ParquetWriter(
+            f, pa.schema(plain), compression=compression, use_dictionary=self.coded or False, write_statistics=["id"]
+        )
+
+    def write(self, batch: Batch) -> None:
+        """One row group."""
+        for name in self.coded:
+            batch = B.with_column(batch, name, batch.column(name).dictionary_decode())
+        self.parquet.write_batch(batch.cast(self.parquet.schema))
+
+    def close(self) -> None:
+        """The footer."""
+        self.parquet.close()

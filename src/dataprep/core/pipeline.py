@@ -1,0 +1,228 @@
+"""The list of stages and its planner: one loop that fuses passes, saves where it must, and seals a Dataset.
+
+Stages in a row are one pass. At an Estimator, what is pending is saved only if something pending is not a
+verdict, so Exact -> MinHash -> SuffixArray reads one saved text through its verdicts. Every pass goes part by
+part through `receipts.once`: a killed run starts again where it was, and gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dataprep.errors import PlanError, StaleOutput
+from dataprep.store import files
+from dataprep.store.atomic import is_attempt
+from dataprep.store.key import key
+
+from . import forget_list, inputs
+from .dataset import MANIFEST, Dataset, open_dataset
+from .estimator import Estimator
+from .runner import Runner, Serial, guard
+from .seal import Seal, hides, manifest
+from .stage import Filter, Stage
+from .stats import Stats
+from .trial import current
+from .verdict import Verdict
+
+log = logging.getLogger("dataprep")
+
+RECIPE = "recipe.json"  # written first: says whose folder this is, also before it is sealed
+OURS = {MANIFEST, RECIPE, inputs.ORIGIN, "report.html", "data", "drops", "cuts", "receipts", "steps", "index"}
+KEPT = {"steps", forget_list.LIST}  # when all else is made anew
+
+
+@dataclass(frozen=True)
+class Step:
+    """One stage in its place: `key` covers the input and everything up to it."""
+
+    number: int
+    stage: Stage | Estimator
+    key: str
+
+    @property
+    def folder(self) -> str:
+        """Where it keeps what it finds."""
+        return f"{self.number:02d}-{self.stage.name}-{self.key[:8]}"
+
+
+class Pipeline:
+    """A list of Stages and Estimators that seals one Dataset.
+
+    >>> clean = Pipeline(C4(), Exact(), MinHash()).run(docs, out="work/clean")    # doctest: +SKIP
+
+    Without stages it copies.
+    """
+
+    def __init__(self, *stages: Stage | Estimator) -> None:
+        for stage in stages:
+            if not isinstance(stage, (Stage, Estimator)):
+                msg = f"{stage!r} is not a stage; give stages such as dp.C4(), or wrap a function: dp.Filter(fn)"
+                raise PlanError(msg)
+        self.stages = stages
+
+    def __repr__(self) -> str:
+        return f"Pipeline({', '.join(map(repr, self.stages))})"
+
+    def steps(self, docs: Dataset) -> list[Step]:
+        """The stages with their keys; fails here on a column that nobody makes."""
+        self._check_columns(docs)
+        steps: list[Step] = []
+        so_far = docs.key
+        for number, stage in enumerate(self.stages, 1):
+            so_far = key((so_far, stage))
+            steps.append(Step(number, stage, so_far))
+        return steps
+
+    def run(self, docs: Dataset, out: str, run: Runner | None = None, *, replace: bool = False) -> Dataset:
+        """Seal the documents that are left in the folder `out`, and return them.
+
+        A finished `out` of the same recipe is opened as it is; an unfinished one is gone on with. Another
+        recipe's is StaleOutput, unless `replace`: then it is made anew, from the steps that did not change.
+        """
+        guard()
+        out = str(out).rstrip("/")
+        runner: Runner = run if run is not None else Serial()
+        trial = current()
+        docs = trial.sample(docs) if trial else docs
+        steps = self.steps(docs)
+        gone = forget_list.wanted(docs, out)
+        recipe = {
+            "kind": "dataset",
+            "key": steps[-1].key if steps else docs.key,
+            "stages": list(map(repr, self.stages)),
+            **forget_list.told(gone),
+        }
+        sealed = _claim(out, recipe, replace=replace)
+        if sealed is not None:
+            return _hide(sealed, docs, steps)
+        docs = forget_list.without(docs, out, gone)
+        readers = dict.fromkeys(part.reader for part in docs.parts)
+        for stage in (*readers, *docs.stages, *self.stages):
+            if runner.workers > 1 and hasattr(stage, "warm"):
+                stage.warm()
+        return self._seal(docs, steps, recipe, out, runner)
+
+    def _seal(self, docs: Dataset, steps: list[Step], recipe: dict[str, Any], out: str, run: Runner) -> Dataset:
+        books: list[Stats] = []
+        saved: list[str] = []
+        fits: list[dict[str, Any]] = []  # what the Estimators counted
+        if not hides((*docs.stages, *self.stages)):
+            inputs.write(docs, out)
+        current = docs
+        for step in steps:
+            stage = step.stage
+            if isinstance(stage, Stage):
+                current = current.then(stage)
+                continue
+            folder = files.join(out, "steps", step.folder)
+            if not all(isinstance(s, Verdict) for s in current.stages):
+                current = self._save(current, folder, run, recipe)
+                books.append(current.stats)
+                saved.append(f"steps/{step.folder}/input")
+            verdict = stage.fit(current, run, folder)
+            if run.workers > 1:
+                verdict.warm()
+            if verdict.hides:
+                books, saved = [book.hidden() for book in books], []
+            fits.append({"stage": step.stage.name, **getattr(verdict, "facts", {})})
+            current = current.then(verdict)
+        told = {"saved": saved, "fits": fits}
+        final = seal(current, out, run, "zstd", recipe | told, books=books, label="write")
+        for alarm in final.stats.alarms():
+            log.warning(alarm)
+        return _hide(final, docs, steps)
+
+    def _save(self, current: Dataset, folder: str, run: Runner, of: dict[str, Any]) -> Dataset:
+        """Save what is pending before an Estimator looks at it more than once."""
+        out = files.join(folder, "input")
+        recipe = {"kind": "dataset", "key": current.key, "stages": [repr(s) for s in current.stages]}
+        recipe |= {name: of[name] for name in ("forgotten",) if name in of}
+        return _claim(out, recipe, replace=True) or seal(
+            current, out, run, "lz4", recipe, books=[], label=" ".join(s.name for s in current.stages)
+        )
+
+    def _check_columns(self, docs: Dataset) -> None:
+        columns = list(docs.columns)
+        decided = None
+        for stage in self.stages:
+            missing = [c for c in getattr(stage, "needs", ()) if c not in columns]
+            if missing:
+                msg = (
+                    f"{stage.name} needs the column {', '.join(missing)}, which neither the input nor an earlier "
+                    f"stage has; there are {', '.join(columns)}; dp.read(..., columns={missing}) takes it out of meta"
+                )
+                raise PlanError(msg)
+            if isinstance(stage, Stage):
+                columns += stage.adds
+                if decided and isinstance(stage, Filter):
+                    log.warning(
+                        "%s filters after %s: it may drop the only copy left of a document; put it before",
+                        stage.name,
+                        decided,
+                    )
+            else:
+                decided = stage.name
+
+
+def seal(
+    docs: Dataset,
+    out: str,
+    run: Runner,
+    codec: str,
+    recipe: dict[str, Any],
+    *,
+    books: Sequence[Stats],
+    label: str,
+) -> Dataset:
+    """Write shards, drop tables, receipts and a manifest; codec: lz4 for steps, zstd for what is kept."""
+    trial = current()
+    task = Seal(out, codec, trial.ledgers) if trial else Seal(out, codec)
+    receipts = list(run.map(task, docs.tasks, label))
+    files.sweep(out)
+    files.write_json(files.join(out, MANIFEST), manifest(docs, recipe, receipts, books))
+    return open_dataset(out)
+
+
+def _hide(sealed: Dataset, docs: Dataset, steps: list[Step]) -> Dataset:
+    """Remove the saved steps of a finished run that a stage hides; also those that a kill or another recipe left."""
+    if hides((*docs.stages, *(step.stage for step in steps))):
+        last = max((step.number for step in steps if hides([step.stage])), default=0)
+        kept = {step.folder for step in steps if step.number > last}
+        place = files.join(str(sealed.url), "steps")
+        for name in set(files.listdir(place)) - kept:
+            files.remove(files.join(place, name))
+        if not kept:
+            files.remove(place)
+    return sealed
+
+
+def _claim(out: str, recipe: dict[str, Any], *, replace: bool) -> Dataset | None:
+    """The sealed Dataset, if `out` holds this recipe's; else make sure that it may be written there."""
+    place = files.join(out, RECIPE)
+    found = files.read_json(place) if files.exists(place) else None
+    same = found is not None and found["key"] == recipe["key"]
+    if found is not None and same and found.get("forgotten") == recipe.get("forgotten"):
+        if files.exists(files.join(out, MANIFEST)):
+            return open_dataset(out)
+        return None
+    strangers = sorted(n for n in set(files.listdir(out)) - OURS - KEPT if not is_attempt(n))
+    if strangers:
+        msg = f"{out} holds {strangers[0]}, which dataprep did not write; give another folder as out"
+        raise StaleOutput(msg)
+    if found is not None and not set(files.listdir(out)) <= {RECIPE}:  # a recipe alone has made nothing yet
+        if not replace and same:
+            raise forget_list.stale(out)
+        if not replace:
+            msg = (
+                f"{out} was made by another recipe or from other input ({' -> '.join(found['stages']) or 'a copy'}); "
+                "give another folder as out, or replace=True"
+            )
+            raise StaleOutput(msg)
+        others = found.get("forgotten") != recipe.get("forgotten")  # then what Estimators saved is of others, too
+        for name in sorted(OURS - (KEPT - {"steps"} if others else KEPT)):
+            files.remove(files.join(out, name))
+    files.write_json(place, recipe)
+    return None

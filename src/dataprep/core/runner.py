@@ -1,0 +1,319 @@
+"""Who does the work: Serial, Local (processes of this machine), Ray; one method, `map`.
+
+What is mapped is a task (a module-level function, a `functools.partial`, or a frozen dataclass with
+`__call__`) over items; results come in item order. Only URLs and small results cross processes, so every Runner
+gives the same bytes. `memory=` is what all workers together may take: no more of them work at once than it has room
+for. It changes neither keys nor bytes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import itertools
+import multiprocessing
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+
+import cloudpickle
+from fsspec.exceptions import FSTimeoutError
+
+from dataprep.errors import PlanError, Transient, WorkerDied, need
+from dataprep.store.progress import track
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+ATTEMPTS = 3  # of an item whose worker died, or that met network trouble
+WORKER_BYTES = 600 << 20  # what a worker takes at most (541 MB on 3 GB of text): benchmarks/RESULTS.md
+NETWORK = (Transient, ConnectionError, TimeoutError, FSTimeoutError)
+UNGUARDED = 78  # exit code of a worker that found itself running the user's script
+GUARD = (
+    "Local starts fresh Python processes, which import your script first: "
+    'put its work under `if __name__ == "__main__":` (or use dp.Serial())'
+)
+
+
+class Runner(Protocol):
+    """Does the work of a pipeline: calls a task for every item, in this process or in others.
+
+    Write your own as any class with these three members; see `examples/runner.py`.
+    """
+
+    def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
+        """Yield `task(item)` for every item, in item order.
+
+        task: picklable by cloudpickle, as are items and results. label: what a progress bar is called; empty for none.
+        """
+
+    @property
+    def workers(self) -> int:
+        """How many items are worked on at once; kernels are compiled before work if it is more than 1."""
+
+    @property
+    def memory(self) -> int | str | None:
+        """Bytes that all workers together may take, or text such as "4GB"; None sets no limit."""
+
+
+def memory_of(run: Runner) -> int:
+    """Return the bytes that all workers of `run` together may take: its limit, or what the machine has."""
+    return machine_memory() if run.memory is None else parse_bytes(run.memory)
+
+
+def parse_bytes(size: int | str) -> int:
+    """Bytes from an integer or from `"4GB"`, `"512 MiB"`."""
+    if isinstance(size, int):
+        return size
+    units = {
+        "": 1,
+        "k": 10**3,
+        "m": 10**6,
+        "g": 10**9,
+        "t": 10**12,
+        "ki": 1 << 10,
+        "mi": 1 << 20,
+        "gi": 1 << 30,
+    }
+    text = size.strip().lower().removesuffix("b")
+    digits = text.rstrip("kmgti ")
+    try:
+        return int(float(digits) * units[text[len(digits) :].strip()])
+    except (ValueError, KeyError) as e:
+        msg = f"{size!r} is not an amount of memory; write bytes, or '4GB'"
+        raise PlanError(msg) from e
+
+
+def machine_memory() -> int:
+    """Bytes this machine (or its container) may use."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 8 << 30
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        if os.path.exists(limit):
+            with open(limit) as f:
+                text = f.read().strip()
+            if text.isdigit():
+                total = min(total, int(text))
+    return total
+
+
+class _Budget:
+    """The memory of all workers together, and how many workers it has room for."""
+
+    memory: int | str | None
+
+    if TYPE_CHECKING:
+
+        @property
+        def workers(self) -> int: ...  # a field, a constant or what the cluster says
+
+    def _at_once(self) -> int:
+        """How many items are worked on at once: `workers`, or fewer where `memory` has no room for so many."""
+        if self.memory is None:
+            return self.workers
+        room = parse_bytes(self.memory) // WORKER_BYTES
+        if room < 1:
+            msg = f"memory={self.memory!r} is less than the {WORKER_BYTES >> 20} MiB that one worker takes; allow more"
+            raise PlanError(msg)
+        return min(self.workers, room)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serial(_Budget):
+    """Everything in this process, one item after the other."""
+
+    memory: int | str | None = None
+    workers: ClassVar[int] = 1
+
+    def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
+        """The task's result for every item."""
+        self._at_once()
+        return track((_attempt(task, item) for item in items), items, label)
+
+
+@dataclass(frozen=True)
+class Local(_Budget):
+    """Processes of this machine; they are spawned (fork is unsafe beside Arrow's threads) and kept until the end."""
+
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    memory: int | str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            msg = f"Local needs at least one worker, not {self.workers}"
+            raise PlanError(msg)
+
+    def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
+        """The task's result for every item, in item order."""
+        guard()
+        n = self._at_once()
+        if len(items) <= 1:  # one item gains nothing from another process
+            return Serial(memory=self.memory).map(task, items, label)
+        return track(self._map(cloudpickle.dumps(task), items, n), items, label)
+
+    def _map(self, task: bytes, items: Sequence[T], workers: int) -> Iterator[Any]:
+        waiting = collections.deque(enumerate(items))
+        running: dict[int, tuple[T, Future[bytes]]] = {}  # in item order
+        deaths: dict[int, int] = {}  # of a worker, by the items that were under work; these go on one at a time
+        for wanted in range(len(items)):
+            while True:
+                try:
+                    pool = _pool(workers)
+                    while waiting and len(running) < (1 if deaths else workers + 1):  # one ahead: nobody waits for us
+                        index, item = waiting[0]
+                        running[index] = (item, pool.submit(_work, task, cloudpickle.dumps(item)))
+                        waiting.popleft()  # not before: submit may find the pool broken
+                    answer = running[wanted][1].result()
+                    break
+                except BrokenProcessPool as e:
+                    _bury(workers)
+                    lost = [(i, item) for i, (item, future) in running.items() if _is_lost(future)]
+                    _count_deaths(lost, deaths, e)
+                    waiting.extendleft(reversed(lost))
+                    running = {i: one for i, one in running.items() if i not in dict(lost)}
+            del running[wanted]
+            deaths.pop(wanted, None)
+            yield cloudpickle.loads(answer)
+
+
+@dataclass(frozen=True)
+class Ray(_Budget):
+    """The same `map` on Ray tasks, over storage that all nodes see; needs the extra `ray`."""
+
+    address: str | None = None
+    memory: int | str | None = field(default=None, kw_only=True)
+
+    @property
+    def workers(self) -> int:
+        """The CPUs of the cluster."""
+        return max(1, int(self._ray().cluster_resources().get("CPU", 1)))
+
+    def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
+        """The task's result for every item, in item order."""
+        return track(self._map(task, items), items, label)
+
+    def _ray(self) -> Any:
+        ray = need("ray", extra="ray")
+        if not ray.is_initialized():
+            ray.init(address=self.address, include_dashboard=False, log_to_driver=False, logging_level="error")
+        return ray
+
+    def _map(self, task: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+        ray = self._ray()
+        work = ray.remote(max_retries=ATTEMPTS - 1)(_work_elsewhere)
+        sent = cloudpickle.dumps(task)
+        waiting = iter(items)
+
+        def start(n: int) -> list[tuple[T, Any]]:
+            return [
+                (item, work.remote(sys.path, sent, cloudpickle.dumps(item))) for item in itertools.islice(waiting, n)
+            ]
+
+        running = collections.deque(start(self._at_once() + (self.memory is None)))
+        while running:
+            item, reference = running.popleft()
+            try:
+                answer = ray.get(reference)
+            except ray.exceptions.RayTaskError as e:
+                raise (e.cause if isinstance(e.cause, Exception) else e) from e
+            except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError) as e:
+                raise WorkerDied(_died(item)) from e
+            running.extend(start(1))
+            yield cloudpickle.loads(answer)
+
+
+def _attempt(task: Callable[[T], R], item: T) -> R:
+    """Run a task; network trouble is given another two chances."""
+    for attempt in range(1, ATTEMPTS):
+        try:
+            return task(item)
+        except NETWORK:  # noqa: PERF203 - three times at most
+            time.sleep(2.0**attempt / 4)
+    try:
+        return task(item)
+    except NETWORK as e:
+        at = str(item)[:200]
+        msg = f"the network failed {ATTEMPTS} times while this was worked on: {at} ({e}); run again to go on"
+        raise Transient(msg) from e
+
+
+def _work(task: bytes, item: bytes) -> bytes:
+    """What a worker process runs; both come by cloudpickle, so that functions of the script travel by value."""
+    return bytes(cloudpickle.dumps(_attempt(cloudpickle.loads(task), cloudpickle.loads(item))))
+
+
+def _work_elsewhere(path: list[str], task: bytes, item: bytes) -> bytes:
+    """What a Ray worker runs: it finds the modules that the driver finds."""
+    sys.path.extend(p for p in path if p not in sys.path)
+    return _work(task, item)
+
+
+def _is_lost(answer: Future[bytes]) -> bool:
+    return not answer.done() or isinstance(answer.exception(), BrokenProcessPool)
+
+
+def _count_deaths(lost: list[tuple[int, Any]], deaths: dict[int, int], e: Exception) -> None:
+    """Whose work killed a worker is known only if it was alone; several at once are each suspected, once."""
+    for index, item in lost:
+        deaths[index] = deaths.get(index, 0) + 1 if len(lost) == 1 else max(1, deaths.get(index, 0))
+        if deaths[index] >= ATTEMPTS:
+            raise WorkerDied(_died(item)) from e
+
+
+def _died(item: object) -> str:
+    return (
+        f"a worker was killed {ATTEMPTS} times while this was worked on: {str(item)[:200]}; "
+        "most often memory ran out: use fewer workers, or Serial()"
+    )
+
+
+_POOLS: dict[int, ProcessPoolExecutor] = {}
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    """The pool of this size; kept, since a new process costs a second of imports."""
+    if workers not in _POOLS:
+        spawn = multiprocessing.get_context("spawn")
+        _POOLS[workers] = ProcessPoolExecutor(workers, spawn, initializer=_end_with_parent)
+    return _POOLS[workers]
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for work for ever: a thread waits for the parent, and ends it."""
+    parent = multiprocessing.parent_process()
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _bury(workers: int) -> None:
+    """Put away a broken pool; if its workers ended because the script has no main guard, say so."""
+    pool = _POOLS.pop(workers)
+    processes = list((getattr(pool, "_processes", None) or {}).values())
+    for process in processes:
+        process.join(5)
+    pool.shutdown(wait=False, cancel_futures=True)
+    if any(process.exitcode == UNGUARDED for process in processes):
+        raise PlanError(GUARD) from None  # the broken pool is what the sentence explains
+
+
+def guard() -> None:
+    """End a worker that is running the user's script because it has no main guard; the parent says it in words."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        sys.stderr.flush()
+        os._exit(UNGUARDED)
+
+
+@atexit.register
+def _close_pools() -> None:
+    for pool in _POOLS.values():
+        pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,142 @@
+"""A trial: what pipelines do while `dataprep plan` or `--dry-run` tries them on a sample of their input.
+
+    with Trial(out, sample_bytes=16 << 20) as trial:
+        Pipeline(...).run(docs, out)              # reads a sample
+    trial.inputs, trial.reserved
+
+Pipelines ask `current()` for the trial that is under way; Runners know nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar, Token
+from dataclasses import dataclass, field
+
+import pyarrow.parquet as pq
+from rich.filesize import decimal
+
+from dataprep.errors import PlanError
+from dataprep.store import files
+
+from . import batch as B
+from .dataset import Dataset
+from .ledger import Ledger
+from .part import Part, Sealed, Slice
+from .runner import WORKER_BYTES, Runner, memory_of
+
+_CURRENT: ContextVar[Trial | None] = ContextVar("dataprep_trial", default=None)
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """One input of a trial, in bytes: as stored, its text (estimated), and the text that was sampled."""
+
+    stored: int
+    text: float
+    sample: int
+
+
+@dataclass(frozen=True)
+class Reserved:
+    """Memory that one process will hold for the whole input, in addition to what a worker takes."""
+
+    n_bytes: int
+    what: str
+    instead: str  # what to do if it does not fit
+
+
+@dataclass
+class Trial:
+    """Makes pipelines read a sample of about `sample_bytes` of text from inputs outside the folder `out`.
+
+    ledgers: called for each part that is sealed, instead of `Part.ledgers`.
+    """
+
+    out: str
+    sample_bytes: int
+    ledgers: Callable[[Part], list[Ledger]] = Part.ledgers
+    inputs: list[Sampled] = field(default_factory=list)
+    reserved: list[Reserved] = field(default_factory=list)
+    _token: Token[Trial | None] | None = None
+
+    def __enter__(self) -> Trial:
+        self._token = _CURRENT.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._token is not None:
+            _CURRENT.reset(self._token)
+
+    @property
+    def share(self) -> float:
+        """The sampled fraction of the text."""
+        return min(1.0, sum(i.sample for i in self.inputs) / max(1.0, sum(i.text for i in self.inputs)))
+
+    def sample(self, docs: Dataset) -> Dataset:
+        """Return a sample of `docs`; Datasets that an earlier step of the trial made are samples already."""
+        if all(piece.url.startswith(self.out) for part in docs.parts for piece in part.slices):
+            return docs
+        sample = docs.sample(self.sample_bytes)
+        found = [_measure(part, self.sample_bytes // len(sample.parts)) for part in sample.parts]
+        stored, text = sum(s for s, _ in found), sum(t for _, t in found)
+        self.inputs.append(Sampled(docs.n_bytes, docs.n_bytes * text / max(1.0, stored), text))
+        return sample
+
+
+def current() -> Trial | None:
+    """Return the trial that is under way in this process, or None."""
+    return _CURRENT.get()
+
+
+def reserve(run: Runner, n_bytes: int, what: str, instead: str, *, grows: bool = True) -> None:
+    """Raise PlanError unless `n_bytes` fit into the memory of `run` next to one worker; in a trial, note them.
+
+    what: what holds the memory. instead: what to do if it does not fit. grows: whether it grows with the input.
+    """
+    trial = current()
+    if trial is not None:
+        trial.reserved.append(Reserved(int(n_bytes / (trial.share if grows else 1)), what, instead))
+    elif n_bytes + WORKER_BYTES > memory_of(run):
+        msg = (
+            f"{what} takes {decimal(n_bytes)} of memory in one process, in addition to the {WORKER_BYTES >> 20} MiB "
+            f"of a worker, and {decimal(memory_of(run))} are allowed; {instead}"
+        )
+        raise PlanError(msg)
+
+
+def _measure(part: Part, limit: int) -> tuple[float, int]:
+    """Return the stored bytes that were read for the sample of a part, and the bytes of text in it."""
+    text = rows = last = 0
+    for batch in part.batches():
+        text += B.text_bytes(batch)
+        rows += batch.num_rows
+        last = int(B.ids(batch)[-1]) if batch.num_rows else last
+    if text < limit:
+        return float(part.n_bytes), text
+    file, position = B.split_id(last)
+    before = 0.0
+    for piece in part.slices:
+        if piece.file == file or isinstance(part.reader, Sealed):
+            return before + piece.n_bytes * _read_share(piece, position, rows), text
+        before += piece.n_bytes
+    return float(part.n_bytes), text
+
+
+def _read_share(piece: Slice, position: int, rows: int) -> float:
+    """Return the fraction of a slice that precedes a position, from 0 to 1."""
+    if files.suffix(piece.url) == ".parquet":
+        with files.open_raw(piece.url) as f:
+            return min(1.0, rows / max(1, int(pq.ParquetFile(f).metadata.num_rows)))
+    whole = files.size(piece.url) * _expansion(piece.url) if piece.stop is None else piece.stop
+    return float(min(1.0, max(1.0, position - piece.start) / max(1.0, whole - piece.start)))
+
+
+def _expansion(url: str) -> float:
+    """Return the decompressed bytes per stored byte, measured at the head of the file."""
+    if not files.is_compressed(url):
+        return 1.0
+    with files.open_read(url) as f:
+        n = len(f.read(4 << 20))
+        stored = int(f.raw.raw.tell())  # type: ignore[attr-defined]  # a buffered reader over our decompressor
+    return n / max(1, stored)

@@ -1,0 +1,122 @@
+"""Verdicts: the stages that apply what an Estimator decided, by dropping documents or cutting spans of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dataprep.errors import PlanError
+
+from . import batch as B
+from .batch import Batch
+from .ledger import Ledger
+from .stage import Stage, drop_rows
+from .tables import SPANS, VERDICTS, RangeReader
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Verdict(Stage):
+    """Applies a table that an Estimator wrote; reads nothing but ids and texts, so it is applied while reading.
+
+    made_by: the key of what made the table, so that the recipe does not depend on where it lies. facts: what the
+    Estimator counted, for people.
+    """
+
+    made_by: str
+    called: str
+    facts: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
+    keyless: ClassVar[bool] = False  # whether keys leave it out, as they do the forget list
+
+    @property
+    def name(self) -> str:
+        """The name of the Estimator that decided."""
+        return self.called
+
+    def __repr__(self) -> str:
+        return f"verdicts of {self.called}"
+
+    def recipe(self) -> Any:
+        """Who made the verdicts, not where they lie."""
+        return (self.called, self.made_by)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DropIds(Verdict):
+    """Drop the documents that a verdict table names; verdicts: the URL of one that `write_verdicts` wrote."""
+
+    verdicts: str
+
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
+        """Look each batch's id range up in the table."""
+        with RangeReader(self.verdicts, VERDICTS) as table:
+            for batch in batches:
+                hit = table.of(batch)
+                if not hit.num_rows:
+                    yield batch
+                    continue
+                why = {name: hit.column(name).combine_chunks() for name in VERDICTS.names[2:]}
+                stats.drop(hit.column("id").to_numpy(), hit.column("reason"), **why)
+                yield batch.filter(pc.invert(pc.is_in(batch.column("id"), hit.column("id").combine_chunks())))
+
+
+def check_min_left(min_left: Any) -> None:
+    """A PlanError if this is not what `CutSpans` takes as `min_left`."""
+    if not isinstance(min_left, int) or min_left < 0:
+        msg = f"min_left={min_left!r} is not a number of characters, an integer from 0 on; give 0 or more"
+        raise PlanError(msg)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CutSpans(Verdict):
+    """Cut the spans that a table names out of the texts; spans: the URL of one that `write_spans` wrote.
+
+    A document that lost something and of which fewer than `min_left` characters other than white space are left is
+    dropped: "left_too_short".
+    """
+
+    spans: str
+    min_left: int = 1
+
+    def recipe(self) -> Any:
+        """Who made the spans, and what is done with too little."""
+        return (*super().recipe(), self.min_left)
+
+    def warm(self) -> None:
+        """Compile the kernel."""
+        from dataprep.unicode import text
+
+        one = np.array([0, 1])
+        text.without(*B.buffers(B.make([0], ["a"], "warm")), one, one[:1], one[1:])
+
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
+        """Look each batch's id range up in the table, and copy the texts without their spans."""
+        with RangeReader(self.spans, SPANS) as table:
+            for batch in batches:
+                hit = table.of(batch)
+                if not hit.num_rows:
+                    yield batch
+                    continue
+                found = {name: hit.column(name).combine_chunks() for name in SPANS.names}
+                stats.cut(found["id"], **{name: found[name] for name in SPANS.names[1:]})
+                yield self._cut(batch, found, stats)
+
+    def _cut(self, batch: Batch, found: Mapping[str, Any], stats: Ledger) -> Batch:
+        from dataprep.unicode import text  # Numba: opening a Dataset does not wait for it
+
+        ids = B.ids(batch)
+        order = np.argsort(ids, kind="stable")
+        row = order[np.searchsorted(ids, found["id"].to_numpy(), sorter=order)]
+        by_row = np.argsort(row, kind="stable")
+        first = np.searchsorted(row[by_row], np.arange(len(ids) + 1))
+        starts, ends = (found[name].to_numpy()[by_row] for name in ("start", "end"))
+        offsets, data, left = text.without(*B.buffers(batch), first, starts, ends)
+        short = (np.diff(first) > 0) & (left < self.min_left)
+        reasons = pc.if_else(pa.array(short), "left_too_short", None)
+        kept = drop_rows(batch, reasons, stats)
+        texts = B.strings(offsets, data)
+        return B.with_column(kept, "text", texts.filter(pa.array(~short)) if short.any() else texts)

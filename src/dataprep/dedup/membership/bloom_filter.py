@@ -1,0 +1,230 @@
+"""The bits of a Bloom filter: how many, which of them a key sets, and the file they are kept in.
+
+Size, layout and header are those of `pybloom_live.BloomFilter`: `n_slices` slices of `slice_bits` bits back to back,
+a key sets one bit in each, bit j is bit j % 8 of byte j // 8. Only the choice of the bits is ours: pybloom_live takes a
+SHA-512 of the key, here a 64-bit key is stepped from slice to slice by multiplication. (Bloom 1970; slices: Almeida,
+Baquero, Preguiça, Hutchison 2007.)
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from dataprep.errors import DataprepError, PlanError
+from dataprep.store import files
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U8, U64, Int
+
+HEADER = "<dQQQQ"  # error rate, slices, bits a slice, capacity, keys: pybloom_live's FILE_FMT
+WRITE_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a filter for `capacity` keys is at `error_rate`."""
+
+    capacity: int
+    error_rate: float
+
+    def __post_init__(self) -> None:
+        if not 1e-9 <= self.error_rate <= 0.5:
+            msg = f"error_rate={self.error_rate!r} is not a rate of false positives; give one from 1e-9 to 0.5, as 1e-4"
+            raise PlanError(msg)
+        if not isinstance(self.capacity, int) or self.capacity < 1:
+            msg = f"capacity={self.capacity!r} is not a number of keys; give an integer from 1, or leave it out"
+            raise PlanError(msg)
+
+    @property
+    def n_slices(self) -> int:
+        """Bits a key sets."""
+        return math.ceil(math.log2(1 / self.error_rate))
+
+    @property
+    def slice_bits(self) -> int:
+        """Bits a slice: as many as leave half of them unset at `capacity`, about."""
+        return math.ceil(self.capacity * abs(math.log(self.error_rate)) / (self.n_slices * math.log(2) ** 2))
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of all bits."""
+        return -(-self.n_slices * self.slice_bits // 8)
+
+    def expected_errors(self, n_entered: int) -> float:
+        """How many further new keys were taken for seen while so many were entered, one after the other."""
+        wrong = 0.0
+        for _ in range(20):  # those taken for seen count too: their bits are as random; halves its error each time
+            at = np.linspace(0, n_entered + wrong, 1001)
+            rates = (1 - np.exp(-at / self.slice_bits)) ** self.n_slices
+            wrong = float(np.mean((rates[1:] + rates[:-1]) / 2) * at[-1])
+        return wrong
+
+
+class Filter:
+    """A filter in memory: its bits, and how many keys were new to it."""
+
+    def __init__(self, size: Size) -> None:
+        self.size, self.n_keys = size, 0
+        self.bits = np.zeros(size.n_bytes, np.uint8)
+
+    def enter(self, keys: U64) -> U8:
+        """Enter keys in order; 1 for each that was there, or is taken for one that was."""
+        seen = enter(self.bits, keys, self.size.n_slices, self.size.slice_bits)
+        self._add(len(seen) - int(seen.sum(dtype=np.int64)))
+        return seen
+
+    def judge(self, keys: U64, units: I64, sizes: I64, threshold: float) -> U8:
+        """Which paragraphs go, by the share of their keys that was there; see the kernel."""
+        gone, new = judge(self.bits, keys, units, sizes, self.size.n_slices, self.size.slice_bits, float(threshold))
+        self._add(new)
+        return gone
+
+    def _add(self, n_new: int) -> None:
+        self.n_keys += n_new
+        if self.n_keys > self.size.capacity:
+            raise full(self.size.capacity, "more than that many")
+
+    def measured_rate(self) -> float:
+        """The rate of false positives as it is filled: the product of what its slices are full."""
+        return float(np.prod(ones(self.bits, self.size.n_slices, self.size.slice_bits) / self.size.slice_bits))
+
+    def save(self, url: str) -> None:
+        """Write it as `pybloom_live.BloomFilter.fromfile` reads it."""
+        size = self.size
+        head = struct.pack(HEADER, size.error_rate, size.n_slices, size.slice_bits, size.capacity, self.n_keys)
+        with files.atomic(url) as f:
+            f.write(head)
+            for at in range(0, len(self.bits), WRITE_BYTES):
+                f.write(self.bits[at : at + WRITE_BYTES].data)
+
+
+def full(capacity: int, found: str) -> DataprepError:
+    """What to raise when there are more keys than the filter is made for."""
+    return DataprepError(
+        f"capacity={capacity:,} is too small: there are {found} distinct keys, and the filter would be wrong more "
+        "often than error_rate; give a larger capacity, or leave it out to have the keys counted"
+    )
+
+
+@kernel(inline="always")
+def _step(x: Int) -> Int:
+    """The number of a key in the next slice."""
+    return (x ^ (x >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+
+
+@kernel(inline="always")
+def _scaled(x: Int, n: Int) -> Int:
+    """A number of [0, 2^64) as one of [0, n): x n / 2^64 without the lowest product, for any n."""
+    shift, low = np.uint64(32), np.uint64(0xFFFFFFFF)
+    top, rest = x >> shift, x & low
+    return top * (n >> shift) + (top * (n & low) >> shift) + (rest * (n >> shift) >> shift)
+
+
+@kernel
+def places(key: Int, n_slices: int, slice_bits: Int) -> U64:
+    """The bit that a 64-bit key sets in each slice, uint64[n_slices]."""
+    out = np.empty(n_slices, np.uint64)
+    x, n = np.uint64(key), np.uint64(slice_bits)
+    for s in range(n_slices):
+        x = _step(x)
+        out[s] = _scaled(x, n)
+    return out
+
+
+@kernel
+def _aim(xs: U64, at: U64, base: Int, n: Int) -> None:
+    """Step the numbers of keys to the next slice, whose first bit is `base`, and say which bit each sets there."""
+    for i in range(len(xs)):
+        xs[i] = _step(xs[i])
+        at[i] = base + _scaled(xs[i], n)
+
+
+# Slice after slice: a slice is a fraction of the filter that a cache may hold, and slices do not know of each other.
+# First all places, then all bits: a loop that only looks waits for more places of memory at once (2 to 3 times as fast
+# as together at 12 MB and at 1 GB).
+
+
+@kernel
+def enter(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
+    """Set the bits of keys, in order; 1 for each that was set in all slices already, uint8[keys]."""
+    n, one, three, seven = np.uint64(slice_bits), np.uint8(1), np.uint64(3), np.uint64(7)
+    seen, xs, at = np.ones(len(keys), np.uint8), keys.copy(), np.empty(len(keys), np.uint64)
+    for s in range(n_slices):
+        _aim(xs, at, np.uint64(s) * n, n)
+        for i in range(len(at)):
+            byte, shift = bits[at[i] >> three], np.uint8(at[i] & seven)
+            seen[i] &= byte >> shift
+            bits[at[i] >> three] = byte | one << shift
+    return seen
+
+
+@kernel
+def contains(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
+    """1 for each key whose bits are set in all slices, uint8[keys]."""
+    n, three, seven = np.uint64(slice_bits), np.uint64(3), np.uint64(7)
+    found, xs, at = np.ones(len(keys), np.uint8), keys.copy(), np.empty(len(keys), np.uint64)
+    for s in range(n_slices):
+        _aim(xs, at, np.uint64(s) * n, n)
+        for i in range(len(at)):
+            found[i] &= bits[at[i] >> three] >> np.uint8(at[i] & seven)
+    return found
+
+
+@kernel
+def judge(
+    bits: U8, keys: U64, units: I64, sizes: I64, n_slices: int, slice_bits: Int, threshold: float
+) -> tuple[U8, int]:
+    """1 for each paragraph that goes, uint8[paragraphs], and how many keys of what stays were new.
+
+    units: paragraphs a document; sizes: keys a paragraph. A paragraph goes if at least `threshold` of its keys were
+    entered by earlier documents, all of a document if at least `threshold` of all its keys were. Then the keys of what
+    stays are entered: a document is never compared with itself.
+    """
+    gone = np.zeros(len(sizes), np.uint8)
+    p = at = n_new = 0
+    for d in range(len(units)):
+        n_keys = 0
+        for q in range(p, p + units[d]):
+            n_keys += sizes[q]
+        found = contains(bits, keys[at : at + n_keys], n_slices, slice_bits)
+        n_found, j = 0, 0
+        for q in range(p, p + units[d]):
+            hits = 0
+            for _ in range(sizes[q]):
+                hits += found[j]
+                j += 1
+            n_found += hits
+            if sizes[q] and hits >= threshold * sizes[q]:
+                gone[q] = 1
+        whole = n_keys > 0 and n_found >= threshold * n_keys
+        for q in range(p, p + units[d]):
+            if whole:
+                gone[q] = 1
+            elif not gone[q]:
+                seen = enter(bits, keys[at : at + sizes[q]], n_slices, slice_bits)
+                n_new += len(seen) - seen.sum()
+            at += sizes[q]
+        p += units[d]
+    return gone, n_new
+
+
+@kernel
+def ones(bits: U8, n_slices: int, slice_bits: int) -> I64:
+    """How many bits are set in each slice, int64[n_slices]."""
+    counts = np.zeros(256, np.int64)
+    for b in range(1, 256):
+        counts[b] = counts[b >> 1] + (b & 1)
+    total = np.zeros(n_slices, np.int64)
+    for s in range(n_slices):
+        at, stop = s * slice_bits, (s + 1) * slice_bits
+        while at < stop:
+            if at & 7 == 0 and at + 8 <= stop:
+                total[s] += counts[bits[at >> 3]]
+                at += 8
+            else:
+                total[s] += bits[at >> 3] >> (at & 7) & 1
+                at += 1
+    return total

@@ -1,0 +1,119 @@
+"""Normal forms as tables: what each code point becomes before units of text are compared.
+
+    None      the bytes as they are
+    "space"   runs of white space are one space, none at the ends
+    "lower"   and lower case
+    "words"   the words of the lower-cased text, one space between them
+    "c4"      stripped and lower-cased, white space inside as it is: C4's published code compares lines so
+    "ccnet"   lower case, every digit a 0, punctuation (category P), accents (non-spacing marks of the canonical
+              decomposition) and control characters removed (Wenzek et al. 2020, 3.1); and "space", on which the paper
+              is silent
+
+Each is the reference of Python's `str.lower`, `str.split`, `re` and `unicodedata` at the fixed Unicode version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from dataprep.unicode import tables
+from dataprep.unicode.text import DECIMAL, DOTTED, POINT, PUNCT, SIGMA, SPACE, U16, U32, WORD, classes, lowered
+
+FORMS = ("space", "lower", "words", "c4", "ccnet")
+CASED_FORMS = ("lower", "words", "c4", "ccnet")  # those that lower-case
+
+# Read by functions under @kernel (units.py), so this file is part of their cache's name.
+# An entry is the code point it becomes with KEPT, GAP, or 0 where it is removed.
+KEPT = 1 << 21
+GAP = 1 << 31
+FINAL = 1 << 30  # U+03A3: the final sigma where its word ends, which its neighbours decide
+SEVERAL = 1 << 29  # the low bits are a row of `several`: what one code point becomes, two or three entries
+EVERY, PRINTED, LETTERS = 0, 1, 2  # all; those from 0x20; letters, digits and blanks
+VALUE = (1 << 22) - 1  # the code point and KEPT: 0 for what is not compared
+
+
+class Form(NamedTuple):
+    """A normal form as kernels read it."""
+
+    entries: U32  # [0x110000]
+    ascii: U32  # its first 128
+    several: U32  # [rows, 3]
+    classes: U16
+    strips: bool
+    lowers: bool
+    zeros: bool  # digits become 0
+    plain: int  # which bytes below 0x80 become one byte, if it is not the second blank of two
+
+
+@cache
+def form(name: str | None) -> Form:
+    """The tables of a normal form."""
+    entries, several = _ccnet() if name == "ccnet" else _plain(name)
+    for table in (entries, several):
+        table.flags.writeable = False
+    plain = {"space": PRINTED, "lower": PRINTED, "words": LETTERS, "ccnet": LETTERS}.get(name or "", EVERY)
+    lowers, zeros = name in CASED_FORMS, name == "ccnet"
+    return Form(entries, entries[:128].copy(), several, classes(), name is not None, lowers, zeros, plain)
+
+
+def _plain(name: str | None) -> tuple[U32, U32]:
+    entries = np.arange(0x110000, dtype=np.uint32)
+    if name in CASED_FORMS:
+        entries = lowered() & np.uint32(POINT)
+    entries |= np.uint32(KEPT)
+    if name in ("space", "lower"):
+        entries[classes() & SPACE != 0] = GAP
+    if name == "words":
+        entries[classes()[entries & np.uint32(POINT)] & WORD == 0] = GAP
+    mark = GAP if name == "words" else KEPT | 0x307  # U+0130 is i and a mark, which is not of the word
+    rows = np.array([[KEPT | 0x69, mark, 0]], np.uint32)
+    if name in CASED_FORMS:
+        entries[lowered() & np.uint32(DOTTED) != 0] = SEVERAL
+        entries[lowered() & np.uint32(SIGMA) != 0] |= np.uint32(FINAL)
+    return entries, rows
+
+
+def _ccnet() -> tuple[U32, U32]:
+    """Lower case, then the bases of what is accented, then digits, punctuation and controls."""
+    entries, rows = _compared(), list[list[int]]()
+    one = entries.copy()
+    for points, base in _bases():
+        if len(base) == 1:
+            entries[points] = one[base[0]]
+        elif base:
+            entries[points] = SEVERAL | len(rows)
+            rows.append([*(int(one[b]) for b in base), 0][:3])
+        else:
+            entries[points] = 0
+    entries = entries[lowered() & np.uint32(POINT)]
+    entries[lowered() & np.uint32(SIGMA) != 0] |= np.uint32(FINAL)
+    return entries, np.array(rows, np.uint32)
+
+
+def _compared() -> U32:
+    """What becomes of a small letter without accents."""
+    kinds = classes()
+    points = np.arange(0x110000, dtype=np.uint32)
+    entries = points | np.uint32(KEPT)
+    entries[kinds & DECIMAL != 0] = KEPT | ord("0")
+    entries[(kinds & PUNCT != 0) | (points < 0x20) | ((points >= 0x7F) & (points < 0xA0))] = 0
+    entries[kinds & SPACE != 0] = GAP
+    return entries
+
+
+def _bases() -> Iterator[tuple[list[int], list[int]]]:
+    """(code points, what is left of their canonical decomposition without non-spacing marks)."""
+    for token in tables.BASES.split():
+        base, _, spans = token.partition("=")
+        points: list[int] = []
+        for span in spans.split(","):
+            first, _, last = span.partition("-")
+            points += range(int(first, 16), int(last or first, 16) + 1)
+        yield points, [int(b, 16) for b in base.split("+") if b]
+    for number, (lead, vowel, tail) in enumerate(product(range(19), range(21), range(28))):  # Hangul: Unicode, 3.12
+        yield [0xAC00 + number], [0x1100 + lead, 0x1161 + vowel, *([0x11A7 + tail] if tail else [])]

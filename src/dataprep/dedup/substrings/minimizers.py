@@ -1,0 +1,236 @@
+r"""Windows and their records: the kernels that cut texts into items, hash them, and slide a minimum over them.
+
+An item is a byte, or a word (a run of Unicode `\w` of the raw text) with the gap that follows it. A window is a fixed
+number of items, the last word without its gap. A gram is a shorter such run; every window belongs to the smallest hash
+of the grams inside it (a minimiser: Roberts et al. 2004), so equal windows always have equal hashes. Neighbouring
+windows with the same minimum are one record of two numbers, on average for half a window: its hash, and `info`,
+where it starts in the text of its part (39 bits), whether two of its grams may be the minimum (tie, 1 bit), how many
+items the minimum lies behind its last window's start (10 bits), and how many windows it has (14 bits).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U8, U16, U64, WORD, Int, classes, code_point, mix64
+
+CHUNK = 4096  # windows at once, so that their hashes stay in the cache
+MAX_WINDOWS = (1 << 14) - 1  # of a record
+MAX_SLIDE = 1 << 10  # grams of a window
+MAX_PART = 1 << 39  # bytes of text in one part
+FACTOR = 0xD6E8FEB86659FD93
+_BYTES = np.random.RandomState(1_914).randint(0, 1 << 63, 256, np.uint64) * np.uint64(2) + np.uint64(1)
+
+
+class Rule(NamedTuple):
+    """What a window is: `width` items (bytes, or words); grams have `gram` items."""
+
+    width: int
+    gram: int
+    words: bool
+    table: U16  # classes of code points
+    values: U64  # of bytes
+    gone: U64  # what a byte has become when it leaves a gram
+    gone_window: U64  # or a window
+
+
+def rule_of(width: int, *, words: bool) -> Rule:
+    """The rule for windows of `width` bytes or words.
+
+    Short grams make few records; long ones are rarely shared by texts that share nothing longer.
+    """
+    gram = max(1, width // 6 if words else min(width // 4 + 4, 32), width - MAX_SLIDE + 1)
+    return Rule(width, min(gram, width), words, classes(), _BYTES, _gone(min(gram, width)), _gone(width))
+
+
+def _gone(size: int) -> U64:
+    return _BYTES * np.uint64(pow(FACTOR, size, 1 << 64))
+
+
+class Words(NamedTuple):
+    """The words of a stretch of text: where each starts and ends, its hash, and its hash with the gap behind it."""
+
+    start: I64
+    end: I64
+    word: U64
+    gap: U64
+
+
+@kernel
+def room_for_words(n: int) -> Words:
+    """Room for `n` words."""
+    return Words(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.uint64), np.empty(n, np.uint64))
+
+
+@kernel
+def cut_words(data: U8, i: Int, stop: Int, table: U16, out: Words) -> int:
+    """Find the words from byte `i` on, as many as `out` has room for; how many there are."""
+    n, h, inside = 0, np.uint64(0), False
+    factor = np.uint64(FACTOR)
+    while i < stop:
+        b = np.int64(data[i])
+        c, size = code_point(data, i) if b >= 0x80 else (b, 1)
+        is_word = table[c] & WORD != 0
+        if is_word != inside:
+            if is_word:
+                if n:
+                    out.gap[n - 1] = mix64(h)
+                if n == len(out.start):
+                    return n
+                out.start[n], h = i, np.uint64(1)
+                n += 1
+            else:
+                out.end[n - 1], out.word[n - 1] = i, mix64(h ^ factor)
+            inside = is_word
+        h = (h ^ np.uint64(c)) * factor
+        i += size
+    if inside:
+        out.end[n - 1], out.word[n - 1] = stop, mix64(h ^ factor)
+    return n
+
+
+@kernel
+def byte_grams(data: U8, i: Int, n: Int, k: int, values: U64, gone: U64, out: U64) -> None:
+    """Hash the `n` runs of `k` bytes that start at byte `i` and after it: a polynomial, rolled."""
+    factor, h, j = np.uint64(FACTOR), np.uint64(0), 1
+    for p in range(i, i + k):
+        h = h * factor + values[data[p]]
+    out[0] = h
+    old, new = data[i : i + n], data[i + k : i + k + n]
+    while j + 1 < n:  # two at a time, so that one multiplication waits for the other half as often
+        one, two = values[new[j - 1]] - gone[old[j - 1]], values[new[j]] - gone[old[j]]
+        out[j] = h * factor + one
+        h = h * (factor * factor) + (one * factor + two)
+        out[j + 1] = h
+        j += 2
+    if j < n:
+        out[j] = h * factor + (values[new[j - 1]] - gone[old[j - 1]])
+
+
+@kernel
+def word_grams(words: Words, n: Int, k: int, out: U64) -> None:
+    """Hash the `n` runs of `k` words: their hashes with gaps, but the last one's without."""
+    factor, h, last = np.uint64(FACTOR), np.uint64(0), np.uint64(1)
+    for j in range(k - 1):
+        h = h * factor + words.gap[j]
+        last = last * factor
+    for j in range(n):
+        if j:
+            h = h * factor + words.gap[j + k - 2] - words.gap[j - 1] * last if k > 1 else np.uint64(0)
+        out[j] = h * factor + words.word[j + k - 1]
+
+
+@kernel
+def records(offsets: I64, data: U8, base: int, rule: Rule) -> tuple[U64, U64]:
+    """The records of every text: hashes uint64[m], info uint64[m]. `base`: bytes of the part before these texts."""
+    slide = rule.width - rule.gram + 1
+    grams = np.empty(CHUNK + slide, np.uint64)
+    words = room_for_words(CHUNK + rule.width if rule.words else 1)
+    hashes, info = np.empty(1 << 16, np.uint64), np.empty(1 << 16, np.uint64)
+    state, low = np.zeros(5, np.int64), np.zeros(1, np.uint64)
+    n_out: Int = np.int64(0)
+    for d in range(len(offsets) - 1):
+        at, stop, first = offsets[d], offsets[d + 1], np.int64(0)
+        shift = base - offsets[0]
+        while True:
+            items = cut_words(data, at, stop, rule.table, words) if rule.words else min(stop - at, CHUNK + rule.width)
+            n = min(items - rule.width + 1, CHUNK)
+            if n <= 0:
+                break
+            n_grams = n + slide - 1
+            if rule.words:
+                word_grams(words, n_grams, rule.gram, grams)
+            else:
+                byte_grams(data, at, n_grams, rule.gram, rule.values, rule.gone, grams)
+            if n_out + n + 1 > len(hashes):
+                hashes, info = twice(hashes), twice(info)
+            place = (first, at, shift)
+            n_out = minima(grams, n, slide, place, rule.words, words.start, state, low, hashes, info, n_out)
+            first += n
+            if items < n + rule.width:
+                break
+            at = words.start[n] if rule.words else at + n
+        if first:
+            close(state, low, first - 1, hashes, info, n_out)
+            n_out += 1
+    return hashes[:n_out].copy(), info[:n_out].copy()
+
+
+@kernel
+def twice(values: U64) -> U64:
+    """The same numbers in a new array with room for as many again."""
+    out = np.empty(2 * len(values), np.uint64)
+    for j in range(len(values)):
+        out[j] = values[j]
+    return out
+
+
+FIRST, AT, MINIMUM, TIE = 0, 1, 2, 3  # of the open record: window number, byte, place of the minimum, whether tied
+
+
+@kernel(inline="always")
+def close(state: I64, low: U64, last: Int, hashes: U64, info: U64, k: Int) -> None:
+    """Write the open record, whose last window is `last`."""
+    hashes[k] = mix64(low[0])
+    behind, count = state[MINIMUM] - last, last - state[FIRST] + 1
+    info[k] = np.uint64(state[AT] << 25 | state[TIE] << 24 | behind << 14 | count)
+
+
+@kernel
+def minima(
+    grams: U64, n: Int, slide: int, where: tuple[Int, Int, Int], by_word: Any, starts: I64,
+    state: I64, low: U64, hashes: U64, info: U64, k: Int,
+) -> Int:  # fmt: skip
+    """Slide over `n` windows of a text; closes records, and leaves one open in `state`.
+
+    where: the number of the first window, its byte, and what makes a byte one of the part.
+    """
+    first, at, shift = where
+    value, place, begun, last = low[0], state[MINIMUM] - first, state[FIRST] - first, slide - 1
+    x, new = 0, first == 0
+    while x < n:
+        if not new:
+            stop = min(n, place + 1, begun + MAX_WINDOWS)
+            while x < stop and grams[x + last] > value:
+                x += 1
+            if x == n:
+                break
+            if grams[x + last] == value and x < begun + MAX_WINDOWS:
+                place, state[TIE] = x + last, 1
+                x += 1
+                continue
+            low[0], state[MINIMUM] = value, place + first
+            close(state, low, x + first - 1, hashes, info, k)
+            k += 1
+        state[AT], state[FIRST], state[TIE] = (starts[x] if by_word else at + x) + shift, x + first, 0
+        if not new and grams[x + last] < value and place >= x:
+            value, place = grams[x + last], x + last
+        else:
+            window, place, value = grams[x : x + slide], last, grams[x]
+            same: Int = 0
+            for j in range(1, slide):
+                value = min(value, window[j])
+            for j in range(slide):
+                same += window[j] == value
+            while window[place] != value:
+                place -= 1
+            place, state[TIE] = place + x, np.int64(same > 1)
+        begun, new = x, False
+        x += 1
+    low[0], state[MINIMUM] = value, place + first
+    return k
+
+
+def warm(rule: Rule) -> None:
+    """Compile for the types that batches have."""
+    offsets, data = np.zeros(1, np.int64), np.zeros(0, np.uint8)
+    offsets.flags.writeable = data.flags.writeable = False
+    records(offsets, data, 0, rule)
+
+
+def found(info: U64) -> tuple[Any, Any]:
+    """Where records start in their part, int64[m], and how many windows they have."""
+    return (info >> np.uint64(25)).astype(np.int64), (info & np.uint64(MAX_WINDOWS)).astype(np.int64)

@@ -1,0 +1,132 @@
+"""Records on disk: the kernels that sort them by bucket, drop the hashes that occur once, and pack pieces of text."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U8, U16, U64, WORD, Int, code_point
+
+from .minimizers import MAX_WINDOWS
+
+BUCKETS = 1 << 12  # by the top bits of a record's hash
+BUCKET_SHIFT = 52
+FINE = 16  # bins of a bucket, for cutting hashes into partitions
+Flags = npt.NDArray[np.bool_]
+
+
+@kernel
+def by_bucket(hashes: U64, info: U64) -> tuple[U64, I64]:
+    """Records uint64[m, 2] in order of their buckets, and where each bucket starts, int64[BUCKETS + 1]."""
+    cuts = np.zeros(BUCKETS + 1, np.int64)
+    for h in hashes:
+        cuts[np.int64(h >> np.uint64(BUCKET_SHIFT)) + 1] += 1
+    for b in range(BUCKETS):
+        cuts[b + 1] += cuts[b]
+    fill, out = cuts.copy(), np.empty((len(hashes), 2), np.uint64)
+    for j in range(len(hashes)):
+        bucket = np.int64(hashes[j] >> np.uint64(BUCKET_SHIFT))
+        out[fill[bucket], 0], out[fill[bucket], 1] = hashes[j], info[j]
+        fill[bucket] += 1
+    return out, cuts
+
+
+@kernel
+def repeated(
+    records: U64, cuts: I64, first: int, last: int, per_record: int, per_window: int, heavy: int
+) -> tuple[Flags, I64, I64]:
+    """Which records have a hash that another has too, or tied minima; what they weigh; hashes that weigh too much.
+
+    records: those of the buckets first..last, runs of ascending buckets, cut at `cuts`. What records weigh in bytes is
+    counted by bin, int64[(last - first) * FINE], without the heavy hashes: int64[n, 2], their bits and bytes.
+    """
+    n_runs: Int = len(cuts) - 1
+    largest: Int = 0
+    at, until, size = cuts[:-1].copy(), cuts[:-1].copy(), np.zeros(last - first, np.int64)
+    for j in range(len(records)):
+        size[np.int64(records[j, 0] >> np.uint64(BUCKET_SHIFT)) - first] += 1
+    for n in size:
+        largest = max(largest, n)
+    slots = 16
+    while slots < 2 * largest:
+        slots *= 2
+    keys, weight, state = np.empty(slots, np.uint64), np.empty(slots, np.int64), np.empty(slots, np.uint8)
+    keep, bins = np.zeros(len(records), np.bool_), np.zeros((last - first) * FINE, np.int64)
+    heavies, n_heavy = np.empty((16, 2), np.int64), 0
+    for bucket in range(first, last):
+        own = 16  # as many slots as this bucket needs, so that they stay in the cache
+        while own < 2 * size[bucket - first]:
+            own *= 2
+        mask = np.uint64(own - 1)
+        for slot in range(own):
+            state[slot] = 0
+        for r in range(n_runs):
+            j = at[r]
+            while j < cuts[r + 1] and np.int64(records[j, 0] >> np.uint64(BUCKET_SHIFT)) == bucket:
+                slot = slot_of(keys, state, mask, records[j, 0])
+                if state[slot] == 0:
+                    keys[slot], weight[slot] = records[j, 0], 0
+                tied = records[j, 1] >> np.uint64(24) & np.uint64(1) != 0
+                state[slot] = 2 if tied or state[slot] else 1
+                weight[slot] += per_record + per_window * np.int64(records[j, 1] & np.uint64(MAX_WINDOWS))
+                j += 1
+            until[r] = j
+        for r in range(n_runs):
+            for j in range(at[r], until[r]):
+                keep[j] = state[slot_of(keys, state, mask, records[j, 0])] == 2
+            at[r] = until[r]
+        for slot in range(own):
+            if state[slot] == 2 and weight[slot] > heavy:
+                if n_heavy == len(heavies):
+                    heavies = np.concatenate((heavies, heavies))
+                heavies[n_heavy, 0], heavies[n_heavy, 1] = np.int64(keys[slot]), weight[slot]
+                n_heavy += 1
+            elif state[slot] == 2:
+                bins[np.int64(keys[slot] >> np.uint64(BUCKET_SHIFT - 4)) - first * FINE] += weight[slot]
+    return keep, bins, heavies[:n_heavy].copy()
+
+
+@kernel(inline="always")
+def slot_of(keys: U64, state: U8, mask: Int, key: Int) -> Int:
+    """The slot of a key: its own, or the free one where it would be entered."""
+    slot = key & mask
+    while state[slot] and keys[slot] != key:
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@kernel
+def word_sizes(data: U8, at: I64, stop: I64, n_words: I64, table: U16) -> I64:
+    """The bytes from each `at` to the end of the last of so many words, in a text that ends at `stop`."""
+    out = np.zeros(len(at), np.int64)
+    for j in range(len(at)):
+        i, left, inside = at[j], n_words[j], False
+        while i < stop[j]:
+            c, size = code_point(data, i)
+            is_word = table[c] & WORD != 0
+            if inside and not is_word:
+                left -= 1
+                if left == 0:
+                    break
+            inside = is_word
+            i += size
+        out[j] = i - at[j]
+    return out
+
+
+@kernel
+def pack(data: U8, at: I64, size: I64, shared: I64, order: I64) -> U8:
+    """The pieces of `data` in another order, side by side; without what each shares with the one before."""
+    total = 0
+    for j in range(len(order)):
+        total += size[order[j]] - shared[j]
+    out, k = np.empty(total, np.uint8), 0
+    for j in range(len(order)):
+        n = size[order[j]] - shared[j]
+        start = at[order[j]] + shared[j]
+        piece, place = data[start : start + n], out[k : k + n]  # views: else the compiler copies byte by byte
+        for i in range(n):
+            place[i] = piece[i]
+        k += n
+    return out

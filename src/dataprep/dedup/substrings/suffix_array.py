@@ -1,0 +1,210 @@
+"""The suffix-array engine: all text in memory, its suffixes sorted, neighbours compared up to a window.
+
+Equal windows are neighbours among the sorted suffixes, so a walk finds each group of them and its first member. Kasai's
+table of common prefixes would cost 4 bytes a byte more, and the prefixes behind a window are of no use.
+Memory: 1 byte a byte for the text, 4 for the suffix array, 4 for what is found of each window, and 3 spare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dataprep.core import batch as B
+from dataprep.core.part import Part
+from dataprep.core.runner import Runner
+from dataprep.core.trial import reserve
+from dataprep.errors import PlanError, need
+from dataprep.store import files, receipts
+from dataprep.store.spill import spill_to
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U8, U64, Int
+
+from .compare import prefetch, same_after
+from .minimizers import CHUNK, Rule, cut_words, room_for_words, rule_of
+from .repeats import COLUMNS, mark, more_marks
+
+MAX_BYTES = (1 << 31) - 1
+AHEAD = 12  # suffixes whose bytes are asked for before they are looked at
+COST = 12  # bytes of memory a byte of text
+I32 = npt.NDArray[np.int32]
+NO_WINDOW = -1  # in `first`; below it, the first place of a group is written as -2 - place
+
+
+@dataclass(frozen=True)
+class Sort:
+    """Find the repeats of the whole corpus in one process, and spill their marks."""
+
+    out: str
+    key: str
+    width: int
+    words: bool
+    items: tuple[Part, ...]
+    run: Runner
+
+    def __call__(self, _: int) -> dict[str, Any]:
+        """The receipt."""
+        url = files.join(self.out, "sorted")
+        return receipts.once(url + ".json", self.key, lambda: self._write(url))
+
+    def _write(self, url: str) -> dict[str, Any]:
+        rule, (ids, offsets, data) = rule_of(self.width, words=self.words), self._read()
+        text = data.view()
+        text.flags.writeable = False  # as the kernels know texts; the suffix array wants one that may be written
+        first = np.full(len(data), NO_WINDOW, np.int32)
+        windows = lengths(offsets, text, rule, first)
+        if windows:
+            group(need("pydivsufsort", extra="dedup").divsufsort(data), text, first)
+        marks = marks_of(ids, offsets, text, rule, first, np.empty((1 << 12, COLUMNS), np.uint64))
+        with spill_to(url, 1) as spill:
+            spill.write([marks])
+        return {"files": [url], "docs": len(ids), "bytes": len(data), "windows": windows, "marks": len(marks)}
+
+    def _read(self) -> tuple[U64, I64, U8]:
+        """The ids, where each text starts (int64[n + 1]), and all bytes; refused as soon as they are too many."""
+        ids, sizes, texts, total = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)], 0
+        for item in self.items:
+            for batch in item.batches(["id", "text"]):
+                offsets, data = B.buffers(batch)
+                ids.append(B.ids(batch).copy())
+                sizes.append(np.diff(offsets))
+                texts.append(data[offsets[0] : offsets[-1]].copy())
+                total += len(texts[-1])
+                self._allow(total)
+        return np.concatenate(ids), np.cumsum(np.concatenate([[0], *sizes])), np.concatenate(texts)
+
+    def _allow(self, total: int) -> None:
+        instead = "give engine='windows', which cuts the same in bounded memory"
+        what = f"a suffix array of the first {-(-total // 10**6):,} MB of text"
+        reserve(self.run, COST * total, what, instead)
+        if total > MAX_BYTES:
+            msg = f"engine='suffix_array' takes at most {MAX_BYTES >> 20:,} MiB of text, and there is more; {instead}"
+            raise PlanError(msg)
+
+
+@kernel
+def lengths(offsets: I64, data: U8, rule: Rule, first: I32) -> int:
+    """Write the bytes of every window at its first byte; how many windows there are."""
+    n = 0
+    words = room_for_words(CHUNK + rule.width if rule.words else 1)
+    for d in range(len(offsets) - 1):
+        at, stop = offsets[d], offsets[d + 1]
+        if not rule.words:
+            for i in range(at, stop - rule.width + 1):
+                first[i] = rule.width
+                n += 1
+            continue
+        while True:
+            items = cut_words(data, at, stop, rule.table, words)
+            for x in range(min(CHUNK, items - rule.width + 1)):
+                first[words.start[x]] = words.end[x + rule.width - 1] - words.start[x]
+                n += 1
+            if items < CHUNK + rule.width:
+                break
+            at = words.start[CHUNK]
+    return n
+
+
+@kernel
+def group(order: I32, data: U8, first: I32) -> None:
+    """Replace the length of every window by the place of another of its group: the one that was met first.
+
+    That one tells the smallest place p of all, as -2 - p. `order` is the suffix array. On the stack are the windows
+    that begin the suffix last met, by length: a window of words may begin a longer one ("the cat", "the cats").
+    """
+    places, sizes, depth = np.empty(64, np.int64), np.empty(64, np.int64), 0
+    before: Int = 0
+    for i in range(len(order)):
+        if i + AHEAD < len(order):  # places are random: memory is asked for before it is needed
+            prefetch(first, np.int64(order[i + AHEAD]))  # type: ignore[call-arg]
+            prefetch(data, np.int64(order[i + AHEAD]))
+        p = np.int64(order[i])
+        size = np.int64(first[p])
+        if size == NO_WINDOW:
+            continue
+        if depth:
+            same = same_after(data, before, data, p, min(sizes[depth - 1], len(data) - max(before, p)))
+            while depth and sizes[depth - 1] > same:
+                depth -= 1
+        k = depth
+        while k and sizes[k - 1] > size:  # they go on behind the end of this text
+            k -= 1
+        if k and sizes[k - 1] == size:
+            met = places[k - 1]
+            first[p] = met
+            first[met] = max(first[met], -2 - p)
+        else:
+            if depth == len(places):
+                places, sizes = np.concatenate((places, places)), np.concatenate((sizes, sizes))
+            for j in range(depth, k, -1):
+                places[j], sizes[j] = places[j - 1], sizes[j - 1]
+            places[k], sizes[k] = p, size
+            depth += 1
+            first[p] = -2 - p
+        before = p
+
+
+@kernel
+def marks_of(ids: U64, offsets: I64, data: U8, rule: Rule, first: I32, out: U64) -> U64:
+    """The repeats of every text as marks, in order."""
+    k = 0
+    words = room_for_words(CHUNK + rule.width if rule.words else 1)
+    for d in range(len(ids)):
+        at, stop = offsets[d], offsets[d + 1]
+        start, end, kept, kept_stop, kept_doc = np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+        period, cycle = np.int64(0), np.int64(0)
+        while True:
+            items = cut_words(data, at, stop, rule.table, words) if rule.words else min(stop - at, CHUNK + rule.width)
+            n: Int = min(CHUNK, items - rule.width + 1)
+            for x in range(n):
+                p = words.start[x] if rule.words else at + x
+                if start < 0 and first[p] == -2 - p:  # no repeat, as most windows
+                    continue
+                place = first_of(first, p)
+                if start >= 0 and period == 0 and place == kept:
+                    period = p - start
+                step = (p - start) % period if period else p - start
+                if start >= 0 and not (place < p <= end and place - kept == step and place < kept_stop):
+                    if k == len(out):
+                        out = more_marks(out)
+                    mark(data, start, end, ids[d], -offsets[d], ids[kept_doc], kept - offsets[kept_doc], cycle, out[k])
+                    k, start = k + 1, np.int64(-1)
+                if place < p:
+                    if start < 0:
+                        kept_doc = np.searchsorted(offsets, place, "right") - 1
+                        start, kept, kept_stop, period = p, place, offsets[kept_doc + 1], np.int64(0)
+                    cycle = period << 32 | p - start if period else np.int64(0)
+                    end = words.end[x + rule.width - 1] if rule.words else p + rule.width
+            if items < n + rule.width or n <= 0:
+                break
+            at = words.start[n] if rule.words else at + n
+        if start >= 0:
+            if k == len(out):
+                out = more_marks(out)
+            mark(data, start, end, ids[d], -offsets[d], ids[kept_doc], kept - offsets[kept_doc], cycle, out[k])
+            k += 1
+    return out[:k].copy()
+
+
+@kernel(inline="always")
+def first_of(first: I32, p: Int) -> Int:
+    """The first place where the window at `p` stands."""
+    met = np.int64(first[p])
+    return -2 - met if met < 0 else -2 - np.int64(first[met])
+
+
+def find(
+    items: Sequence[Part], run: Runner, out: str, *, width: int, words: bool, name: str, key: str
+) -> tuple[list[str], tuple[int, ...], dict[str, int]]:
+    """Find all repeated windows: the file of marks, one group, and what was counted.
+
+    Errors: PlanError if the text does not fit into the runner's memory, or pydivsufsort is not installed.
+    """
+    need("pydivsufsort", extra="dedup")
+    receipt = next(iter(run.map(Sort(out, key, width, words, tuple(items), run), [0], f"{name}: sort")))
+    counted = {kind: receipt[kind] for kind in ("bytes", "docs", "windows", "marks")}
+    return [files.join(out, "sorted")], (0,), counted

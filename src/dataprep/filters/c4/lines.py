@@ -1,0 +1,189 @@
+"""Where a page's lines break, and where phrases may begin: the vectorised half of C4.
+
+A byte-by-byte automaton waits for each table look-up before the next. Here a block of the page is lower-cased into a
+buffer of 4 kB and compared with constants, 32 or 64 bytes an instruction; what is left to look at one by one is about
+one byte in eighty. A phrase is searched by its two rarest letters at their distance, and compared whole where both are
+found.
+
+`_nrt=False` switches off the counting of references to arrays: a kernel called for every line, with a dozen arrays, did
+little else (31 MB/s, and 460 without). Such a kernel cannot make arrays; its caller's live longer than the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dataprep.filters.packed import Packed, pack, starts_with
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import DOTTED, I64, POINT, U8, U32, code_point, put
+
+BLOCK = 4096  # bytes marked at a time: the buffers stay in the first-level cache
+
+# What a byte may be the first of, and what a line may hold.
+LINE_BREAK, BRACKET, CURLY, FOLD, PHRASE = 1, 2, 4, 8, 16
+# FOLD: U+0130 and U+212A, the two code points beyond ASCII whose lower case holds an ASCII letter. PHRASE: perhaps one
+# of `Phrases`, whose own bits are above these.
+
+RAREST_FIRST = "zqjxkvbpygfwmucldrhsnioate "  # English letters
+
+
+class Phrases(NamedTuple):
+    """Lower-case phrases as the kernels read them."""
+
+    words: Packed
+    bits: I64  # what a line that holds phrase k is marked with
+    anchors: I64  # [k, 4]: offset and byte of its two rarest letters
+    longest: int
+
+
+def pack_phrases(phrases: Sequence[tuple[str, int]]) -> Phrases:
+    """Phrases and the bits they set."""
+    words = [fold_text(phrase).encode() for phrase, _ in phrases]
+    anchors = np.array([_anchor(w) for w in words], np.int64).reshape(-1, 4)
+    bits = np.array([bit for _, bit in phrases], np.int64)
+    return Phrases(pack(words), bits, anchors, max([1, *map(len, words)]))
+
+
+def fold_text(text: str) -> str:
+    """Lower case as `fold_line` sees it: both small sigmas are one letter, as they are in capitals."""
+    return text.lower().replace("ς", "σ")
+
+
+def _anchor(word: bytes) -> tuple[int, int, int, int]:
+    order = sorted(range(len(word)), key=lambda i: (_rank(word[i]), i))
+    first, second = order[0], order[min(1, len(order) - 1)]
+    return first, word[first], second, word[second]
+
+
+def _rank(byte: int) -> int:
+    """Small for bytes that are rare: digits and signs, then letters; the lead bytes of other scripts are common."""
+    return 99 if byte >= 0xC0 else RAREST_FIRST.find(chr(byte)) if byte < 0x80 else 20
+
+
+class Room(NamedTuple):
+    """Buffers that the kernels work in, made once a batch."""
+
+    low: U8  # a block in lower case, and as much behind it as a phrase may reach
+    marks: U8  # [BLOCK]
+    ends: I64  # [BLOCK]: where lines end, from the block's start
+    holds: U8  # [BLOCK]: what each of those lines holds
+    cited: U8  # a line without its citations
+    folded: U8  # a line in lower case
+
+
+@kernel
+def make_room(longest_page: int, longest_phrase: int) -> Room:
+    """Room for the longest page (memory that is not written is not used)."""
+    return Room(
+        np.zeros(BLOCK + longest_phrase + 128, np.uint8),
+        np.zeros(BLOCK, np.uint8),
+        np.empty(BLOCK, np.int64),
+        np.empty(BLOCK, np.uint8),
+        np.empty(longest_page, np.uint8),
+        np.empty(longest_page + longest_page // 2 + 4, np.uint8),
+    )
+
+
+@kernel(_nrt=False)
+def line_ends(data: U8, at: int, stop: int, phrases: Phrases, holds: int, room: Room) -> tuple[int, int]:
+    """Find the lines that end in the block `data[at:]` of a page, which ends at `stop`.
+
+    Writes each line's end and what it holds to `room`. `holds`: what the line that goes on from the block before holds
+    so far. Returns the number of lines, and what the line that goes on behind this block holds so far.
+    """
+    low, marks = room.low, room.marks
+    n = min(BLOCK, (stop - at + 64) // 64 * 64)
+    load(data, at, stop, low, phrases.longest + 2)
+    mark(low, n, phrases.anchors, marks)
+    if stop - at < BLOCK:
+        marks[stop - at] = LINE_BREAK  # the end of the page ends its last line
+    lines, eights = 0, marks.view(np.uint64)
+    for k in range(n // 8):
+        if eights[k] == 0:
+            continue
+        for i in range(8 * k, 8 * k + 8):
+            here = int(marks[i])
+            if here & PHRASE:
+                holds |= phrases_at(low, i, len(low), phrases)
+            holds |= here & (BRACKET | CURLY | FOLD)
+            if here & LINE_BREAK:
+                room.ends[lines], room.holds[lines] = i, holds
+                lines, holds = lines + 1, 0
+    return lines, holds
+
+
+@kernel(_nrt=False)
+def load(data: U8, at: int, stop: int, low: U8, ahead: int) -> None:
+    """Copy a block and `ahead` bytes behind it, ASCII letters in lower case; zeros behind the page's end."""
+    n = min(stop - at, BLOCK + ahead)
+    page = data[at : at + n]
+    for i in range(n):
+        c = page[i]
+        low[i] = c + np.uint8(32) if (c >= 65) & (c <= 90) else c
+    rest = low[n : min(n + 64 + ahead, len(low))]
+    for i in range(len(rest)):
+        rest[i] = 0
+
+
+@kernel(_nrt=False)
+def mark(low: U8, n: int, anchors: I64, marks: U8) -> None:
+    r"""Mark the bytes of a block at which a line breaks, or something that matters begins.
+
+    Of `\r\n` only the second breaks: the first is white space at the end of the line.
+    """
+    low1, low2 = low[1:], low[2:]
+    for i in range(n):
+        c, d, e = low[i], low1[i], low2[i]
+        line = ((c >= 0x0A) & (c <= 0x0C)) | ((c >= 0x1C) & (c <= 0x1E)) | ((c == 0x0D) & (d != 0x0A))
+        line |= ((c == 0xC2) & (d == 0x85)) | ((c == 0xE2) & (d == 0x80) & ((e == 0xA8) | (e == 0xA9)))
+        fold = ((c == 0xC4) & (d == 0xB0)) | ((c == 0xE2) & (d == 0x84) & (e == 0xAA))
+        here = np.uint8(LINE_BREAK) if line else np.uint8(0)
+        here |= np.uint8(FOLD) if fold else np.uint8(0)
+        here |= np.uint8(BRACKET) if c == 0x5B else np.uint8(0)
+        marks[i] = here | (np.uint8(CURLY) if c == 0x7B else np.uint8(0))
+    for k in range(len(anchors)):
+        one, two = low[anchors[k, 0] :], low[anchors[k, 2] :]
+        x, y = np.uint8(anchors[k, 1]), np.uint8(anchors[k, 3])
+        for i in range(n):
+            marks[i] |= np.uint8(PHRASE) if (one[i] == x) & (two[i] == y) else np.uint8(0)
+
+
+@kernel(_nrt=False)
+def phrases_at(low: U8, i: int, stop: int, phrases: Phrases) -> int:
+    """The bits of the phrases that begin at byte `i` of lower-cased text and end before `stop`."""
+    bits = 0
+    for k in range(len(phrases.bits)):
+        if starts_with(low, i, stop, phrases.words, k):
+            bits |= phrases.bits[k]
+    return bits
+
+
+@kernel(_nrt=False)
+def fold_line(line: U8, a: int, b: int, folded: U8, lower: U32) -> int:
+    """Write the lower case of `line[a:b]` as `str.lower` makes it (final sigmas as others); bytes written.
+
+    Room for one and a half times the line: U+023A (2 bytes) becomes U+2C65 (3).
+    """
+    w = 0
+    while a < b:
+        point, size = code_point(line, a)
+        a += size
+        entry = int(lower[point])
+        small = entry & POINT
+        w = put(folded, w, 0x3C3 if small == 0x3C2 else small)  # the final sigma is as others
+        if entry & DOTTED:
+            w = put(folded, w, 0x307)
+    return w
+
+
+@kernel(_nrt=False)
+def phrases_in(line: U8, a: int, b: int, folded: U8, lower: U32, phrases: Phrases) -> int:
+    """The bits of all phrases in a line, the slow way: every code point lower-cased, every position tried."""
+    n = fold_line(line, a, b, folded, lower)
+    bits = 0
+    for i in range(n):
+        bits |= phrases_at(folded, i, n, phrases)
+    return bits

@@ -1,0 +1,33 @@
+"""How many sentences a line has: the rule that `C4` documents, without a model."""
+
+from __future__ import annotations
+
+from dataprep.filters.packed import Packed, starts_with_one
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.sentences import inside_sentence, skip_closers
+from dataprep.unicode.text import U8, U16
+from dataprep.unicode.whitespace import skip_spaces, strip
+
+
+@kernel(_nrt=False)
+def count_sentences(line: U8, a: int, b: int, marks: Packed, leads: U8, classes: U16, enough: int) -> int:
+    """The sentences of a line, or `enough` if there are more. `leads` [256]: may this byte begin a mark?"""
+    a, b = strip(line, a, b, classes)
+    found = 1 if a < b else 0
+    i = a
+    while i < b and found < enough:
+        run = i
+        while run < b and leads[line[run]]:
+            size = starts_with_one(line, run, b, marks)
+            if size == 0:
+                break
+            run += size
+        if run == i:
+            i += 1
+            continue
+        closed = skip_closers(line, run, b)
+        after = skip_spaces(line, closed, b, classes)
+        if after < b and (after > closed or line[run - 1] >= 0x80):
+            found += not inside_sentence(line, a, i, run, after, classes)
+        i = after
+    return found

@@ -1,0 +1,240 @@
+"""C4: the heuristics that made the Colossal Clean Crawled Corpus, every rule a parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.ledger import Ledger, watch
+from dataprep.core.stage import Stage
+from dataprep.errors import PlanError
+from dataprep.filters.packed import pack
+from dataprep.unicode.text import I64, LINE, POINT, SPACE, U8, classes, lowered
+
+from . import kernel as K
+from .lines import fold_text, pack_phrases
+
+MAX_PHRASE_BYTES = 1000
+
+
+class _Unset(Enum):
+    """A rule the caller leaves to the preset (None switches a rule off)."""
+
+    PRESET = "preset"
+
+
+PRESET: Any = _Unset.PRESET
+
+_PUBLISHED: dict[str, Any] = {
+    "max_word_chars": 1000,
+    "citations": True,
+    "end_marks": (".", "?", "!", '"'),
+    "not_end_marks": ("...",),
+    "min_words": 5,
+    "lorem_ipsum": True,
+    "javascript": True,
+    "curly_bracket": True,
+    "policy": (
+        "terms of use",
+        "privacy policy",
+        "cookie policy",
+        "uses cookies",
+        "use of cookies",
+        "use cookies",
+    ),
+    "min_sentences": 3,
+    "sentence_marks": (".", "?", "!"),
+}
+PRESETS: dict[str, dict[str, Any]] = {
+    "tfds": _PUBLISHED,
+    "paper": _PUBLISHED | {"min_words": 3, "min_sentences": 5},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class C4(Stage):
+    """Keep the lines that read like sentences, and the pages that have enough of them (Raffel et al. 2020, 2.2).
+
+    >>> C4()                                             # the published code: 5 words a line, 3 sentences a page
+    >>> C4(preset="paper")                               # 3 words a line, 5 sentences a page
+    >>> C4(min_words=3, curly_bracket=False)             # the published code but for these
+    >>> C4(end_marks=C4.WORLD_END_MARKS, sentence_marks=C4.WORLD_SENTENCE_MARKS)     # not only English
+
+    A page is cut into lines as `str.splitlines` does, lines are stripped, and each meets these rules in this order,
+    that of the published code. Lines go and are counted as `lines.REASON`, lines that stay as `lines.valid`; the rules
+    named *page* drop the whole page with that reason, and its later lines are not looked at.
+
+    | parameter | a line goes, or its page, if | reason |
+    |---|---|---|
+    | max_word_chars | a word (`str.split`) has more code points | word_too_long |
+    | citations | (`[12]`, `[]`, `[edit]`, `[citation needed]` are taken out; see below) | |
+    | end_marks, not_end_marks | it does not end with one of the first, or does with one of the second | no_end_mark |
+    | min_words | it has fewer words | too_few_words |
+    | lorem_ipsum | *page*: it says "lorem ipsum" | lorem_ipsum |
+    | javascript | it says "javascript" | javascript |
+    | curly_bracket | *page*: it holds `{` | curly_bracket |
+    | policy | it says one of these phrases | policy |
+    | min_sentences | *page*: its lines have fewer sentences together | too_few_sentences |
+
+    White space beside a citation stays, so a line that ends in `. [1]` has no end mark left, as in the published code.
+    Phrases are found whatever their case (`str.lower`; the two small sigmas count as one). What is left is joined with
+    line feeds and stripped; a page of nothing, possible only with rules switched off, is dropped as `empty`. None,
+    False or () switches a rule off. Bad words and sentences repeated across pages are other stages' work.
+
+    **Sentences.** The published code asks NLTK's English Punkt model. Here a line has one sentence, and one more each
+    time a run of `sentence_marks`, and any of `" ' ) ] }` and closing quotation marks behind it, is followed by white
+    space and more text. Marks beyond ASCII need no white space behind them. A run of full stops ends no sentence if a
+    small letter follows ("approx. five", "and so on ... but"), nor does one full stop behind a single letter ("J. Doe",
+    "the U.S. Navy"). Lines never share a sentence, in both. Punkt differs where it has learnt an abbreviation ("Dr.
+    Smith" is one sentence to it, two here), before a small letter behind a word that it has not ("He left. then": two
+    to it, one here), and in most numbers ("4. The": one to it, two here). Trained on the same texts, it decides the
+    same on 99.5 % of 2,000 pages of documentation, on 97.9 % of 2,000 newswire items set as one line each.
+
+    Raises PlanError for an unknown preset, a negative number, or a phrase that no line can hold.
+    """
+
+    WORLD_SENTENCE_MARKS: ClassVar[tuple[str, ...]] = tuple(".?!؟۔。？！।॥။።፧։܀᠃")
+    WORLD_END_MARKS: ClassVar[tuple[str, ...]] = (*WORLD_SENTENCE_MARKS, *'"”»…」』')
+
+    preset: str = "tfds"
+    max_word_chars: int | None = PRESET
+    citations: bool = PRESET
+    end_marks: tuple[str, ...] | None = PRESET
+    not_end_marks: tuple[str, ...] | None = PRESET
+    min_words: int | None = PRESET
+    lorem_ipsum: bool = PRESET
+    javascript: bool = PRESET
+    curly_bracket: bool = PRESET
+    policy: tuple[str, ...] | None = PRESET
+    min_sentences: int | None = PRESET
+    sentence_marks: tuple[str, ...] | None = PRESET
+
+    def __post_init__(self) -> None:
+        if self.preset not in PRESETS:
+            msg = f"C4 has no preset {self.preset!r}; it has {' and '.join(map(repr, PRESETS))}"
+            raise PlanError(msg)
+        for name, value in PRESETS[self.preset].items():
+            given = getattr(self, name)
+            given = value if given is PRESET else tuple(given) if isinstance(given, list) else given
+            object.__setattr__(self, name, given)
+            _check(name, given)
+
+    def recipe(self) -> Any:
+        """The rules as they stand: which preset they came from changes nothing."""
+        return (self.VERSION, {name: getattr(self, name) for name in _PUBLISHED})
+
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
+        """Clean each batch's pages."""
+        rules = self._rules()
+        counts = np.zeros(len(K.NAMES), np.int64)
+        for batch in batches:
+            yield _clean(batch, rules, counts, stats)
+        for name, n in zip(K.NAMES[: K.PAGE], counts.tolist(), strict=False):
+            stats.count(f"lines.{name}", n)
+
+    def warm(self) -> None:
+        """Compile the kernels."""
+        list(watch(self, iter([B.make([0], ["A page."], "warm")]), Ledger(self.name)))
+
+    def _rules(self) -> K.Rules:
+        phrases, leads = self._phrases(), np.zeros(256, np.uint8)
+        leads[[m.encode()[0] for m in self.sentence_marks or ()]] = 1
+        return K.Rules(
+            max_word_chars=1 << 62 if self.max_word_chars is None else self.max_word_chars,
+            citations=bool(self.citations),
+            end_marks=pack(self.end_marks or ()),
+            not_end_marks=pack(self.not_end_marks or ()),
+            may_end=self._may_end(),
+            min_words=self.min_words or 0,
+            curly_bracket=bool(self.curly_bracket),
+            fold_all=any(_has_case_beyond_ascii(p) for p, _ in phrases),
+            min_sentences=self.min_sentences or 0,
+            sentence_marks=pack(self.sentence_marks or ()),
+            sentence_leads=leads,
+            phrases=pack_phrases(phrases),
+            bracketed=pack(("edit]", "citation needed]")),
+            classes=classes(),
+            lower=lowered(),
+        )
+
+    def _may_end(self) -> U8:
+        """[256]: the last bytes of end marks, and those of white space, which is stripped first."""
+        table = np.full(256, not self.end_marks, np.uint8)
+        table[[m.encode()[-1] for m in self.end_marks or ()]] = 1
+        table[_space_ends()] = 1
+        return table
+
+    def _phrases(self) -> list[tuple[str, int]]:
+        phrases = [("lorem ipsum", K.HAS_LOREM)] * bool(self.lorem_ipsum)
+        phrases += [("javascript", K.HAS_JAVASCRIPT)] * bool(self.javascript)
+        return phrases + [(p, K.HAS_POLICY) for p in self.policy or ()]
+
+
+def _clean(batch: Batch, rules: K.Rules, counts: I64, stats: Ledger) -> Batch:
+    """The kept pages of one batch; the others are dropped with their reasons."""
+    offsets, data = B.buffers(batch)
+    out = np.empty(int(offsets[-1] - offsets[0]), np.uint8)
+    out_offsets, reasons = np.zeros(len(offsets), np.int64), np.empty(batch.num_rows, np.uint8)
+    kept = K.clean(offsets, data, rules, out, out_offsets, reasons, counts)
+    keep = reasons == K.KEEP
+    if kept < batch.num_rows:
+        stats.drop(B.ids(batch)[~keep], pa.array(K.NAMES).take(pa.array(reasons[~keep])))
+    text = B.strings(out_offsets[: kept + 1], out)
+    columns = [text if name == "text" else batch.column(name).filter(pa.array(keep)) for name in batch.schema.names]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _check(name: str, value: Any) -> None:
+    """Refuse what no kernel could make sense of."""
+    kind = type(_PUBLISHED[name])
+    if kind is not tuple:
+        good = value is None or (type(value) is kind and int(value) >= 0)
+        wanted = "True or False" if kind is bool else "a number from 0, or None"
+        problem = None if good else f"is {wanted}"
+    elif value is None:
+        problem = None
+    elif not isinstance(value, tuple) or not all(isinstance(v, str) and v for v in value):
+        problem = 'is a tuple of words, as in (".", "!"), or None'
+    else:
+        problem = next((p for v in value if (p := _problem(name, v))), None)
+    if problem:
+        msg = f"C4({name}={value!r}): {name} {problem}"
+        raise PlanError(msg)
+
+
+def _problem(name: str, text: str) -> str | None:
+    """What is wrong with one word of a rule."""
+    if name == "sentence_marks":
+        return None if len(text) == 1 else f"holds single characters, and {text!r} is more"
+    if any(classes()[ord(c)] & LINE for c in text):
+        return f"is looked for inside lines, and {text!r} holds a line break"
+    if name == "policy" and any(classes()[ord(c)] & SPACE for c in (text[0], text[-1])):
+        return f"is looked for in lines stripped of white space, and {text!r} begins or ends with some"
+    if len(text.encode()) > MAX_PHRASE_BYTES:
+        return f"holds phrases of at most {MAX_PHRASE_BYTES} bytes, and one has {len(text.encode())}"
+    return None
+
+
+def _has_case_beyond_ascii(phrase: str) -> bool:
+    """Whether some other letter beyond ASCII lowers to one of this phrase's."""
+    return any(ord(c) > 0x7F and ord(c) in _lower_letters() for c in fold_text(phrase))
+
+
+@cache
+def _space_ends() -> list[int]:
+    """The last bytes of white space."""
+    return sorted({chr(c).encode()[-1] for c in np.flatnonzero(classes() & SPACE).tolist()})
+
+
+@cache
+def _lower_letters() -> frozenset[int]:
+    points = lowered() & POINT
+    return frozenset(points[points != np.arange(len(points))].tolist())

@@ -1,0 +1,1 @@
+"""Text classifiers: language identification and quality."""

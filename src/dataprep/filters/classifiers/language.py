@@ -1,0 +1,192 @@
+"""Language: which language a text is in, and keeping those that are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.ledger import Ledger
+from dataprep.core.score import ScoredFilter
+from dataprep.core.stage import drop_rows
+from dataprep.errors import PlanError
+from dataprep.unicode.text import I64, classes
+
+from . import models
+from .units_kernel import UNITS, cut
+
+UNKNOWN = "und"  # ISO 639-2: undetermined
+TOP = 5  # labels of a document that are looked at
+SHARES = pa.list_(pa.struct([("language", pa.string()), ("share", pa.float64())]))
+
+
+@dataclass(frozen=True, init=False)
+class Language(ScoredFilter):
+    """Keep documents in some languages, and add the columns `language` and `language_score`.
+
+    >>> Language("fr", "ar")                                    # py3langid, in its wheel
+    >>> Language("fr", "ar", model="lid.176", min_score=0.65)   # fastText's, downloaded once
+    >>> Language("ary", model="darija.bin", mixed=0.3)          # yours: `dataprep train-langid`
+    >>> Language()                                              # adds the columns, drops nothing
+
+    keep: codes of the model; none: every language.
+    model: "builtin" is py3langid (Barbaresi; 140 languages, Darija among them); "lid.176" is fastText's (Joulin
+    et al. 2016); or the path, or the name in a folder of DATAPREP_MODELS, of any supervised fastText model.
+    unit: what the model is shown: the "document", or each "paragraph" (blank lines are between them) or "line"; then
+    the language of a document is the one with the most bytes.
+    min_score: of the document's language, to be kept. The score is what the model gives, rounded to 1e-4; of units, the
+    mean by bytes over those in that language. 0.5 is CCNet's (Wenzek et al. 2020).
+    max_bytes: how much of a unit is looked at, from its start; None is all of it.
+    mixed: keep code-switched text: in place of the main language and its score, the kept languages together have at
+    least this share of the document: of its bytes, or with unit="document", of the model's probability (the five
+    likeliest languages). Adds the column `languages`: the shares, largest first.
+    min_letters: a unit with fewer letters tells no language, and a document of such units is "und", score 0, and
+    **kept**: short messages, numbers, links in chats are not lost for being short. 0 asks the model of everything.
+
+    Reasons: "other_language", "language_score", with mixed "language_share". Existing columns of these names are
+    written over. Needs the extra `langid`. Raises PlanError for a model that is none and codes that it lacks.
+    """
+
+    keep: tuple[str, ...]
+    model: str = models.BUILTIN
+    unit: str = "document"
+    min_score: float = 0.5
+    max_bytes: int | None = 4096
+    mixed: float | None = None
+    min_letters: int = 10
+    adds: Mapping[str, pa.DataType] = field(init=False, repr=False, compare=False, hash=False)
+
+    def __init__(
+        self,
+        *keep: str,
+        model: str = models.BUILTIN,
+        unit: str = "document",
+        min_score: float = 0.5,
+        max_bytes: int | None = 4096,
+        mixed: float | None = None,
+        min_letters: int = 10,
+    ) -> None:
+        given = {"keep": keep, "model": model, "unit": unit, "min_score": min_score, "max_bytes": max_bytes}
+        for name, value in (given | {"mixed": mixed, "min_letters": min_letters}).items():
+            object.__setattr__(self, name, value)
+        self._check()
+        object.__setattr__(self, "adds", dict(self.scores))
+
+    def _check(self) -> None:
+        if self.unit not in UNITS:
+            msg = f"Language(unit={self.unit!r}): there are {', '.join(UNITS)}"
+            raise PlanError(msg)
+        for name, value, low, high in (
+            ("min_score", self.min_score, 0, 1), ("mixed", 1 if self.mixed is None else self.mixed, 1e-4, 1),
+            ("max_bytes", 4 if self.max_bytes is None else self.max_bytes, 4, float("inf")),
+            ("min_letters", self.min_letters, 0, float("inf")),
+        ):  # fmt: skip
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+                msg = f"Language({name}={value!r}): {name} is a number from {low:g} to {high:g}"
+                raise PlanError(msg)
+        if not all(isinstance(code, str) for code in self.keep):
+            msg = f"Language takes codes, as in Language('fr', 'ar'), not {self.keep!r}"
+            raise PlanError(msg)
+        models.check_labels(self.keep, self.model, self._classifier().labels)
+
+    def _classifier(self) -> models.Classifier:
+        return models.load(models.find(self.model))
+
+    @property
+    def scores(self) -> Mapping[str, pa.DataType]:
+        """The columns."""
+        shares = {} if self.mixed is None else {"languages": SHARES}
+        return {"language": pa.string(), "language_score": pa.float64(), **shares}
+
+    @property
+    def measure(self) -> Any:
+        """The model's content and what it is shown."""
+        return (models.identity(models.find(self.model)), self.unit, self.max_bytes, self.min_letters)
+
+    def recipe(self) -> Any:
+        """What the model file holds, not where it lies; the order of codes changes nothing."""
+        return (self.VERSION, sorted(set(self.keep)), self.measure, self.min_score, self.mixed)
+
+    def warm(self) -> None:
+        """Compile the kernel, load the model."""
+        self.score(B.make([0], ["a text of more than ten letters"], "warm"))
+
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
+        """Add the columns, and drop what is not wanted."""
+        for batch in batches:
+            scored = self.with_scores(batch)
+            reasons = self.decide({name: scored.column(name) for name in self.scores})
+            yield drop_rows(scored, reasons, stats)
+
+    def score(self, batch: Batch) -> Mapping[str, pa.Array]:
+        """Ask the model about every unit."""
+        n, model = batch.num_rows, self._classifier()
+        rows, labels, weights, scores = self._asked(batch, model)
+        rows, labels, shares, scores = _shares(rows, labels, weights, scores, len(model.labels))
+        shares = scores if self.unit == "document" else shares
+        first = np.flatnonzero(np.diff(rows, prepend=-1))
+        names = np.array([*model.labels, UNKNOWN], object)
+        main, score = np.full(n, len(model.labels)), np.zeros(n)
+        main[rows[first]], score[rows[first]] = labels[first], scores[first]
+        found = {"language": pa.array(names[main], pa.string()), "language_score": pa.array(models.round_scores(score))}
+        if self.mixed is None:
+            return found
+        offsets = np.searchsorted(rows, np.arange(n + 1)).astype(np.int32)
+        columns = [pa.array(names[labels], pa.string()), pa.array(models.round_scores(shares))]
+        pairs = pa.StructArray.from_arrays(columns, fields=list(SHARES.value_type))
+        return found | {"languages": pa.ListArray.from_arrays(pa.array(offsets), pairs).cast(SHARES)}
+
+    def _asked(self, batch: Batch, model: models.Classifier) -> tuple[I64, I64, Any, Any]:
+        """Row, label, weight and score of every answer; a unit's weight is its bytes, an answer's of five its score."""
+        offsets, data = B.buffers(batch)
+        size = 1 << 62 if self.max_bytes is None else self.max_bytes
+        units, n = cut(offsets, data, UNITS[self.unit], size, self.min_letters, classes())
+        number = {label: i for i, label in enumerate(model.labels)}
+        answers = []
+        k = TOP if self.unit == "document" and self.mixed is not None else 1
+        for row, start, stop, n_bytes in units[:n].tolist():
+            for score, label in model.top(data[start:stop].tobytes(), k):
+                answers.append((row, number[label], max(score, 1e-9) if self.unit == "document" else n_bytes, score))
+        table = np.array(answers, np.float64).reshape(-1, 4)
+        return table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2], table[:, 3]
+
+    def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
+        """Why each document goes."""
+        language, score = scores["language"], scores["language_score"]
+        if not self.keep:
+            return pa.nulls(len(language), pa.string())
+        if self.mixed is not None:
+            low = pa.array(self._kept_share(scores["languages"]) < self.mixed)
+            why = pc.if_else(low, "language_share", None)
+        else:
+            other = pc.invert(pc.is_in(language, pa.array(self.keep, pa.string())))
+            low = pc.if_else(pc.less(score, self.min_score), "language_score", None)
+            why = pc.if_else(other, "other_language", low)
+        return pc.if_else(pc.equal(language, UNKNOWN), None, why).cast(pa.string())
+
+    def _kept_share(self, column: pa.ListArray) -> Any:
+        """The share of each document that is in the kept languages."""
+        pairs, counts = column.flatten(), column.value_lengths().to_numpy()
+        kept = pc.is_in(pairs.field("language"), pa.array(self.keep, pa.string())).to_numpy(zero_copy_only=False)
+        rows = np.repeat(np.arange(len(column)), counts)
+        shares = np.where(kept, pairs.field("share").to_numpy(), 0.0)
+        return models.round_scores(np.bincount(rows, shares, minlength=len(column)))
+
+
+def _shares(rows: I64, labels: I64, weights: Any, scores: Any, n_labels: int) -> tuple[I64, I64, Any, Any]:
+    """Row, label, share and mean score of every language of every row; rows ascend, shares fall.
+
+    A share is of the row's weights: of the bytes that told a language.
+    """
+    pairs, which = np.unique(rows * n_labels + labels, return_inverse=True)
+    weight, total = np.bincount(which, weights), np.bincount(which, weights * scores)
+    row, label = pairs // n_labels, pairs % n_labels
+    order = np.lexsort((label, -weight, row))
+    share, mean = weight / np.bincount(row, weight)[row], total / weight
+    return row[order], label[order], share[order], mean[order]

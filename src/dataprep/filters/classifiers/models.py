@@ -1,0 +1,232 @@
+"""Text classifiers: found by path or name, downloaded once, checked before they are loaded, loaded once a process."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import struct
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from dataprep.errors import PlanError, need
+from dataprep.store import files
+
+from . import langid_walk
+
+BUILTIN = "builtin"  # py3langid, in its wheel
+FOLDERS = "DATAPREP_MODELS"  # folders of models, as PATH has folders of programs
+PREFIX = "__label__"
+MAGIC, NEWEST, SUPERVISED = 793712314, 12, 3
+HEADER = struct.Struct("<ii12id3iqq")  # magic, version, the arguments, sizes of the dictionary
+MATRIX = struct.Struct("<?qq")  # whether it is quantized, rows, columns
+BLOCK = 1 << 20
+
+
+class Download(NamedTuple):
+    """A model that is fetched when it is first asked for by name."""
+
+    url: str
+    sha256: str
+    n_bytes: int
+
+
+DOWNLOADS = {
+    "lid.176": Download(  # CC BY-SA 3.0; https://fasttext.cc/docs/en/language-identification.html
+        "https://dl.fbaipublicfiles.com/fasttext/supervised-models/lid.176.ftz",
+        "8f3472cfe8738a7b6099e8e999c3cbfae0dcd15696aac7d7738a8039db603e83",
+        938_013,
+    ),
+}
+# What lid.176 knows, to say so without the file.
+LID_176 = """
+    af als am an ar arz as ast av az azb ba bar bcl be bg bh bn bo bpy br bs bxr ca cbk ce ceb ckb co cs cv cy da de
+    diq dsb dty dv el eml en eo es et eu fa fi fr frr fy ga gd gl gn gom gu gv he hi hif hr hsb ht hu hy ia id ie ilo io
+    is it ja jbo jv ka kk km kn ko krc ku kv kw ky la lb lez li lmo lo lrc lt lv mai mg mhr min mk ml mn mr mrj ms mt
+    mwl my myv mzn nah nap nds ne new nl nn no oc or os pa pam pfl pl pms pnb ps pt qu rm ro ru rue sa sah sc scn sco sd
+    sh si sk sl so sq sr su sv sw ta te tg th tk tl tr tt tyv ug uk ur uz vec vep vi vls vo wa war wuu xal xmf yi yo yue
+    zh"""
+
+
+class Classifier(Protocol):
+    """A model that says how probable each of its labels is."""
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """All that it may answer."""
+
+    def top(self, text: bytes, k: int) -> list[tuple[float, str]]:
+        """The k most probable labels of a text in UTF-8, best first."""
+
+
+@dataclass(frozen=True)
+class FastText:
+    """A supervised fastText model; labels without their prefix."""
+
+    model: Any
+    labels: tuple[str, ...]
+
+    def top(self, text: bytes, k: int) -> list[tuple[float, str]]:
+        """As fastText's own `predict` of the text with blanks for its line feeds; no label is no line at all."""
+        found = self.model.f.predict(text.replace(b"\n", b" ") + b"\n", k, 0.0, "strict")
+        return [(p, label.removeprefix(PREFIX)) for p, label in found]
+
+
+@dataclass(frozen=True)
+class Py3langid:
+    """py3langid's model, its scores normalised to probabilities."""
+
+    model: Any
+    labels: tuple[str, ...]
+
+    def top(self, text: bytes, k: int) -> list[tuple[float, str]]:
+        """As its own `rank`."""
+        if k == 1:
+            label, score = self.model.classify(text)
+            return [(score, label)]
+        return [(p, label) for label, p in self.model.rank(text)[:k]]
+
+
+def find(model: str) -> str:
+    """The path of a fastText model, or "builtin"; a name is looked for in DATAPREP_MODELS and the cache folder.
+
+    Raises PlanError if there is none, and it cannot be downloaded.
+    """
+    if model == BUILTIN or os.path.isfile(files.path_of(model)):
+        return files.path_of(model)
+    if not isinstance(model, str) or "/" in model or os.sep in model or not model:
+        msg = f"there is no model at {model!r}; give the path of a fastText model (.bin, .ftz), 'lid.176' or 'builtin'"
+        raise PlanError(msg)
+    folders = [f for f in os.environ.get(FOLDERS, "").split(os.pathsep) if f] + [cache_folder()]
+    for folder in folders:
+        for name in (model, f"{model}.ftz", f"{model}.bin"):
+            if os.path.isfile(path := os.path.join(folder, name)):
+                return path
+    if model not in DOWNLOADS:
+        msg = (
+            f"there is no model {model!r} here, in {' or '.join(folders)}; give a path, put it there, or use "
+            f"{' or '.join(map(repr, [BUILTIN, *DOWNLOADS]))}"
+        )
+        raise PlanError(msg)
+    return _download(model, DOWNLOADS[model])
+
+
+def cache_folder() -> str:
+    """Where downloaded models are kept."""
+    return files.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dataprep", "models")
+
+
+def _download(name: str, known: Download) -> str:
+    """Fetch a model whole, and only if its checksum is the known one."""
+    path = files.join(cache_folder(), files.name_of(known.url))
+    by_hand = f"fetch it elsewhere and give its path, or its folder in {FOLDERS}; model='{BUILTIN}' needs no download"
+    digest = hashlib.sha256()
+    try:
+        with files.atomic(path) as out, urllib.request.urlopen(known.url, timeout=60) as f:  # noqa: S310 - our URLs
+            while block := f.read(BLOCK):
+                digest.update(block)
+                out.write(block)
+            if digest.hexdigest() != known.sha256:
+                msg = f"{known.url} is not the {name} known here (its sha256 is {digest.hexdigest()}); {by_hand}"
+                raise PlanError(msg)
+    except OSError as e:
+        msg = f"{name} could not be downloaded from {known.url} ({e}); {by_hand}"
+        raise PlanError(msg) from e
+    return path
+
+
+def identity(path: str) -> str:
+    """What tells a model: the version of py3langid, or the hash of the file."""
+    if path == BUILTIN:
+        need("py3langid", extra="langid")
+        from importlib.metadata import version
+
+        return f"py3langid {version('py3langid')}"
+    return file_hash(path)
+
+
+def file_hash(path: str) -> str:
+    """The hash of a local file's content; read again only if the file changed."""
+    found = os.stat(path)
+    return _hash(path, found.st_size, found.st_mtime_ns)
+
+
+@cache
+def _hash(path: str, size: int, changed: int) -> str:  # noqa: ARG001 - a file that changed is hashed anew
+    return files.content_hash(path)
+
+
+def load(path: str) -> Classifier:
+    """The model that `find` found, loaded once a process."""
+    return _load(path, identity(path))
+
+
+@cache
+def _load(path: str, known_as: str) -> Classifier:  # noqa: ARG001 - a file that changed is loaded anew
+    if path == BUILTIN:
+        found = langid_walk.load()
+        return Py3langid(found, tuple(found.labels))
+    check(path)
+    fasttext = need("fasttext.FastText", extra="langid")
+    model = fasttext._FastText(model_path=path)  # noqa: SLF001 - load_model is this and a warning on stderr
+    return FastText(model, tuple(label.removeprefix(PREFIX) for label in model.get_labels()))
+
+
+def check(path: str) -> None:
+    """Refuse what fastText would crash on, or load as noise: it does not look at where a file ends.
+
+    A model ends with the matrix of its labels, whose size the header tells.
+    """
+    with files.open_raw(path) as f:
+        start = f.read(HEADER.size)
+        if len(start) < HEADER.size or struct.unpack_from("<i", start)[0] != MAGIC:
+            msg = f"{path} is not a fastText model: it begins with {start[:12]!r}; give a .bin or .ftz file"
+            raise PlanError(msg)
+        _, version, dim, *settings = HEADER.unpack(start)
+        kind, n_labels = settings[6], settings[-3]
+        if kind != SUPERVISED or version > NEWEST or n_labels < 1 or dim < 1:
+            msg = f"{path} holds word vectors, not a classifier of texts; give a model of train_supervised"
+            raise PlanError(msg)
+        tail = MATRIX.size + 4 * dim * n_labels
+        size = f.seek(0, os.SEEK_END)
+        f.seek(max(0, size - tail))
+        if MATRIX.unpack(f.read(MATRIX.size)) != (False, n_labels, dim):
+            msg = f"{path} is cut off or damaged: its {size:,} bytes do not end as a fastText model does; get it again"
+            raise PlanError(msg)
+
+
+def check_labels(wanted: Sequence[str], model: str, labels: Sequence[str]) -> None:
+    """Refuse codes that a model lacks, and say which models have them."""
+    missing = [code for code in wanted if code not in labels]
+    if not missing:
+        return
+    code = missing[0]
+    have = [repr(name) for name in (BUILTIN, *DOWNLOADS) if name != model and code in labels_of(name)]
+    if have:
+        advice = f"model={' or '.join(have)} does"
+    elif near := difflib.get_close_matches(code, labels, 3, 0.3):
+        advice = f"near it are {', '.join(near)}"
+    else:
+        advice = f"its codes are like {', '.join(sorted(labels)[:5])}"
+    msg = f"the model {model!r} does not know {code!r} ({len(labels)} codes); {advice}"
+    raise PlanError(msg)
+
+
+def labels_of(name: str) -> frozenset[str]:
+    """The codes of a model known by name, as far as this machine can tell."""
+    if name == BUILTIN:
+        try:
+            return frozenset(load(BUILTIN).labels)
+        except PlanError:
+            return frozenset()
+    return frozenset(LID_176.split())
+
+
+def round_scores(scores: Any) -> Any:
+    """To 1e-4, float64: what is stored and compared, so that no last bit decides."""
+    return np.round(np.asarray(scores, np.float64), 4)

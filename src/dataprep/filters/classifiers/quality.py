@@ -1,0 +1,146 @@
+"""Quality: how much a text is like those somebody chose, by a fastText classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.score import ScoredFilter
+from dataprep.errors import PlanError
+from dataprep.filters.percentiles import Percentiles
+from dataprep.store import files
+from dataprep.unicode.text import U8
+
+from . import models
+
+Bound = float | None
+DCLM = "hq"  # what the published DCLM model calls its positive texts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quality(ScoredFilter):
+    """Keep documents that a classifier finds good enough (Li et al., "DataComp-LM", 2024).
+
+    >>> Quality(model="quality.bin", top=0.1)       # the best tenth of the corpus: DCLM's choice
+    >>> Quality(model="quality.bin", keep=0.018)    # a score from there on
+    >>> Quality(model="quality.bin", keep=(0.5, 0.999))
+
+    model: path, or name in a folder of DATAPREP_MODELS, of a supervised fastText model; `dataprep train-quality` makes
+    one.
+    keep: the least probability of `label` to stay, or (low, high): low <= score < high; None is no bound. Scores are
+    rounded to 1e-4. Reasons: "quality_low", "quality_high".
+    top: the share of documents to keep, in place of keep: gives the Estimator `Percentiles`, which finds the score on
+    your corpus, for each language where there is a column `language`.
+    label: the one that stands for good; None: what `train-quality` wrote beside the model, or "hq" (DCLM's).
+    max_bytes: how much of a text is looked at, from its start; None is all of it, as in DCLM.
+
+    `dp.Score` adds the column `quality_score`. Line feeds are blanks to the model, as in DCLM.
+
+    Needs the extra `langid`. Errors: PlanError.
+    """
+
+    model: str
+    keep: Any = None
+    top: None = field(default=None, repr=False)
+    label: str | None = None
+    max_bytes: int | None = None
+
+    VERSION: ClassVar[int] = 1
+
+    def __new__(cls, *, top: float | None = None, keep: Any = None, **settings: Any) -> Any:
+        """The filter; with `top`, the Estimator that finds its threshold."""
+        if top is None:
+            return super().__new__(cls)
+        if keep is not None:
+            msg = f"keep={keep!r} and top={top!r} both say what stays; give one"
+            raise PlanError(msg)
+        if isinstance(top, bool) or not isinstance(top, (int, float)) or not 0 < top < 1:
+            msg = f"top={top!r} is a share of the corpus: more than 0, less than 1"
+            raise PlanError(msg)
+        return Percentiles(filter=cls(**settings), cut=(100 * (1 - top), 100.0))
+
+    def __post_init__(self) -> None:
+        if self.model == models.BUILTIN:
+            msg = "builtin tells languages, not quality; give the path of a fastText model"
+            raise PlanError(msg)
+        if self.max_bytes is not None and (not isinstance(self.max_bytes, int) or self.max_bytes < 1):
+            msg = f"max_bytes={self.max_bytes!r} is a number from 1, or None"
+            raise PlanError(msg)
+        self._range  # noqa: B018 - raises
+        labels = models.load(models.find(self.model)).labels
+        if self._label not in labels:
+            msg = f"label={self.label!r}: the model {self.model!r} tells {', '.join(labels[:9])}; say which is good"
+            raise PlanError(msg)
+
+    @property
+    def _range(self) -> tuple[float, float]:
+        given = self.keep if isinstance(self.keep, (tuple, list)) else (self.keep, None)
+        try:
+            low, high = (edge if x is None else float(x) for x, edge in zip(given, (-1.0, 2.0), strict=True))
+        except (TypeError, ValueError):
+            low, high = 1.0, 0.0
+        if not low < high:
+            msg = f"keep={self.keep!r} is neither a score such as 0.018 nor a range (low, high)"
+            raise PlanError(msg)
+        return low, high
+
+    @property
+    def _label(self) -> str | None:
+        if self.label is not None:
+            return self.label
+        beside = models.find(self.model) + ".json"
+        told = files.read_json(beside).get("positive") if files.exists(beside) else None
+        return told or DCLM
+
+    @property
+    def scores(self) -> Mapping[str, pa.DataType]:
+        """`quality_score`: the probability of the label."""
+        return {"quality_score": pa.float64()}
+
+    @property
+    def measure(self) -> Any:
+        """The model's content, the label, how much of a text is looked at."""
+        return (models.identity(models.find(self.model)), self._label, self.max_bytes)
+
+    def recipe(self) -> Any:
+        """The model by its content, not by where it lies."""
+        return (self.VERSION, self.measure, self._range)
+
+    def warm(self) -> None:
+        """Load the model."""
+        models.load(models.find(self.model))
+
+    def score(self, batch: Batch) -> Mapping[str, pa.Array]:
+        """Ask the model about every document."""
+        offsets, data = B.buffers(batch)
+        model, label = models.load(models.find(self.model)), self._label
+        found = np.zeros(batch.num_rows)
+        for row, (start, stop) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)):
+            shown = data[start : _end(data, start, stop, self.max_bytes)].tobytes()
+            found[row] = next((p for p, name in model.top(shown, len(model.labels)) if name == label), 0.0)
+        return {"quality_score": pa.array(models.round_scores(found))}
+
+    def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
+        """Why each document goes."""
+        values = np.asarray(scores["quality_score"].to_numpy(zero_copy_only=False), np.float64)
+        low, high = self._range
+        why = np.full(len(values), None, object)
+        why[values < low] = "quality_low"
+        why[values >= high] = "quality_high"
+        return pa.array(why, pa.string())
+
+
+def _end(data: U8, start: int, stop: int, max_bytes: int | None) -> int:
+    """Where to stop looking: no code point is split."""
+    if max_bytes is None or stop - start <= max_bytes:
+        return stop
+    stop = start + max_bytes
+    while stop > start and data[stop] & 0xC0 == 0x80:
+        stop -= 1
+    return stop

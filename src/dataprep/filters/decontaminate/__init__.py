@@ -1,0 +1,1 @@
+"""Decontaminate: find documents that share runs of words with evaluation sets."""

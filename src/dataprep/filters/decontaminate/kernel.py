@@ -1,0 +1,218 @@
+"""Runs of words that belong to evaluation sets: a table of them, and the walk that finds them in documents.
+
+The walk looks at every word once: a rolling hash of as many words as the shortest run has asks a bit table, which
+says no to nearly all; where it says yes, the runs of each length are hashed and looked up. What is found by hash is
+only a candidate: the bytes of the words decide.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dataprep.core import batch as B
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U8, U64, Int, mix64, normal_form, words
+
+BITS_A_RUN = 16
+FACTOR = 0x9E3779B97F4A7C15
+
+
+class Words(NamedTuple):
+    """Texts as their lower-cased words, one space between them."""
+
+    offsets: I64  # [n + 1] into `data`
+    data: U8
+    ends: I64  # [n + 1] into the words
+    hashes: U64  # [words]
+    starts: I64  # [words] into `data`
+
+
+class Runs(NamedTuple):
+    """Different runs of words, by number."""
+
+    lengths: I64  # those there are, ascending, in words
+    slots: I64  # [a power of two] the number of a run, or -1
+    keys: U64  # [runs] their hashes
+    at: I64  # [runs] where their bytes start in `data`
+    size: I64  # [runs] and how many they are
+    data: U8
+    bits: U64  # [a power of two] one bit for the start of each run
+    mask: U64  # [1] the bits of a hash that count; fewer make hashes meet by chance, for tests
+
+
+def words_of(texts: pa.LargeStringArray) -> Words:
+    """The words of texts, and where they stand in the normal form."""
+    offsets, data = B.buffers(B.strings(*normal_form(*B.buffers(texts), "words")))
+    ends, hashes = words(offsets, data)
+    firsts = offsets[:-1][np.diff(offsets) > 0]
+    starts = np.sort(np.concatenate([firsts, np.flatnonzero(data == ord(" ")) + 1]))
+    assert len(starts) == len(hashes), "every word has one hash"
+    return Words(offsets, data, ends, hashes, starts)
+
+
+def table_of(texts: Words, n: int, shortest: int, key_bits: int) -> tuple[Runs, npt.NDArray[np.int64], I64]:
+    """The table of all runs of `n` words, and of all words of texts with `shortest` to n - 1 of them.
+
+    Returns it, the number of each run in the order of the texts, and the text that each of those is of.
+    """
+    sizes = np.diff(texts.ends)
+    per_text = np.where(sizes >= n, sizes - n + 1, sizes >= shortest).astype(np.int64)
+    owner = np.repeat(np.arange(len(sizes)), per_text)
+    first = np.arange(len(owner)) - np.repeat(np.cumsum(per_text) - per_text, per_text) + texts.ends[owner]
+    length = np.minimum(sizes, n)[owner]
+    n_slots = 1 << max(4, (2 * len(owner)).bit_length())
+    mask = np.array([(1 << key_bits) - 1], np.uint64)
+    runs = Runs(
+        lengths=np.unique(length),
+        slots=np.full(n_slots, -1, np.int64),
+        keys=np.zeros(len(owner), np.uint64),
+        at=np.zeros(len(owner), np.int64),
+        size=np.zeros(len(owner), np.int64),
+        data=texts.data,
+        bits=np.zeros(n_slots * BITS_A_RUN // 64, np.uint64),
+        mask=mask,
+    )
+    return runs, _fill(runs, texts, first, length), owner
+
+
+@kernel(inline="always")
+def _key(h: Int, length: Int, mask: U64) -> Int:
+    """The hash of a run, of the polynomial of its words."""
+    return mix64(h ^ np.uint64(length)) & mask[0]
+
+
+@kernel
+def _find(runs: Runs, key: Int, data: U8, at: Int, size: Int) -> tuple[Int, Int]:
+    """The number of the run with these bytes, or -1, and its slot or the free one where it belongs."""
+    last = np.uint64(len(runs.slots) - 1)
+    slot = key & last
+    while runs.slots[slot] >= 0:
+        e = runs.slots[slot]
+        if runs.keys[e] == key and runs.size[e] == size:
+            k = 0
+            while k < size and runs.data[runs.at[e] + k] == data[at + k]:
+                k += 1
+            if k == size:
+                return e, np.int64(slot)
+        slot = (slot + np.uint64(1)) & last
+    return np.int64(-1), np.int64(slot)
+
+
+@kernel
+def _span(texts: Words, d: Int, j: Int, length: Int) -> Int:
+    """The bytes of `length` words from word j of text d."""
+    last = j + length
+    return (texts.starts[last] - 1 if last < texts.ends[d + 1] else texts.offsets[d + 1]) - texts.starts[j]
+
+
+@kernel
+def _fill(runs: Runs, texts: Words, first: I64, length: I64) -> I64:
+    """Put every run into the table; returns their numbers."""
+    out = np.empty(len(first), np.int64)
+    stem, used, d = runs.lengths[0] if len(runs.lengths) else 0, 0, 0
+    shift = np.uint64(64)
+    while np.int64(1) << (np.int64(64) - np.int64(shift)) < 64 * len(runs.bits):
+        shift -= np.uint64(1)
+    for g in range(len(first)):
+        j = first[g]
+        while texts.ends[d + 1] <= j:
+            d += 1
+        size = _span(texts, d, j, length[g])
+        h, stem_hash = np.uint64(0), np.uint64(0)
+        for k in range(j, j + length[g]):
+            h = h * np.uint64(FACTOR) + texts.hashes[k]
+            if k == j + stem - 1:
+                stem_hash = h
+        key = _key(h, length[g], runs.mask)
+        e, slot = _find(runs, key, texts.data, texts.starts[j], size)
+        if e < 0:
+            e = used
+            used += 1
+            runs.slots[slot], runs.keys[e], runs.at[e], runs.size[e] = e, key, texts.starts[j], size
+            bit = stem_hash >> shift
+            runs.bits[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
+        out[g] = e
+    return out
+
+
+@kernel
+def candidates(ends: I64, hashes: U64, runs: Runs) -> npt.NDArray[np.bool_]:
+    """In which texts, given as the hashes of their words, a run may stand: its hash does."""
+    n = len(ends) - 1
+    out = np.zeros(n, np.bool_)
+    stem, factor, drop = runs.lengths[0], np.uint64(FACTOR), np.uint64(1)
+    last = np.uint64(len(runs.slots) - 1)
+    for _ in range(stem):
+        drop *= factor
+    shift = np.uint64(64)
+    while np.int64(1) << (np.int64(64) - np.int64(shift)) < 64 * len(runs.bits):
+        shift -= np.uint64(1)
+    for d in range(n):
+        h: Int = np.uint64(0)
+        begin = ends[d] + stem
+        for i in range(ends[d], ends[d + 1]):
+            h = h * factor + hashes[i]
+            if i + 1 < begin:
+                continue
+            if i >= begin:
+                h -= hashes[i - stem] * drop
+            bit = h >> shift
+            if runs.bits[bit >> np.uint64(6)] >> (bit & np.uint64(63)) & np.uint64(1):
+                first, k, whole = i + 1 - stem, i + 1 - stem, np.uint64(0)
+                for length in runs.lengths:
+                    if first + length > ends[d + 1]:
+                        break
+                    while k < first + length:
+                        whole = whole * factor + hashes[k]
+                        k += 1
+                    key = _key(whole, length, runs.mask)
+                    slot = key & last
+                    while runs.slots[slot] >= 0 and runs.keys[runs.slots[slot]] != key:
+                        slot = (slot + np.uint64(1)) & last
+                    out[d] = out[d] or runs.slots[slot] >= 0
+                if out[d]:
+                    break
+    return out
+
+
+@kernel
+def places(texts: Words, runs: Runs, out: I64) -> int:
+    """Write (text, number of a run) for each place where one stands, as far as `out` int64[room, 2] has room.
+
+    Returns how many there are. Every place is looked at, and the bytes are compared.
+    """
+    n = 0
+    for d in range(len(texts.ends) - 1):
+        for j in range(texts.ends[d], texts.ends[d + 1]):
+            h, k = np.uint64(0), j
+            for length in runs.lengths:
+                if j + length > texts.ends[d + 1]:
+                    break
+                while k < j + length:
+                    h = h * np.uint64(FACTOR) + texts.hashes[k]
+                    k += 1
+                size = _span(texts, d, j, length)
+                e, _ = _find(runs, _key(h, length, runs.mask), texts.data, texts.starts[j], size)
+                if e >= 0:
+                    if n < len(out):
+                        out[n, 0], out[n, 1] = d, e
+                    n += 1
+    return n
+
+
+def find(texts: pa.LargeStringArray, runs: Runs) -> I64:
+    """(text, number of a run) for each place where one stands, int64[places, 2] in order of texts."""
+    rows = np.flatnonzero(candidates(*words(*B.buffers(texts)), runs))
+    few = words_of(texts.take(pa.array(rows)))
+    out = np.empty((len(few.hashes), 2), np.int64)  # more are rare: a place has a run of each length at the most
+    n_places = places(few, runs, out)
+    if n_places > len(out):
+        out = np.empty((n_places, 2), np.int64)
+        places(few, runs, out)
+    out = out[:n_places]
+    out[:, 0] = rows[out[:, 0]]
+    return out

@@ -1,0 +1,255 @@
+"""Decontaminate: find the documents that share runs of words with evaluation sets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.dataset import Dataset
+from dataprep.core.ledger import Ledger
+from dataprep.core.score import ScoredFilter
+from dataprep.core.stage import drop_rows
+from dataprep.errors import PlanError, ReadError
+from dataprep.store import files
+from dataprep.store.key import key
+from dataprep.unicode.text import I64, words
+
+from . import kernel as K
+
+Texts: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+QUESTIONS = pa.list_(pa.int64())
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Decontaminate(ScoredFilter):
+    r"""Drop or count documents that share 13 words in a row with an evaluation set (Brown et al. 2020, appendix C).
+
+    >>> Decontaminate(sets={"gsm8k": "eval/gsm8k.jsonl", "mine": ["What is the capital of Morocco called in Darija?"]})
+
+    sets: name -> questions: the location of a file, a Dataset, or the texts. A file is JSON lines, one question a row
+        (the first of `fields` that the row has), where the name says .jsonl or .ndjson, else UTF-8 text, one question
+        a line; .gz, .zst and .xz are opened. Rows are numbered from 1, empty ones too.
+    ngram: the length of a run, in words: runs of `\w` of the lower-cased text, so punctuation and case are forgiven.
+    min_words: a question shorter than `ngram` is one run of all its words, if it has so many; shorter ones are not
+        looked for, since they occur by chance (8 and 13 are the published bounds). `repr` says how many are.
+    min_ngrams: a document goes (`contaminated_NAME`) if so many runs of one set stand in it, places counted.
+    action: "drop", or "report": the same counts, and every document stays.
+
+    Counted for each set, over the documents that have `min_ngrams`: "NAME: documents", "NAME: n-grams", and "NAME:
+    question 17", the documents in which it was found (`questions` makes a table of these). A run that several
+    questions of a set share is booked to the first. Scores: decontaminate_NAME (places) and
+    decontaminate_NAME_questions. A run is found by hash and confirmed by its bytes. The key is that of the questions:
+    moving a file changes nothing.
+
+    Raises PlanError for a file that is missing or not as said, and for a set of which nothing is looked for.
+    """
+
+    sets: Any
+    ngram: int = 13
+    min_words: int = 8
+    min_ngrams: int = 1
+    action: str = "drop"
+    fields: tuple[str, ...] = ("text", "question", "prompt")
+    _key_bits: int = 64
+    looked_for: tuple[int, ...] = field(init=False, compare=False)  # questions of each set
+    digest: str = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._check()
+        known = self.sets.items() if isinstance(self.sets, Mapping) else self.sets
+        made = tuple((name, _texts(name, given, tuple(self.fields))) for name, given in known)
+        object.__setattr__(self, "sets", made)
+        object.__setattr__(self, "fields", tuple(self.fields))
+        object.__setattr__(self, "digest", key(made))
+        object.__setattr__(self, "looked_for", tuple(self._long_enough(*one) for one in made))
+
+    def _check(self) -> None:
+        for name in ("ngram", "min_words", "min_ngrams"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                msg = f"Decontaminate({name}={value!r}): {name} is an integer from 1"
+                raise PlanError(msg)
+        if self.action not in ("drop", "report"):
+            msg = f"Decontaminate(action={self.action!r}): action is 'drop' or 'report'"
+            raise PlanError(msg)
+        names = [str(n) for n in self.sets] if isinstance(self.sets, Mapping) else _names(self.sets)
+        if not names:
+            msg = 'Decontaminate has no sets; give them by name: sets={"gsm8k": "eval/gsm8k.jsonl"}'
+            raise PlanError(msg)
+        bad = [n for n in names if not re.fullmatch("[a-z0-9_]+", n)]
+        if bad:
+            msg = f"Decontaminate: the set {bad[0]!r} names a column; write it with a-z, 0-9 and _"
+            raise PlanError(msg)
+
+    def _long_enough(self, name: str, texts: tuple[str, ...]) -> int:
+        n_words = np.diff(words(*B.buffers(pa.array(texts, pa.large_string())))[0])
+        found = int(np.sum(n_words >= min(self.min_words, self.ngram)))
+        if not found:
+            most = int(n_words.max(initial=0))
+            msg = f"Decontaminate: of the {len(texts):,} questions of {name!r} none has {self.min_words} words (the "
+            msg += f"longest has {most}); nothing would be looked for: give another file or field, or lower min_words"
+            raise PlanError(msg)
+        return found
+
+    def __repr__(self) -> str:
+        sets = (f"{n}: {k:,} of {len(t):,} questions" for (n, t), k in zip(self.sets, self.looked_for, strict=True))
+        return f"Decontaminate({', '.join(sets)}; ngram={self.ngram}, action={self.action!r})"
+
+    @property
+    def scores(self) -> Mapping[str, pa.DataType]:
+        """Of each set: the places at which one of its runs stands, and the questions they are of."""
+        kinds = (("", pa.int64()), ("_questions", QUESTIONS))
+        return {f"decontaminate_{name}{end}": kind for name, _ in self.sets for end, kind in kinds}
+
+    @property
+    def measure(self) -> Any:
+        """The questions and how they are matched."""
+        return self.digest, self.ngram, self.min_words, self._key_bits
+
+    def recipe(self) -> Any:
+        """The questions, not where they lie."""
+        return self.VERSION, self.measure, self.min_ngrams, self.action
+
+    def score(self, batch: Batch) -> Mapping[str, pa.Array]:
+        """Look for every run of every set."""
+        index = _index(self.sets, self.ngram, self.min_words, self._key_bits)
+        rows, owners = index.owners_of(K.find(batch.column("text"), index.runs))
+        out: dict[str, pa.Array] = {}
+        for number, (name, _) in enumerate(self.sets):
+            mine = index.set_of[owners] == number
+            at, which = rows[mine], index.question_of[owners[mine]]
+            out[f"decontaminate_{name}"] = pa.array(np.bincount(at, minlength=batch.num_rows).astype(np.int64))
+            at, which = _once(at, which)[:2]
+            ends = np.searchsorted(at, np.arange(batch.num_rows + 1)).astype(np.int32)
+            out[f"decontaminate_{name}_questions"] = pa.ListArray.from_arrays(pa.array(ends), pa.array(which))
+        return out
+
+    def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
+        """`contaminated_NAME`, of the first set of which a document has enough; nobody where it only reports."""
+        first = np.full(len(next(iter(scores.values()))), len(self.sets))
+        for number, (name, _) in reversed(list(enumerate(self.sets))):
+            if self.action == "drop":
+                first[scores[f"decontaminate_{name}"].to_numpy() >= self.min_ngrams] = number
+        return pa.array([*(f"contaminated_{name}" for name, _ in self.sets), None], pa.string()).take(pa.array(first))
+
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
+        """Measure what was not measured yet, count, and decide."""
+        for batch in batches:
+            scores = self.scores_of(batch)
+            self._count(scores, stats)
+            yield drop_rows(batch, self.decide(scores), stats)
+
+    def _count(self, scores: Mapping[str, pa.Array], stats: Ledger) -> None:
+        for name, _ in self.sets:
+            n_places = scores[f"decontaminate_{name}"].to_numpy()
+            hit = n_places >= self.min_ngrams
+            stats.count(f"{name}: documents", int(hit.sum()))
+            stats.count(f"{name}: n-grams", int(n_places[hit].sum()))
+            found = scores[f"decontaminate_{name}_questions"].filter(pa.array(hit)).flatten().to_numpy()
+            for question, n in zip(*(a.tolist() for a in np.unique(found, return_counts=True)), strict=True):
+                stats.count(f"{name}: question {question}", n)
+
+    def questions(self, docs: Dataset) -> pa.Table:
+        """The questions found on the way to `docs`: set, question, documents, text; those of most documents first."""
+        books = [book.counts for book in docs.stats.stages if book.name == self.name]
+        rows = [
+            {"set": name, "question": number, "documents": n, "text": text}
+            for name, texts in self.sets
+            for number, text in enumerate(texts, 1)
+            if (n := sum(counts[f"{name}: question {number}"] for counts in books))
+        ]
+        kinds = (("set", pa.string()), ("question", pa.int64()), ("documents", pa.int64()), ("text", pa.large_string()))
+        return pa.Table.from_pylist(sorted(rows, key=lambda row: -row["documents"]), pa.schema(kinds))
+
+    def warm(self) -> None:
+        """Build the table, compile the kernels."""
+        self.score(B.make([0], ["A text."], "warm"))
+
+
+@dataclass(frozen=True)
+class _Index:
+    """The table of runs, and for each of them its owners: (set, first question of it)."""
+
+    runs: K.Runs
+    first: I64  # [runs + 1] into the two below
+    set_of: I64
+    question_of: I64
+
+    def owners_of(self, found: I64) -> tuple[I64, I64]:
+        """Rows, and places in `set_of`, of all that own the runs found: int64[n, 2] of (row, run)."""
+        begin = self.first[found[:, 1]]
+        n = self.first[found[:, 1] + 1] - begin
+        return np.repeat(found[:, 0], n), np.arange(n.sum()) + np.repeat(begin - np.cumsum(n) + n, n)
+
+
+@lru_cache(maxsize=4)
+def _index(sets: Texts, ngram: int, min_words: int, key_bits: int) -> _Index:
+    texts = K.words_of(pa.array([t for _, some in sets for t in some], pa.large_string()))
+    runs, number, owner = K.table_of(texts, ngram, min(min_words, ngram), key_bits)
+    set_of = np.repeat(np.arange(len(sets)), [len(some) for _, some in sets])
+    question_of = np.concatenate([np.arange(1, len(some) + 1) for _, some in sets])
+    run_of, in_set, at = _once(number, set_of[owner])
+    return _Index(runs, np.searchsorted(run_of, np.arange(number.max() + 2)), in_set, question_of[owner[at]])
+
+
+def _once(a: I64, b: I64) -> tuple[I64, I64, I64]:
+    """Every pair once, in order, and where each stands first."""
+    width = int(b.max(initial=0)) + 1
+    pairs, at = np.unique(a * width + b, return_index=True)
+    return pairs // width, pairs % width, at
+
+
+def _names(sets: Any) -> list[str]:
+    """The names of sets that were read before."""
+    return [name for name, _ in sets] if isinstance(sets, tuple) else []
+
+
+def _texts(name: str, given: Any, fields: tuple[str, ...]) -> tuple[str, ...]:
+    """The questions of one set, whatever it was given as."""
+    if isinstance(given, str):
+        return _read(given, fields)
+    if isinstance(given, Dataset):
+        return tuple(given.table(["text"]).column("text").to_pylist())
+    if isinstance(given, Sequence) and all(isinstance(t, str) for t in given):
+        return tuple(given)
+    msg = f"Decontaminate: the set {name!r} is the location of a file, a Dataset or a list of texts, not {given!r:.60}"
+    raise PlanError(msg)
+
+
+def _read(url: str, fields: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        with files.open_read(url) as f:
+            lines = f.read().decode("utf-8-sig").split("\n")
+    except (OSError, ReadError) as e:
+        msg = f"Decontaminate cannot read {url}: {e}. Give the location of a file, or the texts as a list"
+        raise PlanError(msg) from e
+    except UnicodeDecodeError as e:
+        msg = f"{url} is not UTF-8 (byte {e.start}); convert it, one question a line"
+        raise PlanError(msg) from e
+    lines = lines[:-1] if lines[-1] == "" else lines
+    if not re.search(r"\.(jsonl|ndjson)(\.\w+)?$", url):
+        return tuple(lines)
+    return tuple(_field(url, n, line, fields) if line.strip() else "" for n, line in enumerate(lines, 1))
+
+
+def _field(url: str, n: int, line: str, fields: tuple[str, ...]) -> str:
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError as e:
+        msg = f"{url}, line {n}, is not JSON ({e}); write one object a line, or name the file .txt"
+        raise PlanError(msg) from e
+    found = [row[f] for f in fields if isinstance(row.get(f), str)] if isinstance(row, dict) else []
+    if found:
+        return str(found[0])
+    there = ", ".join(row) if isinstance(row, dict) else type(row).__name__
+    msg = f"{url}, line {n}, has no text in {', '.join(fields)} (there: {there}); name the field: fields=('...',)"
+    raise PlanError(msg)

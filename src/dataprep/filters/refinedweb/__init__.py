@@ -1,0 +1,1 @@
+"""RefinedWeb: corrections of lines, and their kernel."""

@@ -1,0 +1,247 @@
+"""RefinedWeb's corrections of lines over Arrow buffers: one pass to weigh a line, a second to copy what is left of it.
+
+Case is forgiven character by character (`fold_chars`), so that a match has the same place in the text as in its folded
+form.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dataprep.filters.packed import fold_char, fold_chars, pack
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import (
+    DECIMAL,
+    I64,
+    LINE,
+    NUMERIC,
+    POINT,
+    SPACE,
+    U8,
+    U16,
+    U32,
+    UPPER,
+    WORD,
+    code_point,
+    lowered,
+)
+from dataprep.unicode.whitespace import code_size, strip
+
+KEEP, UPPER_CASE, NUMBERS, COUNTER, FEW_WORDS, EDITED, REMOVED_WORDS, EMPTY = range(8)
+NAMES = ("valid", "upper_case", "numbers", "counter", "few_words", "edited", "removed_words", "empty")
+
+
+class Phrases(NamedTuple):
+    """Folded phrases, and which bytes a text that holds one may have at its start."""
+
+    data: U8
+    starts: I64
+    leads: U8  # [256]
+
+
+class Rules(NamedTuple):
+    """`RefinedWeb`'s parameters as the kernels read them."""
+
+    max_upper: float
+    max_numeric: float
+    counters: Phrases
+    min_line_words: int
+    max_edit_words: int
+    prefixes: Phrases
+    suffixes: Phrases
+    anywhere: Phrases
+    max_removed: float
+    classes: U16
+    lower: U32
+
+
+def pack_phrases(phrases: tuple[str, ...]) -> Phrases:
+    """Phrases as the kernels read them."""
+    folded, leads = [fold_chars(p) for p in phrases], np.zeros(256, np.uint8)
+    small = lowered() & POINT
+    small[small == ord("ς")] = ord("σ")
+    for first in {ord(p[0]) for p in folded}:
+        leads[[chr(c).encode()[0] for c in np.flatnonzero(small == first).tolist()]] = 1
+    return Phrases(*pack(folded), leads)
+
+
+@kernel
+def correct(offsets: I64, data: U8, rules: Rules, out: U8, ends: I64, reasons: U8, counts: I64) -> int:
+    """Correct each document's lines; how many documents are kept.
+
+    Writes the kept texts to `out` and where they end to `ends`, each document's reason (KEEP: 0) to `reasons`, and adds
+    each line that is not blank to `counts` under what became of it.
+    """
+    w = kept = int(np.int64(0))
+    for d in range(len(reasons)):
+        end, before, after = _document(data, offsets[d], offsets[d + 1], rules, out, w, counts)
+        if before - after > rules.max_removed * before:
+            reasons[d] = REMOVED_WORDS
+        elif after == 0:
+            reasons[d] = EMPTY
+        else:
+            w, kept = end, kept + 1
+            ends[kept] = w
+    return kept
+
+
+@kernel(_nrt=False)
+def _document(data: U8, start: int, stop: int, rules: Rules, out: U8, w: int, counts: I64) -> tuple[int, int, int]:
+    """Correct one document at `out[w:]`: where it ends, and its words before and after."""
+    before, after, a = 0, 0, start
+    while a < stop:
+        b, words, chars, upper, numeric = _weigh(data, a, stop, rules.classes)
+        behind = _behind_break(data, b, stop)
+        left = words
+        if words:
+            what = _judge(data, a, b, words, chars, upper, numeric, rules)
+            if what == KEEP and words <= rules.max_edit_words:
+                edited, remain = _edit(data, a, b, rules, out, w)
+                if edited >= 0:
+                    what, left, w, a = EDITED, remain, edited, b if remain else behind
+            elif what != KEEP:
+                left, a = 0, behind
+            counts[what] += 1
+        for i in range(a, behind):
+            out[w + i - a] = data[i]
+        w, a = w + behind - a, behind
+        before, after = before + words, after + left
+    return w, before, after
+
+
+@kernel(_nrt=False)
+def _weigh(data: U8, i: int, stop: int, classes: U16) -> tuple[int, int, int, int, int]:
+    """Where a line ends, its words, their characters, and how many of those are upper case, and numeric."""
+    words, chars, upper, numeric, inside = 0, 0, 0, 0, False
+    while i < stop:
+        c, size = code_point(data, i)
+        bits = int(classes[c])
+        if bits & LINE:
+            break
+        i += size
+        space = bits & SPACE != 0
+        words += not space and not inside
+        inside = not space
+        chars += not space
+        upper += bits & UPPER != 0
+        numeric += bits & NUMERIC != 0
+    return i, words, chars, upper, numeric
+
+
+@kernel(_nrt=False)
+def _behind_break(data: U8, b: int, stop: int) -> int:
+    r"""Past the line break at `b`, of which `\r\n` is one."""
+    if b >= stop:
+        return stop
+    if data[b] == 0x0D and b + 1 < stop and data[b + 1] == 0x0A:
+        return b + 2
+    return b + code_size(data[b])
+
+
+@kernel(_nrt=False)
+def _judge(data: U8, a: int, b: int, words: int, chars: int, upper: int, numeric: int, rules: Rules) -> int:
+    """What becomes of a line that is not blank, before edits."""
+    if upper > rules.max_upper * chars:
+        return UPPER_CASE
+    if numeric > rules.max_numeric * chars:
+        return NUMBERS
+    if words > 1 and _is_counter(data, a, b, rules):
+        return COUNTER
+    return FEW_WORDS if words < rules.min_line_words else KEEP
+
+
+@kernel(_nrt=False)
+def _is_counter(data: U8, a: int, b: int, rules: Rules) -> bool:
+    """Whether a line is a number and one of the counters: `1.2K likes`."""
+    if len(rules.counters.starts) == 1:
+        return False
+    a, b = strip(data, a, b, rules.classes)
+    digits, letters, i = 0, 0, a
+    while i < b:
+        c, size = code_point(data, i)
+        bits = int(rules.classes[c])
+        if bits & SPACE:
+            break
+        if bits & DECIMAL and letters == 0:
+            digits += 1
+        elif bits & WORD:
+            letters += (
+                1 if digits and letters == 0 and (c | 0x20 == 0x6B or c | 0x20 == 0x6D or c | 0x20 == 0x62) else 9
+            )
+        if letters > 1 or (letters and not digits):
+            return False
+        i += size
+    if digits == 0:
+        return False
+    i, b = _bare(data, i, b, rules.classes)
+    return _longest(data, i, b, rules.counters, rules.lower) == b
+
+
+@kernel(_nrt=False)
+def _bare(data: U8, a: int, b: int, classes: U16) -> tuple[int, int]:
+    r"""Without what is not `\w` at both ends."""
+    while a < b and not classes[code_point(data, a)[0]] & WORD:
+        a += code_size(data[a])
+    while a < b:
+        i = b - 1
+        while data[i] & 0xC0 == 0x80:
+            i -= 1
+        if classes[code_point(data, i)[0]] & WORD:
+            break
+        b = i
+    return a, b
+
+
+@kernel(_nrt=False)
+def _longest(data: U8, a: int, b: int, phrases: Phrases, lower: U32) -> int:
+    """Where the longest phrase that `data[a:b]` begins with ends, case forgiven; -1 if it begins with none."""
+    best = -1
+    if a < b and not phrases.leads[data[a]]:
+        return best
+    for k in range(len(phrases.starts) - 1):
+        i, j, stop = a, phrases.starts[k], phrases.starts[k + 1]
+        while i < b and j < stop:
+            c, size = code_point(data, i)
+            p, step = code_point(phrases.data, j)
+            if fold_char(c, lower) != p:
+                break
+            i, j = i + size, j + step
+        if j == stop:
+            best = max(best, i)
+    return best
+
+
+@kernel(_nrt=False)
+def _edit(data: U8, a: int, b: int, rules: Rules, out: U8, w: int) -> tuple[int, int]:
+    """Write a line without the phrases at `out[w:]`, stripped: where it ends (-1: it holds none), and its words."""
+    a, b = strip(data, a, b, rules.classes)
+    first, last, begin = a, b, w
+    found = _longest(data, a, b, rules.prefixes, rules.lower)
+    if found >= 0:
+        first = found
+    if len(rules.suffixes.starts) > 1:
+        i = first
+        leads = rules.suffixes.leads
+        while i < b and not (leads[data[i]] and _longest(data, i, b, rules.suffixes, rules.lower) == b):
+            i += 1  # no phrase begins inside a character
+        last = i
+    edited = first > a or last < b
+    if not edited and len(rules.anywhere.starts) == 1:
+        return -1, 0
+    i, leads = first, rules.anywhere.leads
+    while i < last:
+        found = _longest(data, i, last, rules.anywhere, rules.lower) if leads[data[i]] else -1
+        if found >= 0:
+            edited, i = True, found
+            continue
+        out[w] = data[i]
+        w, i = w + 1, i + 1
+    if not edited:
+        return -1, 0
+    shown, end = strip(out, begin, w, rules.classes)
+    for i in range(shown, end):
+        out[begin + i - shown] = out[i]
+    end -= shown - begin
+    return end, _weigh(out, begin, end, rules.classes)[1]

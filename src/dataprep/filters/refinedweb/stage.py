@@ -1,0 +1,127 @@
+"""RefinedWeb: leave out the lines that a page's furniture is made of, and pages that are mostly furniture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.ledger import Ledger, watch
+from dataprep.core.stage import Stage
+from dataprep.errors import PlanError
+from dataprep.filters.stop_words import COUNTERS
+from dataprep.filters.thresholds import Rule, check_numbers
+from dataprep.unicode.text import LINE, SPACE, classes, lowered
+
+from . import kernel as K
+
+NUMBERS = ("max_upper", "max_numeric", "min_line_words", "max_edit_words", "max_removed_words")
+PHRASES = ("counters", "prefixes", "suffixes", "anywhere")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefinedWeb(Stage):
+    """Correct lines, and drop documents that lose too much (Penedo et al. 2023, G.2; numbers and phrases from DCLM).
+
+    >>> RefinedWeb()
+    >>> RefinedWeb(suffixes=("read more...", "lire la suite", "اقرأ المزيد"))
+    >>> RefinedWeb(max_removed_words=None)              # corrects, and drops only what is empty then
+
+    | parameter | what | counted as |
+    |---|---|---|
+    | max_upper | a line goes if more than 0.5 of its characters are upper case ("mainly", DCLM's number) | upper_case |
+    | max_numeric | it goes if more than 0.999999 of them are numeric ("only", DCLM's number) | numbers |
+    | counters | it goes if it is a number and one of these words ("3 likes", "1.2K views") | counter |
+    | min_line_words | it goes if it has fewer words than 2 | few_words |
+    | max_edit_words, prefixes, suffixes, anywhere | a line of 10 words or fewer loses these phrases | edited |
+    | max_removed_words | the document goes if it lost more than 0.05 of its words | (reason) removed_words |
+
+    The rules are tried in this order, and lines are counted as `lines.REASON` (`lines.valid`: untouched). Lines end as
+    `str.splitlines` ends them; blank ones stay and are not counted; a line that goes takes its line break with it.
+    Characters are code points other than white space, words runs of them. A phrase is found whatever its case, inside
+    words too, of several at one place the longest; an edited line is stripped, and goes if nothing is left. Nothing
+    else changes. A document of which nothing is left goes as `empty`. None or () switches a rule off. The paper names
+    the kinds of phrases and one example of each, which are the defaults here; `counters` are words of English, French
+    and Arabic. Pages' quality and repetition are `Gopher`'s, as in both papers; URLs another stage's.
+
+    Raises PlanError for a number below 0, or a phrase that no stripped line can hold.
+    """
+
+    max_upper: float | None = 0.5
+    max_numeric: float | None = 0.999999
+    counters: tuple[str, ...] = COUNTERS
+    min_line_words: int | None = 2
+    max_edit_words: int | None = 10
+    prefixes: tuple[str, ...] = ("sign-in",)
+    suffixes: tuple[str, ...] = ("read more...",)
+    anywhere: tuple[str, ...] = ("items in cart",)
+    max_removed_words: float | None = 0.05
+
+    def __post_init__(self) -> None:
+        check_numbers(self, [Rule(name, "", "", "") for name in NUMBERS])
+        for name in PHRASES:
+            value = getattr(self, name)
+            object.__setattr__(self, name, tuple(value) if isinstance(value, list) else value)
+            _check_phrases(name, getattr(self, name))
+
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
+        """Correct each batch's lines."""
+        rules = self._rules()
+        counts = np.zeros(len(K.NAMES), np.int64)
+        for batch in batches:
+            yield _corrected(batch, rules, counts, stats)
+        for name, n in zip(K.NAMES[: K.REMOVED_WORDS], counts.tolist(), strict=False):
+            stats.count(f"lines.{name}", n)
+
+    def warm(self) -> None:
+        """Compile the kernels."""
+        list(watch(self, iter([B.make([0], ["A page."], "warm")]), Ledger(self.name)))
+
+    def _rules(self) -> K.Rules:
+        def limit(value: float | None) -> float:
+            return float("inf") if value is None else float(value)
+
+        return K.Rules(
+            max_upper=limit(self.max_upper),
+            max_numeric=limit(self.max_numeric),
+            counters=K.pack_phrases(self.counters),
+            min_line_words=int(self.min_line_words or 0),
+            max_edit_words=int(self.max_edit_words or 0),
+            prefixes=K.pack_phrases(self.prefixes),
+            suffixes=K.pack_phrases(self.suffixes),
+            anywhere=K.pack_phrases(self.anywhere),
+            max_removed=limit(self.max_removed_words),
+            classes=classes(),
+            lower=lowered(),
+        )
+
+
+def _corrected(batch: Batch, rules: K.Rules, counts: Any, stats: Ledger) -> Batch:
+    """The kept documents of one batch; the others are dropped with their reasons."""
+    offsets, data = B.buffers(batch)
+    out = np.empty(int(offsets[-1] - offsets[0]), np.uint8)
+    ends, reasons = np.zeros(len(offsets), np.int64), np.zeros(batch.num_rows, np.uint8)
+    kept = K.correct(offsets, data, rules, out, ends, reasons, counts)
+    keep = reasons == K.KEEP
+    if kept < batch.num_rows:
+        stats.drop(B.ids(batch)[~keep], pa.array(K.NAMES).take(pa.array(reasons[~keep])))
+    return B.with_column(batch.filter(pa.array(keep)), "text", B.strings(ends[: kept + 1], out))
+
+
+def _check_phrases(name: str, value: Any) -> None:
+    """Refuse what no stripped line can hold."""
+    if not isinstance(value, tuple) or not all(isinstance(v, str) and v for v in value):
+        msg = f'RefinedWeb({name}={value!r}): {name} is a tuple of phrases, as in ("read more...",), or ()'
+        raise PlanError(msg)
+    for phrase in value:
+        bits = [int(classes()[ord(c)]) for c in phrase]
+        if any(b & LINE for b in bits) or (bits[0] | bits[-1]) & SPACE:
+            msg = (
+                f"RefinedWeb({name}=): {phrase!r} is looked for in stripped lines: no white space at its ends, no break"
+            )
+            raise PlanError(msg)

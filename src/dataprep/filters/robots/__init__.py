@@ -1,0 +1,1 @@
+"""Robots: apply the robots.txt of each document's host."""

@@ -1,0 +1,136 @@
+"""All words of a list in one pass: an Aho-Corasick automaton over the folded bytes of a text.
+
+An edge of a word is a symbol of its own. It is fed before and behind the text and every character that is no part of a
+word, and stands at both ends of each entry, so that a match needs no look back: "ass" is found in "an ass." and not in
+"class", "a-" only before white space or another sign.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dataprep.errors import PlanError
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, MARK, POINT, U8, U16, U32, WORD, Int, classes, code_point, put
+
+from .packed import fold_char, fold_chars
+
+EDGE = 256
+MAX_CELLS = 1 << 28  # of the table: 1 GB
+I32 = npt.NDArray[np.int32]
+
+
+class Automaton(NamedTuple):
+    """A dense automaton; a state is the place of its row in `goto`."""
+
+    goto: I32  # [states * width]: the next state; odd numbers (state | 1) are those in which an entry ends
+    symbols: I64  # [257]: the column of each byte, and of the edge; 0 for those of no entry
+    width: int
+    edges: bool  # entries are whole words
+
+
+def encode(entry: str, *, edges: bool) -> list[int]:
+    """An entry as symbols: its folded bytes, and the edges between and around them."""
+    if not edges:
+        return list(fold_chars(entry).encode())
+    out = [EDGE]
+    for char in entry:
+        code = list(fold_chars(char).encode())
+        out += code if classes()[ord(char)] & (WORD | MARK) else [EDGE, *code, EDGE]
+    return [*out, EDGE]
+
+
+def build(entries: Sequence[str], *, edges: bool) -> Automaton:
+    """The automaton of Aho and Corasick (1975), failure links resolved into one table."""
+    codes = [encode(e, edges=edges) for e in entries]
+    used = sorted({s for code in codes for s in code})
+    symbols = np.zeros(257, np.int64)
+    symbols[used] = np.arange(1, len(used) + 1)
+    width = 2  # a power of two, so that the last bit of a row's place is free
+    while width <= len(used):
+        width *= 2
+    children: list[dict[int, int]] = [{}]
+    ends = [False]
+    for code in codes:
+        state = 0
+        for symbol in symbols[code].tolist():
+            if symbol not in children[state]:
+                children[state][symbol] = len(children)
+                children.append({})
+                ends.append(False)
+            state = children[state][symbol]
+        ends[state] = True
+    if len(children) * width > MAX_CELLS:
+        msg = (
+            f"BadWords: {len(entries):,} words are too many for one list ({len(children):,} states); give several lists"
+        )
+        raise PlanError(msg)
+    return Automaton(_resolved(children, ends, width), symbols, width, edges)
+
+
+def _resolved(children: list[dict[int, int]], ends: list[bool], width: int) -> I32:
+    goto, fail = np.zeros((len(children), width), np.int32), [0] * len(children)
+    waiting = deque([0])
+    while waiting:
+        state = waiting.popleft()
+        goto[state] = goto[fail[state]]
+        for symbol, child in children[state].items():
+            fail[child] = int(goto[fail[state], symbol]) if state else 0
+            ends[child] = ends[child] or ends[fail[child]]
+            waiting.append(child)
+        for symbol, child in children[state].items():
+            goto[state, symbol] = child
+    marks = np.array(ends, np.int32)
+    return (goto * width + marks[goto]).astype(np.int32).ravel()
+
+
+@kernel
+def matches(offsets: I64, data: U8, automaton: Automaton, classes: U16, lower: U32) -> I64:
+    """At how many places of each text an entry ends, int64[n]."""
+    goto, symbols, edges = automaton.goto, automaton.symbols, automaton.edges
+    out = np.zeros(len(offsets) - 1, np.int64)
+    edge, room = symbols[EDGE], np.zeros(4, np.uint8)
+    columns, inside = np.zeros(128, np.int64), np.zeros(128, np.bool_)
+    for b in range(128):
+        columns[b] = symbols[lower[b] & POINT]
+        inside[b] = not edges or classes[b] & WORD != 0
+    for d in range(len(out)):
+        i, stop, found = offsets[d], offsets[d + 1], 0
+        state: Int = goto[edge] if edges else np.int32(0)
+        while i < stop:
+            c: Int = np.int64(data[i])
+            if c < 0x80:
+                i += 1
+                if inside[c]:
+                    state = goto[(state & -2) + columns[c]]
+                    found += state & 1
+                    continue
+                state = goto[(state & -2) + edge]
+                found += state & 1
+                state = goto[(state & -2) + columns[c]]
+                state = goto[(state & -2) + edge]
+                found += state & 1
+                continue
+            c, size = code_point(data, i)
+            i += size
+            within = not edges or classes[c] & (WORD | MARK) != 0
+            if not within:
+                state = goto[(state & -2) + edge]
+                found += state & 1
+            n = put(room, 0, fold_char(c, lower))
+            for k in range(n):
+                state = goto[(state & -2) + symbols[room[k]]]
+            found += (state & 1) if not edges else 0
+            if not within:
+                state = goto[(state & -2) + edge]
+                found += state & 1
+        if edges:
+            state = goto[(state & -2) + edge]
+            found += state & 1
+        out[d] = found
+    return out

@@ -1,0 +1,63 @@
+"""What people write under a picture or a file, without the platform's placeholder for it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dataprep.core.batch import Batch
+
+MEDIA = ("image", "video", "audio", "gif", "sticker", "file")
+_MARK = "\u200e"  # iOS: stands before what the phone wrote itself
+_FILE_NAME = re.compile(r"[^\n]*\S\.[a-z0-9]{2,5}(?: \u2022)?", re.IGNORECASE)  # "beans.pdf \u2022 2 pages"
+_PLACEHOLDER = re.compile(
+    r"[^\n]*\S\.[a-z0-9]{2,5} [(\uff08][^()]+[)\uff09]|.*<[^<>]+>", re.IGNORECASE
+)  # of a hidden name
+_LINKS = re.compile(r"!?\[[^\]\n]*\]\((?:\./)?media/[^)\n]*\)")  # signal-export's, into its folder of files
+
+
+def caption(text: str, meta: str) -> str:
+    r"""The caption of a media message, "" if it has none.
+
+    Where meta names files (null: left out of the export, or hidden) and the text does not, the text is the caption
+    (Telegram, Discord, Messenger). Else the first line is the placeholder (WhatsApp), or what stands in it behind a
+    direction mark is.
+
+    >>> caption("IMG-1.jpg (file attached)\nthe beans", '{"file": "IMG-1.jpg"}')
+    'the beans'
+    >>> caption("the beans", '{"file": "photos/1.jpg"}')
+    'the beans'
+    >>> caption("the beans  ![1.jpg](./media/1.jpg)", '{"file": null}')
+    'the beans'
+    """
+    said = _LINKS.sub("", text)
+    if said != text:
+        return said.strip()
+    told = json.loads(meta) if '"file' in meta else {}
+    names = told["files"] if "files" in told else [told["file"]] if "file" in told else []
+    first, _, rest = text.partition("\n")
+    if names and not any(str(name) in text if name else _PLACEHOLDER.fullmatch(first) for name in names):
+        return text
+    before = first.partition(_MARK)[0].strip() if _MARK in first else ""
+    return "\n".join(filter(None, (before, rest)))
+
+
+def with_captions(batch: Batch, kinds: tuple[str, ...]) -> tuple[pa.BooleanArray, pa.LargeStringArray]:
+    """Which media messages, other than those of `kinds`, have a caption; and the text column with captions as texts."""
+    kind, texts = batch.column("kind").cast(pa.string()), batch.column("text")
+    media = pc.is_in(kind, pa.array([k for k in MEDIA if k not in kinds], pa.string()))
+    mask = np.zeros(batch.num_rows, np.bool_)
+    found: list[str] = []
+    rows = np.flatnonzero(np.asarray(media))
+    chosen = pa.array(rows)
+    columns = (column.take(chosen).to_pylist() for column in (kind, texts, batch.column("meta")))
+    for row, what, text, meta in zip(rows.tolist(), *columns, strict=True):
+        said = caption(text, meta)
+        if said.strip() and not (what == "file" and _FILE_NAME.fullmatch(said)):
+            mask[row] = True
+            found.append(said)
+    return pa.array(mask), pc.replace_with_mask(texts, pa.array(mask), pa.array(found, texts.type))

@@ -1,0 +1,211 @@
+"""What cleaning takes for a link, a mention, laughter ...: patterns that take linear time, and what becomes of a find.
+
+Rules work on many messages at once, joined by BETWEEN; none of them finds anything across it, or takes it away.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import TypeAlias
+
+from dataprep.pii import rules
+
+from .emoji import PARTS, emoji_spans
+
+BETWEEN = "\x1e"  # between two messages
+HIDDEN = "\x1d"  # in the place of a link that stays, so that no other rule looks inside
+Span: TypeAlias = tuple[int, int]
+Rule: TypeAlias = Callable[[str], tuple[str, int]]  # text -> text, and how many changes
+
+# --- Links ------------------------------------------------------------------------------------------------------------
+_REST = r"[^\s<>\"\u00ab\u00bb\u201c\u201d\u200e\u200f\u2066-\u2069]"
+_LABELS = r"(?:[a-z0-9][a-z0-9-]{0,62}\.){1,5}"
+# Without "http" or "www.", only endings that are no words: "la" and "me" may follow a full stop without its space.
+_ENDINGS = "com|net|org|info|edu|gov|io|app|dev|xyz|online|site|shop"
+_BEFORE_A_SLASH = (
+    rf"{_ENDINGS}|be|ly|gl|gg|gd|co|cc|me|tv|ai|fm|ws|link|page|news|blog|tech|club|live|store|world|wiki|"
+    "ma|dz|tn|eg|sa|ae|fr|de|ch|at|uk|ie|es|pt|br|mx|it|nl|eu|us|ca|ru|ua|pl|se|no|dk|fi|gr|tr|in|id|jp|kr|cn"
+)
+_LINK = re.compile(
+    rf"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{{1,15}}://{_REST}+"
+    rf"|(?<![a-z0-9_@.-])(?:www\.(?=\w){_REST}+"
+    rf"|{_LABELS}(?:(?:{_ENDINGS})(?:\.[a-z]{{2}})?(?![\w@-])(?::[0-9]{{2,5}}(?![0-9]))?|(?:{_BEFORE_A_SLASH})(?=/\w))"
+    rf"(?:[/?#]{_REST}*)?)",
+    re.IGNORECASE,
+)
+_NOT_LAST = ".,;:!?'*_~\u2019\u2026\u060c\u061b\u061f"  # at the end they belong to the sentence
+_CLOSING = {")": "(", "]": "[", "}": "{"}
+
+
+def links(text: str) -> Iterator[Span]:
+    """URLs with any scheme, what begins with www., and bare ones: youtu.be/x, example.org."""
+    for m in _LINK.finditer(text):
+        start, end = m.span()
+        unopened = {c: m[0].count(c) - m[0].count(o) for c, o in _CLOSING.items()}
+        while text[end - 1] in _NOT_LAST or unopened.get(text[end - 1], 0) > 0:
+            end -= 1
+            unopened[text[end]] = unopened.get(text[end], 0) - 1
+        yield start, end
+
+
+# --- Addresses, phones, mentions --------------------------------------------------------------------------------------
+_MENTION = re.compile(
+    "@\u2068[^\u2069\n\x1e]{1,100}\u2069"  # WhatsApp: a name between isolates
+    r"|(?<![\w@./+-])@(?:\+?[0-9]{6,16}(?!\w)|[^\W\d_][\w\u064b-\u065f]{0,63}(?:[.-]\w{1,63}){0,3})"  # not "@7", "@20h"
+    "|<(?:@[!&]?|#)[0-9]{5,20}>"  # Discord
+)
+
+
+def emails(text: str) -> Iterator[Span]:
+    """E-mail addresses, as the filter PII finds them."""
+    return ((f.start, f.end) for f in rules.find(text, ("email",)))
+
+
+def phones(text: str) -> Iterator[Span]:
+    """Phone numbers, as the filter PII finds them: 3lach and 9albi are words, 2026 is a year."""
+    return ((f.start, f.end) for f in rules.find(text, ("phone",)))
+
+
+def mentions(text: str) -> Iterator[Span]:
+    """@name, WhatsApp's isolated names and numbers, Discord's ids."""
+    return (m.span() for m in _MENTION.finditer(text))
+
+
+_EDITED = re.compile("[ \u00a0]?\u200e<[^<>\n\x1e]{4,80}>(?=\x1e|\\Z)")
+
+
+def edit_marks(text: str) -> Iterator[Span]:
+    """WhatsApp's mark at the end of a message, in any language: a direction mark and words in <>."""
+    return (m.span() for m in _EDITED.finditer(text))
+
+
+_INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1c\x1f\x7f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+
+
+def visible(text: str) -> tuple[str, int]:
+    """The text without direction marks and control characters."""
+    return _INVISIBLE.subn("", text)
+
+
+# --- Laughter and repeats ---------------------------------------------------------------------------------------------
+_SYLLABLES = ("ha", "he", "hi", "ho", "hu", "ja", "je", "xa", "ха", "хе", "хи", "ها", "wk", "rs")
+_SINGLE = "hkه\u062e\u314b\u314e"  # hhhh, kkkk, ههههه, خخخخ, ㅋㅋㅋㅋ, ㅎㅎㅎㅎ
+_WORDS = {
+    "mdr": "mdr{2,}",
+    "ptdr": "ptdr{2,}",
+    "lol": "lo{2,}l+|lol{3,}|(?:lo+){2,}l*",
+    "lmao": "lmao{2,}",
+    "xd": "xd{2,}",
+}
+
+
+def _laughs() -> Iterator[str]:
+    for c, v in map(tuple, _SYLLABLES):
+        yield rf"(?=.{{5}})(?:{v}*(?:{c}+{v}+){{2,}}{c}*|(?:{v}+{c}+){{2,}}{v}*)"
+    for c in _SINGLE:
+        yield "ه[ه\u0640]{3,}" if c == "ه" else rf"{c}{{4,}}"
+    yield from _WORDS.values()
+
+
+_FORMS = (*(2 * s for s in _SYLLABLES), *(3 * c for c in _SINGLE), *_WORDS)
+_LAUGH = re.compile("|".join(f"({p})" for p in _laughs()), re.IGNORECASE)
+_WORD = re.compile(r"\w{3,}")
+_THAI = re.compile(r"(?<=[\u0e00-\u0e7f])( ?5{3})5+(?!\d)")
+
+
+def laughter(text: str) -> tuple[str, int]:
+    """hahahaha, Ahahah: haha, Haha; hhhhhh: hhh; mdrrr: mdr; 555555 after Thai: 555."""
+    changed = 0
+
+    def form(m: re.Match[str]) -> str:
+        nonlocal changed
+        short = _laugh(m[0])
+        changed += short != m[0]
+        return short
+
+    text = _WORD.sub(form, text)
+    text, thai = _THAI.subn(r"\1", text)
+    return text, changed + thai
+
+
+@lru_cache(1 << 14)
+def _laugh(word: str) -> str:
+    """A word as it is, or the short form of the laughter that it is."""
+    found = _LAUGH.fullmatch(word)
+    if not found:
+        return word
+    short = _FORMS[(found.lastindex or 1) - 1]
+    return short.upper() if word.isupper() else short.capitalize() if word[0].isupper() else short
+
+
+def repeats(most: int) -> Rule:
+    """Runs of a character longer than `most` become that long; never digits, white space or emoji."""
+    pattern = re.compile(rf"([^\d\s{PARTS}])\1{{{most},}}")
+    return lambda text: pattern.subn(lambda m: m[1] * most, text)
+
+
+# --- Emoji ------------------------------------------------------------------------------------------------------------
+def repeated_emoji(text: str) -> Iterator[Span]:
+    """Emoji that stand right after the same one."""
+    last = (-1, -1)
+    for start, end in emoji_spans(text):
+        if start == last[1] and text[start:end] == text[slice(*last)]:
+            yield start, end
+        last = start, end
+
+
+# --- Putting something in the place of what was found -----------------------------------------------------------------
+_BLANK, _END = " \t\u00a0\u202f", "\n" + BETWEEN
+
+
+def in_place_of(find: Callable[[str], Iterable[Span]], new: str) -> Rule:
+    """The rule that writes `new` where something is found; nothing (""): one of the gaps beside it goes too."""
+
+    def rule(text: str) -> tuple[str, int]:
+        spans = list(find(text))
+        if not spans:
+            return text, 0
+        pieces: list[str] = []
+        at = 0
+        for start, end in spans if new else _runs(text, spans):
+            glue = not new and text[max(0, start - 1) : start].isalnum() and text[end : end + 1].isalnum()
+            pieces += [text[at:start], " " if glue else new]
+            at = end
+        return "".join([*pieces, text[at:]]), len(spans)
+
+    return rule
+
+
+def _runs(text: str, spans: Iterable[Span]) -> list[Span]:
+    """What goes: spans with the white space that would be left double or at a line's end; those that touch are one."""
+    longer = _united((start, _after(text, start, end)) for start, end in _united(spans))
+    return [_before(text, start, end) for start, end in longer]
+
+
+def _united(spans: Iterable[Span]) -> list[Span]:
+    united: list[Span] = []
+    for start, end in spans:
+        touches = united and start <= united[-1][1]
+        united.append((united.pop()[0] if touches else start, end))
+    return united
+
+
+def _after(text: str, start: int, end: int) -> int:
+    if not start or text[start - 1] in _BLANK or text[start - 1] in _END:
+        while end < len(text) and text[end] in _BLANK:
+            end += 1
+    return end
+
+
+def _before(text: str, start: int, end: int) -> Span:
+    ends_line = end == len(text) or text[end] in _END
+    if ends_line or text[end] in ".,)":
+        while start and text[start - 1] in _BLANK:
+            start -= 1
+    if ends_line and start and text[start - 1] == "\n":  # the whole of a line, or of the rest of a text
+        start -= 1
+    elif text[end : end + 1] == "\n" and (not start or text[start - 1] == BETWEEN):
+        end += 1
+    return start, end

@@ -1,0 +1,150 @@
+"""Conversations: messages of one chat that follow each other closely, or answer each other, become one document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.ledger import Ledger, watch
+from dataprep.core.stage import Stage
+from dataprep.errors import PlanError
+
+from .grouping import Talks, seconds_of
+from .kernel import NEVER
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversations(Stage):
+    """Join the messages of one chat while less than `gap` lies between one and the next.
+
+    The document has the id and the columns of its first message, `n_messages`, and `end_time`, the latest time in it;
+    the other messages are dropped as `joined`, `kept` naming the first. A message without a time is a talk of its own.
+    What is no text (media, system lines) is joined too, unless `CleanMessages` or a Filter on `kind` comes before.
+
+    Chats may be interleaved, as in the export of an account: every chat has a talk of its own. A chat is known by its
+    name, so that one in several files (Telegram's pages, two exports behind `Overlaps`) goes on from one to the next.
+    Talks come out in the order of their first messages.
+
+    gap, reply_gap: "90s", "30m", "1h" or "2d".
+    replies: a message that answers one of the open talk (column `reply_to`, if there is one) joins it while less than
+        `reply_gap` lies between it and the message before; an answer to an older talk does not bring that back.
+    line: how a message is written; {author} and {text} are replaced, and a message without an author is its text alone.
+    separator: between messages.
+    max_bytes: a talk is cut between two messages where it, with what other chats said since its first message, would
+        grow over this; bounds the memory.
+
+    >>> dp.Pipeline(dp.Conversations(gap="1h")).run(dp.read("chat.txt"), out="talks")    # doctest: +SKIP
+    """
+
+    gap: str = "1h"
+    replies: bool = True
+    reply_gap: str = "1d"
+    line: str = "{author}: {text}"
+    separator: str = "\n"
+    max_bytes: int = 1 << 20
+
+    VERSION: ClassVar[int] = 2
+    needs: ClassVar[tuple[str, ...]] = ("chat", "author", "time")
+
+    def __post_init__(self) -> None:
+        seconds_of(self.gap), seconds_of(self.reply_gap, "reply_gap")
+        if "{text}" not in self.line:
+            msg = f"line={self.line!r} would lose the messages; it needs {{text}}"
+            raise PlanError(msg)
+        if self.max_bytes < 1:
+            msg = f"max_bytes={self.max_bytes!r} is less than a byte; it is the most that a talk holds"
+            raise PlanError(msg)
+
+    @property
+    def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
+        """n_messages, and end_time: the latest time of a message."""
+        return {"n_messages": pa.uint32(), "end_time": pa.timestamp("s")}
+
+    @property
+    def seconds(self) -> tuple[int, int]:
+        """Gap and reply_gap in seconds; without replies, the second is 0."""
+        return seconds_of(self.gap), seconds_of(self.reply_gap) if self.replies else 0
+
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
+        """Every talk once it and all that began before it are over; one may cross any number of batches."""
+        talks, held = Talks(*self.seconds, self.max_bytes), _Held()
+        separator_bytes = len(self.separator.encode())
+        for batch in batches:
+            if batch.num_rows:
+                lines = self._lines(batch)
+                numbers, times = talks.number(batch, np.diff(B.buffers(lines)[0]) + separator_bytes)
+                held.add(batch, lines, numbers, times)
+                yield from held.give(talks.first_open(), self.separator, stats)
+        yield from held.give(talks.next, self.separator, stats)
+
+    def warm(self) -> None:
+        """Compile the kernel."""
+        columns = {"chat": pa.array(["c"]), "author": pa.array(["a"]), "time": pa.array([0], pa.timestamp("s"))}
+        list(watch(self, iter([B.make([0], ["A text."], "warm", columns=columns)]), Ledger(self.name)))
+
+    def _lines(self, batch: Batch) -> pa.LargeStringArray:
+        author = batch.column("author").cast(pa.large_string())
+        values = {"{author}": author, "{text}": batch.column("text")}
+        parts = [values.get(part, _scalar(part)) for part in re.split(r"(\{author\}|\{text\})", self.line)]
+        has_author = pc.fill_null(pc.not_equal(author, ""), fill_value=False)
+        return pc.if_else(has_author, pc.binary_join_element_wise(*parts, _scalar("")), batch.column("text"))
+
+
+@dataclass
+class _Held:
+    """Messages of talks that are not over, or wait for an earlier one."""
+
+    firsts: list[Batch] = field(default_factory=list)  # first messages, in order
+    messages: list[pa.RecordBatch] = field(default_factory=list)  # columns talk, id, time, line
+    begun: int = 0  # talks of which a message was seen
+    given: int = 0  # talks that went out
+
+    def add(self, batch: Batch, lines: pa.LargeStringArray, numbers: Any, times: Any) -> None:
+        """The messages of a batch."""
+        new, rows = np.unique(numbers, return_index=True)
+        begun = self.begun
+        self.firsts.append(batch.take(pa.array(rows[new >= begun])))
+        columns = {"talk": pa.array(numbers), "id": batch.column("id"), "time": pa.array(times), "line": lines}
+        self.messages.append(pa.RecordBatch.from_pydict(columns))
+        self.begun = max(begun, int(new[-1]) + 1)
+
+    def give(self, end: int, separator: str, stats: Ledger) -> Iterator[Batch]:
+        """The talks numbered below `end`, as documents; their other messages are dropped."""
+        if end <= self.given:
+            return
+        held, firsts = B.concat(self.messages), B.concat(self.firsts)
+        over = np.asarray(held.column("talk")) < end
+        rows = np.flatnonzero(over)
+        rows = rows[np.argsort(np.asarray(held.column("talk"))[rows], kind="stable")]
+        self.messages = [held.filter(pa.array(~over))]
+        self.firsts = [firsts.slice(end - self.given)]
+        yield _documents(firsts.slice(0, end - self.given), held.take(pa.array(rows)), separator, stats)
+        self.given = end
+
+
+def _documents(firsts: Batch, messages: pa.RecordBatch, separator: str, stats: Ledger) -> Batch:
+    """Talks from their first rows and all their messages, which lie side by side."""
+    talk = np.asarray(messages.column("talk"))
+    is_first = np.append(True, talk[1:] != talk[:-1])
+    starts = np.flatnonzero(is_first)
+    ids, n_messages = B.ids(messages), np.diff(np.append(starts, len(talk)))
+    stats.drop(ids[~is_first], "joined", kept=np.repeat(ids[starts], n_messages)[~is_first])
+    after = pc.if_else(pa.array(np.append(is_first[1:], True)), _scalar(""), _scalar(separator))
+    offsets, data = B.buffers(pc.binary_join_element_wise(messages.column("line"), after, _scalar("")))
+    texts = B.strings(np.append(offsets[starts], offsets[-1]), data)
+    end = np.maximum.reduceat(np.asarray(messages.column("time")), starts)
+    end_time = pa.array(end, pa.timestamp("s"), mask=end == NEVER)
+    out = B.with_column(firsts, "text", texts)
+    return B.with_column(B.with_column(out, "n_messages", pa.array(n_messages, pa.uint32())), "end_time", end_time)
+
+
+def _scalar(text: str) -> pa.Scalar:
+    return pa.scalar(text, pa.large_string())

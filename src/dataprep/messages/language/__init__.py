@@ -1,0 +1,1 @@
+"""The language of single messages: word lists, kernel, and stage."""

@@ -1,0 +1,1 @@
+"""Names of people: find them, replace them by pseudonyms, and apply consent."""

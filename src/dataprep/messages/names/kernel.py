@@ -1,0 +1,266 @@
+"""Find names in texts and put pseudonyms in their place: one look at each character, a trie walked at word starts.
+
+The trie is a hash table from (node, character) to the next node, keys compared whole, so that nothing depends on a
+hash alone. Its characters are those of `names.folded`; one space stands for whatever lies between two words of a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U8, U32, Int, code_point
+
+I32 = npt.NDArray[np.int32]
+SKIPPED, GAP, BREAK = 0, 0x20, 0xFFFFFFFF  # what characters that are no letters are compared as
+EMPTY = -1
+STRETCHED = 2  # "Ilseee": so many more of the last letter are no other word
+MAX_PREFIXES = 2  # "ولإلسا": and, to
+MAX_GAP = 4  # characters between two words of one name
+
+
+SIEVE_BITS = 16
+
+
+class Trie(NamedTuple):
+    """keys int64[slots] = node << 21 | character (or EMPTY), children int32[slots], term of each node (or EMPTY).
+
+    sieve uint8[65536]: whether a term begins with letters of this hash, so that most words are passed over at once.
+    """
+
+    keys: I64
+    children: I32
+    terms: I32
+    sieve: U8
+
+
+def build(terms: Sequence[str]) -> Trie:
+    """The trie of some terms; each is named by its place in the sequence."""
+    edges: dict[int, int] = {}
+    ends = {}
+    for number, term in enumerate(terms):
+        node = 0
+        for c in term:
+            node = edges.setdefault(node << 21 | ord(c), len(edges) + 1)
+        ends[node] = number
+    slots = 16
+    while slots < 3 * len(edges):
+        slots *= 2
+    keys, children = np.full(slots, EMPTY, np.int64), np.zeros(slots, np.int32)
+    for edge, child in edges.items():
+        slot = _first_slot(edge, slots)
+        while keys[slot] != EMPTY:
+            slot = slot + 1 & slots - 1
+        keys[slot], children[slot] = edge, child
+    found = np.full(len(edges) + 1, EMPTY, np.int32)
+    found[list(ends)] = list(ends.values())
+    sieve = np.zeros(1 << SIEVE_BITS, np.uint8)
+    for term in terms:
+        one, two, three = (*map(ord, term.partition(" ")[0][:3]), 0, 0)[:3]
+        sieve[_hash3(one, two, three)] = 1
+        if three == 0:
+            sieve[_hash3(one, two or one, two or one)] = 1  # stretched
+    return Trie(keys, children, found, sieve)
+
+
+def _first_slot(edge: int, slots: int) -> int:
+    return ((edge ^ edge >> 15) & 0x7FFFFFFF) * 0x9E3779B1 >> 7 & slots - 1
+
+
+def _hash3(a: int, b: int, c: int) -> int:
+    return (a * 0x9E3779 ^ b * 0x85EBCB ^ c * 0xC2B2AF) >> 8 & (1 << SIEVE_BITS) - 1
+
+
+@kernel(inline="always")
+def _step(node: Int, c: Int, keys: I64, children: I32) -> Int:
+    """The node behind a character; EMPTY if there is none."""
+    edge = np.int64(node) << 21 | np.int64(c)
+    mask = np.int64(len(keys) - 1)
+    slot = (((edge ^ (edge >> 15)) & 0x7FFFFFFF) * 0x9E3779B1 >> 7) & mask
+    while keys[slot] != EMPTY:
+        if keys[slot] == edge:
+            return np.int64(children[slot])
+        slot = (slot + 1) & mask
+    return np.int64(EMPTY)
+
+
+@kernel
+def _ends_word(data: U8, i: Int, stop: Int, fold: U32) -> bool:
+    """Whether no letter or digit follows at `i`."""
+    while i < stop:
+        c, size = code_point(data, i)
+        kind = fold[c]
+        if kind != SKIPPED:
+            return bool(kind in (GAP, BREAK))
+        i += size
+    return True
+
+
+@kernel
+def _match(data: U8, start: Int, stop: Int, fold: U32, keys: I64, children: I32, terms: I32) -> tuple[Int, Int]:
+    """The longest term that begins at `start` and ends with a word: where it ends, and which; EMPTY if none."""
+    node, i, last = np.int64(0), start, np.int64(0)
+    end, found = start, np.int64(EMPTY)
+    while i < stop:
+        c, size = code_point(data, i)
+        kind = np.int64(fold[c])
+        if kind == SKIPPED:
+            i += size
+            continue
+        if kind == BREAK:
+            break
+        if kind == GAP:
+            n = 0
+            while i < stop and n < MAX_GAP and (fold[c] == GAP or fold[c] == SKIPPED):
+                n += fold[c] == GAP
+                i += size
+                if i < stop:
+                    c, size = code_point(data, i)
+            node = _step(node, kind, keys, children)
+            if node == EMPTY:
+                break
+            continue
+        child = _step(node, kind, keys, children)
+        if child == EMPTY:
+            n, term, tail = 0, np.int64(terms[node]), i
+            while term != EMPTY and (kind == last or kind == SKIPPED) and i < stop:  # noqa: PLR1714, SIM109
+                i += size
+                n += kind == last
+                tail = i if kind == last else tail
+                if i < stop:
+                    c, size = code_point(data, i)
+                    kind = np.int64(fold[c])
+            if n >= STRETCHED and _ends_word(data, i, stop, fold):
+                end, found = tail, term
+            break
+        node, last = child, kind
+        i += size
+        if terms[node] != EMPTY and _ends_word(data, i, stop, fold):
+            end, found = i, np.int64(terms[node])
+    return end, found
+
+
+@kernel(inline="always")
+def _is_isolate(data: U8, i: Int, last: Int) -> bool:
+    """Whether the sign at `i` is U+2068 (last 0xA8) or U+2069 (0xA9), which WhatsApp puts around a mention."""
+    return bool(data[i] == 0xE2 and data[i + 1] == 0x81 and data[i + 2] == last)
+
+
+@kernel
+def _widened(data: U8, low: Int, start: Int, end: Int, stop: Int) -> tuple[Int, Int, Int]:
+    """A find with the signs that belong to it: the + of a number, isolates of a mention; and whether there is an @."""
+    if start > low and data[start - 1] == 43 and 48 <= data[start] <= 57:
+        start -= 1
+    i = start
+    while i > low and (data[i - 1] == 126 or data[i - 1] == 32 or (data[i - 1] == 0xA0 and data[i - 2] == 0xC2)):
+        i -= 2 if data[i - 1] == 0xA0 else 1
+    if i >= low + 3 and end + 3 <= stop and _is_isolate(data, i - 3, 0xA8) and _is_isolate(data, end, 0xA9):
+        start, end = i - 3, end + 3
+    return start, end, np.int64(start > low and data[start - 1] == 64)
+
+
+@kernel
+def _passes(a: Int, b: Int, c: Int, sieve: U8) -> bool:
+    """Whether a term's first word may begin with these letters, 0 where it has ended: `_hash3`."""
+    h = a * np.uint64(0x9E3779) ^ b * np.uint64(0x85EBCB) ^ c * np.uint64(0xC2B2AF)
+    return bool(sieve[h >> np.uint64(8) & np.uint64((1 << SIEVE_BITS) - 1)])
+
+
+@kernel
+def find_names(
+    offsets: I64, data: U8, fold: U32, keys: I64, children: I32, terms: I32, sieve: U8, prefixes: U32
+) -> I64:
+    """Every name in every text: int64[m, 5] of text, first byte, end, term, and whether an @ stands before it.
+
+    prefixes: letters (folded) that may be joined to the beginning of a name and stay, as Arabic's "and". Names do not
+    overlap; of two that begin together the longer one counts.
+    """
+    room, m = len(offsets) + 1023, 0
+    out = np.empty((room, 5), np.int64)
+    zero, one, seen = np.uint64(0), np.uint64(1), np.uint64(MAX_PREFIXES + 3)
+    ascii_fold = fold[:128].copy()
+    letters, places = np.zeros(np.int64(seen) + 1, np.uint64), np.zeros(np.int64(seen) + 1, np.uint64)
+    for d in range(len(offsets) - 1):
+        i, stop, n = np.uint64(offsets[d]), np.uint64(offsets[d + 1]), zero
+        while i <= stop:
+            size: Any = one
+            kind: Any = np.uint32(BREAK)
+            if i < stop:
+                if data[i] < 0x80:
+                    kind = ascii_fold[data[i]]
+                else:
+                    point, width = code_point(data, np.int64(i))
+                    kind, size = fold[point], np.uint64(width)
+            if kind > GAP and kind != BREAK:
+                letters[n], places[n] = kind, i
+                n += np.uint64(n < seen)
+            elif kind != SKIPPED and n > zero:  # the word is over: may a name begin with it, or behind a prefix?
+                for j in range(np.int64(n), np.int64(seen)):
+                    letters[j] = zero
+                term, end = np.int64(EMPTY), np.int64(i)
+                k = zero
+                while True:
+                    if _passes(letters[k], letters[k + one], letters[k + one + one], sieve):
+                        end, term = _match(data, np.int64(places[k]), np.int64(stop), fold, keys, children, terms)
+                    if term != EMPTY or k == np.uint64(MAX_PREFIXES) or k + one == n:
+                        break
+                    is_prefix = False
+                    for x in prefixes:
+                        is_prefix |= letters[k] == x
+                    if not is_prefix:
+                        break
+                    k += one
+                n = zero
+                if term != EMPTY:
+                    if m == room:
+                        more = np.empty((2 * room, 5), np.int64)
+                        for row in range(m):
+                            for column in range(5):
+                                more[row, column] = out[row, column]
+                        out, room = more, 2 * room
+                    start, end, mentioned = _widened(data, offsets[d], np.int64(places[k]), end, offsets[d + 1])
+                    out[m, 0], out[m, 1], out[m, 2], out[m, 3], out[m, 4] = d, start, end, term, mentioned
+                    m += 1
+                    i = max(i, np.uint64(end))  # a name of several words
+                    continue
+            i += size
+    return out[:m]
+
+
+@kernel
+def splice(offsets: I64, data: U8, spans: I64, new_offsets: I64, new_data: U8) -> tuple[I64, U8]:
+    """The texts with other words in some places: offsets int64[n + 1] from 0 on, and bytes.
+
+    spans: int64[m, 4] of text, first byte, end, and which of the new words; in order.
+    """
+    n, size, s, k = len(offsets) - 1, offsets[len(offsets) - 1] - offsets[0], 0, 0
+    for j in range(len(spans)):
+        size += new_offsets[spans[j, 3] + 1] - new_offsets[spans[j, 3]] - (spans[j, 2] - spans[j, 1])
+    ends, out = np.zeros(n + 1, np.int64), np.empty(size, np.uint8)
+    for d in range(n):
+        i = offsets[d]
+        while True:
+            mine = s < len(spans) and spans[s, 0] == d
+            stop = spans[s, 1] if mine else offsets[d + 1]
+            while i < stop:
+                out[k] = data[i]
+                i += 1
+                k += 1
+            if not mine:
+                break
+            for j in range(new_offsets[spans[s, 3]], new_offsets[spans[s, 3] + 1]):
+                out[k] = new_data[j]
+                k += 1
+            i = spans[s, 2]
+            s += 1
+        ends[d + 1] = k
+    return ends, out
+
+
+def replaced(offsets: I64, data: U8, spans: I64, words: Any) -> tuple[I64, U8]:
+    """`splice` with the offsets and bytes of `words`, a pair as `batch.buffers` gives it."""
+    return splice(offsets, data, spans, *words)

@@ -1,0 +1,89 @@
+"""Names of people: when two are the same person's, and how their letters are compared inside texts.
+
+Two forms. `identity` decides who is one person: "~ Ilse" and "ILSE" are, "Ilse" and "Ilse 🌻" are two. `words` is what
+is looked for in texts: letters and digits without case, accents, Arabic vowel signs, tatweel, hamza seats and invisible
+signs, so that "Zoë" finds "zoe" and "أحمد" finds "احمد".
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cache
+
+import numpy as np
+
+from dataprep.unicode.text import MARK, U32, WORD, classes, lowered
+
+from .kernel import BREAK, GAP, SKIPPED
+
+_GAPS = " \u00a0\u202f-_.'\u2019\u2010\u2011"  # may stand between the words of one name
+_INVISIBLE = (0xAD, 0x61C, 0x640, 0xFEFF, *range(0x180B, 0x180F), *range(0x200B, 0x2010), *range(0x202A, 0x202F),
+              *range(0x2060, 0x2070), *range(0xFE00, 0xFE10))  # fmt: skip
+_ACCENTS = (*range(0x300, 0x370), *range(0x591, 0x5C8), *range(0x610, 0x61B), *range(0x64B, 0x660), 0x670,
+            *range(0x6D6, 0x6DD), *range(0x6DF, 0x6E5), 0x6E7, 0x6E8, *range(0x6EA, 0x6EE))  # fmt: skip
+# Letters that are one in names as people type them: ta marbuta, alef maqsura and Persian forms; Turkish i.
+_SAME = {0x629: 0x647, 0x649: 0x64A, 0x6CC: 0x64A, 0x6A9: 0x643, 0x131: 0x69, 0x671: 0x627}
+_LAST_COMPOSED = 0x2000  # Latin, Greek, Cyrillic, Hebrew and Arabic letters with accents lie below
+
+_COMMON = """
+will may mark art bill rose grace hope joy faith chase dawn drew frank grant guy april june august summer autumn violet
+lily daisy ruby amber olive ivy iris pearl sunny rich pat sue gene ray dean earl young king page brown black white green
+gray grey long short small best good love baby angel star sky moon sun rain home work office school uni gym new old
+mobile phone tel gsm whatsapp telegram signal business group family team class admin boss doctor dr prof mr mrs ms miss
+sir the and from for via not you
+mama maman mom mum mommy dad daddy papa baba pap yemma mwi lwalid lwalida khoya khouya khti khty sister brother frere
+soeur tonton tata papi mami oncle tante cousin cousine docteur maitre mme mlle monsieur madame
+ange petit petite grand grande blanc noir roux roi chef bon bonne belle jean prudence claire reine fleur marin
+van von der den del della las los les des ben bin bent bint ibn abu abou oum omm ould ait bel
+salam amal hayat iman islam nour nur noor farah sabah rabi hanan wafa rida sami said jamil hob donia dounia hna nta nti
+علي نور أمل سلام هدى رضا سعيد جميل صباح ربيع سما فرح وفاء حياة دنيا إيمان إسلام كريم هند حسن أمين عادل ماما بابا مي منى
+ابن بن بنت أبو أم ولد عبد الله الحاج الحاجة سيدي لالة
+"""
+COMMON = frozenset(_COMMON.split())
+"""Words that stand in names and, more often, elsewhere: alone they are no name unless written after an @."""
+
+
+@cache
+def folded() -> U32:
+    """What each code point is compared as, uint32[0x110000]: a letter or digit, SKIPPED, GAP or BREAK."""
+    low, bits = lowered(), classes()
+    inside = (bits & (WORD | MARK)) != 0  # signs of Indic scripts are letters' parts
+    table = np.where(inside, low & np.uint32((1 << 21) - 1), np.uint32(BREAK)).astype(np.uint32)
+    for c in np.flatnonzero(inside[:_LAST_COMPOSED]).tolist():
+        first = unicodedata.normalize("NFKD", chr(int(table[c])))[:1]
+        base = ord(first)
+        if bits[base] & WORD:
+            table[c] = low[base] & (1 << 21) - 1
+    for c, same in _SAME.items():
+        table[c] = same
+    table[[ord(c) for c in _GAPS]] = GAP
+    table[[*_INVISIBLE, *_ACCENTS]] = SKIPPED
+    table.flags.writeable = False
+    return table
+
+
+def words(name: str) -> tuple[str, ...]:
+    """The words of a name as they are compared.
+
+    >>> words("~ Zoë O'Brien 🌻")
+    ('zoe', 'o', 'brien')
+    """
+    kinds = folded()[[ord(c) for c in name]].tolist() if name else []
+    text = "".join(" " if k in (GAP, BREAK) else "" if k == SKIPPED else chr(k) for k in kinds)
+    return tuple(text.split())
+
+
+def identity(name: str) -> str:
+    """What two spellings of one person's name share: no case, no invisible signs, no leading ~, single spaces."""
+    plain = unicodedata.normalize("NFKC", name)
+    plain = "".join(c for c in plain if ord(c) not in _UNSEEN)
+    return " ".join(plain.lstrip("~ ").casefold().split())
+
+
+_UNSEEN = frozenset(c for c in _INVISIBLE if c != 0x640)  # tatweel is kept: it is what somebody chose to write
+
+
+@cache
+def common_words(given: tuple[str, ...] | None) -> frozenset[str]:
+    """The words that alone are no name, compared as names are."""
+    return frozenset(w for entry in (COMMON if given is None else given) for w in words(entry))

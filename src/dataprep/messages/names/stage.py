@@ -1,0 +1,334 @@
+"""People in chats: pseudonyms in place of their names.
+
+    dp.Pipeline(Pseudonyms(key="people.key", consent=Consent(refused="refused.txt")), dp.PII()).run(docs, out="safe")
+
+After `Pseudonyms` a Dataset's folder holds no name that it knows: not in the columns, the books or the places of the
+input (`Stage.hides`), and its saved steps are removed when it is sealed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.dataset import Dataset
+from dataprep.core.estimator import Estimator
+from dataprep.core.ledger import Ledger
+from dataprep.core.part import Part
+from dataprep.core.runner import Runner
+from dataprep.core.stage import Stage, drop_rows
+from dataprep.core.trial import current
+from dataprep.errors import PlanError, ReadError
+from dataprep.store import files, receipts
+from dataprep.store.key import key as key_of
+
+from . import kernel as K
+from .consent import Consent, names_in
+from .matching import common_words, folded, identity, words
+from .pseudonyms import AUTHOR, CHAT, MENTION, Book, People, book, digest
+
+MIN_KEY_BYTES = 16
+MENTIONED = re.compile("@\u2068([^\u2069\n]{1,200})\u2069")
+NEEDS = ("chat", "author", "kind")
+__all__ = ["Consent", "Pseudonymised", "Pseudonyms"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Pseudonyms(Estimator):
+    """Pseudonyms in place of the names of people, as authors and inside texts; an Estimator: it learns the names first.
+
+    >>> Pseudonyms(key="people.key", mapping="people.parquet")      # the same names tomorrow
+    >>> Pseudonyms()                                                # nobody can ever tell who was who
+
+    Put it first, so that it sees every author and no saved step holds a raw text. Names are those of authors, of people
+    mentioned as WhatsApp writes it (@Name, the name between U+2068 and U+2069), of direct chats (two authors at most),
+    and `names=`. Somebody is `Person-` and the first hex digits of the keyed hash (BLAKE2b) of the name, four or as
+    many as tell all apart.
+
+    In texts are replaced: whole names, and each word of a name, without regard to case, accents, Arabic vowel signs
+    and hamza seats, also stretched ("Ilseee"), possessive ("Ilse's"), mentioned (@Ilse) or behind one of `prefixes`;
+    never a part of a word. A word that several people's names share means the one who is in that chat, else nobody: it
+    gets a pseudonym of its own. `chat` and `source` become `Chat-...`, `meta` keeps only `keep_meta`.
+
+    key: the location of a file with at least 16 bytes, "env:NAME", or bytes. Of it only a fingerprint is kept. Without:
+    a random one, thrown away. A run that was stopped goes on with the pseudonyms it had; another folder gets others.
+    mapping: where to write who is who (Parquet: kind, chat, name, pseudonym), outside of `out`; None: nowhere.
+    consent: a `Consent`: everybody's name is learned, then the messages of those who did not agree are dropped.
+    names: more names to hide, or a file with one a line: nicknames, people who never wrote.
+    min_chars: a shorter word of a name is replaced only after an @. common: words that are, too, since they mean
+        something else more often (will, work, نور); None: `names.COMMON`. Both are counted as names.common_left.
+    prefixes: letters that Arabic joins to the word behind them; at most two, they stay.
+    blank: kinds of message whose text becomes `<kind>`: they name people and places that nobody here knows.
+    keep_meta: the keys of `meta` that stay. digits: of a pseudonym, at least: with more of them somebody who joins
+        later changes nobody's. form: of a person's.
+
+    Raises PlanError for a key that is missing or short, and a mapping inside `out`.
+    """
+
+    key: str | bytes | None = None
+    mapping: str | None = None
+    consent: Consent | None = None
+    names: str | Sequence[str] = ()
+    min_chars: int = 3
+    common: tuple[str, ...] | None = None
+    prefixes: str = "وفبلك"
+    blank: tuple[str, ...] = ("contact", "location", "system")
+    keep_meta: tuple[str, ...] = ("edited",)
+    digits: int = 4
+    form: str = "Person-{}"
+    secret: bytes | None = field(init=False, compare=False)
+    more: tuple[str, ...] = field(init=False, compare=False)
+
+    VERSION: ClassVar[int] = 1
+    needs: ClassVar[tuple[str, ...]] = NEEDS
+    hides: ClassVar[bool] = True
+    name: ClassVar[str] = "Pseudonyms"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "secret", _secret(self.key))
+        object.__setattr__(self, "more", names_in("Pseudonyms", self.names) if self.names else ())
+        for name in ("common", "blank", "keep_meta"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else tuple(value))
+        if "{}" not in self.form or words(self.form.replace("{}", "")) == ():
+            msg = f"form={self.form!r} needs a word and {{}}, where the hash goes, as 'Person-{{}}'"
+            raise PlanError(msg)
+        if not 2 <= self.digits <= 32 or self.min_chars < 1:
+            msg = f"digits={self.digits} is 2 to 32, and min_chars={self.min_chars} 1 or more"
+            raise PlanError(msg)
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells two keys apart, and tells nothing of them."""
+        return "random" if self.secret is None else digest(self.secret, "fingerprint", "")[:16]
+
+    def __repr__(self) -> str:
+        kept = ", mapping kept" if self.mapping else ""
+        return f"Pseudonyms(key {self.fingerprint}{kept}{f', {self.consent}' if self.consent else ''})"
+
+    def recipe(self) -> Any:
+        """Everything but the key itself, and where names, key and mapping lie."""
+        return (self.VERSION, self.fingerprint, self.consent, self.more, *self._settings, self.digits, self.form)
+
+    @property
+    def _settings(self) -> tuple[Any, ...]:
+        return (self.min_chars, self.common, self.prefixes, self.blank, self.keep_meta)
+
+    def warm(self) -> None:
+        """Compile the kernels."""
+        _warm()
+
+    def fit(self, docs: Dataset, run: Runner, out: str) -> Stage:
+        """Learn everybody's name; the stage that is returned puts the pseudonyms in."""
+        made_by = key_of((self, docs.key))
+        task = _Collect(out=out, key=made_by)
+        parts = [receipt["url"] for receipt in run.map(task, docs.tasks, "Pseudonyms: names")]
+        url = files.join(out, "people.parquet")
+        found = receipts.once(url + ".json", made_by, lambda: self._write(url, parts))
+        if self.mapping is not None and not current():
+            self._keep(url, out)
+        return Pseudonymised(
+            people=url, made_by=made_by, facts={n: found[n] for n in ("people", "chats")}, consent=self.consent,
+            min_chars=self.min_chars, common=self.common, prefixes=self.prefixes, blank=self.blank,
+            keep_meta=self.keep_meta,
+        )  # fmt: skip
+
+    def _write(self, url: str, parts: list[str]) -> dict[str, Any]:
+        """Give pseudonyms; a key of our own is forgotten here, and what it made stays as long as this file."""
+        seen = {(r["kind"], r["chat"], r["name"]) for part in parts for r in _read(part).to_pylist()}
+        secret = self.secret or secrets.token_bytes(32)
+        table = People(seen, self.more).table(secret, self.form, self.digits, common_words(self.common))
+        with files.atomic(url) as f:
+            pq.write_table(table, f)
+        people = {identity(name) for kind, _, name in seen if kind == AUTHOR}
+        return {"files": [url], "people": len(people), "chats": len({c for kind, c, _ in seen if kind == CHAT})}
+
+    def _keep(self, url: str, out: str) -> None:
+        """Copy the mapping to where it was asked for."""
+        place = str(self.mapping)
+        home = os.path.dirname(os.path.dirname(os.path.abspath(files.path_of(out)))) if files.is_local(out) else out
+        if (os.path.abspath(place) if files.is_local(place) else place).startswith(home.rstrip("/") + "/"):
+            msg = f"mapping={place!r} lies inside the run's own folder, which is what others get; keep it elsewhere"
+            raise PlanError(msg)
+        with files.atomic(place) as f:
+            pq.write_table(_read(url), f)
+
+
+def _secret(given: str | bytes | None) -> bytes | None:
+    """The key's bytes, at most 64 of them (BLAKE2b's limit) as they are, else their hash."""
+    if given is None:
+        return None
+    if isinstance(given, bytes):
+        found = given
+    elif given.startswith("env:"):
+        found = os.environ.get(given[4:], "").strip().encode()
+    else:
+        try:
+            with files.open_read(given) as f:
+                found = f.read().strip()
+        except (OSError, ReadError) as e:
+            msg = f"there is no key at that place ({e}); make one: openssl rand -hex 32 > people.key"
+            raise PlanError(msg) from e
+    if len(found) < MIN_KEY_BYTES:
+        msg = (
+            f"the key of Pseudonyms has {len(found)} bytes, and who can guess it can tell who is who; give at least "
+            f"{MIN_KEY_BYTES} that nobody can guess: openssl rand -hex 32 > people.key"
+        )
+        raise PlanError(msg)
+    return found if len(found) <= 64 else bytes.fromhex(digest(found[:64], "key", found.hex()))
+
+
+@dataclass(frozen=True)
+class _Collect:
+    """Note who wrote, who was mentioned, and in which chats, in a part."""
+
+    out: str
+    key: str
+
+    def __call__(self, item: Part) -> dict[str, Any]:
+        url = files.join(self.out, "names", f"part-{item.number:05d}.parquet")
+        return receipts.once(url + ".json", self.key, lambda: self._write(url, item)) | {"url": url}
+
+    def _write(self, url: str, item: Part) -> dict[str, Any]:
+        seen: set[tuple[str, str, str]] = set()
+        for batch in item.batches(["chat", "author", "text"]):
+            seen |= _seen(batch)
+        columns = zip(*sorted(seen), strict=True) if seen else [()] * 3
+        with files.atomic(url) as f:
+            pq.write_table(pa.table([pa.array(c, pa.string()) for c in columns], ["kind", "chat", "name"]), f)
+        return {"files": [url]}
+
+
+def _seen(batch: Batch) -> set[tuple[str, str, str]]:
+    """(kind, chat, name) of all that a batch names."""
+    pairs = pa.table({n: batch.column(n).cast(pa.string()) for n in ("chat", "author")})
+    rows = pairs.group_by(["chat", "author"], use_threads=False).aggregate([]).to_pylist()
+    found = {(AUTHOR, r["chat"] or "", r["author"]) for r in rows if r["author"] is not None}
+    found |= {(CHAT, r["chat"], r["chat"]) for r in rows if r["chat"] is not None}
+    hit = batch.filter(pc.match_substring(batch.column("text"), "@\u2068"))
+    for chat, text in zip(*(hit.column(n).to_pylist() for n in ("chat", "text")), strict=True):
+        found |= {(MENTION, chat or "", name) for name in MENTIONED.findall(text)}
+    return found
+
+
+def _read(url: str) -> pa.Table:
+    with files.open_raw(url) as f:
+        return pq.read_table(f)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Pseudonymised(Stage):
+    """Puts in the pseudonyms that `Pseudonyms.fit` gave; people: the table of them."""
+
+    people: str
+    made_by: str
+    min_chars: int
+    common: tuple[str, ...] | None
+    prefixes: str
+    blank: tuple[str, ...]
+    keep_meta: tuple[str, ...]
+    consent: Consent | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
+
+    needs: ClassVar[tuple[str, ...]] = NEEDS
+    hides: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        """The name of the Estimator."""
+        return Pseudonyms.name
+
+    def __repr__(self) -> str:
+        return f"pseudonyms for {self.facts.get('people', 0):,} people"
+
+    def recipe(self) -> Any:
+        """Who made the pseudonyms, not where they lie."""
+        return self.name, self.made_by
+
+    def warm(self) -> None:
+        """Compile the kernels."""
+        _warm()
+
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
+        """Authors, chats, sources, meta and texts of every batch."""
+        known = book(self.people, self.min_chars, self.common)
+        for batch in batches:
+            kept = batch if self.consent is None else drop_rows(batch, self.consent.reasons(batch["author"]), stats)
+            yield self._columns(self._texts(kept, known, stats), known)
+
+    def _texts(self, batch: Batch, known: Book, stats: Ledger) -> Batch:
+        """The batch with names in its texts replaced, and texts of some kinds blanked."""
+        batch = self._blanked(batch, stats)
+        prefixes = folded()[[ord(c) for c in self.prefixes]] if self.prefixes else np.zeros(0, np.uint32)
+        offsets, data = B.buffers(batch)
+        hits = K.find_names(offsets, data, folded(), *known.trie, prefixes)
+        left = known.weak[hits[:, 3]] & (hits[:, 4] == 0)
+        stats.count("names.common_left", int(left.sum()))
+        hits = hits[~left]
+        if not len(hits):
+            return batch
+        stats.count("names.replaced", len(hits))
+        chats = pc.index_in(pc.fill_null(batch["chat"].cast(pa.string()), ""), pa.array(list(known.chats), pa.string()))
+        which = known.meant(hits, np.asarray(pc.fill_null(chats, -1).to_numpy(zero_copy_only=False), np.int64))
+        stats.count("names.shared", int((known.is_shared[hits[:, 3]] & (which == known.target[hits[:, 3]])).sum()))
+        spans = np.column_stack([hits[:, :3], which])
+        texts = B.strings(*K.replaced(offsets, data, spans, B.buffers(known.pseudonyms)))
+        return B.with_column(batch, "text", texts)
+
+    def _blanked(self, batch: Batch, stats: Ledger) -> Batch:
+        kinds = batch["kind"].cast(pa.large_string())
+        blank = pc.is_in(kinds, pa.array(self.blank, pa.large_string()))
+        n = pc.sum(blank).as_py() or 0
+        stats.count("blanked", n)
+        if not n:
+            return batch
+        signs = (pa.scalar(sign, pa.large_string()) for sign in "<>")
+        marks = pc.binary_join_element_wise(next(signs), kinds, next(signs), pa.scalar("", pa.large_string()))
+        return B.with_column(batch, "text", pc.if_else(blank, marks, batch["text"]))
+
+    def _columns(self, batch: Batch, known: Book) -> Batch:
+        chats = _mapped(batch["chat"], known.chat_names, known.chat_pseudonyms)
+        out = B.with_column(batch, "author", _mapped(batch["author"], known.authors, known.author_pseudonyms))
+        out = B.with_column(out, "chat", chats.cast(batch["chat"].type))
+        source = pc.fill_null(chats, "Chat").dictionary_encode().cast(B.SOURCE)
+        return B.with_column(B.with_column(out, "source", source), "meta", self._meta(batch["meta"]))
+
+    def _meta(self, meta: pa.LargeStringArray) -> pa.LargeStringArray:
+        """JSON with only the keys that stay; each different one is looked at once."""
+        coded = meta.dictionary_encode()
+        kept = [_only(text, self.keep_meta) for text in coded.dictionary.to_pylist()]
+        return pa.array(kept, pa.large_string()).take(coded.indices)
+
+
+def _only(text: str, keys: tuple[str, ...]) -> str:
+    if text == "{}":
+        return text
+    found = orjson.loads(text)
+    hidden = {"file": None} if {"file", "files"} & found.keys() - set(keys) else {}  # that there is one tells captions
+    return orjson.dumps({k: v for k, v in found.items() if k in keys} | hidden).decode()
+
+
+def _mapped(column: pa.Array, names: pa.StringArray, pseudonyms: pa.StringArray) -> pa.StringArray:
+    """The pseudonym of each name; null where there is none."""
+    at = pc.index_in(column.cast(pa.string()), names, skip_nulls=True)
+    assert at.null_count == column.null_count, "every name was seen by fit"
+    return pseudonyms.take(at)
+
+
+def _warm() -> None:
+    fold = folded()
+    offsets, data = B.buffers(B.make([0], ["a text"], "warm"))
+    hits = K.find_names(offsets, data, fold, *K.build(["text"]), fold[:1])
+    K.replaced(offsets, data, hits[:, :4].copy(), (offsets, data))

@@ -1,0 +1,1 @@
+"""Personal data in text: rules, the compiled prefilter, and the stage `PII`."""

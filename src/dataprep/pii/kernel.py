@@ -1,0 +1,111 @@
+"""Which lines can hold personal data at all: one look at each byte, so that patterns are tried on few lines only.
+
+It may name a line too many, never one too few (tested against the patterns over the whole text).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U8, Int
+
+EMAIL, IP, NUMBER, IBAN = 1, 2, 4, 8  # what a line can hold; NUMBER: a phone or a card
+MIN_DIGITS = 8  # of a phone: the fewest that a NUMBER has
+
+# What a byte may begin, and what may stand between the digits of one number.
+PLAIN, NEWLINE, AT, COLON, DIGIT, ARABIC, PERSIAN, NBSP, WIDE, SEPARATOR, DOT = range(11)
+
+
+def byte_kinds() -> U8:
+    """The kind of each byte, uint8[256]."""
+    table = np.full(256, PLAIN, np.uint8)
+    table[list(b"0123456789")] = DIGIT
+    table[list(b" ()-/+")] = SEPARATOR
+    table[list(b"\n@:.")] = [NEWLINE, AT, COLON, DOT]
+    table[[0xD9, 0xDB, 0xC2, 0xE2]] = [ARABIC, PERSIAN, NBSP, WIDE]  # lead bytes of U+0660, U+06F0, U+00A0, U+20xx
+    return table
+
+
+@kernel(inline="always")
+def digit_bytes(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
+    """The bytes of the digit that starts at `i`: Western, Arabic-Indic or Persian; 0 if there is none."""
+    kind = kinds[data[i]]
+    if kind == DIGIT:
+        return 1
+    if kind == ARABIC and i + 1 < stop and 0xA0 <= data[i + 1] <= 0xA9:
+        return 2
+    if kind == PERSIAN and i + 1 < stop and 0xB0 <= data[i + 1] <= 0xB9:
+        return 2
+    return 0
+
+
+@kernel(inline="always")
+def between_bytes(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
+    """The bytes of the separator that starts at `i`; any sign of U+2000 to U+203F counts. 0 if there is none."""
+    kind = kinds[data[i]]
+    if kind in (SEPARATOR, DOT):
+        return 1
+    if kind == NBSP and i + 1 < stop and data[i + 1] == 0xA0:
+        return 2
+    if kind == WIDE and i + 2 < stop and data[i + 1] == 0x80:
+        return 3
+    return 0
+
+
+@kernel(inline="always")
+def is_hex(b: Int) -> bool:
+    """Whether a byte is a hexadecimal digit."""
+    return bool(48 <= b <= 57 or 65 <= b <= 70 or 97 <= b <= 102)
+
+
+@kernel
+def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
+    """The lines that can hold something wanted: int64[m, 4] of text, first byte, end, and what they can hold."""
+    n, room = len(offsets) - 1, len(offsets) - 1
+    for i in range(offsets[0], offsets[n]):
+        room += data[i] == 10
+    out = np.empty((room, 4), np.int64)
+    m: Int = 0
+    for d in range(n):
+        i, start, stop, can = offsets[d], offsets[d], offsets[d + 1], 0
+        while i <= stop:
+            kind = kinds[data[i]] if i < stop else NEWLINE
+            if kind == PLAIN or kind >= NBSP:
+                i += 1
+            elif kind == NEWLINE:
+                if can & wanted:
+                    out[m, 0], out[m, 1], out[m, 2], out[m, 3] = d, start, i, can & wanted
+                    m += 1
+                i += 1
+                start, can = i, 0
+            elif kind == AT:
+                can |= EMAIL
+                i += 1
+            elif kind == COLON:  # a second one after at most four hexadecimal digits
+                j = i + 1
+                while j < stop and j < i + 5 and is_hex(data[j]):
+                    j += 1
+                if j < stop and data[j] == 58:
+                    can |= IP
+                i += 1
+            else:
+                if digit_bytes(data, i, stop, kinds) == 0:
+                    i += 1
+                    continue
+                if i - start >= 2 and 65 <= data[i - 1] <= 90 and 65 <= data[i - 2] <= 90:
+                    can |= IBAN
+                digits, dots = 0, 0
+                while i < stop:
+                    size = digit_bytes(data, i, stop, kinds)
+                    if size:
+                        digits += 1
+                    else:
+                        size = between_bytes(data, i, stop, kinds)
+                        dots += kinds[data[i]] == DOT
+                    if size == 0:
+                        break
+                    i += size
+                can |= NUMBER if digits >= MIN_DIGITS else 0
+                can |= IP if dots >= 3 else 0
+    return out[:m]

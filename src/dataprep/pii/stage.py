@@ -1,0 +1,132 @@
+"""PII: replace personal data (addresses, phone, card and account numbers), or drop documents with it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.ledger import Ledger, watch
+from dataprep.core.stage import Stage, drop_rows
+from dataprep.errors import PlanError
+
+from . import kernel as K
+from .rules import KINDS, find
+
+_CAN = {"email": K.EMAIL, "ip": K.IP, "iban": K.IBAN, "card": K.NUMBER, "phone": K.NUMBER}
+
+
+class _Place(NamedTuple):
+    """Something personal, in bytes of a batch's text buffer."""
+
+    start: int
+    end: int
+    row: int
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PII(Stage):
+    r"""Replace what points to a person, or drop the documents that hold it.
+
+    >>> PII()                                           # "mail me at <email>"
+    >>> PII(kinds=("email", "phone"), replace="")
+    >>> PII(action="drop", max_found=3)
+
+    kinds: of email; ip (IPv4 and IPv6 that the Internet routes: private and local addresses are nobody's); phone
+        (international with + or 00, or behind @ or wa.me/ as WhatsApp writes it; national with a leading 0, North
+        American with signs; Western, Arabic-Indic and Persian digits); card (prefixes and lengths as issued, Luhn's
+        check digit); iban (the country's length, MOD 97).
+    replace: what stands in its place; `{kind}` is the kind. None: the text stays as it is, finds are only counted.
+    action: "replace", or "drop": documents go (`pii`), what is left is not changed.
+    max_found: documents with more finds go. By default none of them by "replace", all with a find by "drop".
+
+    Finds are counted as pii.email ..., those of dropped documents too. Nothing is found across a line break (\n).
+    Version numbers, dates, prices and ISBNs are no phones; a bare national number without its 0 is missed. Names and
+    postal addresses are not looked for.
+
+    Raises PlanError for a kind or an action that is none, or a negative max_found.
+    """
+
+    kinds: tuple[str, ...] = KINDS
+    replace: str | None = "<{kind}>"
+    action: str = "replace"
+    max_found: int | None = None
+
+    VERSION: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        kinds = (self.kinds,) if isinstance(self.kinds, str) else tuple(self.kinds)
+        object.__setattr__(self, "kinds", tuple(k for k in KINDS if k in kinds))
+        unknown = [k for k in kinds if k not in KINDS]
+        if unknown or not kinds:
+            found = repr(unknown[0]) if unknown else "nothing"
+            msg = f"PII cannot look for {found}; kinds are some of {', '.join(KINDS)}"
+            raise PlanError(msg)
+        if self.action not in ("replace", "drop"):
+            msg = f'PII(action={self.action!r}): action is "replace" or "drop"'
+            raise PlanError(msg)
+        if self.replace is not None and not isinstance(self.replace, str):
+            msg = f'PII(replace={self.replace!r}): replace is a text such as "<{{kind}}>", or None'
+            raise PlanError(msg)
+        if self.max_found is not None and (type(self.max_found) is not int or self.max_found < 0):
+            msg = f"PII(max_found={self.max_found!r}): max_found is a number from 0, or None"
+            raise PlanError(msg)
+
+    @property
+    def _limit(self) -> int | None:
+        return 0 if self.max_found is None and self.action == "drop" else self.max_found
+
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
+        """Find, count, replace and drop."""
+        for batch in batches:
+            places = list(self._places(batch))
+            for kind, n in Counter(p.kind for p in places).items():
+                stats.count(f"pii.{kind}", n)
+            out = batch
+            if places and self.action == "replace" and self.replace is not None:
+                out = B.with_column(batch, "text", _replaced(batch, places, self.replace))
+            yield self._keep(out, places, stats)
+
+    def warm(self) -> None:
+        """Compile the kernel."""
+        list(watch(self, iter([B.make([0], ["A text."], "warm")]), Ledger(self.name)))
+
+    def _places(self, batch: Batch) -> Iterator[_Place]:
+        """What the patterns find in the lines that the kernel suspects, in order."""
+        offsets, data = B.buffers(batch)
+        wanted = int(np.bitwise_or.reduce([_CAN[k] for k in self.kinds]))
+        for row, start, stop, can in K.suspects(offsets, data, K.byte_kinds(), wanted).tolist():
+            line = data[start:stop].tobytes().decode()
+            ascii_only = len(line) == stop - start
+            for a, b, kind in find(line, tuple(k for k in self.kinds if _CAN[k] & can)):
+                places = (a, b) if ascii_only else (len(line[:a].encode()), len(line[:b].encode()))
+                yield _Place(start + places[0], start + places[1], row, kind)
+
+    def _keep(self, batch: Batch, places: list[_Place], stats: Ledger) -> Batch:
+        if self._limit is None or not places:
+            return batch
+        many = np.bincount([p.row for p in places], minlength=batch.num_rows) > self._limit
+        return drop_rows(batch, pa.array(["pii" if m else None for m in many.tolist()], pa.string()), stats)
+
+
+def _replaced(batch: Batch, places: list[_Place], replace: str) -> pa.LargeStringArray:
+    """The text column with other bytes at the places."""
+    offsets, data = B.buffers(batch)
+    words = {kind: replace.replace("{kind}", kind).encode() for kind in KINDS}
+    pieces: list[Any] = []
+    at = int(offsets[0])
+    for p in places:
+        pieces += [data[at : p.start].data, words[p.kind]]
+        at = p.end
+    grown = np.cumsum([0, *(len(words[p.kind]) - (p.end - p.start) for p in places)], dtype=np.int64)
+    before = np.searchsorted([p.start for p in places], offsets)  # how many places lie before each text
+    new: npt.NDArray[np.int64] = offsets - offsets[0] + grown[before]
+    return B.strings(new, np.frombuffer(b"".join([*pieces, data[at : offsets[-1]].data]), np.uint8))

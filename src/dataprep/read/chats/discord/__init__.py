@@ -1,0 +1,1 @@
+"""DiscordChatExporter files: JSON and CSV."""

@@ -1,0 +1,129 @@
+"""DiscordChatExporter's JSON (streamed) and CSV files: one document a message.
+
+The author is the nickname, which differs from server to server; `author="name"` takes the account's name, "id" its
+number. A bot's message says so in meta. Where the platform speaks (members come, messages are pinned) the text is who
+did what, the author null and the kind `system`; a call is the caller's. A message of attachments or stickers has their
+kind and its caption as text; of embeds only (a bot's), their titles, texts and fields. Time is the clock as written,
+its zone left out. In CSV, which has no types and no replies, the platform's fixed sentences are told by their words,
+and the position is the number of the record, not a byte offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dataprep.core.batch import Batch
+from dataprep.core.ledger import Ledger
+from dataprep.core.part import Slice
+from dataprep.errors import PlanError, ReadError
+from dataprep.read.chats.json_export import JsonExport, Row, number
+from dataprep.read.chats.media import kind_of_file
+from dataprep.read.lines import BOM
+from dataprep.store import files
+
+from .csv import csv_messages, is_gif, platform_row
+
+# Types that people write; all others are the platform's. Those that the exporter has no name for are numbers.
+WRITTEN = {"Default", "Reply", "ChatInputCommand", "ContextMenuCommand", "ThreadStarterMessage", "20", "21", "23"}
+NAMES = {"nickname": ("nickname", "name", "id"), "name": ("name", "id"), "id": ("id",)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Discord(JsonExport):
+    """Reads exports of a channel. author: "nickname", "name" or "id". date_order: of a CSV whose dates are not ISO."""
+
+    author: str = "nickname"
+    date_order: str | None = None
+    PLATFORM: ClassVar[str] = "Discord"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.author not in NAMES:
+            msg = f"author={self.author!r} is none of {', '.join(NAMES)}"
+            raise PlanError(msg)
+        if self.date_order not in {None, "dmy", "mdy", "ymd"}:
+            msg = f"date_order={self.date_order!r} is none of dmy, mdy, ymd"
+            raise PlanError(msg)
+
+    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
+        """The messages of a file, JSON or CSV as its first byte says."""
+        with files.open_read(piece.url) as stream:
+            is_json = stream.read(64).removeprefix(BOM).lstrip().startswith(b"{")
+        return super().__call__(piece, stats) if is_json else csv_messages(self, piece, stats)
+
+    def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
+        """The channel's name, and in a server the server's before it."""
+        guild, channel = document.get("guild"), document.get("channel")
+        if not isinstance(channel, dict) or "messages" not in document:
+            msg = f"no Discord channel is in the file, whose fields are {', '.join(document)[:200]}; "
+            msg += "give a file of DiscordChatExporter, or name another reader with format="
+            raise ReadError(msg, url, 0)
+        server = guild.get("name") if isinstance(guild, dict) and guild.get("id") != "0" else None
+        return {0: " / ".join(str(name) for name in (server, channel.get("name")) if name)}
+
+    def answers(self, message: Mapping[str, Any]) -> int | None:
+        """What a reply refers to."""
+        reference = message.get("reference")
+        return number(reference.get("messageId")) if isinstance(reference, dict) else None
+
+    def row(self, message: Mapping[str, Any]) -> Row:
+        """One message."""
+        who = message.get("author")
+        who = who if isinstance(who, dict) else {}
+        author = next((str(who[name]) for name in NAMES[self.author] if who.get(name)), None)
+        text, time = str(message.get("content") or ""), message.get("timestamp")
+        time = time if isinstance(time, str) else None
+        sort = str(message.get("type", "Default"))
+        if sort not in WRITTEN:
+            return platform_row(text or sort, author, time, is_call=sort == "Call")
+        names, kind = _attached(message)
+        if not text and kind is None:
+            text = "\n".join(_embedded(message))
+        if kind is None:
+            kind = "poll" if message.get("poll") else "gif" if is_gif(text) else "text"
+        return Row(text, author, time, kind, _meta(message, names, who))
+
+
+def _attached(message: Mapping[str, Any]) -> tuple[list[str], str | None]:
+    """The names of attached files, and the kind of the first (a sticker's, if there is none)."""
+    names = [str(a.get("fileName") or a.get("url") or "") for a in listed(message.get("attachments"))]
+    if names:
+        return names, kind_of_file(names[0])
+    return [], "sticker" if listed(message.get("stickers")) else None
+
+
+def _embedded(message: Mapping[str, Any]) -> Iterator[str]:
+    for embed in listed(message.get("embeds")):
+        fields = [part for field in listed(embed.get("fields")) for part in (field.get("name"), field.get("value"))]
+        yield from (str(said) for said in (embed.get("title"), embed.get("description"), *fields) if said)
+
+
+def _meta(message: Mapping[str, Any], names: list[str], who: Mapping[str, Any]) -> dict[str, Any]:
+    meta: dict[str, Any] = {}
+    if message.get("timestampEdited"):
+        meta["edited"] = True
+    if who.get("isBot"):
+        meta["bot"] = True
+    if message.get("forwardedMessage"):
+        meta["forwarded"] = True
+    if names:
+        meta.update({"file": names[0]} if len(names) == 1 else {"files": names})
+    stickers = [str(s["name"]) for s in listed(message.get("stickers")) if s.get("name")]
+    if stickers:
+        meta["sticker"] = stickers[0]
+    reactions = {_emoji(one): one.get("count", 1) for one in listed(message.get("reactions"))}
+    if reactions:
+        meta["reactions"] = reactions
+    return meta
+
+
+def listed(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list; none if it is no list."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _emoji(reaction: Mapping[str, Any]) -> str:
+    emoji = reaction.get("emoji")
+    return str(emoji.get("name") or emoji.get("code") or "") if isinstance(emoji, dict) else ""

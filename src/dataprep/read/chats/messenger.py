@@ -1,0 +1,252 @@
+"""Messenger's and Instagram's JSON (`message_1.json`, `message_2.json` ...): one document a message.
+
+Meta writes each byte of UTF-8 as a character of its own ("Ã©" for "é"): texts and names whose characters are bytes
+that decode are repaired, all others left. Files are newest first: they are turned round, and the position of a message
+is its ordinal counted from the oldest of its file. `read` puts message_2.json, which is older, before message_1.json.
+Messenger's newer form for encrypted chats (`senderName`, `text`, `media`) is read too. Times are UTC: `timestamp_ms`
+tells no zone. Memory: the file itself, some 10,000 messages as Meta cuts them.
+
+Reactions are counted in meta, without their authors. What the platform says in a person's name ("Ada named the group
+Tea.") is told by its first words, in English: the author is null then, the kind `system` (or call, poll, location).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import orjson
+
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.ledger import Ledger
+from dataprep.core.part import Slice
+from dataprep.errors import ReadError
+from dataprep.read.json.grammar import I64
+from dataprep.read.json.stream import GROUP, Group, JsonStream, warm
+from dataprep.read.trust import Trust
+from dataprep.store import files
+
+from .json_export import Row, batch_of, refuse, sort_out
+from .media import kind_of_file, utc_text
+from .messages import Messages
+
+MEDIA = {
+    "photos": "image", "videos": "video", "audio_files": "audio", "gifs": "gif", "files": "file", "sticker": "sticker",
+}  # fmt: skip
+MARKS = ("participants", "thread_path", "threadName", "title", "is_still_participant")
+PLAIN = {
+    "sender_name",
+    "timestamp_ms",
+    "content",
+    "is_geoblocked_for_viewer",
+    "is_unsent_image_by_messenger_kid_parent",
+}
+EVENTS = {"Subscribe", "Unsubscribe"}
+DONE = {  # what the platform says after a name, or after You, up to the end of the message; anything else is a person's
+    "call": (
+        r"(started|joined|ended) (a|the) ((audio|video|voice) )?(call|chat)",
+        r"(missed|answered) (a|your) ((audio|video|voice) )?(call|chat)( from .+)?",
+        r"called (you|the group)",
+    ),
+    "poll": (r"(created|started) a poll(: .+)?",),
+    "location": (r"(sent|shared) a (live )?location", r"started sharing (live )?location"),
+    "event": (r"(created|started|named|updated|ended) (the|a|an) (event|plan)( .+)?",),
+    "deleted": (r"unsent a message",),
+    "system": (
+        r"named the group .+",
+        r"(created|left|joined) the group",
+        r"(added|removed) .+ (to|from) the group",
+        r"(changed|removed) the group (photo|name|description)( to .+)?",
+        r"changed the (chat )?(theme|colou?rs?)( to .+)?",
+        r"set the (nickname for .+|emoji|quick reaction|quick emoji) to .+",
+        r"set (his|her|their|your)( own)? nickname to .+",
+        r"cleared (the nickname for .+|(his|her|their|your)( own)? nickname)",
+        r"(un)?pinned a message",
+        r"(voted|changed (his|her|their|your) vote) .+ in the poll: .+",
+        r"reacted .+ to your message ?",
+        r"liked a message",
+        r"(made .+ a group admin|removed .+ as a group admin)",
+        r"turned (on|off) (member approval|vanish mode|disappearing messages).*",
+        r"waved at (you|.+)!?",
+        r"can now (message and )?call each other.*",
+    ),
+}
+SAID = re.compile("|".join(rf"(?P<{kind}>(?:{'|'.join(words)})\.?$)" for kind, words in DONE.items()), re.IGNORECASE)
+ALONE = {  # of nobody
+    "The video chat ended.": "call", "The audio call ended.": "call", "The video call ended.": "call",
+    "Video chat ended": "call", "Audio call ended": "call", "Liked a message": "system",
+}  # fmt: skip
+NOBODYS = {"system", "event"}
+MISSED = re.compile(r"You missed an? (audio |video |voice )?(call|chat) (from|with) .+")
+REACTED = re.compile(r"Reacted .{1,20} to your message ?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Messenger(Messages):
+    """Reads message_N.json of Facebook Messenger; chat is its title, or its folder's name where it has none."""
+
+    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
+        """The messages of a file, oldest first."""
+        return B.recut(self._batches(piece, stats))
+
+    def _batches(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
+        with files.open_read(piece.url) as stream:
+            data = stream.read()
+        spans, chat = _survey(data, piece.url)
+        trust = Trust(piece.url, self.max_bad, remedy="format= names another reader")
+        turned = _newest_first(data, spans)
+        for first in range(0, len(spans), GROUP):
+            stop = len(spans) - first
+            mine = spans[max(0, stop - GROUP) : stop] if turned else spans[first : first + GROUP]
+            offsets, messages, bad = sort_out(Group(0, data, 0, mine[:, 0], mine[:, 1]), self.max_doc_bytes)
+
+            def ordinal(offset: Any, n: int = len(mine), starts: Any = mine[:, 0], first: int = first) -> Any:
+                at = np.searchsorted(starts, offset)
+                return first + (n - 1 - at if turned else at)
+
+            step = -1 if turned else 1
+            good = ordinal(offsets)[::step]
+            refuse([b._replace(position=int(ordinal(b.position))) for b in bad[::step]], piece, stats, trust, good)
+            if messages:
+                yield batch_of([self.row(m) for m in messages[::step]], chat, good, piece)
+        trust.close()
+
+    def warm(self) -> None:
+        """Compile the kernels; called once, before workers start."""
+        warm()
+
+    def row(self, message: Mapping[str, Any]) -> Row:
+        """One message of either form."""
+        author = _text(message.get("sender_name", message.get("senderName"))) or None
+        stamp = message.get("timestamp_ms", message.get("timestamp"))
+        time = utc_text(stamp // 1000) if isinstance(stamp, int) else None
+        said = _text(message.get("content", message.get("text")))
+        if message.keys() <= PLAIN:
+            kind = _platform_says(said, author) or "text"
+            return Row(said, None if kind in NOBODYS else author, time, kind)
+        meta = _meta(message)
+        kind = _kind(message)
+        if kind == "text":
+            kind = "system" if _text(message.get("type")) in EVENTS else _platform_says(said, author) or "text"
+        text = "\n".join(filter(None, [said, *_shared(message, said)]))
+        return Row(text, None if kind in NOBODYS else author, time, kind, meta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instagram(Messenger):
+    """Reads message_N.json of Instagram, which has the form of Messenger's."""
+
+
+def _survey(data: bytes, url: str) -> tuple[I64, str]:
+    """Where the messages lie, int64[n, 2] in the order of the file, and the chat's name.
+
+    Errors: ReadError if the file is cut, is no export, or has no messages.
+    """
+    walk = JsonStream(io.BytesIO(data), url, len(data))
+    found = [np.stack([g.starts, g.ends], 1) + g.base for g in walk.groups()]
+    document = walk.document()
+    if not isinstance(document, dict) or not walk.arrays or not any(name in document for name in MARKS):
+        fields = ", ".join(document)[:200] if isinstance(document, dict) else "none: it is a list"
+        msg = f"no Messenger or Instagram chat is in the file, whose fields are {fields}; "
+        msg += "give message_1.json, or name another reader with format="
+        raise ReadError(msg, url, 0)
+    if not found:
+        msg = "the chat is empty: there is no message in it; remove the file"
+        raise ReadError(msg, url, 0)
+    title = _text(document.get("title", document.get("threadName")))
+    return np.concatenate(found), title or files.name_of(url.rpartition("/")[0]) or files.name_of(url)
+
+
+def _newest_first(data: bytes, spans: I64) -> bool:
+    """Whether the first message that has a time is not older than the last."""
+    stamps = (_stamp(data[start:end]) for start, end in spans.tolist())
+    backwards = (_stamp(data[start:end]) for start, end in spans[::-1].tolist())
+    return next(filter(None, stamps), 0) >= next(filter(None, backwards), 0)
+
+
+def _stamp(data: bytes) -> int:
+    with contextlib.suppress(orjson.JSONDecodeError, AttributeError):
+        found = orjson.loads(data)
+        stamp = found.get("timestamp_ms", found.get("timestamp"))
+        return stamp if isinstance(stamp, int) else 0
+    return 0
+
+
+def repaired(text: str) -> str:
+    """The text whose UTF-8 bytes were written as characters; what is none is left as it is.
+
+    >>> repaired("caf\u00c3\u00a9"), repaired("caf\u00e9"), repaired("\u20ac")
+    ('café', 'café', '€')
+    """
+    if text.isascii():
+        return text
+    try:
+        return text.encode("latin-1").decode()
+    except UnicodeError:
+        return text
+
+
+def _text(value: Any) -> str:
+    return repaired(value) if isinstance(value, str) else ""
+
+
+def _kind(message: Mapping[str, Any]) -> str:
+    if message.get("is_unsent") or message.get("isUnsent"):
+        return "deleted"
+    if "call_duration" in message or message.get("type") == "Call":
+        return "call"
+    kind = next((kind for field, kind in MEDIA.items() if message.get(field)), None)
+    if kind in {None, "file"} and _uris(message):
+        return kind_of_file(_uris(message)[0])
+    return kind or "text"
+
+
+def _uris(message: Mapping[str, Any]) -> list[str]:
+    """Where attached files lie in the export."""
+    found = [one for field in (*MEDIA, "media") for one in _listed(message.get(field))]
+    return [_text(one.get("uri")) for one in found if isinstance(one, dict) and one.get("uri")]
+
+
+def _platform_says(said: str, author: str | None) -> str | None:
+    """The kind of what the platform says in a person's name; None if a person says it."""
+    if said in ALONE:
+        return ALONE[said]
+    if MISSED.fullmatch(said):
+        return "call"
+    if REACTED.fullmatch(said):
+        return "system"
+    for name in filter(None, (author, (author or "").partition(" ")[0], "You")):
+        m = SAID.match(said, len(name) + 1) if said.startswith(name + " ") else None
+        if m:
+            return m.lastgroup
+    return None
+
+
+def _shared(message: Mapping[str, Any], said: str) -> Iterator[str]:
+    """The link that is shared, if the text does not hold it already, and what is said of it."""
+    share = message.get("share")
+    fields = share if isinstance(share, dict) else {}
+    told = (_text(fields.get("share_text")), _text(fields.get("link")))
+    return (one for one in told if one and one not in said)
+
+
+def _meta(message: Mapping[str, Any]) -> dict[str, Any]:
+    meta: dict[str, Any] = {}
+    names = [uri.rpartition("/")[2] for uri in _uris(message)]
+    if names:
+        meta.update({"file": names[0]} if len(names) == 1 else {"files": names})
+    given = [_text(r.get("reaction")) for r in _listed(message.get("reactions")) if isinstance(r, dict)]
+    if given:
+        meta["reactions"] = dict(Counter(given))
+    return meta
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]

@@ -1,0 +1,1 @@
+"""Telegram Desktop exports: `result.json` and HTML pages."""

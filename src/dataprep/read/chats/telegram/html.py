@@ -1,0 +1,173 @@
+"""Telegram Desktop's pages (`messages.html`, `messages2.html` ...), in the columns of its JSON.
+
+The pages are made by one program in one form, so messages are cut at their opening tags and read by expressions: a
+person's angle brackets are escaped in them. A joined message has the author of the one before. Lines of the platform
+have no time of their own: they get that of the message before, or the day they stand under. The lines that name a day
+are no messages, and counted. A page has some 1,000 messages and is read whole; the position is the byte offset.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from dataprep.core.batch import Batch
+from dataprep.core.ledger import Ledger
+from dataprep.core.part import Slice
+from dataprep.errors import ReadError
+from dataprep.read.chats.json_export import Bad, Known, Row, batch_of, refuse
+from dataprep.read.chats.media import kind_of_file
+from dataprep.read.chats.messages import Messages
+from dataprep.read.text import is_utf8
+from dataprep.read.trust import Trust
+from dataprep.store import files
+
+OPENS = re.compile(rb'<div class="message (service|default clearfix(?: joined)?)" id="message(-?\d+)">')
+PAGE = re.compile(rb'<div class="(history|page_body chat_page)">')
+CHAT = re.compile(r'<div class="page_header">.*?<div class="text bold">\s*(.*?)\s*</div>', re.DOTALL)
+DATE = re.compile(r'class="pull_right date details" title="(\d\d)\.(\d\d)\.(\d{4}) (\d\d:\d\d:\d\d)')
+FROM = re.compile(r'<div class="from_name">\s*(.*?)\s*</div>', re.DOTALL)
+FORWARDED = re.compile(r'<div class="forwarded body">\s*<div class="from_name">\s*(.*?)\s*(?:<span|</div>)', re.DOTALL)
+TEXT = re.compile(r'<div class="text">\s*(.*?)\s*</div>', re.DOTALL)
+SERVICE = re.compile(r'<div class="body details">\s*(.*?)\s*</div>', re.DOTALL)
+REPLY = re.compile(r'<div class="reply_to details">[^<]*<a href="#go_to_message(\d+)"')
+WRAPPED = re.compile(r'<a class="(photo|video_file|animated|sticker)_wrap[^"]*"(?: href="([^"]*)")?')
+MEDIA = re.compile(r'<(?:div|a) class="media clearfix pull_left(?: block_link)? media_(\w+)"(?: href="([^"]*)")?')
+TOLD = re.compile(r'<div class="(?:title bold|status details)">\s*(.*?)\s*</div>', re.DOTALL)
+POLL = re.compile(r'<div class="(?:question bold|answer)">\s*(?:- )?(.*?)\s*(?:<span|</div>)', re.DOTALL)
+REACTION = re.compile(r'<span class="emoji">\s*(.*?)\s*</span>(?:.{0,40}?<span class="count">\s*(\d+))?', re.DOTALL)
+TAG = re.compile(r"<[^>]*>")
+BREAK = re.compile(r"<br\s*/?>")
+WRAPS = {"photo": "image", "video_file": "video", "animated": "gif", "sticker": "sticker"}
+KINDS = {
+    "photo": "image", "video": "video", "voice_message": "audio", "audio_file": "audio", "contact": "contact",
+    "location": "location", "live_location": "location", "venue": "location", "call": "call",
+}  # fmt: skip
+TITLES = {"Sticker": "sticker", "Animation": "gif", "Video message": "video"}
+DAY = "%d %B %Y"
+
+
+@dataclass
+class Page:
+    """What is known while the messages of a page pass by."""
+
+    author: str | None = None
+    time: str | None = None
+    days: int = 0
+    known: Known = field(default_factory=Known)
+
+
+def html_messages(reader: Messages, piece: Slice, stats: Ledger) -> Iterator[Batch]:
+    """The messages of one page.
+
+    Errors: ReadError if it is another page, or cut.
+    """
+    with files.open_read(piece.url) as stream:
+        data = stream.read()
+    found = list(OPENS.finditer(data))
+    _check(data, found, piece.url)
+    name = CHAT.search(data[: found[0].start()].decode("utf-8", "replace"))
+    page, rows, good, answered, numbers = Page(), [], [], [], []
+    bad: list[Bad] = []
+    ends = [m.start() for m in found[1:]] + [len(data)]
+    for m, end in zip(found, ends, strict=True):
+        raw = data[m.end() : end]
+        why = "too_long" if len(raw) > reader.max_doc_bytes else "" if is_utf8(raw) else "invalid_utf8"
+        if why:
+            bad.append(Bad(m.start(), len(raw), why, repr(raw[:60])))
+            continue
+        row, reply = _row(m[1].decode(), int(m[2]), raw.decode(), page)
+        if row is not None:
+            rows.append(row)
+            good.append(m.start())
+            numbers.append(int(m[2]))
+            answered.append(reply)
+    trust = Trust(piece.url, reader.max_bad, remedy="format= names another reader")
+    refuse(bad, piece, stats, trust, good)
+    stats.count("lines that name a day", page.days)
+    trust.close()
+    if rows:
+        page.known.add(list(numbers), np.array(good))
+        yield batch_of(rows, plain(name[1]) if name else "", good, piece, page.known.find(answered, piece.file))
+
+
+def _check(data: bytes, found: list[Any], url: str) -> None:
+    if not found or not PAGE.search(data):
+        empty = b'class="history"' in data
+        msg = "the chat is empty: there is no message in it; remove the file" if empty else (
+            "no messages of Telegram Desktop are in the page; give messages.html, or name another reader with format="
+        )  # fmt: skip
+        raise ReadError(msg, url, 0)
+    if not data.rstrip().endswith(b"</html>"):
+        msg = "the page ends early, without </html>; export the chat again, or copy the file again"
+        raise ReadError(msg, url, len(data))
+
+
+def plain(markup: str) -> str:
+    """Text without its tags, line breaks kept."""
+    return html.unescape(TAG.sub("", BREAK.sub("\n", markup))).strip()
+
+
+def _row(sort: str, number: int, block: str, page: Page) -> tuple[Row | None, int | None]:
+    """One message and the number of what it answers; None for a line that names a day."""
+    if sort == "service":
+        said = _first(SERVICE, block)
+        if number < 0:
+            page.days += 1
+            page.time = _day(said) or page.time
+            return None, None
+        return Row(said, None, page.time, "system"), None
+    date = DATE.search(block)
+    time = f"{date[3]}-{date[2]}-{date[1]}T{date[4]}" if date else None
+    page.time = time or page.time
+    body, forward, rest = block.partition('<div class="forwarded body">')
+    if "joined" not in sort:
+        page.author = _first(FROM, body) or None
+    kind, told, meta = _content(block)
+    if forward:
+        meta["forwarded"] = plain((FORWARDED.search(forward + rest) or ["", ""])[1]) or True
+    counts = {plain(m[1]): int(m[2] or 1) for m in REACTION.finditer(block)}
+    if counts:
+        meta["reactions"] = counts
+    reply = REPLY.search(body)
+    text = "\n".join(filter(None, [told, _first(TEXT, block)]))
+    return Row(text, page.author, time, kind, meta), int(reply[1]) if reply else None
+
+
+def _first(pattern: re.Pattern[str], block: str) -> str:
+    found = pattern.search(block)
+    return plain(found[1]) if found else ""
+
+
+def _day(said: str) -> str | None:
+    try:
+        return datetime.strptime(said, DAY).isoformat()  # noqa: DTZ007 - a clock without a zone
+    except ValueError:
+        return None
+
+
+def _content(block: str) -> tuple[str, str, dict[str, Any]]:
+    """The kind, what other fields than the text tell, and the file's name."""
+    wrapped, media = WRAPPED.search(block), MEDIA.search(block)
+    if wrapped:
+        return WRAPS[wrapped[1]], "", _file(wrapped[2])
+    if '<div class="media_poll">' in block:
+        return "poll", "\n".join(plain(m[1]) for m in POLL.finditer(block)), {}
+    if media is None:
+        return "text", "", {}
+    told = [plain(m[1]) for m in TOLD.finditer(block)]
+    kind = TITLES.get(told[0] if told else "") or KINDS.get(media[1]) or kind_of_file(media[2] or (told or [""])[0])
+    if kind in {"contact", "location", "call"}:
+        return kind, "\n".join(filter(None, told)), {}
+    return kind, "", _file(media[2])
+
+
+def _file(name: str | None) -> dict[str, Any]:
+    """What meta tells of a file; None: the export left it out, and the text is its caption."""
+    return {"file": html.unescape(name) if name else None}

@@ -1,0 +1,220 @@
+"""Telegram Desktop's `result.json`, of one chat or of a whole account, streamed: one document a message.
+
+Its pages (`messages.html`) are read by `telegram_html.py`.
+`text` is the message with its entities' marks left out, a poll's question and answers, a contact's name and number,
+or the place of a location. A sticker's emoji is in meta. Where the platform speaks (`type: service`) the text is the
+actor and the action, `Ilse: invite_members Greta`, the author null and the kind `system`; a call is the caller's.
+A deleted account has no name: its number stands for it (`user42`). Time is `date`, the clock of the exporting machine;
+where there is only `date_unixtime`, UTC. A message may answer one of the same chat that comes before it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dataprep.core.batch import Batch
+from dataprep.core.ledger import Ledger
+from dataprep.core.part import Slice
+from dataprep.errors import ReadError
+from dataprep.read.chats.json_export import JsonExport, Row, number
+from dataprep.read.chats.media import kind_of_file, utc_text
+from dataprep.read.lines import BOM
+from dataprep.store import files
+
+from .html import html_messages
+
+PLAIN = {
+    "id", "type", "date", "date_unixtime", "from", "from_id", "text", "text_entities", "reply_to_message_id",
+    "reply_to_peer_id",
+}  # fmt: skip
+MEDIA = {
+    "sticker": "sticker",
+    "video_file": "video",
+    "video_message": "video",
+    "voice_message": "audio",
+    "audio_file": "audio",
+    "animation": "gif",
+}
+CALLS = ("phone_call", "group_call", "group_call_scheduled")
+WHAT = ("title", "members", "boosts", "duration", "duration_seconds", "inviter", "amount", "emoticon", "new_title")
+OTHERS = ("guild", "channel", "participants")  # of Discord and Messenger
+
+
+@dataclass(frozen=True, kw_only=True)
+class Telegram(JsonExport):
+    """Reads result.json and messages.html; chat is its name, or its number where it has none (a deleted account's)."""
+
+    PLATFORM: ClassVar[str] = "Telegram"
+
+    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
+        """The messages of a file, JSON or a page as its first byte says."""
+        with files.open_read(piece.url) as stream:
+            is_page = stream.read(64).removeprefix(BOM).lstrip().startswith(b"<")
+        return html_messages(self, piece, stats) if is_page else super().__call__(piece, stats)
+
+    def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
+        """The chats' names; where two chats of an account have one name, their numbers follow it."""
+        found = [] if any(field in document for field in OTHERS) else list(_chats(document))
+        if not found:
+            msg = f"no Telegram chat is in the file, whose fields are {', '.join(document)[:200]}; "
+            msg += "give result.json, or name another reader with format="
+            raise ReadError(msg, url, 0)
+        count = Counter(_name(chat) for chat in found)
+        names = ((chat, _name(chat)) for chat in found)
+        return {
+            chat["messages"][0]: name if count[name] == 1 else f"{name} ({chat.get('id', '')})" for chat, name in names
+        }
+
+    def answers(self, message: Mapping[str, Any]) -> int | None:
+        """What a reply names, unless that is in another chat."""
+        answered = message.get("reply_to_message_id")
+        return None if answered is None or "reply_to_peer_id" in message else number(answered)
+
+    def row(self, message: Mapping[str, Any]) -> Row:
+        """One message or service message."""
+        text = message.get("text")
+        time = message.get("date") or utc_text(message.get("date_unixtime"))
+        author = message.get("from") or message.get("from_id")
+        if not (type(text) is str and type(author) is str and type(time) is str and message.keys() <= PLAIN):
+            return _rare(message, time if isinstance(time, str) else None)
+        if message.get("type") == "service":
+            return _service(message, time)
+        return Row(text, author, time)
+
+
+def _chats(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The objects with messages, in the order of the file."""
+    if isinstance(value, list):
+        for inner in value:
+            yield from _chats(inner)
+    elif isinstance(value, dict):
+        if _is_numbered(value.get("messages")):
+            yield value
+        for name, inner in value.items():
+            if name != "messages":
+                yield from _chats(inner)
+
+
+def _is_numbered(messages: Any) -> bool:
+    """Whether this is what the walk leaves of an array of messages: its own number."""
+    return isinstance(messages, list) and len(messages) == 1 and isinstance(messages[0], int)
+
+
+def _name(chat: Mapping[str, Any]) -> str:
+    return str(chat.get("name") or ("Saved Messages" if chat.get("type") == "saved_messages" else chat.get("id", "")))
+
+
+def _rare(message: Mapping[str, Any], time: str | None) -> Row:
+    """A message that is more than text."""
+    if message.get("type") == "service":
+        return _service(message, time)
+    author = message.get("from") or message.get("from_id")
+    kind, told = _content(message)
+    return Row(
+        "\n".join(filter(None, [told, plain(message.get("text"))])),
+        None if author is None else str(author),
+        time,
+        kind,
+        _meta(message),
+    )
+
+
+def _content(message: Mapping[str, Any]) -> tuple[str, str]:
+    """The kind, and what is told by other fields than the text."""
+    media = plain(message.get("media_type"))
+    if media in MEDIA:
+        return MEDIA[media], ""
+    field = next((name for name in CONTENT if name in message), None)
+    if field is not None:
+        kind, tell = CONTENT[field]
+        return kind, tell(message)
+    if "file" in message:
+        return kind_of_file(message.get("file_name") or message["file"], message.get("mime_type")), ""
+    return "text", plain(message.get("game_title"))
+
+
+def plain(text: Any) -> str:
+    """A text as one string: it may be a list of strings and of entities with a text of their own."""
+    if isinstance(text, list):
+        return "".join(plain(part.get("text")) if isinstance(part, dict) else plain(part) for part in text)
+    return "" if text is None else str(text)
+
+
+def _poll(message: Mapping[str, Any]) -> str:
+    poll = message["poll"]
+    answers = poll.get("answers") if isinstance(poll, dict) else None
+    lines = [a.get("text") for a in answers if isinstance(a, dict)] if isinstance(answers, list) else []
+    return "\n".join(map(plain, [poll.get("question"), *lines])) if isinstance(poll, dict) else ""
+
+
+def _contact(message: Mapping[str, Any]) -> str:
+    contact = message.get("contact_information")
+    fields = contact if isinstance(contact, dict) else {}
+    name = " ".join(filter(None, [plain(fields.get("first_name")), plain(fields.get("last_name"))]))
+    return ", ".join(filter(None, [name, plain(fields.get("phone_number"))]))
+
+
+def _place(message: Mapping[str, Any]) -> str:
+    where = message.get("location_information")
+    point = f"{where.get('latitude')}, {where.get('longitude')}" if isinstance(where, dict) else ""
+    return "\n".join(filter(None, [plain(message.get("place_name")), plain(message.get("address")), point]))
+
+
+def _nothing(_: Mapping[str, Any]) -> str:
+    return ""
+
+
+CONTENT: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], str]]] = {  # by the field that only such messages have
+    "photo": ("image", _nothing),
+    "poll": ("poll", _poll),
+    "contact_information": ("contact", _contact),
+    "contact_vcard": ("contact", _contact),
+    "location_information": ("location", _place),
+    "place_name": ("location", _place),
+    "giveaway_information": ("event", _nothing),
+    "giveaway_results": ("event", _nothing),
+}
+
+
+def _service(message: Mapping[str, Any], time: str | None) -> Row:
+    """What the platform says: who did what."""
+    action = plain(message.get("action"))
+    actor = plain(message.get("actor") or message.get("actor_id"))
+    said = [plain(one) for name in WHAT for one in _listed(message.get(name)) if one is not None]
+    told = " ".join(filter(None, [action, ", ".join(filter(None, said)), plain(message.get("text"))]))
+    meta = {"action": action} if action else None
+    if action in CALLS and actor:
+        return Row(told, actor, time, "call", meta)
+    return Row(f"{actor}: {told}" if actor else told, None, time, "call" if action in CALLS else "system", meta)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _meta(message: Mapping[str, Any]) -> dict[str, Any]:
+    meta: dict[str, Any] = {}
+    if "edited" in message or "edited_unixtime" in message:
+        meta["edited"] = True
+    if "forwarded_from" in message:
+        meta["forwarded"] = message["forwarded_from"] or True  # true: from a deleted account
+    name = message.get("file_name") or message.get("file") or message.get("photo")
+    if isinstance(name, str) and not name.startswith("("):  # "(File not included. ...)"
+        meta["file"] = name
+    elif isinstance(name, str) and message.get("text"):
+        meta["file"] = None  # what was left out has a caption
+    if isinstance(message.get("sticker_emoji"), str):
+        meta["emoji"] = message["sticker_emoji"]
+    if isinstance(message.get("via_bot"), str):
+        meta["bot"] = message["via_bot"]
+    counts = [(_emoji(one), one.get("count", 1)) for one in _listed(message.get("reactions")) if isinstance(one, dict)]
+    if counts:
+        meta["reactions"] = dict(counts)
+    return meta
+
+
+def _emoji(reaction: Mapping[str, Any]) -> str:
+    return str(reaction.get("emoji") or reaction.get("document_id") or reaction.get("type") or "")

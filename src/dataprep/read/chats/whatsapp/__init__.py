@@ -1,0 +1,1 @@
+"""WhatsApp exports: headers, dates, placeholders and events of every phone and language."""

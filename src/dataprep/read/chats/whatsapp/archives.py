@@ -1,0 +1,157 @@
+"""Where WhatsApp's exports lie: a text file, compressed or not, or a zip as the phone makes it; and the chat's name."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import posixpath
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dataprep.errors import ReadError
+from dataprep.store import files
+
+from . import headers as H
+from . import scan as S
+from .kinds import is_system
+
+FIRST_BYTES = 1 << 16  # of a file, by which it is told whether it is a chat
+TITLES = (  # what phones put before the name of the chat in the name of the file
+    r"WhatsApp[ -]Chat (with|mit|met|med|-)|Chat (de )?WhatsApp (con|com)|Conversa do WhatsApp com|"
+    r"Discussion WhatsApp avec|Чат WhatsApp с|محادثة واتساب مع"
+)
+
+
+class Stream(io.RawIOBase):
+    """The bytes of one export; counts them, and says what breaks in one sentence. A zip's errors are many."""
+
+    def __init__(self, inner: Any, url: str) -> None:
+        super().__init__()
+        self.inner, self.url, self.n_bytes = inner, url, 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """The next bytes."""
+        try:
+            n = int(self.inner.readinto(buffer))
+        except (zipfile.BadZipFile, EOFError, zlib.error) as e:
+            msg = f"the zip ends early or is damaged ({e}); fetch the file again"
+            raise ReadError(msg, self.url, self.n_bytes) from e
+        self.n_bytes += n
+        return n
+
+    def close(self) -> None:
+        """Close what is read."""
+        self.inner.close()
+        super().close()
+
+
+@dataclass(frozen=True)
+class Export:
+    """One chat: the file it lies in, its name, and in a zip the member."""
+
+    url: str
+    chat: str
+    member: str = ""
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[Stream]:
+        """The chat's bytes from the first on."""
+        if not self.member:
+            with Stream(files.open_read(self.url), self.url) as stream:
+                yield stream
+            return
+        with _zip(self.url) as archive:
+            try:
+                inner = archive.open(self.member)
+            except (RuntimeError, NotImplementedError, zipfile.BadZipFile) as e:
+                msg = f"'{self.member}' in the zip cannot be opened ({e}); unpack it and read the text file"
+                raise ReadError(msg, self.url) from e
+            with Stream(inner, self.url) as stream:
+                yield stream
+
+    def first_bytes(self) -> bytes:
+        """The first 64 kB."""
+        with self.open() as stream:
+            return io.BufferedReader(stream, FIRST_BYTES).read(FIRST_BYTES)
+
+
+def exports(url: str) -> list[Export]:
+    """The chats of a file: one, or those of a zip.
+
+    Of a zip's text files these are the `_chat.txt` and those named as the zip is; if there is none, those that begin
+    like a chat (people send each other text files, and a zip may hold a folder of exports).
+    """
+    if not is_zip(url):
+        return [Export(url, chat_of(url))]
+    with _zip(url) as archive:
+        names = [n for n in archive.namelist() if not n.startswith("__MACOSX/") and not n.endswith("/")]
+    texts = sorted(n for n in names if n.lower().endswith(".txt"))
+    wanted = files.name_of(url)[: -len(".zip")]
+    main = [n for n in texts if posixpath.basename(n)[: -len(".txt")] in {"_chat", wanted}]
+    found = [Export(url, _chat_in(url, n), n) for n in main or texts]
+    if not main and len(found) > 1:
+        found = [e for e in found if is_chat(e.first_bytes())]
+    if not found:
+        shown = ", ".join(names[:3]) + (" ..." if len(names) > 3 else "") if names else "nothing"
+        msg = f"the zip holds no exported chat, a .txt file; it holds {shown}; choose 'Export chat' on the phone again"
+        raise ReadError(msg, url)
+    return found
+
+
+def looks_like_chat(url: str) -> bool:
+    """Whether a text file, or one in a zip, begins with a WhatsApp header, and its first lines name an author."""
+    try:
+        return any(is_chat(export.first_bytes()) for export in exports(url))
+    except ReadError:
+        if is_zip(url):
+            return False
+        raise
+
+
+def is_chat(data: bytes) -> bool:
+    """Whether these first bytes of a file begin with a header, and one of them names an author or is WhatsApp's own."""
+    data = data[: data.rfind(b"\n") + 1] if len(data) == FIRST_BYTES else data
+    found = H.find_in(data)
+    if not len(found) or data[: found[0, S.START]].strip(b" \r\n\t\xef\xbb\xbf"):
+        return False
+    named = found[found[:, S.SAID] >= 0]
+    names = [data[a:b].decode("utf-8", "replace") for a, b in named[:, [S.NAME, S.NAME_STOP]].tolist()]
+    lines = [data[a:b].decode("utf-8", "replace") for a, b in found[:, [S.BODY, S.LINE_STOP]].tolist()]
+    return not all(map(is_system, names)) or any(map(is_system, lines))
+
+
+def is_zip(url: str) -> bool:
+    """Whether the name says so."""
+    return url.lower().endswith(".zip")
+
+
+def chat_of(url: str) -> str:
+    """The chat's name: what the phone put in the file's name, or the folder's where the file is `_chat.txt`."""
+    name = re.sub(r"\.(txt|zip)(\.(gz|zst|xz))?$", "", files.name_of(url), flags=re.IGNORECASE)
+    if name == "_chat":
+        name = files.name_of(url.rpartition("/")[0]) or name
+    return re.sub(rf"^({TITLES}) ", "", name)
+
+
+def _chat_in(url: str, member: str) -> str:
+    return chat_of(url if member == "_chat.txt" else member)
+
+
+@contextlib.contextmanager
+def _zip(url: str) -> Iterator[zipfile.ZipFile]:
+    with files.open_raw(url) as raw:
+        try:
+            archive = zipfile.ZipFile(raw)
+        except (zipfile.BadZipFile, EOFError) as e:
+            msg = f"this is no whole zip ({e}); fetch the file again"
+            raise ReadError(msg, url) from e
+        with archive:
+            yield archive

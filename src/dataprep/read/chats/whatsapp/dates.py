@@ -1,0 +1,285 @@
+"""What a whole WhatsApp export tells that no line does: which number is the day, and which lines really are headers.
+
+One pass over the file gathers its dates (`Survey`), and `Survey.plan` decides. Every form of header has an order of its
+own, or several one after another where an export of one phone is continued by another's. An order must make the dates
+possible; among those that do, the one by which time runs straight wins: 05/03 and 06/03 are days one after another, or
+a month apart. A form that few lines have is a quotation unless its times fit between those around it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from . import scan as S
+
+Ints = npt.NDArray[np.int64]
+ORDERS = ("dmy", "mdy", "ymd")
+DAY = 86_400
+MAX_STEP = 400  # days: one wrong clock must not outweigh a whole chat
+IMPOSSIBLE, SWITCH = 2_000, 5_000  # days that an impossible message costs, and another order: three messages in a row
+RARE, FEW = 0.2, 10  # a form needs no other proof with this share of the most frequent one's lines, so many in a row
+SLACK = 60  # seconds by which a quotation may seem younger: a form without seconds beside one with
+YEARS = (1970, 2200)  # of Gregorian years, those in which an export may be
+BUDDHIST, PERSIAN = (2_500, 543), (1_340, 1_420)  # first year and difference; first and last year
+
+MARKS = {S.DOT: ".", S.SLASH: "/", S.DASH: "-", S.COMMA: ","}
+
+
+@dataclass(frozen=True)
+class Order:
+    """The order of day, month and year in the headers of one form, from a position of the file on."""
+
+    start: int
+    name: str
+    sure: bool  # whether some date is possible in this order only, or many speak for it
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which forms are headers, and their orders; `undecided` shows a date that could be read either way."""
+
+    orders: dict[int, list[Order]]
+    undecided: str = ""
+    impossible: str = ""  # a date that the order asked for cannot read
+    n_impossible: int = 0
+    orderly: bool = False  # whether time hardly ever goes back a day, in enough lines to tell
+
+    def times(self, found: Ints, base: int) -> tuple[Ints, npt.NDArray[np.int8]]:
+        """Seconds since 1970 of the lines found at `base` + START, and the order's number; -1: this is no header."""
+        which = np.full(len(found), -1, np.int8)
+        for form, orders in self.orders.items():
+            rows = np.flatnonzero(found[:, S.FORM] == form)
+            at = np.searchsorted([o.start for o in orders], found[rows, S.START] + base, side="right") - 1
+            numbers = np.array([ORDERS.index(o.name) for o in orders], np.int8)
+            which[rows] = numbers[np.maximum(at, 0)]
+        days = np.zeros(len(found), np.int64)
+        for number in set(which.tolist()) - {-1}:
+            rows = np.flatnonzero(which == number)
+            days[rows], possible = days_of(found[rows, S.A : S.C + 1], ORDERS[number])
+            which[rows[~possible]] = -1
+        return days * DAY + found[:, S.SECONDS], which
+
+
+def days_of(dates: Ints, order: str) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Days since 1970 of dates int64[n, 3] as they are written, and whether there are such days."""
+    y, m, d = (dates[:, order.index(part)] for part in "ymd")
+    y = np.where(y < 100, y + 2_000, np.where(y >= BUDDHIST[0], y - BUDDHIST[1], y))
+    possible = (m >= 1) & (m <= 12) & (d >= 1) & (d <= 31) & (y >= YEARS[0]) & (y < YEARS[1])
+    persian = (y >= PERSIAN[0]) & (y <= PERSIAN[1])
+    first = np.where(possible, (y - 1970) * 12 + m - 1, 0).astype("datetime64[M]")
+    days = first.astype("datetime64[D]").astype(np.int64) + d - 1
+    possible &= days < (first + 1).astype("datetime64[D]").astype(np.int64)
+    if persian.any():
+        longest = np.where(m <= 6, 31, np.where(m < 12, 30, 29 + _leap(y)))
+        days = np.where(persian, _persian(y, m, d), days)
+        possible |= persian & (m >= 1) & (m <= 12) & (d >= 1) & (d <= longest)
+    return days, possible
+
+
+def _persian(y: Ints, m: Ints, d: Ints) -> Ints:
+    """Days since 1970 in the solar calendar of Iran; its 33-year rule is exact from 1244 to 1472."""
+    before = 365 * (y - 1) + (8 * y + 21) // 33
+    return before + np.where(m <= 7, (m - 1) * 31, (m - 1) * 30 + 6) + d - 1 - 492_268
+
+
+def _leap(y: Ints) -> Ints:
+    return ((8 * (y + 1) + 21) // 33 - (8 * y + 21) // 33).astype(np.int64)
+
+
+@dataclass
+class Survey:
+    """The dates of a file in the order of its lines; neighbours of one form and date are held as one."""
+
+    chunks: list[Ints] = field(default_factory=list)  # int64[n, 7]: position, form, a, b, c, first and last seconds
+    counts: list[Ints] = field(default_factory=list)
+    lines: int = 0
+
+    def add(self, found: Ints, base: int) -> None:
+        """The lines that look like headers in the next bytes of the file, which begin at `base`."""
+        if not len(found):
+            return
+        key = found[:, S.FORM : S.C + 1]
+        starts = np.flatnonzero(np.r_[True, (key[1:] != key[:-1]).any(axis=1)])
+        stops = np.r_[starts[1:], len(found)]
+        seconds = found[:, S.SECONDS]
+        runs = np.column_stack([found[starts, S.START] + base, key[starts], seconds[starts], seconds[stops - 1]])
+        self.chunks.append(runs)
+        self.counts.append(stops - starts)
+        self.lines += len(found)
+
+    def plan(self, asked: str | None = None) -> Plan:
+        """Decide. asked: the order to take wherever the year does not come first in four digits."""
+        if not self.chunks:
+            return Plan({})
+        runs, counts = np.concatenate(self.chunks), np.concatenate(self.counts)
+        some = np.zeros(len(runs), np.bool_)
+        for order in ORDERS:
+            some |= days_of(runs[:, 2:5], order)[1] & np.isin(_year(runs[:, 1]), _years(order))
+        runs, counts = runs[some], counts[some]
+        sizes, frequent = _frequent(runs[:, 1], counts)
+        orders = {form: _orders(runs[runs[:, 1] == form], counts[runs[:, 1] == form], asked) for form in sizes}
+        unsure = [form for form in frequent if not orders[form][-1].sure]
+        if asked is None and 0 < len(unsure) < len(frequent):
+            for form in unsure:
+                orders[form] = _by_the_others(runs, orders, form, [f for f in frequent if f not in unsure])
+        plan = Plan({form: orders[form] for form in frequent})
+        for form in sorted(set(sizes) - set(frequent), key=lambda form: -sizes[form]):
+            if fits := _fits(runs, counts, plan, form, asked):
+                plan.orders[form] = fits
+        return _stated(plan, runs, counts, asked)
+
+
+def _frequent(forms: Ints, counts: Ints) -> tuple[dict[int, int], list[int]]:
+    """How many lines each form has, and the forms that need no other proof: the first one, and long rows of lines."""
+    if not len(forms):
+        return {}, []
+    starts = np.flatnonzero(np.r_[True, forms[1:] != forms[:-1]])
+    rows = np.add.reduceat(counts, starts)
+    sizes: Counter[int] = Counter()
+    longest: Counter[int] = Counter()
+    for form, n in zip(forms[starts].tolist(), rows.tolist(), strict=True):
+        sizes[form] += n
+        longest[form] = max(longest[form], n)
+    some = [form for form, n in sizes.items() if n >= RARE * max(sizes.values())]
+    return dict(sizes), [form for form in some if form == some[0] or longest[form] >= FEW]
+
+
+def _year(forms: Ints) -> Ints:
+    """Where the year is: 0 in two digits anywhere, 1 first, 2 last."""
+    return forms >> S.YEAR & 3
+
+
+def _years(order: str) -> tuple[int, ...]:
+    return (0, 1) if order == "ymd" else (0, 2)
+
+
+def _orders(runs: Ints, counts: Ints, asked: str | None) -> list[Order]:
+    """The orders of one form, one after another (almost always one)."""
+    year = int(_year(runs[:1, 1])[0])
+    if year == 1:
+        return [Order(0, "ymd", sure=True)]
+    names = [o for o in ORDERS if year in _years(o)]
+    if asked in names:
+        return [Order(0, asked, sure=True)]
+    new = np.r_[True, (runs[1:, 2:5] != runs[:-1, 2:5]).any(axis=1)]
+    dates, starts = runs[new], runs[new, 0]
+    weights = np.minimum(np.add.reduceat(counts, np.flatnonzero(new)), 5)
+    days, possible = (np.array(x) for x in zip(*(days_of(dates[:, 2:5], o) for o in names), strict=True))
+    path = _path(days, possible, weights)
+    cuts = np.flatnonzero(np.r_[True, path[1:] != path[:-1]])
+    costs = [_cost(days[i], possible[i], weights) for i in range(len(names))]
+    sure = len(cuts) > 1 or _is_sure(path[0], costs, possible, len(dates))
+    return [Order(int(starts[i]) if i else 0, names[path[i]], sure=sure) for i in cuts.tolist()]
+
+
+def _is_sure(best: int, costs: list[float], possible: npt.NDArray[np.bool_], n: int) -> bool:
+    """Whether a date is possible in the best order only, or three dates and more make time run far straighter in it."""
+    others = [i for i in range(len(costs)) if i != best]
+    if all((possible[best] & ~possible[i]).any() for i in others[:1]):
+        return True
+    return n >= 3 and all(costs[i] > 4 * costs[best] for i in others)
+
+
+def _cost(days: Ints, possible: npt.NDArray[np.bool_], weights: Ints) -> float:
+    """Days that time travels, twice where it goes back, and what impossible dates cost."""
+    steps = np.clip(np.diff(days[possible]), -MAX_STEP, MAX_STEP)
+    return float(np.where(steps < 0, -2 * steps, steps).sum() + IMPOSSIBLE * weights[~possible].sum())
+
+
+def _path(days: Ints, possible: npt.NDArray[np.bool_], weights: Ints) -> Ints:
+    """The cheapest order of every date (Viterbi): each order costs what `_cost` says, and changing it SWITCH."""
+    n_orders, n = days.shape
+    if possible.all(axis=1).any() or n == 1:  # no change is needed
+        costs = [_cost(days[i], possible[i], weights) + i / 4 + 40 * (i == 2) for i in range(n_orders)]
+        return np.full(n, int(np.argmin(costs)), np.int64)
+    cost = [i / 4 + 40.0 * (i == 2) for i in range(n_orders)]
+    last: list[int | None] = [None] * n_orders
+    back = np.zeros((n, n_orders), np.int64)
+    for k, (day, ok, weight) in enumerate(zip(days.T.tolist(), possible.T.tolist(), weights.tolist(), strict=True)):
+        cheapest = min(range(n_orders), key=cost.__getitem__)
+        before, cost = cost, [0.0] * n_orders
+        for i in range(n_orders):
+            stay = before[i] <= before[cheapest] + SWITCH
+            back[k, i] = i if stay else cheapest
+            cost[i] = before[i] if stay else before[cheapest] + SWITCH
+            if not ok[i]:
+                cost[i] += IMPOSSIBLE * weight
+                continue
+            step = 0 if last[i] is None or not stay else max(-MAX_STEP, min(MAX_STEP, day[i] - last[i]))
+            cost[i] += step if step >= 0 else -2 * step
+            last[i] = day[i]
+    path = np.empty(n, np.int64)
+    path[-1] = min(range(n_orders), key=cost.__getitem__)
+    for k in range(n - 1, 0, -1):
+        path[k - 1] = back[k, path[k]]
+    return path
+
+
+def _by_the_others(runs: Ints, orders: dict[int, list[Order]], form: int, sure: list[int]) -> list[Order]:
+    """The order by which an undecided form fits best among the lines of those that are decided."""
+    names = [o for o in ORDERS if int(_year(np.array(form))) in _years(o)]
+    costs = []
+    for name in names:
+        plan = Plan({**{f: orders[f] for f in sure}, form: [Order(0, name, sure=True)]})
+        first, last, known = _times(runs, plan)
+        days = np.column_stack([first, last])[known].ravel() // DAY
+        costs.append(_cost(days, np.ones(len(days), np.bool_), np.ones(len(days), np.int64)))
+    best = names[int(np.argmin(costs))]
+    return [Order(0, best, sure=min(costs) < max(costs))]
+
+
+def _times(runs: Ints, plan: Plan) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
+    """The first and last time of every run, and whether the plan reads it."""
+    found = np.zeros((len(runs), S.FIELDS), np.int64)
+    found[:, S.START], found[:, S.FORM : S.C + 1], found[:, S.SECONDS] = runs[:, 0], runs[:, 1:5], runs[:, 5]
+    first, which = plan.times(found, 0)
+    return first, first - runs[:, 5] + runs[:, 6], which >= 0
+
+
+def _fits(runs: Ints, counts: Ints, plan: Plan, form: int, asked: str | None) -> list[Order]:
+    """The orders of a rare form if most of its times lie between those of the lines around them; else nothing."""
+    first, last, known = _times(runs, plan)
+    mine = np.flatnonzero(runs[:, 1] == form)
+    theirs = np.flatnonzero(known)
+    if not len(theirs):
+        return []
+    before, after = np.searchsorted(theirs, mine) - 1, np.searchsorted(theirs, mine)
+    floor = np.where(before >= 0, last[theirs[np.maximum(before, 0)]], np.iinfo(np.int64).min // 2)
+    next_one = theirs[np.minimum(after, len(theirs) - 1)]
+    ceiling = np.where(after < len(theirs), first[next_one], np.iinfo(np.int64).max // 2)
+    alone = counts[mine].sum() == 1 and counts[known].sum() > 1 and after[0] < len(theirs)
+    names = [o for o in ORDERS if int(_year(np.array(form))) in _years(o)]
+    names = [asked] if asked in names else names
+    shares = []
+    for name in names:
+        begin, end, possible = _times(runs[mine], Plan({form: [Order(0, name, sure=True)]}))
+        fits = possible & (begin >= floor - SLACK * (begin % 60 == 0)) & (end <= ceiling + SLACK)
+        shares.append(float(counts[mine][fits].sum() / counts[mine].sum()))
+    best = int(np.argmax(shares))
+    return [] if alone or shares[best] <= 0.5 else [Order(0, names[best], sure=True)]
+
+
+def _stated(plan: Plan, runs: Ints, counts: Ints, asked: str | None) -> Plan:
+    """The plan with an example of what could not be decided, or not be read as asked."""
+    unsure = [form for form, orders in plan.orders.items() if not all(o.sure for o in orders)]
+    rows = [i for i in range(len(runs)) if runs[i, 1] in unsure][:1] if unsure else []
+    first, last, known = _times(runs, plan)
+    lost = np.flatnonzero(~known & np.isin(runs[:, 1], list(plan.orders)) & (asked is not None))
+    back = int((first[known][1:] < last[known][:-1] - DAY).sum())
+    n = int(counts[known].sum())
+    return Plan(
+        plan.orders,
+        undecided=written(runs[rows[0]]) if rows else "",
+        impossible=written(runs[lost[0]]) if len(lost) else "",
+        n_impossible=int(counts[lost].sum()),
+        orderly=n >= FEW and back < RARE * n,
+    )
+
+
+def written(run: Ints) -> str:
+    """A date as the file has it (leading zeros apart)."""
+    return MARKS.get(int(run[1]) >> S.SEPARATOR & 7, "-").join(map(str, run[2:5].tolist()))

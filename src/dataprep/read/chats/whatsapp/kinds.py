@@ -1,0 +1,241 @@
+"""What a message of a WhatsApp export is: something somebody said, or what WhatsApp wrote in its place.
+
+Told by whole phrases, never by a word inside a sentence. iOS puts a direction mark (U+200E, in Arabic U+200F) before
+what it writes itself; Android puts its placeholders in `<>`, and leaves a few bare ("This message was deleted").
+Most messages are plain text: a kernel hashes the first line of each and looks it up, and only what it finds is looked
+at more closely, once for each distinct text.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from unicodedata import normalize
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dataprep.core import batch as B
+from dataprep.read.chats.messages import KINDS
+
+from . import events as E
+from . import placeholders as P
+from .kinds_kernel import MARKED, MAYBE, TRIM, look, table_of
+
+EDGES = "\ufeff\u200e\u200f\n\r"  # taken off a text at both ends
+TEXT, SYSTEM = KINDS.index("text"), KINDS.index("system")
+MARKS = "\ufeff\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069"  # direction marks and the byte order mark
+SHORT = 64  # characters of a message worth remembering
+END = 256  # characters at the end of a message, among which an edit mark is looked for
+LONGEST_LINE = 300  # characters of a line of WhatsApp's own that somebody is named as author of
+SPACES = " \u00a0\u202f\t\r"
+# Hindi letters that phones write with one code, and NFC with two.
+NUKTA = (("\u0921\u093c", "\u095c"), ("\u0922\u093c", "\u095d"), ("\u092b\u093c", "\u095e"))
+SMALL = {c: c + 32 for c in range(ord("A"), ord("Z") + 1)}
+NO_MARKS = str.maketrans("", "", MARKS)
+
+
+def forms(table: str) -> set[str]:
+    """The phrases of one text of the tables as phones may write them, ASCII capitals as small letters."""
+    lines = (line.partition(":")[2] for line in table.strip().split("\n"))
+    plain = {normalize("NFC", p.strip()) for line in lines for p in line.split(" | ")}
+    plain |= {functools.reduce(lambda p, pair: p.replace(*pair), NUKTA, p) for p in plain}
+    return {f.translate(SMALL) for p in plain for f in (p, p.capitalize(), p.title(), p.upper())}
+
+
+def _kinds(table: Mapping[str, str]) -> dict[str, str]:
+    return {form: kind for kind, text in table.items() for form in forms(text)}
+
+
+ANYWHERE = _kinds(
+    {"file": P.MEDIA, "deleted": E.DELETED, "call": E.MISSED, "location": E.LIVE, "system": E.WAITING}
+) | _kinds(P.VIEW_ONCE)
+ON_IOS, BEGINS = _kinds(P.MARKED), _kinds(E.BEGINS)
+ATTACHED, EDITED = frozenset(forms(P.ATTACHED)), frozenset(forms(E.EDITED))
+GONE = tuple(f"{form} " for form in forms(E.DELETED))
+ADMIN = re.compile(E.ADMIN)
+CALLS = frozenset(forms(E.MISSED) | forms(E.CALLS))
+NAMES = (  # what the names of attached files tell
+    (re.compile(r"(^|-)(STK|STICKER)-|\.webp$", re.IGNORECASE), "sticker"),
+    (re.compile(r"(^|-)GIF-|\.gif$", re.IGNORECASE), "gif"),
+    (re.compile(r"(^|-)(IMG|PHOTO)-|\.(jpe?g|png|heic)$", re.IGNORECASE), "image"),
+    (re.compile(r"(^|-)(VID|VIDEO)-|\.(mp4|mov|3gp|webm|mkv)$", re.IGNORECASE), "video"),
+    (re.compile(r"(^|-)(AUD|AUDIO|PTT)-|\.(opus|ogg|m4a|mp3|aac|wav|amr)$", re.IGNORECASE), "audio"),
+    (re.compile(r"\.vcf$", re.IGNORECASE), "contact"),
+)
+TAIL = re.compile(rf"[{SPACES}]?[{MARKS}]*<(?P<said>[^<>\n]{{3,60}})>[{MARKS}{SPACES}\n]*\Z")
+PAREN = re.compile(rf".*\S(?=[{SPACES}]*[(\uff08]([^()\uff08\uff09]+)[)\uff09]\Z)")
+ANGLE = re.compile(r"<(?P<word>[^<>:]{2,40}): ?(?P<name>[^<>/]+\.[^<>/. ]+)>\Z")
+# A place with a name, as iOS and as Android write it.
+VENUE = re.compile(r"(?:[^\n]+: |(?:[^\n]+\n){1,3})https://foursquare\.com/v/[0-9a-f]{24}\Z")
+VENUE_ID = len("/0123456789abcdef01234567")
+OWN_NAME = re.compile(r"[A-Z]{3}-\d{8}-WA\d{4,}\.\w+\Z")  # what Android calls the files it saves
+NUMBERED = re.compile(r"\d{4,8}-")  # how the names of iOS's attached files begin
+OPTION = re.compile(  # of a poll, with its votes
+    r"^[\u200e\u200f]?[^\s:\uff1a][^:\uff1a\n]{1,20}[:\uff1a] ?.*[(\uff08][^()\n]*\d[^()\n]*[)\uff09]$", re.MULTILINE
+)
+
+
+def _any_of(table: str) -> str:
+    """One regular expression of all that a text of the tables holds."""
+    return "|".join(line.partition(": ")[2] for line in table.strip().split("\n"))
+
+
+SPOKEN_BY_WHATSAPP = re.compile(
+    rf"^(?:{_any_of(E.SAYS)})|\s(?:{_any_of(E.DOES)})|{_any_of(E.DOES_CLOSE)}", re.IGNORECASE
+)
+# The name of a group, cut off by the colon in it.
+CUT = re.compile(r'(?:^|\s)(?:"[^"\s][^"]*|\u201c[^\u201d]+|\u00ab[^\u00bb]+|\u201e[^\u201c\u201d]+)\Z')
+
+
+def recognise(
+    said: pa.LargeStringArray, has_author: npt.NDArray[np.bool_], *, marked: bool | None = None
+) -> tuple[pa.StringArray, pa.LargeStringArray, list[str] | None]:
+    """What messages are: kinds, texts without edit marks and outer direction marks, metas (None: all are "{}").
+
+    said: what stands behind "author: ", direction marks included; where nobody speaks, behind the header.
+    marked: whether the export marks what it writes itself; None: these messages tell.
+    """
+    offsets, data = B.buffers(said)
+    flags = look(offsets, data, _table())
+    marked = bool((flags & MARKED).any()) if marked is None else marked
+    texts = said
+    if (flags & TRIM).any():
+        mask = pa.array((flags & TRIM) > 0)
+        texts = pc.replace_with_mask(texts, mask, pc.utf8_trim(said.filter(mask), EDGES))
+    kinds = np.where(has_author, TEXT, SYSTEM).astype(np.int32)
+    kinds[_venues(texts)] = KINDS.index("location")
+    rows = np.flatnonzero(flags & MAYBE)
+    held = zip(said.take(rows).to_pylist(), has_author[rows].tolist(), strict=True)
+    found = [(_known if len(s) < SHORT else _one)(s, speaks=speaks, marked=marked) for s, speaks in held]
+    told = np.array([KINDS.index(f.kind) for f in found], np.int32)
+    kinds[rows] = np.where(told == TEXT, kinds[rows], told)
+    edits = {row: f for row, f in zip(rows.tolist(), found, strict=True) if f.text is not None}
+    if edits:
+        mask = np.zeros(len(said), np.bool_)
+        mask[list(edits)] = True
+        texts = pc.replace_with_mask(texts, pa.array(mask), pa.array([f.text for f in edits.values()], texts.type))
+    metas = None
+    if any(f.meta != "{}" for f in found):
+        metas = ["{}"] * len(said)
+        for row, f in zip(rows.tolist(), found, strict=True):
+            metas[row] = f.meta
+    return pa.DictionaryArray.from_arrays(pa.array(kinds), pa.array(KINDS)).cast(pa.string()), texts, metas
+
+
+def _venues(texts: pa.LargeStringArray) -> npt.NDArray[np.int64]:
+    """The messages that are a place with a name, its address and a link to it, as WhatsApp writes them."""
+    offsets, data = B.buffers(texts)
+    stops = offsets[1:]
+    long = np.flatnonzero(np.diff(offsets) > 2 * VENUE_ID)
+    rows = long[data[stops[long] - VENUE_ID] == ord("/")]
+    said = texts.take(rows).to_pylist()
+    found: npt.NDArray[np.int64] = rows[np.array([bool(VENUE.match(s)) for s in said], np.bool_)]
+    return found
+
+
+def is_system(candidate_author: str) -> bool:
+    """Whether what stands before a colon is no name but the beginning of a line WhatsApp wrote.
+
+    A quotation mark that is not closed tells it in any language: it is the name of a group that holds the colon.
+    """
+    line = candidate_author.translate(NO_MARKS).strip(SPACES)
+    return bool(SPOKEN_BY_WHATSAPP.search(line) or CUT.search(line))
+
+
+class Found(NamedTuple):
+    """What a closer look told of a message; text is None where it stays as it is."""
+
+    kind: str
+    text: str | None
+    meta: str
+
+
+def _one(said: str, *, speaks: bool, marked: bool) -> Found:
+    """One message; said with its direction marks, marked: whether the export has any."""
+    meta: dict[str, Any] = {}
+    text = None
+    end = TAIL.search(said, max(0, len(said) - END)) if "<" in said[-END:] else None
+    if end and bare(end["said"]) in EDITED:
+        said, meta = said[: end.start()], {"edited": True}
+        text = said.strip(EDGES)
+    kind, name = kind_of(said, speaks=speaks, marked=marked)
+    if name:
+        meta = {"file": name, **meta}
+    return Found(kind, text, json.dumps(meta, ensure_ascii=False) if meta else "{}")
+
+
+_known = functools.lru_cache(maxsize=1 << 12)(_one)  # "<Media omitted>" comes thousands of times
+
+
+def kind_of(said: str, *, speaks: bool, marked: bool) -> tuple[str, str]:
+    """The kind of a message, and the name of the file it attaches if it tells one."""
+    line = said.split("\n", 1)[0].strip(SPACES)
+    parts = re.split("[\u200e\u200f]", line)
+    ios = len(parts) > 1
+    whole = bare(line)
+    last = bare(parts[-1]) if ios else whole
+    kind = ANYWHERE.get(whole) or ANYWHERE.get(last) or ""
+    if kind == "file" and whole == "null" and line != "null":
+        kind = ""
+    if not kind and (ios or not marked):
+        kind = ON_IOS.get(whole.strip("<>")) or ON_IOS.get(last.strip("<>")) or ""
+    if not kind and (whole.startswith(E.DELETED_BY) or (whole.startswith(GONE) and ADMIN.search(whole))):
+        kind = "deleted"
+    kind = kind or _call(whole, ios=ios) or _block(said, whole)
+    if kind:
+        return kind, ""
+    plain = line.translate(NO_MARKS).strip(SPACES)
+    name = _attached(plain, ios=ios, first=ios or said.startswith(plain[:5]))
+    if name:
+        return next((k for pattern, k in NAMES if pattern.search(name)), "file"), name
+    if ios and not parts[0]:  # WhatsApp begins its own lines with the mark
+        if whole.startswith(E.VIEW_ONCE):
+            return "file", ""
+        if len(whole) < LONGEST_LINE and SPOKEN_BY_WHATSAPP.search(whole):
+            return "system", ""
+    return "text" if speaks else "system", ""
+
+
+def _call(whole: str, *, ios: bool) -> str:
+    """A length may follow ("voice call, 5 min"), or a time ("missed voice call at 10:30")."""
+    head = re.split(r"[.,] | at \d", whole, maxsplit=1)[0]
+    return "call" if head in CALLS and (ios or head in ANYWHERE) else ""
+
+
+def _block(said: str, whole: str) -> str:
+    """Messages of several parts, each behind a word and a colon: places, polls, events."""
+    head, _, rest = whole.partition(":")
+    kind = BEGINS.get(head.strip(SPACES), "")
+    if kind == "location":
+        return kind if rest.strip(SPACES).startswith("http") else ""
+    if whole[-1:] in {":", "\uff1a"} and "\n" in said and (kind or len(OPTION.findall(said)) > 1):
+        return kind or "poll"
+    return ""
+
+
+def _attached(line: str, *, ios: bool, first: bool) -> str:
+    """The name of the file a line says is attached, or nothing; first: nothing stands in front of the line."""
+    end = PAREN.match(line) if line.endswith((")", "\uff09")) else None
+    if end:
+        return end[0] if bare(end[1]) in ATTACHED or (first and OWN_NAME.match(end[0])) else ""
+    end = ANGLE.search(line) if line.endswith(">") else None
+    known = end and (ios or end["word"] == "attached" or NUMBERED.match(end["name"]))
+    return end["name"] if end and known else ""
+
+
+def bare(phrase: str) -> str:
+    """A phrase without direction marks, white space around it and full stop; ASCII capitals as small letters."""
+    return phrase.translate(NO_MARKS).strip(SPACES).translate(SMALL).rstrip(".\u3002")
+
+
+@functools.cache
+def _table() -> npt.NDArray[np.uint64]:
+    """Everything that may be a whole first line, its beginning up to a colon or comma, or its end in brackets."""
+    wanted = {p for table in (ANYWHERE, ON_IOS, BEGINS) for p in table} | ATTACHED | CALLS
+    return table_of(wanted | {f"{c} at " for c in CALLS})

@@ -1,0 +1,363 @@
+"""WhatsApp's exported chats (`.txt`, or the phone's `.zip`): one document a message, whatever phone and language.
+
+The file is read twice: first its dates are gathered, which tell the order of day and month and which lines are headers
+(`whatsapp_dates.py`), then its messages. A line that is no header continues the message before. A quotation whose form
+nothing else in the file has, or whose date is impossible, stays text, and so does one by nobody known at a time that
+does not fit (`whatsapp_doubts.py`); a line that in all this is like a header of this file becomes one.
+
+The position is the byte offset of the message's first byte, in a zip with several chats as if they were joined. What
+ends in the middle of a character or of a header has that end taken off, and counted.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch, doc_id
+from dataprep.core.ledger import Ledger
+from dataprep.core.part import Slice
+from dataprep.errors import PlanError, ReadError
+from dataprep.read.chats.messages import Messages, message_batch
+from dataprep.read.chats.sniff import refuse_utf16
+from dataprep.read.lines import BLOCK, blocks
+from dataprep.read.text import is_utf8
+from dataprep.read.trust import Trust
+
+from . import headers as H
+from . import scan as S
+from .archives import Export, chat_of, exports, looks_like_chat
+from .dates import ORDERS, Ints, Plan, Survey
+from .kinds import is_system, recognise
+from .quoted_headers import Doubts
+
+__all__ = ["WhatsApp", "chat_of", "looks_like_chat"]
+log = logging.getLogger("dataprep")
+_WARNED: set[str] = set()
+STRIPPED = " \t\u00a0\u202f\ufeff\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+MAX_NAMES = 1 << 16  # distinct authors that are remembered: groups have at most some thousand
+CUT = re.compile(rb"([\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\n?\Z")  # a character's beginning
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhatsApp(Messages):
+    """Reads exported chats.
+
+    date_order: "dmy", "mdy" or "ymd"; None: the whole file tells (counted in Stats as `order.dmy`; a warning if it
+    does not tell). A year of four digits in front is always understood.
+    """
+
+    date_order: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.date_order not in {None, *ORDERS}:
+            msg = f"date_order={self.date_order!r} is none of {', '.join(ORDERS)}"
+            raise PlanError(msg)
+
+    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
+        """The messages of a file. Errors: ReadError if it holds no header, or date_order contradicts its dates."""
+        base = 0
+        for export in exports(piece.url):
+            chat = _Chat(self, export, piece, stats, base)
+            yield from chat.batches()
+            base = chat.stop
+
+
+class _Held(NamedTuple):
+    """A message whose end is not read yet: its header's row, time and bytes so far (None: they are too many)."""
+
+    position: int
+    row: Ints
+    time: int
+    data: list[bytes] | None
+    n_bytes: int
+
+
+@dataclass
+class _Chat:
+    """Reads one export."""
+
+    reader: WhatsApp
+    export: Export
+    piece: Slice
+    stats: Ledger
+    base: int
+    stop: int = 0  # the position after its last byte
+    whole: bool = True  # whether its last line has a line feed
+    marked: bool = False  # whether a message's first line has a direction mark, as all that iOS writes itself
+    authors: dict[str, str | None] = field(default_factory=dict)
+    doubts: Doubts = field(default_factory=Doubts)
+
+    def __post_init__(self) -> None:
+        self.trust = Trust(self.piece.url, self.reader.max_bad, remedy="format= names another reader")
+
+    def batches(self) -> Iterator[Batch]:
+        """The messages in order."""
+        survey, first_line = self._survey()
+        plan = survey.plan(self.reader.date_order)
+        if not plan.orders:
+            _refuse(self.piece.url, first_line)
+        self._state(plan)
+        text = self.doubts.text(plan)
+        self.stats.count("header_like_text", len(text))
+        held: _Held | None = None
+        for data, stop, start in self._blocks():
+            if data is None:
+                held = self._append(held, None, stop, start)
+                continue
+            found = H.find(data, stop)
+            times, which = plan.times(found, start)
+            which[np.isin(found[:, S.START] + start, text)] = -1
+            rows = np.flatnonzero(which >= 0)
+            self._count(which)
+            if not len(rows):
+                held = self._append(held, data[:stop].tobytes(), stop, start)
+                continue
+            found, times = found[rows], times[rows]
+            first, last = found[[0, -1], S.START].tolist()
+            held = self._append(held, data[:first].tobytes(), first, start)
+            yield from self._messages(held, data, found, times, start)
+            held = _Held(int(start + last), _moved(found[-1:], -last)[0], int(times[-1]), [], 0)
+            held = self._append(held, data[last:stop].tobytes(), stop - last, start)
+        if held:
+            yield from self._messages(self._uncut(held, plan), np.zeros(0, np.uint8), np.zeros((0, S.FIELDS), np.int64),
+                                      np.zeros(0, np.int64), 0)  # fmt: skip
+        self.trust.close()
+
+    def _blocks(self) -> Iterator[tuple[Any, int, int]]:
+        """Blocks of whole lines: bytes, how many count, position; no bytes for a line that is too long."""
+        with self.export.open() as stream:
+            size = 0
+            for block in blocks(stream, 0, None, max(self.reader.max_doc_bytes, BLOCK)):  # type: ignore[arg-type]
+                long = block.too_long is not None
+                n_bytes = block.stop if block.too_long is None else block.too_long + 1
+                yield None if long else block.data, n_bytes, self.base + block.start
+                size = block.start + n_bytes
+            self.stop, self.whole = self.base + stream.n_bytes, stream.n_bytes == size
+
+    def _survey(self) -> tuple[Survey, bytes]:
+        """The dates of the file, and its first line."""
+        survey, first_line = Survey(), b""
+        for data, stop, start in self._blocks():
+            if data is None:
+                continue
+            found = H.find(data, stop)
+            survey.add(found, start)
+            if len(found):
+                self._learn(data, found, start)
+            first_line = first_line or data[: min(stop, 4_096)].tobytes().strip().split(b"\n", 1)[0]
+        return survey, first_line
+
+    def _learn(self, data: npt.NDArray[np.uint8], found: Ints, start: int) -> None:
+        """Remember who speaks, and the lines in which nobody seems to."""
+        spaced = found[:, S.SAID] >= 0
+        stop = np.where(spaced, found[:, S.NAME_STOP], found[:, S.NAME])
+        coded = _strings(*S.gather(data, found[:, S.NAME], stop)).dictionary_encode()
+        written = coded.dictionary.to_pylist()
+        for name in written[: MAX_NAMES - len(self.authors)]:
+            self.authors.setdefault(name, author_of(name) if name else None)
+        names = [self.authors.get(name) for name in written]
+        codes = coded.indices.to_numpy()
+        plain = np.array([name is None for name in names], np.bool_)[codes]
+        unnamed = np.flatnonzero(plain)
+        lines = _strings(*S.gather(data, found[unnamed, S.BODY], found[unnamed, S.LINE_STOP])).to_pylist()
+        plain[unnamed] = [not is_system(line) for line in lines]
+        self.doubts.add(found, start, codes, names, plain)
+        if not self.marked:
+            begin = np.where(spaced, found[:, S.SAID], found[:, S.BODY])
+            said = S.gather(data, begin, found[:, S.LINE_STOP])[1].tobytes()
+            self.marked = any(mark.encode() in said for mark in "\u200e\u200f")
+
+    def _state(self, plan: Plan) -> None:
+        """Say how dates are read."""
+        if plan.n_impossible:
+            msg = (
+                f"date_order='{self.reader.date_order}' makes {plan.n_impossible:,} dates impossible, such as"
+                f" {plan.impossible}; leave it out, or name the order of this file"
+            )
+            raise ReadError(msg, self.piece.url)
+        names = ", ".join(dict.fromkeys(o.name for orders in plan.orders.values() for o in orders))
+        if plan.undecided and self.piece.url not in _WARNED:  # once: a run reads a file several times
+            _WARNED.add(self.piece.url)
+            log.warning(
+                "%s: nothing tells which number of %s is the day; dates are read as %s, date_order= settles it",
+                self.piece.url, plan.undecided, names,
+            )  # fmt: skip
+        if plan.undecided:
+            self.stats.count("order.undecided")
+        else:
+            log.info("%s: dates are read as %s", self.piece.url, names)
+
+    def _count(self, which: npt.NDArray[np.int8]) -> None:
+        for number, order in enumerate(ORDERS):
+            self.stats.count(f"order.{order}", int((which == number).sum()))
+
+    def _append(self, held: _Held | None, data: bytes | None, size: int, start: int) -> _Held | None:
+        """More bytes of the message that is open (None: too many to keep); before the first message they are lost."""
+        if held is None:
+            self._lost(data, start, size)
+            return None
+        n_bytes = held.n_bytes + size
+        if held.data is None or data is None or n_bytes > self.reader.max_doc_bytes + 1:
+            return held._replace(data=None, n_bytes=n_bytes)
+        held.data.append(data)
+        return held._replace(n_bytes=n_bytes)
+
+    def _lost(self, data: bytes | None, start: int, size: int) -> None:
+        """Lines before the first header, of which nobody knows when they were written: dropped."""
+        for line in [b"..."] if data is None else data.split(b"\n"):
+            n_bytes = size if data is None else len(line)
+            if line.strip(b" \r\t\xef\xbb\xbf"):
+                self.trust.saw([], [start], functools.partial(_no_date, line))
+                self.stats.drop([doc_id(self.piece.file, start)], "no_header", n_bytes=[n_bytes])
+            start += n_bytes + 1
+
+    def _uncut(self, held: _Held, plan: Plan) -> _Held:
+        """The last message without what a cut left: half a character, half a header."""
+        if held.data is None or self.whole:
+            return held
+        data = b"".join(held.data)
+        if cut := CUT.search(data):
+            data = data[: cut.start()] + b"\n"
+            self.stats.count("cut_in_a_character")
+        start = data.rfind(b"\n", 0, len(data) - 1) + 1
+        if start and _begins_header(data[start:-1], data[: held.row[S.BODY]], plan):
+            position = held.position + start
+            self.stats.drop([doc_id(self.piece.file, position)], "cut_header", n_bytes=[len(data) - 1 - start])
+            data = data[:start]
+        return held._replace(data=[data], n_bytes=len(data))
+
+    def _messages(
+        self, held: _Held | None, block: npt.NDArray[np.uint8], found: Ints, times: Ints, start: int
+    ) -> Iterator[Batch]:
+        """The open message and all but the last that begin in a block, as batches."""
+        before = b"".join(held.data or []) if held else b""
+        last = int(found[-1, S.START]) if len(found) else 0
+        first = int(found[0, S.START]) if len(found) else 0
+        data = np.frombuffer(before + block[first:last].tobytes() + bytes(8), np.uint8)[: len(before) + last - first]
+        rows = _moved(found[:-1], len(before) - first)
+        positions, when = found[:-1, S.START] + start, times[:-1]
+        sizes = np.diff(found[:, S.START]) if len(found) else np.zeros(0, np.int64)
+        if held and held.data is not None:
+            rows, positions = np.vstack([held.row, rows]), np.r_[held.position, positions]
+            when, sizes = np.r_[held.time, when], np.r_[held.n_bytes, sizes]
+        elif held:
+            self._drop(np.array([held.position]), ["too_long"], np.array([held.n_bytes]))
+        if len(rows):
+            yield from self._batches(data, rows, positions, when, sizes)
+
+    def _batches(self, data: Any, rows: Ints, positions: Ints, when: Ints, sizes: Ints) -> Iterator[Batch]:
+        """Messages as columns; those that are too long or not UTF-8 are dropped."""
+        stops = rows[:, S.START] + sizes
+        bad = sizes > self.reader.max_doc_bytes + 1
+        reasons = np.where(bad, "too_long", "").astype("<U12")
+        if not _is_utf8(data):
+            for i in np.flatnonzero(~bad).tolist():
+                if not is_utf8(data[rows[i, S.START] : stops[i]].tobytes()):
+                    bad[i], reasons[i] = True, "invalid_utf8"
+        self.trust.saw(positions[~bad], positions[bad], lambda: str(reasons[bad][0]).replace("_", " "))
+        self._drop(positions[bad], reasons[bad].tolist(), sizes[bad])
+        good = np.flatnonzero(~bad)
+        for cut in range(0, len(good), B.MAX_ROWS):
+            some = good[cut : cut + B.MAX_ROWS]
+            yield self._batch(data, rows[some], positions[some], when[some], stops[some] - 1)
+
+    def _batch(self, data: Any, rows: Ints, positions: Ints, when: Ints, stops: Ints) -> Batch:
+        names, named = self._names(data, rows)
+        after = np.where(rows[:, S.SAID] >= 0, rows[:, S.SAID], -2 - rows[:, S.SAID])
+        offsets, out = S.gather(data, np.where(named, np.minimum(after, stops), rows[:, S.BODY]), stops)
+        kinds, texts, metas = recognise(B.strings(offsets, out), named, marked=self.marked)
+        n = len(rows)
+        chat = pa.repeat(pa.scalar(self.export.chat), n)
+        authors = pc.if_else(pc.equal(kinds, "system"), None, names)  # iOS has the chat's name there
+        columns = {"chat": chat, "author": authors, "time": pa.array(when), "kind": kinds}
+        ids = np.uint64(doc_id(self.piece.file, 0)) + positions.astype(np.uint64)
+        return message_batch(self.piece, ids, texts, columns, metas)
+
+    def _names(self, data: Any, rows: Ints) -> tuple[pa.StringArray, npt.NDArray[np.bool_]]:
+        """Who speaks (null: WhatsApp), and whether somebody does."""
+        spaced = rows[:, S.SAID] >= 0
+        stop = np.where(rows[:, S.SAID] == -1, rows[:, S.NAME], rows[:, S.NAME_STOP])
+        coded = _strings(*S.gather(data, rows[:, S.NAME], stop)).dictionary_encode()
+        codes, written = coded.indices.to_numpy(), coded.dictionary.to_pylist()
+        names = [self.authors[w] if w in self.authors else author_of(w) for w in written]
+        known = np.array([w in self.authors for w in written], np.bool_)  # "NAME:text" if there is "NAME: text" too
+        named = np.array([n is not None for n in names], np.bool_)[codes] & (spaced | known[codes])
+        found = pa.array(names, pa.string()).take(pa.array(codes))
+        return pc.if_else(pa.array(named), found, pa.scalar(None, pa.string())), named
+
+    def _drop(self, positions: Ints, reasons: list[str], sizes: Ints) -> None:
+        if len(positions):
+            ids = np.uint64(doc_id(self.piece.file, 0)) + positions.astype(np.uint64)
+            self.stats.drop(ids, reasons, n_bytes=sizes)
+
+
+def author_of(written: str) -> str | None:
+    """The name before a colon, without marks and the `~` of people who are not in the phone's list; None if no name."""
+    if is_system(written):
+        return None
+    return written.strip(STRIPPED).removeprefix("~").lstrip(STRIPPED) or None
+
+
+def _moved(rows: Ints, by: int) -> Ints:
+    """Rows of `scan` for bytes that lie `by` further on."""
+    moved = rows.copy()
+    for column in (S.START, S.BODY, S.NAME, S.NAME_STOP, S.LINE_STOP):
+        moved[:, column] += by
+    said = rows[:, S.SAID]
+    moved[:, S.SAID] = np.where(said >= 0, said + by, np.where(said == -1, -1, said - by))
+    return moved
+
+
+def _strings(offsets: Ints, data: npt.NDArray[np.uint8]) -> pa.LargeStringArray:
+    """Text whose bytes may not be UTF-8; what is not becomes U+FFFD (in the name of a message that will be dropped)."""
+    texts = B.strings(offsets, data)
+    if _is_utf8(data):
+        return texts
+    values = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(texts), texts.buffers()).to_pylist()
+    return pa.array([v.decode("utf-8", "replace") for v in values], pa.large_string())
+
+
+def _is_utf8(data: npt.NDArray[np.uint8]) -> bool:
+    """Whether all bytes together are UTF-8 (Arrow looks at 16 bytes at once)."""
+    ends = np.array([0, len(data)], np.int64)
+    one = pa.LargeBinaryArray.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(ends), pa.py_buffer(data)])
+    try:
+        one.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _begins_header(line: bytes, example: bytes, plan: Plan) -> bool:
+    """Whether a line without an end is a header cut behind its date: with the end of another one it becomes one."""
+    if len(re.findall(r"\d+", line.decode("utf-8", "replace"))) < 4:
+        return False
+    for i in range(len(example)):
+        found = H.find_in(line + example[i:])
+        if len(found) and found[0, S.BODY] > len(line) and plan.times(found, 0)[1][0] >= 0:
+            return True
+    return False
+
+
+def _no_date(line: bytes) -> str:
+    return f"no date begins the line {line[:60]!r}"
+
+
+def _refuse(url: str, first_line: bytes) -> None:
+    refuse_utf16(first_line, url)
+    shown = first_line[:80].decode("utf-8", "replace").strip()
+    found = f"no line begins like a message of WhatsApp; the first line is {shown!r}"
+    msg = f"{found}; tried were {H.TRIED}; format= names another reader"
+    raise ReadError(msg, url, 0)

@@ -1,0 +1,377 @@
+"""Finds the lines of a WhatsApp export that look like headers, and what numbers and words they hold: one pass of bytes.
+
+A header is a date and a time, in either order, in brackets or before a dash, a colon or a semicolon. Which of the lines
+that look like one *are* one is told by the whole file (`whatsapp_dates.py`), and words by a table of their hashes
+(`whatsapp_headers.py`). No function leaves its line: all of them stop at a line feed, and every line has one.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from dataprep.unicode.kernel import kernel
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Keys: TypeAlias = npt.NDArray[np.uint64]
+# Columns of what `scan` gives, int64 each.
+START, BODY, FORM, A, B, C, SECONDS, NAME, NAME_STOP, SAID, LINE_STOP = range(11)
+FIELDS = 11
+
+# The form of a header, by bits: what must be alike in the headers of one export. Spaces, commas and marks are not in.
+BRACKET, TIME_FIRST, WITH_SECONDS, WITH_HALF = 1, 2, 4, 8
+SEPARATOR = 4  # shift of 3 bits: . / - , 年
+YEAR = 7  # shift of 2 bits: 0 in two digits, 1 first, 2 last
+END = 9  # shift of 2 bits: ] - : ;
+
+DOT, SLASH, DASH, COMMA, YEAR_SIGN, MONTH_SIGN, DAY_SIGN = 1, 2, 3, 4, 5, 6, 7
+# What a word means: codes below ERA are about the hour, those from ERA on are added to the year, those from
+# FIRST_YEAR on are the year itself (an era's first, which is written as a word).
+UNKNOWN, NEUTRAL, AM, PM, NOON, NIGHT, ERA, FIRST_YEAR = -1, 0, 1, 2, 3, 4, 100, 10_000
+MULTIPLIER, BASIS = 1_099_511_628_211, 14_695_981_039_346_656_037  # FNV-1a, 64 bits
+SLOTS = 4_096  # of the table of words
+MAX_WORD = 48  # bytes
+MAX_NAME = 400  # bytes of an author's name
+
+
+@kernel
+def _skip(data: Bytes, i: int) -> int:
+    """Where the first byte is that is neither a space nor a mark."""
+    while True:
+        c = data[i]
+        if c in (32, 9):
+            i += 1
+        elif c < 0xC2:
+            return i
+        elif c == 0xC2 and data[i + 1] == 0xA0:
+            i += 2
+        elif (c == 0xE2 and data[i + 1] in (0x80, 0x81) and _is_e2(data[i + 1], data[i + 2])) or (
+            c == 0xEF and data[i + 1] == 0xBB and data[i + 2] == 0xBF
+        ):
+            i += 3
+        elif c == 0xD8 and data[i + 1] == 0x9C:
+            i += 2
+        else:
+            return i
+
+
+@kernel
+def _is_e2(second: int, third: int) -> bool:
+    """U+2009-200F, U+202A-202F, U+2066-2069: thin spaces and marks."""
+    if second == 0x80:
+        return 0x89 <= third <= 0x8F or 0xAA <= third <= 0xAF
+    return 0xA6 <= third <= 0xA9
+
+
+@kernel
+def _digit(data: Bytes, i: int) -> tuple[int, int]:  # noqa: PLR0911
+    """The digit at i (-1: none) and its bytes, in ASCII, Arabic, Persian, Indic, Thai, Burmese, full-width."""
+    c = data[i]
+    if 48 <= c <= 57:
+        return c - 48, 1
+    if c < 0xD9:
+        return -1, 0
+    if c == 0xD9 and 0xA0 <= data[i + 1] <= 0xA9:
+        return data[i + 1] - 0xA0, 2
+    if c == 0xDB and 0xB0 <= data[i + 1] <= 0xB9:
+        return data[i + 1] - 0xB0, 2
+    third = data[i + 2] if c >= 0xE0 and data[i + 1] >= 0x80 else 0
+    if c == 0xE0 and data[i + 1] in (0xA5, 0xA7) and 0xA6 <= third <= 0xAF:
+        return third - 0xA6, 3
+    thai = c == 0xE0 and data[i + 1] == 0xB9
+    if 0x90 <= third <= 0x99 and (thai or (c == 0xEF and data[i + 1] == 0xBC)):
+        return third - 0x90, 3
+    if c == 0xE1 and data[i + 1] == 0x81 and 0x80 <= third <= 0x89:
+        return third - 0x80, 3
+    return -1, 0
+
+
+@kernel
+def _number(data: Bytes, i: int) -> tuple[int, int, int]:
+    """A number of four digits at most: value, how many digits (0: none), where it ends."""
+    value, digits = 0, 0
+    while True:
+        d, width = _digit(data, i)
+        if d < 0:
+            return value, digits if digits <= 4 else 0, i
+        value, digits, i = min(value * 10 + d, 99_999), digits + 1, i + width
+
+
+@kernel
+def _ends_word(data: Bytes, i: int) -> bool:
+    """Whether the byte at i can be in no word: line feeds, separators, brackets, dashes."""
+    c = data[i]
+    if c < 48:
+        return c not in (9, 32, 39, 46)  # spaces, an apostrophe, a full stop
+    return (
+        c in (58, 59, 91, 93)
+        or (c == 0xD8 and data[i + 1] == 0x8C)
+        or (c == 0xE2 and data[i + 1] == 0x80 and data[i + 2] in (0x93, 0x94))
+    )
+
+
+@kernel
+def _word(data: Bytes, i: int, keys: Keys, codes: Ints) -> tuple[int, int]:
+    """What the word at i means (NEUTRAL if there is none, UNKNOWN if it is not in the table), and where it ends."""
+    i = _skip(data, i)
+    if 45 <= data[i] <= 58 and data[i] != 46:  # a dash, a slash, a digit, a colon
+        return NEUTRAL, i
+    h, n, start = np.uint64(BASIS), 0, i
+    while i - start < MAX_WORD:
+        c = np.uint64(data[i])
+        if not (97 <= c <= 122 or 65 <= c <= 90):
+            i = _skip(data, i)
+            if _ends_word(data, i) or _digit(data, i)[0] >= 0:
+                break
+            c = np.uint64(data[i])
+        i += 1
+        if c != 46:
+            h = (h ^ (c | np.uint64(32) if 65 <= c <= 90 else c)) * np.uint64(MULTIPLIER)
+            n += 1
+    if n == 0:
+        return NEUTRAL, i
+    slot = np.int64(h % np.uint64(SLOTS))
+    while keys[slot] != 0:
+        if keys[slot] == h:
+            return int(codes[slot]), i
+        slot = (slot + 1) % SLOTS
+    return UNKNOWN, i
+
+
+@kernel
+def _separator(data: Bytes, i: int) -> tuple[int, int]:
+    """Which separator of a date is at i (0: none), and where it ends."""
+    i = _skip(data, i)
+    c = data[i]
+    code = DOT * (c == 46) + SLASH * (c == 47) + DASH * (c == 45) + COMMA * (c == 44)
+    if code:
+        return code, i + 1
+    if c < 0xE5:
+        return 0, i
+    sign = np.int64(c) << 16 | np.int64(data[i + 1]) << 8 | np.int64(data[i + 2])
+    code = (
+        YEAR_SIGN * (sign in (0xE5B9B4, 0xEB8584))
+        + MONTH_SIGN * (sign in (0xE69C88, 0xEC9B94))
+        + DAY_SIGN * (sign in (0xE697A5, 0xEC9DBC))
+    )
+    return code, i + 3 * (code > 0)
+
+
+@kernel
+def _date(data: Bytes, i: int, keys: Keys, codes: Ints) -> tuple[int, int, int, int, int, int]:
+    """A date: where it ends (-1: none is here), its three numbers, its separator, where the year is."""
+    era = NEUTRAL
+    if _digit(data, i)[0] < 0:
+        era, i = _word(data, i, keys, codes)
+        if era < ERA:
+            return -1, 0, 0, 0, 0, 0
+    if era >= FIRST_YEAR:
+        a, na, first = era - FIRST_YEAR, 4, YEAR_SIGN
+    else:
+        a, na, i = _number(data, i)
+        first, i = _separator(data, i)
+    b, nb, i = _number(data, _skip(data, i))
+    second, i = _separator(data, i)
+    c, nc, i = _number(data, _skip(data, i))
+    alike = first == second != 0 or (first == YEAR_SIGN and second == MONTH_SIGN)
+    if na == 0 or nb == 0 or nb > 2 or nc == 0 or not alike:
+        return -1, 0, 0, 0, 0, 0
+    third, j = _separator(data, i)
+    if (third == DOT and first == DOT) or third == DAY_SIGN:
+        i = j
+    if era >= ERA or na == 4 or first == YEAR_SIGN:
+        year_at = 1 if nc <= 2 else -1
+        a += era - ERA if ERA <= era < FIRST_YEAR else 0
+    else:
+        year_at = (2 if nc == 4 else 0) if na <= 2 and nc in (2, 4) else -1
+    return (i if year_at >= 0 else -1), a, b, c, min(first, YEAR_SIGN), year_at
+
+
+@kernel
+def _time(data: Bytes, i: int) -> tuple[int, int, int, bool]:
+    """A time: where it ends (-1: none), the hour, the seconds after it, whether it has seconds."""
+    hour, n, i = _number(data, i)
+    i = _skip(data, i) if data[i] != 58 else i
+    mark = data[i]
+    if n == 0 or n > 2 or mark not in (46, 58, 104):  # . : h
+        return -1, 0, 0, False
+    minute, n, i = _number(data, _skip(data, i + 1))
+    if n != 2 or minute > 59 or hour > 24:
+        return -1, 0, 0, False
+    if data[i] == mark:
+        second, n, j = _number(data, i + 1)
+        if n == 2 and second <= 59:
+            return j, hour, minute * 60 + second, True
+    return i, hour, minute * 60, False
+
+
+@kernel
+def _hour(hour: int, half: int) -> int:
+    """The hour of 24; some phones write 00:04 AM, and 22:35 PM. -1: there is no such hour."""
+    if half in (AM, PM, NOON, NIGHT) and hour <= 12:
+        afternoon = half == PM or (half == NOON and hour not in (10, 11)) or (half == NIGHT and 5 < hour < 12)
+        return hour % 12 + 12 * afternoon
+    return hour if hour < 24 else -1
+
+
+@kernel
+def _header(data: Bytes, i: int, keys: Keys, codes: Ints, out: Ints) -> int:  # noqa: PLR0911
+    """Where the header at i ends (-1: there is none); its numbers go to `out`."""
+    i = _skip(data, i)
+    bracket = data[i] == 91
+    i = _skip(data, i + 1) if bracket else i
+    early, late, time_first = NEUTRAL, NEUTRAL, False
+    stop, a, b, c, separator, year = _date(data, i, keys, codes)
+    if stop >= 0:
+        early, i = _word(data, stop, keys, codes)
+        if data[i] in (44, 45):  # a comma, a dash
+            i += 1
+        elif data[i] == 0xD8 and data[i + 1] == 0x8C:
+            i += 2
+        half, i = _word(data, i, keys, codes)
+        early = max(early, half) if min(early, half) >= 0 else UNKNOWN
+        stop, hour, rest, seconds = _time(data, i)
+        if stop < 0:
+            return -1
+        late, i = _word(data, stop, keys, codes)
+    else:
+        time_first = True
+        early, i = _word(data, i, keys, codes)
+        stop, hour, rest, seconds = _time(data, i)
+        if stop < 0:
+            return -1
+        late, i = _word(data, stop, keys, codes)
+        if data[i] in (44, 45):
+            i += 1
+        elif data[i] == 0xD8 and data[i + 1] == 0x8C:
+            i += 2
+        stop, a, b, c, separator, year = _date(data, _skip(data, i), keys, codes)
+        if stop < 0:
+            return -1
+        neutral, i = _word(data, stop, keys, codes)
+        if neutral != NEUTRAL:
+            return -1
+    half = max(early, late)
+    if min(early, late) < 0 or half >= ERA or _hour(hour, half) < 0:
+        return -1
+    end, i = _end(data, i, bracket)
+    if end < 0:
+        return -1
+    out[FORM] = (
+        BRACKET * bracket | TIME_FIRST * time_first | WITH_SECONDS * seconds | WITH_HALF * (half > 0)
+        | separator << SEPARATOR | year << YEAR | end << END
+    )  # fmt: skip
+    out[A], out[B], out[C] = a, b, c
+    out[SECONDS] = _hour(hour, half) * 3_600 + rest
+    return i
+
+
+@kernel
+def _end(data: Bytes, i: int, bracket: bool) -> tuple[int, int]:  # noqa: FBT001
+    """Which end of a header is at i (-1: none), and where the message begins."""
+    c = data[i]
+    if bracket:
+        if c != 93:
+            return -1, i
+        return 0, i + 1 + (data[i + 1] == 32)
+    width = 1
+    end = 1 * (c == 45) + 2 * (c == 58) + 3 * (c == 59)
+    if c == 0xE2 and data[i + 1] == 0x80 and data[i + 2] in (0x93, 0x94):
+        end, width = 1, 3
+    if end == 0 or not (data[i + width] in (32, 10, 13) or _skip(data, i + width) > i + width):
+        return -1, i
+    return end, i + width + (data[i + width] == 32) + 2 * (data[i + width] == 0xC2)
+
+
+@kernel
+def _name(data: Bytes, out: Ints) -> None:
+    """The author's name: up to the first colon before a space or the line's end, else up to the first colon.
+
+    SAID is -1 where there is no colon, and negative where no space follows it: -2 - where the text begins.
+    """
+    i = out[BODY]
+    first = -1
+    stop = min(out[LINE_STOP], i + MAX_NAME)
+    while i < stop:
+        if data[i] == 58:
+            after = data[i + 1]
+            if after in (32, 10, 13) or (after == 0xC2 and data[i + 2] == 0xA0):
+                out[NAME_STOP] = i
+                out[SAID] = i + 1 + (after == 32) + 2 * (after == 0xC2)
+                return
+            first = i if first < 0 else first
+        i += 1
+    out[NAME_STOP] = first
+    out[SAID] = -1 if first < 0 else -3 - first
+
+
+@kernel
+def _may_be_header(data: Bytes, i: int) -> bool:
+    """Whether a line that begins with an ASCII letter has a digit soon; most lines that are no header have none."""
+    c = data[i]
+    if not (65 <= c <= 90 or 97 <= c <= 122):
+        return c not in (9, 10, 13, 32)
+    for k in range(i + 1, i + 12):
+        if data[k] == 10:
+            return False
+        if 48 <= data[k] <= 57 or data[k] >= 0xC2:
+            return True
+    return False
+
+
+@kernel
+def scan(
+    data: npt.NDArray[np.uint8], stop: int, keys: npt.NDArray[np.uint64], codes: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """The lines of data[:stop] that look like headers, int64[n, FIELDS]. Every line ends with a line feed.
+
+    data has some bytes more than `stop`, so that looking ahead never leaves it.
+    """
+    room = 1_024
+    out = np.empty((room, FIELDS), np.int64)
+    n = start = 0
+    while start < stop:
+        i = start
+        body = -1
+        if _may_be_header(data, start):
+            if n == room:
+                more = np.empty((2 * room, FIELDS), np.int64)
+                more[:room] = out
+                out, room = more, 2 * room
+            body = _header(data, i, keys, codes, out[n])
+        i = max(body, i)
+        while data[i] != 10:
+            i += 1
+        if body >= 0:
+            row = out[n]
+            row[START], row[BODY], row[NAME], row[LINE_STOP] = start, body, body, i
+            _name(data, row)
+            n += 1
+        start = i + 1
+    return out[:n]
+
+
+@kernel
+def gather(
+    data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    """The texts data[start:stop] as offsets and bytes, without the carriage returns before line feeds and at ends."""
+    offsets = np.zeros(len(starts) + 1, np.int64)
+    size = 0
+    for row in range(len(starts)):
+        size += max(0, stops[row] - starts[row])
+    out = np.empty(size, np.uint8)
+    n = 0
+    for row in range(len(starts)):
+        stop = stops[row]
+        for i in range(starts[row], stop):
+            c = data[i]
+            if c == 13 and (i + 1 == stop or data[i + 1] == 10):
+                continue
+            out[n] = c
+            n += 1
+        offsets[row + 1] = n
+    return offsets, out[:n]

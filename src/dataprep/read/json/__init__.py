@@ -1,0 +1,1 @@
+"""JSON: the JSON Lines reader, its scanner, the grammar, and a streaming reader of large files."""

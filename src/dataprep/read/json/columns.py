@@ -1,0 +1,99 @@
+"""Fields of JSON records as typed columns: which type a field has, and its values as Arrow arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dataprep.core.batch import FIXED
+from dataprep.errors import PlanError
+
+SAMPLE = 1_000  # records looked at to find the types of columns
+KINDS = {"string": pa.large_string(), "int64": pa.int64(), "double": pa.float64(), "bool": pa.bool_()}
+
+
+def infer(stream: BinaryIO, names: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """The (name, type) of fields, from the first 1,000 records of JSON Lines; string where types are mixed or none."""
+    seen: dict[str, set[str]] = {name: set() for name in names}
+    for _ in range(SAMPLE):
+        try:
+            record = orjson.loads(stream.readline(1 << 22))
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(record, dict):
+            for name, kinds in seen.items():
+                kinds.add(_kind(record.get(name)))
+    return tuple((name, _common(kinds - {""})) for name, kinds in seen.items())
+
+
+def check_taken(text: str, names: Iterable[str]) -> None:
+    """Errors: PlanError for a column that every batch has already."""
+    for name in names:
+        if name == text or name in FIXED:
+            why = "it is the text" if name == text else "every document has its own, and the input's stays in meta"
+            msg = f"the field {name!r} cannot be a column: {why}"
+            raise PlanError(msg)
+
+
+def check_kinds(columns: Iterable[tuple[str, str]]) -> None:
+    """Errors: PlanError for a type that JSON has not."""
+    for name, kind in columns:
+        if kind not in KINDS:
+            msg = f"the column {name!r} cannot have the type {kind!r}; there are {', '.join(KINDS)}"
+            raise PlanError(msg)
+
+
+def arrow_type(kind: str) -> pa.DataType:
+    """The Arrow type of a name such as int64 or timestamp[us]; strings are large. Errors: PlanError."""
+    try:
+        return KINDS.get(kind) or pa.type_for_alias(kind)
+    except ValueError as e:
+        msg = f"{kind!r} is no type of a column; write string, int64, double, bool, timestamp[us] ..."
+        raise PlanError(msg) from e
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return ""
+    return {bool: "bool", int: "int64", float: "double"}.get(type(value), "string")
+
+
+def _common(kinds: set[str]) -> str:
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    return "double" if kinds == {"int64", "double"} else "string"
+
+
+def convert(values: pa.LargeStringArray, first: npt.NDArray[np.uint8], kind: str) -> pa.Array:
+    """Values as JSON wrote them (strings unescaped), as one type; null where missing, null, or of another type.
+
+    first: uint8[n], the first byte of each value, 0 where it is missing. A string column takes every value: what is no
+    string stays JSON.
+    """
+    if kind == "string":
+        return _masked(values, (first != 0) & (first != ord("n")))
+    if kind == "bool":
+        return _masked(pa.array(first == ord("t")), (first == ord("t")) | (first == ord("f")))
+    numbers = _masked(values, (first == ord("-")) | ((first >= ord("0")) & (first <= ord("9"))))
+    try:
+        return pc.cast(numbers, KINDS[kind])
+    except pa.ArrowInvalid:
+        return pa.array([_number(v, kind) for v in numbers.to_pylist()], KINDS[kind])
+
+
+def _number(value: str | None, kind: str) -> float | int | None:
+    if value is None or kind == "double":
+        return None if value is None else float(value)
+    number = orjson.loads(value)
+    fits = number == int(number) and -(1 << 63) <= number < 1 << 63
+    return int(number) if fits else None
+
+
+def _masked(values: pa.Array, valid: npt.NDArray[np.bool_]) -> pa.Array:
+    return pc.if_else(pa.array(valid), values, pa.scalar(None, values.type))

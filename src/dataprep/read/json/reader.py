@@ -1,0 +1,208 @@
+"""JSON Lines: one JSON object a line, the text in one of its fields.
+
+The position of a document is the byte offset of its line in the decompressed text. What is neither the text nor a
+lifted column stays in `meta` as it was written. Blank lines are not records; a byte order mark, carriage returns and a
+missing last newline are fine. An empty text is a document. Bad lines are dropped: `too_long` (over max_doc_bytes),
+`invalid_utf8` (also a text with an escaped lone surrogate, which has no UTF-8), `not_json` (RFC 8259, 1,024 levels),
+`not_an_object`, `no_text` (the field is missing or not a string), in this order.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch, doc_id
+from dataprep.core.ledger import Ledger
+from dataprep.core.part import Reader, Slice
+from dataprep.errors import PlanError
+from dataprep.read.lines import BOM, PADDING, Block, blocks, open_at
+from dataprep.read.trust import MAX_BAD, MAX_DOC_BYTES, Trust
+from dataprep.store import files
+
+from . import scan as J
+from .columns import KINDS, check_kinds, check_taken, convert, infer
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+BAD_LINES = 1_024  # the kernel comes back after so many
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jsonl(Reader):
+    """Reads JSON Lines.
+
+    text: the field that holds the text. columns: (name, type) of fields that become columns; types are string, int64,
+    double and bool. meta: keep the other fields. max_doc_bytes: of a line. max_bad: the share of bad lines that a file
+    may have before it is a ReadError (`trust.py`).
+    """
+
+    text: str = "text"
+    columns: tuple[tuple[str, str], ...] = ()
+    meta: bool = True
+    max_doc_bytes: int = MAX_DOC_BYTES
+    max_bad: float = MAX_BAD
+    splits: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_taken(self.text, [name for name, _ in self.columns])
+        check_kinds(self.columns)
+        if self.max_doc_bytes < 1:
+            msg = f"max_doc_bytes={self.max_doc_bytes} leaves no document; it is the bytes of the longest line to keep"
+            raise PlanError(msg)
+
+    @staticmethod
+    def types_of(url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """The types of fields, from the first records of a file."""
+        with files.open_read(url) as stream:
+            return infer(stream, names)
+
+    @property
+    def adds(self) -> Mapping[str, pa.DataType]:
+        """The lifted columns."""
+        return {name: KINDS[kind] for name, kind in self.columns}
+
+    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
+        """The lines that begin in the slice."""
+        remedy = f"name the text field with text= (now {self.text!r}), or allow more with max_bad="
+        trust = Trust(piece.url, self.max_bad, whole=piece.start == 0 and piece.stop is None, remedy=remedy)
+        with open_at(piece) as stream:
+            for block in blocks(stream, piece.start, piece.stop, self.max_doc_bytes):
+                for found in self._scan(block):
+                    bad_at = found.bad[:, 0] + block.start
+                    verdicts = [J.REASONS[v] for v in found.bad[:, 2].tolist()]
+                    trust.saw(found.starts + block.start, bad_at, functools.partial(_describe, block, found))
+                    stats.drop(
+                        bad_at.astype(np.uint64) + np.uint64(doc_id(piece.file, 0)), verdicts, n_bytes=found.bad[:, 1]
+                    )
+                    if len(found.starts):
+                        yield self._batch(found, block, piece)
+        trust.close()
+
+    def warm(self) -> None:
+        """Compile the kernels on one line; called once, before workers start."""
+        line = b'{"a": 1}\n'
+        block = Block(np.frombuffer(bytearray(line + bytes(PADDING)), np.uint8), len(line), 1)
+        for found in self._scan(block):
+            _values(block, found.bad[:, :2], "string")
+
+    def _scan(self, block: Block) -> Iterator[_Found]:
+        """The records of one block, at most 16,384 at a time."""
+        if block.too_long is not None:
+            yield _Found.of_bad(0, block.too_long, J.TOO_LONG)
+            return
+        if block.start == 0 and block.data[:3].tobytes() == BOM:
+            block.data[:3] = ord(" ")
+        invalid = _invalid_lines(block)
+        names = [self.text.encode(), *(name.encode() for name, _ in self.columns)]
+        joined, ends = np.array(bytearray(b"".join(names))), np.cumsum([len(name) for name in names])
+        at = 0
+        while at < block.stop:
+            room = block.stop - at + PADDING
+            starts, spans = np.empty(B.MAX_ROWS, np.int64), np.empty((B.MAX_ROWS, len(self.columns), 2), np.int64)
+            text, meta = np.empty(room, np.uint8), np.empty(room, np.uint8)
+            text_ends, meta_ends = np.empty(B.MAX_ROWS + 1, np.int64), np.empty(B.MAX_ROWS + 1, np.int64)
+            bad = np.empty((BAD_LINES, 3), np.int64)
+            at, rows, wrong = J.scan(
+                block.data, at, block.stop, joined, ends, self.max_doc_bytes, self.meta,
+                starts, text, text_ends, meta, meta_ends, spans, bad,
+            )  # fmt: skip
+            kept = _own(text_ends[: rows + 1], text), _own(meta_ends[: rows + 1], meta) if self.meta else None
+            found = _Found(starts[:rows], *kept, spans[:rows], bad[:wrong])
+            yield found.without(invalid) if len(invalid) else found
+
+    def _batch(self, found: _Found, block: Block, piece: Slice) -> Batch:
+        columns = {}
+        for k, (name, kind) in enumerate(self.columns):
+            columns[name] = _values(block, found.spans[:, k], kind)
+        ids = found.starts.astype(np.uint64) + np.uint64(doc_id(piece.file, block.start))
+        return B.make(ids, found.text, piece.source, found.meta, columns)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Records of one block: where they start in it, and what is in them; bad lines as (start, bytes, verdict)."""
+
+    starts: Ints
+    text: pa.LargeStringArray
+    meta: pa.LargeStringArray | None
+    spans: Ints
+    bad: Ints
+
+    @classmethod
+    def of_bad(cls, *line: int) -> _Found:
+        """A single bad line."""
+        none = np.empty(0, np.int64)
+        return cls(none, pa.array([], pa.large_string()), None, none, np.array([line], np.int64))
+
+    def without(self, invalid: Ints) -> _Found:
+        """Lines (start, bytes) that are not UTF-8 are bad for that, whatever else they are (but for too long)."""
+        gone = np.isin(self.starts, invalid[:, 0])
+        keep = pa.array(~gone)
+        known = np.isin(self.bad[:, 0], invalid[:, 0]) & (self.bad[:, 2] != J.TOO_LONG)
+        bad = np.where(known[:, None] & (np.arange(3) == 2), J.INVALID_UTF8, self.bad)
+        lines = invalid[np.isin(invalid[:, 0], self.starts)]
+        bad = np.concatenate([bad, np.pad(lines, ((0, 0), (0, 1)), constant_values=J.INVALID_UTF8)])
+        meta = None if self.meta is None else self.meta.filter(keep)
+        return _Found(self.starts[~gone], self.text.filter(keep), meta, self.spans[~gone], bad[np.argsort(bad[:, 0])])
+
+
+def _invalid_lines(block: Block) -> Ints:
+    """The lines of a block that are not UTF-8, int64[n, 2] of (start, bytes); Arrow looks at the whole block first."""
+    everything = pa.array([0, block.stop], pa.int64()).buffers()[1]
+    try:
+        pa.LargeStringArray.from_buffers(1, everything, pa.py_buffer(block.data)).validate(full=True)
+    except pa.ArrowInvalid:
+        pass
+    else:
+        return np.empty((0, 2), np.int64)
+    found, start = [], 0
+    for line in bytes(block.data[: block.stop]).split(b"\n")[:-1]:
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            found.append((start, len(line)))
+        start += len(line) + 1
+    return np.array(found, np.int64).reshape(-1, 2)
+
+
+def _values(block: Block, spans: Ints, kind: str) -> pa.Array:
+    """The values that lie at `spans`, as one column."""
+    starts, stops = np.ascontiguousarray(spans[:, 0]), np.ascontiguousarray(spans[:, 1])
+    out = np.empty(int((stops - starts).sum()) + PADDING, np.uint8)
+    ends, first = np.empty(len(starts) + 1, np.int64), np.empty(len(starts), np.uint8)
+    J.gather(block.data, starts, stops, out, ends, first)
+    return convert(B.strings(ends, out), first, kind)
+
+
+def _own(ends: Ints, data: npt.NDArray[np.uint8]) -> pa.LargeStringArray:
+    """Kernel output as an Arrow array that holds no more memory than it needs."""
+    used = int(ends[-1])
+    return B.strings(ends, data if used * 2 > len(data) else data[:used].copy())
+
+
+def _describe(block: Block, found: _Found) -> str:
+    """What is wrong with the first bad line, in words that help to mend it."""
+    start, n_bytes, verdict = found.bad[0].tolist()
+    if verdict == J.TOO_LONG:
+        return f"a line of {n_bytes:,} bytes, over max_doc_bytes"
+    head = bytes(block.data[start : start + n_bytes])
+    if verdict == J.NO_TEXT:
+        return f"no text in an object with the fields {_fields(head)}"
+    return f"{J.REASONS[verdict]} {head[:60]!r}"
+
+
+def _fields(line: bytes) -> str:
+    """The names of an object's fields; what Python's parser refuses (a thousand levels) is shown as it is."""
+    try:
+        names = json.loads(line, parse_int=str)  # str: Python refuses integers of over 4,300 digits
+    except (ValueError, RecursionError):
+        return repr(line[:60])
+    return ", ".join(sorted(names)).encode("utf-8", "replace").decode()[:200] or "none"

@@ -1,0 +1,1 @@
+"""Crawl archives: WARC, ARC, WAT and WET records, and the text of their pages."""

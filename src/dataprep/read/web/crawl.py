@@ -1,0 +1,143 @@
+"""What the readers of crawl archives share: their records as documents, what is left out and why, fields as columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch, doc_id
+from dataprep.core.ledger import Ledger
+from dataprep.core.part import Reader, Slice
+from dataprep.errors import PlanError, ReadError
+from dataprep.read.json.columns import KINDS
+from dataprep.read.text import Record, documents
+from dataprep.read.trust import MAX_BAD, MAX_DOC_BYTES, Trust
+
+from .records import Entry, read_records
+from .response import Refused, refuse
+
+FLUSH = 1_024  # refused records that are booked together
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crawl(Reader):
+    """Reads an archive, one document a record of the type `HOLDS`.
+
+    columns: (name, type) of FIELDS that become columns instead of fields of meta. max_doc_bytes: of a record's
+    payload, unpacked. max_bad: the share of broken records that condemns a file, see `trust.py`. strict: any broken
+    record is a ReadError; else it is dropped with its reason and position, and what is readable is read.
+    """
+
+    columns: tuple[tuple[str, str], ...] = ()
+    max_doc_bytes: int = MAX_DOC_BYTES
+    max_bad: float = MAX_BAD
+    strict: bool = False
+
+    NAME: ClassVar[str]
+    HOLDS: ClassVar[str]  # the record type that gives documents
+    OTHERS: ClassVar[frozenset[str]] = frozenset()  # other types that are left out one by one, with a reason
+    FIELDS: ClassVar[Mapping[str, str]]  # name: type
+
+    def __post_init__(self) -> None:
+        strange = [(n, k) for n, k in self.columns if self.FIELDS.get(n) != k]
+        if strange:
+            known = ", ".join(f"{n} ({k})" for n, k in self.FIELDS.items())
+            msg = f"{self.NAME} has no field {strange[0][0]!r} that is a {strange[0][1]}; there are {known}"
+            raise PlanError(msg)
+        if self.max_doc_bytes < 1:
+            msg = f"max_doc_bytes={self.max_doc_bytes} leaves no document; it is the bytes of the longest one to keep"
+            raise PlanError(msg)
+
+    @classmethod
+    def types_of(cls, url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:  # noqa: ARG003 - they are known
+        """The types of fields."""
+        return tuple((name, cls.FIELDS.get(name, "string")) for name in names)
+
+    @property
+    def adds(self) -> Mapping[str, pa.DataType]:
+        """The lifted columns."""
+        return {name: KINDS[kind] for name, kind in self.columns}
+
+    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
+        """The documents of a file."""
+        trust = Trust(piece.url, self.max_bad, whole=False)
+        batches = documents(self._records(piece, stats), piece, stats, trust)
+        yield from map(self._lifted, batches) if self.columns else batches
+
+    def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes, Mapping[str, Any]] | None:
+        """The text of a record and its fields; None where the record is none of the reader's.
+
+        seen: empty at the start of a file. Errors: Refused with the reason why a record gives no document.
+        """
+        raise NotImplementedError
+
+    def max_block(self) -> int:
+        """The longest block of a record to be looked at, in bytes."""
+        return self.max_doc_bytes
+
+    def _records(self, piece: Slice, stats: Ledger) -> Iterator[Record]:
+        archive = Trust(piece.url, self.max_bad, remedy="fetch the file again, or allow more with max_bad=")
+        types: Counter[str] = Counter()
+        refused: list[tuple[int, str, int]] = []
+        seen: set[Any] = set()
+        wanted = frozenset({self.HOLDS})
+        for entry in read_records(piece.url, wanted, self.max_block(), strict=self.strict):
+            if len(refused) >= FLUSH:
+                _book(refused, piece, stats)
+            if entry.lost:
+                refused.append((entry.position, entry.lost, entry.n_bytes))
+                archive.saw((), (entry.position,), lambda e=entry: e.message)  # type: ignore[misc]
+                continue
+            archive.good += 1
+            kind = entry.headers.get("warc-type", "").lower() or "without a type"
+            types[kind] += 1
+            if kind != self.HOLDS and kind not in self.OTHERS:
+                continue
+            try:
+                found = self._checked(entry, kind, stats, seen)
+            except Refused as e:
+                refused.append((entry.position, e.reason, entry.n_bytes))
+                continue
+            if found is not None:
+                yield Record(entry.position, found[0], len(found[0]), orjson.dumps(found[1]).decode())
+        _book(refused, piece, stats)
+        for kind, n in types.items():
+            stats.count(f"records.{kind}", n if kind != self.HOLDS and kind not in self.OTHERS else 0)
+        archive.close()
+        if not types[self.HOLDS]:
+            broken = f" and {archive.bad:,} broken" if archive.bad else ""
+            msg = f"there is no {self.HOLDS} record, only {', '.join(types)}{broken}: {self.NAME} files hold them"
+            raise ReadError(msg, piece.url, 0)
+
+    def _checked(self, entry: Entry, kind: str, stats: Ledger, seen: set[Any]) -> Any:
+        if kind != self.HOLDS:
+            refuse(kind)
+        if entry.body is None:
+            refuse("too_long")
+        return self.document(entry, stats, seen)
+
+    def _lifted(self, batch: Batch) -> Batch:
+        """The batch with the columns taken out of its meta."""
+        metas = [orjson.loads(meta) for meta in batch.column("meta").to_pylist()]
+        for name, kind in self.columns:
+            values = [meta.pop(name, None) for meta in metas]
+            if kind == "string":
+                values = [v if v is None or isinstance(v, str) else orjson.dumps(v).decode() for v in values]
+            batch = B.with_column(batch, name, pa.array(values, KINDS[kind]))
+        left = pa.array([orjson.dumps(meta).decode() for meta in metas], pa.large_string())
+        return B.with_column(batch, "meta", left)
+
+
+def _book(refused: list[tuple[int, str, int]], piece: Slice, stats: Ledger) -> None:
+    """Say what was left out, and begin a new list. A place where two things broke is one record."""
+    once = {position: (why, n) for position, why, n in reversed(refused)}
+    ids = np.array([doc_id(piece.file, position) for position in once], np.uint64)
+    stats.drop(ids, [why for why, _ in once.values()], n_bytes=[n for _, n in once.values()])
+    refused.clear()

@@ -1,0 +1,136 @@
+"""Compressed archives as streams that know where their members begin: gzip members and zstd frames.
+
+A crawl is many small compressed members, one a record, so that a record can be fetched alone; where a member begins is
+what a CDX index holds. Told by the first bytes, not by the name: servers unpack `.gz` on the way.
+"""
+
+from __future__ import annotations
+
+import io
+import zlib
+from typing import Any, BinaryIO
+
+import zstandard
+
+from dataprep.errors import ReadError
+
+CHUNK = 1 << 18
+ZSTD_PIECE = 1 << 10  # a zstd block is 4 bytes at least and gives 128 kB at most: 32 MB from one piece
+GZIP, ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
+SKIPPABLE = range(0x184D2A50, 0x184D2A60)  # RFC 8878; a .warc.zst may begin with its dictionary in such a frame
+DICTIONARY = 0x184D2A5D
+MAX_DICTIONARY = 16 << 20
+
+
+class Broken(ReadError):
+    """What breaks an archive at some place, with the word it is counted under."""
+
+    def __init__(self, reason: str, message: str, path: str, offset: int) -> None:
+        super().__init__(message, path, offset)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.reason, self.message, self.path, self.offset)
+
+
+class Members(io.RawIOBase):
+    """A gzip or zstd file from the member at `at` on: `starts[bytes given before] = offset as stored`."""
+
+    def __init__(self, raw: BinaryIO, url: str, magic: bytes, at: int = 0) -> None:
+        super().__init__()
+        self.raw, self.url, self.magic = raw, url, magic
+        self.dictionary = dictionary(raw) if magic == ZSTD else None
+        raw.seek(at)
+        self.given, self.taken = 0, at  # bytes decompressed since `at`, and the offset of the next stored byte
+        self.unread = self.ready = b""
+        self.member: Any = None
+        self.starts: dict[int, int] = {}
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Bytes of one member."""
+        while not self.ready:
+            if self.member is None and not self._begin():
+                return 0
+            self.ready = self._decompress(len(buffer))
+            self.given += len(self.ready)
+        data, self.ready = self.ready[: len(buffer)], self.ready[len(buffer) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _fill(self, n: int) -> bool:
+        while len(self.unread) < n and (more := self.raw.read(CHUNK if self.magic == GZIP else CHUNK >> 4)):
+            self.unread += more
+        return len(self.unread) >= n
+
+    def _take(self, n: int) -> None:
+        self.taken += n
+        self.unread = self.unread[n:]
+
+    def _begin(self) -> bool:
+        """Enter the next member; False at the end of the file. Zeros between members are padding."""
+        while self._fill(1):
+            padding = len(self.unread) - len(self.unread.lstrip(b"\0"))
+            if padding:
+                self._take(padding)
+                continue
+            if self.magic == ZSTD and self._fill(8) and int.from_bytes(self.unread[:4], "little") in SKIPPABLE:
+                self._skip(8 + int.from_bytes(self.unread[4:8], "little"))
+                continue
+            self.starts[self.given] = self.taken
+            self.member = self._decompressor()
+            return True
+        return False
+
+    def _skip(self, n: int) -> None:
+        while n:
+            if not self._fill(1):
+                self._fail("cut_archive", "the file ends in the middle of a zstd frame")
+            step = min(n, len(self.unread))
+            self._take(step)
+            n -= step
+
+    def _decompressor(self) -> Any:
+        if self.magic == GZIP:
+            return zlib.decompressobj(wbits=31)
+        return zstandard.ZstdDecompressor(dict_data=self.dictionary).decompressobj()
+
+    def _decompress(self, limit: int) -> bytes:
+        if not self._fill(1):
+            self._fail("cut_archive", "the file ends in the middle of a compressed record")
+        try:
+            if self.magic == GZIP:
+                data: bytes = self.member.decompress(self.unread, limit)
+                rest = self.member.unused_data if self.member.eof else self.member.unconsumed_tail
+            else:
+                data = self.member.decompress(self.unread[:ZSTD_PIECE])
+                rest = self.member.unused_data + self.unread[ZSTD_PIECE:]
+        except (zlib.error, zstandard.ZstdError) as e:
+            self._fail("damaged", f"the compressed data is damaged ({e})")
+        self._take(len(self.unread) - len(rest))
+        self.member = None if self.member.eof else self.member
+        return data
+
+    def _fail(self, reason: str, found: str) -> None:
+        raise Broken(reason, f"{found}; fetch it again", self.url, self.taken)
+
+    def close(self) -> None:
+        """Close the file too."""
+        self.raw.close()
+        super().close()
+
+
+def dictionary(raw: BinaryIO) -> zstandard.ZstdCompressionDict | None:
+    """The dictionary a .warc.zst begins with (IIPC's "Zstandard compression for WARC"), itself compressed or not."""
+    raw.seek(0)
+    head = raw.read(8)
+    n = int.from_bytes(head[4:8], "little")
+    if int.from_bytes(head[:4], "little") != DICTIONARY or n > MAX_DICTIONARY:
+        return None
+    data = raw.read(n)
+    if data.startswith(ZSTD):
+        data = zstandard.ZstdDecompressor().decompress(data, max_output_size=MAX_DICTIONARY)
+    return zstandard.ZstdCompressionDict(data)

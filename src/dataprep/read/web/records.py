@@ -1,0 +1,346 @@
+"""The records of a WARC archive (ISO 28500), good ones as fast as FastWARC reads them, broken ones by name.
+
+Every record is read by the careful half below, which checks that the length leads to an empty line and the next
+record, or, where the package `fastwarc` is installed, by that: it hands back whatever is odd (an error, a short body,
+an offset that does not grow) and always the last record, to be read again carefully. FastWARC alone ends silently at a
+cut, and gives all records of a single gzip stream one offset.
+
+A position is the record's offset as stored, which a CDX index holds too: that of its gzip member or zstd frame. Where
+one stream holds many records, and for `.xz`, it is the offset in the decompressed bytes.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from dataprep.errors import ReadError
+from dataprep.store import files
+
+from .members import CHUNK, Broken, Members
+from .resync import ARC_LINE, BEGINS, find_line, find_member, magic_of
+
+MAX_HEADER = 1 << 16  # bytes of one header line
+MAX_HEADERS = 1_000  # lines
+MAX_REWINDS = 20  # times that one gzip stream is read again from its start to find the record after a broken one
+EMPTY = (b"\r\n", b"\n")
+FAST = importlib.util.find_spec("fastwarc") is not None
+
+
+class _Lower(dict[str, str]):
+    """Header names in lower case, each made once."""
+
+    def __missing__(self, name: str) -> str:
+        found = name.lower()
+        if len(self) < MAX_HEADERS:
+            self[name] = found
+        return found
+
+
+LOWER = _Lower()
+
+
+class Entry(NamedTuple):
+    """One record; `body` is None if it was not wanted or longer than allowed, `lost` says why it could not be read."""
+
+    position: int
+    headers: Mapping[str, str]  # names in lower case; of a type that is not wanted, only warc-type
+    n_bytes: int
+    body: bytes | None
+    lost: str = ""
+    message: str = ""
+
+
+def read_records(
+    url: str, wanted: frozenset[str], max_bytes: int, *, strict: bool, fast: bool = FAST
+) -> Iterator[Entry]:
+    """Every record; the blocks of the `wanted` types (in lower case) of up to `max_bytes`.
+
+    A broken record comes as an Entry that says what was found, and reading goes on at the next record that can be
+    found. Errors: strict makes it a ReadError.
+    """
+    archive = _Archive(url, wanted, max_bytes, strict=strict)
+    try:
+        while not archive.finished:
+            yield from archive.careful(fast=fast)
+            if not archive.finished:
+                yield from archive.fast()
+    finally:
+        archive.close()
+
+
+class _Archive:
+    """Where in an archive we are."""
+
+    def __init__(self, url: str, wanted: frozenset[str], max_bytes: int, *, strict: bool) -> None:
+        self.url, self.wanted, self.max_bytes, self.strict = url, wanted, max_bytes, strict
+        self.magic = magic_of(url)
+        self.apart: bool | None = None  # whether each record has a member of its own; the first two tell
+        self.finished = self.ended = self.is_arc = False
+        self.inside = False  # a record, and not between two
+        self.rewinds = 0
+        self.stream: Any = None
+        self.open(0)
+
+    def close(self) -> None:
+        if self.stream is not None:
+            self.stream.close()
+
+    def open(self, at: int) -> None:
+        """Read on from a stored offset."""
+        self.close()
+        self.members: Members | None = None
+        self.at = 0 if self.magic else at
+        self.mark = self.start = at  # where the record we are in begins: as stored, in decompressed bytes
+        self.line = b""  # a line read ahead
+        raw = files.open_raw(self.url)
+        if self.magic:
+            self.members = Members(raw, self.url, self.magic, at)
+            self.stream = io.BufferedReader(self.members, CHUNK)
+            self.start = 0
+        elif self.url.lower().endswith(".xz"):
+            raw.close()
+            self.stream = files.open_read(self.url)
+        else:
+            raw.seek(at)
+            self.stream = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw, CHUNK)
+
+    def careful(self, *, fast: bool) -> Iterator[Entry]:
+        """Records until the end, or until two good ones say that FastWARC may go on.
+
+        A record is given out once what follows it was found in order: a checksum comes after the data.
+        """
+        good, held = 0, None
+        while True:
+            try:
+                while self._next():
+                    if held is not None:
+                        yield held
+                    held = None
+                    if fast and good > 1 and self._suits_fastwarc():
+                        return
+                    held = self._record()
+                    good += 1
+                break
+            except ReadError as e:
+                reason, place = getattr(e, "reason", "damaged"), self._place()
+                if held is not None and reason == "no_record":  # what stands here may be the rest of the record before
+                    reason, place = "wrong_length", held.position
+                elif held is not None and place != held.position:
+                    yield held
+                if self.strict:
+                    raise
+                good, held = 0, None
+                yield Entry(place, {}, max(0, self.at - self.start), None, reason, e.message)
+                if not self._resync():
+                    break
+        if held is not None:
+            yield held
+        self.finished = True
+
+    def _suits_fastwarc(self) -> bool:
+        """Whether FastWARC gives right offsets from here on, and has not come to the end already."""
+        if self.ended or self.is_arc or self.url.lower().endswith(".xz"):
+            return False
+        return self.members is None or (self.apart is True and self.members.dictionary is None)
+
+    def fast(self) -> Iterator[Entry]:
+        """Records as FastWARC reads them, from the mark until something is odd; the last two are left to `careful`.
+
+        Two, because the second record of a gzip member gets the offset of the next member: the third tells.
+        """
+        from fastwarc.warc import ArchiveIterator
+
+        self.close()
+        held: list[Entry] = []
+        begin = after = self.mark  # after: where the next record begins if nothing is between
+        raw = files.open_raw(self.url)
+        raw.seek(begin)
+        try:
+            for record in ArchiveIterator(raw, parse_http=False, max_header_len=MAX_HEADER):
+                position, n, found = record.stream_pos, record.content_length, record.headers
+                kind, body = (found.get("WARC-Type") or "").lower(), None
+                if (held and position <= held[-1].position) or (n == 0 and "content-length" not in found):
+                    break
+                if kind in self.wanted:
+                    headers = {LOWER[name]: value for name, value in found.items()}
+                    body = record.reader.read() if n <= self.max_bytes else None
+                else:
+                    headers = {"warc-type": kind}
+                if "\n" in "".join(headers.values()):  # a line that FastWARC takes for two, or the reverse
+                    break
+                if len(held) > 1:
+                    yield held.pop(0)
+                    begin = held[0].position
+                if (record.reader.consume() if body is None else len(body)) != n or (body and b"\nWARC/1." in body):
+                    break
+                if not self.magic:
+                    if held and position != after:
+                        break
+                    after = position + n + 16 + sum(len(k) + len(v) + 4 for k, v in found.items_bytes())
+                held.append(Entry(position, headers, n, body))
+            else:
+                self.ended = True
+        except (ConnectionError, TimeoutError):
+            raise
+        except Exception:  # noqa: BLE001, S110 - whatever it is, the careful half meets it again and names it
+            pass
+        finally:
+            raw.close()
+        self.open(begin)
+
+    def _next(self) -> bool:
+        """Go to the line a record begins with."""
+        self.inside = False
+        if self.members is None or self.apart is False:
+            self.mark = self.start = self.at - len(self.line)
+        while line := self.line or self._line():
+            self.line = b""
+            if line in EMPTY:
+                continue
+            self.start = self.at - len(line)
+            self.line = line
+            if self.members is None:
+                self.mark = self.start
+            if not line.startswith((b"WARC/", b"filedesc:") if not self.is_arc else b""):
+                reason = "no_record" if line.endswith(b"\n") else "cut_archive"
+                self._fail(reason, f"a record should begin here with WARC/, not {line[:40]!r}")
+            self.mark = self._position()
+            return True
+        return False
+
+    def _record(self) -> Entry:
+        line, self.line, self.inside = self.line, b"", True
+        self.is_arc = self.is_arc or line.startswith(b"filedesc:")
+        headers = self._arc_headers(line) if self.is_arc else self._headers()
+        kind = headers.get("warc-type", "").lower()
+        length = headers.get("content-length", "")
+        if not (length.isascii() and length.isdigit()):
+            self._fail("wrong_length", f"the record's Content-Length is {length or 'missing'}")
+        n = int(length)
+        is_wanted = kind in self.wanted and n <= self.max_bytes
+        body = self._block(n, keep=is_wanted)
+        if not self._ends():
+            if not self.line and not self.stream.peek(1):
+                self._fail("cut_archive", "the file ends where empty lines should follow a record; fetch it again")
+            self._fail("wrong_length", f"no empty line follows the record's {n} bytes; its Content-Length is wrong")
+        if self.apart and self.members is not None:
+            inside = [s for s in self.members.starts if self.start < s < self.at]
+            if inside:
+                self._fail("wrong_length", f"the {n} bytes of the record's Content-Length lead into another record")
+        return Entry(self.mark, headers if kind in self.wanted else {"warc-type": kind}, n, body if is_wanted else None)
+
+    def _ends(self) -> bool:
+        """Whether what a record ends with stands here: two empty lines, in an ARC one or none."""
+        if not self.is_arc:
+            return self._line() in EMPTY and self._line() in EMPTY
+        line = self._line()
+        self.line = b"" if line in EMPTY else line
+        return not self.line or ARC_LINE.match(line) is not None
+
+    def _block(self, n: int, *, keep: bool) -> bytes:
+        """The block of a record, or nothing of it, in bounded memory."""
+        held: list[bytes] = []
+        left = n
+        while left and (data := self.stream.read(min(left, CHUNK))):
+            left -= len(data)
+            self.at += len(data)
+            if keep:
+                held.append(data)
+        if left:
+            self._fail("cut_archive", f"the file ends after {n - left:,} of the record's {n:,} bytes; fetch it again")
+        return b"".join(held)
+
+    def _line(self) -> bytes:
+        line: bytes = self.stream.readline(MAX_HEADER)
+        self.at += len(line)
+        return line
+
+    def _headers(self) -> dict[str, str]:
+        """Names in lower case; a line that begins with white space continues the one before."""
+        found: dict[str, str] = {}
+        name = ""
+        for _ in range(MAX_HEADERS):
+            line = self._line()
+            if line in EMPTY:
+                return found
+            if not line.endswith(b"\n"):
+                self._fail("cut_archive", "the record's headers have no end; fetch the file again")
+            text = line.decode("utf-8", "replace").rstrip("\r\n")
+            if text[:1] in {" ", "\t"} and name:
+                found[name] += " " + text.strip()
+                continue
+            name, colon, value = text.partition(":")
+            if not colon:
+                self._fail("bad_header", f"a header should stand here, not {text[:40]!r}")
+            name = name.strip().lower()
+            found[name] = value.strip()
+        self._fail("bad_header", f"the record has over {MAX_HEADERS:,} header lines")
+        raise AssertionError
+
+    def _arc_headers(self, line: bytes) -> dict[str, str]:
+        """The line an ARC record begins with, in WARC's words: URL, IP address, date, type ... length."""
+        found = ARC_LINE.match(line)
+        if found is None:
+            self._fail("no_record", f"an ARC record should begin here, not {line[:40]!r}")
+        assert found is not None
+        url, d, n = (g.decode("utf-8", "replace") for g in found.groups())
+        date = f"{d[:4]}-{d[4:6]}-{d[6:8]}T{d[8:10]}:{d[10:12]}:{d[12:]}Z"
+        kind = "filedesc" if url.startswith("filedesc:") else "response"
+        return {"warc-type": kind, "warc-target-uri": url, "warc-date": date, "content-length": n}
+
+    def _position(self) -> int:
+        """The offset of the record at `start`, as stored where each has a member of its own."""
+        if self.members is None:
+            return self.start
+        stored = self.members.starts.get(self.start)
+        self.members.starts = {given: at for given, at in self.members.starts.items() if given >= self.start}
+        if self.start and self.apart is None:
+            self.apart = stored is not None
+        if not self.apart:
+            return self.start if stored is None or self.apart is False else stored
+        if stored is None:
+            self._fail("shared_member", "the record shares its gzip member with another, unlike those before")
+        assert stored is not None
+        return stored
+
+    def _place(self) -> int:
+        """Where the broken thing begins."""
+        if self.members is not None and self.apart is not False and not self.inside:
+            self.mark = max(self.mark, *self.members.starts.values(), 0)
+        return self.mark
+
+    def _fail(self, reason: str, found: str) -> None:
+        raise Broken(reason, found, self.url, self._place())
+
+    def _resync(self) -> bool:
+        """Go to the next record that can be found after a broken one; False if there is none."""
+        if not self.magic and not self.url.lower().endswith(".xz"):
+            found = find_line(self.url, self.mark, is_arc=self.is_arc)
+        else:
+            found = find_member(self.url, self.magic, self.mark + 1) if self.magic and self.apart is not False else None
+            if found is None:
+                return self.apart is not True and self._rewind()
+        if found is None:
+            return False
+        self.open(found)
+        return True
+
+    def _rewind(self) -> bool:
+        """Read one gzip stream from its start again, to the next line that begins a record."""
+        self.rewinds += 1
+        after = self.start + 1
+        if self.rewinds > MAX_REWINDS:
+            return False
+        self.open(0)
+        try:
+            self._block(after, keep=False)
+            while line := self._line():
+                if BEGINS[self.is_arc].match(b"\n" + line):
+                    self.line = line
+                    return True
+        except ReadError:
+            return False
+        return False

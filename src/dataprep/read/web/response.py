@@ -1,0 +1,164 @@
+"""HTTP responses as crawls store them: status, headers, and the payload without its transfer and content encodings.
+
+Archives often hold payloads that their headers no longer describe (already unpacked, or named wrongly): what does not
+begin as its header says is taken as it is. Nothing is unpacked beyond a limit.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zlib
+from typing import Any, NamedTuple, NoReturn
+
+import zstandard
+
+from dataprep.errors import need
+
+STATUS = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})\b")
+HEAD_END = re.compile(rb"\r?\n\r?\n")
+CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]*)?\r?\n")
+NAMED = re.compile(
+    rb"^(content-type|content-encoding|transfer-encoding)[ \t]*:([^\r\n]*)", re.IGNORECASE | re.MULTILINE
+)
+JOINED = {"content-encoding", "transfer-encoding"}
+BEGINS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
+ALIASES = {"x-gzip": "gzip", "x-compress": "compress", "x-zstd": "zstd", "brotli": "br"}
+
+
+class Refused(Exception):
+    """A page that gives no document, and the word it is counted under."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def refuse(reason: str) -> NoReturn:
+    """Errors: Refused, always."""
+    raise Refused(reason)
+
+
+class Response(NamedTuple):
+    """A response; of its headers, the three about the payload, names in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    payload: bytes
+
+
+def parse(block: bytes) -> Response:
+    """The parts of a response. Errors: Refused("bad_http")."""
+    status = STATUS.match(block)
+    end = HEAD_END.search(block)
+    if status is None:
+        refuse("bad_http")
+    head, payload = (block, b"") if end is None else (block[: end.start()], block[end.end() :])
+    headers: dict[str, str] = {}
+    for found in NAMED.finditer(head):
+        name, value = found[1].decode("latin-1").lower(), found[2].decode("latin-1").strip()
+        headers[name] = f"{headers[name]}, {value}" if name in JOINED and name in headers else headers.get(name, value)
+    return Response(int(status[1]), headers, payload)
+
+
+def media_type(headers: dict[str, str]) -> str:
+    """`text/html` of `Text/HTML; charset=x`; empty if none is given."""
+    return headers.get("content-type", "").partition(";")[0].partition(",")[0].strip().lower()
+
+
+def charset(headers: dict[str, str]) -> str:
+    """The charset that Content-Type names, or nothing."""
+    _, found, rest = headers.get("content-type", "").lower().partition("charset=")
+    return re.split(r"[;,\s]", rest.strip("\"' "), maxsplit=1)[0].strip("\"'") if found else ""
+
+
+def decoded(response: Response, max_bytes: int, *, is_cut: bool) -> bytes:
+    """The payload without its encodings.
+
+    is_cut: the record itself says that the crawler cut the payload (WARC-Truncated), so what there is is wanted.
+    Errors: Refused("cut_payload"), ("bad_encoding") or, over max_bytes, ("too_long").
+    """
+    data, whole = response.payload, True
+    if "chunked" in response.headers.get("transfer-encoding", "").lower():
+        data, whole = unchunked(data)
+    names = [n.strip().lower() for n in response.headers.get("content-encoding", "").split(",")]
+    for name in reversed([ALIASES.get(n, n) for n in names if n and n not in {"identity", "none", "utf-8"}]):
+        data, complete = _unpacked(data, name, max_bytes) if len(data) <= max_bytes else (data, True)
+        whole = whole and complete
+    if len(data) > max_bytes:
+        refuse("too_long")
+    if not whole and not is_cut:
+        refuse("cut_payload")
+    return data
+
+
+def unchunked(data: bytes) -> tuple[bytes, bool]:
+    """The bytes of chunks (RFC 9112), and whether the last one is there; data in no chunks as it is."""
+    parts: list[bytes] = []
+    at = 0
+    while size := CHUNK_SIZE.match(data, at):
+        n, start = int(size[1], 16), size.end()
+        if n == 0:
+            return b"".join(parts), True
+        parts.append(data[start : start + n])
+        if start + n > len(data):
+            return b"".join(parts), False
+        at = start + n
+        at += 2 if data[at : at + 2] == b"\r\n" else data[at : at + 1] == b"\n"
+    return (b"".join(parts), False) if parts else (data, True)
+
+
+def _unpacked(data: bytes, name: str, max_bytes: int) -> tuple[bytes, bool]:
+    """At most max_bytes + 1 bytes, and whether the end was reached."""
+    if not data or (name in BEGINS and not data.startswith(BEGINS[name])):
+        return data, True  # a header that lies
+    if name not in UNPACK:
+        refuse("bad_encoding")
+    try:
+        return UNPACK[name](data, max_bytes)
+    except (zlib.error, zstandard.ZstdError, OSError):
+        if data[:64].lstrip().startswith(b"<"):
+            return data, True
+        refuse("bad_encoding")
+
+
+def _deflate(data: bytes, max_bytes: int) -> tuple[bytes, bool]:
+    try:
+        return _inflated(data, max_bytes, 15)
+    except zlib.error:
+        return _inflated(data, max_bytes, -15)  # without the header RFC 9110 asks for, as some servers do
+
+
+def _zstd(data: bytes, max_bytes: int) -> tuple[bytes, bool]:
+    with zstandard.ZstdDecompressor().stream_reader(data) as stream:
+        return _read(stream, max_bytes), True
+
+
+def _brotli(data: bytes, max_bytes: int) -> tuple[bytes, bool]:
+    readers = need("fastwarc.stream_io", extra="warc")
+    return _read(readers.BrotliReader(io.BytesIO(data)), max_bytes), True
+
+
+def _inflated(data: bytes, max_bytes: int, wbits: int = 31) -> tuple[bytes, bool]:
+    parts: list[bytes] = []
+    left = max_bytes + 1
+    while data and left > 0:
+        member = zlib.decompressobj(wbits)
+        parts.append(member.decompress(data, left))
+        left -= len(parts[-1])
+        if not member.eof:
+            return b"".join(parts), left <= 0
+        data = member.unused_data if member.unused_data.startswith(BEGINS["gzip"]) else b""
+    return b"".join(parts), True
+
+
+def _read(stream: Any, max_bytes: int) -> bytes:
+    parts: list[bytes] = []
+    left = max_bytes + 1
+    while left > 0 and (data := stream.read(min(left, 1 << 20))):
+        parts.append(data)
+        left -= len(data)
+    return b"".join(parts)
+
+
+UNPACK = {"gzip": _inflated, "deflate": _deflate, "zstd": _zstd, "br": _brotli}

@@ -1,0 +1,107 @@
+"""WARC and the older ARC: the pages of a crawl, as the text of their main content.
+
+Response records with a wanted status and content type become documents: transfer and content encodings undone, the
+charset found, the text extracted by Resiliparse (`dataprep[warc]`). The position is the record's offset as stored.
+Revisits, and records of one id or of one address and date, are left out with a reason; request, metadata, warcinfo and
+other records are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dataprep.core.ledger import Ledger
+from dataprep.errors import PlanError, need
+
+from .crawl import Crawl
+from .page import HTML, text_of
+from .records import Entry
+from .response import charset, decoded, media_type, parse, refuse
+
+MAX_PAGE_BYTES = 16 << 20  # of a page, unpacked: parsing takes up to 25 times its size in memory
+MAX_HTTP_HEADERS = 1 << 20  # a block may be so much longer than a page
+
+
+@dataclass(frozen=True, kw_only=True)
+class Warc(Crawl):
+    """Reads WARC and ARC files.
+
+    columns: of url, date, record_id, status, content_type, charset and truncated (why the crawler cut the payload).
+    max_doc_bytes: of a page, unpacked. status, types: what a response must say; a page that names no type is HTML if
+    it begins with "<". The others are parameters of `resiliparse.extract.html2text.extract_plain_text`, with the values
+    that DCLM used (Li et al. 2024): main_content leaves out navigation, footers and the like.
+    """
+
+    max_doc_bytes: int = MAX_PAGE_BYTES
+    status: tuple[int, ...] = (200,)
+    types: tuple[str, ...] = (*HTML, "text/plain")
+    main_content: bool = True
+    list_bullets: bool = True
+    comments: bool = True
+    alt_texts: bool = False
+    links: bool = False
+    form_fields: bool = False
+    noscript: bool = False
+
+    NAME: ClassVar[str] = "warc"
+    HOLDS: ClassVar[str] = "response"
+    OTHERS: ClassVar[frozenset[str]] = frozenset({"revisit"})
+    FIELDS: ClassVar[Mapping[str, str]] = {
+        "url": "string", "date": "string", "record_id": "string", "status": "int64", "content_type": "string",
+        "charset": "string", "truncated": "string",
+    }  # fmt: skip
+    EXTRACTS: ClassVar[tuple[str, ...]] = (
+        "main_content", "list_bullets", "comments", "alt_texts", "links", "form_fields", "noscript",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "status", (self.status,) if isinstance(self.status, int) else tuple(self.status))
+        object.__setattr__(self, "types", (self.types,) if isinstance(self.types, str) else tuple(self.types))
+        strange = next((t for t in self.types if t not in HTML and not t.startswith("text/")), None)
+        if strange is not None:
+            msg = f"types={strange!r} is not text; there are {', '.join(HTML)} and text/ of any kind"
+            raise PlanError(msg)
+        need("resiliparse.extract.html2text", extra="warc")
+
+    def max_block(self) -> int:
+        """A page and its headers."""
+        return self.max_doc_bytes + MAX_HTTP_HEADERS
+
+    def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes, Mapping[str, Any]] | None:
+        """The text of a page."""
+        headers = entry.headers
+        url = headers.get("warc-target-uri", "").removeprefix("<").removesuffix(">")  # Wget's way
+        if not url.startswith(("http:", "https:", "HTTP")):
+            stats.count("records.not http")
+            return None
+        fields: dict[str, Any] = {"url": url}
+        for name, header in (("date", "warc-date"), ("record_id", "warc-record-id"), ("truncated", "warc-truncated")):
+            if header in headers:
+                fields[name] = headers[header]
+        self._refuse_twin(fields, seen)
+        assert entry.body is not None
+        response = parse(entry.body)
+        if response.status not in self.status:
+            stats.count(f"status.{response.status}")
+            refuse("status")
+        kind = media_type(response.headers) or ("text/html" if response.payload[:64].lstrip().startswith(b"<") else "")
+        if kind not in self.types:
+            refuse("content_type")
+        data = decoded(response, self.max_doc_bytes, is_cut="truncated" in fields)
+        options = {name: getattr(self, name) for name in self.EXTRACTS}
+        is_html = kind in HTML
+        text, used = text_of(data, charset(response.headers), is_html=is_html, options=options)
+        fields |= {"status": response.status, "content_type": kind, "charset": used}
+        return text.encode("utf-8", "replace"), fields
+
+    @staticmethod
+    def _refuse_twin(fields: Mapping[str, Any], seen: set[Any]) -> None:
+        """Errors: Refused for a record whose id, or address and date, an earlier one of the file has."""
+        marks = {fields["record_id"]} if fields.get("record_id") else set()
+        marks |= {(fields["url"], fields["date"])} if fields.get("date") else set()
+        if marks & seen:
+            refuse("duplicate_record")
+        seen |= marks

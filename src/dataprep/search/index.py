@@ -1,0 +1,248 @@
+"""SuffixIndex: how often any text occurs in a corpus, where, and what the longest piece is that another text shares.
+
+A suffix array lists all places of a text in the order of what follows them, so that whatever begins alike stands
+together: two binary searches find the first and the last place of a query (Manber and Myers 1993).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from rich.filesize import decimal
+
+from dataprep.core.dataset import Dataset
+from dataprep.core.runner import Runner, Serial
+from dataprep.core.trial import reserve
+from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput, need
+from dataprep.store import files
+from dataprep.store.atomic import is_attempt
+from dataprep.store.key import key as key_of
+
+from .shard import SHARD_BYTES, Shard, SortSuffixes, Unsorted, WriteTexts
+
+INDEX, RECIPE, SHARDS = "index.json", "recipe.json", "shards"
+VERSION = 1
+CONTEXT = 60  # characters shown on either side
+DISK = 5  # bytes of index a byte of text, at most
+LONGEST = pa.schema(
+    [
+        pa.field("text", pa.int64(), nullable=False),
+        pa.field("n_bytes", pa.int64(), nullable=False),
+        pa.field("longest_bytes", pa.int64(), nullable=False),
+        pa.field("start", pa.int64(), nullable=False),
+        pa.field("longest", pa.large_string(), nullable=False),
+        pa.field("count", pa.int64(), nullable=False),
+        pa.field("id", pa.uint64()),
+        pa.field("source", pa.string()),
+        pa.field("found_at", pa.int64()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One occurrence: in which document, at which byte of its text, and what stands around it."""
+
+    id: int
+    source: str
+    start: int
+    before: str
+    match: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The longest piece that a text shares with the corpus.
+
+    start: its first byte in the text that was given. count: how often it occurs in the corpus. hit: first of these.
+    """
+
+    text: str
+    start: int
+    n_bytes: int
+    count: int
+    hit: Hit | None
+
+
+class SuffixIndex:
+    """Finds any text in a corpus, byte for byte, in milliseconds.
+
+    >>> index = SuffixIndex.build(docs, "work/index")             # doctest: +SKIP
+    >>> index.count("all rights reserved")                        # doctest: +SKIP
+    21403
+    >>> index.find("all rights reserved", limit=3)                # doctest: +SKIP
+    >>> index.longest(question).n_bytes                           # doctest: +SKIP
+    187
+
+    Nothing is normalised: upper case is not lower case. No match crosses two documents. Occurrences that overlap count
+    each. The files are mapped into memory, not read.
+    """
+
+    def __init__(self, url: str, manifest: dict[str, Any]) -> None:
+        self.url, self.manifest = url, manifest
+        self.shards = [Shard(files.join(url, SHARDS), record) for record in manifest["shards"]]
+
+    def __repr__(self) -> str:
+        return f"SuffixIndex({self.manifest['docs']:,} documents, {self.manifest['bytes']:,} bytes in {self.url})"
+
+    @classmethod
+    def build(cls, docs: Dataset, out: str, run: Runner | None = None, *, replace: bool = False) -> SuffixIndex:
+        """Write an index of `docs` into the local folder `out`, and open it; what is there of the same docs is used.
+
+        Disk: 5 bytes a byte of text at most (1 of text, 4 a character). Memory a worker: 5 bytes a byte of a shard of
+        64 MB, so 320 MB; a longer document is a shard of its own. A stopped build goes on where it was. `replace`:
+        an index of other documents is made anew. Needs the extra `dedup`.
+
+        Errors: StaleOutput if `out` holds something else; PlanError if it is not a local folder.
+        """
+        need("pydivsufsort", extra="dedup")
+        url, key = _local(out), key_of(("suffix_index", VERSION, SHARD_BYTES, docs.key))
+        _claim(url, key, replace=replace)
+        runner: Runner = run if run is not None else Serial()
+        shards = list(_shards(docs, files.join(url, SHARDS), key, runner))  # those that are there cost a glance
+        files.sweep(url)
+        size, n_docs = sum(s["bytes"] - s["docs"] for s in shards), sum(s["docs"] for s in shards)
+        record = {"kind": "suffix_index", "key": key, "docs": n_docs, "bytes": size, "shards": shards}
+        files.write_json(files.join(url, INDEX), record)
+        return cls.open(url)
+
+    @classmethod
+    def open(cls, url: str) -> SuffixIndex:
+        """Open the index in a folder.
+
+        Errors: ReadError if there is none; CorruptShard if it is not whole.
+        """
+        url = _local(url)
+        place = files.join(url, INDEX)
+        if not files.exists(place):
+            if files.exists(files.join(url, SHARDS)):
+                msg = f"{url} is an index that was not built to its end; build it again, and it goes on where it was"
+                raise CorruptShard(msg)
+            msg = "there is no index (no index.json); make one with SuffixIndex.build(docs, out)"
+            raise ReadError(msg, url)
+        manifest = files.read_json(place)
+        if not isinstance(manifest, dict) or manifest.get("kind") != "suffix_index":
+            msg = f"{place} is not of a suffix-array index; give the folder that SuffixIndex.build wrote"
+            raise CorruptShard(msg)
+        return cls(url, manifest)
+
+    def count(self, text: str) -> int:
+        """How often a text occurs. Errors: PlanError if it is empty."""
+        query = _query(text)
+        return sum(last - first for first, last in (shard.span(query) for shard in self.shards))
+
+    def find(self, text: str, limit: int | None = 10, context: int = CONTEXT) -> list[Hit]:
+        """The first `limit` occurrences (None: all), in order of (id, start), with `context` characters around each.
+
+        Errors: PlanError if the text is empty.
+        """
+        query, hits = _query(text), list[Hit]()
+        for shard in self.shards:
+            first, last = shard.span(query)
+            room = last - first if limit is None else limit - len(hits)
+            if room > 0 and last > first:
+                hits += [_hit(shard, at, text, len(query), context) for at in shard.places(first, last, room)]
+        return hits
+
+    def longest(self, text: str, context: int = CONTEXT) -> Shared:
+        """The longest piece of whole characters that a text shares with the corpus; the first, if several are."""
+        start, size = self._longest(text)
+        if not size:
+            return Shared("", 0, 0, 0, None)
+        piece = text.encode()[start : start + size].decode()
+        return Shared(piece, start, size, self.count(piece), self.find(piece, 1, context)[0])
+
+    def contamination(self, texts: Iterable[str]) -> pa.Table:
+        """The longest piece that each text shares with the corpus.
+
+        Columns: text (its number), n_bytes (of it), longest_bytes, start (in the text), longest (the piece), count (in
+        the corpus), and the id, source and found_at of its first occurrence, null where nothing is shared.
+        """
+        rows = []
+        for number, text in enumerate(texts):
+            found = self.longest(text)
+            where = (found.hit.id, found.hit.source, found.hit.start) if found.hit else (None, None, None)
+            rows.append((number, len(text.encode()), found.n_bytes, found.start, found.text, found.count, *where))
+        return pa.Table.from_pylist([dict(zip(LONGEST.names, row, strict=True)) for row in rows], schema=LONGEST)
+
+    def _longest(self, text: str) -> tuple[int, int]:
+        from .longest import longest_matches  # compiled code, which the other questions do without
+
+        query = np.frombuffer(_encoded(text), np.uint8)
+        begins = np.flatnonzero(query & 0xC0 != 0x80)
+        if not len(begins):
+            return 0, 0
+        sizes = np.zeros(len(begins), np.int64)
+        for shard in self.shards:
+            sizes = np.maximum(sizes, longest_matches(query, begins, shard.text, shard.suffixes))
+        # A match may end inside a character; what is shared is up to the character's begin.
+        ends = np.append(begins, len(query))
+        sizes = ends[np.searchsorted(ends, begins + sizes, "right") - 1] - begins
+        best = int(np.argmax(sizes))
+        return int(begins[best]), int(sizes[best])
+
+
+def _shards(docs: Dataset, out: str, key: str, run: Runner) -> Iterator[dict[str, Any]]:
+    """Write all shards; their records."""
+    written = list(run.map(WriteTexts(out, key, SHARD_BYTES), docs.tasks, "SuffixIndex: text"))
+    records = [shard for receipt in written for shard in receipt["shards"]]
+    largest = max((record["bytes"] for record in records), default=0)
+    if largest > 2 * SHARD_BYTES:  # a worker's usual memory holds a shard, not a document of any size
+        what = f"sorting a document of {decimal(largest)}"
+        reserve(run, DISK * largest, what, "split it, or leave it out", grows=False)
+    unsorted = [Unsorted(record["name"], record["bytes"]) for record in records]
+    for record, receipt in zip(records, run.map(SortSuffixes(out, key), unsorted, "SuffixIndex: sort"), strict=True):
+        yield record | {"characters": receipt["characters"]}
+
+
+def _local(url: str) -> str:
+    url = str(url).rstrip("/")
+    if not files.is_local(url):
+        msg = f"{url} is not a local folder, and an index is mapped into memory; give a path on this machine's disk"
+        raise PlanError(msg)
+    return url
+
+
+def _claim(url: str, key: str, *, replace: bool) -> None:
+    """Make sure that the index of `key` may be written here."""
+    strangers = sorted(n for n in set(files.listdir(url)) - {INDEX, RECIPE, SHARDS} if not is_attempt(n))
+    if strangers:
+        msg = f"{url} holds {strangers[0]}, which is of no index; give another folder"
+        raise StaleOutput(msg)
+    place = files.join(url, RECIPE)
+    if files.exists(place) and files.read_json(place).get("key") == key:
+        return
+    if files.listdir(url):
+        if not replace:
+            msg = f"{url} is an index of other documents; give another folder, or replace=True"
+            raise StaleOutput(msg)
+        files.remove(url)
+    files.write_json(place, {"kind": "suffix_index", "key": key})
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as e:
+        msg = f"{text[:40]!r} is not text that UTF-8 can write (a half of a surrogate pair); look for something else"
+        raise PlanError(msg) from e
+
+
+def _query(text: str) -> bytes:
+    if not text:
+        msg = "the text to look for is empty; give at least one character"
+        raise PlanError(msg)
+    return _encoded(text)
+
+
+def _hit(shard: Shard, at: int, match: str, size: int, context: int) -> Hit:
+    """What stands at a place of a shard, and `context` characters (4 bytes each at most) around it."""
+    id_, source, start, stop = shard.document(at)
+    before = bytes(shard.text[max(start, at - 4 * context) : at]).decode("utf-8", "ignore")
+    after = bytes(shard.text[at + size : min(stop, at + size + 4 * context)]).decode("utf-8", "ignore")
+    return Hit(id_, source, at - start, before[len(before) - min(context, len(before)) :], match, after[:context])

@@ -1,0 +1,64 @@
+"""The kernels that find the longest pieces that a text shares with the text of a suffix array."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U8, Int
+
+I32: TypeAlias = npt.NDArray[np.int32]
+
+
+@kernel
+def longest_matches(query: U8, begins: I64, text: U8, suffixes: I32) -> I64:
+    """How many bytes from each place of `begins` on stand somewhere in `text`, int64[len(begins)].
+
+    Of matches that end at the same byte only the first, which is the longest, is sure to be told; others may be 0. From
+    place to place the match ends at the same byte or behind it, so steps that double find the next that ends behind: a
+    page that the text holds whole takes one comparison, not one from each of its characters.
+    """
+    found = np.zeros(len(begins), np.int64)
+    here = 0
+    while here < len(begins):
+        found[here] = found[here] or match_at(query, begins[here], text, suffixes)
+        end = begins[here] + found[here]
+        ends_there, behind, step = here, -1, 1
+        while behind < 0 or behind - ends_there > 1:
+            probe = min(ends_there + step, len(begins)) if behind < 0 else (ends_there + behind) // 2
+            if probe == len(begins) or begins[probe] > end:
+                behind = probe
+                continue
+            size = match_at(query, begins[probe], text, suffixes)
+            if begins[probe] + size > end:
+                behind, found[probe] = probe, size
+            else:
+                ends_there, step = probe, 2 * step
+        here = behind
+    return found
+
+
+@kernel
+def match_at(query: U8, begin: Int, text: U8, suffixes: I32) -> Int:
+    """How many bytes of the query from `begin` on stand somewhere in `text`.
+
+    A binary search that never compares again what both ends of the interval share with the query (Manber and Myers
+    1993). `text` ends with a byte that the query has not, so that no comparison runs over its end.
+    """
+    left, right = np.int64(-1), np.int64(len(suffixes))
+    shared_left, shared_right = np.int64(0), np.int64(0)
+    while right - left > 1:
+        middle = (left + right) // 2
+        at, size = np.int64(suffixes[middle]), min(shared_left, shared_right)
+        while begin + size < len(query) and text[at + size] == query[begin + size]:
+            size += 1
+        if begin + size == len(query):
+            return size
+        if text[at + size] < query[begin + size]:
+            left, shared_left = middle, size
+        else:
+            right, shared_right = middle, size
+    return max(shared_left, shared_right)

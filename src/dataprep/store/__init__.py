@@ -1,0 +1,1 @@
+"""Bytes at rest: open, list, compress, hash, and write whole files once."""

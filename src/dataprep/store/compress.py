@@ -1,0 +1,75 @@
+"""Compressed streams: gzip, zstd and xz, told by suffix; what ends early or is damaged says where."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Iterator
+from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
+import zstandard
+
+from dataprep.errors import ReadError
+
+SUFFIXES = (".gz", ".zst", ".xz")
+
+
+def decompressed(raw: BinaryIO, url: str) -> BinaryIO:
+    """The bytes behind a stored file, decompressed as its suffix says."""
+    lower = url.lower()
+    if lower.endswith(".gz"):
+        return cast("BinaryIO", io.BufferedReader(_Checked(gzip.GzipFile(fileobj=raw), raw, url), 1 << 20))
+    if lower.endswith(".zst"):
+        frames = pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")  # tells a truncated frame, in bounded memory
+        return cast("BinaryIO", io.BufferedReader(_Checked(frames, raw, url), 1 << 20))
+    if lower.endswith(".xz"):
+        return cast("BinaryIO", io.BufferedReader(_Checked(lzma.LZMAFile(raw), raw, url), 1 << 20))
+    return raw
+
+
+class _Checked(io.RawIOBase):
+    """A decompressor whose errors are one sentence with file and offset."""
+
+    def __init__(self, inner: Any, raw: BinaryIO, url: str) -> None:
+        super().__init__()
+        self.inner, self.raw, self.url, self.offset = inner, raw, url, 0
+        self.fill = getattr(inner, "readinto1", inner.readinto)  # what comes before a break is read before it is told
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            n = int(self.fill(buffer))
+        except (ConnectionError, TimeoutError):  # the network's fault, not the file's: the Runner tries again
+            raise
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as e:
+            msg = f"the compressed data ends early or is damaged ({e}); fetch the file again"
+            raise ReadError(msg, self.url, self.offset) from e
+        self.offset += n
+        return n
+
+    def close(self) -> None:
+        self.inner.close()
+        self.raw.close()
+        super().close()
+
+
+@contextlib.contextmanager
+def compressor(f: BinaryIO, name: str) -> Iterator[Any]:
+    """A stream that writes into `f`, compressed as the name's suffix says."""
+    if name.endswith(".gz"):
+        with gzip.GzipFile(fileobj=f, mode="wb", mtime=0, filename="") as out:  # no clock, no name: same bytes
+            yield out
+    elif name.endswith(".zst"):
+        with zstandard.ZstdCompressor(level=3).stream_writer(f, closefd=False) as out:
+            yield out
+    elif name.endswith(".xz"):
+        with lzma.LZMAFile(f, "wb") as out:
+            yield out
+    else:
+        yield f

@@ -1,0 +1,150 @@
+"""Keys: what decides whether work must be done again.
+
+A key is a hash of a recipe: of a dataclass its class, VERSION and fields; of a function its name, source,
+defaults, closure values, the globals it names, and the functions of its own module that it calls. (Tried:
+`getsource` alone is equal for closures over 200 and 300.)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import textwrap
+import types
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import xxhash
+
+from dataprep.errors import PlanError
+
+SIMPLE = (str, int, float, bool, type(None))
+
+
+def key(value: Any) -> str:
+    """The key of anything a recipe may hold: 32 hex digits, the same in every process and on every machine."""
+    return xxhash.xxh3_128_hexdigest(orjson.dumps(_plain(value, ()), option=orjson.OPT_SORT_KEYS))
+
+
+def _plain(value: Any, seen: tuple[int, ...]) -> Any:  # noqa: PLR0911 - one line a kind of value
+    """Nested lists and strings that are equal exactly when the recipes are."""
+    if isinstance(value, SIMPLE):
+        return repr(value)
+    if isinstance(value, (bytes, np.generic, pa.DataType, pa.Schema)):
+        return [type(value).__name__, repr(value)]
+    if isinstance(value, Enum):
+        return [type(value).__qualname__, value.name]
+    if id(value) in seen:  # a function that calls itself
+        return ["again", seen.index(id(value))]
+    seen = (*seen, id(value))
+    if isinstance(value, functools.partial):
+        return ["partial", *(_plain(v, seen) for v in (value.func, value.args, value.keywords))]
+    if isinstance(value, Mapping):
+        return ["map", sorted([str(k), _plain(v, seen)] for k, v in value.items())]
+    if isinstance(value, (set, frozenset)):
+        return ["set", sorted(orjson.dumps(_plain(v, seen)).decode() for v in value)]
+    if isinstance(value, (list, tuple)):
+        return ["list", *(_plain(v, seen) for v in value)]
+    if isinstance(value, np.ndarray):
+        return [
+            "array",
+            str(value.dtype),
+            list(value.shape),
+            xxhash.xxh3_128_hexdigest(value.tobytes()),
+        ]
+    return _thing(value, seen)
+
+
+def _thing(value: Any, seen: tuple[int, ...]) -> Any:
+    if isinstance(value, type):
+        return ["class", value.__module__, value.__qualname__]
+    if hasattr(value, "recipe"):  # a stage that knows its key better: what its files hold, not where they lie
+        return [type(value).__qualname__, _plain(value.recipe(), seen)]
+    if dataclasses.is_dataclass(value):
+        fields = {f.name: _plain(getattr(value, f.name), seen) for f in dataclasses.fields(value) if f.compare}
+        return [type(value).__module__, type(value).__qualname__, getattr(value, "VERSION", 1), fields]
+    if isinstance(value, types.MethodType):
+        return ["method", value.__name__, _plain(value.__self__, seen)]
+    if isinstance(value, types.FunctionType):
+        return _function(value, seen)
+    if isinstance(value, types.BuiltinFunctionType):
+        return ["builtin", value.__module__, value.__qualname__]
+    msg = (
+        f"{_show(value)} cannot be keyed, so a change in it would go unnoticed; "
+        "make it a frozen dataclass, or use simple values"
+    )
+    raise PlanError(msg)
+
+
+def _function(fn: types.FunctionType, seen: tuple[int, ...]) -> Any:
+    return [
+        "function",
+        fn.__qualname__,
+        _source(fn),
+        _plain(fn.__defaults__, seen),
+        _plain(fn.__kwdefaults__, seen),
+        [_plain(cell, seen) for cell in _closure(fn)],
+        {name: _global(fn, name, seen) for name in sorted(_names(fn.__code__)) if name in fn.__globals__},
+    ]
+
+
+def _closure(fn: types.FunctionType) -> list[Any]:
+    return [cell.cell_contents for cell in fn.__closure__ or () if _filled(cell)]
+
+
+def _filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018 - raises while empty
+    except ValueError:
+        return False
+    return True
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """Globals that a function names, those of the functions and comprehensions inside it included."""
+    inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    return set(code.co_names).union(*(_names(c) for c in inner))
+
+
+def _global(fn: types.FunctionType, name: str, seen: tuple[int, ...]) -> Any:
+    value = fn.__globals__[name]
+    if isinstance(value, types.ModuleType):
+        return ["module", value.__name__]
+    module = getattr(value, "__module__", None)
+    if callable(value) and module != fn.__module__:  # a library: pinned
+        return ["import", str(module), getattr(value, "__qualname__", repr(type(value)))]
+    if isinstance(value, type):
+        return ["class", value.__qualname__, _source(value)]
+    if hasattr(value, "pattern") and hasattr(value, "flags"):
+        return ["regex", value.pattern, value.flags]
+    return _plain(value, seen)
+
+
+def _source(fn: Callable[..., Any] | type) -> str:
+    try:
+        return textwrap.dedent(inspect.getsource(fn))
+    except (OSError, TypeError) as e:
+        msg = (
+            f"{_show(fn)} cannot be keyed, since Python cannot find its source; "
+            "write it in a file, make it a frozen dataclass, or give version="
+        )
+        raise PlanError(msg) from e
+
+
+def _show(value: Any) -> str:
+    name = getattr(value, "__qualname__", None)
+    return f"the function {name}" if name else f"a {type(value).__name__} ({str(value)[:60]})"
+
+
+def parameter_names(fn: Callable[..., Any]) -> Sequence[str]:
+    """The names of a function's parameters; what cannot be asked is a PlanError."""
+    try:
+        return list(inspect.signature(fn).parameters)
+    except (TypeError, ValueError) as e:
+        msg = f"{_show(fn)} does not tell its parameters; wrap it in a function whose parameters are column names"
+        raise PlanError(msg) from e

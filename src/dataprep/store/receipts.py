@@ -1,0 +1,60 @@
+"""Receipts: do work once, and find it done when the run is repeated.
+
+A receipt is a small JSON file next to what a task wrote: the task's key, and name, size and hash of each file. It is
+void if its key differs, or if one of its files is missing or has another size.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable
+from typing import Any, cast
+
+from . import files
+
+
+def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The receipt of work that is done once: found if it is valid, else made.
+
+    `make` writes its files (with `atomic`) and returns {"files": [their urls], ...}; everything else it returns
+    must be JSON. A receipt of another key, or whose files are missing or of another size, is void.
+    """
+    found = valid(receipt, key)
+    if found is not None:
+        return found
+    made = make()
+    urls = made.get("files", [])
+    stored = [{"name": _relative(u, receipt), "size": files.size(u), "hash": files.content_hash(u)} for u in urls]
+    record = {**made, "key": key, "files": stored}
+    files.write_json(receipt, record)
+    return cast("dict[str, Any]", files.read_json(receipt))
+
+
+def valid(receipt: str, key: str) -> dict[str, Any] | None:
+    """The receipt, if it is there, of this key, and its files are there in the sizes it states."""
+    if not files.exists(receipt):
+        return None
+    record = cast("dict[str, Any]", files.read_json(receipt))
+    if record.get("key") != key:
+        return None
+    for file in record["files"]:
+        url = _resolve(receipt, file["name"])
+        if not files.exists(url) or files.size(url) != file["size"]:
+            return None
+    return record
+
+
+def _relative(url: str, receipt: str) -> str:
+    """A file's path from the folder of its receipt, so that the whole may be moved."""
+    (_, path), (_, home) = _split(url), _split(receipt)
+    return posixpath.relpath(path, posixpath.dirname(home))
+
+
+def _resolve(receipt: str, name: str) -> str:
+    protocol, path = _split(receipt)
+    return protocol + posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
+
+
+def _split(url: str) -> tuple[str, str]:
+    protocol, mark, path = url.rpartition("://")
+    return protocol + mark, path

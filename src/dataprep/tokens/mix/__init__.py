@@ -1,0 +1,1 @@
+"""Mixtures: choose how many tokens each source contributes, and write them."""

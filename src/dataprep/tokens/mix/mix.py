@@ -1,0 +1,224 @@
+"""`Mix`: how many tokens of each source a training set gets, and how many epochs of each that means.
+
+Shares are of tokens, by explicit weights or by temperature. No source is repeated more than `max_epochs` times: up to
+4 epochs are nearly as good as new text, beyond that the gain fades (Muennighoff et al. 2023, "Scaling data-constrained
+language models"; T5's table of repeats, Raffel et al. 2020, says the same). What a source cannot give goes to the
+others in proportion, as UniMax does (Chung et al. 2023). The plan is data: it is printed, locked, and then written.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from dataprep.errors import PlanError
+from dataprep.store import files
+from dataprep.tokens.shards.shard import SHARD_TOKENS, Shards
+
+from .write_mixture import Stream, streams_of, write_blend
+
+if TYPE_CHECKING:
+    from dataprep.core.runner import Runner
+
+log = logging.getLogger("dataprep")
+
+MAX_EPOCHS = 4.0
+UNMET = 0.01  # of all tokens: what a source lacks before a warning says so
+LOCK = "mixture.lock.json"
+Sources = Mapping[str, "Shards | str | os.PathLike[str]"]
+
+
+@dataclass(frozen=True)
+class Share:
+    """One source in a plan: what there is, what was asked for, and what came out."""
+
+    source: str
+    tokens: int
+    """Training tokens there are, separators included."""
+    asked: float
+    """The share of the mixture that was asked for."""
+    got: int
+    """Tokens that it has in the mixture, repeats included."""
+    share: float
+    """The share that this is."""
+    epochs: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A mixture before it is written."""
+
+    shares: tuple[Share, ...]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the whole mixture."""
+        return sum(s.got for s in self.shares)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The shares that come out, by source: what a trainer that mixes while it reads is to be given."""
+        return {s.source: s.share for s in self.shares}
+
+    def __str__(self) -> str:
+        width = max(6, *(len(s.source) for s in self.shares))
+        head = f"{'source':<{width}} {'there are':>15} {'asked':>7} {'got':>15} {'share':>7} {'epochs':>7}"
+        rows = [
+            f"{s.source:<{width}} {s.tokens:>15,} {s.asked:>7.2%} {s.got:>15,} {s.share:>7.2%} {s.epochs:>7.2f}"
+            for s in self.shares
+        ]
+        return "\n".join([head, *rows])
+
+
+@dataclass(frozen=True)
+class Mix:
+    """The shares that sources have in a training set.
+
+    weights: by source name, in proportion to each other. temperature: instead of weights, shares proportional to
+    tokens ** (1 / temperature): 1 as the sources are, larger is more even (mT5, Xue et al. 2021, has 1 / 0.3).
+    max_epochs: how often a source may be repeated. seed: of which documents make the last, broken epoch.
+
+    >>> mix = dp.Mix({"web": 0.6, "chat": 0.1, "books": 0.3}, max_epochs=4)
+    >>> print(mix.plan({"web": "work/web", "chat": "work/chat", "books": "work/books"}))
+    >>> shards = mix.write({"web": "work/web", ...}, out="work/mixed", tokens=1_000_000_000)
+
+    Sources are folders of token shards by name, made with one tokenizer; or one folder, whose own sources are meant.
+    """
+
+    weights: Mapping[str, float] | None = None
+    max_epochs: float = MAX_EPOCHS
+    temperature: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if (self.weights is None) == (self.temperature is None):
+            msg = "Mix takes weights, {source: share}, or temperature=, and not both"
+            raise PlanError(msg)
+        for source, weight in (self.weights or {}).items():
+            if not (isinstance(weight, (int, float)) and 0 < weight < math.inf):
+                msg = f"the weight of {source!r} is {weight!r}; give a positive number, or leave the source out of both"
+                raise PlanError(msg)
+        for name, value in (("temperature", self.temperature), ("max_epochs", self.max_epochs)):
+            if value is not None and not 0 < value < math.inf:
+                msg = f"{name}={value!r} is no positive number"
+                raise PlanError(msg)
+
+    def plan(self, sources: Sources | Shards | str | os.PathLike[str], tokens: int | None = None) -> Plan:
+        """How many tokens and epochs of each source make `tokens` in all (default: as many as there are)."""
+        return self._plan(streams_of(sources), tokens)
+
+    def write(
+        self,
+        sources: Sources | Shards | str | os.PathLike[str],
+        out: str | os.PathLike[str],
+        tokens: int | None = None,
+        run: Runner | None = None,
+        *,
+        shard_tokens: int = SHARD_TOKENS,
+        replace: bool = False,
+    ) -> Shards:
+        """Write the mixture as shards that any trainer reads, with `mixture.lock.json` beside them.
+
+        Every epoch of a source is spread evenly over the whole: any stretch of the shards has the shares of the plan.
+        Whole documents are taken; the last epoch of a source takes those with the smallest hash(seed, id). Validation
+        and test sides are those of all sources, once, in order. Needs about 60 bytes of memory a document placed.
+
+        Raises:
+            PlanError: the tokens cannot be had within `max_epochs`, names and weights differ, or tokenizers do.
+            StaleOutput: `out` holds another mixture, and not `replace`.
+        """
+        streams = streams_of(sources)
+        plan = self._plan(streams, tokens)
+        for share in plan.shares:
+            if share.share < share.asked - UNMET:
+                log.warning(
+                    "%s gets %.1f %% of the tokens and not the %.1f %% asked for, since max_epochs=%g of it give no "
+                    "more; give more of it, raise max_epochs=, or ask for fewer tokens=",
+                    share.source,
+                    100 * share.share,
+                    100 * share.asked,
+                    self.max_epochs,
+                )
+            if share.epochs >= MAX_EPOCHS:
+                log.warning(
+                    "%s is repeated %.1f times; beyond 4 epochs repeated text is worth little (Muennighoff 2023): "
+                    "give more of it, a smaller weight, or fewer tokens",
+                    share.source,
+                    share.epochs,
+                )
+        got = {share.source: share.got for share in plan.shares}
+        asked = {"weights": dict(self.weights or {}) or None, "temperature": self.temperature}
+        lock = {
+            "kind": "mixture",
+            "version": 1,
+            "asked": {**asked, "max_epochs": self.max_epochs, "tokens": tokens, "seed": self.seed},
+        }
+
+        def described(written: Mapping[str, int]) -> dict[str, Any]:
+            made = _shares(streams, {s.source: s.asked for s in plan.shares}, written)
+            recipes = {s.name: s.shards.manifest.get("recipe") for s in streams}
+            sources = [{**asdict(share), "recipe": recipes[share.source]} for share in made]
+            return {**lock, "tokens": sum(written.values()), "sources": sources}
+
+        shards = write_blend(streams, got, os.fspath(out), self.seed, shard_tokens, run, described, replace=replace)
+        place = files.join(os.fspath(shards.path), LOCK)
+        if not files.exists(place) or files.read_json(place) != shards.manifest["mixture"]:
+            files.write_json(place, shards.manifest["mixture"])
+        return shards
+
+    def _plan(self, streams: list[Stream], tokens: int | None) -> Plan:
+        available = {s.name: s.tokens for s in streams}
+        asked = self._asked(available)
+        total = sum(available.values()) if tokens is None else tokens
+        return Plan(tuple(_shares(streams, asked, _fill(available, asked, total, self.max_epochs))))
+
+    def _asked(self, available: Mapping[str, int]) -> dict[str, float]:
+        """The share of each source, adding up to 1."""
+        if self.weights is None:
+            raw = {name: n ** (1 / float(self.temperature or 1)) for name, n in available.items()}
+        else:
+            _check_names(available, self.weights)
+            raw = {name: float(self.weights[name]) for name in available}
+        empty = [name for name, n in available.items() if not n]
+        if empty:
+            msg = f"the source {empty[0]!r} has no training tokens; leave it out"
+            raise PlanError(msg)
+        return {name: weight / sum(raw.values()) for name, weight in raw.items()}
+
+
+def _check_names(available: Mapping[str, int], weights: Mapping[str, float]) -> None:
+    missing = sorted(set(available) - set(weights))
+    unknown = sorted(set(weights) - set(available))
+    if missing or unknown:
+        what = f"{missing[0]!r} has no weight" if missing else f"there is no source {unknown[0]!r}"
+        msg = f"{what}; the sources are {', '.join(sorted(available))}, the weights name {', '.join(sorted(weights))}"
+        raise PlanError(msg)
+
+
+def _fill(available: Mapping[str, int], asked: Mapping[str, float], total: int, max_epochs: float) -> dict[str, int]:
+    """Tokens of each source: its share, at most `max_epochs` of it, and what is lacking from the others."""
+    room = {name: int(n * max_epochs) for name, n in available.items()}
+    if total < 1 or total > sum(room.values()):
+        msg = (
+            f"tokens={total:,} cannot be met: {max_epochs:g} epochs of every source are {sum(room.values()):,} tokens; "
+            "ask for fewer, or raise max_epochs="
+        )
+        raise PlanError(msg)
+    got: dict[str, int] = {}
+    left, weight = float(total), 1.0
+    for name in sorted(available, key=lambda n: room[n] / asked[n]):  # those that run out first
+        got[name] = min(room[name], round(left * asked[name] / weight))
+        left, weight = left - got[name], max(weight - asked[name], 1e-12)
+    return got
+
+
+def _shares(streams: list[Stream], asked: Mapping[str, float], got: Mapping[str, int]) -> list[Share]:
+    total = max(1, sum(got.values()))
+    return [
+        Share(s.name, s.tokens, asked[s.name], got[s.name], got[s.name] / total, got[s.name] / s.tokens)
+        for s in streams
+    ]

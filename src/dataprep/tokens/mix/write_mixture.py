@@ -1,0 +1,332 @@
+"""Write a mixture: documents of several sources, some of them several times, evenly spread over new shards.
+
+The order is decided first, and small: which document of which source comes where. Then each shard is a task of its own,
+which copies its documents out of the memory-mapped shards of the sources; all sources are read from front to back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dataprep.core.ledger import mix
+from dataprep.core.runner import Serial
+from dataprep.errors import CorruptShard, PlanError
+from dataprep.store import files, receipts
+from dataprep.store.key import key
+from dataprep.tokens.shards.claim import check_shard_tokens, claim, local_folder, own_tokenizer, receipt_of, swept
+from dataprep.tokens.shards.provenance import read_docs
+from dataprep.tokens.shards.shard import Shards, Writer, arrange, write_manifest
+from dataprep.tokens.split import SIDES
+from dataprep.tokens.vocabulary.encoder import size_in_bytes
+
+if TYPE_CHECKING:
+    from dataprep.core.runner import Runner
+
+VERSION = 2  # goes up when the same mixture gives other bytes
+BLOCK_TOKENS = 1 << 20  # copied at a time, with 40 bytes of places a token
+PLACE = np.dtype([("stream", "<u2"), ("doc", "<i8")])
+_BROKEN = 0x4D495845  # the stream of hashes that chooses the documents of a broken epoch
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The documents of one source in a folder of shards; `only` names one source of a folder that has several."""
+
+    name: str
+    path: str
+    only: str | None = None
+
+    @cached_property
+    def shards(self) -> Shards:
+        """The folder."""
+        return Shards.open(self.path)
+
+    @cached_property
+    def train(self) -> Shards:
+        """Its training side."""
+        return self.shards.split("train")
+
+    @cached_property
+    def docs(self) -> Numbers:
+        """The numbers of its documents on the training side."""
+        if self.only is None:
+            return np.arange(len(self.train))
+        tables = [_docs(self.train, i, "source") for i in range(len(self.train.shards))]
+        mine = [pc.equal(table["source"], self.only).to_numpy() for table in tables]
+        return np.flatnonzero(np.concatenate(mine)) if mine else np.zeros(0, np.int64)
+
+    @cached_property
+    def lengths(self) -> Numbers:
+        """Tokens of each of them, separators included."""
+        return _lengths(self.train)[self.docs]
+
+    @cached_property
+    def tokens(self) -> int:
+        """Tokens of them all."""
+        return int(self.lengths.sum())
+
+    def placed(self, wanted: int, seed: int) -> tuple[Numbers, npt.NDArray[np.float64]]:
+        """Documents that make up `wanted` tokens, and the place of each in a mixture, between 0 and 1."""
+        epochs, rest = divmod(wanted, self.tokens)
+        chosen = np.zeros(len(self.docs), bool)
+        if rest:
+            tables = [_docs(self.train, i, "id") for i in range(len(self.train.shards))]
+            ids = np.concatenate([table["id"].to_numpy() for table in tables])[self.docs]
+            order = np.argsort(mix(mix(ids, seed), _BROKEN), kind="stable")
+            among = self.lengths[order]
+            chosen[order[np.cumsum(among) - among / 2 <= rest]] = (
+                True  # by their middles: on average neither more nor less
+            )
+        rows = np.concatenate([np.tile(np.arange(len(self.docs)), epochs), np.flatnonzero(chosen)])
+        ends, lengths = np.cumsum(self.lengths[rows]), self.lengths[rows]
+        return self.docs[rows], (ends - lengths / 2) / max(1, wanted)
+
+
+def streams_of(sources: Any) -> list[Stream]:
+    """The sources, by name; all of one vocabulary, or PlanError."""
+    if isinstance(sources, Mapping):
+        streams = [Stream(str(name), _path(place)) for name, place in sources.items()]
+    else:
+        path = _path(sources)
+        train = Shards.open(path).split("train")
+        tables = [_docs(train, i, "source") for i in range(len(train.shards))]
+        names = sorted({name for table in tables for name in table["source"].unique().to_pylist()})
+        streams = [Stream(name, path, name) for name in names]
+    if not streams:
+        msg = "there are no sources to mix; give {name: folder of token shards}"
+        raise PlanError(msg)
+    first = streams[0]
+    for other in streams[1:]:
+        if other.shards.dtype != first.shards.dtype:
+            msg = (
+                f"{first.name} has ids of {first.shards.dtype} and {other.name} of {other.shards.dtype}; "
+                f"encode one of them again with the other's dtype="
+            )
+            raise PlanError(msg)
+        if _vocabulary(other.shards) != _vocabulary(first.shards):
+            msg = (
+                f"{first.name} and {other.name} were encoded with different tokenizers, so their ids do not mix; "
+                f"encode {other.name} again with {first.path}/tokenizer.json"
+            )
+            raise PlanError(msg)
+    return streams
+
+
+def write_blend(
+    streams: list[Stream],
+    got: Mapping[str, int],
+    out: str,
+    seed: int,
+    shard_tokens: int,
+    run: Runner | None,
+    described: Callable[[Mapping[str, int]], dict[str, Any]],
+    *,
+    replace: bool,
+) -> Shards:
+    """The folder of shards with `got` tokens of each stream (whole documents); `described` tells the manifest."""
+    check_shard_tokens(shard_tokens)
+    folder = local_folder(out)
+    if folder in [os.path.normpath(s.path) for s in streams]:
+        msg = f"{folder} is one of the sources; a mixture needs a folder of its own as out"
+        raise PlanError(msg)
+    inputs = [[s.name, s.only, [list(e.items()) for e in s.shards.shards]] for s in streams]
+    recipe = key([VERSION, inputs, dict(got), seed, shard_tokens, described(got)])
+    made = claim(folder, recipe, replace=replace)
+    if made is not None:
+        return made
+    pieces = files.join(folder, f"pieces-{recipe[:8]}")
+    written: dict[str, int] = {}
+    shards: list[Piece] = []
+    for side in SIDES:
+        places, lengths = _order(streams, got, seed) if side == "train" else _held_out(streams, side)
+        if side == "train":
+            written = {s.name: int(lengths[places["stream"] == i].sum()) for i, s in enumerate(streams)}
+        files.write_bytes(files.join(pieces, f"{side}.places"), places.tobytes())
+        for number, ((_, start, stop),) in enumerate(arrange([np.cumsum(lengths)], shard_tokens)):
+            shards.append(Piece(side, number, start, stop))
+    first = streams[0].shards
+    task = Blend(out=folder, pieces=pieces, streams=_light(streams), dtype=first.manifest["dtype"], key=recipe)
+    entries = list((run or Serial()).map(task, shards, "mix"))
+    if own_tokenizer(first) is not None:
+        files.write_bytes(files.join(folder, "tokenizer.json"), _bytes(files.join(streams[0].path, "tokenizer.json")))
+    kept = ("vocab_size", "eot", "dtype", "special", "tokenizer")
+    write_manifest(
+        folder,
+        entries,
+        **{name: first.manifest[name] for name in kept if name in first.manifest},
+        token_bytes=first.token_bytes,
+        split={s.name: s.shards.manifest.get("split") for s in streams},
+        mixture=described(written),
+        recipe=recipe,
+    )
+    return swept(Shards.open(folder))
+
+
+def _light(streams: list[Stream]) -> tuple[Stream, ...]:
+    """As they travel to workers: without what was read of them."""
+    return tuple(Stream(s.name, s.path, s.only) for s in streams)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One shard to write: its documents are the places [start, stop) of its side."""
+
+    side: str
+    number: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blend:
+    """The task: one shard, with a receipt."""
+
+    out: str
+    pieces: str
+    streams: tuple[Stream, ...]
+    dtype: str
+    key: str
+
+    def __call__(self, piece: Piece) -> dict[str, Any]:
+        """The shard's entry in the manifest."""
+        receipt = files.join(self.pieces, f"{piece.side}-{piece.number:05d}.json")
+        made = receipts.once(receipt, key([self.key, piece]), lambda: self._write(piece))
+        return dict(made["entry"])
+
+    def _write(self, piece: Piece) -> dict[str, Any]:
+        with files.open_raw(files.join(self.pieces, f"{piece.side}.places")) as f:
+            f.seek(piece.start * PLACE.itemsize)
+            places = np.frombuffer(f.read((piece.stop - piece.start) * PLACE.itemsize), PLACE)
+        source = _Source(self.streams, piece.side)
+        first = self.streams[0].shards
+        sizes = first.token_bytes
+        with Writer(self.out, piece.side, piece.number, dtype=self.dtype) as shard:
+            for tokens, ends, ids, names, mask in source.blocks(places):
+                if len(tokens) and int(tokens.max()) >= first.vocab_size:
+                    msg = f"a source holds an id outside the vocabulary of {first.vocab_size:,}; `dataprep verify` them"
+                    raise CorruptShard(msg)
+                n_bytes = 0 if sizes is None else int(size_in_bytes(tokens, sizes))
+                shard.add(tokens, ends, ids, names, n_bytes, mask)
+        return receipt_of(self.out, shard.entry)
+
+
+class _Source:
+    """Copies documents out of the shards of one side of all streams."""
+
+    def __init__(self, streams: tuple[Stream, ...], side: str) -> None:
+        self.streams = streams
+        self.sides = [s.shards.split(side) for s in streams]
+        self.before = [np.cumsum([0, *(e["documents"] for e in side.shards)]) for side in self.sides]
+        self.masked = any(m is not None for side in self.sides for m in side.masks())
+        self.tables: dict[int, tuple[int, pa.Table]] = {}  # the last one of each stream: they are read in order
+
+    def blocks(self, places: npt.NDArray[Any]) -> Iterator[tuple[Any, ...]]:
+        """(tokens, ends, ids, sources, mask) of some documents at a time, in the order of `places`."""
+        starts, lengths = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
+        at = np.empty(len(places), np.int64)  # the shard each lies in
+        for stream, side in enumerate(self.sides):
+            mine = np.flatnonzero(places["stream"] == stream)
+            at[mine] = np.searchsorted(self.before[stream], places["doc"][mine], side="right") - 1
+            for i in np.unique(at[mine]).tolist():
+                rows = mine[at[mine] == i]
+                k = places["doc"][rows] - self.before[stream][i]
+                ends = np.concatenate([np.zeros(1, np.int64), np.asarray(side.ends(i)).astype(np.int64)])
+                starts[rows], lengths[rows] = ends[k], ends[k + 1] - ends[k]
+        for ((_, a, b),) in arrange([np.cumsum(lengths)], BLOCK_TOKENS):
+            yield self._block(places[a:b], at[a:b], starts[a:b], lengths[a:b])
+
+    def _block(self, places: Any, at: Numbers, starts: Numbers, lengths: Numbers) -> tuple[Any, ...]:
+        ends = np.cumsum(lengths)
+        tokens = np.empty(int(ends[-1]) if len(ends) else 0, self.sides[0].dtype)
+        mask = np.ones(len(tokens), np.uint8) if self.masked else None
+        order: list[Numbers] = []
+        ids: list[npt.NDArray[np.uint64]] = []
+        names: list[pa.Array] = []
+        for stream, i in sorted(set(zip(places["stream"].tolist(), at.tolist(), strict=True))):
+            rows = np.flatnonzero((places["stream"] == stream) & (at == i))
+            here, there = _spans(ends[rows] - lengths[rows], starts[rows], lengths[rows])
+            tokens[here] = self.sides[stream].memmaps()[i][there]
+            learned = self.sides[stream].masks()[i]
+            if mask is not None and learned is not None:
+                mask[here] = learned[there]
+            table = self._table(stream, i).take(places["doc"][rows] - self.before[stream][i])
+            order.append(rows)
+            ids.append(table["id"].to_numpy())
+            names.append(table["source"].combine_chunks())
+        back = np.argsort(np.concatenate(order))
+        return tokens, ends, np.concatenate(ids)[back], pa.concat_arrays(names).take(pa.array(back)), mask
+
+    def _table(self, stream: int, i: int) -> pa.Table:
+        """Ids and sources of a shard's documents; a source of a named folder is `name/source`."""
+        held = self.tables.get(stream)
+        if held is None or held[0] != i:
+            table, name = _docs(self.sides[stream], i, "id", "source"), self.streams[stream]
+            if name.only is None:
+                names = pc.binary_join_element_wise(pa.scalar(name.name), table["source"], "/")
+                table = table.set_column(1, "source", names)
+            held = self.tables[stream] = (i, table)
+        return held[1]
+
+
+def _spans(here: Numbers, there: Numbers, lengths: Numbers) -> tuple[Numbers, Numbers]:
+    """Every place of spans that begin at `here`, and at `there`."""
+    steps = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return np.repeat(here, lengths) + steps, np.repeat(there, lengths) + steps
+
+
+def _order(streams: list[Stream], got: Mapping[str, int], seed: int) -> tuple[npt.NDArray[Any], Numbers]:
+    """The training documents of the mixture in order, and their tokens."""
+    placed = [s.placed(got[s.name], seed) for s in streams]
+    places = np.zeros(sum(len(docs) for docs, _ in placed), PLACE)
+    places["stream"] = np.repeat(np.arange(len(streams)), [len(docs) for docs, _ in placed])
+    places["doc"] = np.concatenate([docs for docs, _ in placed])
+    places = places[np.argsort(np.concatenate([where for _, where in placed]), kind="stable")]
+    lengths = np.empty(len(places), np.int64)
+    for i, s in enumerate(streams):
+        mine = places["stream"] == i
+        lengths[mine] = _lengths(s.train)[places["doc"][mine]]
+    return places, lengths
+
+
+def _held_out(streams: list[Stream], side: str) -> tuple[npt.NDArray[Any], Numbers]:
+    """A held-out side of every folder, once."""
+    folders = {s.path: i for i, s in reversed(list(enumerate(streams)))}
+    lengths = {i: _lengths(streams[i].shards.split(side)) for i in sorted(folders.values())}
+    places = np.zeros(sum(map(len, lengths.values())), PLACE)
+    places["stream"] = np.repeat(list(lengths), [len(n) for n in lengths.values()])
+    places["doc"] = np.concatenate([np.arange(len(n)) for n in lengths.values()])
+    return places, np.concatenate(list(lengths.values()))
+
+
+def _lengths(side: Shards) -> Numbers:
+    """Tokens of each document, separators included."""
+    ends = [np.asarray(side.ends(i)).astype(np.int64) for i in range(len(side.shards))]
+    return np.concatenate([np.zeros(0, np.int64), *(np.diff(e, prepend=0) for e in ends)])
+
+
+def _docs(side: Shards, i: int, *columns: str) -> pa.Table:
+    return read_docs(str(side.path), side.shards[i]["name"], columns)
+
+
+def _vocabulary(shards: Shards) -> tuple[Any, ...]:
+    m = shards.manifest
+    return (m.get("tokenizer", {}).get("hash"), m["vocab_size"], m["eot"])
+
+
+def _path(place: Any) -> str:
+    return os.fspath(place.path if isinstance(place, Shards) else place)
+
+
+def _bytes(url: str) -> bytes:
+    with files.open_raw(url) as f:
+        return f.read()

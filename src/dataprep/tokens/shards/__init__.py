@@ -1,0 +1,1 @@
+"""Token shards: encode Datasets, read, check, export and import them."""

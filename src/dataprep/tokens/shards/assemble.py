@@ -1,0 +1,90 @@
+"""The second pass of `encode`: pieces, which are as the parts were, become shards, which are as large as asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from dataprep.store import files, receipts
+from dataprep.store.key import key
+from dataprep.tokens.split import SIDES
+
+from .claim import receipt_of
+from .pieces import ends_of, read_rows
+from .shard import DTYPES, Writer, arrange
+
+BLOCK_TOKENS = 1 << 22  # copied at a time
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One shard: the documents [start, stop) of these pieces, and the bytes of their text."""
+
+    side: str
+    number: int
+    runs: tuple[tuple[str, int, int], ...]
+
+
+def plans(pieces: str, receipts: Sequence[dict[str, Any]], shard_tokens: int) -> list[Plan]:
+    """The shards to make of the pieces that these receipts list, train first, then validation and test."""
+    made: list[Plan] = []
+    for side in SIDES:
+        found = [(f"{r['folder']}/{e['name']}", e) for r in receipts for e in r["entries"] if e["split"] == side]
+        ends = [ends_of(read_rows(f"{pieces}/{name}")) for name, _ in found]
+        for number, runs in enumerate(arrange(ends, shard_tokens)):
+            made.append(Plan(side, number, tuple((found[i][0], start, stop) for i, start, stop in runs)))
+    return made
+
+
+@dataclass(frozen=True, kw_only=True)
+class Join:
+    """The task: one shard put together from the pieces it spans, with a receipt."""
+
+    out: str
+    pieces: str
+    dtype: str
+
+    def __call__(self, plan: Plan) -> dict[str, Any]:
+        """The shard's entry in the manifest."""
+        receipt = files.join(self.pieces, f"{plan.side}-{plan.number:05d}.json")
+        entry = receipts.once(receipt, key(plan.runs), lambda: self._write(plan))["entry"]
+        return dict(entry)
+
+    def _write(self, plan: Plan) -> dict[str, Any]:
+        with Writer(self.out, plan.side, plan.number, dtype=self.dtype) as shard:
+            for name, start, stop in plan.runs:
+                self._copy(shard, files.join(self.pieces, name), start, stop)
+        return receipt_of(self.out, shard.entry)
+
+    def _copy(self, shard: Writer, piece: str, start: int, stop: int) -> None:
+        dtype, table = DTYPES[self.dtype], read_rows(piece)
+        ends = ends_of(table)
+        with ExitStack() as stack:  # read: what is mapped would count as this process's memory
+            first = int(_before(ends, start))
+            bins = _open_at(stack, f"{piece}.bin", first * dtype.itemsize)
+            masks = _open_at(stack, f"{piece}.msk", first) if files.exists(f"{piece}.msk") else None
+            for ((_, a, b),) in arrange([ends[start:stop] - _before(ends, start)], BLOCK_TOKENS):
+                begin = _before(ends, start + a)
+                n_tokens = int(ends[start + b - 1] - begin)
+                block = np.frombuffer(bins.read(n_tokens * dtype.itemsize), dtype)
+                mask = None if masks is None else np.frombuffer(masks.read(n_tokens), np.uint8)
+                rows = table.slice(start + a, b - a)
+                n_bytes = int(rows.column("size").to_numpy().sum())
+                ids, source = rows.column("id").to_numpy(), rows.column("source")
+                shard.add(block, ends_of(rows) - begin, ids, source, n_bytes, mask)
+
+
+def _open_at(stack: ExitStack, url: str, place: int) -> BinaryIO:
+    f = stack.enter_context(files.open_raw(url))
+    f.seek(place)
+    return f
+
+
+def _before(ends: npt.NDArray[np.uint64], k: int) -> np.uint64:
+    """Where document k begins."""
+    return ends[k - 1] if k else np.uint64(0)

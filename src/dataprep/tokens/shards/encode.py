@@ -1,0 +1,329 @@
+"""Documents to token shards: two passes that any number of workers may share, and the same bytes whoever does them.
+
+Each task encodes one part into pieces; then each shard is put together from the pieces it spans, so that shards have
+their size and their number whatever the parts were. Both leave receipts; the manifest comes last and seals the folder.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dataprep.core import batch as B
+from dataprep.core import forget_list, inputs
+from dataprep.core.runner import Serial
+from dataprep.core.seal import hides
+from dataprep.errors import PlanError
+from dataprep.store import files, receipts
+from dataprep.store.key import key
+from dataprep.tokens.dialogue import COLUMN, check_template, contents, encode_dialogues
+from dataprep.tokens.split import SEED, SIDES, VAL, Split
+from dataprep.tokens.templates import Template, template_of
+from dataprep.tokens.vocabulary.encoder import pairs, places_of
+from dataprep.tokens.vocabulary.tokenizer import Tokenizer, keep_loaded, load_once
+
+from .assemble import Join, plans
+from .claim import check_shard_tokens, claim, local_folder, swept, told_of
+from .pieces import KINDS, PieceWriter
+from .shard import DTYPES, SHARD_TOKENS, Shards, token_dtype, write_manifest
+
+if TYPE_CHECKING:
+    from dataprep.core.dataset import Dataset
+    from dataprep.core.part import Part
+    from dataprep.core.runner import Runner
+
+__all__ = ["encode"]
+
+log = logging.getLogger("dataprep")
+
+VERSION = 1  # goes up when the same input gives other bytes
+
+
+def encode(
+    docs: Dataset,
+    tokenizer: Tokenizer | str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    val: float = VAL,
+    split_seed: int = SEED,
+    run: Runner | None = None,
+    *,
+    split: Split | None = None,
+    template: str | os.PathLike[str] | Template | None = None,
+    dtype: str = "uint16",
+    shard_tokens: int = SHARD_TOKENS,
+    replace: bool = False,
+) -> Shards:
+    """Write every document's ids, each followed by `<|endoftext|>`, into train, validation and test shards.
+
+    Args:
+        docs: the corpus; documents come in the order of their ids.
+        tokenizer: a Tokenizer, or where its `tokenizer.json` lies.
+        out: a local folder (shards are memory-mapped); interrupted work in it is taken up again. While it works it
+            takes twice the disk of the shards.
+        val: share of the documents held out, by hash(split_seed, id); at most that of `train_bpe`.
+        split_seed: as in `train_bpe`.
+        run: who does the work; `dp.Serial()` by default.
+        split: a `dp.Split` in place of `val` and `split_seed`, for a test side or to keep groups together.
+        template: encodes the column `messages` (role, content) of `dp.Turns` or of a chat data set instead of the text,
+            by "course", "chatml" or a Jinja chat template, with a loss mask over what the assistant says.
+        dtype: "uint32" for a vocabulary over 65,536.
+        shard_tokens: most tokens of one shard; a longer document gets a shard of its own.
+        replace: overwrite what another recipe has left in `out`.
+
+    An empty document is kept: it is its separator alone, so that documents agree one to one with the Dataset's rows.
+
+    Raises:
+        PlanError: the vocabulary does not fit `dtype`, or `out` is not a local folder.
+        StaleOutput: `out` was made by another recipe.
+
+    >>> shards = dp.encode(clean, tok, out="work/shards", val=0.005)
+    >>> np.memmap("work/shards/train-00000.bin", dtype=np.uint16)
+    """
+    tok = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
+    folder = local_folder(out)
+    token_dtype(tok.vocab_size, dtype)
+    split = split or Split(val=val, seed=split_seed)
+    _check_columns(docs, split)
+    check_shard_tokens(shard_tokens)
+    _check_split(tok, split)
+    layout = Layout(split=split, template=_template(docs, tok, template), dtype=dtype, shard_tokens=shard_tokens)
+    recipe = key([VERSION, docs.key, tok.hash, layout])
+    gone = forget_list.wanted(docs, folder)
+    made = claim(folder, recipe, replace=replace, gone=gone)
+    if made is not None:
+        return made
+    if not hides(docs.stages):
+        inputs.write(docs, folder)
+    docs = forget_list.without(docs, folder, gone)
+    return _encode(docs, tok, folder, run or Serial(), layout, {"recipe": recipe, **forget_list.told(gone)})
+
+
+def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: Layout, told: dict[str, str]) -> Shards:
+    pieces = files.join(out, f"pieces-{key(told)[:8]}")
+    place = keep_loaded(tok.save(out), tok)
+    task = Encode(out=pieces, tokenizer=place, hash=tok.hash, layout=layout)
+    if run.workers > 1:
+        tok.encode_batch(["compiled once, before workers start"])
+    receipts = list(run.map(task, docs.tasks, "encode"))
+    joining = Join(out=out, pieces=pieces, dtype=layout.dtype)
+    entries = list(run.map(joining, plans(pieces, receipts, layout.shard_tokens), "join"))
+    write_manifest(
+        out,
+        entries,
+        vocab_size=tok.vocab_size,
+        eot=tok.eot,
+        dtype=layout.dtype,
+        token_bytes=tok.token_bytes,
+        special=tok.special,
+        tokenizer=told_of(out, tok),
+        split=asdict(layout.split),
+        template=layout.template and layout.template.source,
+        special_in_text=_spelled(receipts),
+        **told,
+    )
+    shards = swept(Shards.open(out))
+    _check_sides(shards, layout)
+    return shards
+
+
+# -- first pass: parts to pieces
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """What decides which tokens lie in which shard, beside the texts and the vocabulary."""
+
+    split: Split
+    template: Template | None
+    dtype: str
+    shard_tokens: int
+
+    @property
+    def columns(self) -> list[str]:
+        """What is read of a document."""
+        return [*dict.fromkeys(["id", "text" if self.template is None else COLUMN, "source", *self.split.columns])]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encode:
+    """The task: one part into pieces `OUT/part-00012/train-00000.*` (a new one at `shard_tokens`), with a receipt."""
+
+    out: str
+    tokenizer: str  # where it lies: a vocabulary does not travel with every task
+    hash: str
+    layout: Layout
+
+    def __call__(self, item: Part) -> dict[str, Any]:
+        """The receipt, made now or found: the folder and its entries, train first."""
+        name = f"part-{item.number:05d}"
+        recipe = key([VERSION, item.key, self.hash, self.layout])
+        return receipts.once(files.join(self.out, f"{name}.json"), recipe, lambda: self._write(name, item))
+
+    def _write(self, name: str, part: Part) -> dict[str, Any]:
+        folder = files.join(self.out, name)
+        spelled: Counter[str] = Counter()
+        entries = self.write(_counted(part.batches(self.layout.columns), self._tok, spelled), folder)
+        kinds = [*KINDS, *(["msk"] if self.layout.template else [])]
+        written = [files.join(folder, f"{e['name']}.{kind}") for e in entries for kind in kinds]
+        return {"files": written, "folder": name, "entries": entries, "spelled": dict(spelled)}
+
+    @property
+    def _tok(self) -> Tokenizer:
+        return load_once(self.tokenizer, self.hash)
+
+    def write(self, batches: Iterable[B.Batch], folder: str) -> list[dict[str, Any]]:
+        """Encode batches into a folder of pieces; their entries, train first."""
+        tok, layout = self._tok, self.layout
+        with ExitStack() as stack:
+            rolls = [stack.enter_context(_Roll(folder, side, layout)) for side in SIDES]
+            for batch in batches:
+                sides = layout.split.sides(batch)
+                for number, roll in enumerate(rolls):
+                    rows = sides == number
+                    if rows.any():
+                        roll.add(tok, batch, rows)
+        return [entry for roll in rolls for entry in roll.entries]
+
+
+class _Roll:
+    """The pieces of one side: a new file every `shard_tokens`, so that memory does not grow with the part."""
+
+    def __init__(self, folder: str, side: str, layout: Layout) -> None:
+        self.folder, self.side, self.layout = folder, side, layout
+        self.entries: list[dict[str, Any]] = []
+        self.writer: PieceWriter | None = None
+
+    def __enter__(self) -> _Roll:
+        return self
+
+    def add(self, tok: Tokenizer, batch: B.Batch, rows: npt.NDArray[np.bool_]) -> None:
+        """Encode the chosen rows of a batch into the current piece."""
+        tokens, ends, sizes, mask = _encoded(tok, self.layout, batch, rows)
+        if self.writer is None:
+            self.writer = PieceWriter(self.folder, self.side, len(self.entries), self.layout.dtype).__enter__()
+        self.writer.add(tokens, ends, B.ids(batch)[rows], batch.column("source").filter(pa.array(rows)), sizes, mask)
+        if self.writer.tokens >= self.layout.shard_tokens:
+            self.__exit__(None, None, None)
+
+    def __exit__(self, *error: object) -> None:
+        if self.writer is not None:
+            writer, self.writer = self.writer, None
+            writer.__exit__(*error)
+            self.entries += [writer.entry] if writer.entry else []
+
+
+def _encoded(tok: Tokenizer, layout: Layout, batch: B.Batch, rows: npt.NDArray[np.bool_]) -> tuple[Any, Any, Any, Any]:
+    """The ids of some rows, the documents' ends, the bytes of text each stands for, and the mask if there is one."""
+    dtype, mask = DTYPES[layout.dtype], None
+    if layout.template is None:
+        tokens, ends = tok.encode_column(batch.column("text"), dtype, rows)
+        if type(tok) is Tokenizer:  # bytes in, bytes out; characters that are unknown stand for none
+            return tokens, ends, np.diff(B.buffers(batch)[0])[rows], None
+    else:
+        tokens, ends, mask = encode_dialogues(tok, layout.template, batch.column(COLUMN).filter(pa.array(rows)), dtype)
+    starts = np.append(np.zeros(1, np.int64), ends[:-1].astype(np.int64))
+    return tokens, ends, np.add.reduceat(tok.token_bytes[tokens], starts, dtype=np.int64), mask
+
+
+def _counted(batches: Iterable[B.Batch], tok: Tokenizer, found: Counter[str]) -> Iterator[B.Batch]:
+    """The batches; how often their texts spell special tokens, which are encoded as text, is counted on the way."""
+    names = {name: np.frombuffer(name.encode(), np.uint8) for name in tok.special}
+    starts = {bytes(name[:2]) for name in names.values()}
+    for batch in batches:
+        offsets, data = B.buffers(batch if "text" in batch.schema.names else contents(batch.column(COLUMN)))
+        text = data[offsets[0] : offsets[-1]]
+        places = {start: _places(text, start) for start in starts}
+        counts = {name: _count(text, places[bytes(token[:2])], token) for name, token in names.items()}
+        found.update({name: n for name, n in counts.items() if n})
+        yield batch
+
+
+def _places(text: npt.NDArray[np.uint8], start: bytes) -> npt.NDArray[np.int64]:
+    """Where the first two bytes of special tokens (nearly all have the same) occur."""
+    if len(start) == 1:
+        return np.flatnonzero(text == start[0])
+    n = pairs(text, start[0], start[1])  # a wide scan, and mostly there are none
+    return places_of(text, start[0], start[1], n) if n else np.zeros(0, np.int64)
+
+
+def _count(text: npt.NDArray[np.uint8], places: npt.NDArray[np.int64], token: npt.NDArray[np.uint8]) -> int:
+    """How many of these places a token begins at."""
+    places = places[places + len(token) <= len(text)]
+    for i, byte in enumerate(token):
+        places = places[text[places + i] == byte]
+    return len(places)
+
+
+def _spelled(receipts: Iterable[dict[str, Any]]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for receipt in receipts:
+        found.update(receipt["spelled"])
+    if found:
+        told = ", ".join(f"{name} {n:,}" for name, n in sorted(found.items()))
+        log.info("documents spell special tokens (%s); in the shards they are text", told)
+    return dict(sorted(found.items()))
+
+
+# -- what is said where nothing is wrong
+
+
+def _template(docs: Dataset, tok: Tokenizer, given: str | os.PathLike[str] | Template | None) -> Template | None:
+    if given is None:
+        return None
+    template = template_of(given)
+    check_template(tok, template)
+    if COLUMN not in docs.columns:
+        msg = (
+            f"template= encodes the column {COLUMN!r}, which the documents do not have; there are "
+            f"{', '.join(docs.columns)}; dp.Turns(person=...) makes it from chats"
+        )
+        raise PlanError(msg)
+    return template
+
+
+def _check_columns(docs: Dataset, split: Split) -> None:
+    missing = [name for name in split.columns if name not in docs.columns]
+    if missing:
+        msg = (
+            f"the split's group is the column {missing[0]!r}, which the documents do not have; there are "
+            f"{', '.join(docs.columns)}; dp.read(..., columns={missing}) takes it out of meta"
+        )
+        raise PlanError(msg)
+
+
+def _check_split(tok: Tokenizer, split: Split) -> None:
+    seen = tok.trained_on and Split(**tok.trained_on)
+    if seen and not seen.holds_out(split):
+        log.warning(
+            "the tokenizer has seen documents that this holds out (it left out %s, this holds out %s): "
+            "train it with the same split, or one whose shares are larger",
+            *(_told(s) for s in (seen, split)),
+        )
+
+
+def _told(split: Split) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in asdict(split).items() if value is not None)
+
+
+def _check_sides(shards: Shards, layout: Layout) -> None:
+    if not len(shards):
+        log.warning("%s: there were no documents to encode", shards.path)
+    for side, share in (("val", layout.split.val), ("test", layout.split.test)):
+        if len(shards) and share and not len(shards.split(side)):
+            log.warning(
+                "%s: none of %s documents is on the %s side at %s=%s, so there is no loss to measure there; raise it",
+                shards.path,
+                f"{len(shards):,}",
+                {"val": "validation"}.get(side, side),
+                side,
+                share,
+            )

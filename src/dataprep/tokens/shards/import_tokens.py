@@ -1,0 +1,216 @@
+"""Tokens that others have written, as token shards: nanoGPT's bare `train.bin`, and llm.c's files with their header."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dataprep.errors import PlanError, ReadError
+from dataprep.store import files
+from dataprep.store.key import key
+from dataprep.tokens.split import SIDES
+from dataprep.tokens.vocabulary.tokenizer import Tokenizer
+
+from .claim import check_shard_tokens, claim, local_folder, swept, told_of
+from .export import COPY_BYTES, LLMC, LLMC_INTS
+from .shard import DTYPES, ENDS, SHARD_TOKENS, Shards, Writer, arrange, token_dtype, write_manifest
+
+VERSION = 1
+POSITION_BITS = 40  # as of every id: the file's number, then where in it the document begins, in tokens
+NAMES = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
+
+
+def import_tokens(
+    path: str | os.PathLike[str] | Mapping[str, str | Sequence[str]],
+    tokenizer: Tokenizer | str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    eot: int | None = None,
+    dtype: str = "uint16",
+    shard_tokens: int = SHARD_TOKENS,
+    replace: bool = False,
+) -> Shards:
+    """Make token shards of files that nanoGPT or llm.c were to read; documents are cut at the separator.
+
+    Args:
+        path: a folder whose `.bin` names begin with or hold train, val, valid or test, or {"train": path or list}.
+        tokenizer: the one that made the ids; they do not say it themselves.
+        out: a local folder.
+        eot: the id of the separator; `<|endoftext|>` of the tokenizer by default. Where another one separates
+            documents, `<|endoftext|>` is written in its place.
+        dtype: "uint32" if the bare files hold four bytes a token; llm.c's headers say it.
+        shard_tokens: most tokens of one shard; a longer document gets a shard of its own.
+        replace: overwrite what another recipe has left in `out`.
+
+    In nanoGPT's files a separator ends a document, in llm.c's it begins one; the same comes out. A document's id is the
+    number of its file and the token it begins at, `file:position`; what follows the last separator is a document too.
+
+    Raises:
+        PlanError: no files, or a vocabulary that does not fit.
+        ReadError: a file that is cut short, or ids that the tokenizer does not have.
+    """
+    tok = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
+    folder = local_folder(out)
+    token_dtype(tok.vocab_size, dtype)
+    check_shard_tokens(shard_tokens)
+    given = _given(path)
+    separator = tok.eot if eot is None else eot
+    found = [_Bin.open(url, side, number, dtype) for number, (side, url) in enumerate(given)]
+    prints = [(b.side, files.fingerprint(b.url)) for b in found]
+    recipe = key(["import", VERSION, prints, tok.hash, separator, dtype, shard_tokens])
+    made = claim(folder, recipe, replace=replace)
+    if made is not None:
+        return made
+    entries = [entry for side in SIDES for entry in _write(found, side, tok, separator, folder, dtype, shard_tokens)]
+    tok.save(folder)
+    write_manifest(
+        folder,
+        entries,
+        vocab_size=tok.vocab_size,
+        eot=tok.eot,
+        dtype=dtype,
+        token_bytes=tok.token_bytes,
+        special=tok.special,
+        tokenizer=told_of(folder, tok),
+        imported=[{"split": b.side, "name": os.path.basename(b.url), "form": b.form} for b in found],
+        recipe=recipe,
+    )
+    return swept(Shards.open(folder))
+
+
+@dataclass(frozen=True)
+class _Bin:
+    """A file of ids: `first` bytes of header, then `n` of them."""
+
+    url: str
+    side: str
+    number: int
+    form: str
+    dtype: np.dtype[Any]
+    first: int
+    n: int
+
+    @classmethod
+    def open(cls, url: str, side: str, number: int, dtype: str) -> _Bin:
+        size = files.size(url)
+        with files.open_raw(url) as f:
+            head = np.frombuffer(f.read(LLMC_INTS * 4), np.uint8)
+        ints = head[: len(head) // 4 * 4].view("<i4")
+        known = {numbers: name for name, numbers in LLMC.items()}
+        name = known.get((int(ints[0]), int(ints[1]))) if len(ints) == LLMC_INTS else None
+        if name is None:
+            kind = DTYPES[dtype]
+            if size % kind.itemsize:
+                msg = f"has {size:,} bytes, no whole number of {dtype} ids; it is cut short, or of another type"
+                raise ReadError(msg, url)
+            return cls(url, side, number, "nanogpt", kind, 0, size // kind.itemsize)
+        kind, n = DTYPES[name], int(ints[2])
+        if size != LLMC_INTS * 4 + n * kind.itemsize:
+            msg = f"has {size:,} bytes, its header promises {n:,} tokens of {kind.itemsize}; fetch it again"
+            raise ReadError(msg, url)
+        return cls(url, side, number, "llmc", kind, LLMC_INTS * 4, n)
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[npt.NDArray[Any]]:
+        """The ids [start, stop), some at a time."""
+        left = ((self.n if stop is None else stop) - start) * self.dtype.itemsize
+        with files.open_raw(self.url) as f:
+            f.seek(self.first + start * self.dtype.itemsize)
+            while left > 0 and (block := f.read(min(left, COPY_BYTES))):
+                left -= len(block)
+                yield np.frombuffer(block, self.dtype)
+
+    def ends(self, tok: Tokenizer, separator: int) -> tuple[npt.NDArray[np.uint64], int]:
+        """Where documents end, behind their separators, and how many ids before the first are no document's.
+
+        The separator that llm.c begins with is no document's; the last document gets one in the end.
+        """
+        found, at = [np.zeros(0, np.int64)], 0
+        for block in self.blocks():
+            if len(block) and int(block.max()) >= tok.vocab_size:
+                where = int(np.argmax(block >= tok.vocab_size))
+                msg = (
+                    f"token {at + where:,} is {int(block[where]):,}, and the tokenizer has {tok.vocab_size:,} ids; "
+                    "give the tokenizer that made the file"
+                )
+                raise ReadError(msg, self.url)
+            found.append(np.flatnonzero(block == separator) + at + 1)
+            at += len(block)
+        ends = np.concatenate(found).astype(ENDS)
+        begins = int(self.form == "llmc" and len(ends) > 0 and ends[0] == 1)
+        ends = ends[begins:]
+        last = int(ends[-1]) if len(ends) else begins
+        if begins or last < self.n:
+            ends = np.append(ends, np.array([self.n + 1], ENDS))  # with the separator it lacks
+        return ends, begins
+
+
+def _given(path: Any) -> list[tuple[str, str]]:
+    """(side, path) of every file, in order of the sides."""
+    if isinstance(path, Mapping):
+        wrong = sorted(set(path) - set(SIDES))
+        if wrong:
+            msg = f"{wrong[0]!r} is no side; there are {', '.join(SIDES)}"
+            raise PlanError(msg)
+        named = [(s, p) for s in SIDES for p in ([path[s]] if isinstance(path.get(s), str) else path.get(s, ()))]
+    else:
+        folder = os.fspath(path)
+        names = files.listdir(folder) if files.is_dir(folder) else [os.path.basename(folder)]
+        home = folder if files.is_dir(folder) else os.path.dirname(folder)
+        named = [(_side(n), os.path.join(home, n)) for n in names if n.endswith(".bin")]
+    found = sorted(((s, os.fspath(p)) for s, p in named), key=lambda one: SIDES.index(one[0]))
+    if not found:
+        msg = f"{path} holds no .bin file; give the folder with train.bin and val.bin"
+        raise PlanError(msg)
+    return found
+
+
+def _side(name: str) -> str:
+    """The side that a file's name tells; train where it tells none."""
+    words = name.replace("-", "_").replace(".", "_").lower().split("_")
+    return next((NAMES[word] for word in words if word in NAMES), "train")
+
+
+def _write(
+    found: Sequence[_Bin], side: str, tok: Tokenizer, separator: int, out: str, dtype: str, shard_tokens: int
+) -> Iterator[dict[str, Any]]:
+    """The shards of one side."""
+    bins = [b for b in found if b.side == side]
+    known = [b.ends(tok, separator) for b in bins]
+    cut = [ends - np.uint64(begins) for ends, begins in known]
+    for number, runs in enumerate(arrange(cut, shard_tokens)):
+        with Writer(out, side, number, dtype=dtype) as shard:
+            for i, start, stop in runs:
+                _copy(shard, bins[i], cut[i], known[i][1], (start, stop), tok, separator)
+        yield shard.entry
+
+
+def _copy(
+    shard: Writer, source: _Bin, ends: npt.NDArray[Any], begins: int, docs: tuple[int, int], tok: Tokenizer, old: int
+) -> None:
+    """Append the documents [start, stop) of a file, some at a time."""
+    sizes, dtype = tok.token_bytes, shard.dtype
+    for ((_, a, b),) in arrange([_within(ends, *docs)], COPY_BYTES // dtype.itemsize):
+        first, last = docs[0] + a, docs[0] + b
+        start, stop = int(ends[first - 1]) if first else 0, int(ends[last - 1])
+        read = list(source.blocks(start + begins, min(stop + begins, source.n)))
+        tokens = np.concatenate([np.zeros(0, dtype), *read]).astype(dtype, copy=False)
+        if len(tokens) < stop - start:  # the file's last document, which nothing follows
+            tokens = np.append(tokens, dtype.type(tok.eot))
+        bounds = _within(ends, first, last)
+        if old != tok.eot:
+            tokens = tokens.copy()
+            tokens[(bounds - np.uint64(1)).astype(np.int64)] = tok.eot
+        began = np.append(np.array([start], ENDS), ends[first:last])[:-1] + np.uint64(begins)
+        ids = began + np.uint64(source.number << POSITION_BITS)
+        name = os.path.basename(source.url).removesuffix(".bin")
+        shard.add(tokens, bounds, ids, [name] * len(bounds), int(sizes[tokens].sum(dtype=np.int64)))
+
+
+def _within(ends: npt.NDArray[Any], start: int, stop: int) -> npt.NDArray[Any]:
+    """The ends of the documents [start, stop), counted from where the first begins."""
+    return ends[start:stop] - (ends[start - 1] if start else np.uint64(0))

@@ -1,0 +1,84 @@
+"""Which document lies where in a shard: the only file that knows `NAME.docs.parquet`. Read and written with pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dataprep.errors import CorruptShard, DataprepError
+from dataprep.store import files
+
+from .shard import AGAIN
+
+if TYPE_CHECKING:
+    from .shard import Shards
+
+COLUMNS = ("id", "source", "start", "stop")
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document of a set of shards: number `k` of the set, number `row` of its shard, tokens [start, stop) there."""
+
+    k: int
+    id: int
+    source: str
+    split: str
+    shard: str
+    row: int
+    start: int
+    stop: int
+
+
+def docs_table(ends: npt.NDArray[Any], ids: Sequence[npt.NDArray[np.uint64]], sources: Sequence[Any]) -> bytes:
+    """The Parquet file of a shard's documents; `sources` are lists of names or Arrow arrays."""
+    names = [s.cast(pa.string()) if isinstance(s, pa.Array) else pa.array(s, pa.string()) for s in sources]
+    columns = {
+        "id": np.concatenate([np.zeros(0, np.uint64), *ids]),
+        "source": pa.chunked_array(names, pa.string()).combine_chunks(),  # or the bytes would tell of the batches
+        "start": np.concatenate([np.zeros(1, np.uint64), ends])[:-1],
+        "stop": ends - np.uint64(1),  # the document without its separator
+    }
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), sink, compression="zstd", use_dictionary=["source"])
+    return bytes(sink.getvalue())
+
+
+def read_docs(path: str, name: str, columns: Sequence[str] = COLUMNS) -> pa.Table:
+    """The documents of a shard, in order; a CorruptShard if the file is not what was written."""
+    url = files.join(path, f"{name}.docs.parquet")
+    try:
+        with files.open_raw(url) as f:
+            return pq.read_table(f, columns=list(columns))
+    except (DataprepError, pa.ArrowException, OSError) as e:
+        msg = f"{url} is not the table that was written ({str(e).splitlines()[0]}); {AGAIN}"
+        raise CorruptShard(msg) from e
+
+
+def locate(shards: Shards, k: int) -> Document:
+    """Which document number `k` is, and where it lies."""
+    k = range(len(shards))[k]
+    row = k
+    for s in shards.shards:
+        if row < s["documents"]:
+            found = read_docs(str(shards.path), s["name"]).slice(row, 1).to_pylist()[0]
+            return Document(k=k, split=s["split"], shard=s["name"], row=row, **found)
+        row -= s["documents"]
+    raise AssertionError(k)
+
+
+def find(shards: Shards, id_: int) -> list[int]:
+    """The numbers of the documents with this id."""
+    found: list[int] = []
+    before = 0
+    for s in shards.shards:
+        ids = read_docs(str(shards.path), s["name"], ["id"])["id"].to_numpy()
+        found += (np.flatnonzero(ids == np.uint64(id_)) + before).tolist()
+        before += s["documents"]
+    return found

@@ -1,0 +1,244 @@
+"""Whether a folder of token shards still is what was written: every file is read, and every problem listed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dataprep.core.runner import Serial
+from dataprep.errors import DataprepError
+from dataprep.store import files
+
+from .claim import SHARD_FILE, own_tokenizer
+from .provenance import read_docs
+from .shard import AGAIN, DTYPES, ENDS, Shards, content_hash
+
+if TYPE_CHECKING:
+    from dataprep.core.runner import Runner
+
+BLOCK_BYTES = 8 << 20  # read at a time
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong: with which file, what was found, and what to do."""
+
+    file: str
+    found: str
+    do: str = AGAIN
+
+
+def verify_shards(path: str | os.PathLike[str], run: Runner | None = None) -> list[Problem]:
+    """Read every file of a folder of token shards, and list what is not as it was written; nothing, if all is well.
+
+    Looked at are the sizes, the hashes, that ids lie in the vocabulary, that each document ends in its separator, that
+    the bytes of text are those of the ids, that masks are 0 and 1, that `.docs.parquet` agrees with `.idx`, that
+    `tokenizer.json` is the one that encoded, and that no other shard lies in the folder. What an older manifest has
+    no hash of is compared as far as it can be.
+
+    Errors: PlanError where there are no token shards, CorruptShard where their manifest is no JSON.
+    """
+    path = os.fspath(path)
+    shards = Shards.open(path, sizes=False)
+    problems = [*_totals(shards), *_tokenizer(shards), *_strays(shards)]
+    sizes, found = _token_bytes(shards)
+    items = [CheckShard(path, shards.manifest, s["name"], None if found else sizes) for s in shards.shards]
+    for checked in (run or Serial()).map(_check, items, "verify"):
+        problems += checked
+    return problems + found
+
+
+def _check(item: CheckShard) -> list[Problem]:
+    return item.problems()
+
+
+@dataclass(frozen=True)
+class CheckShard:
+    """The item: one shard, read block by block; sizes: bytes of text per id, if they can be trusted."""
+
+    path: str
+    manifest: dict[str, Any]
+    name: str
+    sizes: npt.NDArray[np.int32] | None
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """Its entry in the manifest."""
+        return dict(next(s for s in self.manifest["shards"] if s["name"] == self.name))
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of its tokens, for the progress bar."""
+        return int(self.entry["tokens"]) * DTYPES[self.manifest["dtype"]].itemsize
+
+    def __str__(self) -> str:
+        return files.join(self.path, self.name)
+
+    def problems(self) -> list[Problem]:
+        """What is wrong with its files. Where a size is wrong, what is inside is not looked at."""
+        s = self.entry
+        found: list[Problem] = []
+        expected = {"bin": self.n_bytes, "idx": s["documents"] * ENDS.itemsize}
+        for kind, size in (expected | ({"msk": s["tokens"]} if "mask_hash" in s else {})).items():
+            found += self._size(kind, size)
+        whole = {p.file.rpartition(".")[2] for p in found}
+        ends = None if "idx" in whole else self._ends(s, found)
+        if "bin" not in whole:
+            found += self._tokens(s, ends)
+        if "mask_hash" in s and "msk" not in whole:
+            found += self._mask(s)
+        return [*found, *self._docs(s, ends)]
+
+    def _size(self, kind: str, expected: int) -> Iterator[Problem]:
+        url = f"{self}.{kind}"
+        size = files.size(url) if files.exists(url) else None
+        if size != expected:
+            state = "is missing" if size is None else f"has {size:,} bytes"
+            yield Problem(f"{self.name}.{kind}", f"{state}, the manifest says {expected:,}")
+
+    def _ends(self, s: dict[str, Any], found: list[Problem]) -> npt.NDArray[np.uint64] | None:
+        """The document ends, if they can be trusted."""
+        name = f"{self.name}.idx"
+        with files.open_raw(f"{self}.idx") as f:
+            ends = np.frombuffer(f.read(), ENDS)
+        same = content_hash(ends) == s["ends_hash"]
+        if not same:
+            found.append(Problem(name, "its bytes are not those that were written"))
+        rises = not len(ends) or (ends[0] > 0 and (ends[1:] > ends[:-1]).all())
+        if not rises or (int(ends[-1]) if len(ends) else 0) != s["tokens"]:
+            found.append(Problem(name, f"the document ends do not rise to the {s['tokens']:,} tokens"))
+            return None
+        return ends
+
+    def _tokens(self, s: dict[str, Any], ends: npt.NDArray[np.uint64] | None) -> Iterator[Problem]:
+        name, vocab, eot = f"{self.name}.bin", self.manifest["vocab_size"], self.manifest["eot"]
+        digest, at, n_bytes, outside, unclosed = hashlib.sha256(), 0, 0, 0, list[int]()
+        for block in self._blocks("bin", DTYPES[self.manifest["dtype"]]):
+            digest.update(block.view(np.uint8).data)
+            wrong = int(np.count_nonzero(block >= vocab)) if len(block) and int(block.max()) >= vocab else 0
+            outside += wrong
+            if self.sizes is not None:
+                ids = block[block < vocab] if wrong else block
+                n_bytes += int(self.sizes[ids].sum(dtype=np.int64))
+            if ends is not None:
+                first, stop = np.searchsorted(ends, np.array([at + 1, at + len(block) + 1], ENDS))
+                last = ends[first:stop] - np.uint64(at + 1)
+                unclosed += (np.flatnonzero(block[last] != eot) + first).tolist()
+            at += len(block)
+        if s["hash"] is not None and "sha256:" + digest.hexdigest() != s["hash"]:
+            yield Problem(name, "its bytes are not those that were written")
+        if outside:
+            yield Problem(name, f"{outside:,} ids lie outside the vocabulary of {vocab:,}")
+        if unclosed:
+            yield Problem(name, f"{len(unclosed):,} documents do not end with the separator {eot}, first {unclosed[0]}")
+        if self.sizes is not None and not outside and n_bytes != s["bytes"]:
+            yield Problem(name, f"its ids stand for {n_bytes:,} bytes of text, the manifest says {s['bytes']:,}")
+
+    def _mask(self, s: dict[str, Any]) -> Iterator[Problem]:
+        digest, others = hashlib.sha256(), 0
+        for block in self._blocks("msk", np.dtype(np.uint8)):
+            digest.update(block.data)
+            others += int(np.count_nonzero(block > 1))
+        if "sha256:" + digest.hexdigest() != s["mask_hash"]:
+            yield Problem(f"{self.name}.msk", "its bytes are not those that were written")
+        if others:
+            yield Problem(f"{self.name}.msk", f"{others:,} of its values are neither 0 nor 1")
+
+    def _blocks(self, kind: str, dtype: np.dtype[Any]) -> Iterator[npt.NDArray[Any]]:
+        with files.open_raw(f"{self}.{kind}") as f:
+            while block := f.read(BLOCK_BYTES):
+                yield np.frombuffer(block, dtype)
+
+    def _docs(self, s: dict[str, Any], ends: npt.NDArray[np.uint64] | None) -> Iterator[Problem]:
+        name = f"{self.name}.docs.parquet"
+        url = files.join(self.path, name)
+        if not files.exists(url):
+            yield Problem(name, "is missing")
+            return
+        with files.open_raw(url) as f:
+            same = "docs_hash" not in s or content_hash(f.read()) == s["docs_hash"]
+        if not same:
+            yield Problem(name, "its bytes are not those that were written")
+        try:
+            table = read_docs(self.path, self.name)
+        except DataprepError:
+            yield Problem(name, "it cannot be read as a table of id, source, start, stop")
+            return
+        ordered = "mixture" not in self.manifest  # which repeats documents, in an order of its own
+        yield from (Problem(name, what) for what in _rows(table, s, ends, ordered=ordered))
+
+
+def _rows(table: pa.Table, s: dict[str, Any], ends: npt.NDArray[np.uint64] | None, *, ordered: bool) -> Iterator[str]:
+    """What is wrong with the rows of a document table."""
+    if len(table) != s["documents"]:
+        yield f"it has {len(table):,} documents, the manifest says {s['documents']:,}"
+        return
+    ids, start, stop = (table[name].to_numpy() for name in ("id", "start", "stop"))
+    if ordered and (ids[1:] < ids[:-1]).any():
+        yield f"the ids do not ascend, first at row {int(np.argmax(ids[1:] < ids[:-1])) + 1:,}"
+    if pc.any(pc.is_null(table["source"])).as_py():
+        yield "some documents have no source"
+    if ends is not None and not (
+        np.array_equal(stop, ends - np.uint64(1)) and np.array_equal(start, np.append(np.zeros(1, ENDS), ends)[:-1])
+    ):
+        yield "its token ranges are not those of the .idx file"
+
+
+def _totals(shards: Shards) -> Iterator[Problem]:
+    for what in ("tokens", "documents", "bytes"):
+        said, is_ = shards.manifest[what], sum(s[what] for s in shards.shards)
+        if said != is_:
+            yield Problem("manifest.json", f"it says {said:,} {what}, its shards have {is_:,}")
+
+
+def _tokenizer(shards: Shards) -> Iterator[Problem]:
+    told = shards.manifest.get("tokenizer")
+    if not told or "file" not in told:
+        return
+    try:
+        tok = own_tokenizer(shards)
+    except DataprepError as e:
+        what = " ".join(str(e).split()).removeprefix(files.join(str(shards.path), told["file"])).lstrip(": ")
+        yield Problem(told["file"], what.rpartition(";")[0][:160] or what, "put the right one here, or " + AGAIN)
+        return
+    if tok is None:
+        yield Problem(told["file"], "is missing", "copy it from the tokenizer's folder, or " + AGAIN)
+    elif tok.vocab_size > shards.vocab_size:
+        what = f"has {tok.vocab_size:,} ids, the manifest says {shards.vocab_size:,}"
+        yield Problem("manifest.json", f"{told['file']} {what}")
+
+
+def _token_bytes(shards: Shards) -> tuple[npt.NDArray[np.int32] | None, list[Problem]]:
+    """The bytes of text per id, and what is wrong with their file."""
+    name = shards.manifest["bytes_per_token"]
+    if name is None:
+        return None, []
+    if not files.exists(files.join(str(shards.path), name)):
+        return None, [Problem(name, "is missing")]
+    try:
+        with files.open_raw(files.join(str(shards.path), name)) as f:
+            sizes = np.asarray(np.load(f, allow_pickle=False))
+    except (ValueError, EOFError, SyntaxError) as e:
+        return None, [Problem(name, f"is no NumPy array ({str(e).splitlines()[0][:100]})")]
+    said = shards.manifest.get("bytes_per_token_hash")
+    if sizes.dtype != np.int32 or sizes.shape != (shards.vocab_size,):
+        return None, [Problem(name, f"is {sizes.dtype}{list(sizes.shape)}, not int32[{shards.vocab_size}]")]
+    if said is not None and content_hash(sizes) != said:
+        return None, [Problem(name, "its numbers are not those that were written")]
+    return sizes, []
+
+
+def _strays(shards: Shards) -> Iterator[Problem]:
+    """Shard files that the manifest does not name: of an older recipe, or with documents that were forgotten."""
+    known = {s["name"] for s in shards.shards}
+    for name in files.listdir(str(shards.path)):
+        found = SHARD_FILE.fullmatch(name)
+        if found and found["name"] not in known:
+            yield Problem(name, "is not in the manifest", "remove it")

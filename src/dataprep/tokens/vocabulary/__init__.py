@@ -1,0 +1,1 @@
+"""Vocabularies: train a byte-level BPE, read and write its files, and encode texts."""

@@ -1,0 +1,133 @@
+"""Text cut into words by a machine of `patterns.py`: one table look-up a character, whatever the pattern.
+
+What is a letter, mark, number or space is read off `tiktoken`'s own regex engine, so that a newer Unicode there is
+a newer Unicode here.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import tiktoken
+
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U8, U16, Int, code_point
+
+from .patterns import SPECIAL, lines_of, machine_name
+
+CLASSES = "aslveASLVExMN_wno'/$"
+BESIDE = {"a": "slve", "A": "SLVE", "o": "'/"}  # what a line means too by these, unless it names it
+END = len(CLASSES) - 1
+BEGIN = 0  # the state before the first character of a text
+STATE, BACK, CUT = 32, 3, 4  # a move: the next state times 32; cuts taken back (two bits); whether a cut is set
+
+
+class Machine(NamedTuple):
+    """A pattern ready for the kernel."""
+
+    classes: U8  # the class of every code point, uint8[0x110000]
+    moves: U16  # the move for each state times 32 plus class, uint16[states * 32]
+
+
+@cache
+def machine_of(pattern: str) -> Machine | None:
+    """The machine of a pattern; None where there is none."""
+    found = machine_name(pattern)
+    return None if found is None else Machine(_classes(found[0]), _moves(*found))
+
+
+@cache
+def _classes(name: str) -> U8:
+    code = {c: np.uint8(i) for i, c in enumerate(CLASSES)}
+    table = np.full(0x110000, code["o"], np.uint8)
+    found = classes_of_engine()
+    for kind in "aAxMN":
+        table[found[kind]] = code[kind]
+    if name != "o200k":
+        table[np.isin(table, [code["A"], code["x"]])] = code["a"]
+        table[found["M"]] = code["a" if name == "words" else "o"]
+    table[found["w"]] = code["w"]
+    table[[10, 13]], table[32] = code["n"], code["_"]
+    for chars, kind in SPECIAL[name].items():
+        table[[ord(c) for c in chars]] = code[kind]
+    table.flags.writeable = False
+    return table
+
+
+@cache
+def classes_of_engine() -> dict[str, npt.NDArray[np.int64]]:
+    """Code points in `tiktoken`'s regex engine: small (a), capital (A) and other (x) letters, M, N, white space (w)."""
+    planes = [*range(0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xF0000)]  # the others are empty or private
+    text = matched(r"[\p{L}\p{M}\p{N}\s]+", "".join(map(chr, planes)))
+    kinds = {"a": r"\p{Ll}", "A": r"[\p{Lu}\p{Lt}]", "x": r"[\p{Lm}\p{Lo}]", "M": r"\p{M}", "N": r"\p{N}", "w": r"\s"}
+    return {kind: np.array([ord(c) for c in matched(f"{regex}+", text)]) for kind, regex in kinds.items()}
+
+
+def matched(regex: str, text: str) -> str:
+    """The parts of a text that `tiktoken` finds matches of a regex in, joined."""
+    single = {bytes([b]): b for b in range(256)}
+    engine = tiktoken.Encoding("classes", pat_str=regex, mergeable_ranks=single, special_tokens={})
+    return engine.encode_to_numpy(text).astype(np.uint8).tobytes().decode()
+
+
+def _moves(name: str, numbers: str) -> U16:
+    """A machine's table, from its lines."""
+    lines = lines_of(name, numbers)
+    number = {line[0]: i for i, line in enumerate(lines)} | {"end": 0}
+    first = _targets(lines[0])
+    moves = np.zeros((len(lines), STATE), np.uint16)
+    for i, line in enumerate(lines):
+        targets = {c: f"+{to}" for c, to in first.items()} | _targets(line) if i else first
+        for c, to in targets.items():
+            back, cut, state = to.count("-"), to.count("+"), number[to.lstrip("+-")]
+            moves[i, CLASSES.index(c)] = state * STATE + back + CUT * cut
+    flat = moves.reshape(-1)
+    flat.flags.writeable = False
+    return flat
+
+
+def _targets(line: list[str]) -> dict[str, str]:
+    found = dict(zip(line[1::2], line[2::2], strict=True))
+    each = {c: to for chars, to in found.items() for c in chars}
+    return {c: each[kind] for kind in BESIDE if kind in each for c in BESIDE[kind]} | each
+
+
+@kernel(inline="always")
+def _row(move: Int) -> Int:
+    """Where the moves of the state begin that a move led to."""
+    return np.uint64(move) & np.uint64(0xFFE0)
+
+
+@kernel
+def taken_back(move: Int, machine: Machine) -> Int:
+    """How many cuts the end of the text takes back, after its last move."""
+    return np.int64(machine.moves[_row(move) | np.uint64(END)] & BACK)
+
+
+@kernel
+def cut(data: U8, i: Int, stop: Int, move: Int, machine: Machine, ends: I64, k: Int) -> tuple[Int, Int, Int]:
+    """Cut a text that ends before byte `stop` into words, from byte `i` on, until it ends or `ends` is full.
+
+    `move` is the last one made (BEGIN at the text's first byte); ends[:k] are the words' ends so far. Returns the new
+    `i`, `move` and `k`. Before the text has ended, the last two of the ends may still be taken back.
+    """
+    classes, moves = machine.classes, machine.moves
+    i, stop, k, most = np.uint64(i), np.uint64(stop), np.uint64(k), np.uint64(len(ends) - 1)
+    move = np.uint64(move)
+    while i < stop and k < most:
+        b = np.uint64(data[i])
+        if b < np.uint64(0x80):
+            size = np.uint64(1)
+            kind = classes[b]
+        else:
+            c, n = code_point(data, np.int64(i))
+            kind, size = classes[np.uint64(c)], np.uint64(n)
+        move = np.uint64(moves[_row(move) | np.uint64(kind)])
+        k -= move & np.uint64(BACK)
+        ends[k] = i
+        k += (move >> np.uint64(2)) & np.uint64(1)
+        i += size
+    return np.int64(i), np.int64(move), np.int64(k)

@@ -1,0 +1,250 @@
+"""Texts to ids at memory speed: cut into words, look each word up among those seen before, merge the others.
+
+The cache is an open-addressing table of 32-byte entries. A word is found by a hash but equal only by its bytes: up to
+16 bytes they are in the entry, of longer ones beside it. Words over LONGEST bytes are merged each time. When table or
+side store is full, all is forgotten and the cache begins again: that costs a merge a word, and ids do not depend on it.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U8, U32, U64, Int, eight_bytes
+
+from .apply_merges import SCANNED, Rules, merge_word
+from .cutting import BEGIN, Machine, cut, taken_back
+
+Tokens = npt.NDArray[Any]
+
+SLOTS = 1 << 20  # of 32 bytes, half of them used: 32 MB for half a million words
+SIDE = 1 << 22  # ids (16 MB) of words with more than three, and bytes (4 MB) of words of over 16
+LONGEST = 255  # bytes of a word that is kept
+KEPT_ROOM = 1 << 24  # ids: room for the ids of a batch is used again, that of a single huge document given back
+EIGHT = 8  # ids that are copied at once, so that the processor need not guess how many: arrays have as much to spare
+BLOCK = 1 << 12  # words cut before they are looked up
+# An entry: two numbers that are the word's first 16 bytes (the hash, for a longer one); then n_bytes | n_ids << 8 |
+# aside << 31 | first id << 32; then second id | third id << 32, or where aside the ids are | where the bytes << 32.
+WIDTH, ASIDE = 4, 1 << 31
+MASKS = np.array([(1 << 8 * n) - 1 for n in range(8)] + [(1 << 64) - 1] * 17, np.uint64)  # by bytes up to eight
+
+
+class Cache(NamedTuple):
+    """Words and their ids."""
+
+    table: U64  # entries of four, from a cache line on: none lies across two
+    ids: U32
+    bytes: U8
+    scratch: I64  # for `merge_word`
+    used: I64  # entries; of `ids`; of `bytes`; how often all was forgotten
+
+
+def empty_cache(slots: int = SLOTS, side: int = SIDE) -> Cache:
+    """A cache of `slots` (a power of two) entries; memory is taken as it is used."""
+    table = np.zeros(slots * WIDTH + 8, np.uint64)
+    start = -table.ctypes.data % 64 // 8
+    table = table[start : start + slots * WIDTH]
+    scratch, used = np.empty(5 * SCANNED, np.int64), np.zeros(4, np.int64)
+    return Cache(table, np.empty(side + EIGHT, np.uint32), np.empty(side, np.uint8), scratch, used)
+
+
+class Encoder:
+    """A vocabulary's tables, and its cache."""
+
+    def __init__(self, machine: Machine, rules: Rules, eot: int, cache: Cache | None = None) -> None:
+        self.machine, self.rules, self.eot = machine, rules, eot
+        self.cache = cache or empty_cache()
+        self._out = np.empty(0, np.uint32)
+        self._lock = threading.Lock()  # the kernel runs without the GIL, and there is one cache
+
+    def encode(self, starts: I64, stops: I64, data: U8, dtype: npt.DTypeLike) -> tuple[Tokens, U64]:
+        """The ids of texts data[start:stop], each followed by the separator, and their ends (exclusive, uint64[n])."""
+        starts, stops = starts.view(), stops.view()
+        starts.flags.writeable = stops.flags.writeable = False  # a kernel is compiled again for arrays it may write to
+        ends = np.empty(len(starts), np.uint64)
+        room = int((stops - starts).sum()) + len(ends) + EIGHT
+        with self._lock:
+            out = self._out if room <= len(self._out) else np.empty(room, np.uint32)
+            if room <= KEPT_ROOM:
+                self._out = out
+            n = _encode(starts, stops, data, self.machine, self.rules, MASKS, self.cache, out, ends, self.eot)
+            return out[:n].astype(dtype), ends
+
+
+@kernel
+def _few(data: U8, i: Int, stop: Int) -> Int:
+    """Up to eight bytes as one number, a byte at a time."""
+    x = np.uint64(0)
+    for j in range(min(8, stop - i)):
+        x |= np.uint64(data[i + j]) << np.uint64(8 * j)
+    return x
+
+
+@kernel
+def _key_of_long(data: U8, i: Int, stop: Int) -> tuple[Int, Int]:
+    """Two hashes of a word of over 16 bytes; the last eight bytes may be read twice."""
+    last = stop - np.uint64(8)
+    a, b = stop - i, np.uint64(0)
+    while i < stop:
+        x = eight_bytes(data, min(i, last))
+        a = (a ^ x) * np.uint64(0x9E3779B97F4A7C15)
+        a ^= a >> np.uint64(29)
+        b = (b + x) * np.uint64(0xC4CEB9FE1A85EC53)
+        b ^= b >> np.uint64(31)
+        i += np.uint64(8)
+    return a, b
+
+
+@kernel
+def _same(data: U8, i: Int, n: Int, kept: U8, at: Int) -> bool:
+    """Whether a word of `n` > 16 bytes is the one kept at kept[at:]."""
+    j, last = np.uint64(0), n - np.uint64(8)
+    while j < n:
+        if eight_bytes(data, i + min(j, last)) != eight_bytes(kept, at + min(j, last)):
+            return False
+        j += np.uint64(8)
+    return True
+
+
+@kernel
+def _learn(
+    data: U8, start: Int, stop: Int, rules: Rules, cache: Cache, e: Int, a: Int, b: Int, out: U32, o: Int
+) -> Int:
+    """Merge a word that is not in the cache, write its ids to out[o:], and keep it in entry `e`; returns their end."""
+    table, used = cache.table, cache.used
+    n = stop - start
+    end = merge_word(data, start, stop, rules, cache.scratch, out, o)
+    count = end - o
+    if n > LONGEST:
+        return end
+    n_aside, n_bytes = (count, n) if count > 3 or n > 16 else (0, 0)
+    full = 2 * (used[0] + 1) * WIDTH > len(table)
+    if full or used[1] + n_aside + EIGHT > len(cache.ids) or used[2] + n_bytes > len(cache.bytes):
+        for j in range(len(table)):
+            table[j] = 0
+        used[0] = used[1] = used[2] = 0
+        used[3] += 1
+        return end  # this word is kept when it comes again
+    head = np.uint64(n) | np.uint64(count) << np.uint64(8) | np.uint64(out[o]) << np.uint64(32)
+    tail = np.uint64(out[o + 1]) | np.uint64(out[o + 2]) << np.uint64(32)
+    if n_aside:
+        head |= np.uint64(ASIDE)
+        tail = np.uint64(used[1]) | np.uint64(used[2]) << np.uint64(32)
+        for j in range(n_aside):
+            cache.ids[used[1] + j] = out[o + j]
+        for j in range(n_bytes):
+            cache.bytes[used[2] + j] = data[start + j]
+        used[1] += n_aside
+        used[2] += n_bytes
+    table[e], table[e + np.uint64(1)], table[e + np.uint64(2)], table[e + np.uint64(3)] = a, b, head, tail
+    used[0] += 1
+    return end
+
+
+@kernel
+def _look_up(
+    data: U8, start: Int, word_ends: I64, n_words: Int, rules: Rules, masks: U64, cache: Cache, out: U32, o: Int
+) -> Int:
+    """Write the ids of words one after another to out[o:]; returns where they end."""
+    table = cache.table
+    last, mask = np.uint64(max(0, len(data) - 16)), np.uint64(len(table) // WIDTH - 1)
+    eight, half = np.uint64(8), np.uint64(32)
+    i, o = np.uint64(start), np.uint64(o)
+    for w in range(n_words):
+        stop = np.uint64(word_ends[w])
+        n = stop - i
+        if n > np.uint64(16):
+            a, b = _key_of_long(data, i, stop)
+        elif i < last:
+            a = eight_bytes(data, i) & masks[n]
+            b = eight_bytes(data, i + eight) & masks[max(n, eight) - eight]
+        else:
+            a, b = _few(data, np.int64(i), np.int64(stop)), _few(data, np.int64(i + eight), np.int64(stop))
+        h = a * np.uint64(0x9E3779B97F4A7C15) + b * np.uint64(0xC2B2AE3D27D4EB4F) + n
+        h = (h ^ (h >> np.uint64(32))) * np.uint64(0xFF51AFD7ED558CCD)
+        e = ((h >> np.uint64(32)) & mask) * np.uint64(WIDTH)
+        head = table[e + np.uint64(2)]
+        while head and not (
+            table[e] == a
+            and table[e + np.uint64(1)] == b
+            and (head & np.uint64(0xFF)) == n
+            and (n <= np.uint64(16) or _same(data, i, n, cache.bytes, table[e + np.uint64(3)] >> half))
+        ):
+            e = (e + np.uint64(WIDTH)) & (mask * np.uint64(WIDTH) | np.uint64(3))
+            head = table[e + np.uint64(2)]
+        if not head:
+            o = np.uint64(_learn(data, np.int64(i), np.int64(stop), rules, cache, e, a, b, out, np.int64(o)))
+        elif head & np.uint64(ASIDE):
+            at, count = table[e + np.uint64(3)] & np.uint64(0xFFFFFFFF), (head >> eight) & np.uint64(0xFFFF)
+            for j in range(0, np.int64(count), EIGHT):
+                for u in range(EIGHT):
+                    out[o + np.uint64(j + u)] = cache.ids[at + np.uint64(j + u)]
+            o += count
+        else:
+            tail = table[e + np.uint64(3)]
+            out[o] = np.uint32(head >> np.uint64(32))
+            out[o + np.uint64(1)] = np.uint32(tail & np.uint64(0xFFFFFFFF))
+            out[o + np.uint64(2)] = np.uint32(tail >> np.uint64(32))
+            o += (head >> eight) & np.uint64(0xFF)
+        i = stop
+    return np.int64(o)
+
+
+@kernel
+def _encode(
+    starts: I64, stops: I64, data: U8, machine: Machine, rules: Rules, masks: U64, cache: Cache, out: U32,
+    doc_ends: U64, eot: Int,
+) -> Int:  # fmt: skip
+    """Encode every text; the separator follows each. Returns how many ids there are in `out`."""
+    ends = np.empty(BLOCK, np.int64)
+    o = np.int64(0)
+    for d in range(len(starts)):
+        i, start, stop = starts[d], starts[d], stops[d]
+        move, k = np.int64(BEGIN), np.int64(0)
+        while i < stop:
+            i, move, k = cut(data, i, stop, move, machine, ends, k)
+            done = k - 2
+            if i == stop:
+                k -= taken_back(move, machine)
+                ends[k] = stop
+                done = k + 1
+            o = _look_up(data, start, ends, done, rules, masks, cache, out, o)
+            if i < stop:
+                start, ends[0], ends[1], k = ends[done - 1], ends[done], ends[done + 1], np.int64(2)
+        out[o] = eot
+        o += 1
+        doc_ends[d] = o
+    return o
+
+
+@kernel
+def size_in_bytes(tokens: Tokens, sizes: npt.NDArray[np.int32]) -> int:
+    """The bytes of text that ids stand for; `sizes` by id."""
+    total = 0
+    for t in tokens:
+        total += sizes[t]
+    return total
+
+
+@kernel
+def pairs(data: U8, first: Int, second: Int) -> int:
+    """How often one byte stands before another; a loop that the compiler makes wide, unlike a search."""
+    n = 0
+    for i in range(len(data) - 1):
+        n += (data[i] == first) & (data[i + 1] == second)
+    return n
+
+
+@kernel
+def places_of(data: U8, first: Int, second: Int, n: Int) -> I64:
+    """Where these `n` pairs of bytes begin."""
+    places, k, i = np.empty(n, np.int64), 0, 0
+    while k < n:
+        places[k] = i
+        k += (data[i] == first) & (data[i + 1] == second)
+        i += 1
+    return places

@@ -1,0 +1,363 @@
+"""Byte-level BPE: the vocabulary, and the two engines that read it, `tokenizers` and `tiktoken`, with equal ids.
+
+`tokenizers` merges by the rank of a *rule* (left, right), `tiktoken` by the rank of the merged *bytes*. They agree on
+every text exactly when no two rules make the same bytes, ids rise with the rules, and each token's bytes, encoded
+alone, give that token: the pieces of a span that no merge crosses are those of the span encoded alone, and only one
+pair of pieces can be its last (so a pair that tiktoken would merge without a rule never comes to stand side by side).
+`_check` tests these three things, so that a vocabulary with other semantics is refused instead of encoded otherwise.
+Batches are encoded by the kernels of `encoder.py`, which give the same ids.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import tiktoken
+import tokenizers
+from tokenizers import decoders, models, pre_tokenizers
+
+from dataprep.core import batch as B
+from dataprep.errors import CorruptShard, PlanError, ReadError
+from dataprep.store import files
+
+from . import formats
+from .alphabet import BYTE_OF, to_bytes, to_chars
+from .patterns import PATTERNS, regex_of
+from .special import EOT, special_names
+
+if TYPE_CHECKING:
+    from dataprep.core.dataset import Dataset
+
+    from .encoder import Encoder
+    from .report import TokenizerReport
+
+LONG = 100_000  # characters; `tiktoken`'s regex engine overflows its stack on a million spaces
+Merges = Sequence[tuple[bytes, bytes]]
+
+
+class Tokenizer:
+    """A byte-level BPE vocabulary: every text encodes, and decodes to itself.
+
+    >>> tok = dp.train_bpe(docs, vocab_size=32_000)
+    >>> tok.decode(tok.encode("salam, labas?"))
+    'salam, labas?'
+
+    Special tokens in a text are text: only `dp.encode` writes `<|endoftext|>`.
+    """
+
+    def __init__(
+        self,
+        vocab: Mapping[bytes, int],
+        merges: Merges,
+        special: Mapping[str, int],
+        pattern: str = PATTERNS["words"],
+    ) -> None:
+        """`vocab` bytes to id, `merges` (left, right) in order, `special` text to id, `pattern` the words' regex."""
+        self.vocab, self.merges = dict(vocab), list(merges)
+        self.special, self.pattern = dict(special), pattern
+        self.trained_on: dict[str, Any] | None = None  # the split and sample it learned from, while that is known
+        self._check()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.vocab_size:,} ids, {len(self.special)} special, hash {self.hash[:8]}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (self.vocab, self.merges, self.special, self.pattern, self.trained_on, type(self))
+
+    @classmethod
+    def from_merges(
+        cls, merges: Merges, special: str | Iterable[str] = (), pattern: str = PATTERNS["words"]
+    ) -> Tokenizer:
+        """Ids are the 256 bytes, then the merges in order, then `<|endoftext|>` and the other special tokens.
+
+        `special` names tokens, or sets of them: "course", "chatml", "code".
+        """
+        tokens = [bytes([b]) for b in range(256)] + [left + right for left, right in merges]
+        specials = {name: len(tokens) + i for i, name in enumerate(special_names(special))}
+        return cls({t: i for i, t in enumerate(tokens)}, merges, specials, pattern)
+
+    @classmethod
+    def from_files(cls, vocab: str, merges: str, pattern: str = PATTERNS["gpt2"]) -> Tokenizer:
+        """GPT-2's two files: `encoder.json` or `vocab.json`, and `vocab.bpe` or `merges.txt`."""
+        ids: dict[str, int] = files.read_json(vocab)
+        with files.open_read(merges) as f:
+            lines = f.read().decode("utf-8").splitlines()
+        pairs = [tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")]
+        special = {t: i for t, i in ids.items() if t == EOT or not BYTE_OF.keys() >= set(t)}
+        return cls(
+            {to_bytes(t): i for t, i in ids.items() if t not in special},
+            [(to_bytes(a), to_bytes(b)) for a, b in pairs],
+            special,
+            pattern,
+        )
+
+    @classmethod
+    def from_tiktoken(
+        cls, path: str | os.PathLike[str], special: Mapping[str, int] | None = None, pattern: str | None = None
+    ) -> Tokenizer:
+        """A `.tiktoken` file; what it does not hold is asked for, or read from `PATH.json` where `save` left that."""
+        url = os.fspath(path)
+        if (special is None or pattern is None) and not files.exists(f"{url}.json"):
+            msg = (
+                f"{url} holds ranks alone, and no {files.name_of(url)}.json is beside it; say which special tokens and "
+                'pattern belong to it: Tokenizer.from_tiktoken(path, {"<|endoftext|>": 100257}, "gpt4")'
+            )
+            raise PlanError(msg)
+        told = files.read_json(f"{url}.json") if special is None or pattern is None else {}
+        ranks, regex = formats.read_tiktoken(url), regex_of(pattern or str(told["pat_str"]))
+        return cls(ranks, formats.merges_of(ranks, url), special or told["special_tokens"], regex)
+
+    @classmethod
+    def of_bytes(cls, special: str | Iterable[str] = ()) -> Tokenizer:
+        """A plain byte tokenizer for small experiments: ids 0 to 255 are the bytes, then the special tokens."""
+        return cls.from_merges([], special)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Tokenizer:
+        """Open what `save` wrote, or another byte-level BPE as `tokenizer.json` (or its folder) or `.tiktoken`.
+
+        Any other kind is refused.
+        """
+        url = os.fspath(path)
+        if url.endswith(".tiktoken"):
+            return cls.from_tiktoken(url)
+        url = files.join(url, "tokenizer.json") if files.is_dir(url) else url
+        with files.open_read(url) as f:
+            try:
+                return _from_json(json.loads(f.read()), url)
+            except (ValueError, KeyError, TypeError) as e:
+                msg = f"is not a tokenizer.json of a byte-level BPE ({e!r}); train one with dp.train_bpe"
+                raise ReadError(msg, url) from e
+
+    def save(self, path: str | os.PathLike[str]) -> str:
+        """Write the vocabulary; returns the URL.
+
+        A folder gets `tokenizer.json`, which `tokenizers` opens, and the `tokenizer_config.json` that `transformers`
+        wants beside it; NAME.json is the former alone. NAME.tiktoken is `tiktoken`'s list of bytes and ranks, with
+        pattern and special tokens beside it in NAME.tiktoken.json.
+        """
+        url = os.fspath(path)
+        if url.endswith(".tiktoken"):
+            self.tiktoken()  # refuses what has no such form
+            formats.write_tiktoken(url, self.vocab, self.special, self.pattern)
+            return url
+        if not url.endswith(".json"):
+            files.write_bytes(files.join(url, "tokenizer_config.json"), formats.transformers_config(self.special))
+            url = files.join(url, "tokenizer.json")
+        files.write_bytes(url, self.engine.to_str(pretty=True).encode() + b"\n")
+        return url
+
+    def renamed(self, names: Mapping[str, str]) -> Tokenizer:
+        """The same ids, some special tokens under other names: how one that was reserved comes into use.
+
+        >>> tok = tok.renamed({"<|reserved_0|>": "<|tool|>"})
+        """
+        unknown, clash = names.keys() - self.special.keys(), set(names.values()) & self.special.keys()
+        if unknown or clash or len(set(names.values())) < len(names):
+            msg = f"special tokens cannot be renamed by {dict(names)}: found {', '.join(self.special)}"
+            raise PlanError(msg)
+        special = {names.get(name, name): i for name, i in self.special.items()}
+        made = _unpickle(self.vocab, self.merges, special, self.pattern, self.trained_on, type(self))
+        made._check()  # noqa: SLF001
+        return made
+
+    @property
+    def vocab_size(self) -> int:
+        """One more than the largest id; special tokens count."""
+        return max(*self.vocab.values(), *self.special.values()) + 1
+
+    @property
+    def eot(self) -> int:
+        """The id of `<|endoftext|>`, which follows every document in the shards."""
+        return self.special[EOT]
+
+    @cached_property
+    def hash(self) -> str:
+        """What decides ids, hashed (sha256, hex): vocabulary, merges, special tokens, pattern; not the JSON's form."""
+        digest = hashlib.sha256()
+        for token, i in sorted(self.vocab.items(), key=lambda item: item[1]):
+            digest.update(b"%d %d %b\n" % (i, len(token), token))
+        for left, right in self.merges:
+            digest.update(b"%d %d\n" % (self.vocab[left], self.vocab[right]))
+        digest.update(json.dumps([sorted(self.special.items()), self.pattern]).encode())
+        return digest.hexdigest()
+
+    @cached_property
+    def token_bytes(self) -> npt.NDArray[np.int32]:
+        """Bytes of text each id stands for, int32[vocab_size]; 0 for special tokens."""
+        sizes = np.zeros(self.vocab_size, np.int32)
+        for token, i in self.vocab.items():
+            sizes[i] = len(token)
+        return sizes
+
+    @cached_property
+    def engine(self) -> tokenizers.Tokenizer:
+        """The same vocabulary in `tokenizers`."""
+        vocab = {to_chars(t): i for t, i in self.vocab.items()} | self.special  # else they would be numbered anew
+        tok = tokenizers.Tokenizer(models.BPE(vocab, [(to_chars(a), to_chars(b)) for a, b in self.merges]))
+        tok.pre_tokenizer = pre_tokenizers.Sequence(
+            [
+                pre_tokenizers.Split(tokenizers.Regex(self.pattern), "isolated"),
+                pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+            ]
+        )
+        tok.decoder = decoders.ByteLevel()
+        tok.add_special_tokens([name for name, _ in sorted(self.special.items(), key=lambda item: item[1])])
+        return tok
+
+    @cached_property
+    def _tiktoken(self) -> tiktoken.Encoding:
+        name = f"dataprep-{self.hash[:8]}"
+        return tiktoken.Encoding(name, pat_str=self.pattern, mergeable_ranks=self.vocab, special_tokens=self.special)
+
+    def tiktoken(self) -> tiktoken.Encoding:
+        """The same vocabulary in `tiktoken`."""
+        return self._tiktoken
+
+    @cached_property
+    def _encoder(self) -> Encoder | None:
+        from .apply_merges import rules_of
+        from .cutting import machine_of
+        from .encoder import Encoder
+
+        machine, rules = machine_of(self.pattern), rules_of(self.vocab, self.merges)
+        return None if machine is None or rules is None else Encoder(machine, rules, self.eot)
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text; special tokens in it are ordinary text."""
+        if len(text) > LONG and self._encoder is not None:
+            with contextlib.suppress(UnicodeEncodeError):  # half a surrogate pair, which `tiktoken` takes for U+FFFD
+                ids: list[int] = self.encode_column(pa.array([text], pa.large_string()))[0][:-1].tolist()
+                return ids
+        return self._tiktoken.encode_ordinary(text)
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text; special tokens in them are ordinary text."""
+        try:
+            column = pa.array(texts, pa.large_string())
+        except UnicodeEncodeError:  # half a surrogate pair, which `tiktoken` takes for U+FFFD
+            return [self.encode(text) for text in texts]
+        tokens, ends = self.encode_column(column)
+        ids, stops = tokens.tolist(), ends.tolist()
+        return [ids[start : stop - 1] for start, stop in zip([0, *stops], stops, strict=False)]
+
+    def encode_column(
+        self, texts: pa.LargeStringArray, dtype: npt.DTypeLike = np.uint32, rows: npt.NDArray[np.bool_] | None = None
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint64]]:
+        """The ids of all texts, each followed by `<|endoftext|>`, and their ends (exclusive, uint64[n]).
+
+        Kernels do it where the pattern is one of `PATTERNS` (ten times the speed of `tiktoken`), else `tiktoken`.
+        `rows` says which of the texts to encode, bool[len(texts)]; all by default.
+        """
+        if self._encoder is None:
+            return self._encode_by_tiktoken(
+                (texts if rows is None else texts.filter(pa.array(rows))).to_pylist(), dtype
+            )
+        offsets, data = B.buffers(texts)
+        chosen = slice(None) if rows is None else np.flatnonzero(rows)
+        return self._encoder.encode(offsets[:-1][chosen], offsets[1:][chosen], data, dtype)
+
+    def _encode_by_tiktoken(
+        self, texts: Sequence[str], dtype: npt.DTypeLike
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint64]]:
+        """All texts in one call, joined by the separator; one by one where a text spells it."""
+        joined = EOT.join([*texts, ""])
+        if joined.count(EOT) > len(texts):
+            found = [[*self.encode(text), self.eot] for text in texts]
+            tokens = np.concatenate([np.array(ids, dtype) for ids in found])
+            return tokens, np.cumsum([len(ids) for ids in found], dtype=np.uint64)
+        tokens = self._tiktoken.encode_to_numpy(joined, allowed_special={EOT}, disallowed_special=())
+        return tokens.astype(dtype), np.flatnonzero(tokens == self.eot).astype(np.uint64) + np.uint64(1)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of some ids; bytes that are no UTF-8 (half a character) become U+FFFD."""
+        return self._tiktoken.decode([int(i) for i in ids])
+
+    def report(self, docs: Dataset, **options: Any) -> TokenizerReport:
+        """Bytes per token by source and language, rare and long tokens; options as `tokenizer_report.report` has them.
+
+        >>> print(tok.report(docs, beside="gpt2", shares=(0.01, 0.05, 1)))
+        """
+        from .report import report
+
+        return report(self, docs, **options)
+
+    def _check(self) -> None:
+        """Refuse a vocabulary on which the two engines could differ; the module's docstring says why these suffice."""
+        missing = [b for b in range(256) if bytes([b]) not in self.vocab]
+        if missing:
+            msg = f"the vocabulary is not byte-level: it lacks {len(missing)} of the 256 bytes, first {missing[0]:#04x}"
+            raise PlanError(msg)
+        if EOT not in self.special:
+            msg = f"the vocabulary has no {EOT}, which separates documents; add it as a special token"
+            raise PlanError(msg)
+        words = self.special.keys() & {to_chars(t) for t in self.vocab}
+        words |= {name for name in self.special if name.encode() in self.vocab}
+        if words:
+            msg = f"the special token {min(words)!r} is also an ordinary token; give it another name, like <|name|>"
+            raise PlanError(msg)
+        made = [left + right for left, right in self.merges]
+        ids = [self.vocab.get(token, -1) for token in made]
+        if len(set(made)) < len(made) or len(self.vocab) != 256 + len(made) or ids != sorted(ids) or -1 in ids[:1]:
+            msg = "its merges do not make each token once, in the order of their ids, as tiktoken's engine needs"
+            raise PlanError(msg)
+        alone = unreachable(self.vocab, self.merges)
+        if alone:
+            msg = (
+                f"{len(alone)} of its merges cannot be reached by merging in order (first: {alone[0]!r}), "
+                "so tokenizers and tiktoken would give other ids"
+            )
+            raise PlanError(msg)
+
+
+_LOADED: dict[tuple[str, str], Tokenizer] = {}
+
+
+def keep_loaded(url: str, tok: Tokenizer) -> str:
+    """Remember what lies at a URL, so that tasks in this process need not read it again; returns the URL."""
+    _LOADED.clear()  # one at a time: a run has one vocabulary
+    _LOADED[url, tok.hash] = tok
+    return url
+
+
+def load_once(url: str, expected: str) -> Tokenizer:
+    """The tokenizer that a task names by its place and hash; loaded once a process."""
+    if (url, expected) not in _LOADED:
+        tok = Tokenizer.load(url)
+        if tok.hash != expected:
+            msg = f"{url} is not the tokenizer this run began with; two runs may be writing to the same folder"
+            raise CorruptShard(msg)
+        keep_loaded(url, tok)
+    return _LOADED[url, expected]
+
+
+def unreachable(vocab: Mapping[bytes, int], merges: Merges) -> list[bytes]:
+    """The merged tokens that their own bytes, encoded alone by the rules, do not give."""
+    chars = {to_chars(t): i for t, i in vocab.items()}
+    model = models.BPE(chars, [(to_chars(a), to_chars(b)) for a, b in merges])
+    return [a + b for a, b in merges if len(model.tokenize(to_chars(a + b))) != 1]
+
+
+def _unpickle(
+    vocab: Any, merges: Any, special: Any, pattern: str, trained_on: Any, kind: type[Tokenizer] = Tokenizer
+) -> Tokenizer:
+    tok = kind.__new__(kind)  # it was checked when it was made
+    tok.vocab, tok.merges, tok.special, tok.pattern, tok.trained_on = vocab, merges, special, pattern, trained_on
+    return tok
+
+
+def _from_json(value: dict[str, Any], url: str) -> Tokenizer:
+    if value["model"]["type"] == "WordLevel":
+        from .characters import Characters
+
+        return Characters.from_json(value, url)
+    return Tokenizer(*formats.from_json(value, url))

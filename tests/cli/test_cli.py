@@ -1,0 +1,297 @@
+"""The command line: what a person types first, what they see, and how it says no."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from dataprep import __version__, cli
+from dataprep.core.batch import parse_id, show_id
+from dataprep.history import clusters, why
+
+PIPELINE = '''
+"""A small pipeline for the tests."""
+import dataprep as dp
+
+SAMPLES = {samples!r}
+
+
+def ingest(out, run):
+    parts = []
+    for names in (["articles.jsonl", "letters.jsonl.gz"], ["news.jsonl.zst"]):
+        docs = dp.read([SAMPLES + "/" + name for name in names])
+        parts.append(dp.Pipeline().run(docs, out=f"{{out}}-{{len(parts)}}", run=run))
+    return dp.Pipeline().run(dp.read(parts), out=out, run=run)
+
+
+def too_short(text: str):
+    return "too_short" if len(text) < 500 else None
+
+
+def filter(ingest, out, run):
+    return dp.Pipeline(dp.Filter(too_short)).run(ingest, out=out, run=run)
+
+
+def dedup_exact(filter, out, run):
+    return dp.Pipeline(dp.Exact()).run(filter, out=out, run=run)
+
+
+def dedup_minhash(dedup_exact, out, run):
+    return dp.Pipeline(dp.MinHash(threshold=0.8)).run(dedup_exact, out=out, run=run)
+
+
+def encode(dedup_minhash, out, run):
+    tokenizer = dp.train_bpe(dedup_minhash, vocab_size=500, val=0.1, run=run)
+    return dp.encode(dedup_minhash, tokenizer, out=out, val=0.1, run=run)
+'''
+
+
+@pytest.fixture(scope="module")
+def pipeline(samples, tmp_path_factory):
+    """A pipeline file over the samples."""
+    place = tmp_path_factory.mktemp("pipeline") / "small.py"
+    place.write_text(PIPELINE.format(samples=str(samples)))
+    return place
+
+
+@pytest.fixture(scope="module")
+def finished(pipeline, tmp_path_factory):
+    """A finished run of it."""
+    from dataprep.core import pipeline_file
+    from dataprep.core.runner import Serial
+
+    out = tmp_path_factory.mktemp("finished")
+    list(pipeline_file.execute(pipeline_file.load(str(pipeline)), str(out), Serial()))
+    return out
+
+
+def test_version(dataprep):
+    """--version prints the version."""
+    assert dataprep("--version") == (0, f"dataprep {__version__}\n", "")
+
+
+def test_run_shows_the_books_of_every_step(dataprep, pipeline, tmp_path):
+    """`run --to` goes up to the step (dashes or underscores), prints what was dropped, and says where to look."""
+    code, said, _ = dataprep("run", pipeline, "--to", "dedup-exact", "--out", tmp_path / "out")
+    assert code == 0
+    assert re.search(r"too_short.*-6\b", said), said
+    assert "dedup_exact" in said
+    assert "dedup_minhash" not in said
+    assert f"dataprep inspect {tmp_path / 'out'}" in said
+
+
+def test_two_workers_write_the_same_bytes(dataprep, pipeline, finished, tmp_path):
+    """Functions of a pipeline file travel to worker processes, and the shards are the same bytes."""
+    out = tmp_path / "out"
+    code, _, said = dataprep("run", pipeline, "--to", "filter", "--workers", "2", "--out", out)
+    assert code == 0, said
+    shards = sorted((out / "filter" / "data").iterdir())
+    assert len(shards) == 2
+    for shard in shards:
+        assert shard.read_bytes() == (finished / "filter" / "data" / shard.name).read_bytes()
+
+
+def test_second_run_does_nothing_again(dataprep, pipeline, finished):
+    """With valid receipts no file is written again."""
+    before = {p: p.stat().st_mtime_ns for p in finished.rglob("*.parquet")}
+    assert dataprep("run", pipeline, "--out", finished)[0] == 0
+    assert {p: p.stat().st_mtime_ns for p in finished.rglob("*.parquet")} == before
+
+
+def test_inspect_tells_by_source_and_shows_examples(dataprep, finished):
+    """`inspect` has a line a source, the reasons under it, and an example that can be typed into `why`."""
+    code, said, _ = dataprep("inspect", finished, "--examples", "3")
+    assert code == 0
+    for word in ("articles", "letters", "news", "too_short", "Exact", "MinHash", "a vocabulary of 500"):
+        assert word in said, word
+    assert re.search(r"\d+:\d+ for \d+:\d+ \(0\.\d\d\d\)", said), "a near-duplicate example names its survivor"
+
+
+def test_why_follows_the_trail(dataprep, finished):
+    """`why` names the stage, the reason, the survivor and where it is kept, and shows both texts."""
+    pair = clusters.least_similar(str(finished), 1)[0]
+    code, said, _ = dataprep("why", finished, pair.id)
+    assert code == 0
+    assert "was dropped by MinHash: near_duplicate" in said
+    assert f"similarity {pair.similarity:.3f}" in said
+    assert "is kept in" in said
+    text = why.document(str(finished), pair.id)["text"].split()[0]
+    assert said.count(text) >= 2
+
+
+def test_why_of_a_document_that_stays(dataprep, finished):
+    """A document that nobody dropped is said to be kept, whichever way its id is written."""
+    code, said, _ = dataprep("why", finished, "0:0")
+    assert code == 0 or parse_id("0:0") == 0
+    kept = next(iter(_ids(finished)))
+    code, said, _ = dataprep("why", finished, kept)
+    assert code == 0
+    assert "is kept in" in said
+    assert "dropped" not in said
+
+
+def _ids(finished):
+    from dataprep import open_dataset
+
+    return open_dataset(str(finished / "dedup_minhash")).table(["id"]).column("id").to_pylist()
+
+
+def test_plan_estimates_a_pipeline_and_plain_input(dataprep, pipeline, samples):
+    """`plan` tries a sample of a pipeline file or of input files, and tells passes, disk and memory."""
+    code, said, _ = dataprep("plan", pipeline, "--sample-mb", "1")
+    assert code == 0
+    assert re.search(r"dedup_minhash +\d", said)
+    assert "of memory, fits into" in said
+    code, said, _ = dataprep("plan", samples / "articles.jsonl")
+    assert code == 0
+    assert re.search(r"^read +1 ", said, re.MULTILINE)
+
+
+def test_plan_scales_by_size(tmp_path):
+    """The text of a corpus is estimated from a sample of it within a tenth, compressed or not."""
+    import gzip
+    import json
+
+    import numpy as np
+
+    from dataprep import read
+    from dataprep.core.trial import Trial
+
+    rng = np.random.default_rng(3)
+    words = np.array(["stone", "river", "lamp", "quiet", "a", "the", "of", "harbour"])
+    lines = [json.dumps({"text": " ".join(rng.choice(words, 200))}) for _ in range(4_000)]
+    text = sum(len(json.loads(line)["text"]) for line in lines)
+    (tmp_path / "plain.jsonl").write_text("\n".join(lines) + "\n")
+    with gzip.open(tmp_path / "packed.jsonl.gz", "wt") as f:
+        f.write("\n".join(lines) + "\n")
+    for name in ("plain.jsonl", "packed.jsonl.gz"):
+        trial = Trial(str(tmp_path / "out"), 1 << 20)
+        trial.sample(read(str(tmp_path / name)))
+        assert trial.inputs[0].text == pytest.approx(text, rel=0.1), name
+
+
+def test_clean_removes_steps_and_why_says_so(dataprep, samples, tmp_path):
+    """After `clean` the result is still there; `why` tells the reason, and that the text is gone."""
+    import dataprep as dp
+
+    def shorter(text: str) -> str:
+        return text[:400]
+
+    docs = dp.read(str(samples / "news.jsonl.zst"))
+    out = str(tmp_path / "clean")
+    clean = dp.Pipeline(dp.Map(shorter), dp.Exact()).run(docs, out=out)
+    gone = clean.drops().column("id").to_pylist()
+    assert len(gone) >= 1
+    assert "texts" not in dataprep("why", out, gone[0])[2]
+    code, said, _ = dataprep("clean", out)
+    assert (code, said.startswith("removed 1 folder")) == (0, True)
+    code, said, _ = dataprep("why", out, gone[0])
+    assert code == 0
+    assert "was dropped by Exact" in said
+    assert "text is gone" in said
+    assert dp.open_dataset(out).count == clean.count
+
+
+def test_search_makes_an_index_once(dataprep, finished):
+    """`search` makes the index beside the Dataset and says what it takes; then it counts, and shows places."""
+    pytest.importorskip("pydivsufsort")
+    import dataprep as dp
+
+    docs = dp.open_dataset(str(finished / "dedup_minhash"))
+    row = docs.take(2)[1]
+    piece = row["text"][40:70]
+    code, said, made = dataprep("search", finished / "dedup_minhash", piece, "--context", "5")
+    assert code == 0
+    assert "making an index" in made
+    assert f"{piece} occurs" in said
+    assert f"{show_id(row['id'])}+{len(row['text'][:40].encode())}" in said
+    assert row["text"][35:75].replace("\n", "⏎") in said
+    everywhere = sum(text.count("the ") for text in docs.table(["text"]).column("text").to_pylist())
+    code, said, made = dataprep("search", finished, "the ", "--limit", "1")  # of a run: the last step's
+    assert f"occurs {everywhere:,} times" in said
+    assert f"and {everywhere - 1:,} more" in said
+    assert made == ""
+    assert "occurs 0 times" in dataprep("search", finished / "dedup_minhash" / "index", "qqqzzz")[1]
+
+
+def test_search_longest_of_a_text_and_of_a_file(dataprep, finished, samples, tmp_path):
+    """`--longest` takes a text, a file of one document, or a file of many with a line each."""
+    pytest.importorskip("pydivsufsort")
+    import dataprep as dp
+
+    place = finished / "dedup_exact"
+    text = dp.open_dataset(str(place)).take(1)[0]["text"]
+    given = "zqx " + text[10:110] + " zqx"
+    (tmp_path / "page.txt").write_text(given)
+    for longest in (given, tmp_path / "page.txt"):
+        code, said, _ = dataprep("search", place, "--longest", longest)
+        assert code == 0
+        size, begin = re.search(r"([\d,]+) bytes from byte (\d+) on", said).groups()
+        assert int(size) >= len(text[10:110].encode())
+        assert int(begin) in (3, 4)
+    assert "nothing of it" in dataprep("search", place, "--longest", "鬱")[1]
+    code, said, _ = dataprep("search", place, "--longest", samples / "essay.txt")
+    assert "bytes from byte" in said
+    code, said, _ = dataprep("search", place, "--longest", samples / "letters.jsonl.gz", "--limit", "3")
+    assert code == 0
+    assert said.count("100%") == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["run", "nowhere.py"], 1, "not a pipeline file"),
+        (["inspect", "nowhere"], 1, "no sealed Dataset"),
+        (["why", "nowhere", "0:1"], 1, "no sealed Dataset"),
+        (["plan", "nowhere.jsonl"], 1, "nowhere.jsonl"),
+        (["clean", "nowhere"], 1, "not a folder"),
+        (["search", "nowhere", "text"], 1, "no sealed Dataset"),
+        (["search", "nowhere"], 1, "give either a text"),
+        (["train", "nowhere", "--out", "x", "--preset", "huge"], 1, "huge"),
+        (["bake"], 2, "bake"),
+        (["run"], 2, "pipeline"),
+        (["plan", "x.jsonl", "--workers", "0"], 2, "workers"),
+    ],
+)
+def test_mistakes_are_one_sentence(dataprep, words, code, says):
+    """A mistake is a sentence on stderr with exit code 1, or 2 for wrong usage, and never a traceback."""
+    found, _, said = dataprep(*words)
+    assert found == code
+    assert says in said
+    assert "Traceback" not in said
+    if code == 1:
+        assert said.startswith("dataprep: ")
+        assert said.count("\n") == 1
+
+
+def test_bad_id_and_unknown_document(dataprep, finished):
+    """An id that is none, and an id that no document has, are sentences."""
+    assert "not a document id" in dataprep("why", finished, "one:two")[2]
+    assert "no document 9:9" in dataprep("why", finished, "9:9")[2]
+
+
+def test_unknown_step_lists_the_steps(dataprep, pipeline, tmp_path):
+    """A step that is not there is answered with those that are."""
+    code, _, said = dataprep("run", pipeline, "--to", "dedup", "--out", tmp_path)
+    assert code == 1
+    assert "ingest, filter, dedup_exact" in said
+
+
+def test_step_that_wants_the_unknown(dataprep, tmp_path):
+    """A parameter that nothing provides is found before any step runs."""
+    place = tmp_path / "wrong.py"
+    place.write_text("def ingest(out):\n    raise SystemExit(9)\n\n\ndef filter(injest, out):\n    pass\n")
+    code, _, said = dataprep("run", place, "--out", tmp_path / "out")
+    assert code == 1
+    assert "step filter wants injest" in said
+
+
+def test_debug_shows_the_traceback(monkeypatch):
+    """--debug lets the error through."""
+    monkeypatch.setattr(sys, "argv", ["dataprep", "--debug", "inspect", "nowhere"])
+    from dataprep.errors import PlanError
+
+    with pytest.raises(PlanError):
+        cli.main()

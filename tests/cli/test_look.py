@@ -1,0 +1,178 @@
+"""The commands that show what deduplication did: clusters, why, inspect."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+
+import dataprep as dp
+from dataprep.core.batch import show_id
+from dataprep.history import clusters, why
+
+PAGE = "the quick brown fox jumps over the lazy dog and runs home before the rain begins to fall on {} tonight"
+
+
+def test_clusters_shows_sizes_reasons_and_both_texts(dataprep, rich):
+    """By default the largest clusters: how many went for which, why, and the texts with what differs."""
+    code, said, _ = dataprep("clusters", rich)
+    assert code == 0
+    top = clusters.find(str(rich)).largest(1)[0]
+    assert f"{top.removed} documents went for {show_id(top.kept)}" in said
+    assert f"{top.removed} MinHash: near_duplicate" in said
+    assert said.count("the quick brown fox") >= 4
+    assert re.search(r"documents in a cluster +clusters +removed", said)
+
+
+def test_clusters_of_one_source_and_the_least_similar(dataprep, rich):
+    """`--source` counts only what was removed of it; `--least-similar` begins with the most doubtful pair."""
+    code, said, _ = dataprep("clusters", rich, "--largest", 9, "--source", "عربي")
+    assert code == 0
+    assert said.count("went for") == 1
+    assert "1 document of عربي went for 0:0" in said
+    assert "no document of the source 'nobody'" in dataprep("clusters", rich, "--source", "nobody")[1]
+    code, said, _ = dataprep("clusters", rich, "--least-similar", 2)
+    found = clusters.least_similar(str(rich), 2)
+    assert [f"{drop.similarity:.3f}" for drop in found] == re.findall(r"^(0\.\d{3}) MinHash", said, re.MULTILINE)
+
+
+def test_clusters_shows_what_was_cut_most_often(dataprep, rich):
+    """`--cuts` prints the text, how often it was cut, and where it first stands."""
+    code, said, _ = dataprep("clusters", rich, "--cuts", 3)
+    assert code == 0
+    assert re.search(r"5 times 92 bytes, first in \d+:\d+ at byte \d+", said)
+    assert "Subscribe & share <this> page" in said
+    assert "leave --source out" in dataprep("clusters", rich, "--cuts", 3, "--source", "a")[2]
+
+
+def test_why_shows_what_was_cut_and_where_it_stands_first(dataprep, rich):
+    """A document that lost text: which bytes, what they say, and the first occurrence in its own context."""
+    cut = dp.open_dataset(str(rich / "clean")).cuts().to_pylist()[0]
+    code, said, _ = dataprep("why", rich, show_id(cut["id"]))
+    assert code == 0
+    assert f"Lines cut one span out of {show_id(cut['id'])}, {cut['end'] - cut['start']} bytes" in said
+    assert f"first stands in {show_id(cut['kept'])}, byte {cut['kept_start']}" in said
+    assert said.count("Subscribe & share <this> page") == 2, "cut here, and where it stands; no longer in the text"
+    assert f"{show_id(cut['id'])} is kept in" in said
+
+
+def test_why_of_a_text_left_too_short(dataprep, tmp_path):
+    """A document that was cut away to nothing is shown as it was."""
+    line = "this line stands in every one of the pages, word for word"
+    rows = [f"One beginning of a page.\n{line}\n", f"{line}\n"]
+    (tmp_path / "in.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in rows))
+    docs = dp.Pipeline().run(dp.read(str(tmp_path / "in.jsonl")), out=str(tmp_path / "run" / "ingest"))
+    dp.Pipeline(dp.Exact(unit="line")).run(docs, out=str(tmp_path / "run" / "clean"))
+    gone = dp.open_dataset(str(tmp_path / "run" / "clean")).drops().to_pylist()
+    assert [row["reason"] for row in gone] == ["left_too_short"]
+    code, said, _ = dataprep("why", tmp_path / "run", gone[0]["id"])
+    assert code == 0
+    assert "left_too_short" in said
+    assert said.count(line) == 3, "cut here, first there, and the text as it was"
+
+
+def test_survivors_in_another_dataset_are_read_there(dataprep, tmp_path):
+    """With `against=`, why and clusters show the older Dataset's text; without the folder they say it is gone."""
+    for name, texts in (("old", [PAGE.format("hills")]), ("new", ["fresh", PAGE.format("hilltops")])):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in texts))
+    minhash = dp.MinHash(threshold=0.7)
+    dp.Pipeline(minhash).run(dp.read(str(tmp_path / "old.jsonl")), out=str(tmp_path / "old"))
+    docs = dp.Pipeline().run(dp.read(str(tmp_path / "new.jsonl")), out=str(tmp_path / "run" / "ingest"))
+    newer = dp.MinHash(threshold=0.7, against=str(tmp_path / "old"))
+    dp.Pipeline(newer).run(docs, out=str(tmp_path / "run" / "clean"))
+    gone = dp.open_dataset(str(tmp_path / "run" / "clean")).drops().to_pylist()
+    assert gone[0]["kept_in"] == str(tmp_path / "old")
+    for words in (("why", tmp_path / "run", gone[0]["id"]), ("clusters", tmp_path / "run")):
+        code, said, _ = dataprep(*words)
+        assert code == 0
+        assert "hills " in said.replace("\n", " ")
+        assert "hilltops" in said
+    shutil.rmtree(tmp_path / "old")
+    assert "gone" in dataprep("why", tmp_path / "run", gone[0]["id"])[1]
+
+
+def test_texts_do_not_command_the_terminal(dataprep, tmp_path):
+    """Escape sequences in a text are shown as what they are, by every command that prints it."""
+    rows = [f"\x1b[2J\x1b]0;owned\x07 {PAGE.format('hills')}", f"\x1b[2J {PAGE.format('hilltops')}", "\x1b[31mshort"]
+    (tmp_path / "in.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in rows))
+    stages = (dp.Filter(long_enough), dp.MinHash(threshold=0.6))
+    dp.Pipeline(*stages).run(dp.read(str(tmp_path / "in.jsonl")), out=str(tmp_path / "out"))
+    gone = clusters.least_similar(str(tmp_path / "out"), 1)[0].id
+    for words in (("clusters", tmp_path / "out"), ("why", tmp_path / "out", gone), ("inspect", tmp_path / "out")):
+        code, said, _ = dataprep(*words)
+        assert code == 0
+        assert not set(said) & {"\x1b", "\x07"}
+        assert "\N{REPLACEMENT CHARACTER}[" in said
+
+
+def long_enough(text: str):
+    """A filter, whose example is printed by inspect."""
+    return len(text) > 30
+
+
+def test_inspect_tells_what_deduplication_looked_at(dataprep, rich):
+    """Documents, candidates, comparisons and the largest component are said, and how much was cut."""
+    code, said, _ = dataprep("inspect", rich)
+    assert code == 0
+    assert re.search(
+        r"MinHash looked at: documents 26, .*candidates \d+, pairs compared \d+, largest component \d+", said
+    )
+    assert re.search(r"bytes cut +460", said)
+
+
+def test_a_report_does_not_stand_in_the_way_of_the_next_run(dataprep, tmp_path):
+    """The page lies beside the Dataset that it is about, and another recipe may replace both."""
+    (tmp_path / "in.jsonl").write_text('{"text": "one"}\n{"text": "one"}\n')
+    docs, out = dp.read(str(tmp_path / "in.jsonl")), tmp_path / "out"
+    dp.Pipeline(dp.Exact()).run(docs, out=str(out))
+    assert dataprep("report", out)[0] == 0
+    dp.Pipeline(dp.Exact(normalize="space")).run(docs, out=str(out), replace=True)
+    assert not (out / "report.html").exists()
+
+
+def test_mistakes_are_one_sentence(dataprep, rich, tmp_path):
+    """A folder that no run wrote, and broken tables, are a sentence on stderr and exit code 1."""
+    for command in ("clusters", "report", "inspect"):
+        code, _, said = dataprep(command, tmp_path)
+        assert (code, said.count("\n")) == (1, 1)
+        assert "holds no sealed Dataset" in said
+    for kind, options in (("cuts", ("--cuts", "1")), ("drops", ())):
+        broken = shutil.copytree(rich, tmp_path / kind)
+        table = next((broken / "clean" / kind).iterdir())
+        table.write_bytes(table.read_bytes()[:-9])
+        for words in (("clusters", broken, *options), ("report", broken), ("why", broken, "2:7")):
+            code, _, said = dataprep(*words)
+            assert (code, said.count("\n")) == (1, 1)
+            assert f"{kind}/{table.name} is not the table that was written" in said
+            assert "Traceback" not in said
+
+
+def test_cuts_of_one_stage_count_in_what_the_one_before_left(tmp_path, line_cutter):
+    """Where two stages cut one text, and one has the name of a third, each is shown the text that it read."""
+    lines = [f"a long line that stands in several of these pages, number {i}" for i in range(3)]
+    rows = ["\n".join([f"start {n}", lines[0], "short", lines[n % 3], "short", f"end {n}"]) for n in range(4)]
+    (tmp_path / "in.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in [*rows, rows[0]]))
+    docs = dp.Pipeline().run(dp.read(str(tmp_path / "in.jsonl")), out=str(tmp_path / "run" / "ingest"))
+    place = str(tmp_path / "run" / "clean")
+    done = dp.Pipeline(dp.Exact(), line_cutter, dp.Exact(unit="line")).run(docs, out=place)
+    cuts, texts = done.cuts().to_pylist(), {row["id"]: row["text"] for row in done.table().to_pylist()}
+    assert {row["stage"] for row in cuts} == {"Lines", "Exact"}
+    for id_, text in texts.items():
+        last = why.text_read(str(tmp_path / "run"), id_, place, "Exact")
+        spans = [(row["start"], row["end"]) for row in cuts if row["id"] == id_ and row["stage"] == "Exact"]
+        assert why.without(last, spans).decode() == text
+        first = why.text_read(str(tmp_path / "run"), id_, place, "Exact", "duplicate")
+        assert first == why.text_read(str(tmp_path / "run"), id_, place, "Lines")
+        assert len(first) > len(last) or not [row for row in cuts if row["id"] == id_ and row["stage"] == "Lines"]
+
+
+def test_what_a_stage_read_is_put_together_again(rich):
+    """The text that a cutting stage read, less its spans, is the text that is kept."""
+    place = str(rich / "clean")
+    docs = dp.open_dataset(place)
+    texts = {row["id"]: row["text"] for row in docs.table().to_pylist()}
+    cuts = docs.cuts().to_pylist()
+    for id_ in {row["id"] for row in cuts} & set(texts):
+        data = why.text_read(str(rich), id_, place, "Lines")
+        spans = [(row["start"], row["end"]) for row in cuts if row["id"] == id_]
+        assert why.without(data, spans).decode() == texts[id_]

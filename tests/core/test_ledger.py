@@ -1,0 +1,126 @@
+"""The books: every document is accounted for exactly once, by source and by reason."""
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dataprep.core import batch as B
+from dataprep.core.ledger import Ledger, mix, watch
+from dataprep.core.stats import Stats
+from laws import batch_of, cuts
+
+
+def dropper(batches, stats):
+    """Drops every third document for the one before it, every fifth for another reason; shortens the rest."""
+    for batch in batches:
+        ids = B.ids(batch)
+        third, fifth = ids % 3 == 0, ids % 5 == 0
+        reasons = np.where(third, "third", "fifth")[third | fifth]
+        gone = ids[third | fifth]
+        stats.drop(gone, reasons, kept=pa.array(gone + 1), similarity=np.full(len(gone), 0.5))
+        stats.count("seen", batch.num_rows)
+        stats.observe("length", B.lengths(batch))
+        left = batch.filter(pa.array(~(third | fifth)))
+        yield B.with_column(left, "text", pa.array([t[1:] for t in left.column("text").to_pylist()], pa.large_string()))
+
+
+@given(st.lists(st.text(min_size=1, max_size=9), max_size=40), st.lists(st.integers(1, 6), min_size=1, max_size=5))
+def test_books_do_not_depend_on_cuts_and_balance(texts, sizes):
+    """Counts, bytes, examples and histograms are those of a plain count, however batches are cut."""
+    whole = batch_of(texts)
+    one, other = Ledger("d"), Ledger("d")
+    rows = [r for b in watch(dropper, iter([whole]), one) for r in b.to_pylist()]
+    list(watch(dropper, iter(cuts(whole, sizes)), other))
+    assert one.book.to_json() == other.book.to_json()
+    assert one.drop_table().equals(other.drop_table())
+    assert one.book.docs_in == len(texts) == one.book.docs_out + one.book.docs_dropped
+    thirds = [t for i, t in enumerate(texts) if i % 3 == 0]
+    assert one.book.reasons.get("third", 0) == len(thirds)
+    if thirds:
+        assert one.book.dropped["third"]["rows"].bytes == sum(len(t.encode()) for t in thirds)
+    assert one.book.cut == sum(len(t[0].encode()) for i, t in enumerate(texts) if i % 3 and i % 5)
+    assert one.book.total(one.book.out).bytes == sum(len(r["text"].encode()) for r in rows)
+    assert sum(one.book.histograms.get("length", {}).values()) == len(texts) == one.book.counts["seen"]
+    dropped = Counter(len(t.encode()).bit_length() for i, t in enumerate(texts) if i % 3 == 0 or i % 5 == 0)
+    assert one.book.histograms.get("bytes dropped", {}) == dropped
+    assert one.book.histograms.get("bytes kept", {}) == Counter(len(r["text"].encode()).bit_length() for r in rows)
+
+
+def test_examples_are_those_of_the_smallest_hash():
+    """Which dropped documents are kept to look at depends on seed and ids alone, also when books are added."""
+    texts = [f"text {i}" for i in range(1, 100)]
+    whole, halves = Ledger("d"), [Ledger("d"), Ledger("d")]
+    list(watch(dropper, iter([batch_of(texts)]), whole))
+    list(watch(dropper, iter([batch_of(texts[:50])]), halves[0]))
+    list(watch(dropper, iter([batch_of(texts[50:], 50)]), halves[1]))
+    best = sorted(range(0, 99, 3), key=lambda i: int(mix(np.array([i], np.uint64), 0)[0]))[:3]
+    assert [e.id for e in whole.book.examples["third"]] == best
+    assert [e.text for e in whole.book.examples["third"]] == [texts[i] for i in best]
+    added = Stats.sum(Stats([m.book]) for m in halves)
+    assert added.to_json() == Stats([whole.book]).to_json()
+    assert Stats.from_json(added.to_json()).to_json() == added.to_json()
+
+
+def loses(batches, stats):
+    for batch in batches:
+        yield batch.slice(1)
+
+
+def repeats(batches, stats):
+    for batch in batches:
+        yield batch
+        yield batch
+
+
+def invents(batches, stats):
+    for batch in batches:
+        yield B.with_column(batch, "id", pa.array(B.ids(batch) + 1000))
+
+
+def drops_and_keeps(batches, stats):
+    for batch in batches:
+        stats.drop(B.ids(batch)[:1], "why")
+        yield batch
+
+
+@pytest.mark.parametrize(
+    ("stage", "says"),
+    [
+        (loses, "lost 1 documents without a reason, the first is 0:0"),
+        (repeats, "gave document 0:0, which it was not given or had already accounted for"),
+        (invents, "gave document 0:1000"),
+        (drops_and_keeps, "gave a document twice"),
+    ],
+)
+def test_a_stage_that_cheats_is_named(stage, says):
+    """A lost, repeated or made-up document is our error, and the message says which."""
+    with pytest.raises(AssertionError, match=says):
+        list(watch(stage, iter([batch_of(["a", "b", "c"])]), Ledger("cheat")))
+
+
+def test_a_reader_books_what_never_was_a_row():
+    """Bad records count as input and as dropped, with their bytes, under the file's source."""
+    ledger = Ledger("read", source="web")
+    ledger.gave(batch_of(["fine"]))
+    ledger.drop([7, 9], "not_json", n_bytes=np.array([10, 20]))
+    assert ledger.book.docs_in == 3
+    assert ledger.book.dropped["not_json"]["web"].bytes == 30
+    assert ledger.drop_table().column("id").to_pylist() == [7, 9]
+
+
+def test_a_source_nearly_wiped_out_raises_an_alarm():
+    """A stage that removes 99 % of a source says so."""
+
+    def all_but_one(batches, stats):
+        for batch in batches:
+            stats.drop(B.ids(batch)[1:], "gone")
+            yield batch.slice(0, 1)
+
+    ledger = Ledger("strict")
+    list(watch(all_but_one, iter([batch_of(["x"] * 200)]), ledger))
+    assert Stats([ledger.book]).alarms() == ["strict removed 199 of 200 documents of 'rows'"]
+    assert "alarm" in str(Stats([ledger.book]))

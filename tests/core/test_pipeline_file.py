@@ -1,0 +1,123 @@
+"""The named recipes end to end on the sample files, each with its real rules; and on real pages where they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dataprep.core import pipeline_file
+from dataprep.core.runner import Serial
+
+PIPELINES = Path(__file__).parent.parent / "pipelines"
+
+
+def results(name, out):
+    """What each step of a recipe returned."""
+    steps = pipeline_file.load(str(PIPELINES / f"{name}.py"))
+    return {done.name: done.result for done in pipeline_file.execute(steps, str(out), Serial())}
+
+
+def check_books(done, first, last):
+    """Every book balances, nothing is lost between steps, and some of it is kept and some dropped."""
+    sealed = [step for step in done.values() if hasattr(step, "stats")]
+    for book in (book for docs in sealed for book in docs.stats):
+        assert book.docs_in == book.docs_out + book.docs_dropped, book.name
+    gone = {id_ for docs in sealed if docs is not done[first] for id_ in docs.drops().column("id").to_pylist()}
+    came, left = (set(ids(done[step])) for step in (first, last))
+    assert left == came - gone
+    assert 0 < len(left) < len(came)
+
+
+def ids(docs):
+    """The ids of all documents."""
+    return docs.table(["id"]).column("id").to_pylist()
+
+
+def reasons(docs):
+    """Why documents went."""
+    return {reason for book in docs.stats for reason in book.reasons}
+
+
+def test_c4(samples, tmp_path, monkeypatch):
+    """C4's rules drop the written bad pages, a list drops a page, and three sentences of a copied article are cut."""
+    pytest.importorskip("py3langid")
+    (tmp_path / "words.txt").write_text("hedgehog\n")
+    monkeypatch.setenv("C4_BAD_WORDS", str(tmp_path / "words.txt"))
+    done = results("c4", tmp_path / "out")
+    check_books(done, "ingest", "dedup")
+    assert {"lorem_ipsum", "curly_bracket", "too_few_sentences"} <= reasons(done["clean"])
+    assert reasons(done["bad_words"]) == {"bad_words"}
+    assert not any("hedgehog" in text for text in done["dedup"].table(["text"]).column("text").to_pylist())
+    assert done["dedup"].stats["Exact"].cut > 0
+
+
+def test_ccnet(tmp_path, monkeypatch):
+    """The model is trained once, on normalised text, and the third of the pages that it foretells best stays."""
+    pytest.importorskip("py3langid")
+    pytest.importorskip("kenlm")
+    done = results("ccnet", tmp_path / "out")
+    check_books({name: step for name, step in done.items() if name != "reference"}, "ingest", "perplexity")
+    assert done["perplexity"].count == pytest.approx(0.3 * done["language"].count, abs=1)
+    assert done["dedup"].stats["Exact"].counts["spans cut"] > 0
+    arpa = Path(done["model"])
+    assert "ngram 5=" in arpa.read_text(encoding="utf-8")[:200]
+    head, before = set(ids(done["perplexity"])), arpa.stat().st_mtime_ns
+    monkeypatch.setenv("CCNET_CUT", "tail")
+    again = results("ccnet", tmp_path / "out")
+    assert arpa.stat().st_mtime_ns == before
+    assert ids(again["perplexity"])
+    assert not head & set(ids(again["perplexity"]))
+
+
+def test_dclm(tmp_path):
+    """Pages of a WARC file and their copies pass the rules, the copies go, and the best tenth stays."""
+    for package in ("py3langid", "fastwarc", "resiliparse", "fasttext"):
+        pytest.importorskip(package)
+    done = results("dclm", tmp_path / "out")
+    check_books(done, "ingest", "quality")
+    assert {"too_few_words", "removed_words"} <= reasons(done["heuristics"])
+    dropped = set(done["dedup"].drops().column("id").to_pylist())
+    sources = {row["id"]: row["source"] for row in done["heuristics"].table(["id", "source"]).to_pylist()}
+    assert sum(sources[id_] == "crawl" for id_ in dropped) >= 3  # the three pages, read from WARC and again from WET
+    assert done["quality"].count == pytest.approx(0.1 * done["dedup"].count, abs=1)
+
+
+def test_atlaset(samples, tmp_path, monkeypatch):
+    """Darija in both scripts stays, English goes as another language, and a mirrored text goes once."""
+    datasets = pytest.importorskip("datasets")
+    pytest.importorskip("py3langid")
+    rows = [json.loads(line) for line in (samples / "darija.jsonl").read_text(encoding="utf-8").splitlines()]
+    english = "The ferry to the island leaves at seven in the morning, and nobody knows when it comes back."
+    datasets.Dataset.from_list([*rows, {"text": english, "dataset_source": "web"}]).save_to_disk(str(tmp_path / "set"))
+    monkeypatch.setenv("ATLASET", str(tmp_path / "set"))
+    monkeypatch.setenv("ATLASET_VOCABULARY", "400")
+    steps = pipeline_file.load(str(PIPELINES / "atlaset.py"))
+    done = {d.name: d.result for d in pipeline_file.execute(steps, str(tmp_path / "out"), Serial(), to="dedup-minhash")}
+    check_books(done, "ingest", "dedup_minhash")
+    assert reasons(done["language"]) == {"other_language"}
+    assert done["dedup_minhash"].count == len({row["text"] for row in rows})
+
+
+def test_c4_on_real_pages(shared, tmp_path, monkeypatch):
+    """Common Crawl's own pages run through C4, by the WARC reader."""
+    for package in ("py3langid", "fastwarc", "resiliparse"):
+        pytest.importorskip(package)
+    monkeypatch.setenv("C4_INPUT", str(shared / "warc" / "dolma" / "*.warc.gz"))
+    done = results("c4", tmp_path / "out")
+    check_books(done, "ingest", "dedup")
+    assert reasons(done["language"]) == {"language_score"}  # English, but not by 0.99
+
+
+def test_ccnet_on_real_pages(shared, tmp_path, monkeypatch):
+    """French manuals, with a model of French lines that were not among them, by CCNet's recipe."""
+    pytest.importorskip("py3langid")
+    pytest.importorskip("kenlm")
+    monkeypatch.setenv("CCNET_LANGUAGE", "fr")
+    folder = shared / "text" / "multilingual"
+    monkeypatch.setenv("CCNET_INPUT", str(folder / "debian_installguide_3arch_8lang.jsonl.gz"))
+    monkeypatch.setenv("CCNET_REFERENCE", str(folder / "debian_handbook_8lang.jsonl.gz"))
+    done = results("ccnet", tmp_path / "out")
+    check_books({name: step for name, step in done.items() if name != "reference"}, "ingest", "perplexity")
+    assert set(done["perplexity"].table(["language"]).column("language").to_pylist()) <= {"fr", "und"}

@@ -1,0 +1,135 @@
+"""Runners: order, retries, dead workers, the missing main guard."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from dataprep.core import runner as run
+from dataprep.core.runner import Local, Ray, Serial
+from dataprep.errors import PlanError, ReadError, Transient, WorkerDied
+
+
+def square(n):
+    return n * n
+
+
+def flaky(path):
+    """Fails twice, then answers."""
+    with open(path, "a+") as f:
+        f.write("x")
+        f.seek(0)
+        if len(f.read()) < 3:
+            msg = "the network is away"
+            raise Transient(msg)
+    return "fine"
+
+
+def away(n):
+    msg = "connection reset by peer"
+    raise ConnectionResetError(msg)
+
+
+def broken(n):
+    msg = "is empty"
+    raise ReadError(msg, f"file {n}", 3)
+
+
+def killed_once(path):
+    """Kills its process the first time, as the kernel does when memory runs out."""
+    if path and not os.path.exists(path):
+        with open(path, "w"):
+            os.kill(os.getpid(), signal.SIGKILL)
+    return path
+
+
+def killed_always(n):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("runner", [Serial(), Local(2)], ids=str)
+def test_results_come_in_item_order(runner):
+    """Whoever works, the n-th result is of the n-th item; functions of the test travel by value."""
+    assert list(runner.map(square, range(9))) == [n * n for n in range(9)]
+    offset = 5
+    assert list(runner.map(lambda n: n + offset, [1, 2, 3])) == [6, 7, 8]
+
+
+@pytest.mark.parametrize("runner", [Serial(), Local(2)], ids=str)
+def test_transient_trouble_is_tried_again(runner, tmp_path, monkeypatch):
+    """Network trouble gets three attempts; other errors arrive as they were raised."""
+    monkeypatch.setattr(run.time, "sleep", lambda _: None)
+    assert list(runner.map(flaky, [str(tmp_path / "a"), str(tmp_path / "b")])) == ["fine", "fine"]
+    with pytest.raises(ReadError, match="file 1, byte 3: is empty"):
+        list(runner.map(broken, [1, 2]))
+    with pytest.raises(Transient, match=r"failed 3 times .*: 7 \(connection reset by peer\); run again"):
+        list(runner.map(away, [7, 8]))
+
+
+def test_a_dead_worker_is_replaced(tmp_path):
+    """A killed worker costs nothing but its time; one that always dies is named."""
+    items = [str(tmp_path / name) for name in "abc"]
+    assert list(Local(2).map(killed_once, items)) == items
+    with pytest.raises(WorkerDied, match="killed 3 times while this was worked on: 1; .*fewer workers"):
+        list(Local(2).map(killed_always, [1, 2]))
+    assert list(Local(2).map(square, [2, 3])) == [4, 9]
+
+
+def test_a_script_without_main_guard_is_told_so(tmp_path):
+    """One sentence in the parent, no pool traceback in the workers."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent("""
+        import dataprep as dp
+        from dataprep.errors import DataprepError
+        import sys
+        def double(n): return 2 * n
+        try:
+            print(list(dp.Local(2).map(double, [1, 2, 3])))
+        except DataprepError as e:
+            sys.exit(str(e))
+        """)
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.strip() == run.GUARD
+    script.write_text(
+        script.read_text()
+        .replace("try:", 'if __name__ == "__main__":\n  try:')
+        .replace("\nexcept", "\n  except")
+        .replace("    print", "     print")
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "[2, 4, 6]", done.stderr
+
+
+def test_ray_is_the_same_map(monkeypatch):
+    """Order, errors and budgets as with the other runners."""
+    ray = pytest.importorskip("ray")
+    monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    runner = Ray()
+    try:
+        assert list(runner.map(square, range(5))) == [0, 1, 4, 9, 16]
+        with pytest.raises(ReadError, match="file 1, byte 3"):
+            list(runner.map(broken, [1, 2]))
+        assert runner.workers >= 1
+    finally:
+        ray.shutdown()
+
+
+def test_memory_is_shared_among_workers():
+    """Budgets are read as people write them."""
+    assert [run.parse_bytes(m) for m in (5, "8GB", "512 MiB", "1.5 kb")] == [5, 8 * 10**9, 512 << 20, 1500]
+    assert run.machine_memory() > 1 << 28
+    with pytest.raises(PlanError, match="not an amount of memory"):
+        Serial(memory="lots").map(square, [1])
+    with pytest.raises(PlanError, match="at least one worker"):
+        Local(0)
+    assert [Local(8, memory=m)._at_once() for m in (None, "64GB", "2 GiB", "700MB")] == [8, 8, 3, 1]
+    assert list(Local(2, memory="700MB").map(square, [1, 2, 3])) == [1, 4, 9]
+    for runner in (Serial(memory="100MB"), Local(2, memory="100MB")):
+        with pytest.raises(PlanError, match="less than the 600 MiB that one worker takes"):
+            runner.map(square, [1, 2])

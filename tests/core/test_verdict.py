@@ -1,0 +1,142 @@
+"""Spans: what CutSpans removes, books and drops, and what a broken table says."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dataprep as dp
+import laws
+from dataprep.core.estimator import Estimator
+from dataprep.core.pipeline import Pipeline
+from dataprep.core.tables import NOBODY, SPAN, SPANS, VERDICTS, write_spans, write_verdicts
+from dataprep.core.verdict import CutSpans, DropIds
+from dataprep.errors import CorruptShard
+from dataprep.store import files
+from dataprep.store.key import key
+
+LETTERS = st.text(alphabet="ab \n\u00e9\u0627\U0001f600", max_size=12)
+
+
+def spans_of(rows):
+    return np.array(rows, SPAN)
+
+
+def stage_of(folder, rows, **options):
+    url = str(folder / "spans.parquet")
+    write_spans(url, [spans_of(rows)] if rows else [])
+    return CutSpans(spans=url, made_by="k", called="Cutter", **options)
+
+
+@st.composite
+def texts_and_spans(draw):
+    """Texts, and for some of them disjoint spans on code points."""
+    made = draw(st.lists(LETTERS, min_size=1, max_size=8))
+    spans = []
+    for row, text in enumerate(made):
+        at = sorted(draw(st.lists(st.integers(0, len(text)), max_size=4, unique=True)))
+        places = [len(text[:i].encode()) for i in at]
+        spans += [(row, a, b, row, 0) for a, b in zip(places[::2], places[1::2], strict=False) if a < b]
+    return made, spans
+
+
+def cut_plainly(text, spans):
+    data = text.encode()
+    for start, end in reversed(spans):
+        data = data[:start] + data[end:]
+    return data.decode()
+
+
+@settings(max_examples=60)
+@given(given_=texts_and_spans(), min_left=st.integers(0, 3), sizes=st.lists(st.integers(1, 4), min_size=1, max_size=3))
+def test_spans_are_cut_as_python_would(tmp_path_factory, given_, min_left, sizes):
+    """The texts lose just their spans; what is left of too little goes; batch cuts do not matter; books balance."""
+    made, spans = given_
+    stage = stage_of(tmp_path_factory.mktemp("spans"), spans, min_left=min_left)
+    batch = laws.batch_of(made)
+    rows, drops, book = laws.apply(stage, [batch])
+    expected = {}
+    for row, text in enumerate(made):
+        own = [(a, b) for i, a, b, _, _ in spans if i == row]
+        left = cut_plainly(text, own)
+        if not own or len("".join(left.split())) >= min_left:
+            expected[row] = left
+    assert {r["id"]: r["text"] for r in rows} == expected
+    assert {d["id"] for d in drops} == set(range(len(made))) - set(expected)
+    assert {d["reason"] for d in drops} <= {"left_too_short"}
+    assert book.counts["spans cut"] == len(spans)
+    laws.cuts_do_not_matter(stage, batch, sizes)
+    laws.books_balance(stage, batch)
+
+
+@dataclass(frozen=True)
+class Halves(Estimator):
+    """An Estimator that cuts the first half of every text, as copies of document 0."""
+
+    def fit(self, docs, run, out):
+        """Spans of half the length."""
+        rows = [(i, 0, len(t.encode()) // 2, 0, 0) for b in docs.batches() for i, t in zip(*columns(b), strict=True)]
+        url = files.join(out, "spans.parquet")
+        write_spans(url, [spans_of(sorted(r for r in rows if r[2]))])
+        return CutSpans(spans=url, made_by=key((docs.key, "halves")), called="Halves", facts={"spans": len(rows)})
+
+    def warm(self):
+        """Nothing to compile."""
+
+
+def columns(batch):
+    return batch.column("id").to_pylist(), batch.column("text").to_pylist()
+
+
+def test_cuts_are_read_through_and_kept_with_the_result(tmp_path):
+    """A second Estimator sees the cut texts; nothing is saved in between; cuts and facts lie in the sealed folder."""
+    docs = laws.dataset_of(tmp_path, ["abcdefgh", "", "ijklmnop", "q"], parts=2)
+    out = Pipeline(Halves(), dp.Exact(), Halves()).run(docs, str(tmp_path / "out"), dp.Serial())
+    assert out.table().column("text").to_pylist() == ["gh", "", "op", "q"]
+    assert [f["stage"] for f in out.manifest["fits"]] == ["Halves", "Exact", "Halves"]
+    assert out.manifest["fits"][0]["spans"] == 4
+    assert out.manifest["saved"] == []
+    cuts = out.cuts().to_pylist()
+    assert [(c["id"] & 0xFF, c["start"], c["end"], c["kept"]) for c in cuts][:4] == [
+        (0, 0, 4, 0), (0, 0, 2, 0), (2, 0, 4, 0), (2, 0, 2, 0)]  # fmt: skip
+    assert out.stats[-1].cut == 4
+    assert pq.read_table(f"{tmp_path}/out/cuts").num_rows == 4
+
+
+def test_a_first_occurrence_may_be_unknown(tmp_path):
+    """A filter that does not know who was first leaves `kept` empty."""
+    url = str(tmp_path / "spans.parquet")
+    assert write_spans(url, iter([spans_of([(1, 0, 2, NOBODY, 0)]), spans_of([(3, 1, 2, 1, 7)])])) == 2
+    table = pq.read_table(url)
+    assert table.schema.names == SPANS.names
+    assert table.column("kept").to_pylist() == [None, 1]
+    assert table.column("kept_start").to_pylist() == [None, 7]
+
+
+def test_verdicts_may_be_streamed(tmp_path):
+    """Tables in order of ids make one table; out of order is our own mistake."""
+    row = {"reason": "x", "kept_in": None, "kept": None, "similarity": None}
+    tables = [pa.Table.from_pylist([row | {"id": i}], schema=VERDICTS) for i in (3, 9)]
+    assert write_verdicts(str(tmp_path / "v.parquet"), iter(tables)) == 2
+    with pytest.raises(AssertionError, match="in order of ids"):
+        write_verdicts(str(tmp_path / "w.parquet"), reversed(tables))
+
+
+@pytest.mark.parametrize("broken", ["missing", "half", "other"])
+def test_a_broken_table_says_so(tmp_path, broken):
+    """A verdict table that is missing, half-written or another table is one sentence."""
+    url = tmp_path / "v.parquet"
+    write_verdicts(str(url), VERDICTS.empty_table())
+    if broken == "missing":
+        url.unlink()
+    elif broken == "half":
+        url.write_bytes(url.read_bytes()[:40])
+    else:
+        write_spans(str(url), [])
+    stage = DropIds(verdicts=str(url), made_by="k", called="Twins")
+    with pytest.raises(CorruptShard, match="is not the verdict table that was written"):
+        list(stage(iter([laws.batch_of(["a"])]), None))

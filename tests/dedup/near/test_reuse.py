@@ -1,0 +1,309 @@
+"""What MinHash leaves behind is used: other thresholds, dumps added and withdrawn, older Datasets."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import dataprep as dp
+import laws
+import oracles
+from dataprep.dedup.minhash import MinHash
+from dataprep.dedup.near import sketch
+from dataprep.errors import PlanError
+from dataprep.store import files
+
+SURE = {"bands": 120, "rows": 1}  # misses nothing at these thresholds
+
+
+def texts_of(seed: int, n: int = 120) -> list[str]:
+    """Texts of 80 words, half of them edits of earlier ones; seeds share their first texts."""
+    rng, first = random.Random(seed), random.Random(0)
+    made = [" ".join(f"w{first.randrange(900)}" for _ in range(80)) for _ in range(20)]
+    while len(made) < n:
+        words = rng.choice(made).split() if rng.random() < 0.5 else [f"w{rng.randrange(900)}" for _ in range(80)]
+        for _ in range(rng.choice([0, 1, 2, 5])):
+            words[rng.randrange(80)] = f"new{rng.randrange(10**6)}"
+        made.append(" ".join(words))
+    rng.shuffle(made)
+    return made
+
+
+def write(folder: Path, name: str, texts: list[str]) -> str:
+    """A JSONL file of texts."""
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts))
+    return str(folder / f"{name}.jsonl")
+
+
+def seal(folder: Path, name: str, texts: list[str], *stages) -> dp.Dataset:
+    """A sealed dump in its folder."""
+    return dp.Pipeline(*stages).run(dp.read(write(folder, name, texts)), str(folder / name))
+
+
+def verdicts(out: str | Path, stage: str = "MinHash") -> list[dict]:
+    """The rows of the drop tables that a stage wrote."""
+    return [row for row in pq.read_table(f"{out}/drops").to_pylist() if row["stage"] == stage]
+
+
+def keys_made(out: str | Path) -> dict[str, int]:
+    """How the parts of the newest step of `out` came by their keys."""
+    newest = max(Path(out).glob("steps/*/index.json"), key=lambda p: p.stat().st_mtime_ns)
+    return files.read_json(str(newest))["keys"]
+
+
+@pytest.fixture
+def count(monkeypatch):
+    """Counts how many batches are signed."""
+    signed = []
+    real = sketch.Shingles.keys
+    monkeypatch.setattr(sketch.Shingles, "keys", lambda self, batch: signed.append(batch.num_rows) or real(self, batch))
+    return signed
+
+
+def same_result(one: Path, other: Path) -> None:
+    """All that a user reads of two runs is the same to the byte."""
+    for folder in ("data", "drops"):
+        laws.same_bytes(one / folder, other / folder)
+    assert (one / "manifest.json").read_bytes() == (other / "manifest.json").read_bytes()
+
+
+def test_another_threshold_only_verifies(tmp_path, count) -> None:
+    """Thresholds of one index read no text, and give what a fresh run gives."""
+    docs = dp.read(write(tmp_path, "in", texts_of(1)))
+    first = MinHash(threshold=0.5, **SURE)
+    dp.Pipeline(dp.Exact(), first).run(docs, str(tmp_path / "out"))
+    assert sum(count) == 120
+    for threshold in (0.8, 0.6, 0.5):
+        count.clear()
+        dp.Pipeline(dp.Exact(), first.at(threshold)).run(docs, str(tmp_path / "out"), replace=True)
+        assert count == []
+        dp.Pipeline(dp.Exact(), first.at(threshold)).run(docs, str(tmp_path / f"fresh{threshold}"))
+        same_result(tmp_path / "out", tmp_path / f"fresh{threshold}")
+    assert len(verdicts(tmp_path / "fresh0.5")) > len(verdicts(tmp_path / "fresh0.8")) > 5
+
+
+def test_a_damaged_index_is_made_again(tmp_path) -> None:
+    """Files that are gone or cut short are noticed, and the result is that of a fresh run."""
+    docs = dp.read(write(tmp_path, "in", texts_of(2)))
+    fresh = tmp_path / "fresh"
+    dp.Pipeline(MinHash(threshold=0.7).at(0.8)).run(docs, str(fresh))
+    for damage in ("gather", "sign", "rows"):
+        out = tmp_path / damage
+        dp.Pipeline(MinHash(threshold=0.7)).run(docs, str(out))
+        (place,) = (p for p in out.glob(f"steps/*/{damage}/*") if p.suffix != ".json")
+        place.write_bytes(place.read_bytes()[:-9])
+        dp.Pipeline(MinHash(threshold=0.7).at(0.8)).run(docs, str(out), replace=True)
+        same_result(out, fresh)
+
+
+def test_at_keeps_its_bands_or_says_that_it_cannot(caplog) -> None:
+    """Raising pins the bands; lowering beyond what they find chooses others, and says so."""
+    made = MinHash(threshold=0.8, preset=None)
+    assert made.at(0.95).sketch == MinHash(threshold=0.95, bands=26, rows=8).sketch
+    assert made.at(0.95).signing == made.signing
+    assert made.at(0.799).signing == made.signing or "again" in caplog.text
+    assert MinHash(preset="fineweb").at(0.9).settings.bands == 14
+    caplog.clear()
+    lower = made.at(0.6)
+    assert "signed again" in caplog.text
+    assert lower.settings == MinHash(threshold=0.6).settings
+    assert lower.signing != made.signing
+    assert MinHash(bands=26, rows=8).at(0.5).settings == MinHash(threshold=0.5).settings
+    for wrong in (1.2, "high"):
+        with pytest.raises(PlanError, match="at most 1"):
+            made.at(wrong)
+
+
+def test_dumps_are_added_and_withdrawn_without_signing(tmp_path, count) -> None:
+    """Of dumps that are read together, only a new one is signed; the result is that of a fresh run."""
+    dumps = [seal(tmp_path, name, texts_of(seed)) for seed, name in enumerate("abc")]
+    out, stages = str(tmp_path / "out"), (dp.Exact(), MinHash())
+
+    def run(chosen: list[dp.Dataset], place: str) -> None:
+        dp.Pipeline(*stages).run(dp.read([d.url for d in chosen]), place, replace=True)
+
+    for number, (chosen, signed, how) in enumerate(
+        [
+            (dumps[:2], 240, {"signed": 2, "found": 0, "borrowed": 0}),
+            (dumps, 120, {"signed": 1, "found": 2, "borrowed": 0}),
+            (dumps[1:], 0, {"signed": 0, "found": 2, "borrowed": 0}),  # what a's documents stood for is back
+            ([dumps[2], dumps[0]], 0, {"signed": 0, "found": 2, "borrowed": 0}),
+        ]
+    ):
+        count.clear()
+        run(chosen, out)
+        assert sum(count) == signed
+        assert keys_made(out) == how
+        run(chosen, str(tmp_path / f"fresh{number}"))
+        same_result(tmp_path / "out", tmp_path / f"fresh{number}")
+
+
+def test_keys_of_a_sealed_dump_are_borrowed(tmp_path, count) -> None:
+    """Dumps that deduplicated themselves are deduplicated together without being signed again."""
+    stages = (dp.Exact(), MinHash(), dp.Filter(no_zero))
+    dumps = [seal(tmp_path, name, texts_of(seed), *stages) for seed, name in enumerate("ab")]
+    assert len(verdicts(dumps[0].url)) > 10
+    count.clear()
+    out = tmp_path / "out"
+    dp.Pipeline(MinHash()).run(dp.read([d.url for d in dumps]), str(out))
+    assert count == []
+    assert keys_made(out) == {"signed": 0, "found": 0, "borrowed": 2}
+    for dump in dumps:
+        shutil.rmtree(f"{dump.url}/steps")
+    dp.Pipeline(MinHash()).run(dp.read([d.url for d in dumps]), str(tmp_path / "fresh"))
+    assert sum(count) == sum(map(len, dumps))
+    same_result(out, tmp_path / "fresh")
+    assert len(verdicts(out)) > 10
+
+
+def no_zero(text: str) -> bool:
+    """A filter: drops a few."""
+    return "w0 " not in text and "w1 " not in text
+
+
+def shout(text: str) -> str:
+    """A map: changes every text, and not its length."""
+    return text.replace("w", "x")
+
+
+def test_keys_of_changed_texts_are_not_borrowed(tmp_path, count) -> None:
+    """Where a later stage changed texts, or the sketch differs, a dump is signed anew."""
+    changed = seal(tmp_path, "a", texts_of(1), MinHash(), dp.Map(shout))
+    other = seal(tmp_path, "b", texts_of(2), MinHash(preset="fineweb"))
+    count.clear()
+    dp.Pipeline(MinHash()).run(dp.read([changed.url, other.url]), str(tmp_path / "out"))
+    assert sum(count) == len(changed) + len(other)
+    assert keys_made(tmp_path / "out") == {"signed": 2, "found": 0, "borrowed": 0}
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_what_older_dumps_hold_goes(tmp_path, own, count, caplog) -> None:
+    """New documents go for old ones, which stay and come first; by brute force, with and without keys of their own."""
+    threshold, stages = 0.5, [MinHash(threshold=0.5, **SURE)] if own else []
+    dumps = [seal(tmp_path, name, texts_of(seed, 60), *stages) for seed, name in enumerate("ab")]
+    new = texts_of(7, 60) + texts_of(1, 60)[:30]
+    count.clear()
+    made = MinHash(threshold=threshold, keep="longest", against=[d.url for d in dumps], **SURE)
+    with caplog.at_level(logging.WARNING, "dataprep"):
+        clean = seal(tmp_path, "new", new, made)
+    assert sum(count) == 90 + (0 if own else sum(map(len, dumps)))
+    assert ("signed now" in caplog.text) == (not own)
+    rows = [(d.url, row["id"], row["text"]) for d in dumps for row in d.take(1000)]
+    docs = dp.read(str(tmp_path / "new.jsonl")).take(1000)
+    by_length = sorted(range(90), key=lambda i: -len(new[i]))
+    expected = against_by_force([t for *_, t in rows], new, by_length, threshold)
+    found = {row["id"]: row for row in verdicts(clean.url)}
+    assert set(found) == {docs[i]["id"] for i in expected}
+    for i, (kept, similarity) in expected.items():
+        home, id_ = rows[kept][:2] if kept < len(rows) else (None, docs[kept - len(rows)]["id"])
+        row = found[docs[i]["id"]]
+        assert (row["kept_in"], row["kept"]) == (home, id_)
+        assert row["similarity"] == pytest.approx(similarity)
+    assert {row["kept_in"] for row in found.values()} == {None, *(d.url for d in dumps)}
+    assert clean.manifest["fits"][0]["documents"] == 90
+
+
+def against_by_force(old: list[str], new: list[str], order: list[int], threshold: float) -> dict[int, tuple]:
+    """Which new text goes, for which of the old and new ones in keep order, and how similar."""
+    sets = [oracles.shingle_set(t, "word", 5) for t in (*old, *new)]
+    kept, gone = list(range(len(old))), {}
+    for i in order:
+        scores = [oracles.jaccard(sets[len(old) + i], sets[k]) for k in kept]
+        best = next((n for n, s in enumerate(scores) if s >= threshold), None)
+        if best is None:
+            kept.append(len(old) + i)
+        else:
+            gone[i] = (kept[best], scores[best])
+    return gone
+
+
+def test_small_indexes_give_the_same_against(tmp_path, monkeypatch, count) -> None:
+    """Old documents that do not fit into one index go through the next, also at another threshold, on two workers."""
+    from dataprep.dedup.near import gather, search, verify
+
+    old = seal(tmp_path, "old", texts_of(1, 200))
+    made = MinHash(threshold=0.5, against=old.url, **SURE)
+    whole = seal(tmp_path, "new", texts_of(2, 100), made)
+    docs, both = dp.read(str(tmp_path / "new.jsonl")), dp.Local(2)
+    assert verdicts(dp.Pipeline(made).run(docs, str(tmp_path / "two"), both).url) == verdicts(whole.url)
+    count.clear()
+    higher = dp.Pipeline(made.at(0.8)).run(docs, str(tmp_path / "two"), replace=True)
+    assert count == []
+    assert verdicts(higher.url) == verdicts(dp.Pipeline(made.at(0.8)).run(docs, str(tmp_path / "higher")).url)
+    assert 0 < len(verdicts(higher.url)) < len(verdicts(whole.url))
+    monkeypatch.setattr(gather, "PARTITION_BYTES", 50_000)
+    monkeypatch.setattr(search, "Verify", lambda *a: verify.Verify(*a, budget=60_000))
+    small = dp.Pipeline(made).run(dp.read(str(tmp_path / "new.jsonl")), str(tmp_path / "small"))
+    assert verdicts(small.url) == verdicts(whole.url)
+    assert len(verdicts(whole.url)) > 20
+
+
+def test_a_year_of_dumps(tmp_path, count) -> None:
+    """Each month goes against the months before: every text is signed once, and moved folders change no key."""
+    months: list[str] = []
+    for month in range(4):
+        count.clear()
+        made = seal(tmp_path, f"month{month}", texts_of(month, 60), MinHash(against=months or None))
+        assert sum(count) == 60
+        months.append(made.url)
+    everything = dp.Pipeline(dp.Exact(), MinHash()).run(dp.read(months), str(tmp_path / "all"))
+    assert everything.stats["MinHash"].docs_dropped == 0
+    assert sum(count) == 60
+    one, other = MinHash(against=months[:1]), MinHash(against=str(tmp_path / "moved"))
+    before = laws.key(one)
+    shutil.move(months[0], tmp_path / "moved")
+    assert laws.key(other) == before
+    assert laws.key(MinHash(against=months[1])) != before
+
+
+def test_wrong_older_dumps_are_named(tmp_path) -> None:
+    """Nothing there, half of it there, or other parameters: one sentence before any work."""
+    docs = dp.read(write(tmp_path, "new", texts_of(3)))
+
+    def refused(says: str, **how) -> None:
+        with pytest.raises(PlanError, match=says) as e:
+            dp.Pipeline(MinHash(**how)).run(docs, str(tmp_path / "out"))
+        assert "\n" not in str(e.value)
+        assert not (tmp_path / "out").exists()
+
+    refused("no sealed Dataset", against=str(tmp_path / "nowhere"))
+    old = seal(tmp_path, "old", texts_of(1), MinHash(preset="fineweb"))
+    refused("14 bands of 8 rows.*26 bands of 8 rows.*same settings", against=[old.url])
+    (shard,) = Path(old.url, "data").iterdir()
+    shard.write_bytes(shard.read_bytes()[:-5])
+    refused("were sealed", against=old.url, preset="fineweb")
+    for wrong in ([3], [""], ["a", "a"]):
+        with pytest.raises(PlanError, match="against="):
+            MinHash(against=wrong)
+
+
+def test_damaged_keys_of_an_older_dump_are_made_again(tmp_path, count, caplog) -> None:
+    """A half-written or missing file of keys is one warning, and its documents are signed again."""
+    old = seal(tmp_path, "old", texts_of(1), MinHash())
+    whole = seal(tmp_path, "new", texts_of(2), MinHash(against=old.url))
+    (place,) = (p for p in Path(old.url).glob("steps/*/sign/*") if p.suffix != ".json")
+    place.write_bytes(place.read_bytes()[:-9])
+    count.clear()
+    again = dp.Pipeline(MinHash(against=old.url)).run(dp.read(str(tmp_path / "new.jsonl")), str(tmp_path / "again"))
+    assert "damaged" in caplog.text
+    assert sum(count) == 120 + len(old)
+    assert verdicts(again.url) == verdicts(whole.url)
+    assert len(verdicts(again.url)) > 10
+
+
+def test_plan_samples_older_dumps(tmp_path, count) -> None:
+    """`dataprep plan` tries a sample of the older dumps, as of everything else."""
+    from dataprep.core.trial import Trial
+
+    old = seal(tmp_path, "old", texts_of(1))
+    docs = dp.read(write(tmp_path, "new", texts_of(2)))
+    with Trial(str(tmp_path / "plan"), 1000) as trial:
+        dp.Pipeline(MinHash(against=old.url)).run(docs, str(tmp_path / "plan" / "out"))
+    assert [one.stored for one in trial.inputs] == [docs.n_bytes, old.n_bytes]

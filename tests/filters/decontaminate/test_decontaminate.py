@@ -1,0 +1,179 @@
+"""Decontaminate against its plain twin, the forms of sets, the counts, and bad input."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import laws
+import oracles
+from dataprep.core.ledger import Ledger, watch
+from dataprep.core.pipeline import Pipeline
+from dataprep.core.score import Score
+from dataprep.errors import PlanError
+from dataprep.filters.decontaminate.stage import Decontaminate
+from dataprep.store.key import key
+
+SHORT = "How many goats did the old keeper count?"
+LONG = "In a small town by the sea there lived a baker who sold nine loaves of bread every morning. How many a week?"
+ATOMS = ["a", "b", "A", "É", "é", "\u0130", "i", "Σ", "ς", "σ", "ΑΣ", "سلام", "日本", "_", "7"]
+said = st.lists(st.sampled_from(ATOMS), max_size=12)
+texts = st.builds(lambda ws, gap: gap.join(ws), said, st.sampled_from([" ", ", ", "\n", "-"]))
+
+
+def numbers(stage, *some):
+    made = stage.score(laws.batch_of(list(some)))
+    return {name.removeprefix("decontaminate_"): values.to_pylist() for name, values in made.items()}
+
+
+def reasons(stage, *some):
+    return stage.decide(stage.score(laws.batch_of(list(some)))).to_pylist()
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    some=st.lists(texts, max_size=5),
+    one=st.lists(texts, max_size=5),
+    two=st.lists(texts, max_size=3),
+    ngram=st.integers(1, 5),
+    min_words=st.integers(1, 5),
+    key_bits=st.sampled_from([0, 2, 64]),
+)
+def test_kernel_equals_the_twin(some, one, two, ngram, min_words, key_bits):
+    """The places and questions of the plain twin, also where all hashes meet."""
+    one, two = [*one, "a b b a i"], [*two, "ΑΣ. b a 7 _"]
+    sets = {"one": one, "two": two}
+    stage = Decontaminate(sets=sets, ngram=ngram, min_words=min_words, _key_bits=key_bits)
+    some = [*some, " ".join([*some, *one])]
+    found = numbers(stage, *some)
+    for name, questions in sets.items():
+        want = [oracles.contamination(t, questions, ngram, min_words) for t in some]
+        assert list(zip(found[name], found[f"{name}_questions"], strict=True)) == want
+
+
+def test_thirteen_words_in_a_row():
+    """Thirteen words of a question are found whatever stands between them, twelve are not."""
+    stage = Decontaminate(sets={"q": [LONG]})
+    words = LONG.upper().split()
+    assert numbers(stage, "x " + "  -- ".join(words[3:16]) + " x") == {"q": [1], "q_questions": [[1]]}
+    assert numbers(stage, " ".join(words[3:15])) == {"q": [0], "q_questions": [[]]}
+    assert numbers(stage, " ".join(words[3:15]) + "x " + words[15]) == {"q": [0], "q_questions": [[]]}
+    assert numbers(stage, LONG + LONG)["q"] == [2 * (len(words) - 12)]
+
+
+def test_short_questions():
+    """A question of eight to twelve words is one run of all of them; a shorter one is not looked for (see `repr`)."""
+    stage = Decontaminate(sets={"q": [SHORT, "How many goats?"]})
+    page = "They asked: how many goats did the old keeper count? Nobody knew."
+    assert numbers(stage, page, "How many goats?") == {"q": [1, 0], "q_questions": [[1], []]}
+    assert "q: 1 of 2 questions" in repr(stage)
+    assert reasons(Decontaminate(sets={"q": [SHORT, "How many goats?"]}, min_words=3), "how many goats") == [
+        "contaminated_q"
+    ]
+
+
+def test_books_tell_each_set_and_question():
+    """Documents, places and questions are counted by set; reporting keeps what dropping drops."""
+    sets = {"a": ["", LONG], "b": [SHORT, LONG]}
+    batch = laws.batch_of(["clean", LONG, f"{SHORT} {LONG}", SHORT])
+    for action, left in (("drop", 1), ("report", 4)):
+        ledger = Ledger("Decontaminate")
+        out = list(watch(Decontaminate(sets=sets, action=action), iter([batch]), ledger))
+        assert out[0].num_rows == left
+        n = len(LONG.split()) - 12
+        assert ledger.book.counts == {
+            "a: documents": 2, "a: n-grams": 2 * n, "a: question 2": 2,
+            "b: documents": 3, "b: n-grams": 2 * n + 2, "b: question 1": 2, "b: question 2": 2,
+        }  # fmt: skip
+        dropped = ledger.drop_table().column("reason").to_pylist()
+        assert dropped == (["contaminated_a", "contaminated_a", "contaminated_b"] if action == "drop" else [])
+
+
+def test_enough_runs():
+    """A document with fewer runs than min_ngrams stays and is not counted; scores serve another threshold."""
+    stage = Decontaminate(sets={"q": [LONG]}, min_ngrams=3)
+    some = [" ".join(LONG.split()[:n]) for n in (14, 15)]
+    assert reasons(stage, *some) == [None, "contaminated_q"]
+    scored = next(Score(stage)(iter([laws.batch_of(some)]), Ledger("Score")))
+    loose, ledger = Decontaminate(sets={"q": [LONG]}), Ledger("Decontaminate")
+    assert loose.made_by() == stage.made_by()
+    assert [b.num_rows for b in watch(loose, iter([scored]), ledger)] == [0]
+    assert ledger.book.counts["q: n-grams"] == 5
+
+
+def test_a_pipeline_tells_the_questions(tmp_path):
+    """Of scores that were sealed as of the documents: the questions found, and in how many documents."""
+    docs = laws.dataset_of(tmp_path, ["clean", f"{SHORT} {LONG}", SHORT, "an other", LONG, LONG])
+    stage = Decontaminate(sets={"a": ["", SHORT, LONG], "b": [SHORT + " Really"]})
+    scored = Pipeline(Score(stage)).run(docs, out=str(tmp_path / "scored"))
+    for which in (docs, scored):
+        clean = Pipeline(stage).run(which, out=str(tmp_path / f"clean{which is docs}"))
+        assert [r["text"] for r in clean.take(9)] == ["clean", "an other"]
+        rows = stage.questions(clean).to_pylist()
+        assert [(r["set"], r["question"], r["documents"]) for r in rows] == [("a", 3, 3), ("a", 2, 2)]
+        assert rows[0]["text"] == LONG
+        assert "a: question 3" in str(clean.stats)
+
+
+def test_a_set_may_be_a_file_a_dataset_or_texts(tmp_path):
+    """The same questions have one key, wherever they lie and whatever the form; others have another."""
+    (tmp_path / "q.txt").write_text(f"{SHORT}\n{LONG}\n")
+    (tmp_path / "q.jsonl").write_text(f'{{"id": 1, "question": "{SHORT}"}}\n{{"question": "{LONG}"}}\n')
+    (tmp_path / "q.txt.gz").write_bytes(gzip.compress(f"{SHORT}\n{LONG}".encode()))
+    forms = [str(tmp_path / n) for n in ("q.txt", "q.jsonl", "q.txt.gz")]
+    forms += [[SHORT, LONG], laws.dataset_of(tmp_path, [SHORT, LONG])]
+    stages = [Decontaminate(sets={"q": form}) for form in forms]
+    assert len({key(s) for s in stages}) == 1
+    assert len({key(s) for s in (stages[0], Decontaminate(sets={"q": [LONG]}), Decontaminate(sets={"r": [LONG]}))}) == 3
+    assert Decontaminate(sets=stages[0].sets) == stages[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"sets": {}}, "no sets"),
+        ({"sets": "q.txt"}, "no sets"),
+        ({"sets": {"q": []}}, "none has 8 words"),
+        ({"sets": {"q": ["too short"]}}, "longest has 2"),
+        ({"sets": {"q": 5}}, "location of a file"),
+        ({"sets": {"A.b": [LONG]}}, "names a column"),
+        ({"sets": {"q": "nowhere/q.jsonl"}}, "cannot read nowhere/q.jsonl"),
+        ({"sets": {"q": [LONG]}, "ngram": 0}, "integer from 1"),
+        ({"sets": {"q": [LONG]}, "action": "cut"}, "'drop' or 'report'"),
+    ],
+)
+def test_bad_input(given, sentence):
+    """One sentence says what is wrong."""
+    with pytest.raises(PlanError, match=sentence):
+        Decontaminate(**given)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("q.jsonl", b'{"question": "a"}\n{"q', "line 2, is not JSON"),
+        ("q.jsonl", b'{"ask": "a"}', "there: ask"),
+        ("q.jsonl", b"[1]", "there: list"),
+        ("q.txt", b"\xff\xfe", "not UTF-8"),
+        ("q.txt", b"", "none has"),
+    ],
+)
+def test_bad_files(tmp_path, name, content, sentence):
+    """A file that is not what its name says is told with its line."""
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(PlanError, match=sentence):
+        Decontaminate(sets={"q": str(tmp_path / name)})
+
+
+def test_long_books_print_their_largest_counts(tmp_path):
+    """Of a hundred questions found the books print what matters and say how many counts they leave out."""
+    some = [LONG.replace("town", f"town{n} of") for n in range(100)]
+    stage = Decontaminate(sets={"q": some}, action="report")
+    seen = Pipeline(stage).run(laws.dataset_of(tmp_path, some), out=str(tmp_path / "seen"))
+    assert "q: documents" in str(seen.stats)
+    assert "and 62 smaller counts" in str(seen.stats)
+    assert len(stage.questions(seen)) == 100
+    assert numbers(stage) == {"q": [], "q_questions": []}

@@ -1,0 +1,117 @@
+"""RefinedWeb against its plain twin, each rule at its threshold, and against bad parameters."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import laws
+import oracles
+from dataprep.errors import PlanError
+from dataprep.filters.refinedweb.stage import RefinedWeb
+from dataprep.unicode.text import classes
+
+GOOD = "A line of ten words that nobody would want removed.\n"
+SPACES = [chr(c) for c in np.flatnonzero(classes() & 1).tolist()]
+PIECES = [
+    *SPACES, "\r\n", "\n", "\n", "\n", " ", " ", " ", GOOD, "a b c", "word ", "AB", "É", "\u0130", "ß", "7", "٣", "½",
+    "3 likes", "1.2K views\n", "12k ", "J’AIME", "(3) comments!", "3 b", "likes", "Sign-in", "SIGN-\u0130N ", "sign",
+    "-in", "Read more...", "read more", "...", "5 items in cart", "Items in Carts", "items", "in cart", "ΣΑΣ", "σας",
+    "語", "_",
+]  # fmt: skip
+texts = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=50).map("".join)
+some_rules = st.builds(
+    RefinedWeb,
+    max_upper=st.sampled_from([None, 0.5, 0, 0.3]),
+    max_numeric=st.sampled_from([None, 0.999999, 0.5]),
+    counters=st.sampled_from([RefinedWeb().counters, (), ("σας", "like views")]),
+    min_line_words=st.sampled_from([None, 2, 3]),
+    max_edit_words=st.sampled_from([None, 10, 3]),
+    prefixes=st.sampled_from([("sign-in",), (), ("sign", "Sign-in", "3")]),
+    suffixes=st.sampled_from([("read more...",), (), ("...", "more...", "ΣΑΣ", "語")]),
+    anywhere=st.sampled_from([("items in cart",), (), ("items", "items in", "a b", "σασ")]),
+    max_removed_words=st.sampled_from([None, 0.05, 0.5, 1]),
+)
+
+
+def run(stage, some):
+    rows, drops, book = laws.apply(stage, [laws.batch_of(some)])
+    return {r["id"]: r["text"] for r in rows}, {d["id"]: d["reason"] for d in drops}, book.counts
+
+
+@settings(max_examples=300)
+@given(some_rules, st.lists(texts, max_size=5))
+def test_kernel_equals_the_twin(stage, some):
+    """Texts, reasons and counters are those of the plain Python twin, whatever the rules."""
+    answers = [oracles.refinedweb(t, stage) for t in some]
+    left = {i: text for i, (reason, text, _) in enumerate(answers) if reason is None}
+    drops = {i: reason for i, (reason, _, _) in enumerate(answers) if reason is not None}
+    counts = Counter({f"lines.{k}": n for k, n in sum((a[2] for a in answers), Counter()).items()})
+    assert run(stage, some) == (left, drops, counts)
+
+
+@settings(max_examples=30)
+@given(some_rules, st.lists(texts, min_size=1, max_size=6))
+def test_laws(stage, some):
+    """Batch cuts do not matter, books balance, and the stage travels with its key."""
+    laws.cuts_do_not_matter(stage, laws.batch_of(some), [1, 3])
+    laws.books_balance(stage, laws.batch_of(some))
+    laws.key_and_pickle_are_stable(stage)
+
+
+@pytest.mark.parametrize(
+    ("line", "left", "what"),
+    [
+        ("AB cd", "AB cd", "valid"),
+        ("ABC d é", None, "upper_case"),
+        ("1 2 ٣", None, "numbers"),
+        ("1.2 3", "1.2 3", "valid"),
+        ("3 likes", None, "counter"),
+        ("(1.2K views)", None, "counter"),
+        ("12 تعليقات", None, "counter"),
+        ("3 of us", "3 of us", "valid"),
+        ("kitchen", None, "few_words"),
+        ("Sign-in to read the news", "to read the news", "edited"),
+        ("You may sign-in here", "You may sign-in here", "valid"),
+        ("The minister went away. Read More...", "The minister went away.", "edited"),
+        ("Read more... of it", "Read more... of it", "valid"),
+        ("You have 3 Items in Cart, friend", "You have 3 , friend", "edited"),
+        ("a b c d e f g h read more...", "a b c d e f g h", "edited"),
+        ("a b c d e f g h i read more...", "a b c d e f g h i read more...", "valid"),
+        ("Read more...", None, "edited"),
+    ],
+)
+def test_each_rule(line, left, what):
+    """Each kind of line of the paper, at its edges."""
+    text, _, counts = run(RefinedWeb(max_removed_words=None), [f"{GOOD}{line}\n{GOOD}"])
+    assert text[0] == GOOD + ("" if left is None else left + "\n") + GOOD
+    assert counts == Counter([*["lines.valid"] * 2, f"lines.{what}"])
+
+
+def test_documents_that_lose_too_much_go():
+    """1 word of 20 may go, 1 of 19 may not; and nothing else about a kept document changes."""
+    twenty, nineteen = ("\r\n \n\tone\n" + " ".join(["word"] * n) + "  \u2028" for n in (19, 18))
+    left, drops, _ = run(RefinedWeb(), [twenty, nineteen])
+    assert left == {0: twenty.replace("\tone\n", "")}
+    assert drops == {1: "removed_words"}
+    assert run(RefinedWeb(max_removed_words=None), ["one\n\ntwo"])[1] == {0: "empty"}
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        ({"max_upper": -1}, "RefinedWeb(max_upper=-1): max_upper is a number from 0"),
+        ({"suffixes": "read more"}, "a tuple of phrases"),
+        ({"anywhere": (" cart",)}, "no white space at its ends"),
+        ({"prefixes": ("a\nb",)}, "no break"),
+    ],
+)
+def test_bad_rules_are_refused(bad, says):
+    """A rule that makes no sense is one clear sentence before any work."""
+    with pytest.raises(PlanError, match=re.escape(says)):
+        RefinedWeb(**bad)

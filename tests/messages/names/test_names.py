@@ -1,0 +1,315 @@
+"""Pseudonyms and consent: who is who, what is found in texts, and that no name is left in the output folder."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dataprep as dp
+import laws
+from dataprep.core import batch as B
+from dataprep.errors import PlanError
+from dataprep.messages.names import kernel as K
+from dataprep.messages.names.matching import folded, identity, words
+from dataprep.messages.names.pseudonyms import digest, shortest
+from dataprep.messages.names.stage import Consent, Pseudonyms
+from dataprep.pii.stage import PII
+from oracles import names_in
+
+KEY = b"a key of enough bytes"
+GROUP = """03/05/2024, 09:13 - Ilse Varga created group "Beans of Ondreville"
+03/05/2024, 09:13 - Ilse Varga: Good morning MAREK, ilseee here, zoe too
+03/05/2024, 09:14 - Marek Lund: hi @\u2068~ Zoé Amrani\u2069! VARGA's dog; Ilsebill and Lundgren are others
+03/05/2024, 09:15 - +212 6 12 34 56 78: I am new, @212612345678
+03/05/2024, 09:15 - ماريك الفاسي: قلت لماريك وماريكك
+03/05/2024, 09:16 - Mama: Mama said that Ilse_Varga.pdf is @mama
+"""
+DIRECT = """03/05/2024, 09:13 - Teo Brandt: it is me
+03/05/2024, 09:14 - Teo Brandt: Henrike, answer, Henrike Sol
+"""
+NAMES = ["Ilse", "Varga", "Marek", "Lund", "Zoé", "Zoe", "Amrani", "612345678", "Teo", "Brandt", "Henrike", "Sol",
+         "ماريك", "الفاسي", "Ondreville"]  # fmt: skip
+
+
+@pytest.fixture
+def docs(tmp_path):
+    """Two chats whose file names are names."""
+    for name, text in (("Beans of Ondreville", GROUP), ("Henrike Sol", DIRECT)):
+        (tmp_path / f"WhatsApp Chat with {name}.txt").write_text(text, encoding="utf-8")
+    return dp.read(str(tmp_path / "*.txt"))
+
+
+def texts_of(docs):
+    return docs.table().column("text").to_pylist()
+
+
+def everything_in(folder) -> str:
+    """All that can be read in a folder: the bytes of files and their paths, and Parquet's columns."""
+    told = []
+    for root, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(root, name)
+            told += [path.removeprefix(str(folder)), Path(path).read_bytes().decode("utf-8", "replace")]
+            if name.endswith(".parquet"):
+                told.append(str(pq.read_table(path).to_pylist()))
+    return "\n".join(told)
+
+
+def test_names_in_texts(docs, tmp_path):
+    """Whole names and their words, mentions, possessives, prefixes and stretched ones; never parts of words."""
+    safe = dp.Pipeline(Pseudonyms(key=KEY, mapping=str(tmp_path / "who.parquet"))).run(docs, out=str(tmp_path / "out"))
+    rows = pq.read_table(tmp_path / "who.parquet").to_pylist()
+    who = {identity(r["name"]): r["pseudonym"] for r in rows if r["kind"] != "chat"}
+    ilse, marek, zoe, phone = (who[n] for n in ("ilse varga", "marek lund", "zoé amrani", "+212 6 12 34 56 78"))
+    fassi, sol = who["ماريك الفاسي"], who["henrike sol"]
+    assert texts_of(safe) == [
+        "<system>",
+        f"Good morning {marek}, {ilse} here, {zoe} too",
+        f"hi @{zoe}! {ilse}'s dog; Ilsebill and Lundgren are others",
+        f"I am new, @{phone}",
+        f"قلت ل{fassi} وماريكك",
+        f"Mama said that {ilse}.pdf is @{who['mama']}",
+        "it is me",
+        f"{sol}, answer, {sol}",
+    ]
+    counts = safe.stats["Pseudonyms"].counts
+    assert counts == {"blanked": 1, "names.replaced": 11, "names.common_left": 1}
+    assert set(safe.table().column("author").to_pylist()) == {
+        None,
+        ilse,
+        marek,
+        phone,
+        fassi,
+        who["mama"],
+        who["teo brandt"],
+    }
+
+
+def test_no_name_is_left_in_the_folder(docs, tmp_path):
+    """Not one name stands in any file or path of the output, whatever stages come before and after, and no key."""
+
+    def short(text):
+        return "too_short" if len(text) < 12 else None
+
+    stages = dp.Filter(short), dp.Exact(), Pseudonyms(key=KEY), dp.Filter(short), dp.MinHash(), dp.Conversations()
+    for name, runner in (("serial", None), ("local", dp.Local(2))):
+        dp.Pipeline(*stages).run(docs, out=str(tmp_path / name), run=runner)
+    told = everything_in(tmp_path / "serial").casefold()
+    assert [
+        name
+        for name in NAMES
+        if name.casefold() in told.replace("lundgren", "").replace("ilsebill", "").replace("وماريكك", "")
+    ] == []
+    assert KEY.decode() not in told
+    assert KEY.hex() not in told
+    laws.same_bytes(tmp_path / "serial", tmp_path / "local")
+    assert sorted(os.listdir(tmp_path / "serial")) == [
+        "data",
+        "drops",
+        "manifest.json",
+        "receipts",
+        "recipe.json",
+        "steps",
+    ]
+    assert [s[:2] for s in os.listdir(tmp_path / "serial/steps")] == ["05"]
+
+
+def test_a_stopped_run_keeps_its_pseudonyms(docs, tmp_path, monkeypatch):
+    """Without a key a run that is stopped goes on with the names it gave; another folder gets others."""
+    stages = Pseudonyms(mapping=str(tmp_path / "who.parquet")), dp.MinHash()
+
+    def killed(*_):
+        raise InterruptedError
+
+    monkeypatch.setattr(dp.MinHash, "fit", killed)
+    with pytest.raises(InterruptedError):
+        dp.Pipeline(*stages).run(docs, out=str(tmp_path / "one"))
+    first = pq.read_table(tmp_path / "who.parquet")
+    monkeypatch.undo()
+    one = dp.Pipeline(*stages).run(docs, out=str(tmp_path / "one"))
+    assert pq.read_table(tmp_path / "who.parquet").equals(first)
+    assert set(one.table().column("author").to_pylist()) - {None} <= set(first.column("pseudonym").to_pylist())
+    (tmp_path / "one/steps/01-left").mkdir()  # as a kill before the end would leave it
+    again = dp.Pipeline(*stages).run(docs, out=str(tmp_path / "one"))
+    assert again.manifest == one.manifest
+    assert not any(n.startswith("01") for n in os.listdir(tmp_path / "one/steps"))
+    other = dp.Pipeline(*stages).run(docs, out=str(tmp_path / "two"))
+    assert set(texts_of(one)) != set(texts_of(other))
+
+
+def test_keys(docs, tmp_path, monkeypatch):
+    """The same key from a file, the environment or bytes is one key; another gives other names; none is printed."""
+    (tmp_path / "key").write_bytes(KEY + b"\n")
+    monkeypatch.setenv("PEOPLE_KEY", KEY.decode())
+    same = [Pseudonyms(key=str(tmp_path / "key")), Pseudonyms(key="env:PEOPLE_KEY"), Pseudonyms(key=KEY)]
+    assert len({(p.fingerprint, repr(p)) for p in same}) == 1
+    assert KEY.decode() not in repr(same)
+    assert Pseudonyms(key=KEY + b"!").fingerprint != same[0].fingerprint
+    fitted = same[0].fit(docs, dp.Serial(), str(tmp_path / "fit"))
+    assert KEY not in pickle.dumps(fitted)
+    assert KEY.decode() not in everything_in(tmp_path / "fit")
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ({"key": b"short"}, "openssl rand"), ({"key": "nowhere.key"}, "no key at that place"),
+    ({"key": "env:NO_SUCH_VARIABLE"}, "0 bytes"), ({"form": "{}"}, "needs a word"), ({"digits": 1}, "2 to 32"),
+    ({"names": "nowhere.txt"}, "cannot read the names"),
+])  # fmt: skip
+def test_wrong_parameters(given, said):
+    """What cannot work is refused with a sentence before anything is read."""
+    with pytest.raises(PlanError, match=said):
+        Pseudonyms(**given)
+
+
+def test_mapping_stays_outside(docs, tmp_path):
+    """A mapping inside the folder that others get is refused."""
+    with pytest.raises(PlanError, match="keep it elsewhere"):
+        dp.Pipeline(Pseudonyms(key=KEY, mapping=str(tmp_path / "out/who.parquet"))).run(docs, out=str(tmp_path / "out"))
+
+
+def messages(rows):
+    """(chat, author, text) as a Dataset's batch."""
+    columns = {"chat": [r[0] for r in rows], "author": [r[1] for r in rows], "kind": ["text"] * len(rows)}
+    arrays = {name: pa.array(values, pa.string()) for name, values in columns.items()}
+    return B.make(list(range(len(rows))), [r[2] for r in rows], "s", columns=arrays)
+
+
+def pseudonymised(rows, folder, **given):
+    """What is left of (chat, author, text), as (chat, author, text), and the book."""
+    rows = [{"text": text, "chat": chat, "author": author, "kind": "text"} for chat, author, text in rows]
+    docs = laws.dataset_of(folder, rows, strings=("chat", "author", "kind"))
+    safe = dp.Pipeline(Pseudonyms(key=KEY, **given)).run(docs, out=str(folder / "out"))
+    left = [(r["chat"], r["author"], r["text"]) for r in safe.table().to_pylist()]
+    return left, safe.stats["Pseudonyms"]
+
+
+def test_a_shared_first_name_means_who_is_there(tmp_path):
+    """Of two Ilses the one in the chat is meant; where both or neither are, a pseudonym that is nobody's."""
+    rows = [("a", "Ilse Varga", "Ilse"), ("b", "Ilse Sol", "Ilse"), ("c", "Ilse Sol", "x"), ("c", "Ilse Varga", "x"),
+            ("c", "Teo", "Ilse"), ("d", "Teo", "ilse, Ilse Sol")]  # fmt: skip
+    left, book = pseudonymised(rows, tmp_path)
+    varga, sol, nobody = left[0][1], left[1][1], left[4][2]
+    assert [left[0][2], left[1][2], left[5][2]] == [varga, sol, f"{nobody}, {sol}"]
+    assert len({varga, sol, nobody}) == 3
+    assert book.counts["names.shared"] == 2
+
+
+def test_common_words_stay_unless_mentioned(tmp_path):
+    """May is a month, @May a person; `common=()` replaces all, `names=` adds people who never wrote."""
+    rows = [("a", "May Sol", "in may or May I, @may"), ("a", "Jo", "Jo and @jo"), ("a", "Teo", "Zarina")]
+    left, book = pseudonymised(rows, tmp_path, names=("Zarina",))
+    assert left[0][2] == f"in may or May I, @{left[0][1]}"
+    assert left[1][2] == f"Jo and @{left[1][1]}"
+    assert left[2][2].startswith("Person-")
+    assert book.counts["names.common_left"] == 3
+    (tmp_path / "all").mkdir()
+    left, _ = pseudonymised(rows, tmp_path / "all", common=(), min_chars=2)
+    assert (left[0][2], left[1][2]) == (
+        f"in {left[0][1]} or {left[0][1]} I, @{left[0][1]}",
+        f"{left[1][1]} and @{left[1][1]}",
+    )
+
+
+def test_empty_and_missing_names(tmp_path):
+    """An empty name is a person's, too; what has no author or no chat stays without."""
+    rows = [("", "", "x Sol"), ("a", "Ilse Sol", "x"), (None, "Teo", "Ilse"), ("a", None, "Teo")]
+    columns = {"author": [r[1] for r in rows], "chat": [r[0] for r in rows], "text": [r[2] for r in rows]}
+    table = pa.table({**columns, "kind": ["text"] * len(rows)})
+    pq.write_table(table, tmp_path / "messages.parquet")
+    docs = dp.read(str(tmp_path / "messages.parquet"), columns=["author", "chat", "kind"])
+    safe = dp.Pipeline(Pseudonyms(key=KEY)).run(docs, out=str(tmp_path / "out")).table().to_pylist()
+    ilse, teo = safe[1]["author"], safe[2]["author"]
+    assert [r["text"] for r in safe] == [f"x {ilse}", "x", ilse, teo]
+    assert [r["author"] is None for r in safe] == [False, False, False, True]
+    assert [r["chat"] is None for r in safe] == [False, False, True, False]
+
+
+def test_meta_keeps_what_names_nobody(tmp_path):
+    """Of meta only the keys that are asked for stay; files' names, forwards and reactions go."""
+    from dataprep.messages.names.stage import _only
+
+    assert _only('{"edited":true,"forwarded":"Teo","reactions":{"Teo":"!"}}', ("edited",)) == '{"edited":true}'
+
+
+def test_consent_by_either_list():
+    """Refused people's messages go, or all but those of people who agreed; what the platform says stays."""
+    rows = [("a", "Zoé Amrani 🌻", "1"), ("a", "~ teo", "2"), ("a", None, "3"), ("a", "🌻", "4")]
+    for lists, left in (({"refused": ("zoe amrani", "🌻")}, ["2", "3"]), ({"allowed": ("TEO",)}, ["2", "3"])):
+        kept, drops, _ = laws.apply(Consent(**lists), [messages(rows)])
+        assert [r["text"] for r in kept] == left
+        assert {d["reason"] for d in drops} == {"no_consent"}
+    with pytest.raises(PlanError, match="refused= or allowed="):
+        Consent()
+    assert "zoe" not in repr(Consent(refused=("zoe",)))
+
+
+def test_consent_inside_pseudonyms_learns_the_names_first(tmp_path):
+    """Who refused is gone as an author and hidden in what others wrote."""
+    rows = [("a", "Ilse Varga", "hi"), ("a", "Teo", "Ilse left")]
+    left, book = pseudonymised(rows, tmp_path, consent=Consent(refused=("ilse varga",)))
+    assert [text.split()[1] for _, _, text in left] == ["left"]
+    assert "Ilse" not in left[0][2]
+    assert book.reasons == {"no_consent": 1}
+
+
+@pytest.mark.parametrize(("text", "left"), [
+    ("06 12 34 56 78", "<phone>"), ("+212 6-12-34-56-78", "<phone>"), ("\u200e+33 6 12 34 56 78", "\u200e<phone>"),
+    ("٠٦١٢٣٤٥٦٧٨", "<phone>"), ("ask @212612345678", "ask @<phone>"), ("wa.me/212612345678", "wa.me/<phone>"),
+    ("a@b.ma 41.92.12.7", "<email> <ip>"), ("MA64011519000001205000534921", "<iban>"),
+    ("9albi 3lach 12:30 2024", "9albi 3lach 12:30 2024"), ("x@212612345678 a", "x@212612345678 a"),
+])  # fmt: skip
+def test_personal_data_of_messages(text, left):
+    """PII works on messages as they are: numbers as chats write them, every other column unchanged, finds counted."""
+    kept, _, book = laws.apply(PII(), [messages([("a", "Teo", text)])])
+    assert [(r["text"], r["chat"], r["author"]) for r in kept] == [(left, "a", "Teo")]
+    assert sum(book.counts.values()) == left.count("<")
+
+
+def test_pseudonyms_are_told_apart():
+    """Some of 1,000 names share four digits; these, and only these, get more."""
+    digests = [digest(KEY, "person", f"name {i}") for i in range(1000)]
+    short = shortest(digests, 4)
+    assert len(set(short.values())) == 1000
+    starts = [one[:4] for one in digests]
+    assert all((len(short[one]) > 4) == (starts.count(one[:4]) > 1) for one in digests)
+    assert any(len(s) > 4 for s in short.values())
+
+
+def test_what_two_spellings_share():
+    """Identity forgives case and invisible signs; words also accents, emoji, vowel signs and hamza seats."""
+    assert identity("~ Ilse\u200e  VARGA") == identity("ilse varga") != identity("Ilse Varga 🌻")
+    assert words("Zoë O’Brien-أَحمـد 🌻") == ("zoe", "o", "brien", "احمد")
+    assert words("فاطمة") == words("فاطمه")
+
+
+TERMS = ["ab", "abc", "ab ca", "c", "b a", "وا", "aab", "abcabc"]
+PIECES = ["a", "b", "c", "A", " ", "-", "\u200f", "و", "ل", "ا", "é", "\n", "!", "ab", "abc", "abbb", "@", "ـ", "٣"]
+
+
+@given(texts=st.lists(st.lists(st.sampled_from(PIECES), max_size=14).map("".join), max_size=4))
+def test_the_kernel_finds_what_its_twin_finds(texts):
+    """Every name the plain search finds, in bytes, and no other."""
+    terms = sorted(TERMS)
+    offsets, data = B.buffers(pa.array(texts, pa.large_string()))
+    prefixes = folded()[[ord(c) for c in "ول"]]
+    hits = K.find_names(offsets, data, folded(), *K.build(terms), prefixes)
+    found = [(d, a - offsets[d], b - offsets[d], t) for d, a, b, t, _ in hits.tolist()]
+    plain = [(d, len(text[:a].encode()), len(text[:b].encode()), t)
+             for d, text in enumerate(texts) for a, b, t in names_in(text, terms, "ول")]  # fmt: skip
+    assert found == plain
+    spans = np.column_stack([hits[:, :3], hits[:, 3]]) if len(hits) else np.zeros((0, 4), np.int64)
+    made = B.strings(*K.replaced(offsets, data, spans, B.buffers(pa.array(["<x>"] * len(terms), pa.large_string()))))
+    wanted = []
+    for d, text in enumerate(texts):
+        for row, a, b, _ in reversed(found):
+            text = (text.encode()[:a] + b"<x>" + text.encode()[b:]).decode() if row == d else text  # noqa: PLW2901
+        wanted.append(text)
+    assert made.to_pylist() == wanted

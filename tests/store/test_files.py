@@ -1,0 +1,150 @@
+"""Files appear whole or not at all; receipts decide what is done again."""
+
+import gzip
+import io
+import lzma
+import os
+import resource
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dataprep.errors import DataprepError, ReadError
+from dataprep.store import files, receipts
+
+TEXT = b"the quick brown fox jumps over the lazy dog\n" * 4000
+PACK = {".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress, ".xz": lzma.compress, "": bytes}
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_decompressed_by_suffix(tmp_path, suffix):
+    """Every compression gives the same bytes; two members or frames read as one."""
+    url = str(tmp_path / f"a.jsonl{suffix}")
+    files.write_bytes(url, PACK[suffix](TEXT) + PACK[suffix](b"more"))
+    with files.open_read(url) as f:
+        assert f.read() == TEXT + b"more"
+    assert files.suffix(url) == ".jsonl"
+    assert files.is_compressed(url) is bool(suffix)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst", ".xz"])
+@pytest.mark.parametrize("cut", [0.2, 0.5, 0.9, 0.999])
+def test_truncated_files_say_where(tmp_path, suffix, cut):
+    """A compressed file that ends early is a ReadError with path and offset; what came before was read."""
+    packed = PACK[suffix](os.urandom(100_000))
+    url = str(tmp_path / f"a{suffix}")
+    files.write_bytes(url, packed[: int(len(packed) * cut)])
+    got = io.BytesIO()
+    with pytest.raises(ReadError, match=r"byte [\d,]+: .*fetch the file again") as caught, files.open_read(url) as f:
+        while block := f.read(1000):
+            got.write(block)
+    assert caught.value.path == url
+    assert caught.value.offset >= len(got.getvalue())
+    assert suffix == ".zst" or caught.value.offset >= 100_000 * (cut - 0.7)  # a zstd block is up to 128 kB
+
+
+def test_damaged_files_say_so(tmp_path):
+    """What is no zstd at all is a ReadError too."""
+    url = str(tmp_path / "a.zst")
+    files.write_bytes(url, b"this is not zstd")
+    with pytest.raises(ReadError, match="damaged"), files.open_read(url) as f:
+        f.read()
+
+
+def test_missing_file_is_one_sentence(tmp_path):
+    """A missing file names its path."""
+    with pytest.raises(ReadError, match=r"nowhere\.txt: cannot be opened"):
+        files.open_read(str(tmp_path / "nowhere.txt"))
+    with pytest.raises(ReadError, match="no such file"):
+        files.size(str(tmp_path / "nowhere.txt"))
+
+
+def test_atomic_leaves_nothing_behind_on_error(tmp_path):
+    """A block that fails leaves the old file and no attempt."""
+    url = str(tmp_path / "a")
+    files.write_bytes(url, b"old")
+    with pytest.raises(RuntimeError), files.atomic(url) as f:
+        f.write(b"new")
+        raise RuntimeError
+    with files.open_raw(url) as f:
+        assert f.read() == b"old"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_full_disk_is_one_sentence(tmp_path):
+    """A disk that is full (here: a file size limit) is said in words, and nothing is left half-written."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
+    try:
+        with pytest.raises(DataprepError, match="disk is full"):
+            files.write_bytes(str(tmp_path / "big"), b"x" * 100_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert os.listdir(tmp_path) == []
+
+
+def test_expand_sorts_and_stays_relative(tmp_path, monkeypatch):
+    """A folder, a glob or a path gives its files sorted; hidden ones are left out."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("b.txt", "a.txt", "sub/c.txt", ".hidden", "sub/.x.tmp"):
+        files.write_bytes(name, b"")
+    assert files.expand("*.txt") == ["a.txt", "b.txt"]
+    assert files.expand(".") == ["a.txt", "b.txt", "sub/c.txt"]
+    assert files.expand(str(tmp_path / "sub")) == [str(tmp_path / "sub/c.txt")]
+    assert files.expand("nothing*") == files.expand("nothing") == []
+
+
+def test_other_storage_by_url():
+    """The same calls work on an fsspec URL."""
+    url = files.join("memory://bucket/folder", "a.json")
+    files.write_json(url, {"b": 1, "a": [2]})
+    assert files.read_json(url) == {"a": [2], "b": 1}
+    assert files.exists(url)
+    assert len(files.expand("memory://bucket/folder/*.json")) == 1
+    assert files.read_json(files.expand("memory://bucket/folder/*.json")[0]) == {"a": [2], "b": 1}
+    made = receipts.once("memory://bucket/r/part.json", "k", lambda: {"files": [url], "n": 3})
+    assert made["files"][0]["size"] == files.size(url)
+    assert receipts.once("memory://bucket/r/part.json", "k", pytest.fail)["n"] == 3
+
+
+def test_once_is_done_again_only_when_it_must(tmp_path):
+    """Another key, a missing file or another size voids a receipt; otherwise the work is not done again."""
+    receipt, url = str(tmp_path / "receipts/a.json"), str(tmp_path / "data/a")
+    calls = []
+
+    def make():
+        calls.append(1)
+        files.write_bytes(url, b"x" * len(calls))
+        return {"files": [url], "n": len(calls)}
+
+    assert receipts.once(receipt, "k1", make)["n"] == 1
+    assert receipts.once(receipt, "k1", make)["n"] == 1
+    assert receipts.once(receipt, "k2", make)["n"] == 2
+    os.unlink(url)
+    assert receipts.once(receipt, "k2", make)["n"] == 3
+    with open(url, "ab") as f:
+        f.write(b"more")
+    assert receipts.once(receipt, "k2", make)["n"] == 4
+    assert len(calls) == 4
+
+
+@given(st.binary(max_size=200_000), st.binary(max_size=10))
+def test_fingerprints_tell_contents_apart(tmp_path_factory, data, other):
+    """The fingerprint is of name and content, not of folder; another end is another fingerprint."""
+    one, two = (str(tmp_path_factory.mktemp("f") / "a.bin") for _ in range(2))
+    files.write_bytes(one, data)
+    files.write_bytes(two, data)
+    assert files.fingerprint(one) == files.fingerprint(two)
+    if other:
+        files.write_bytes(two, data + other)
+        assert files.fingerprint(one) != files.fingerprint(two)
+
+
+def test_sweep_removes_what_killed_attempts_left(tmp_path):
+    """Only hidden temporary files go."""
+    for name in (".a.123.tmp", "a", ".keep"):
+        files.write_bytes(str(tmp_path / name), b"")
+    files.sweep(str(tmp_path))
+    assert sorted(os.listdir(tmp_path)) == [".keep", "a"]

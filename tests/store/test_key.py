@@ -1,0 +1,105 @@
+"""Keys change when anything that matters does, and only then."""
+
+import functools
+import pickle
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import ClassVar
+
+import cloudpickle
+import numpy as np
+import pytest
+
+from dataprep.core.stage import Filter, Stage
+from dataprep.errors import PlanError
+from dataprep.store.key import key
+
+LIMIT = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mine(Stage):
+    """A stage with a parameter."""
+
+    limit: int = 3
+
+
+def at_least(limit):
+    def rule(text):
+        return len(text) >= limit
+
+    return rule
+
+
+def helper(text):
+    return len(text) > LIMIT
+
+
+def calls_helper(text):
+    return helper(text)
+
+
+def test_fields_and_version_decide():
+    """Equal fields are equal keys; another field or VERSION is another key."""
+
+    class Newer(Mine):
+        VERSION: ClassVar[int] = 2
+
+    assert key(Mine()) == key(Mine(limit=3)) != key(Mine(limit=4))
+    assert key(Newer()) != key(Mine())
+
+
+def test_closures_are_told_apart():
+    """The same source over other values is another key."""
+    assert key(at_least(200)) == key(at_least(200)) != key(at_least(300))
+
+
+def test_globals_and_helpers_count(monkeypatch):
+    """A changed global of a helper changes the caller's key."""
+    before = key(calls_helper)
+    monkeypatch.setitem(helper.__globals__, "LIMIT", 300)
+    assert key(calls_helper) != before
+
+
+def test_recursion_is_keyed():
+    """A function that names itself has a key."""
+
+    def down(n):
+        return n and down(n - 1)
+
+    assert key(down) == key(down)
+
+
+def test_simple_values_are_told_apart_by_type_and_order():
+    """1 is not True, not 1.0, not '1'; lists know their order, sets do not."""
+    assert len({key(v) for v in (1, True, 1.0, "1", None, b"1")}) == 6
+    assert key([1, 2]) != key([2, 1])
+    assert key({1, 2}) == key({2, 1})
+    assert key(np.arange(3)) != key(np.arange(3, dtype=np.int32))
+    assert key(functools.partial(helper, 1)) != key(functools.partial(helper, 2))
+
+
+def test_keys_survive_pickling_and_processes():
+    """The key is the same after a round trip and in another process with another hash seed."""
+    stage = Mine(limit=7)
+    assert key(pickle.loads(pickle.dumps(stage))) == key(stage)
+    assert key(cloudpickle.loads(cloudpickle.dumps(at_least(5)))) == key(at_least(5))
+    code = "from dataprep.store.key import key; print(key({'b': {3, 1, 'x'}, 'a': (1, 2.5)}))"
+    seeds = [
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": s}, capture_output=True, text=True, check=True
+        ).stdout.strip()
+        for s in ("1", "2")
+    ]
+    assert seeds == [key({"b": {3, 1, "x"}, "a": (1, 2.5)})] * 2
+
+
+def test_what_cannot_be_keyed_says_what_to_do():
+    """A lambda made by eval, or an object of no known kind, is a PlanError; `version=` helps."""
+    sourceless = eval("lambda text: None")  # noqa: S307 - a function without source is the case
+    with pytest.raises(PlanError, match="version="):
+        Filter(sourceless)
+    assert key(Filter(sourceless, version="1")) != key(Filter(sourceless, version="2"))
+    with pytest.raises(PlanError, match="frozen dataclass"):
+        key(object())

@@ -1,0 +1,193 @@
+"""A persona: from exports to a fine-tuning set, whole, safe, and split by talk."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import random
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import dataprep as dp
+import laws
+from dataprep.errors import PlanError
+from dataprep.forget.forget import forget
+from dataprep.persona import persona
+from dataprep.tokens.shards.verify import verify_shards
+
+NAMES = ("Ilse Varga", "Tomas Orr", "Noor Telle")
+WORDS = tuple("ferry captain bridge chapter cider walnut cake reading door page morning circle tea rain".split())  # noqa: SIM905
+
+
+@pytest.fixture(scope="module")
+def export(tmp_path_factory):
+    """A group chat of 150 talks in which Tomas answers most questions; two talks say the same."""
+    rng, lines, now = random.Random(7), [], dt.datetime(2024, 3, 1, 9)
+    for talk in range(150):
+        now += dt.timedelta(hours=5)
+        rng = random.Random(3 if talk in (20, 90) else talk)
+        for turn in range(rng.randrange(2, 9)):
+            who = NAMES[1] if turn % 2 else rng.choice((NAMES[0], NAMES[2]))
+            for _ in range(rng.randrange(1, 3)):
+                now += dt.timedelta(minutes=1)
+                said = " ".join(rng.choices(WORDS, k=rng.randrange(3, 12)))
+                said += rng.choice(("", ", Tomas", " @Noor", " call 0612345678", "\nand more"))
+                lines.append(f"{now:%d/%m/%Y, %H:%M} - {who}: {said}")
+        if talk % 50 == 0:  # nothing but personal data: of the message nothing is left, and the books show what went
+            lines += [f"{now:%d/%m/%Y, %H:%M} - {NAMES[0]}: {said}" for said in ("0612345678", "ilse@example.org")]
+    place = tmp_path_factory.mktemp("chats") / "WhatsApp Chat with Reading circle.txt"
+    place.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(place)
+
+
+@pytest.fixture(scope="module")
+def made(export, tmp_path_factory):
+    """The persona of Tomas, and its folder."""
+    out = tmp_path_factory.mktemp("persona") / "out"
+    options = {"vocab_size": 700, "block": 128, "val": 0.2, "test": 0.1, "key_file": None}
+    return persona(export, "Tomas Orr", out, **options), out
+
+
+def lines_of(place):
+    with open(place, encoding="utf-8") as f:
+        return [json.loads(line)["messages"] for line in f]
+
+
+def test_windows_are_what_trainers_read(made):
+    """JSONL and shards hold the same windows, side by side; each ends with an answer and fits the block."""
+    result, out = made
+    tok = dp.Tokenizer.load(out / "tokenizer")
+    assert set(result.jsonl) == {"train", "val", "test"}
+    for side, place in result.jsonl.items():
+        rows, shards = lines_of(place), result.shards.split(side)
+        assert len(rows) == len(shards) > 5
+        for k, row in enumerate(rows):
+            assert row[-1]["role"] == "assistant"
+            assert row[0]["role"] == "user"
+            text = tok.decode(shards.document(k))
+            assert all(message["content"] in text for message in row)
+            assert len(shards.document(k)) < 128
+    assert verify_shards(result.shards.path) == []
+
+
+def test_only_the_person_is_learned(made):
+    """Masked-in text is Tomas's answers, each once over all windows; questions and context are not in it."""
+    result, out = made
+    tok = dp.Tokenizer.load(out / "tokenizer")
+    tokens = np.concatenate(result.shards.memmaps())
+    mask = np.concatenate(result.shards.masks())
+    learned = tok.decode(tokens[mask == 1]).split("<|im_end|>")[:-1]
+    rows = [row for place in result.jsonl.values() for row in lines_of(place)]
+    wanted = [m["content"] for row in rows for m in row if m["role"] == "assistant" and m.get("weight") != 0]
+    assert sorted(learned) == sorted(wanted)
+    assert str(result).startswith(f"{len(wanted)} answers in")
+    assert any(m.get("weight") == 0 for row in rows for m in row)
+
+
+def test_a_talk_is_on_one_side(made):
+    """No conversation has windows on two sides, and no window of a held-out side stands in training."""
+    result, _ = made
+    table = result.windows.table()
+    sides: dict[int, set[int]] = {}
+    for talk, side in zip(table["conversation"].to_pylist(), table["side"].to_pylist(), strict=True):
+        sides.setdefault(talk, set()).add(side)
+    assert all(len(found) == 1 for found in sides.values())
+    texts = table["text"].to_pylist()
+    assert len(set(texts)) == len(texts)
+    assert next(book for book in result.windows.stats.stages if book.name == "Exact").dropped
+
+
+def test_no_name_is_left(made, export):
+    """No byte of any file holds a name, a part of one or a phone number, compressed columns included."""
+    _, out = made
+    for place in sorted(p for p in out.rglob("*") if p.is_file()):
+        text = place.read_bytes()
+        if place.suffix == ".parquet":
+            text = repr(pq.read_table(place).to_pylist()).encode()
+        for name in ("Ilse", "Varga", "Tomas", "Orr", "Noor", "Telle", "0612345678", "@example", "Reading circle"):
+            assert name.encode() not in text, f"{name} in {place.relative_to(out)}"
+
+
+def test_again_is_nothing_and_workers_do_not_matter(export, tmp_path):
+    """With a key the bytes are the same whoever works, and a second call makes nothing anew."""
+    key = tmp_path / "people.key"
+    key.write_text("a key that nobody can guess")
+    options = {"vocab_size": 500, "block": 96, "template": "course", "key_file": str(key)}
+    persona(export, "Tomas Orr", tmp_path / "one", **options)
+    persona(export, "Tomas Orr", tmp_path / "two", run=dp.Local(2), **options)
+    laws.same_bytes(tmp_path / "one", tmp_path / "two")
+    before = {p: p.stat().st_mtime_ns for p in (tmp_path / "one").rglob("*") if p.is_file()}
+    persona(export, "Tomas Orr", tmp_path / "one", **options)
+    assert before == {p: p.stat().st_mtime_ns for p in (tmp_path / "one").rglob("*") if p.is_file()}
+
+
+def test_a_side_that_is_gone_leaves_no_file(export, tmp_path):
+    """With another split the JSONL of a side that nothing is on any more goes."""
+    first = persona(export, "Tomas Orr", tmp_path / "out", vocab_size=500, val=0.3)
+    again = persona(export, "Tomas Orr", tmp_path / "out", vocab_size=500, val=0.0)
+    assert (set(first.jsonl), set(again.jsonl)) == ({"train", "val"}, {"train"})
+    assert not (tmp_path / "out" / "val.jsonl").exists()
+
+
+def test_who_did_not_agree_is_not_in_it(export, tmp_path):
+    """Messages of people on the list go, and what they asked is not answered."""
+    (tmp_path / "refused.txt").write_text("Noor Telle\n")
+    result = persona(export, "Tomas Orr", tmp_path / "out", vocab_size=500, refused=str(tmp_path / "refused.txt"))
+    messages = dp.open_dataset(str(tmp_path / "out" / "messages"))
+    assert len(set(messages.table()["author"].to_pylist())) == 2
+    assert result.windows.count
+
+
+def test_what_does_not_work_is_one_sentence(export, tmp_path):
+    """Nobody of that name, no chat at all, nothing answered."""
+    with pytest.raises(PlanError, match=r"nobody is called 'Tom'; those who wrote are \w+ \w+ \(\d"):
+        persona(export, "Tom", tmp_path / "out")
+    (tmp_path / "refused.txt").write_text("tomas orr\n")
+    with pytest.raises(PlanError, match="'Tomas Orr' is on the list of those who did not agree"):
+        persona(export, "Tomas Orr", tmp_path / "out", refused=str(tmp_path / "refused.txt"))
+    (tmp_path / "page.txt").write_text("This is a page of text, and no chat.\n")
+    with pytest.raises(PlanError, match="these files are no chats"):
+        persona(str(tmp_path / "page.txt"), "Tom", tmp_path / "out")
+    lone = tmp_path / "WhatsApp Chat with Ann.txt"
+    lone.write_text("03/05/2024, 09:12 - Ann: hello?\n03/05/2024, 09:13 - Ann: anybody?\n")
+    with pytest.raises(PlanError, match="'Ann' answers nobody within gap='1h'"):
+        persona(str(lone), "Ann", tmp_path / "out")
+
+
+def test_command(export, tmp_path, dataprep):
+    """`dataprep persona` does it in one command, and says what came out."""
+    given = ("--chat", export, "--as", "Tomas Orr", "--out", tmp_path / "out", "--vocab-size", 500)
+    _, done, _ = dataprep("persona", *given)
+    assert "answers in" in done
+    assert "0612345678" not in (tmp_path / "out" / "train.jsonl").read_text()
+    dataprep("persona", *given, "--keep-pii")
+    assert "0612345678" in (tmp_path / "out" / "train.jsonl").read_text()
+
+
+def test_forgotten_is_also_not_context(export, tmp_path):
+    """A message that was asked away is in no window, and not in one that repeats it as context."""
+    out = tmp_path / "out"
+    persona(export, "Tomas Orr", out, vocab_size=500, block=160)
+    messages = dp.open_dataset(str(out / "messages")).table(["id", "text"]).to_pylist()
+    texts = dp.open_dataset(str(out / "windows")).table(["text"])["text"].to_pylist()
+    once = (m for m in messages if sum(m["text"] in other["text"] for other in messages) == 1)
+    wanted = next(m for m in once if sum(m["text"] in t for t in texts) > 1)
+    forget(str(out), [wanted["id"]])
+    tok, shards = dp.Tokenizer.load(out / "shards"), dp.Shards.open(out / "shards")
+    left = dp.open_dataset(str(out / "windows")).table(["text"])["text"].to_pylist()
+    assert 0 < len(left) < len(texts)
+    assert not any(wanted["text"] in t for t in left)
+    assert not any(wanted["text"] in tok.decode(shards.document(k)) for k in range(len(shards)))
+    assert len(shards) == len(left)
+
+
+def test_dry_run_shows_and_writes_nothing(export, tmp_path, dataprep):
+    """`--dry-run` tells what each stage would drop and change, with examples, and leaves no folder."""
+    given = ("--chat", export, "--as", "Tomas Orr", "--out", tmp_path / "out", "--vocab-size", 500, "--dry-run")
+    code, said, _ = dataprep("persona", *given)
+    assert code == 0
+    assert "Pseudonyms changes text" in said
+    assert "dry run: nothing is written" in said
+    assert not (tmp_path / "out").exists()

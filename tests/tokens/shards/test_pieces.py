@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dataprep.errors import CorruptShard
+from dataprep.tokens.shards.encode import _count, _places
+from dataprep.tokens.shards.pieces import PieceWriter, ends_of, read_rows
+
+
+def test_a_piece_holds_what_was_added(tmp_path):
+    """Batches whose sources have other dictionaries become one table; ends go on from batch to batch."""
+    with PieceWriter(str(tmp_path), "train", 3, "uint16") as piece:
+        for sources, ids in ((["web", "chat"], [1, 5]), (["chat", "books"], [6, 9])):
+            names = pa.array(sources).dictionary_encode()
+            piece.add(np.arange(5), np.array([2, 5], np.uint64), np.array(ids, np.uint64), names, np.array([7, 8]))
+    rows = read_rows(piece.url)
+    assert piece.entry == {"name": "train-00003", "split": "train", "documents": 4}
+    assert rows.column("id").to_pylist() == [1, 5, 6, 9]
+    assert rows.column("source").to_pylist() == ["web", "chat", "chat", "books"]
+    assert ends_of(rows).tolist() == [2, 5, 7, 10]
+    assert rows.column("size").to_pylist() == [7, 8, 7, 8]
+    assert np.fromfile(f"{piece.url}.bin", np.uint16).tolist() == [*range(5), *range(5)]
+
+
+def test_a_piece_that_is_broken_is_said(tmp_path):
+    """Rows that are not what was written: one sentence that names the file."""
+    with PieceWriter(str(tmp_path), "val", 0, "uint32") as piece:
+        piece.add(
+            [1], np.array([1], np.uint64), np.array([1], np.uint64), pa.array(["a"]).dictionary_encode(), np.array([1])
+        )
+    place = Path(f"{piece.url}.docs.arrow")
+    place.write_bytes(place.read_bytes()[:40])
+    with pytest.raises(CorruptShard, match=r"val-00000.docs.arrow is not what this run wrote .*; remove it"):
+        read_rows(piece.url)
+
+
+@given(
+    st.lists(st.sampled_from([b"<|pad|>", b"<|", b"<", b"|", b"pad|>", b"~", b"<|p"])),
+    st.sampled_from([b"<|pad|>", b"~", b"<|"]),
+)
+def test_counting_spelled_tokens_is_counting(parts, token):
+    """As often as `bytes.count` finds it, at the text's ends too."""
+    text = np.frombuffer(b"".join(parts), np.uint8)
+    found = _count(text, _places(text, token[:2]), np.frombuffer(token, np.uint8))
+    assert found == b"".join(parts).count(token)

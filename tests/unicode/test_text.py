@@ -1,0 +1,135 @@
+"""Unicode tables and text kernels against Python's own `re` and `str`."""
+
+from __future__ import annotations
+
+import itertools
+import unicodedata
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oracles
+from dataprep.core import batch as B
+from dataprep.unicode import tables
+from dataprep.unicode import text as T
+
+POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+SAME_UNICODE = unicodedata.unidata_version == tables.VERSION
+KNOWN = POINTS if SAME_UNICODE else [c for c in POINTS if T.classes()[c]]  # what both versions know
+
+
+def is_known(ch: str) -> bool:
+    """Not a letter that a newer Unicode than that of the tables brought."""
+    return SAME_UNICODE or bool(T.classes()[ord(ch)]) or not (ch.isalnum() or ch.lower() != ch)
+
+
+# What lower-casing stumbles on: U+0130, final sigma with marks around it, Kelvin, a long s, an Arabic mark, an emoji.
+AWKWARD = (
+    "aA1_ .\u0130\u03a3\u03c3\u03c2\u0345\u00ad'\u212a\u017f\u01c5\u064b\u1e9e"
+    "\u2160\u24b6\U0001f600\U00010400\u4e00\x1c\x85"
+)
+TEXTS = st.one_of(
+    st.text(st.characters(codec="utf-8", exclude_categories=["Cn"]).filter(is_known), max_size=60),
+    st.text(AWKWARD, max_size=60),
+    st.text("aΣb İK.\n\u0301", max_size=200),
+)
+
+
+def column(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Texts as a kernel reads them: a slice of a longer column, so that offsets do not start at 0."""
+    return B.buffers(pa.array(["before", *texts], pa.large_string()).slice(1))
+
+
+def cut(offsets: np.ndarray, values: np.ndarray) -> list[np.ndarray]:
+    """A ragged array as a list."""
+    return [values[a:b] for a, b in itertools.pairwise(offsets)]
+
+
+@pytest.mark.parametrize(
+    ("bit", "test"),
+    [
+        (T.SPACE, str.isspace),
+        (T.ALPHA, str.isalpha),
+        (T.DECIMAL, str.isdecimal),
+        (T.NUMERIC, str.isnumeric),
+        (T.UPPER, str.isupper),
+        (T.WORD, lambda ch: ch.isalnum() or ch == "_"),
+        (T.LINE, lambda ch: len((ch + "x").splitlines()) == 2),
+        (T.PUNCT, lambda ch: unicodedata.category(ch)[0] == "P"),
+        (T.MARK, lambda ch: unicodedata.category(ch)[0] == "M"),
+    ],
+    ids=["space", "alpha", "decimal", "numeric", "upper", "word", "line", "punct", "mark"],
+)
+def test_classes_are_those_of_python(bit: int, test) -> None:
+    """Every code point that the tables know has the class that this Python gives it; with its Unicode, all have."""
+    wrong = [c for c in KNOWN if bool(T.classes()[c] & bit) != test(chr(c))]
+    assert len(wrong) <= (0 if SAME_UNICODE else 20), [hex(c) for c in wrong[:20]]
+
+
+def test_lower_case_is_that_of_python() -> None:
+    """The first code point of `str.lower` of every code point."""
+    wrong = [c for c in KNOWN if int(T.lowered()[c]) & T.POINT != ord(chr(c).lower()[0])]
+    assert len(wrong) <= (0 if SAME_UNICODE else 20), [hex(c) for c in wrong[:20]]
+
+
+@given(st.lists(TEXTS, max_size=5))
+def test_words_are_those_of_re(texts: list[str]) -> None:
+    r"""A hash for every `re.findall(r"\w+", text.lower())`; equal words have equal hashes, others have not."""
+    found = cut(*T.words(*column(texts)))
+    expected = [oracles.words(t) for t in texts]
+    assert [len(f) for f in found] == [len(e) for e in expected]
+    flat = [w for e in expected for w in e]
+    hashes = [h for f in found for h in f.tolist()]
+    assert len(set(zip(flat, hashes, strict=True))) == len(set(flat)) == len(set(hashes))
+    alone = cut(*T.words(*column(flat)))  # a lower-cased word hashes as it did inside its text
+    assert [a.tolist() for a in alone] == [[h] for h in hashes]
+
+
+@given(st.lists(TEXTS, max_size=5), st.sampled_from(["word", "char"]), st.integers(1, 6))
+def test_shingles_are_those_of_the_twin(texts: list[str], unit: str, n: int) -> None:
+    """As many distinct hashes as distinct shingles, and as many in common between any two texts."""
+    found = [set(h.tolist()) for h in cut(*T.distinct(*T.shingles(*column(texts), unit, n)))]
+    expected = [oracles.shingle_set(t, unit, n) for t in texts]
+    assert [len(f) for f in found] == [len(e) for e in expected]
+    for f, e in zip(found, expected, strict=True):
+        assert [len(f & g) for g in found] == [len(e & x) for x in expected]
+
+
+@given(st.lists(TEXTS, max_size=5), st.sampled_from(T.NORMAL_FORMS))
+def test_normal_forms_are_those_of_the_twin(texts: list[str], form: str) -> None:
+    """White space, case and punctuation are forgiven as Python's str would."""
+    found = [bytes(x).decode() for x in cut(*T.normal_form(*column(texts), form))]
+    assert found == [oracles.normal(t, form) for t in texts]
+
+
+@given(st.lists(st.one_of(TEXTS, st.text("ab", max_size=20)), max_size=8))
+def test_equal_texts_have_equal_hashes(texts: list[str]) -> None:
+    """128-bit hashes are equal exactly when texts are, whatever lies around them."""
+    found = [tuple(row) for row in T.text_hashes(*column(texts)).tolist()]
+    assert len(set(zip(texts, found, strict=True))) == len(set(texts)) == len(set(found))
+
+
+def test_hashes_of_similar_texts_do_not_collide() -> None:
+    """100,000 texts that differ in one digit have different 128-bit hashes, in each half."""
+    hashes = T.text_hashes(*column([f"page {i} of a very long book" for i in range(100_000)]))
+    assert len(np.unique(hashes[:, 0])) == len(np.unique(hashes[:, 1])) == 100_000
+
+
+def test_word_hashes_differ_wherever_a_word_is_changed() -> None:
+    """100,000 numbers, permuted letters and long words have as many hashes."""
+    texts = [str(i) for i in range(100_000)] + ["x" * i for i in range(1, 300)]
+    texts += [f"{a}{b}{c}" for a in "abcdefghij" for b in "klmnopqrst" for c in "abcdefghij"]
+    _, hashes = T.words(*column(texts))
+    assert len(np.unique(hashes)) == len(texts)
+
+
+def test_shingle_hash_is_that_of_the_kernel() -> None:
+    """The public hash of a shingle's bytes is the low half of the kernel's."""
+    words = oracles.words("The quick, brown fox jumps over the lazy dog")
+    _, hashes = T.shingles(*column([" ".join(words)]), "word", 5)
+    shingles = [" ".join(words[i : i + 5]) for i in range(len(words) - 4)]
+    assert [T.shingle_hash(s.encode()) for s in shingles] == [int(h) & 0xFFFFFFFF for h in hashes]
+    assert T.shingle_hash("") == 0
