@@ -103,7 +103,7 @@ def _row(name: str, docs: dp.Dataset, tok: dp.Tokenizer, out: str, run: Any) -> 
         files.remove(place)
         took = _measure(name, str(docs.url), place)
         left = dp.open_dataset(place)
-        n_tokens = sum(run.map(partial(_n_tokens, tok), left.items, f"{name}: tokens"))
+        n_tokens = sum(run.map(partial(_n_tokens, tok), left.tasks, f"{name}: tokens"))
         n_bytes = left.manifest["bytes"]
         return {"files": [files.join(place, "manifest.json")], "method": name, "documents": left.count,
                 "bytes": n_bytes, "tokens": n_tokens, **took}  # fmt: skip
@@ -118,7 +118,7 @@ def _opened(out: str, name: str) -> dp.Dataset:
 
 
 def _n_tokens(tok: dp.Tokenizer, item: Any) -> int:
-    texts = (batch.column("text") for batch in item.part.batches(["id", "text"]))
+    texts = (batch.column("text") for batch in item.batches(["id", "text"]))
     return sum(len(tok.encode_column(column, np.uint32)[0]) for column in texts)
 
 

@@ -231,6 +231,6 @@ def test_compare_takes_the_demo_by_default(root, tmp_path, monkeypatch):
     demo = pipeline_file.load(str(root / "pipelines" / "demo.py"))
     module = sys.modules[steps[0].fn.__module__]
     monkeypatch.setattr(sys.modules[demo[0].fn.__module__], "_docstrings", lambda: [("a", "A docstring.")])
-    monkeypatch.setattr(module.recipe, "load", lambda path: demo if Path(path).name == "demo.py" else None)
+    monkeypatch.setattr(module.pipeline_file, "load", lambda path: demo if Path(path).name == "demo.py" else None)
     made = steps[0].fn(str(tmp_path / "ingest"), Serial())
     assert {"licences", "packages", "topics"} < set(made.table(["source"])["source"].to_pylist())

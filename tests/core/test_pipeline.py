@@ -13,7 +13,7 @@ from dataprep.core.pipeline import Pipeline
 from dataprep.core.runner import Local, Ray, Serial
 from dataprep.core.stage import Filter, Map
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
-from dataprep.store import files
+from dataprep.store import files, receipts
 from fixtures.small_pipeline import STAGES, TEXTS, FirstOfLength, empty, long_enough, words
 from laws import dataset_of, same_bytes
 

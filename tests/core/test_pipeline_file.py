@@ -10,7 +10,7 @@ import pytest
 from dataprep.core import pipeline_file
 from dataprep.core.runner import Serial
 
-PIPELINES = Path(__file__).parent.parent / "pipelines"
+PIPELINES = Path(__file__).parents[2] / "pipelines"
 
 
 def results(name, out):

@@ -60,7 +60,7 @@ def test_map_rewrites_and_adds():
 
 def test_drop_ids_applies_verdicts(tmp_path, monkeypatch):
     """The verdict table names who goes and for whom; only the row groups of the id range are read."""
-    monkeypatch.setattr("dataprep.core.verdict.VERDICT_ROWS", 3)
+    monkeypatch.setattr("dataprep.core.tables.VERDICT_ROWS", 3)
     gone = np.array([1, 2, 5, 11, 13, 19, 400], np.uint64)
     table = {"id": gone[::-1], "reason": ["twin"] * 7, "kept_in": [None] * 7, "kept": [0] * 7, "similarity": [0.9] * 7}
     url = str(tmp_path / "verdicts.parquet")
