@@ -28,7 +28,7 @@ HERE = Path(__file__).resolve().parent
 WARM = ["A line of five whole words. And a second sentence. And a third."] * 3
 TOPICS = {  # what runs here, and what runs in the interpreters given
     "C4": (
-        {"c4": "dataprep C4, books kept", "twin": "plain Python twin (tests/oracles.py)"},
+        {"c4": "dataprep C4, books kept", "twin": "plain Python twin (tests/twins/c4.py)"},
         {"datatrove_c4": "datatrove C4QualityFilter (5 words, 3 sentences)", "dolma_c4": "dolma c4_v2 (tags only)"},
     ),
     "Gopher": (
@@ -104,10 +104,10 @@ def badwords_re(texts):
 def twin(texts):
     """The slow twin that the kernel must equal."""
     sys.path.insert(0, str(HERE.parent / "tests"))
-    import oracles
     from dataprep.filters.c4.stage import C4
+    from twins.c4 import c4
 
-    return lambda: sum(oracles.c4(text, C4())[0] is None for text in texts)
+    return lambda: sum(c4(text, C4())[0] is None for text in texts)
 
 
 def datatrove(texts, *rules):

@@ -9,7 +9,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-pytest.register_assert_rewrite("laws", "oracles")
+pytest.register_assert_rewrite("laws", "twins")
 pytest_plugins = ["fixtures.chats", "fixtures.dedup", "fixtures.runs", "fixtures.tokens"]
 
 ROOT = Path(__file__).parent.parent

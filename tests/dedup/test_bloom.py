@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import laws
-import oracles
+import twins.bloom
 from dataprep.core import batch as B
 from dataprep.core.ledger import mix
 from dataprep.core.pipeline import Pipeline
@@ -69,7 +69,7 @@ def found(fitted):
 @given(TEXTS, st.sampled_from([None, "space", "lower", "words", "c4", "ccnet"]), st.integers(1, 3), st.integers(1, 5))
 def test_documents_and_paragraphs_are_their_twins(found, tmp_path_factory, texts, form, parts, cut) -> None:
     """What was seen goes, blank lines never, however the input is cut."""
-    for unit, twin in (("document", oracles.seen_documents), ("paragraph", oracles.seen_paragraphs)):
+    for unit, twin in (("document", twins.bloom.seen_documents), ("paragraph", twins.bloom.seen_paragraphs)):
         stage = Bloom(unit=unit, normalize=form, error_rate=SURE)
         assert found(stage, tmp_path_factory.mktemp("out"), texts, parts=parts, cut=cut) == twin(texts, form)
 
@@ -80,7 +80,7 @@ def test_ngrams_are_their_twin(found, tmp_path_factory, texts, n, threshold, par
     """Lines and documents go by the share of their runs that what stayed of earlier documents had."""
     stage = Bloom(unit="ngram", ngram=n, threshold=threshold, error_rate=SURE)
     out = tmp_path_factory.mktemp("out")
-    assert found(stage, out, texts, parts=parts, cut=cut) == oracles.seen_ngrams(texts, n, threshold)
+    assert found(stage, out, texts, parts=parts, cut=cut) == twins.bloom.seen_ngrams(texts, n, threshold)
 
 
 def test_a_document_does_not_delete_itself(found, tmp_path) -> None:
@@ -174,7 +174,7 @@ def test_pybloom_live_reads_the_filter(fitted, tmp_path, stage) -> None:
     opened.make_hashes = bloom_hashes(opened, stage)
     present = KEYS
     if stage.unit == "ngram":
-        present = [" ".join(run) for key in KEYS for run in oracles.runs_of(key, 3)]
+        present = [" ".join(run) for key in KEYS for run in twins.bloom.runs_of(key, 3)]
         with pytest.raises(PlanError, match="a run of 3 words"):
             _ = "two words" in opened
     assert all(key in opened for key in present)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import laws
-import oracles
+import twins.exact
 from dataprep.core.pipeline import Pipeline
 from dataprep.core.runner import Serial
 from dataprep.dedup.exact import Exact
@@ -34,7 +34,7 @@ TEXTS = st.lists(
 @given(TEXTS, st.sampled_from([None, "space", "lower", "words"]), st.integers(1, 3), st.integers(1, 5))
 def test_exact_is_its_twin(drops, texts, form, parts, cut) -> None:
     """The same documents go for the same survivors, however the input is cut."""
-    expected = oracles.same_texts(texts, list(range(len(texts))), form)
+    expected = twins.exact.same_texts(texts, list(range(len(texts))), form)
     found = drops(Exact(normalize=form), texts, parts=parts, cut=cut)
     assert found == {d: (kept, 1.0) for d, kept in expected.items()}
 
@@ -43,7 +43,7 @@ def test_exact_is_its_twin(drops, texts, form, parts, cut) -> None:
 @given(TEXTS, st.integers(0, 3))
 def test_a_hash_alone_deletes_nothing(drops, texts, bits) -> None:
     """With hashes of so few bits that nearly all texts collide, only equal texts go."""
-    expected = oracles.same_texts(texts, list(range(len(texts))), None)
+    expected = twins.exact.same_texts(texts, list(range(len(texts))), None)
     found = drops(Exact(_key_bits=bits), texts)
     assert {d: kept for d, (kept, _) in found.items()} == expected
 
@@ -114,8 +114,8 @@ def test_units_are_their_twin(dataset, texts, unit, form, parts, per_batch) -> N
     """What occurred before goes, with the gap it leaves, for the first occurrence; however the input is cut."""
     stage = Exact(unit=unit, normalize=form, min_left=0)
     facts, spans, left = cut(stage, dataset(texts, parts=parts, cut=per_batch))
-    found = oracles.repeats(texts, unit, stage.normalize)
-    assert left == [oracles.without(t, [r[:2] for r in r_]) for t, r_ in zip(texts, found, strict=True)]
+    found = twins.exact.repeats(texts, unit, stage.normalize)
+    assert left == [twins.exact.without(t, [r[:2] for r in r_]) for t, r_ in zip(texts, found, strict=True)]
     assert facts["duplicates"] == sum(map(len, found))
     assert facts["distinct"] + facts["duplicates"] == facts["units"]
     assert facts["bytes"] == sum(s["end"] - s["start"] for s in spans)
@@ -136,9 +136,9 @@ def test_units_of_forty_languages_are_the_twins(shared, dataset, unit) -> None:
         texts = [json.loads(line)["text"] for line in f][::40][:700]
     stage = Exact(unit=unit, min_left=0)
     facts, _, left = cut(stage, dataset(texts, parts=3, cut=50))
-    found = oracles.repeats(texts, unit, stage.normalize)
+    found = twins.exact.repeats(texts, unit, stage.normalize)
     assert facts["duplicates"] == sum(map(len, found)) > 0
-    assert left == [oracles.without(t, [r[:2] for r in r_]) for t, r_ in zip(texts, found, strict=True)]
+    assert left == [twins.exact.without(t, [r[:2] for r in r_]) for t, r_ in zip(texts, found, strict=True)]
 
 
 def test_top_names_what_occurs_most(dataset, tmp_path) -> None:
@@ -210,8 +210,8 @@ def test_a_long_document_is_cut_a_block_at_a_time(dataset, monkeypatch) -> None:
     one_line = " ".join(lines)
     assert cut(Exact(unit="line"), dataset([one_line] * 2))[2] == [one_line, None]
     few = " ".join(lines[2800:3200])
-    spans3 = oracles.repeats([few], "span3", "c4")[0]
-    assert cut(Exact(unit="span3"), dataset([few]))[2] == [oracles.without(few, [r[:2] for r in spans3])]
+    spans3 = twins.exact.repeats([few], "span3", "c4")[0]
+    assert cut(Exact(unit="span3"), dataset([few]))[2] == [twins.exact.without(few, [r[:2] for r in spans3])]
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import oracles
+import twins.text
 from dataprep.dedup.keep import Keep
 from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.near import bands, bitmap, gather, match, search, sign, sketch, verify
 from dataprep.errors import PlanError
+from twins.minhash import contained, jaccard, near_duplicates
 
 CERTAIN = {"bands": 120, "rows": 1}  # a pair at J = 0.4 is missed with probability 0.6^120
 VOCABULARY = ["alef", "ba", "ta", "tha", "jeem", "hha", "kha", "dal", "thal", "ra"]
@@ -39,9 +40,9 @@ def edited(seed: int, families: int = 60, copies: int = 6, n_words: int = 120) -
 
 def check(texts: list[str], found: dict, threshold: float, unit: str = "word", n: int = 5) -> None:
     """Who goes, goes for a document that stays and is as similar as stated, which is enough."""
-    sets = [oracles.shingle_set(t, unit, n) for t in texts]
+    sets = [twins.text.shingle_set(t, unit, n) for t in texts]
     for gone, (kept, similarity) in found.items():
-        exact = oracles.jaccard(sets[gone], sets[kept])
+        exact = jaccard(sets[gone], sets[kept])
         assert kept not in found
         assert exact >= threshold
         assert similarity == np.float32(exact)
@@ -60,7 +61,7 @@ def check(texts: list[str], found: dict, threshold: float, unit: str = "word", n
 def test_minhash_is_its_twin(drops, texts, unit, n, threshold, keep, parts, cut) -> None:
     """With bands that miss nothing, exactly the documents go that a comparison of all with all drops."""
     order = sorted(range(len(texts)), key=lambda d: (-len(texts[d].encode()) if keep == "longest" else 0, d))
-    expected = oracles.near_duplicates(texts, order, threshold, unit, n)
+    expected = near_duplicates(texts, order, threshold, unit, n)
     made = MinHash(threshold=threshold, shingle=unit, ngram=n, keep=keep, **CERTAIN)
     found = drops(made, texts, parts=parts, cut=cut)
     assert found == {d: (kept, np.float32(j)) for d, (kept, j) in expected.items()}
@@ -71,7 +72,7 @@ def test_minhash_is_its_twin(drops, texts, unit, n, threshold, keep, parts, cut)
 def test_containment_is_its_twin(drops, texts, threshold, keep) -> None:
     """With measure="containment" a document goes for one that has enough of *its* shingles, and not the reverse."""
     order = sorted(range(len(texts)), key=lambda d: (-len(texts[d].encode()) if keep == "longest" else 0, d))
-    expected = oracles.near_duplicates(texts, order, threshold, "word", 1, oracles.contained)
+    expected = near_duplicates(texts, order, threshold, "word", 1, contained)
     found = drops(MinHash(threshold=threshold, ngram=1, keep=keep, measure="containment", **CERTAIN), texts)
     assert found == {d: (kept, np.float32(c)) for d, (kept, c) in expected.items()}
 
@@ -89,9 +90,9 @@ def test_containment_keeps_what_is_more(drops) -> None:
 def test_made_families_are_found(drops) -> None:
     """Of all pairs at J >= 0.8 in 360 edited texts, 99 % lose one; whoever goes is similar to who stays."""
     texts = edited(1)
-    sets = [oracles.shingle_set(t, "word", 5) for t in texts]
+    sets = [twins.text.shingle_set(t, "word", 5) for t in texts]
     pairs = [
-        (a, b) for a, b in itertools.combinations(range(len(texts)), 2) if oracles.jaccard(sets[a], sets[b]) >= 0.8
+        (a, b) for a, b in itertools.combinations(range(len(texts)), 2) if jaccard(sets[a], sets[b]) >= 0.8
     ]
     found = drops(MinHash(), texts, parts=3)
     check(texts, found, 0.8)
@@ -105,7 +106,7 @@ def test_texts_of_all_lengths(drops) -> None:
     lengths = [rng.randrange(1, 600) for _ in range(60)]
     texts = [" ".join(f"w{i}" for i in range(n)) for n in [*lengths, *sorted(lengths), *lengths[::-1]]]
     for keep, order in (("first", range(len(texts))), ("longest", sorted(range(180), key=lambda d: -len(texts[d])))):
-        expected = oracles.near_duplicates(texts, list(order), 0.75, "word", 1)
+        expected = near_duplicates(texts, list(order), 0.75, "word", 1)
         found = drops(MinHash(threshold=0.75, ngram=1, keep=keep, **CERTAIN), texts)
         assert found == {d: (kept, np.float32(j)) for d, (kept, j) in expected.items()}
 
@@ -206,7 +207,7 @@ def test_signatures_are_those_of_datasketch() -> None:
     text = "MinHash was invented by Andrei Broder at DEC in 1997 for AltaVista; İstanbul, ΟΔΟΣ and \u212aelvin too"
     made = MinHash(bands=13, rows=8, seed=5).sketch
     theirs = datasketch.MinHash(104, seed=5, hashfunc=shingle_hash)
-    for shingle in oracles.shingle_set(text, "word", 5):
+    for shingle in twins.text.shingle_set(text, "word", 5):
         theirs.update(" ".join(shingle).encode())
     from dataprep.core import batch as B
     from dataprep.unicode.text import shingles
@@ -234,7 +235,7 @@ def test_a_document_becomes_datasketchs_own(tmp_path) -> None:
     forest = datasketch.MinHashLSH(threshold=0.8, num_perm=208)
     for id_, text in zip(ids, texts, strict=True):
         theirs = datasketch.MinHash(208, scheme="affine32", hashfunc=shingle_hash)
-        theirs.update_batch([" ".join(s).encode() for s in oracles.shingle_set(text, "word", 5)])
+        theirs.update_batch([" ".join(s).encode() for s in twins.text.shingle_set(text, "word", 5)])
         ours = sealed.minhash(id_)
         signature = np.empty(208, np.uint32)
         sketch.minima(shingles(*B.buffers(B.make([0], [text], "s")), "word", 5)[1], *made.permutations, signature)

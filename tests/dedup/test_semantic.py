@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as hnp
 
 import dataprep as dp
 import laws
-import oracles
+import twins.semantic
 from dataprep.core import batch as B
 from dataprep.core.estimator import Estimator
 from dataprep.dedup.embeddings import decide as balls
@@ -76,7 +76,7 @@ finite = st.floats(-1e9, 1e9, allow_subnormal=False)
 def test_the_grid_is_what_it_says(given_vectors) -> None:
     """Rounded unit vectors of length 4,096 at most; each row as if it were alone."""
     made = vectors.to_grid(given_vectors)
-    assert np.abs(made - oracles.on_grid(given_vectors)).max() <= 1  # a half may round either way
+    assert np.abs(made - twins.semantic.on_grid(given_vectors)).max() <= 1  # a half may round either way
     assert (vectors.lengths(made) <= vectors.LENGTH).all()
     alone = np.concatenate([vectors.to_grid(np.ascontiguousarray(row[None])) for row in given_vectors])
     assert np.array_equal(made, alone)
@@ -110,10 +110,10 @@ def test_k_means_is_lloyds(n, k, seed) -> None:
     raw = np.random.RandomState(seed).randint(-3, 4, (n, 6))
     sample = vectors.to_grid(raw[raw.any(1)].astype(np.float64)) if raw.any() else vectors.to_grid(np.ones((1, 6)))
     found = kmeans.k_means(sample, k, 3)
-    assert np.array_equal(found, oracles.spherical_k_means(sample.astype(np.int64), k, 3))
+    assert np.array_equal(found, twins.semantic.spherical_k_means(sample.astype(np.int64), k, 3))
     labels, cosines = kmeans.nearest(sample, found)
     for row, label, similar in zip(sample.astype(np.int64), labels, cosines, strict=True):
-        all_cosines = [oracles.cosine(row, c) for c in found.astype(np.int64)]
+        all_cosines = [twins.semantic.cosine(row, c) for c in found.astype(np.int64)]
         assert similar / 10_000 == pytest.approx(max(all_cosines), abs=1e-9)
         assert all_cosines[label] == pytest.approx(max(all_cosines), abs=1e-9)
 
@@ -136,7 +136,7 @@ def test_who_goes_is_what_a_plain_search_says(drops, keep) -> None:
     texts = many(300)
     order = list(range(300)) if keep == "first" else sorted(range(300), key=lambda i: (-len(texts[i]), i))
     for epsilon in (0.02, 0.1, 0.4):
-        wanted = oracles.semantic_duplicates(bag(texts), order, epsilon)
+        wanted = twins.semantic.semantic_duplicates(bag(texts), order, epsilon)
         assert found_in(SemDeDup(epsilon=epsilon, embed=bag, keep=keep), texts, drops, parts=3, cut=37) == wanted
     assert len(wanted) > 100
 
@@ -149,8 +149,8 @@ def test_clusters_only_hide_pairs(drops) -> None:
     labels, _ = kmeans.nearest(grid, kmeans.k_means(grid[np.argsort(hashes)], 8))
     assert len(set(labels.tolist())) == 8
     found = found_in(SemDeDup(epsilon=0.05, embed=by_number, clusters=8), rows, drops, parts=4)
-    assert found == oracles.semantic_duplicates(bundles(600), list(range(600)), 0.05, labels)
-    everywhere = oracles.semantic_duplicates(bundles(600), list(range(600)), 0.05)
+    assert found == twins.semantic.semantic_duplicates(bundles(600), list(range(600)), 0.05, labels)
+    everywhere = twins.semantic.semantic_duplicates(bundles(600), list(range(600)), 0.05)
     assert len(everywhere) > 150
     assert len(set(found) & set(everywhere)) > 0.97 * len(everywhere)
 
@@ -196,7 +196,7 @@ def test_a_large_cluster_in_little_memory(tmp_path) -> None:
     outcome = [decide_in(tmp_path / str(held), made, held, room) for held, room in ((1 << 30, 1 << 20), (0, 40))]
     assert np.array_equal(*[o.kept_by for o in outcome])
     assert np.array_equal(*[o.similarity for o in outcome])
-    wanted = oracles.semantic_duplicates(bundles(3000)[:500], list(range(500)), 0.1)
+    wanted = twins.semantic.semantic_duplicates(bundles(3000)[:500], list(range(500)), 0.1)
     assert {i: int(k) for i, k in enumerate(outcome[1].kept_by[:500]) if k >= 0} == {
         i: k for i, (k, _) in wanted.items()
     }
@@ -240,13 +240,13 @@ def test_diversify_keeps_the_share(dataset, tmp_path, share) -> None:
     stage = SemDeDup(epsilon=0.05, embed=by_number, diversify=share)
     made = stage.fit(dataset([str(i) for i in range(600)], parts=4), dp.Serial(), str(tmp_path / "out"))
     rows = pq.read_table(made.verdicts).to_pylist()
-    gone = oracles.semantic_duplicates(bundles(600), list(range(600)), 0.05)
+    gone = twins.semantic.semantic_duplicates(bundles(600), list(range(600)), 0.05)
     assert {r["id"] // 10 for r in rows if r["reason"] == "semantic_duplicate"} == set(gone)
     left = np.array([i for i in range(600) if i not in gone])
     grid = vectors.to_grid(bundles(600))[left]
     first = np.argsort(kmeans.mix((left * 10).astype(np.uint64), 0))
     centroid = kmeans.k_means(grid[first], 1).astype(np.int64)[0]
-    cosines = [oracles.cosine(v, centroid) for v in grid.astype(np.int64)]
+    cosines = [twins.semantic.cosine(v, centroid) for v in grid.astype(np.int64)]
     order = sorted(range(len(left)), key=lambda i: (-cosines[i], -left[i]))
     wanted = {int(left[i]): cosines[i] for i in order[: len(left) - int(np.ceil(share * len(left)))]}
     found = {r["id"] // 10: round(r["similarity"], 4) for r in rows if r["reason"] == "prototype"}
@@ -352,7 +352,7 @@ def test_sums_of_word_vectors(texts) -> None:
     batch = B.make(range(len(texts)), texts, "made")
     found = word_vectors.sum_words(*words(*B.buffers(batch)), *word_vectors.slots(known), table)
     rows = {w: i for i, w in enumerate(known)}
-    assert found.tolist() == [oracles.word_sums(t, rows, table, word_vectors.RARE).tolist() for t in texts]
+    assert found.tolist() == [twins.semantic.word_sums(t, rows, table, word_vectors.RARE).tolist() for t in texts]
 
 
 def test_sums_of_very_many_words() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-import oracles
+import twins.suffix_array
 from dataprep.dedup.substrings import cut as suffix_cut
 from dataprep.dedup.substrings import passes as windows
 from dataprep.dedup.substrings import search as windows_search
@@ -51,7 +51,7 @@ def spans(stage: SuffixArray, made) -> list[tuple[int, ...]]:
 def test_both_engines_are_brute_force(dataset, texts, by_word, length, cut, parts) -> None:
     """The same spans and first occurrences, for windows of bytes and of words, however texts are cut into parts."""
     width = 1 + length // 3 if by_word else 3 + length
-    expected = oracles.repeated_spans(texts, width, by_word, cut)
+    expected = twins.suffix_array.repeated_spans(texts, width, by_word, cut)
     chosen = {"min_words" if by_word else "min_bytes": width, "cut": cut}
     made = dataset(texts, parts=parts, cut=length)
     assert spans(SuffixArray(engine="windows", **chosen), made) == expected
@@ -95,7 +95,7 @@ def test_hard_texts_are_brute_force(dataset, kind) -> None:
         {"min_words": 5},
     ):
         width, by_word = chosen.get("min_words", 0) or chosen["min_bytes"], "min_words" in chosen
-        expected = oracles.repeated_spans(HARD[kind], width, by_word, chosen.get("cut", "char"))
+        expected = twins.suffix_array.repeated_spans(HARD[kind], width, by_word, chosen.get("cut", "char"))
         made = dataset(HARD[kind], parts=2, cut=40)
         for engine in ("windows", "suffix_array"):
             assert spans(SuffixArray(engine=engine, **chosen), made) == expected, (chosen, engine)
@@ -193,7 +193,7 @@ def test_runners_agree_and_the_text_is_cut(corpus, tmp_path) -> None:
     laws.same_bytes(tmp_path / "one", tmp_path / "two")
     rows = corpus.table(["id", "text"]).to_pylist()
     texts = [row["text"].encode() for row in rows]
-    gone = oracles.repeated_spans([t.decode() for t in texts], 30, False, "word")
+    gone = twins.suffix_array.repeated_spans([t.decode() for t in texts], 30, False, "word")
     for d, start, end, *_ in reversed(gone):
         texts[d] = texts[d][:start] + texts[d][end:]
     left = {row["id"]: row["text"].encode() for row in one.table(["id", "text"]).to_pylist()}

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import laws
-import oracles
+import twins.badwords
 from dataprep.errors import PlanError
 from dataprep.filters.badwords import BadWords
 from dataprep.store.key import key
@@ -34,7 +34,7 @@ def test_kernel_equals_the_twin(listed, whole, some):
     """As many matches as the plain twin finds, by both rules, whatever the entries hold."""
     stage = BadWords(listed, whole_words=whole)
     found = stage.score(laws.batch_of(some))["badwords"].to_pylist()
-    assert found == [oracles.bad_words(t, stage.entries, whole) for t in some]
+    assert found == [twins.badwords.bad_words(t, stage.entries, whole) for t in some]
 
 
 def test_word_boundaries_and_substrings():

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import laws
-import oracles
+import twins.fineweb
+import twins.gopher
 from dataprep.errors import PlanError
 from dataprep.filters.fineweb import FineWeb
 from dataprep.filters.gopher import RULES, Gopher
@@ -47,14 +48,14 @@ def reasons(stage, *texts):
 @given(st.sampled_from(RULED), st.lists(texts, max_size=5))
 def test_gopher_equals_its_twin(stage, some):
     """Every score is the plain twin's, exactly."""
-    assert scores(stage, some) == [oracles.gopher(t, stage, stage._lists()) for t in some]
+    assert scores(stage, some) == [twins.gopher.gopher(t, stage, stage._lists()) for t in some]
 
 
 @settings(max_examples=150)
 @given(st.sampled_from([FineWeb(), FineWeb(short_line_chars=3, end_marks=("a", "語"))]), st.lists(texts, max_size=5))
 def test_fineweb_equals_its_twin(stage, some):
     """Every score is the plain twin's, exactly."""
-    assert scores(stage, some) == [oracles.fineweb(t, stage) for t in some]
+    assert scores(stage, some) == [twins.fineweb.fineweb(t, stage) for t in some]
 
 
 @settings(max_examples=30)

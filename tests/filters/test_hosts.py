@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import dataprep.core.batch as B
 import laws
-import oracles
+import twins.hosts
 from dataprep.core.score import Score
 from dataprep.errors import PlanError
 from dataprep.filters.hosts import Hosts
@@ -44,7 +44,7 @@ def reasons(stage, *some):
 def test_hosts_equal_the_twin(block, allow, words, some):
     """Every document gets the reason that the plain twin gives, whatever the lists."""
     stage = Hosts(block, allow=allow, words=words)
-    assert reasons(stage, *some) == [oracles.host_reason(u, block, allow, words) for u in some]
+    assert reasons(stage, *some) == [twins.hosts.host_reason(u, block, allow, words) for u in some]
 
 
 def test_domains_and_what_is_below():

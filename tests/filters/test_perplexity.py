@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-import oracles
+import twins.perplexity
 from dataprep import cli
 from dataprep.errors import PlanError
 from dataprep.filters.ccnet_text import ccnet_lines, ccnet_normal
@@ -56,7 +56,7 @@ def test_perplexity_is_ccnets(rows, model):
     for preset in (None, "ccnet2020"):
         found = scored(Perplexity(model=model, preset=preset), rows)
         for text, value in zip(rows, found, strict=True):
-            expected = oracles.ccnet_perplexity(text, score, glued=bool(preset))
+            expected = twins.perplexity.ccnet_perplexity(text, score, glued=bool(preset))
             assert (value is None) == (expected is None)
             assert value is None or abs(value - expected) <= 1e-4 + 1e-9 * expected
 

@@ -16,7 +16,7 @@ import laws
 from dataprep.core import batch as B
 from dataprep.errors import PlanError
 from dataprep.messages.arabic import ARABIC, ARABIZI, NormalizeArabic, NormalizeArabizi
-from oracles import arabizi
+from twins.arabic import arabizi
 
 
 def changed(stage, texts, languages=None):

@@ -16,7 +16,7 @@ from dataprep.errors import PlanError
 from dataprep.messages.captions import caption
 from dataprep.messages.clean import CleanMessages
 from dataprep.messages.emoji import PICTURES, emoji_counts, emoji_spans
-from oracles import clean_message
+from twins.clean import clean_message
 
 OFF = {
     "links": None, "emails": None, "phones": None, "mentions": None, "edit_marks": False, "invisible": False,

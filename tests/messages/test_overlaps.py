@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dataprep as dp
-import oracles
+import twins.overlaps
 from dataprep.core import batch as B
 from dataprep.messages import match_exports as same_chat
 from dataprep.messages.overlap_rows import find_doubles
@@ -50,7 +50,7 @@ def exports(draw):
 def test_the_rule(made) -> None:
     """The fast pairing is the plain one; each row is doubled once, and for a row that stays."""
     found = pairs(*made)
-    assert set(found) == oracles.doubles(*made)
+    assert set(found) == twins.overlaps.doubles(*made)
     assert len({d for d, _ in found}) == len(found)
     assert not {d for d, _ in found} & {s for _, s in found}
 

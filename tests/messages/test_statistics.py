@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dataprep as dp
-import oracles
+import twins.statistics
 from dataprep.core import batch as B
 from dataprep.core.ledger import Ledger, watch
 from dataprep.errors import PlanError
@@ -59,7 +59,7 @@ def test_counts_are_those_of_the_plain_twin(made, size) -> None:
     for chat, author, step, *rest in made:
         at = at if step is None else at + timedelta(minutes=step)
         rows.append((chat, author, None if step is None else at, *rest))
-    counts, values = oracles.message_stats(rows, timedelta(hours=1))
+    counts, values = twins.statistics.message_stats(rows, timedelta(hours=1))
     book = book_of(rows, size)
     emoji = {name: n for name, n in book.counts.items() if name.startswith("emoji.")}
     said = "".join(text for _, author, _, kind, text, _ in rows if author and kind == "text")

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dataprep as dp
-import oracles
+import twins.ngram
 from dataprep import cli
 from dataprep.errors import DataprepError, PlanError, ReadError
 from dataprep.ngram import partition, train
@@ -71,7 +71,7 @@ def test_models_follow_the_definition(lines, order, cut, fallback, tmp_path):
     text, out = tmp_path / "t.txt", str(tmp_path / "t.arpa")
     text.write_text("\n".join(lines) + "\n", encoding="utf-8")
     prune = (0, 0, *[cut] * (order - 2))[:order]
-    expected = oracles.kneser_ney(lines, order, prune, fallback)
+    expected = twins.ngram.kneser_ney(lines, order, prune, fallback)
     if expected is None:
         with pytest.raises(DataprepError, match="--discount-fallback"):
             train(str(text), order=order, prune=prune, out=out)

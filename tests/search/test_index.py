@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import laws
-import oracles
+import twins.search
 from dataprep.core.runner import WORKER_BYTES, Local, Serial
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput
 from dataprep.search import index as suffix_index
@@ -55,7 +55,7 @@ def test_finds_what_find_finds(dataset, build, made, shard_bytes, parts):
     """Counts, places and context are those of plain search, for overlaps, across shards, and over no borders."""
     texts, query = made
     index = build(dataset(texts, parts=parts, cut=3), shard_bytes)
-    places = oracles.occurrences(texts, query)
+    places = twins.search.occurrences(texts, query)
     assert index.count(query) == len(places)
     assert found(index, query) == places
     for hit, (d, start) in zip(index.find(query, limit=3, context=2), places, strict=False):
@@ -72,11 +72,11 @@ def test_longest_is_the_longest(dataset, build, made, shard_bytes, data):
     texts, query = made
     text = data.draw(st.sampled_from([query, query + "".join(texts)[:20], query * 3, ""]))
     shared = build(dataset(texts), shard_bytes).longest(text)
-    wanted = oracles.longest_shared(text, texts)
+    wanted = twins.search.longest_shared(text, texts)
     assert shared.text == wanted
     assert shared.n_bytes == len(wanted.encode())
     if wanted:
-        places = oracles.occurrences(texts, wanted)
+        places = twins.search.occurrences(texts, wanted)
         assert shared.start == len(text[: text.find(wanted)].encode())
         assert shared.count == len(places)
         assert (shared.hit.id // UNIT, shared.hit.start) == places[0]
@@ -111,7 +111,7 @@ def test_limit_of_a_common_letter(dataset, build):
     texts = ["".join(rng.choices("ab ", k=200)) for _ in range(300)]
     index = build(dataset(texts, parts=3), shard_bytes=20_000)
     assert len(index.shards) > 3
-    places = oracles.occurrences(texts, "a")
+    places = twins.search.occurrences(texts, "a")
     assert index.count("a") == len(places)
     assert [(h.id // UNIT, h.start) for h in index.find("a", limit=7)] == places[:7]
     assert index.find("a", limit=0) == []

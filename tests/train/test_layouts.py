@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oracles import best_fit_rows
+from twins.packing import best_fit_rows
 
 torch = pytest.importorskip("torch")
 

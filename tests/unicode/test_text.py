@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import oracles
+import twins.text
 from dataprep.core import batch as B
 from dataprep.unicode import tables
 from dataprep.unicode import text as T
@@ -79,7 +79,7 @@ def test_lower_case_is_that_of_python() -> None:
 def test_words_are_those_of_re(texts: list[str]) -> None:
     r"""A hash for every `re.findall(r"\w+", text.lower())`; equal words have equal hashes, others have not."""
     found = cut(*T.words(*column(texts)))
-    expected = [oracles.words(t) for t in texts]
+    expected = [twins.text.words(t) for t in texts]
     assert [len(f) for f in found] == [len(e) for e in expected]
     flat = [w for e in expected for w in e]
     hashes = [h for f in found for h in f.tolist()]
@@ -92,7 +92,7 @@ def test_words_are_those_of_re(texts: list[str]) -> None:
 def test_shingles_are_those_of_the_twin(texts: list[str], unit: str, n: int) -> None:
     """As many distinct hashes as distinct shingles, and as many in common between any two texts."""
     found = [set(h.tolist()) for h in cut(*T.distinct(*T.shingles(*column(texts), unit, n)))]
-    expected = [oracles.shingle_set(t, unit, n) for t in texts]
+    expected = [twins.text.shingle_set(t, unit, n) for t in texts]
     assert [len(f) for f in found] == [len(e) for e in expected]
     for f, e in zip(found, expected, strict=True):
         assert [len(f & g) for g in found] == [len(e & x) for x in expected]
@@ -102,7 +102,7 @@ def test_shingles_are_those_of_the_twin(texts: list[str], unit: str, n: int) -> 
 def test_normal_forms_are_those_of_the_twin(texts: list[str], form: str) -> None:
     """White space, case and punctuation are forgiven as Python's str would."""
     found = [bytes(x).decode() for x in cut(*T.normal_form(*column(texts), form))]
-    assert found == [oracles.normal(t, form) for t in texts]
+    assert found == [twins.text.normal(t, form) for t in texts]
 
 
 @given(st.lists(st.one_of(TEXTS, st.text("ab", max_size=20)), max_size=8))
@@ -128,7 +128,7 @@ def test_word_hashes_differ_wherever_a_word_is_changed() -> None:
 
 def test_shingle_hash_is_that_of_the_kernel() -> None:
     """The public hash of a shingle's bytes is the low half of the kernel's."""
-    words = oracles.words("The quick, brown fox jumps over the lazy dog")
+    words = twins.text.words("The quick, brown fox jumps over the lazy dog")
     _, hashes = T.shingles(*column([" ".join(words)]), "word", 5)
     shingles = [" ".join(words[i : i + 5]) for i in range(len(words) - 4)]
     assert [T.shingle_hash(s.encode()) for s in shingles] == [int(h) & 0xFFFFFFFF for h in hashes]

@@ -13,7 +13,8 @@ import pytest
 
 import dataprep as dp
 import laws
-import oracles
+import twins.minhash
+import twins.text
 from dataprep.dedup.minhash import MinHash
 from dataprep.dedup.near import sketch
 from dataprep.errors import PlanError
@@ -212,10 +213,10 @@ def test_what_older_dumps_hold_goes(tmp_path, own, count, caplog) -> None:
 
 def against_by_force(old: list[str], new: list[str], order: list[int], threshold: float) -> dict[int, tuple]:
     """Which new text goes, for which of the old and new ones in keep order, and how similar."""
-    sets = [oracles.shingle_set(t, "word", 5) for t in (*old, *new)]
+    sets = [twins.text.shingle_set(t, "word", 5) for t in (*old, *new)]
     kept, gone = list(range(len(old))), {}
     for i in order:
-        scores = [oracles.jaccard(sets[len(old) + i], sets[k]) for k in kept]
+        scores = [twins.minhash.jaccard(sets[len(old) + i], sets[k]) for k in kept]
         best = next((n for n, s in enumerate(scores) if s >= threshold), None)
         if best is None:
             kept.append(len(old) + i)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import oracles
+import twins.units
 from dataprep.core import batch as B
 from dataprep.dedup.pieces import forms
 from dataprep.dedup.pieces import units as U
@@ -43,7 +43,7 @@ def cut(texts: list[str], unit: str) -> list[list[str]]:
 @given(TEXTS)
 def test_lines_are_those_of_split(texts) -> None:
     """Lines and paragraphs are the pieces between line feeds, on whatever text."""
-    assert cut(texts, "line") == cut(texts, "paragraph") == [oracles.lines(t) for t in texts]
+    assert cut(texts, "line") == cut(texts, "paragraph") == [twins.units.lines(t) for t in texts]
 
 
 MARKED = (
@@ -57,7 +57,7 @@ MARKED = (
 def test_spans_are_three_sentences(texts) -> None:
     """Spans begin and end where three sentences of the twin do."""
     for text, spans in zip(texts, cut(texts, "span3"), strict=True):
-        said = oracles.sentences(text)
+        said = twins.units.sentences(text)
         assert len(spans) == max(0, len(said) - 2)
         for three, span in zip(zip(said, said[1:], said[2:], strict=False), spans, strict=True):
             assert "".join(span.split()) == "".join("".join(three).split())
@@ -72,7 +72,7 @@ def test_hashes_are_equal_where_normal_forms_are(texts) -> None:
     offsets, data = column(texts)
     for form in (None, *forms.FORMS):
         hashes, chars = U.unit_hashes(data, offsets[:-1], offsets[1:], form)
-        normal = [oracles.unit_form(t, form) for t in texts]
+        normal = [twins.units.unit_form(t, form) for t in texts]
         if not SAME_UNICODE:
             continue
         assert [c > 0 for c in chars.tolist()] == [bool(n.strip()) for n in normal]
@@ -91,7 +91,7 @@ def test_bases_are_those_of_unicodedata() -> None:
         entry = int(table.entries[c])
         row = table.several[entry & forms.VALUE].tolist() if entry & forms.SEVERAL else [entry]
         made = "".join(" " if e & forms.GAP else chr(e & 0x1FFFFF) for e in row if e)
-        wrong += [hex(c)] * (made.strip() != oracles.unit_form(f"{chr(c)}", "ccnet"))
+        wrong += [hex(c)] * (made.strip() != twins.units.unit_form(f"{chr(c)}", "ccnet"))
     assert len(wrong) <= (0 if SAME_UNICODE else 20), wrong[:20]
 
 

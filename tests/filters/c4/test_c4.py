@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import laws
-import oracles
+import twins.c4
 from dataprep.core import batch as B
 from dataprep.errors import PlanError
 from dataprep.filters.c4 import lines as c4_marks
@@ -32,7 +32,7 @@ def run(stage, texts):
 
 def twin(stage, texts):
     """What `run` must give, from the plain twin."""
-    answers = [oracles.c4(t, stage) for t in texts]
+    answers = [twins.c4.c4(t, stage) for t in texts]
     left = {i: text for i, (reason, text, _) in enumerate(answers) if reason is None}
     drops = {i: reason for i, (reason, _, _) in enumerate(answers) if reason is not None}
     return left, drops, Counter({f"lines.{k}": n for k, n in sum((a[2] for a in answers), Counter()).items()})

@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 
 import dataprep as dp
 import laws
-import oracles
 from dataprep.cli import app
 from dataprep.core import batch as B
 from dataprep.core.score import Score
@@ -26,6 +25,7 @@ from dataprep.filters.classifiers.train import LANGUAGE, Settings, train_classif
 from dataprep.filters.classifiers.units_kernel import UNITS, cut
 from dataprep.store.key import key
 from dataprep.unicode.text import classes
+from twins.language_units import language_units
 
 pytest.importorskip("py3langid")
 
@@ -75,7 +75,7 @@ def test_units_are_those_of_the_twin(made, unit, size, letters):
     offsets, data = B.buffers(laws.batch_of(["aé", *made]).slice(1))
     found, n = cut(offsets, data, UNITS[unit], size, letters, classes())
     got = [(row, data[a:b].tobytes().decode(), n_bytes) for row, a, b, n_bytes in found[:n].tolist()]
-    twin = [(row, *u) for row, text in enumerate(made) for u in oracles.language_units(text, unit, size, letters)]
+    twin = [(row, *u) for row, text in enumerate(made) for u in language_units(text, unit, size, letters)]
     assert got == twin
 
 

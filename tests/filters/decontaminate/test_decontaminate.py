@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import laws
-import oracles
+import twins.decontaminate
 from dataprep.core.ledger import Ledger, watch
 from dataprep.core.pipeline import Pipeline
 from dataprep.core.score import Score
@@ -50,7 +50,7 @@ def test_kernel_equals_the_twin(some, one, two, ngram, min_words, key_bits):
     some = [*some, " ".join([*some, *one])]
     found = numbers(stage, *some)
     for name, questions in sets.items():
-        want = [oracles.contamination(t, questions, ngram, min_words) for t in some]
+        want = [twins.decontaminate.contamination(t, questions, ngram, min_words) for t in some]
         assert list(zip(found[name], found[f"{name}_questions"], strict=True)) == want
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import laws
-import oracles
+import twins.refinedweb
 from dataprep.errors import PlanError
 from dataprep.filters.refinedweb.stage import RefinedWeb
 from dataprep.unicode.text import classes
@@ -48,7 +48,7 @@ def run(stage, some):
 @given(some_rules, st.lists(texts, max_size=5))
 def test_kernel_equals_the_twin(stage, some):
     """Texts, reasons and counters are those of the plain Python twin, whatever the rules."""
-    answers = [oracles.refinedweb(t, stage) for t in some]
+    answers = [twins.refinedweb.refinedweb(t, stage) for t in some]
     left = {i: text for i, (reason, text, _) in enumerate(answers) if reason is None}
     drops = {i: reason for i, (reason, _, _) in enumerate(answers) if reason is not None}
     counts = Counter({f"lines.{k}": n for k, n in sum((a[2] for a in answers), Counter()).items()})

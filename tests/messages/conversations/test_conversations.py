@@ -14,7 +14,7 @@ import laws
 from dataprep.core import batch as B
 from dataprep.core.ledger import Ledger, watch
 from dataprep.errors import PlanError
-from oracles import conversations
+from twins.conversations import conversations
 
 START = datetime(2024, 5, 1)
 BASE = 7

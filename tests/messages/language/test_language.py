@@ -21,7 +21,7 @@ from dataprep.messages.language import kernel as K
 from dataprep.messages.language.stage import MessageLanguage
 from dataprep.messages.language.words import LABELS, features
 from dataprep.unicode.text import classes, lowered
-from oracles import language_points
+from twins.message_language import language_points
 
 
 def labels(rows, stage=None):

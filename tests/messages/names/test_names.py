@@ -22,7 +22,7 @@ from dataprep.messages.names.matching import folded, identity, words
 from dataprep.messages.names.pseudonyms import digest, shortest
 from dataprep.messages.names.stage import Consent, Pseudonyms
 from dataprep.pii.stage import PII
-from oracles import names_in
+from twins.names import names_in
 
 KEY = b"a key of enough bytes"
 GROUP = """03/05/2024, 09:13 - Ilse Varga created group "Beans of Ondreville"

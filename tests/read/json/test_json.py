@@ -22,7 +22,7 @@ from dataprep.errors import PlanError, ReadError
 from dataprep.read import lines, trust
 from dataprep.read import parts as plan
 from dataprep.read.json.reader import Jsonl
-from oracles import jsonl
+from twins.json_lines import jsonl
 
 TRUSTING = {"max_bad": 1.0}
 

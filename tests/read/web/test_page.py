@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dataprep as dp
-import oracles
+import twins.page
 from dataprep.core.ledger import Ledger
 from dataprep.core.part import Slice
 from dataprep.errors import PlanError, ReadError
@@ -328,7 +328,7 @@ def test_work(tags) -> None:
     """The kernel that weighs a page agrees with its plain twin."""
     html = "".join(tags).encode() * 20
     found = html_kernel.work(html.ljust(html_kernel.SMALL))
-    assert found == min(found, oracles.html_work(html.decode(), html_kernel.NESTING.split(), html_kernel.FREE))
+    assert found == min(found, twins.page.html_work(html.decode(), html_kernel.NESTING.split(), html_kernel.FREE))
 
 
 def test_sample(samples) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import oracles
+import twins.bpe
 from dataprep.core import batch as B
 from dataprep.tokens.vocabulary.apply_merges import MAX_IDS, SCANNED, merge_word, rules_of
 from dataprep.tokens.vocabulary.cutting import CLASSES, classes_of_engine, machine_of, matched
@@ -153,7 +153,7 @@ def test_merging_equals_the_slow_twin(texts, word):
     data = np.frombuffer(word.encode(), np.uint8)
     out = np.empty(len(data) + 1, np.uint32)
     n = merge_word(data, 0, len(data), rules, np.empty(5 * SCANNED, np.int64), out, 0)
-    assert out[:n].tolist() == [tok.vocab[t] for t in oracles.bpe_merge_all(word.encode(), merges)]
+    assert out[:n].tolist() == [tok.vocab[t] for t in twins.bpe.bpe_merge_all(word.encode(), merges)]
 
 
 def test_what_the_cache_holds_does_not_matter(tok):

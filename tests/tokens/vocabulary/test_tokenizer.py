@@ -15,7 +15,7 @@ from tiktoken.load import load_tiktoken_bpe
 from tiktoken_ext import openai_public
 from tokenizers import pre_tokenizers
 
-import oracles
+import twins.bpe
 from dataprep.errors import PlanError, ReadError
 from dataprep.tokens.vocabulary.alphabet import CHAR_OF
 from dataprep.tokens.vocabulary.patterns import ALSO, PATTERNS, SPELLINGS, regex_of
@@ -48,8 +48,8 @@ def test_textbook_example():
 @given(st.lists(st.text("ab é\n1.", max_size=40), min_size=1, max_size=8), st.integers(0, 30), st.integers(1, 3))
 def test_learning_equals_the_slow_twin(texts, n_merges, min_count):
     """The merges are those of BPE as published, ties by the older token."""
-    words = Counter(word for text in texts for word in oracles.bpe_words(text))
-    slow = oracles.bpe_learn(words, n_merges, min_count, order=lambda b: ord(CHAR_OF[b]) - 1_000)
+    words = Counter(word for text in texts for word in twins.bpe.bpe_words(text))
+    slow = twins.bpe.bpe_learn(words, n_merges, min_count, order=lambda b: ord(CHAR_OF[b]) - 1_000)
     assert learn([texts], n_merges, PATTERNS["words"], min_count) == slow
 
 
@@ -57,7 +57,7 @@ def test_learning_equals_the_slow_twin(texts, n_merges, min_count):
 def test_ids_equal_the_slow_twin_and_both_engines(tok, text):
     """Any text: two engines and ten lines of Python give the same ids, and they decode to the text."""
     ids = equal_ids(tok, text)
-    assert ids == [tok.vocab[token] for token in oracles.bpe_encode(text, tok.merges)]
+    assert ids == [tok.vocab[token] for token in twins.bpe.bpe_encode(text, tok.merges)]
     assert tok.decode(ids) == text
 
 
@@ -326,7 +326,7 @@ def test_what_is_no_tokenizer_is_said_so(tmp_path, content):
 def test_interpreter_knows_the_marks():
     """The premise of the twin's classes: a vowel sign is a mark, which the pattern keeps inside the word."""
     assert unicodedata.category("ि")[0] == "M"
-    assert oracles.bpe_words("बारिश है") == ["बारिश", " है"]
+    assert twins.bpe.bpe_words("बारिश है") == ["बारिश", " है"]
 
 
 def test_gpt2_gives_nanogpts_counts(shared):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 import laws
-import oracles
+import twins.bpe
 from dataprep.core.dataset import Dataset
 from dataprep.errors import PlanError
 from dataprep.tokens import split
@@ -92,7 +92,7 @@ def test_words_are_counted(pieces, size):
     """Every distinct word with its count, however the texts come and wherever tables must grow."""
     texts = ["".join(pieces[i : i + size]) for i in range(0, len(pieces), size)]
     words = count_words([texts[:2], [], texts[2:]], machine_of(PATTERNS["words"]))
-    assert counted(words) == Counter(word.encode() for text in texts for word in oracles.bpe_words(text))
+    assert counted(words) == Counter(word.encode() for text in texts for word in twins.bpe.bpe_words(text))
 
 
 def test_many_distinct_words_are_counted():

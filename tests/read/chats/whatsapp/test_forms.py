@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import oracles
+import twins.whatsapp_headers
 from dataprep.core.ledger import Ledger
 from dataprep.core.part import Slice
 from dataprep.read.chats.whatsapp import headers
@@ -195,7 +195,7 @@ def test_kernel_and_twin_agree(form, parts, at, cut, seed) -> None:
             row = found[0]
             a, b, c = row[[S.A, S.B, S.C]].tolist()
             got = (len(text.encode()[: row[S.BODY]].decode()), (a, b, c), int(row[S.SECONDS]))
-        assert got == oracles.whatsapp_header(text), ascii(text)
+        assert got == twins.whatsapp_headers.whatsapp_header(text), ascii(text)
 
 
 def test_orders_of_one_form_after_another(tmp_path) -> None:

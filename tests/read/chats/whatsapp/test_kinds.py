@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import oracles
+import twins.whatsapp_kinds
 from dataprep.read.chats.messages import KINDS
 from dataprep.read.chats.whatsapp import events as E
 from dataprep.read.chats.whatsapp import kinds as W
@@ -187,7 +187,7 @@ def test_the_quick_look_loses_nothing(messages) -> None:
     array = pa.array(["", *said], pa.large_string())[1:]
     kinds, texts, metas = W.recognise(array, np.array([a for _, a in messages], np.bool_))
     got = list(zip(kinds.to_pylist(), texts.to_pylist(), metas or ["{}"] * len(said), strict=True))
-    assert got == oracles.whatsapp(messages)
+    assert got == twins.whatsapp_kinds.whatsapp(messages)
 
 
 def test_placeholders_by_language(shared) -> None:

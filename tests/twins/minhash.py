@@ -1,0 +1,31 @@
+"""Twin of `MinHash`: every pair compared (`dedup/near`)."""
+
+from __future__ import annotations
+
+from twins.text import shingle_set
+
+
+def jaccard(a: set, b: set) -> float:
+    """The Jaccard similarity of two sets, not both empty."""
+    return len(a & b) / len(a | b)
+
+
+def contained(a: set, b: set) -> float:
+    """The share of the first set that the second has; the first is not empty."""
+    return len(a & b) / len(a)
+
+
+def near_duplicates(
+    texts: list[str], order: list[int], threshold: float, unit: str, n: int, measure=jaccard
+) -> dict[int, tuple]:
+    """Who goes: {document: (first kept document, in keep order, that is similar enough, how similar)}."""
+    sets = [shingle_set(t, unit, n) for t in texts]
+    kept, gone = [], {}
+    for d in order:
+        hits = [(k, measure(sets[d], sets[k])) for k in kept if sets[d] and sets[k]]
+        hit = next(((k, j) for k, j in hits if j >= threshold), None)
+        if hit is None:
+            kept.append(d)
+        else:
+            gone[d] = hit
+    return gone

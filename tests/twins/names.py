@@ -1,0 +1,59 @@
+"""Twin of `messages/names`: every known name at every word."""
+
+from __future__ import annotations
+
+from dataprep.messages.names.kernel import MAX_GAP, MAX_PREFIXES, STRETCHED
+from dataprep.messages.names.matching import BREAK, GAP, SKIPPED, folded
+
+NO_LETTER = (SKIPPED, GAP, BREAK)
+
+
+def names_in(text: str, terms: list[str], prefixes: str) -> list[tuple[int, int, int]]:
+    """(first, end, term) in characters: at each word the longest term, else behind at most two prefixes."""
+    kinds = [int(folded()[ord(c)]) for c in text]
+    found, i = [], 0
+    while i < len(text):
+        if kinds[i] in NO_LETTER or next((k for k in reversed(kinds[:i]) if k), GAP) not in NO_LETTER:
+            i += 1
+            continue
+        letters = [j for j in range(i, len(text)) if kinds[j] not in NO_LETTER][: MAX_PREFIXES + 1]
+        hit = None
+        for tried, at in enumerate(letters):
+            before = [kinds[j] for j in letters[:tried]]
+            if any(k not in map(ord, prefixes) for k in before) or any(kinds[j] in NO_LETTER[1:] for j in range(i, at)):
+                break
+            ends = [(e, n) for n, t in enumerate(terms) for e in [name_end(kinds, at, t)] if e]
+            if ends:
+                end, term = max(ends)
+                hit = (at, end, term)
+                break
+        found += [hit] if hit else []
+        i = hit[1] if hit else i + 1
+    return found
+
+
+def name_end(kinds: list[int], i: int, term: str) -> int | None:
+    """Where a term that begins at `i` ends, as a whole word or stretched; None if it does not stand there."""
+    for c in term:
+        while i < len(kinds) and kinds[i] == SKIPPED:
+            i += 1
+        if c == " ":
+            start = i
+            while i < len(kinds) and kinds[i] in (SKIPPED, GAP):
+                i += 1
+            if not 1 <= kinds[start:i].count(GAP) <= MAX_GAP:
+                return None
+        elif i == len(kinds) or kinds[i] != ord(c):
+            return None
+        else:
+            i += 1
+    rest = i
+    while rest < len(kinds) and kinds[rest] in (SKIPPED, ord(term[-1])):
+        rest += 1
+    more = kinds[i:rest].count(ord(term[-1]))
+    while rest > i and kinds[rest - 1] == SKIPPED:
+        rest -= 1
+    follows = next((k for k in kinds[rest:] if k != SKIPPED), BREAK)
+    if follows not in (GAP, BREAK) or 0 < more < STRETCHED:
+        return None
+    return rest if more else i

@@ -1,0 +1,23 @@
+"""Twin of `filters/perplexity.py`: CCNet's perplexity of a document."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+
+def ccnet_perplexity(text, score, glued):
+    """A document's perplexity as `cc_net` computes it; `score` gives a sentence's log10 probability."""
+    marks = dict(zip("，。、„”“«»」「《》´∶：？！（）；–", ",.,\"\"\"\"\"\"\"\"\"'::?!();-", strict=True))
+    marks |= {"．": ". ", "～": "~", "’": "'", "…": "...", "━": "-", "〈": "<", "〉": ">", "【": "[", "】": "]"}
+    marks |= {"％": "%", "►": "-", "—": " - "}
+
+    def normal(line):
+        line = "".join(c for c in unicodedata.normalize("NFD", line.strip().lower()) if unicodedata.category(c) != "Mn")
+        line = re.sub(r"\d", "0", line)
+        return re.sub("[\x00-\x1f\x7f-\x9f]", "", "".join(marks.get(c, c) for c in line))
+
+    lines = [" ".join(normal(line).split()) for line in ([text] if glued else text.split("\n"))]
+    lines = [line for line in lines if line]
+    n_words = sum(len(line.split()) + 1 for line in lines)
+    return 10 ** (-sum(map(score, lines)) / n_words) if lines else None

@@ -1,0 +1,69 @@
+"""Twin of `filters/refinedweb`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from twins.folding import fold_chars
+
+
+def refinedweb(text: str, rule) -> tuple[str | None, str, Counter]:
+    """RefinedWeb on one text: reason or None, the text left, lines by what became of them."""
+    seen, left, before, after = Counter(), [], 0, 0
+    inf = float("inf")
+    for raw in text.splitlines(keepends=True):
+        line, ending = raw.splitlines()[0], raw[len(raw.splitlines()[0]) :]
+        words, chars = line.split(), "".join(line.split())
+        before += len(words)
+        if not words:
+            left.append(raw)
+            continue
+        what, edited = "valid", None
+        if sum(c.isupper() for c in chars) > (inf if rule.max_upper is None else rule.max_upper) * len(chars):
+            what = "upper_case"
+        elif sum(c.isnumeric() for c in chars) > (inf if rule.max_numeric is None else rule.max_numeric) * len(chars):
+            what = "numbers"
+        elif is_counter(line, rule.counters):
+            what = "counter"
+        elif len(words) < (rule.min_line_words or 0):
+            what = "few_words"
+        elif len(words) <= (rule.max_edit_words or 0):
+            edited = without_phrases(line.strip(), rule)
+            what = "valid" if edited == line.strip() else "edited"
+        seen[what] += 1
+        if what == "valid":
+            left.append(raw)
+            after += len(words)
+        elif what == "edited" and edited.strip():
+            left.append(edited.strip() + ending)
+            after += len(edited.split())
+    if before - after > (inf if rule.max_removed_words is None else rule.max_removed_words) * before:
+        return "removed_words", "", seen
+    return ("empty", "", seen) if after == 0 else (None, "".join(left), seen)
+
+
+def is_counter(line: str, counters: tuple[str, ...]) -> bool:
+    """A number and a counter."""
+    number, thing = [*re.split(r"\s", line.strip(), maxsplit=1), ""][:2]
+    bare = re.sub(r"^\W+|\W+$", "", thing)
+    return bool(re.fullmatch(r"\d+[kmbKMB]?", re.sub(r"\W", "", number))) and fold_chars(bare) in {
+        fold_chars(c) for c in counters
+    }
+
+
+def without_phrases(line: str, rule) -> str:
+    """The line without a phrase at its start, one at its end, and those in between."""
+    prefixes, suffixes, anywhere = (
+        sorted(map(fold_chars, phrases), key=len, reverse=True)
+        for phrases in (rule.prefixes, rule.suffixes, rule.anywhere)
+    )
+    for phrase in [p for p in prefixes if fold_chars(line).startswith(p)][:1]:
+        line = line[len(phrase) :]
+    for phrase in [p for p in suffixes if fold_chars(line).endswith(p)][:1]:
+        line = line[: -len(phrase)]
+    out, i = "", 0
+    while i < len(line):
+        found = [p for p in anywhere if fold_chars(line).startswith(p, i)]
+        out, i = (out, i + len(found[0])) if found else (out + line[i], i + 1)
+    return out

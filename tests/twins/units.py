@@ -1,0 +1,48 @@
+"""Twin of the units of text of `dedup/pieces`: lines, sentences and their normal forms."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import numpy as np
+
+from dataprep.unicode.text import SENTENCE, classes
+from twins.text import normal
+
+TERMINALS = "".join(map(chr, np.flatnonzero(classes() & SENTENCE)))
+
+
+def lines(text: str) -> list[str]:
+    """The pieces between line feeds."""
+    pieces = text.split("\n")
+    return pieces if pieces[-1] else pieces[:-1]
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text; the rule of `c4_sentences` with every sentence terminal of Unicode."""
+    found = []
+    for line in text.splitlines():
+        first = 0
+        for m in re.finditer("([" + re.escape(TERMINALS) + r"]+)([\"')\]}»’”]*)(\s*)", line):
+            before, after = line[: m.start()], line[m.end() : m.end() + 1]
+            small = (after.islower() or after.istitle()) and not after.isupper()
+            initial = m[1] == "." and re.search(r"(?<![\w'])[^\W\d_]\Z", before)
+            inside = set(m[1]) == {"."} and (small or initial)
+            if after and (m[3] or ord(m[1][-1]) > 0x7F) and not inside:
+                found.append(line[first : m.end(2)].strip())
+                first = m.end()
+        found.append(line[first:].strip())
+    return [s for s in found if s]
+
+
+def unit_form(unit: str, form: str | None) -> str:
+    """A unit's normal form."""
+    if form == "c4":
+        return unit.strip().lower()
+    if form != "ccnet":
+        return unit if form is None else normal(unit, form)
+    left = [c for ch in unit.strip().lower() for c in unicodedata.normalize("NFD", ch)]
+    left = [c for c in left if unicodedata.category(c) not in ("Mn", "Cc") or c.isspace()]
+    left = ["0" if c.isdecimal() else c for c in left if unicodedata.category(c)[0] != "P"]
+    return " ".join("".join(left).split())
