@@ -1,0 +1,71 @@
+"""Mistakes in a pipeline file: one sentence with file, line and the nearest right name, never a traceback."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataprep.core import pipeline_file
+from dataprep.core.runner import Serial
+from dataprep.errors import PlanError, ReadError
+
+AT_IMPORT = {
+    "def ingest(out, run:\n    return 1": "pipe.py:1: ",
+    "import dataprep as dp\nstage = dp.C5()": "pipe.py:2: module 'dataprep' has no attribute 'C5'; did you mean C4?",
+    "import dataprep as dp\n\nstage = dp.C4(min_wrods=5)": (
+        "pipe.py:3: C4.__init__() got an unexpected keyword argument 'min_wrods'; did you mean min_words?"
+    ),
+    "stages = []\n\ndef ingest(out): ...\n\nstagse": "pipe.py:5: name 'stagse' is not defined; did you mean stages?",
+    "import dataprep as dp\ndp.Map(5)": "pipe.py:2: Map ",
+    "import dataprop": "pipe.py:1: No module named 'dataprop'",
+    "def ingest(out): ...\n1 / 0": "pipe.py:2: ZeroDivisionError: division by zero",
+    "def ingest(out, runner): ...": "pipe.py:1: step ingest takes runner, which is not there",
+}
+IN_A_STEP = {
+    "dp.Pipeline(dp.C4(min_wrods=5))": "C4.__init__() got an unexpected keyword argument 'min_wrods'; did you mean",
+    "dp.open_dataset(ulr=out)": "open_dataset() got an unexpected keyword argument 'ulr'; did you mean url?",
+    "dp.Pipeline().run([], output=out)": "Pipeline.run() got an unexpected keyword argument 'output'; did you mean ",
+    "dp.Serial(zzz=1)": "Serial.__init__() got an unexpected keyword argument 'zzz'; it takes ",
+    "dp.C5()": "module 'dataprep' has no attribute 'C5'; did you mean C4?",
+    "dp.read('x').cuont": None,
+}
+
+
+def load(tmp_path, text):
+    """The steps of a pipeline file of this text."""
+    (tmp_path / "pipe.py").write_text(text + "\n")
+    return pipeline_file.load(str(tmp_path / "pipe.py"))
+
+
+@pytest.mark.parametrize("text", AT_IMPORT)
+def test_an_error_at_import_is_one_sentence(tmp_path, text):
+    """Whatever an import raises is a PlanError that begins with file and line."""
+    with pytest.raises(PlanError) as e:
+        load(tmp_path, text)
+    assert str(e.value).startswith(f"{tmp_path}/{AT_IMPORT[text]}")
+    assert "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize("call", IN_A_STEP)
+def test_a_wrong_name_in_a_step_is_one_sentence(tmp_path, call):
+    """A line with a name or an argument that does not exist is named, with the nearest right one."""
+    steps = load(tmp_path, f"import dataprep as dp\n\ndef ingest(out, run):\n    return {call}")
+    said = IN_A_STEP[call]
+    with pytest.raises(ReadError if said is None else PlanError) as e:
+        list(pipeline_file.execute(steps, str(tmp_path / "out"), Serial()))
+    assert said is None or str(e.value).startswith(f"{tmp_path}/pipe.py:4: {said}")
+
+
+def test_an_error_of_another_file_passes(tmp_path):
+    """What a library raises inside a step is not the pipeline file's mistake, and keeps its type."""
+    steps = load(tmp_path, "import json\n\ndef ingest(out):\n    return json.dumps(object())")
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        list(pipeline_file.execute(steps, str(tmp_path / "out"), Serial()))
+
+
+def test_the_command_prints_one_sentence(dataprep, tmp_path):
+    """`dataprep run` exits with 1 and the sentence on stderr."""
+    (tmp_path / "pipe.py").write_text("import dataprep as dp\nstage = dp.C4(min_wrods=5)\n")
+    code, _, said = dataprep("run", tmp_path / "pipe.py")
+    assert code == 1
+    assert said.startswith(f"dataprep: {tmp_path}/pipe.py:2: C4.__init__() got an unexpected keyword argument")
+    assert said.count("\n") == 1
