@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from dataprep.tokens.shards.shard import Writer, write_manifest
+from dataprep.tokens.shards.writer import Writer, write_manifest
 from dataprep.train import ModelConfig, TrainConfig
 from dataprep.train.packing import bestfit
 from dataprep.train.sets import open_sets, training_rows

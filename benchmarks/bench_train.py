@@ -23,7 +23,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as dataprep.train does, b
 import numpy as np
 import torch
 
-from dataprep.tokens.shards.shard import save
+from dataprep.tokens.shards.writer import save
 from dataprep.train import PRESETS, ModelConfig, Sampling, TrainConfig, generate, preset
 from dataprep.train.metrics import peak_flops
 from dataprep.train.optim import lr_at, step_once

@@ -15,7 +15,7 @@ import pytest
 import dataprep as dp
 from dataprep.core.pipeline import Pipeline
 from dataprep.errors import DataprepError
-from dataprep.tokens.shards.shard import save
+from dataprep.tokens.shards.writer import save
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 from fixtures.small_pipeline import STAGES, TEXTS
 from laws import dataset_of, same_bytes

@@ -23,9 +23,9 @@ from dataprep.forget.tokens import erase_tokens
 from dataprep.history import why
 from dataprep.history.verify import verify
 from dataprep.store import files
-from dataprep.tokens.shards.provenance import find
-from dataprep.tokens.shards.shard import Shards, Writer, arrange, write_manifest
+from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import verify_shards
+from dataprep.tokens.shards.writer import Writer, arrange, write_manifest
 
 RNG = np.random.default_rng(4)
 WORDS = "the rain in north is colder than south and nobody there minds it at all because winter comes"
@@ -109,7 +109,7 @@ def test_gone_from_everything(home, tok):
     for place in (*why.sealed_folders(str(run)),):
         assert not [t for t in texts(place) if t.startswith((ASKED_FOR, "talk 3 "))], place
     shards = Shards.open(run / "shards")
-    assert [find(shards, id_) for id_ in wanted] == [[], []]
+    assert [shards.find(id_) for id_ in wanted] == [[], []]
     decoded = [tok.decode(shards.document(k)) for k in range(len(shards))]
     assert sorted(decoded) == sorted(texts(run / "clean"))
     assert all("page 30 " not in p.read_text() for p in run.rglob("*.json"))
@@ -206,7 +206,7 @@ def test_an_interrupted_run_does_not_bring_it_back(home, tok, tmp_path):
     forget(str(run), [gone])
     web = dp.Pipeline(dp.Filter(short)).run(docs, str(run / "web"))
     shards = dp.encode(web, tok, out=str(run / "shards"))
-    assert (len(shards), find(shards, gone)) == (len(WEB) - 3, [])
+    assert (len(shards), shards.find(gone)) == (len(WEB) - 3, [])
 
 
 def test_duplicates_are_told_and_forgotten_on_request(home, dataprep):
@@ -252,7 +252,7 @@ def test_a_dataset_made_elsewhere_is_stale(home, tmp_path, tok):
     assert sum(done.removed.values()) == 1
     forget(str(tmp_path / "shards"))
     other, shards = again()
-    assert (find(shards, gone), len(shards)) == ([], len(other) + 1)
+    assert (shards.find(gone), len(shards)) == ([], len(other) + 1)
     forget(str(home / "run"), [id_of(home, "page 11 ")], of="clean")
     other, shards = again(replace=True)
     assert not [t for t in texts(tmp_path / "other") if t.startswith("page 11 ")]
@@ -280,7 +280,7 @@ def test_shards_of_raw_text(tmp_path, tok):
     forget(str(tmp_path / "s"), ["0:5"])
     assert len(dp.encode(docs, tok, out=tmp_path / "s", val=0)) == len(WEB) - 1
     again = dp.encode(docs, tok, out=tmp_path / "s", val=0.1, replace=True)
-    assert (len(again), find(again, 5)) == (len(WEB) - 1, [])
+    assert (len(again), again.find(5)) == (len(WEB) - 1, [])
 
 
 def test_bloom_filter_is_filled_again(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from dataprep.tokens.shards.shard import save  # noqa: E402
+from dataprep.tokens.shards.writer import save  # noqa: E402
 from dataprep.train import ModelConfig, TrainConfig  # noqa: E402
 
 VOCAB, EOT = 97, 96

@@ -12,7 +12,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from dataprep.errors import DataprepError, PlanError, StaleOutput  # noqa: E402
-from dataprep.tokens.shards.shard import Shards, content_hash, save  # noqa: E402
+from dataprep.tokens.shard_format import content_hash  # noqa: E402
+from dataprep.tokens.shards.shard import Shards  # noqa: E402
+from dataprep.tokens.shards.writer import save  # noqa: E402
 from dataprep.train import GPT, checkpoint, train  # noqa: E402
 from dataprep.train.data import IGNORE, to_device  # noqa: E402
 from dataprep.train.evaluate import evaluate  # noqa: E402

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from dataprep.errors import PlanError  # noqa: E402
-from dataprep.tokens.shards.shard import save  # noqa: E402
+from dataprep.tokens.shards.writer import save  # noqa: E402
 from dataprep.train.layouts import layout_of  # noqa: E402
 from dataprep.train.mixture import Mixture, interleave, shares  # noqa: E402
 from dataprep.train.sets import open_sets  # noqa: E402

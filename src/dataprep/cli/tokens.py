@@ -68,7 +68,6 @@ def show(
     tokens: Annotated[int, typer.Option(min=1, help="Show so many tokens, at most.")] = 400,
 ) -> None:
     """One document as the trainer sees it: its text token by token, its ids, and where it comes from."""
-    from dataprep.tokens.shards.provenance import find
     from dataprep.tokens.shards.shard import Shards
 
     console = Console(highlight=False)
@@ -78,7 +77,7 @@ def show(
         raise PlanError(msg)
     numbers = [_number(shards, doc, shard)]
     if id_ is not None:
-        numbers = find(shards, parse_id(id_))
+        numbers = shards.find(parse_id(id_))
         if not numbers:
             msg = f"no document {show_id(parse_id(id_))} in {folder}; it may have been dropped: see `dataprep why`"
             raise PlanError(msg)

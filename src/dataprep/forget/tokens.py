@@ -20,7 +20,8 @@ from dataprep.core.batch import Ids
 from dataprep.store import files
 from dataprep.tokens.shards.claim import swept
 from dataprep.tokens.shards.provenance import read_docs
-from dataprep.tokens.shards.shard import ENDS, Shards, Writer, arrange
+from dataprep.tokens.shards.shard import Shards
+from dataprep.tokens.shards.writer import Writer, copy_ranges
 
 BLOCK_TOKENS = 1 << 22  # copied at a time
 
@@ -79,7 +80,7 @@ def _rewritten(shards: Shards, number: int, is_gone: npt.NDArray[np.bool_], gene
     writer = Writer(shards.path, old["split"], 0, dtype=shards.manifest["dtype"])
     writer.name = f"{re.sub(r'[.]g[0-9]+$', '', old['name'])}.g{generation}"
     with writer as shard:
-        for start, stop, first, last in _runs(shards.ends(number), is_gone):
+        for start, stop, first, last in _kept_ranges(shards.ends(number), is_gone):
             tokens = np.asarray(shards.memmaps()[number][first:last])
             mask = shards.masks()[number]
             rows = table.slice(start, stop - start)
@@ -91,11 +92,8 @@ def _rewritten(shards: Shards, number: int, is_gone: npt.NDArray[np.bool_], gene
     return shard.entry
 
 
-def _runs(ends: npt.NDArray[np.uint64], is_gone: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, int, int]]:
-    """The documents that stay, some in a row at a time, and their tokens: (start, stop, first, last)."""
+def _kept_ranges(ends: npt.NDArray[np.uint64], is_gone: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the documents to keep as runs (start, stop, first token, last token + 1)."""
     edges = np.flatnonzero(np.diff(np.concatenate([[True], is_gone, [True]]).astype(np.int8)))
     for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        before = int(ends[start - 1]) if start else 0
-        for ((_, a, b),) in arrange([np.asarray(ends[start:stop], ENDS) - np.uint64(before)], BLOCK_TOKENS):
-            first = int(ends[start + a - 1]) if start + a else 0
-            yield start + a, start + b, first, int(ends[start + b - 1])
+        yield from copy_ranges(np.asarray(ends), start, stop, BLOCK_TOKENS)

@@ -23,7 +23,8 @@ from dataprep.core.dataset import MANIFEST, Dataset, open_dataset
 from dataprep.core.ledger import mix
 from dataprep.errors import PlanError
 from dataprep.store import files
-from dataprep.tokens.shards.shard import KIND, Shards
+from dataprep.tokens.shard_format import KIND
+from dataprep.tokens.shards.shard import Shards
 
 from . import why as trail
 

@@ -14,7 +14,7 @@ from dataprep.core.dataset import MANIFEST
 from dataprep.core.runner import Runner, Serial
 from dataprep.errors import DataprepError, PlanError
 from dataprep.store import files
-from dataprep.tokens.shards.shard import KIND
+from dataprep.tokens.shard_format import KIND
 from dataprep.tokens.shards.verify import Problem, verify_shards
 
 from . import why

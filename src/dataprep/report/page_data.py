@@ -21,7 +21,8 @@ from dataprep.history.clusters import Cluster, Likeness
 from dataprep.history.cuts import Repeat, most_repeated
 from dataprep.history.word_diff import Side, word_diff
 from dataprep.store import files
-from dataprep.tokens.shards.shard import KIND, Shards
+from dataprep.tokens.shard_format import KIND
+from dataprep.tokens.shards.shard import Shards
 
 PAIRS = 8  # least similar removals, side by side
 LARGEST = 6  # clusters that are shown with texts

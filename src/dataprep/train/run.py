@@ -11,7 +11,8 @@ import torch
 
 from dataprep.errors import PlanError
 from dataprep.store.atomic import whole
-from dataprep.tokens.shards.shard import Shards, content_hash
+from dataprep.tokens.shard_format import content_hash
+from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint
 from .config import TrainConfig

@@ -16,8 +16,9 @@ import dataprep as dp
 import laws
 from dataprep.errors import CorruptShard, PlanError, StaleOutput
 from dataprep.tokens.mix.mix import Mix, _fill
-from dataprep.tokens.shards.shard import Shards, save
+from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import verify_shards
+from dataprep.tokens.shards.writer import save
 
 WORDS = ["rain", "north", "winter", "south", "long", "colder"]
 

@@ -13,8 +13,9 @@ import dataprep as dp
 from dataprep.errors import PlanError, ReadError
 from dataprep.tokens.shards.export import export
 from dataprep.tokens.shards.import_tokens import import_tokens
-from dataprep.tokens.shards.shard import Shards, save
+from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import verify_shards
+from dataprep.tokens.shards.writer import save
 
 DOCS = {"train": [[1, 2, 3], [4], []], "val": [[7, 8]]}
 MASKS = {"train": [[0, 1, 1, 0], [1, 1], [0]], "val": [[1, 1, 1]]}

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataprep.errors import CorruptShard, PlanError
-from dataprep.tokens.shards.shard import Shards, Writer, arrange, save, token_dtype
+from dataprep.tokens.shard_format import token_dtype
+from dataprep.tokens.shards.shard import Shards
+from dataprep.tokens.shards.writer import Writer, arrange, save
 
 DOCS = {"train": [[1, 2, 3], [4], [], [5] * 20], "val": [[7, 8]]}
 

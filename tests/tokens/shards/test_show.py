@@ -5,8 +5,7 @@ import pytest
 import dataprep as dp
 import laws
 from dataprep.core.batch import show_id
-from dataprep.tokens.shards.provenance import find
-from dataprep.tokens.shards.shard import Writer, save, write_manifest
+from dataprep.tokens.shards.writer import Writer, save, write_manifest
 
 TEXTS = ["The rain in the north", "", "雨は冷たい 🌧️", "La pluie du nord", *("the rain " * n for n in range(1, 20))]
 
@@ -29,9 +28,9 @@ def test_provenance_is_that_of_the_dataset(home, tok):
         at = shards.provenance(k)
         assert at.source == rows[at.id]["source"]
         assert tok.decode(shards.document(at.k)) == rows[at.id]["text"]
-        assert find(shards, at.id) == [at.k]
+        assert shards.find(at.id) == [at.k]
         assert shards.split(at.split).n_tokens >= at.stop
-    assert find(shards, 1 << 60) == []
+    assert shards.find(1 << 60) == []
     with pytest.raises(IndexError):
         shards.provenance(len(shards))
 

@@ -10,8 +10,8 @@ import dataprep as dp
 import laws
 from dataprep.errors import PlanError
 from dataprep.history.verify import verify
-from dataprep.tokens.shards.shard import save
 from dataprep.tokens.shards.verify import verify_shards
+from dataprep.tokens.shards.writer import save
 
 RNG = np.random.default_rng(1)
 WORDS = ["the", "rain", "north", "أمطار", "बारिश", "雨", "🌧️", "2048", "\n", "  "]

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from dataprep.errors import PlanError
 from dataprep.store import files
-from dataprep.tokens.shards.shard import SHARD_TOKENS, Shards
+from dataprep.tokens.shard_format import SHARD_TOKENS
+from dataprep.tokens.shards.shard import Shards
 
 from .write_mixture import Stream, streams_of, write_blend
 

@@ -24,7 +24,8 @@ from dataprep.store import files, receipts
 from dataprep.store.key import key
 from dataprep.tokens.shards.claim import check_shard_tokens, claim, local_folder, own_tokenizer, receipt_of, swept
 from dataprep.tokens.shards.provenance import read_docs
-from dataprep.tokens.shards.shard import Shards, Writer, arrange, write_manifest
+from dataprep.tokens.shards.shard import Shards
+from dataprep.tokens.shards.writer import Writer, arrange, copy_ranges, write_manifest
 from dataprep.tokens.split import SIDES
 from dataprep.tokens.vocabulary.encoder import size_in_bytes
 
@@ -242,7 +243,7 @@ class _Source:
                 k = places["doc"][rows] - self.before[stream][i]
                 ends = np.concatenate([np.zeros(1, np.int64), np.asarray(side.ends(i)).astype(np.int64)])
                 starts[rows], lengths[rows] = ends[k], ends[k + 1] - ends[k]
-        for ((_, a, b),) in arrange([np.cumsum(lengths)], BLOCK_TOKENS):
+        for a, b, _, _ in copy_ranges(np.cumsum(lengths), 0, len(lengths), BLOCK_TOKENS):
             yield self._block(places[a:b], at[a:b], starts[a:b], lengths[a:b])
 
     def _block(self, places: Any, at: Numbers, starts: Numbers, lengths: Numbers) -> tuple[Any, ...]:

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 
 from dataprep.store import files, receipts
 from dataprep.store.key import key
+from dataprep.tokens.shard_format import DTYPES
 from dataprep.tokens.split import SIDES
 
 from .claim import receipt_of
 from .pieces import ends_of, read_rows
-from .shard import DTYPES, Writer, arrange
+from .writer import Writer, arrange, copy_ranges
 
 BLOCK_TOKENS = 1 << 22  # copied at a time
 
@@ -65,26 +65,19 @@ class Join:
         dtype, table = DTYPES[self.dtype], read_rows(piece)
         ends = ends_of(table)
         with ExitStack() as stack:  # read: what is mapped would count as this process's memory
-            first = int(_before(ends, start))
-            bins = _open_at(stack, f"{piece}.bin", first * dtype.itemsize)
-            masks = _open_at(stack, f"{piece}.msk", first) if files.exists(f"{piece}.msk") else None
-            for ((_, a, b),) in arrange([ends[start:stop] - _before(ends, start)], BLOCK_TOKENS):
-                begin = _before(ends, start + a)
-                n_tokens = int(ends[start + b - 1] - begin)
-                block = np.frombuffer(bins.read(n_tokens * dtype.itemsize), dtype)
-                mask = None if masks is None else np.frombuffer(masks.read(n_tokens), np.uint8)
-                rows = table.slice(start + a, b - a)
+            begin = int(ends[start - 1]) if start else 0
+            bins = _open_at(stack, f"{piece}.bin", begin * dtype.itemsize)
+            masks = _open_at(stack, f"{piece}.msk", begin) if files.exists(f"{piece}.msk") else None
+            for a, b, first, last in copy_ranges(ends, start, stop, BLOCK_TOKENS):
+                block = np.frombuffer(bins.read((last - first) * dtype.itemsize), dtype)
+                mask = None if masks is None else np.frombuffer(masks.read(last - first), np.uint8)
+                rows = table.slice(a, b - a)
                 n_bytes = int(rows.column("size").to_numpy().sum())
                 ids, source = rows.column("id").to_numpy(), rows.column("source")
-                shard.add(block, ends_of(rows) - begin, ids, source, n_bytes, mask)
+                shard.add(block, ends_of(rows) - np.uint64(first), ids, source, n_bytes, mask)
 
 
 def _open_at(stack: ExitStack, url: str, place: int) -> BinaryIO:
     f = stack.enter_context(files.open_raw(url))
     f.seek(place)
     return f
-
-
-def _before(ends: npt.NDArray[np.uint64], k: int) -> np.uint64:
-    """Where document k begins."""
-    return ends[k - 1] if k else np.uint64(0)

@@ -11,9 +11,10 @@ from dataprep.core import forget_list
 from dataprep.core.batch import Ids
 from dataprep.errors import CorruptShard, PlanError, StaleOutput
 from dataprep.store import files
+from dataprep.tokens.shard_format import KIND, SHARD_TOKENS, content_hash
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
-from .shard import KIND, SHARD_TOKENS, Shards, content_hash
+from .shard import Shards
 
 log = logging.getLogger("dataprep")
 

@@ -26,6 +26,7 @@ from dataprep.errors import PlanError
 from dataprep.store import files, receipts
 from dataprep.store.key import key
 from dataprep.tokens.dialogue import COLUMN, check_template, contents, encode_dialogues
+from dataprep.tokens.shard_format import DTYPES, SHARD_TOKENS, token_dtype
 from dataprep.tokens.split import SEED, SIDES, VAL, Split
 from dataprep.tokens.templates import Template, template_of
 from dataprep.tokens.vocabulary.encoder import pairs, places_of
@@ -34,7 +35,8 @@ from dataprep.tokens.vocabulary.tokenizer import Tokenizer, keep_loaded, load_on
 from .assemble import Join, plans
 from .claim import check_shard_tokens, claim, local_folder, swept, told_of
 from .pieces import KINDS, PieceWriter
-from .shard import DTYPES, SHARD_TOKENS, Shards, token_dtype, write_manifest
+from .shard import Shards
+from .writer import write_manifest
 
 if TYPE_CHECKING:
     from dataprep.core.dataset import Dataset

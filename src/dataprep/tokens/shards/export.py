@@ -24,9 +24,10 @@ from dataprep.core.runner import Serial
 from dataprep.errors import PlanError
 from dataprep.store import files, receipts
 from dataprep.store.key import key
+from dataprep.tokens.shard_format import ENDS
 
 from .claim import local_folder, own_tokenizer
-from .shard import ENDS, Shards
+from .shard import Shards
 
 if TYPE_CHECKING:
     from dataprep.core.runner import Runner

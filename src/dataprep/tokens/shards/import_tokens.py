@@ -13,12 +13,14 @@ import numpy.typing as npt
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 from dataprep.store.key import key
+from dataprep.tokens.shard_format import DTYPES, ENDS, SHARD_TOKENS, token_dtype
 from dataprep.tokens.split import SIDES
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
 from .claim import check_shard_tokens, claim, local_folder, swept, told_of
 from .export import COPY_BYTES, LLMC, LLMC_INTS
-from .shard import DTYPES, ENDS, SHARD_TOKENS, Shards, Writer, arrange, token_dtype, write_manifest
+from .shard import Shards
+from .writer import Writer, arrange, copy_ranges, write_manifest
 
 VERSION = 1
 POSITION_BITS = 40  # as of every id: the file's number, then where in it the document begins, in tokens
@@ -194,14 +196,12 @@ def _copy(
 ) -> None:
     """Append the documents [start, stop) of a file, some at a time."""
     sizes, dtype = tok.token_bytes, shard.dtype
-    for ((_, a, b),) in arrange([_within(ends, *docs)], COPY_BYTES // dtype.itemsize):
-        first, last = docs[0] + a, docs[0] + b
-        start, stop = int(ends[first - 1]) if first else 0, int(ends[last - 1])
+    for first, last, start, stop in copy_ranges(ends, *docs, COPY_BYTES // dtype.itemsize):
         read = list(source.blocks(start + begins, min(stop + begins, source.n)))
         tokens = np.concatenate([np.zeros(0, dtype), *read]).astype(dtype, copy=False)
         if len(tokens) < stop - start:  # the file's last document, which nothing follows
             tokens = np.append(tokens, dtype.type(tok.eot))
-        bounds = _within(ends, first, last)
+        bounds = ends[first:last] - np.uint64(start)
         if old != tok.eot:
             tokens = tokens.copy()
             tokens[(bounds - np.uint64(1)).astype(np.int64)] = tok.eot
@@ -209,8 +209,3 @@ def _copy(
         ids = began + np.uint64(source.number << POSITION_BITS)
         name = os.path.basename(source.url).removesuffix(".bin")
         shard.add(tokens, bounds, ids, [name] * len(bounds), int(sizes[tokens].sum(dtype=np.int64)))
-
-
-def _within(ends: npt.NDArray[Any], start: int, stop: int) -> npt.NDArray[Any]:
-    """The ends of the documents [start, stop), counted from where the first begins."""
-    return ends[start:stop] - (ends[start - 1] if start else np.uint64(0))

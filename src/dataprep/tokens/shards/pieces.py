@@ -17,8 +17,7 @@ import pyarrow as pa
 from dataprep.core import batch as B
 from dataprep.errors import CorruptShard
 from dataprep.store import files
-
-from .shard import DTYPES
+from dataprep.tokens.shard_format import DTYPES
 
 KINDS = ("bin", "docs.arrow")
 SCHEMA = pa.schema({"id": pa.uint64(), "source": B.SOURCE, "end": pa.uint64(), "size": pa.int64()})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,7 @@ import pyarrow.parquet as pq
 
 from dataprep.errors import CorruptShard, DataprepError
 from dataprep.store import files
-
-from .shard import AGAIN
-
-if TYPE_CHECKING:
-    from .shard import Shards
+from dataprep.tokens.shard_format import AGAIN
 
 COLUMNS = ("id", "source", "start", "stop")
 
@@ -61,24 +57,19 @@ def read_docs(path: str, name: str, columns: Sequence[str] = COLUMNS) -> pa.Tabl
         raise CorruptShard(msg) from e
 
 
-def locate(shards: Shards, k: int) -> Document:
-    """Which document number `k` is, and where it lies."""
-    k = range(len(shards))[k]
+def locate(path: str, shards: Sequence[dict[str, Any]], k: int) -> Document:
+    """Return document `k` of a folder; `shards` are the manifest's entries."""
     row = k
-    for s in shards.shards:
+    for s in shards:
         if row < s["documents"]:
-            found = read_docs(str(shards.path), s["name"]).slice(row, 1).to_pylist()[0]
+            found = read_docs(path, s["name"]).slice(row, 1).to_pylist()[0]
             return Document(k=k, split=s["split"], shard=s["name"], row=row, **found)
         row -= s["documents"]
     raise AssertionError(k)
 
 
-def find(shards: Shards, id_: int) -> list[int]:
-    """The numbers of the documents with this id."""
-    found: list[int] = []
-    before = 0
-    for s in shards.shards:
-        ids = read_docs(str(shards.path), s["name"], ["id"])["id"].to_numpy()
-        found += (np.flatnonzero(ids == np.uint64(id_)) + before).tolist()
-        before += s["documents"]
-    return found
+def numbers_of(path: str, shards: Sequence[dict[str, Any]], id_: int) -> list[int]:
+    """Return the numbers `k` of the documents with an id."""
+    ids = [read_docs(path, s["name"], ["id"])["id"].to_numpy() for s in shards]
+    numbers: list[int] = np.flatnonzero(np.concatenate([np.zeros(0, np.uint64), *ids]) == np.uint64(id_)).tolist()
+    return numbers

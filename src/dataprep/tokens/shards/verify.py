@@ -16,10 +16,11 @@ import pyarrow.compute as pc
 from dataprep.core.runner import Serial
 from dataprep.errors import DataprepError
 from dataprep.store import files
+from dataprep.tokens.shard_format import AGAIN, DTYPES, ENDS, content_hash
 
 from .claim import SHARD_FILE, own_tokenizer
 from .provenance import read_docs
-from .shard import AGAIN, DTYPES, ENDS, Shards, content_hash
+from .shard import Shards
 
 if TYPE_CHECKING:
     from dataprep.core.runner import Runner

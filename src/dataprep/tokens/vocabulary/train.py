@@ -22,7 +22,7 @@ from dataprep.errors import PlanError
 from dataprep.store import files, receipts
 from dataprep.store.key import key
 from dataprep.tokens.sample import Drawn, Sample
-from dataprep.tokens.shards.shard import token_dtype
+from dataprep.tokens.shard_format import token_dtype
 from dataprep.tokens.split import HOLD_OUT, SEED, Split
 
 from .alphabet import to_bytes
