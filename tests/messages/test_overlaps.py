@@ -1,4 +1,4 @@
-"""Two exports of one chat become one: nothing doubled, nothing that was said twice lost."""
+"""Two exports of one chat become one: no message twice, none that was sent twice lost."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import dataprep as dp
 import twins.overlaps
 from dataprep.core import batch as B
-from dataprep.messages import match_exports as same_chat
-from dataprep.messages.overlap_rows import find_doubles
+from dataprep.messages import match_exports
+from dataprep.messages.overlap_rows import find_repeated
 from dataprep.messages.overlaps import Overlaps
 from dataprep.messages.read import read_messages
 
@@ -25,8 +25,8 @@ SCHEMA = pa.schema(
 
 
 def pairs(files, rows):
-    doubled, stays = find_doubles(np.array(files, np.int64), pa.Table.from_pylist(rows, SCHEMA))
-    return list(zip(doubled.tolist(), stays.tolist(), strict=True))
+    repeated, kept = find_repeated(np.array(files, np.int64), pa.Table.from_pylist(rows, SCHEMA))
+    return list(zip(repeated.tolist(), kept.tolist(), strict=True))
 
 
 @st.composite
@@ -48,7 +48,7 @@ def exports(draw):
 
 @given(exports())
 def test_the_rule(made) -> None:
-    """The fast pairing is the plain one; each row is doubled once, and for a row that stays."""
+    """The fast pairing is that of the slow twin; each row is dropped once, for a row that is kept."""
     found = pairs(*made)
     assert set(found) == twins.overlaps.doubles(*made)
     assert len({d for d, _ in found}) == len(found)
@@ -57,13 +57,13 @@ def test_the_rule(made) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["ok", "no"]), st.sampled_from([0, 61])), max_size=20))
 def test_the_merged_count_is_the_maximum(said) -> None:
-    """What was said n times in one export and m times in another is there max(n, m) times."""
+    """A message that is n times in one export and m times in another is kept max(n, m) times."""
     said = sorted(said, key=lambda s: s[0])
-    said = [(f, "mark", 31) for f in range(3)] + said  # every file tells seconds
+    said = [(f, "mark", 31) for f in range(3)] + said  # every file has seconds
     said.sort(key=lambda s: s[0])
     rows = [{"chat": "a", "author": "x", "time": t, "kind": "text", "text": text} for _, text, t in said]
-    gone = {d for d, _ in pairs([f for f, _, _ in said], rows)}
-    left = Counter((text, t) for k, (_, text, t) in enumerate(said) if k not in gone)
+    dropped = {d for d, _ in pairs([f for f, _, _ in said], rows)}
+    left = Counter((text, t) for k, (_, text, t) in enumerate(said) if k not in dropped)
     want: Counter = Counter()
     for file in range(3):
         want |= Counter((text, t) for f, text, t in said if f == file)
@@ -95,7 +95,7 @@ def folder(tmp_path):
 
 
 def test_read_messages_merges(folder, caplog) -> None:
-    """Exports with and without seconds and media are one table, and the log says how many were double."""
+    """Exports with and without seconds and media are one table, and the log says how many were in two."""
     rows = read_messages(str(folder)).to_pylist()
     said = [(r["time"].strftime("%H:%M:%S"), r["author"], r["text"]) for r in rows]
     assert said == [
@@ -105,12 +105,12 @@ def test_read_messages_merges(folder, caplog) -> None:
         ("09:15:00", "Bo", "<Media omitted>\nhi"),
         ("09:16:02", "Bo", "last"),
     ]
-    assert "4 messages stand in two exports" in caplog.text
+    assert "4 messages are in two exports" in caplog.text
     assert len(read_messages(str(folder), merge=False)) == 9
 
 
 def test_the_estimator(folder, tmp_path) -> None:
-    """Overlaps drops the same messages, names the one that stays, and leaves other chats alone."""
+    """Overlaps drops the same messages, names the one that is kept, and leaves other chats alone."""
     (folder / "4").mkdir()
     (folder / "4" / "WhatsApp Chat with Bee.txt").write_text(PHONE.replace("ok", "no").replace("first", "else"))
     docs = dp.read(str(folder))
@@ -144,7 +144,7 @@ def test_exports_of_other_names(tmp_path, caplog) -> None:
     chats = table.to_pylist()
     assert [r["text"] for r in chats if r["chat"] == "Tea (1)"] == week
     assert sum(r["chat"] == "Zed" for r in chats) == 22
-    assert "Tea is Tea (1)" in caplog.text
+    assert "Tea is now Tea (1)" in caplog.text
     sealed = dp.Pipeline(Overlaps()).run(dp.read(str(tmp_path)), out=str(tmp_path / "out"))
     assert sealed.count == 34
     assert sealed.manifest["fits"][0]["shared"] == 6
@@ -153,7 +153,7 @@ def test_exports_of_other_names(tmp_path, caplog) -> None:
 @pytest.mark.parametrize("overlap", [True, False])
 def test_long_exports_are_sampled(monkeypatch, overlap) -> None:
     """Sketches of a sample of messages tell one chat from two."""
-    monkeypatch.setattr(same_chat, "SKETCH", 200)
+    monkeypatch.setattr(match_exports, "SKETCH", 200)
     n = 2_000
 
     def export(file, first):
@@ -163,6 +163,6 @@ def test_long_exports_are_sampled(monkeypatch, overlap) -> None:
         columns = {"chat": pa.array([f"c{file}"] * n), "author": pa.array(["x"] * n), "time": times}
         return B.make(ids, texts, "s", columns=columns)
 
-    spans = same_chat.spans_of([export(0, 0), export(1, n // 2)])
+    spans = match_exports.spans_of([export(0, 0), export(1, n // 2)])
     assert max(span.sketch.shape[1] for span in spans.values()) == 200
-    assert len(set(same_chat.called(spans).values())) == (1 if overlap else 2)
+    assert len(set(match_exports.chat_names(spans).values())) == (1 if overlap else 2)

@@ -1,4 +1,4 @@
-"""What `MessageStats` counts is what counting message by message gives, and nobody is named who should not be."""
+"""What `MessageStats` counts is what counting message by message gives, and no name is saved that is to be hidden."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from dataprep.messages.names.stage import Pseudonyms
 from dataprep.messages.statistics import MessageStats
 
 BEGIN = datetime(2023, 12, 30, 22, 0)
-HISTOGRAMS = {"talk": C.TALK_MESSAGES, "seconds": C.TALK_SECONDS, "reply": C.REPLY_SECONDS, "chars": C.CHARS}
+HISTOGRAMS = {
+    "talk": C.CONVERSATION_MESSAGES, "seconds": C.CONVERSATION_SECONDS, "reply": C.REPLY_SECONDS, "chars": C.CHARS,
+}  # fmt: skip
 minutes = st.one_of(st.none(), st.integers(-70, 200), st.integers(-4_000_000, 4_000_000))
 message = st.tuples(
     st.sampled_from(["tea", "é.1", None]), st.sampled_from(["Bo", "Ada", "a.b", None]), minutes,
@@ -43,7 +45,7 @@ def batches_of(rows, size):
 
 
 def book_of(rows, size=1_000, **options):
-    """The book, and what came out."""
+    """Return the statistics of the stage; each document is passed on."""
     ledger = Ledger("MessageStats")
     out = list(watch(MessageStats(**options), batches_of(rows, size), ledger))
     assert sum(b.num_rows for b in out) == len(rows)
@@ -51,7 +53,7 @@ def book_of(rows, size=1_000, **options):
 
 
 @given(made=st.lists(message, max_size=30), size=st.integers(1, 9))
-# A talk that ends in the batch after that in which it began.
+# A conversation that ends in the batch after the one in which it began.
 @example(made=[("tea", "Bo", step, "text", "", None) for step in (0, 10, 10, 30, 300)], size=3)
 def test_counts_are_those_of_the_plain_twin(made, size) -> None:
     """Counts and histograms are right, however batches are cut, clocks go back and chats are interleaved."""
@@ -80,7 +82,7 @@ def test_emoji_are_those_of_each_text(texts, cut) -> None:
 
 
 def test_the_most_frequent_are_named() -> None:
-    """With top= the others are told together, and nothing is lost; ties go by name."""
+    """With top= the others are counted together, and nothing is lost; ties go by name."""
     rows = [("tea", who, BEGIN, "text", "x", None) for who in "aaabbcde"]
     found = C.of_family(book_of(rows, top=3).counts, "author")
     assert found == {"a": 3, "b": 2, "c": 1, C.OTHERS: 2}
@@ -91,7 +93,7 @@ def test_the_most_frequent_are_named() -> None:
 
 
 def test_tables() -> None:
-    """Months have no holes, unless clocks were mad; a week has seven days of 24 hours."""
+    """Empty months are included unless the range is too long; a week has seven days of 24 hours."""
     rows = [("tea", "a", t, "text", "x", None) for t in (datetime(2024, 1, 1, 9), datetime(2023, 10, 8, 23))]
     counts = book_of(rows).counts
     assert C.months_of(counts) == [("2023-10", 1), ("2023-11", 0), ("2023-12", 0), ("2024-01", 1)]
@@ -104,7 +106,7 @@ def test_tables() -> None:
 
 
 def test_nobody_is_named_before_pseudonyms(samples, tmp_path) -> None:
-    """Counted before names are hidden, nobody is named in the books; behind them, pseudonyms are."""
+    """Counts before names are hidden save no name; after them, pseudonyms."""
     docs = dp.read(str(samples / "whatsapp_android.txt"))
     safe = dp.Pipeline(MessageStats(), Pseudonyms(key=b"0123456789abcdef"), MessageStats())
     before, after = (b for b in safe.run(docs, out=str(tmp_path / "safe")).stats if b.name == "MessageStats")

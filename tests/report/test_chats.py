@@ -49,8 +49,8 @@ def test_all_that_was_counted_is_drawn(chatty) -> None:
     section.feed(page)
     assert list(section.cards) == [
         "When people write", "Messages by month", "Messages by author", "Messages by chat", "Kinds of messages",
-        "Languages", "Emoji", "What was changed in texts", "How many messages a talk has", "How long talks last",
-        "How fast people answer", "How long texts are",
+        "Languages", "Emoji", "What was changed in texts", "How many messages a conversation has",
+        "How long conversations last", "How fast people answer", "How long texts are",
     ]  # fmt: skip
     book = open_dataset(str(chatty)).stats[STAGE]
     assert {"😂", "👍🏽", "400 "} <= set(section.cards["Emoji"])
@@ -90,7 +90,8 @@ def test_inspect_draws_them(chatty, dataprep) -> None:
     code, said, _ = dataprep("inspect", chatty, "--examples", "0")
     assert code == 0
     book = open_dataset(str(chatty)).stats[STAGE]
-    assert f"400 messages of people in {sum(book.histograms['messages of a talk'].values())} talks" in said
+    n_conversations = sum(book.histograms["messages per conversation"].values())
+    assert f"400 messages of people in {n_conversations} conversations" in said
     most, n = of_family(book.counts, "language").most_common(1)[0]
     assert re.search(rf"^{most} +{n} +█{{40}}$", said, re.MULTILINE)
     assert re.search(r"^2024-05 +\d+ +█+", said, re.MULTILINE)

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dataprep.core.stats import StageStats
-from dataprep.messages.counts import TALK_MESSAGES, clock_of, months_of, of_family
+from dataprep.messages.counts import CONVERSATION_MESSAGES, clock_of, months_of, of_family
 from dataprep.report.blocks import visible
 from dataprep.report.charts import DAYS
 from dataprep.report.chats import LENGTHS, TITLES, length_rows, shown
@@ -21,9 +21,12 @@ LATEST_MONTHS = 36
 
 def print_messages(console: Console, book: StageStats) -> None:
     """Lists and histograms, one below the other."""
-    talks = sum(book.histograms.get(TALK_MESSAGES, {}).values())
+    n_conversations = sum(book.histograms.get(CONVERSATION_MESSAGES, {}).values())
     people = sum(of_family(book.counts, "author").values())
-    console.print(f"[bold]{escape(book.name)}[/]: {people:,} messages of people in {talks:,} talks", highlight=False)
+    console.print(
+        f"[bold]{escape(book.name)}[/]: {people:,} messages of people in {n_conversations:,} conversations",
+        highlight=False,
+    )
     for name, title in TITLES.items():
         _print_bars(console, title, shown(of_family(book.counts, name)))
     _print_bars(console, "Messages by month", _each(months_of(book.counts)[-LATEST_MONTHS:]))

@@ -1,4 +1,4 @@
-"""How `MessageStats` calls what it counts, and that as tables: for those who draw it, without its kernels."""
+"""Names of the counts of `MessageStats`, and the counts as tables for the report and the terminal; loads no kernels."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 STAGE = "MessageStats"
 FAMILIES = ("kind", "author", "chat", "clock", "month", "language", "emoji")
-"""What is counted as `family.value`; clock.1.09 is Monday, from nine to ten."""
-TALK_MESSAGES, TALK_SECONDS, REPLY_SECONDS, CHARS = (
-    "messages of a talk", "seconds of a talk", "seconds to a reply", "characters of a message",
+"""First parts of count names `family.value`; clock.1.09 is Monday, from nine to ten."""
+CONVERSATION_MESSAGES, CONVERSATION_SECONDS, REPLY_SECONDS, CHARS = (
+    "messages per conversation", "seconds per conversation", "seconds to a reply", "characters per message",
 )  # fmt: skip
 OTHERS = "others"
 MOST_MONTHS = 2_400
@@ -21,7 +21,7 @@ I64 = npt.NDArray[np.int64]
 
 
 def of_family(counts: Mapping[str, int], family: str) -> Counter[str]:
-    """What was counted in one of the FAMILIES, by value.
+    """Return the counts of one of the FAMILIES, by value.
 
     >>> of_family({"kind.text": 3, "month.2024-05": 2}, "kind")
     Counter({'text': 3})
@@ -31,7 +31,7 @@ def of_family(counts: Mapping[str, int], family: str) -> Counter[str]:
 
 
 def months_of(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Messages of every month from the first to the last one, those without any included (if clocks were not mad).
+    """Return (month, messages) from the first to the last month, empty ones included unless the range is too long.
 
     >>> months_of({"month.2023-12": 4, "month.2024-02": 1})
     [('2023-12', 4), ('2024-01', 0), ('2024-02', 1)]
@@ -45,7 +45,7 @@ def months_of(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def clock_of(counts: Mapping[str, int]) -> I64:
-    """Messages by weekday (Monday first) and hour, int64[7, 24]."""
+    """Return messages by weekday (Monday first) and hour, int64[7, 24]."""
     table = np.zeros((7, 24), np.int64)
     for name, n in of_family(counts, "clock").items():
         if name != OTHERS:
@@ -55,5 +55,5 @@ def clock_of(counts: Mapping[str, int]) -> I64:
 
 
 def month_name(number: int) -> str:
-    """Months since the year 0 as people write them."""
+    """Return a month, counted from the year 0, as YYYY-MM."""
     return f"{number // 12:04}-{number % 12 + 1:02}"

@@ -1,9 +1,9 @@
-"""Which exports are of one chat: those of one name, and those whose texts say so.
+"""Find exports of the same chat: those of one name, and those that share messages.
 
-A file's name is often all that names a chat, and "Tea.txt" and "Tea (1).txt" are one. Two exports in different files
-are taken for one chat if, of what people wrote in the minutes that both cover, at least half of the smaller is in the
-other, and two messages or more. That is told by hashes of author, minute and text: the smallest 16,384 of an export, a
-uniform sample, so that memory is bounded. Nothing is dropped for it; it decides what is compared.
+Often only the file's name names a chat, and "Tea.txt" and "Tea (1).txt" are one. Two exports in different files are
+taken for one chat if at least half of the messages of the smaller one, in the minutes that both cover, are in the
+other, and at least two. Messages are compared by hashes of author, minute and text: the smallest 16,384 per export, a
+uniform sample, so memory is bounded. The result only decides which exports are compared; it drops nothing.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.unicode.text import text_hashes
 
-from .overlap_rows import MINUTE, in_seconds
+from .times import MINUTE, seconds_of
 
-Own: TypeAlias = tuple[str, int]  # a chat in a file
+Export: TypeAlias = tuple[str, int]  # name of a chat, number of a file
 U64: TypeAlias = npt.NDArray[np.uint64]
 SKETCH = 16_384
-FEWEST = 2  # messages in common
+MIN_COMMON = 2  # messages
 PRIMES = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))  # odd constants that spread bits
 
 
 @dataclass(frozen=True)
-class Span:
-    """The times of a chat in a file: first and last in seconds, whether they tell seconds, how many they are.
+class ExportSpan:
+    """First and last time of an export in seconds, whether its times have seconds, and its number of messages.
 
-    sketch: uint64[2, k], the smallest hashes of what people wrote, ascending, and the minutes.
+    sketch: uint64[2, k], the smallest hashes of people's messages, ascending, and their minutes.
     """
 
     first: int
@@ -43,31 +43,31 @@ class Span:
     n: int
     sketch: U64
 
-    def joined(self, other: Span) -> Span:
-        """Both."""
+    def joined(self, other: ExportSpan) -> ExportSpan:
+        """Return the span of both, two parts of one export."""
         first, last = min(self.first, other.first), max(self.last, other.last)
         sketch = _smallest(np.concatenate([self.sketch, other.sketch], 1))
-        return Span(first, last, self.fine or other.fine, self.n + other.n, sketch)
+        return ExportSpan(first, last, self.fine or other.fine, self.n + other.n, sketch)
 
 
-def spans_of(batches: Iterable[Batch]) -> dict[Own, Span]:
-    """The span of every chat in every file; columns id, chat, author, time, text, and kind if there is one."""
-    found: dict[Own, Span] = {}
+def spans_of(batches: Iterable[Batch]) -> dict[Export, ExportSpan]:
+    """Return the span of each chat in each file; columns id, chat, author, time, text, and kind if present."""
+    found: dict[Export, ExportSpan] = {}
     for batch in batches:
         hashes, written = _hashes(batch), _written(batch)
-        for own, rows, times in by_export(batch):
+        for export, rows, times in by_export(batch):
             said = written[rows]
             sketch = np.stack([hashes[rows[said]], (times[said] // MINUTE).astype(np.uint64)])
             sketch[0] ^= sketch[1] * PRIMES[0]
             fine = bool((times % MINUTE != 0).any())
-            span = Span(int(times.min()), int(times.max()), fine, len(rows), _smallest(sketch))
-            found[own] = found[own].joined(span) if own in found else span
+            span = ExportSpan(int(times.min()), int(times.max()), fine, len(rows), _smallest(sketch))
+            found[export] = found[export].joined(span) if export in found else span
     return found
 
 
-def by_export(batch: Batch) -> Iterator[tuple[Own, Any, Any]]:
-    """The rows of each chat in each file, and their times; rows without chat or time are left out."""
-    times, known = in_seconds(batch.column("time"))
+def by_export(batch: Batch) -> Iterator[tuple[Export, Any, Any]]:
+    """Yield the rows of each chat in each file, and their times in seconds; skips rows without chat or time."""
+    times, known = seconds_of(batch.column("time"))
     numbers = B.ids(batch) >> np.uint64(B.POSITION_BITS)
     chats = batch.column("chat")
     coded = chats if pa.types.is_dictionary(chats.type) else chats.cast(pa.string()).dictionary_encode()
@@ -80,26 +80,26 @@ def by_export(batch: Batch) -> Iterator[tuple[Own, Any, Any]]:
                 yield (names[code], number), rows, times[rows]
 
 
-def called(spans: Mapping[Own, Span]) -> dict[Own, str]:
-    """The name under which each export is compared: that of the first export of its chat."""
-    owns = sorted(spans, key=lambda own: (own[1], own[0]))
-    first = {own: own for own in owns}
+def chat_names(spans: Mapping[Export, ExportSpan]) -> dict[Export, str]:
+    """Return the name under which each export is compared: that of the first export of its chat."""
+    exports = sorted(spans, key=lambda export: (export[1], export[0]))
+    first = {export: export for export in exports}
 
-    def root(own: Own) -> Own:
-        while first[own] != own:
-            own = first[own]
-        return own
+    def root(export: Export) -> Export:
+        while first[export] != export:
+            export = first[export]
+        return export
 
-    for a, b in _met([spans[own].sketch[0] for own in owns]):
-        one, two = owns[a], owns[b]
-        if one[0] != two[0] and one[1] != two[1] and _are_one(spans[one], spans[two]):
-            low, high = sorted((root(one), root(two)), key=owns.index)
+    for a, b in _candidates([spans[export].sketch[0] for export in exports]):
+        one, two = exports[a], exports[b]
+        if one[0] != two[0] and one[1] != two[1] and _are_one_chat(spans[one], spans[two]):
+            low, high = sorted((root(one), root(two)), key=exports.index)
             first[high] = low
-    return {own: root(own)[0] for own in owns}
+    return {export: root(export)[0] for export in exports}
 
 
 def _written(batch: Batch) -> npt.NDArray[np.bool_]:
-    """Which messages people wrote."""
+    """Return which messages people wrote, bool[n]."""
     written = pc.is_valid(batch.column("author"))
     if "kind" in batch.schema.names:
         written = pc.and_(written, pc.fill_null(pc.equal(batch.column("kind"), "text"), fill_value=False))
@@ -107,7 +107,7 @@ def _written(batch: Batch) -> npt.NDArray[np.bool_]:
 
 
 def _hashes(batch: Batch) -> U64:
-    """Hashes of author and text, uint64[n]."""
+    """Return hashes of author and text, uint64[n]."""
     authors = batch.column("author").cast(pa.string()).fill_null("")
     one, two = (text_hashes(*B.buffers(column))[:, 0] for column in (authors, batch.column("text")))
     return np.asarray(one * PRIMES[1] ^ two, np.uint64)
@@ -118,8 +118,8 @@ def _smallest(sketch: U64) -> U64:
     return sketch[:, first[:SKETCH]]
 
 
-def _met(sketches: list[U64]) -> set[tuple[int, int]]:
-    """Pairs of exports that have a hash in common; of those that share it, neighbours."""
+def _candidates(sketches: list[U64]) -> set[tuple[int, int]]:
+    """Return pairs of exports that share a hash; if more than two share one, only pairs of neighbours."""
     hashes = np.concatenate([*sketches, np.zeros(0, np.uint64)])
     owner = np.repeat(np.arange(len(sketches)), [len(s) for s in sketches])
     order = np.argsort(hashes, kind="stable")
@@ -127,17 +127,17 @@ def _met(sketches: list[U64]) -> set[tuple[int, int]]:
     return set(zip(owner[order][same].tolist(), owner[order][same + 1].tolist(), strict=True))
 
 
-def _are_one(a: Span, b: Span) -> bool:
-    """Whether enough of what both exports could have is in both."""
+def _are_one_chat(a: ExportSpan, b: ExportSpan) -> bool:
+    """Return whether enough messages of the minutes that both exports cover are in both."""
     first, last = max(a.first, b.first) // MINUTE, min(a.last, b.last) // MINUTE
     ends = [span.sketch[0, -1] for span in (a, b) if span.sketch.shape[1] == SKETCH]
-    end = min(ends) if ends else np.uint64(2**64 - 1)  # up to here both sketches are whole
-    one, two = (_near(span.sketch, end, first, last) for span in (a, b))
+    end = min(ends) if ends else np.uint64(2**64 - 1)  # up to here both sketches are complete
+    one, two = (_between(span.sketch, end, first, last) for span in (a, b))
     common = len(np.intersect1d(one, two, assume_unique=True))
-    return common >= FEWEST and 2 * common >= min(len(one), len(two))
+    return common >= MIN_COMMON and 2 * common >= min(len(one), len(two))
 
 
-def _near(sketch: U64, end: np.uint64, first: int, last: int) -> U64:
-    """The hashes up to `end` of the minutes from first to last."""
+def _between(sketch: U64, end: np.uint64, first: int, last: int) -> U64:
+    """Return the hashes up to `end` of the minutes from `first` to `last`."""
     minutes = sketch[1].astype(np.int64)
     return np.asarray(sketch[0][(sketch[0] <= end) & (minutes >= first) & (minutes <= last)], np.uint64)

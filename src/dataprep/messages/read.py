@@ -1,4 +1,4 @@
-"""`read_messages`: exports of chats as one table, whatever their platforms, without what stands in two of them."""
+"""read_messages: read exports of chats from any platforms into one table, each message once."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from dataprep.read.chats.messages import COLUMNS
 from dataprep.read.chats.sniff import PLATFORMS, refuse_utf16, tried
 from dataprep.store import files
 
-from .match_exports import called, spans_of
-from .overlap_rows import find_doubles
+from .match_exports import chat_names, spans_of
+from .overlap_rows import find_repeated
 
 log = logging.getLogger("dataprep")
 
@@ -33,28 +33,28 @@ TABLE = ("chat", "author", "time", "kind", "text", "reply_to")
 def read_messages(
     path: Any, platform: str | None = None, date_order: str | None = None, *, merge: bool = True, **options: Any
 ) -> pa.Table:
-    """The messages of chats as a table, one row a message.
+    """Return the messages of chats as a table, one row per message.
 
     path: a file, a folder, a glob, or a list of them; platforms may be mixed.
-    platform: "whatsapp", "telegram", "discord", "messenger", "instagram", "signal", "chat"; None: told by the files.
-    date_order: "dmy", "mdy" or "ymd", where the files do not tell it themselves.
-    merge: what stands in two exports of one chat is there once (`chat/same_chat.py`, `chat/doubles.py`).
-    options: of the platform's reader.
+    platform: "whatsapp", "telegram", "discord", "messenger", "instagram", "signal", "chat"; None: detected per file.
+    date_order: "dmy", "mdy" or "ymd", for files whose dates could be read in several orders.
+    merge: keep messages that two exports of one chat have once (`match_exports.py`, `overlap_rows.py`).
+    options: parameters of the platform's reader.
 
-    Columns: chat, author (null where the platform speaks), time (timestamp[s], the clock as written; UTC for Messenger
-    and Instagram), kind, text, and reply_to (int64, the row of the message that is answered, null if there is none).
-    Chats come in the order of their first messages, each in the order of time; a message without a time stays behind
-    the one before. What is merged and what was no message is logged with its count. Memory: twice the messages.
+    Columns: chat, author (null for the platform's own lines), time (timestamp[s], the clock as written; UTC for
+    Messenger and Instagram), kind, text, and reply_to (int64, the row of the message that is answered, or null). Chats
+    are in the order of their first messages, the messages of each by time; one without a time follows the one before.
+    The numbers of merged messages and of records that are not messages are logged. Memory: twice the messages.
 
-    Errors: PlanError if a file is no chat, ReadError if it is damaged.
+    Raises PlanError if a file is not a chat export, ReadError if it is damaged.
 
     >>> table = read_messages("chats/")                                                 # doctest: +SKIP
     """
     if date_order not in {None, "dmy", "mdy", "ymd"}:
-        msg = f"date_order={date_order!r} is none of dmy, mdy, ymd"
+        msg = f"date_order={date_order!r} must be one of dmy, mdy, ymd"
         raise PlanError(msg)
     if platform is not None and platform not in PLATFORMS:
-        msg = f"platform={platform!r} is none of {', '.join(PLATFORMS)}"
+        msg = f"platform={platform!r} must be one of {', '.join(PLATFORMS)}"
         raise PlanError(msg)
     docs = read(path, platform, **options)
     _check(docs)
@@ -63,14 +63,14 @@ def read_messages(
     dropped: Counter[str] = Counter()
     batches = [batch for part in docs.parts for batch in _batches(part, dropped)]
     if dropped:
-        told = ", ".join(f"{why} {n:,}" for why, n in dropped.most_common())
-        log.warning("%d records of %s were no messages and are left out: %s", dropped.total(), path, told)
+        reasons = ", ".join(f"{reason} {n:,}" for reason, n in dropped.most_common())
+        log.warning("%d records of %s are not messages and are left out: %s", dropped.total(), path, reasons)
     rows = pa.Table.from_batches([batch.select(READ.names) for batch in batches]).cast(READ)
     return _in_order(*_merged(rows, merge=merge))
 
 
 def _check(docs: Dataset) -> None:
-    """Every file is a chat's, or a sentence that shows the first line of one that is not."""
+    """Raise PlanError, showing the first line of the file, if the documents are not messages."""
     missing = [name for name in TABLE if name not in docs.columns]
     if not missing:
         return
@@ -79,9 +79,9 @@ def _check(docs: Dataset) -> None:
         head = stream.read(200)
     refuse_utf16(head, url)
     begins = head.decode("utf-8", "replace").lstrip("\ufeff\r\n").split("\n")[0][:80]
-    msg = f"{url} is no chat export of {', '.join(PLATFORMS[:-1])}: it begins {begins!r}; "
+    msg = f"{url} is not a chat export of {', '.join(PLATFORMS[:-1])}: it begins {begins!r}; "
     if files.suffix(url) == ".txt":
-        msg += f"tried were {tried()}; "
+        msg += f"tried: {tried()}; "
     msg += "name its platform with platform=, or give platform='chat' and line= for another form"
     raise PlanError(msg)
 
@@ -94,40 +94,40 @@ def _batches(part: Part, dropped: Counter[str]) -> Iterator[Any]:
 
 
 def _merged(rows: pa.Table, *, merge: bool) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-    """The rows without doubles, and for each the row it answers, int64[n], -1: none."""
+    """Return the rows without repeated ones, and for each the row it answers, int64[n], -1: none."""
     ids = rows["id"].to_numpy()
-    doubled = stays = np.zeros(0, np.int64)
+    repeated = kept = np.zeros(0, np.int64)
     if merge:
         rows = _renamed(rows)
-        doubled, stays = find_doubles((ids >> np.uint64(B.POSITION_BITS)).astype(np.int64), rows)
-    if len(doubled):
-        log.warning("%d messages stand in two exports of one chat and are there once", len(doubled))
+        repeated, kept = find_repeated((ids >> np.uint64(B.POSITION_BITS)).astype(np.int64), rows)
+    if len(repeated):
+        log.warning("%d messages are in two exports of one chat; each is kept once", len(repeated))
     keep = np.ones(len(ids), bool)
-    keep[doubled] = False
-    stands = np.arange(len(ids))
-    stands[doubled] = stays
+    keep[repeated] = False
+    kept_row = np.arange(len(ids))
+    kept_row[repeated] = kept
     wanted = rows["reply_to"].fill_null(0).to_numpy()
     at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
     answered = pc.is_valid(rows["reply_to"]).to_numpy() & (ids[at] == wanted)
-    answers = np.where(answered, (np.cumsum(keep) - 1)[stands[at]], -1)
+    answers = np.where(answered, (np.cumsum(keep) - 1)[kept_row[at]], -1)
     return rows.filter(pa.array(keep)), answers[keep]
 
 
 def _renamed(rows: pa.Table) -> pa.Table:
-    """Exports that are of one chat by what is said in them have the name of the first."""
-    names = called(spans_of(rows.to_batches()))
-    odd = {own: name for own, name in names.items() if own[0] != name}
-    if not odd:
+    """Return the rows with one name per chat: exports that share messages get the name of the first."""
+    names = chat_names(spans_of(rows.to_batches()))
+    changed = {export: name for export, name in names.items() if export[0] != name}
+    if not changed:
         return rows
-    told = ", ".join(f"{chat} is {name}" for (chat, _), name in list(odd.items())[:5])
-    log.warning("%d exports have another name than one of the same chat, which they get: %s", len(odd), told)
+    some = ", ".join(f"{chat} is now {name}" for (chat, _), name in list(changed.items())[:5])
+    log.warning("%d exports share messages with one of another name and get that name: %s", len(changed), some)
     numbers = (rows["id"].to_numpy() >> np.uint64(B.POSITION_BITS)).tolist()
-    chats = [names.get(own, own[0]) for own in zip(rows["chat"].to_pylist(), numbers, strict=True)]
+    chats = [names.get(export, export[0]) for export in zip(rows["chat"].to_pylist(), numbers, strict=True)]
     return rows.set_column(rows.schema.get_field_index("chat"), "chat", pa.array(chats, pa.string()))
 
 
 def _in_order(rows: pa.Table, answers: npt.NDArray[np.int64]) -> pa.Table:
-    """Chats in order of appearance, each by time, and the columns of the table."""
+    """Return the columns of the table, with chats in order of appearance and the messages of each by time."""
     chats = rows["chat"].combine_chunks().dictionary_encode().indices.fill_null(-1).to_numpy()
     times = np.zeros(len(rows), np.int64)
     for chat in np.unique(chats).tolist():

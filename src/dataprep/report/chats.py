@@ -1,4 +1,4 @@
-"""Chats in pictures: who writes, when, in which languages, how long talks last; drawn where `MessageStats` counted."""
+"""Report section on chats: who writes, when, in which languages, how long conversations last."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataprep.core.stats import StageStats
 from dataprep.messages.counts import (
     CHARS,
+    CONVERSATION_MESSAGES,
+    CONVERSATION_SECONDS,
     OTHERS,
     REPLY_SECONDS,
     STAGE,
-    TALK_MESSAGES,
-    TALK_SECONDS,
     clock_of,
     months_of,
     of_family,
@@ -32,8 +32,8 @@ TITLES = {  # the lists, in their order on the page
     "emoji": "Emoji",
 }
 LENGTHS = (  # histogram, title, what is counted, the axis
-    (TALK_MESSAGES, "How many messages a talk has", "talks", "Messages, under"),
-    (TALK_SECONDS, "How long talks last", "talks", "Time, under"),
+    (CONVERSATION_MESSAGES, "How many messages a conversation has", "conversations", "Messages, under"),
+    (CONVERSATION_SECONDS, "How long conversations last", "conversations", "Time, under"),
     (REPLY_SECONDS, "How fast people answer", "replies", "Time, under"),
     (CHARS, "How long texts are", "texts", "Characters, under"),
 )
@@ -46,10 +46,10 @@ def chats(facts: Facts) -> str:
     book = messages_book(facts.books)
     if book is None:
         return ""
-    people, talks = sum(of_family(book.counts, "author").values()), _n(book, TALK_MESSAGES)
+    people, n_conversations = sum(of_family(book.counts, "author").values()), _n(book, CONVERSATION_MESSAGES)
     lead = (
-        f"{people:,} messages of people in {talks:,} talks, counted where <code>{text(book.name)}</code> stands in the "
-        "pipeline. Hours and days are those of the exporting clock."
+        f"{people:,} messages of people in {n_conversations:,} conversations, as "
+        f"<code>{text(book.name)}</code> counted them. Hours and days are those of the exporting clock."
     )
     lists = [ranked(title, of_family(book.counts, name), name) for name, title in TITLES.items()]
     times = [_clock(book.counts), _months(book.counts)]

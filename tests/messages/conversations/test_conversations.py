@@ -34,13 +34,13 @@ def batch_of(messages, ids=None) -> B.Batch:
     return B.make(ids, list(texts), "s", columns=columns)
 
 
-def talks(stage, messages, ids=None):
+def texts_of(stage, messages, ids=None):
     rows, _, _ = laws.apply(stage, [batch_of([m if len(m) == 5 else (*m, None) for m in messages], ids)])
     return [r["text"] for r in rows]
 
 
 def test_joined_within_the_gap() -> None:
-    """Less than an hour joins, an hour does not; another chat or no time begins anew; the books say where all are."""
+    """Less than an hour joins, an hour does not; another chat or no time begins a new one; all are accounted for."""
     batch = batch_of(
         [
             ("a", "Uma", 0, "one", None),
@@ -65,28 +65,28 @@ def test_joined_within_the_gap() -> None:
     assert book.reasons == {"joined": 2}
 
 
-def test_answers_keep_a_talk_going() -> None:
-    """An answer to the open talk joins it over the gap, but not over the reply gap, nor to a talk that is over."""
+def test_answers_continue_a_conversation() -> None:
+    """An answer to the open conversation joins it over the gap, but not over the reply gap, nor one that has ended."""
     night = [("a", "Uma", 0, "one"), ("a", "Ivo", 5, "two"), ("a", "Uma", 600, "I mean two", 1)]
-    assert talks(dp.Conversations(), night) == ["Uma: one\nIvo: two\nUma: I mean two"]
-    assert talks(dp.Conversations(replies=False), night) == ["Uma: one\nIvo: two", "Uma: I mean two"]
-    assert len(talks(dp.Conversations(reply_gap="9h"), night)) == 2
+    assert texts_of(dp.Conversations(), night) == ["Uma: one\nIvo: two\nUma: I mean two"]
+    assert texts_of(dp.Conversations(replies=False), night) == ["Uma: one\nIvo: two", "Uma: I mean two"]
+    assert len(texts_of(dp.Conversations(reply_gap="9h"), night)) == 2
     late = [*night, ("a", "Ivo", 1000, "new"), ("a", "Uma", 1100, "about the first", 0)]
-    assert talks(dp.Conversations(), late)[1:] == ["Ivo: new", "Uma: about the first"]
+    assert texts_of(dp.Conversations(), late)[1:] == ["Ivo: new", "Uma: about the first"]
 
 
 def test_interleaved_chats() -> None:
-    """Every chat has its own talk; they come out in the order of their first messages; files do not matter."""
+    """Each chat has its own conversation; they come in the order of their first messages; files do not matter."""
     messages = [("a", "Uma", 0, "1"), ("b", "Ivo", 1, "2"), ("a", "Ivo", 2, "3"), ("b", "Uma", 3, "4")]
-    assert talks(dp.Conversations(), messages) == ["Uma: 1\nIvo: 3", "Ivo: 2\nUma: 4"]
+    assert texts_of(dp.Conversations(), messages) == ["Uma: 1\nIvo: 3", "Ivo: 2\nUma: 4"]
     two_files = [B.doc_id(file, place) for file, place in ((1, 0), (1, 9), (2, 0), (2, 9))]
-    assert talks(dp.Conversations(), messages, two_files) == ["Uma: 1\nIvo: 3", "Ivo: 2\nUma: 4"]
+    assert texts_of(dp.Conversations(), messages, two_files) == ["Uma: 1\nIvo: 3", "Ivo: 2\nUma: 4"]
 
 
 def test_a_long_wait_is_bounded() -> None:
-    """A talk that others talked past for max_bytes is over, so what waits for it is not held for ever."""
+    """A conversation ends after max_bytes of other chats, so later ones are not held back without limit."""
     messages = [("a", "Uma", 0, "1"), *[("b", "Ivo", 1, "x" * 20)] * 9, ("a", "Uma", 2, "2")]
-    assert talks(dp.Conversations(max_bytes=100), messages)[0] == "Uma: 1"
+    assert texts_of(dp.Conversations(max_bytes=100), messages)[0] == "Uma: 1"
     given = []
     batches = (given.append(i) or batch_of([(*m, None)], [i]) for i, m in enumerate(messages[:-1]))
     next(watch(dp.Conversations(max_bytes=100), batches, Ledger("x")))
@@ -94,7 +94,7 @@ def test_a_long_wait_is_bounded() -> None:
 
 
 def test_without_reply_to_and_other_times() -> None:
-    """The column reply_to may be missing, times may be finer; a time that is none is refused."""
+    """The column reply_to may be missing, times may be finer; a column of texts is rejected."""
     batch = batch_of([("a", "Uma", 0, "1", None), ("a", "Ivo", 1, "2", 0)])
     finer = B.with_column(batch, "time", batch.column("time").cast(pa.timestamp("us"))).drop_columns(["reply_to"])
     assert len(laws.apply(dp.Conversations(), [finer])[0]) == 1
@@ -125,7 +125,7 @@ STAGES = st.builds(
 @settings(max_examples=100)
 @given(MESSAGES, STAGES, st.lists(st.integers(1, 4), min_size=1, max_size=3), st.integers(0, 25))
 def test_laws(messages, stage, sizes, next_file) -> None:
-    """Batch cuts do not matter, the books balance, and a plain loop says the same."""
+    """Batch cuts do not matter, the statistics balance, and the slow twin agrees."""
     batch = batch_of(messages, [B.doc_id(1 + (i >= next_file), BASE + 3 * i) for i in range(len(messages))])
     laws.cuts_do_not_matter(stage, batch, sizes)
     laws.books_balance(stage, batch)
@@ -143,23 +143,23 @@ def test_key_and_pickle() -> None:
     "wrong", [{"gap": "1 hour"}, {"gap": "0s"}, {"gap": 60}, {"reply_gap": "x"}, {"line": "{author}"}, {"max_bytes": 0}]
 )
 def test_wrong_parameters(wrong) -> None:
-    """A gap that is no time and a line without the text are refused."""
+    """A gap that is not a duration and a line without the text are rejected."""
     with pytest.raises(PlanError):
         dp.Conversations(**wrong)
 
 
 def test_needs_a_chat(tmp_path) -> None:
-    """On documents that are no messages it fails before any work, naming the columns."""
+    """On documents that are not messages it fails before any work, naming the columns."""
     (tmp_path / "a.jsonl").write_text('{"text": "x"}\n')
     with pytest.raises(PlanError, match="chat"):
         dp.Pipeline(dp.Conversations()).run(dp.read(str(tmp_path / "a.jsonl")), out=str(tmp_path / "out"))
 
 
 def test_sample_chat(samples, tmp_path) -> None:
-    """The sample exports become talks; whose messages are all accounted for."""
+    """The sample exports become conversations, and each message is accounted for."""
     docs = dp.read([str(samples / "whatsapp_android.txt"), str(samples / "whatsapp_ios.txt")])
     n = docs.count
-    talks = dp.Pipeline(dp.Conversations(gap="1h")).run(docs, out=str(tmp_path / "out"))
-    assert 1 < talks.count < n
-    assert talks.count + talks.stats["Conversations"].reasons["joined"] == n
-    assert set(talks.columns) >= {"chat", "author", "time", "kind", "n_messages", "end_time"}
+    joined = dp.Pipeline(dp.Conversations(gap="1h")).run(docs, out=str(tmp_path / "out"))
+    assert 1 < joined.count < n
+    assert joined.count + joined.stats["Conversations"].reasons["joined"] == n
+    assert set(joined.columns) >= {"chat", "author", "time", "kind", "n_messages", "end_time"}

@@ -55,7 +55,7 @@ def windows(batch, **options):
 
 
 def test_messages_in_a_row_are_one_turn():
-    """Consecutive messages of one author are merged, and a question answered later begins another talk."""
+    """Consecutive messages of one author are merged, and a question answered later begins another conversation."""
     told, *_ = windows(
         chat("I are you there?", "I it is cold", "T always", "T take the coat", "I ok", "+90 I back", "T no")
     )
@@ -74,8 +74,8 @@ def test_several_speakers_are_one_user_turn_with_names():
     assert rows[0]["text"] == "I: who?\nT: me\nM: me too\nT: good"
 
 
-def test_every_message_has_its_fate():
-    """Kept, joined or dropped with the reason: an opening, an unanswered end, a talk without the person, no text."""
+def test_every_message_has_its_outcome():
+    """Messages are kept, joined or dropped: openings, unanswered ends, no person, no text."""
     batch = chat("T hello?", "I hi", "T how", "I fine", "+90 I anyone", "M no", "+90 - left", "+90 T alone")
     _, rows, drops, _ = windows(batch)
     told = {d["id"]: (d["reason"], d["kept"]) for d in drops}
@@ -108,7 +108,7 @@ def test_what_does_not_fit_is_cut_where_it_hurts_least():
     assert book.counts["cut.answers"] == book.counts["cut.questions"] == 1
     told, *_ = windows(chat("I 0123456789", "T abc"), size=Letters(12))
     assert told == [["u I: 3456789", "*a T: abc"]]
-    with pytest.raises(PlanError, match="block=3 has no room for a question and an answer"):
+    with pytest.raises(PlanError, match="block=3 must be large enough for a question and an answer"):
         windows(chat("I 0123456789", "T abc"), size=Letters(3))
 
 
@@ -138,7 +138,7 @@ def test_each_answer_is_learned_once(lines, block, context, openings):
 
 @given(LINES, st.data(), st.lists(st.integers(1, 30), min_size=1, max_size=4))
 def test_laws(lines, data, cuts):
-    """Batch cuts do not matter and books balance, also where chats are interleaved and messages answer others."""
+    """Batch cuts do not matter and statistics balance, also if chats are interleaved and messages answer others."""
     batch = chat(*[f"{gap}{who} {text}" for gap, who, text in lines])
     n = len(lines)
     names = data.draw(st.lists(st.sampled_from(["club", "home", None]), min_size=n, max_size=n))
@@ -153,9 +153,9 @@ def test_laws(lines, data, cuts):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"person": ""}, "person= is the author to imitate"),
-        ({"gap": "soon"}, "gap='soon' is no length of time"),
-        ({"context": -1}, "context=-1 is the number of turns"),
+        ({"person": ""}, "person='' must be the name of the author"),
+        ({"gap": "soon"}, "gap='soon' must be a duration"),
+        ({"context": -1}, "context=-1 must be 0 or more"),
     ],
 )
 def test_bad_parameters(options, sentence):

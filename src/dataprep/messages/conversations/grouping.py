@@ -1,8 +1,7 @@
-"""Talks: which messages belong together. A talk ends with a silence; chats may be interleaved."""
+"""Group messages into conversations: a silence ends one, and chats may be interleaved."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -13,27 +12,14 @@ import pyarrow.compute as pc
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.errors import PlanError
+from dataprep.messages.times import seconds_of
 from dataprep.unicode.text import I64, U64
 
-from .kernel import NEVER, NOTHING, talks_of
-
-UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+from .kernel import NEVER, NOTHING, Limits, Messages, OpenChats, conversations_of
 
 
-def seconds_of(gap: str, name: str = "gap") -> int:
-    """A length of time as people write it, in seconds; name: of the parameter, for the error.
-
-    >>> seconds_of("90s"), seconds_of("1h")
-    (90, 3600)
-    """
-    if not re.fullmatch(r"[1-9]\d*[smhd]", str(gap)):
-        msg = f"{name}={gap!r} is no length of time; write 90s, 30m, 1h or 2d"
-        raise PlanError(msg)
-    return int(gap[:-1]) * UNITS[gap[-1]]
-
-
-class Open(NamedTuple):
-    """The talk of a chat that may go on: its number, first message, where it began in all bytes read; its last time."""
+class OpenConversation(NamedTuple):
+    """A conversation that later messages may join: the fields of one row of `OpenChats`."""
 
     number: int
     first: int
@@ -41,52 +27,54 @@ class Open(NamedTuple):
     last: int
 
 
-class Talks:
-    """Numbers talks in the order of their first messages, and remembers which may go on."""
+class Grouping:
+    """Number conversations in the order of their first messages, and remember which are open."""
 
     def __init__(self, gap: int, reply_gap: int, max_bytes: int) -> None:
-        """Seconds of silence that end a talk, and that an answer bridges; bytes at which it is cut."""
+        """Take the seconds of silence that end a conversation, and that a reply bridges; bytes at which it is cut."""
         self.gap, self.reply_gap, self.max_bytes = gap, reply_gap, max_bytes
-        self.open: dict[str | None, Open] = {}
-        self.next = 0  # the number of the talk that begins next
-        self.read = 0  # bytes of lines
+        self.open: dict[str | None, OpenConversation] = {}
+        self.next_number = 0  # of the conversation that begins next
+        self.bytes_read = 0
 
-    def number(self, batch: Batch, sizes: I64) -> tuple[I64, I64]:
-        """The talk of each message of `sizes` bytes, and its time in seconds (NEVER: it has none), int64[n] both."""
+    def assign(self, batch: Batch, sizes: I64) -> tuple[I64, I64]:
+        """Return each message's conversation and its time in seconds (NEVER if it has none), int64[n] both.
+
+        sizes: int64[n], bytes that each message adds to its conversation.
+        """
         coded = batch.column("chat").cast(pa.string()).dictionary_encode(null_encoding="encode")
-        chats = coded.dictionary.to_pylist()
-        times = _seconds(batch)
-        state = [self.open.get(chat, Open(-1, 0, 0, NEVER)) for chat in chats]
-        number, begin, last = (np.array([getattr(s, n) for s in state], np.int64) for n in ("number", "begin", "last"))
-        first = np.array([s.first for s in state], np.uint64)
-        codes = coded.indices.to_numpy().astype(np.int64)
-        message = (codes, B.ids(batch), times, sizes, _answered(batch))
-        limits = np.array([self.gap, self.reply_gap, self.max_bytes, self.next, self.read], np.int64)
-        numbers = talks_of(*message, number, first, begin, last, limits)
-        self.next, self.read = max(self.next, int(numbers.max()) + 1), self.read + int(sizes.sum())
-        now = zip(number.tolist(), first.tolist(), begin.tolist(), last.tolist(), strict=True)
-        self.open.update({chat: Open(*talk) for chat, talk in zip(chats, now, strict=True)})
-        self._forget()
+        chats, times = coded.dictionary.to_pylist(), _seconds(batch)
+        known = [self.open.get(chat, OpenConversation(-1, 0, 0, NEVER)) for chat in chats]
+        number, begin, last = (np.array([getattr(k, n) for k in known], np.int64) for n in ("number", "begin", "last"))
+        state = OpenChats(number, np.array([k.first for k in known], np.uint64), begin, last)
+        messages = Messages(coded.indices.to_numpy().astype(np.int64), B.ids(batch), times, sizes, _answered(batch))
+        limits = Limits(self.gap, self.reply_gap, self.max_bytes, self.next_number, self.bytes_read)
+        numbers = conversations_of(messages, state, limits)
+        self.next_number = max(self.next_number, int(numbers.max()) + 1)
+        self.bytes_read += int(sizes.sum())
+        now = zip(*(column.tolist() for column in state), strict=True)
+        self.open.update({chat: OpenConversation(*row) for chat, row in zip(chats, now, strict=True)})
+        self._close_full()
         return numbers, times
 
     def first_open_id(self) -> int:
-        """The smallest id of a first message of a talk that may go on; NOTHING if there is none."""
-        return min((talk.first for talk in self.open.values()), default=NOTHING)
+        """Return the smallest id of a first message of an open conversation; NOTHING if none is open."""
+        return min((one.first for one in self.open.values()), default=NOTHING)
 
     def first_open(self) -> int:
-        """The smallest number of a talk that may go on."""
-        return min((talk.number for talk in self.open.values()), default=self.next)
+        """Return the smallest number of an open conversation."""
+        return min((one.number for one in self.open.values()), default=self.next_number)
 
-    def _forget(self) -> None:
-        """Talks that are bigger than they may be: nothing can join them any more."""
-        oldest = self.read - self.max_bytes
-        self.open = {chat: talk for chat, talk in self.open.items() if talk.begin >= oldest}
+    def _close_full(self) -> None:
+        """Remove conversations that reached `max_bytes`: no message can join them."""
+        oldest = self.bytes_read - self.max_bytes
+        self.open = {chat: one for chat, one in self.open.items() if one.begin >= oldest}
 
 
-class Whole(NamedTuple):
-    """Messages of talks that are over, side by side: `starts` are the rows where talks begin.
+class Finished(NamedTuple):
+    """Messages of finished conversations, grouped by conversation; `starts` are the rows where each begins.
 
-    Nothing that comes later has an id below `settled`, but for messages of these talks.
+    No later message has an id below `settled`, except messages of these conversations.
     """
 
     messages: Batch
@@ -94,44 +82,44 @@ class Whole(NamedTuple):
     settled: int
 
 
-def whole_talks(batches: Iterator[Batch], talks: Talks) -> Iterator[Whole]:
-    """The same messages by talks, in the order of their first messages."""
+def finished_conversations(batches: Iterator[Batch], grouping: Grouping) -> Iterator[Finished]:
+    """Yield the same messages grouped by conversation, in the order of the first messages."""
     held: list[Batch] = []
     numbers: list[I64] = []
     for batch in batches:
         if batch.num_rows:
             held.append(batch)
-            numbers.append(talks.number(batch, np.diff(B.buffers(batch)[0]))[0])
-            if np.concatenate(numbers).min() < talks.first_open():
-                rows, of = B.concat(held), np.concatenate(numbers)
-                over = of < talks.first_open()
-                yield _side_by_side(rows, of, np.flatnonzero(over), talks.first_open_id())
-                held, numbers = [rows.filter(pa.array(~over))], [of[~over]]
+            numbers.append(grouping.assign(batch, np.diff(B.buffers(batch)[0]))[0])
+            if np.concatenate(numbers).min() < grouping.first_open():
+                rows, number = B.concat(held), np.concatenate(numbers)
+                over = number < grouping.first_open()
+                yield _grouped(rows, number, np.flatnonzero(over), grouping.first_open_id())
+                held, numbers = [rows.filter(pa.array(~over))], [number[~over]]
                 if not len(numbers[0]):
                     held, numbers = [], []
     if held:
-        of = np.concatenate(numbers)
-        yield _side_by_side(B.concat(held), of, np.arange(len(of)), NOTHING)
+        number = np.concatenate(numbers)
+        yield _grouped(B.concat(held), number, np.arange(len(number)), NOTHING)
 
 
-def _side_by_side(messages: Batch, numbers: I64, rows: I64, settled: int) -> Whole:
+def _grouped(messages: Batch, numbers: I64, rows: I64, settled: int) -> Finished:
     rows = rows[np.argsort(numbers[rows], kind="stable")]
     starts = np.flatnonzero(np.diff(numbers[rows], prepend=-1))
-    return Whole(messages.take(pa.array(rows)), starts, settled)
+    return Finished(messages.take(pa.array(rows)), starts, settled)
 
 
 def _seconds(batch: Batch) -> I64:
-    """The times in seconds, NEVER where there is none."""
+    """Return the times in seconds, NEVER where there is none. Raises PlanError if they are not timestamps."""
     time = batch.column("time")
     if not pa.types.is_timestamp(time.type):
-        msg = f"there is a column time of type {time.type}; talks need a timestamp, as chat readers give it"
+        msg = f"column time has type {time.type}; it must be a timestamp, as the chat readers write it"
         raise PlanError(msg)
-    seconds = time.cast(pa.timestamp("s", time.type.tz), safe=False).cast(pa.int64())
-    return np.asarray(pc.fill_null(seconds, NEVER))
+    seconds, known = seconds_of(time)
+    return np.where(known, seconds, NEVER)
 
 
 def _answered(batch: Batch) -> U64:
-    """The ids of the messages that are answered, NOTHING where none is."""
+    """Return the ids of the messages that are answered, NOTHING where none is."""
     if batch.schema.get_field_index("reply_to") < 0:
         return np.full(batch.num_rows, NOTHING, np.uint64)
     return np.asarray(pc.fill_null(batch.column("reply_to").cast(pa.uint64()), pa.scalar(NOTHING, pa.uint64())))

@@ -1,4 +1,4 @@
-"""Conversations: messages of one chat that follow each other closely, or answer each other, become one document."""
+"""Conversations: join messages of one chat that follow each other closely, or answer each other, into one document."""
 
 from __future__ import annotations
 
@@ -16,32 +16,35 @@ from dataprep.core.batch import Batch
 from dataprep.core.ledger import Ledger, watch
 from dataprep.core.stage import Stage
 from dataprep.errors import PlanError
+from dataprep.messages.times import duration
 
-from .grouping import Talks, seconds_of
+from .grouping import Grouping
 from .kernel import NEVER
 
 
 @dataclass(frozen=True, kw_only=True)
 class Conversations(Stage):
-    """Join the messages of one chat while less than `gap` lies between one and the next.
+    """Join the messages of one chat into one document while less than `gap` lies between one message and the next.
 
     The document has the id and the columns of its first message, `n_messages`, and `end_time`, the latest time in it;
-    the other messages are dropped as `joined`, `kept` naming the first. A message without a time is a talk of its own.
-    What is no text (media, system lines) is joined too, unless `CleanMessages` or a Filter on `kind` comes before.
+    the other messages are dropped as `joined`, and `kept` names the first. A message without a time is a conversation
+    of its own. Media and system lines are joined too, unless `CleanMessages` or a Filter on `kind` comes before.
 
-    Chats may be interleaved, as in the export of an account: every chat has a talk of its own. A chat is known by its
-    name, so that one in several files (Telegram's pages, two exports behind `Overlaps`) goes on from one to the next.
-    Talks come out in the order of their first messages.
+    Chats may be interleaved, as in the export of an account: each chat has its own conversations. A chat is identified
+    by its name, so one in several files (Telegram's pages, two exports after `Overlaps`) continues from one file to the
+    next. Conversations are returned in the order of their first messages.
 
-    gap, reply_gap: "90s", "30m", "1h" or "2d".
-    replies: a message that answers one of the open talk (column `reply_to`, if there is one) joins it while less than
-        `reply_gap` lies between it and the message before; an answer to an older talk does not bring that back.
-    line: how a message is written; {author} and {text} are replaced, and a message without an author is its text alone.
-    separator: between messages.
-    max_bytes: a talk is cut between two messages where it, with what other chats said since its first message, would
-        grow over this; bounds the memory.
+    gap, reply_gap: durations such as "90s", "30m", "1h" or "2d".
+    replies: a message that answers one of the open conversation (column `reply_to`, if present) joins it while less
+        than `reply_gap` lies between it and the message before; an answer to an older conversation does not reopen it.
+    line: template of a message, with {author} and {text}; a message without an author is its text alone.
+    separator: text between messages.
+    max_bytes: a conversation is cut between two messages if it, with the messages of other chats since its first one,
+        would become larger than this; bounds the memory.
 
-    >>> dp.Pipeline(dp.Conversations(gap="1h")).run(dp.read("chat.txt"), out="talks")    # doctest: +SKIP
+    Raises PlanError for values that are not valid.
+
+    >>> dp.Pipeline(dp.Conversations(gap="1h")).run(dp.read("chat.txt"), out="conversations")    # doctest: +SKIP
     """
 
     gap: str = "1h"
@@ -55,12 +58,12 @@ class Conversations(Stage):
     needs: ClassVar[tuple[str, ...]] = ("chat", "author", "time")
 
     def __post_init__(self) -> None:
-        seconds_of(self.gap), seconds_of(self.reply_gap, "reply_gap")
+        duration(self.gap), duration(self.reply_gap, "reply_gap")
         if "{text}" not in self.line:
-            msg = f"line={self.line!r} would lose the messages; it needs {{text}}"
+            msg = f"line={self.line!r} must contain {{text}}; without it the messages would be lost"
             raise PlanError(msg)
         if self.max_bytes < 1:
-            msg = f"max_bytes={self.max_bytes!r} is less than a byte; it is the most that a talk holds"
+            msg = f"max_bytes={self.max_bytes!r} must be 1 or more: the bytes that a conversation may have"
             raise PlanError(msg)
 
     @property
@@ -71,19 +74,19 @@ class Conversations(Stage):
     @property
     def seconds(self) -> tuple[int, int]:
         """Gap and reply_gap in seconds; without replies, the second is 0."""
-        return seconds_of(self.gap), seconds_of(self.reply_gap) if self.replies else 0
+        return duration(self.gap), duration(self.reply_gap) if self.replies else 0
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Every talk once it and all that began before it are over; one may cross any number of batches."""
-        talks, held = Talks(*self.seconds, self.max_bytes), _Held()
+        """Yield each conversation after it and all earlier ones have ended; it may span any number of batches."""
+        grouping, pending = Grouping(*self.seconds, self.max_bytes), _Pending()
         separator_bytes = len(self.separator.encode())
         for batch in batches:
             if batch.num_rows:
                 lines = self._lines(batch)
-                numbers, times = talks.number(batch, np.diff(B.buffers(lines)[0]) + separator_bytes)
-                held.add(batch, lines, numbers, times)
-                yield from held.give(talks.first_open(), self.separator, stats)
-        yield from held.give(talks.next, self.separator, stats)
+                numbers, times = grouping.assign(batch, np.diff(B.buffers(lines)[0]) + separator_bytes)
+                pending.add(batch, lines, numbers, times)
+                yield from pending.finish(grouping.first_open(), self.separator, stats)
+        yield from pending.finish(grouping.next_number, self.separator, stats)
 
     def warm(self) -> None:
         """Compile the kernel."""
@@ -99,43 +102,43 @@ class Conversations(Stage):
 
 
 @dataclass
-class _Held:
-    """Messages of talks that are not over, or wait for an earlier one."""
+class _Pending:
+    """Messages of conversations that are open, or that began after an open one."""
 
     firsts: list[Batch] = field(default_factory=list)  # first messages, in order
-    messages: list[pa.RecordBatch] = field(default_factory=list)  # columns talk, id, time, line
-    begun: int = 0  # talks of which a message was seen
-    given: int = 0  # talks that went out
+    messages: list[pa.RecordBatch] = field(default_factory=list)  # columns number, id, time, line
+    begun: int = 0  # conversations of which a message was seen
+    finished: int = 0  # conversations that were returned
 
     def add(self, batch: Batch, lines: pa.LargeStringArray, numbers: Any, times: Any) -> None:
-        """The messages of a batch."""
+        """Add the messages of a batch; `numbers` are their conversations."""
         new, rows = np.unique(numbers, return_index=True)
         begun = self.begun
         self.firsts.append(batch.take(pa.array(rows[new >= begun])))
-        columns = {"talk": pa.array(numbers), "id": batch.column("id"), "time": pa.array(times), "line": lines}
+        columns = {"number": pa.array(numbers), "id": batch.column("id"), "time": pa.array(times), "line": lines}
         self.messages.append(pa.RecordBatch.from_pydict(columns))
         self.begun = max(begun, int(new[-1]) + 1)
 
-    def give(self, end: int, separator: str, stats: Ledger) -> Iterator[Batch]:
-        """The talks numbered below `end`, as documents; their other messages are dropped."""
-        if end <= self.given:
+    def finish(self, end: int, separator: str, stats: Ledger) -> Iterator[Batch]:
+        """Drop all but the first message of each conversation numbered below `end`; yield them as documents."""
+        if end <= self.finished:
             return
         held, firsts = B.concat(self.messages), B.concat(self.firsts)
-        over = np.asarray(held.column("talk")) < end
+        over = np.asarray(held.column("number")) < end
         rows = np.flatnonzero(over)
-        rows = rows[np.argsort(np.asarray(held.column("talk"))[rows], kind="stable")]
+        rows = rows[np.argsort(np.asarray(held.column("number"))[rows], kind="stable")]
         self.messages = [held.filter(pa.array(~over))]
-        self.firsts = [firsts.slice(end - self.given)]
-        yield _documents(firsts.slice(0, end - self.given), held.take(pa.array(rows)), separator, stats)
-        self.given = end
+        self.firsts = [firsts.slice(end - self.finished)]
+        yield _documents(firsts.slice(0, end - self.finished), held.take(pa.array(rows)), separator, stats)
+        self.finished = end
 
 
 def _documents(firsts: Batch, messages: pa.RecordBatch, separator: str, stats: Ledger) -> Batch:
-    """Talks from their first rows and all their messages, which lie side by side."""
-    talk = np.asarray(messages.column("talk"))
-    is_first = np.append(True, talk[1:] != talk[:-1])
+    """Return conversations as documents, of their first rows and of all their messages, grouped by conversation."""
+    number = np.asarray(messages.column("number"))
+    is_first = np.append(True, number[1:] != number[:-1])
     starts = np.flatnonzero(is_first)
-    ids, n_messages = B.ids(messages), np.diff(np.append(starts, len(talk)))
+    ids, n_messages = B.ids(messages), np.diff(np.append(starts, len(number)))
     stats.drop(ids[~is_first], "joined", kept=np.repeat(ids[starts], n_messages)[~is_first])
     after = pc.if_else(pa.array(np.append(is_first[1:], True)), _scalar(""), _scalar(separator))
     offsets, data = B.buffers(pc.binary_join_element_wise(messages.column("line"), after, _scalar("")))
