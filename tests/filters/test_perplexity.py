@@ -221,7 +221,7 @@ def test_cuts_without_languages_and_with_scores(model, tmp_path):
     least=st.integers(1, 3),
 )
 def test_paragraphs_are_cut_at_percentiles_too(rows, cut, least, model, tmp_path_factory):
-    """What the plain filter cuts with the same range, whose documents without a word stay here."""
+    """What the plain filter cuts with the same range; documents left without a word, which it drops, are kept here."""
     folder = tmp_path_factory.mktemp("cut")
     docs = laws.dataset_of(folder, rows)
     left = dp.Pipeline(Percentiles(filter=Perplexity(model=model, unit="paragraph"), cut=cut, min_scores=least)).run(
@@ -229,10 +229,11 @@ def test_paragraphs_are_cut_at_percentiles_too(rows, cut, least, model, tmp_path
     )
     found = left.manifest["fits"][0]["cuts"].get("all", {"low": None, "high": None})
     plain = Perplexity(model=model, unit="paragraph", keep=(found["low"], found["high"]))
-    expected, drops, _ = laws.apply(plain, list(docs.batches()))
-    wordless = {d["id"] for d in drops if d["reason"] == "perplexity_no_words"}
+    expected = {r["id"]: r["text"] for r in laws.apply(plain, list(docs.batches()))[0]}
     here = {r["id"]: r["text"] for r in left.table().to_pylist()}
-    assert {i: t for i, t in here.items() if i not in wordless} == {r["id"]: r["text"] for r in expected}
+    assert {i: t for i, t in here.items() if i in expected} == expected
+    more = [t for i, t in here.items() if i not in expected]
+    assert scored(Perplexity(model=model), more) == [None] * len(more)
 
 
 def test_few_and_equal_scores_are_not_cut_away(model, tmp_path):

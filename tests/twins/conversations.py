@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def conversations(rows: list[dict], stage) -> list[tuple]:
     """(id, text, messages, latest time) of the talks that a list of messages makes."""
@@ -10,8 +12,8 @@ def conversations(rows: list[dict], stage) -> list[tuple]:
     gap, reply_gap = stage.seconds
     read = 0
     for row in rows:
-        line = stage.line.replace("{author}", "\0").replace("{text}", row["text"]).replace("\0", row["author"] or "")
-        line = line if row["author"] else row["text"]
+        pieces = re.split(r"\{(author|text)\}", stage.line)
+        line = "".join(row[piece] if k % 2 else piece for k, piece in enumerate(pieces)) if row["author"] else row["text"]
         n = len((line + stage.separator).encode())
         talk = of_chat.get(row["chat"])
         near = talk and talk["last"] and row["time"] and read + n - talk["begin"] <= stage.max_bytes
