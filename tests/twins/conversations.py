@@ -13,7 +13,8 @@ def conversations(rows: list[dict], stage) -> list[tuple]:
     read = 0
     for row in rows:
         pieces = re.split(r"\{(author|text)\}", stage.line)
-        line = "".join(row[piece] if k % 2 else piece for k, piece in enumerate(pieces)) if row["author"] else row["text"]
+        line = "".join(row[piece] or "" if k % 2 else piece for k, piece in enumerate(pieces))
+        line = line if row["author"] else row["text"]
         n = len((line + stage.separator).encode())
         talk = of_chat.get(row["chat"])
         near = talk and talk["last"] and row["time"] and read + n - talk["begin"] <= stage.max_bytes
