@@ -15,9 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from dataprep.core import batch as B
-from dataprep.core.dataset import Dataset, Part, Reader, Slice
+from dataprep.core.dataset import Dataset
 from dataprep.core.estimator import Estimator
 from dataprep.core.ledger import Ledger, watch
+from dataprep.core.part import Part, Reader, Slice
 from dataprep.core.runner import Serial
 from dataprep.store import files
 from dataprep.store.key import key

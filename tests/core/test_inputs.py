@@ -11,6 +11,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.core import inputs
+from dataprep.core.folder import ORIGIN
 from dataprep.history import why
 from dataprep.store import files
 
@@ -76,11 +77,11 @@ def test_a_changed_or_missing_input_is_not_used(tmp_path):
     (tmp_path / "in.jsonl").write_text(text.replace("a page", "A page"))
     assert why.document(out, gone) is None
     (tmp_path / "in.jsonl").write_text(text)
-    told = files.read_json(files.join(out, inputs.ORIGIN))
+    told = files.read_json(files.join(out, ORIGIN))
     told["readers"][0] = {"module": "subprocess", "name": "Popen", "fields": {"args": ["true"]}}
-    files.write_json(files.join(out, inputs.ORIGIN), told)
+    files.write_json(files.join(out, ORIGIN), told)
     assert why.document(out, gone) is None
-    os.unlink(files.join(out, inputs.ORIGIN))
+    os.unlink(files.join(out, ORIGIN))
     assert why.document(out, gone) is None
 
 

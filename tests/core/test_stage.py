@@ -65,7 +65,7 @@ def test_drop_ids_applies_verdicts(tmp_path, monkeypatch):
     table = {"id": gone[::-1], "reason": ["twin"] * 7, "kept_in": [None] * 7, "kept": [0] * 7, "similarity": [0.9] * 7}
     url = str(tmp_path / "verdicts.parquet")
     write_verdicts(url, pa.table(table))
-    stage = DropIds(verdicts=url, made_by="k", called="Twins")
+    stage = DropIds(verdicts=url, key="k", estimator="Twins")
     rows, drops, book = apply(stage, cuts(ROWS, [3]))
     assert [d["id"] for d in drops] == gone[:-1].tolist()
     assert {(d["stage"], d["kept"], round(d["similarity"], 2)) for d in drops} == {("Twins", 0, 0.9)}

@@ -29,7 +29,7 @@ def spans_of(rows):
 def stage_of(folder, rows, **options):
     url = str(folder / "spans.parquet")
     write_spans(url, [spans_of(rows)] if rows else [])
-    return CutSpans(spans=url, made_by="k", called="Cutter", **options)
+    return CutSpans(spans=url, key="k", estimator="Cutter", **options)
 
 
 @st.composite
@@ -82,7 +82,7 @@ class Halves(Estimator):
         rows = [(i, 0, len(t.encode()) // 2, 0, 0) for b in docs.batches() for i, t in zip(*columns(b), strict=True)]
         url = files.join(out, "spans.parquet")
         write_spans(url, [spans_of(sorted(r for r in rows if r[2]))])
-        return CutSpans(spans=url, made_by=key((docs.key, "halves")), called="Halves", facts={"spans": len(rows)})
+        return CutSpans(spans=url, key=key((docs.key, "halves")), estimator="Halves", facts={"spans": len(rows)})
 
     def warm(self):
         """Nothing to compile."""
@@ -97,7 +97,7 @@ def test_cuts_are_read_through_and_kept_with_the_result(tmp_path):
     docs = laws.dataset_of(tmp_path, ["abcdefgh", "", "ijklmnop", "q"], parts=2)
     out = Pipeline(Halves(), dp.Exact(), Halves()).run(docs, str(tmp_path / "out"), dp.Serial())
     assert out.table().column("text").to_pylist() == ["gh", "", "op", "q"]
-    assert [f["stage"] for f in out.manifest["fits"]] == ["Halves", "Exact", "Halves"]
+    assert [f["stage"] for f in out.manifest["fits"]] == ["Halves", "Exact", "Halves #2"]
     assert out.manifest["fits"][0]["spans"] == 4
     assert out.manifest["saved"] == []
     cuts = out.cuts().to_pylist()
@@ -137,6 +137,6 @@ def test_a_broken_table_says_so(tmp_path, broken):
         url.write_bytes(url.read_bytes()[:40])
     else:
         write_spans(str(url), [])
-    stage = DropIds(verdicts=str(url), made_by="k", called="Twins")
+    stage = DropIds(verdicts=str(url), key="k", estimator="Twins")
     with pytest.raises(CorruptShard, match="is not the verdict table that was written"):
         list(stage(iter([laws.batch_of(["a"])]), None))

@@ -188,8 +188,8 @@ def test_darija_is_found(shared):
 
 def test_keys():
     """A threshold is not part of the measure; languages, words and marks are."""
-    assert Gopher(min_words=3).made_by() == Gopher().made_by() != Gopher(languages=("fr",)).made_by()
-    assert FineWeb(max_breaks=None).made_by() == FineWeb().made_by() != FineWeb(end_marks=(".",)).made_by()
+    assert Gopher(min_words=3).measure_key() == Gopher().measure_key() != Gopher(languages=("fr",)).measure_key()
+    assert FineWeb(max_breaks=None).measure_key() == FineWeb().measure_key() != FineWeb(end_marks=(".",)).measure_key()
     assert key(Gopher(min_words=3)) != key(Gopher())
 
 

@@ -60,9 +60,9 @@ def test_columns_are_those_documented(page):
 def test_removal_rate_by_source_and_reason(answers):
     """Counts and percents of each source."""
     assert answers[1][0] == [
-        ("a", "Exact", "duplicate", 1, 25.0),
+        ("a", "Exact(document)", "duplicate", 1, 25.0),
         ("a", "MinHash", "near_duplicate", 1, 25.0),
-        ("b", "Exact", "duplicate", 1, 25.0),
+        ("b", "Exact(document)", "duplicate", 1, 25.0),
     ]
 
 

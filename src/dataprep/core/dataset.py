@@ -21,15 +21,14 @@ from dataprep.store import compress, files
 from dataprep.store.key import key
 
 from . import batch as B
+from . import folder
 from .batch import Batch
-from .part import Part, Reader, Sealed, ShardWriter, Slice
+from .folder import DATASET, Folder
+from .part import Part, Sealed, ShardWriter, Slice
 from .stage import Head, Stage
 from .stats import Stats
 from .tables import CUTS, DROPS
 
-__all__ = ["MANIFEST", "Dataset", "Part", "Reader", "Sealed", "Slice", "join_datasets", "open_dataset"]
-
-MANIFEST = "manifest.json"
 SPREAD = 8  # parts that a sample is taken from
 
 
@@ -57,10 +56,7 @@ class Dataset:
         def named(piece: Slice) -> Slice:
             return replace(piece, fingerprint=self.fingerprints[piece.url])
 
-        def keyed(part: Part) -> tuple[Stage, ...]:
-            return tuple(stage for stage in part.stages if not getattr(stage, "keyless", False))
-
-        return [key((p.reader, [named(s) for s in p.slices], keyed(p))) for p in self.parts]
+        return [key((p.reader, [named(s) for s in p.slices], p.stages)) for p in self.parts]
 
     @property
     def tasks(self) -> list[Part]:
@@ -141,18 +137,18 @@ class Dataset:
 
     def drops(self) -> pa.Table:
         """Who was dropped on the way here: id, stage, reason, kept_in, kept, similarity; stages in order."""
-        return self._tables("drops", DROPS)
+        return self._tables(folder.DROPS, DROPS)
 
     def cuts(self) -> pa.Table:
         """What was cut out of texts on the way here: id, stage, start, end, kept_in, kept, kept_start; in bytes."""
-        return self._tables("cuts", CUTS)
+        return self._tables(folder.CUTS, CUTS)
 
     def _tables(self, kind: str, schema: pa.Schema) -> pa.Table:
         tables = [schema.empty_table()]
-        for folder in (*(f"{name}/{kind}" for name in self.manifest.get("saved", [])), kind):
-            for shard in files.listdir(files.join(str(self.url), folder)):
-                with files.open_raw(files.join(str(self.url), folder, shard)) as f:
-                    tables.append(pq.read_table(f))
+        home = Folder(str(self.url))
+        for url in (url for one in (*home.saved, home) for url in one.tables(kind)):
+            with files.open_raw(url) as f:
+                tables.append(pq.read_table(f))
         return pa.concat_tables(tables)
 
     def __repr__(self) -> str:
@@ -248,12 +244,11 @@ def open_dataset(url: str) -> Dataset:
     Errors: ReadError if there is none, CorruptShard if a shard is missing or has another size.
     """
     url = str(url).rstrip("/")
-    place = files.join(url, MANIFEST)
-    if not files.exists(place):
+    manifest = Folder(url).manifest
+    if not manifest:
         msg = "there is no sealed Dataset (no manifest.json); was the pipeline run to its end?"
         raise ReadError(msg, url)
-    manifest = files.read_json(place)
-    if manifest.get("kind") != "dataset":
+    if manifest.get("kind") != DATASET:
         msg = "manifest.json is not of a Dataset; token shards are opened with Shards.open"
         raise ReadError(msg, url)
     reader = Sealed(extra=tuple((n, t) for n, t in manifest["columns"] if n not in B.FIXED))

@@ -15,17 +15,19 @@ class Estimator:
     """Looks at all documents (`fit`) and returns the Stage that applies what it found.
 
     Subclasses are frozen dataclasses and define `fit`; the rest has defaults. `needs` names the columns read beyond
-    the fixed ones; `VERSION` goes up when the same parameters give another result. `hides` is as in `Stage`.
+    the fixed ones; `VERSION` is raised when the same parameters give another result. `only_drops` and `hides` promise
+    the same as in `Stage`, of the Stage that `fit` returns.
 
     >>> @dataclass(frozen=True)                                              # doctest: +SKIP
     ... class Longest(Estimator):
     ...     def fit(self, docs, run, out):
     ...         ...                                 # write_verdicts(url, table)
-    ...         return DropIds(verdicts=url, made_by=self.key_for(docs), called=self.name)
+    ...         return DropIds(verdicts=url, key=self.key_for(docs), estimator=self.name)
     """
 
     VERSION: ClassVar[int] = 1
     needs: ClassVar[tuple[str, ...]] = ()
+    only_drops: ClassVar[bool] = False
     hides: ClassVar[bool] = False
 
     @property

@@ -7,8 +7,7 @@ already, and a rerun must then find it. What was applied is noted as a digest in
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -21,24 +20,16 @@ from dataprep.store import files
 from . import batch as B
 from .batch import Ids
 from .dataset import Dataset
+from .folder import FORGET_LIST, home_of
 from .part import Sealed
 from .tables import VERDICTS, write_verdicts
-from .verdict import DropIds
 
-LIST = "forget.parquet"
-NAME, REASON = "forget", "forgotten"  # in books and drop tables
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Forget(DropIds):
-    """Drops the documents of a forget list; changes no key."""
-
-    keyless: ClassVar[bool] = True
+REASON = "forgotten"  # in drop tables
 
 
 def listed(folder: str) -> Ids:
     """The ids on the list of a folder, ascending; none if there is no list."""
-    place = files.join(folder, LIST)
+    place = files.join(folder, FORGET_LIST)
     if not files.exists(place):
         return np.zeros(0, np.uint64)
     with files.open_raw(place) as f:
@@ -49,7 +40,7 @@ def write_list(folder: str, ids: Ids) -> None:
     """Write the list of a folder, whole."""
     ids = np.unique(ids)
     columns = [pa.array(ids), pa.repeat(REASON, len(ids)), *(pa.nulls(len(ids), f.type) for f in list(VERDICTS)[2:])]
-    write_verdicts(files.join(folder, LIST), pa.Table.from_arrays(columns, schema=VERDICTS))
+    write_verdicts(files.join(folder, FORGET_LIST), pa.Table.from_arrays(columns, schema=VERDICTS))
 
 
 def digest(ids: Ids) -> str | None:
@@ -57,8 +48,8 @@ def digest(ids: Ids) -> str | None:
     return xxhash.xxh3_128_hexdigest(np.unique(ids).astype("<u8").tobytes()) if len(ids) else None
 
 
-def told(ids: Ids) -> dict[str, str]:
-    """The digest as recipe and manifest have it; nothing where nothing is forgotten."""
+def noted(ids: Ids) -> dict[str, str]:
+    """Return the digest as recipe and manifest state it; empty if nothing is forgotten."""
     found = digest(ids)
     return {} if found is None else {"forgotten": found}
 
@@ -66,8 +57,9 @@ def told(ids: Ids) -> dict[str, str]:
 def wanted(docs: Dataset, out: str) -> Ids:
     """What has to be missing in `out`: its own list, and those of the sealed Datasets that it is made of."""
     homes = {
-        (piece.url.rpartition("/data/")[0], piece.file)
-        for part in docs.parts if isinstance(part.reader, Sealed) for piece in part.slices
+        (home.url, piece.file)
+        for part in docs.parts if isinstance(part.reader, Sealed)
+        for piece in part.slices if (home := home_of(piece.url)) is not None
     }  # fmt: skip
     shifted = [listed(home) + np.uint64(offset << B.POSITION_BITS) for home, offset in sorted(homes)]
     return np.unique(np.concatenate([listed(out), *shifted]))
@@ -79,8 +71,7 @@ def without(docs: Dataset, out: str, ids: Ids) -> Dataset:
         return docs
     if digest(listed(out)) != digest(ids):
         write_list(out, ids)
-    stage = Forget(verdicts=files.join(out, LIST), made_by="", called=NAME)
-    return Dataset(tuple(replace(part, stages=(stage, *part.stages)) for part in docs.parts))
+    return Dataset(tuple(replace(part, forgotten=files.join(out, FORGET_LIST)) for part in docs.parts))
 
 
 def stale(out: str) -> StaleOutput:

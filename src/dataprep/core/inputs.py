@@ -17,10 +17,10 @@ from dataprep.store import files
 
 from . import batch as B
 from .dataset import Dataset
+from .folder import ORIGIN, Folder
 from .ledger import Ledger
 from .part import READ, Reader, Sealed, Slice
 
-ORIGIN = "origin.json"
 MAX_SCAN_BYTES = 64 << 20  # stored; a larger file that must be read from its beginning is not: seconds a document
 
 
@@ -39,12 +39,9 @@ def write(docs: Dataset, out: str) -> None:
 
 def document(out: str, id_: int) -> dict[str, Any] | None:
     """A document of the Dataset's input, as it was read; None if that cannot be had, or is no longer the same."""
-    place = files.join(out, ORIGIN)
-    if not files.exists(place):
-        return None
-    told = files.read_json(place)
-    for row in told["files"]:
-        reader = _reader(told["readers"][row["reader"]])
+    origin = Folder(out).origin
+    for row in origin.get("files", []):
+        reader = _reader(origin["readers"][row["reader"]])
         try:
             found = None if reader is None else _read(reader, row, id_)
         except (DataprepError, OSError):  # moved, changed, or not to be reached: then there is none

@@ -69,12 +69,14 @@ class Ledger:
         *,
         kept_in: Any = None,
         n_bytes: Any = None,
+        moved: bool = False,
     ) -> None:
         """Say that documents go, and why.
 
         ids: uint64[n]. reason: one word, or one a row. kept: uint64[n] or None, the document that stays instead
         (0 is an id: use an Arrow array with nulls where only some rows have one). similarity: float[n] or None.
-        n_bytes: only for Readers, the bytes of records that never became rows.
+        n_bytes: only for Readers, the bytes of records that never became rows. moved: the text lives on in `kept`, so
+        that no alarm counts it as lost.
         """
         id_array = np.asarray(ids, np.uint64).reshape(-1)
         n = len(id_array)
@@ -93,6 +95,7 @@ class Ledger:
         self.drops.append(rows)
         coded = reasons.dictionary_encode()
         codes = coded.indices.to_numpy()
+        self.book.moved |= set(coded.dictionary.to_pylist()) if moved else set()
         for code, name in enumerate(coded.dictionary.to_pylist()):
             mine = codes == code
             size = None if n_bytes is None else np.asarray(n_bytes)[mine]
@@ -116,10 +119,12 @@ class Ledger:
         self.cuts.append(pa.RecordBatch.from_arrays(columns, schema=CUTS))
         self.count("spans cut", n)
 
-    def count(self, name: str, n: int = 1) -> None:
-        """Add to a named counter."""
+    def count(self, name: str, n: int = 1, *, private: bool = False) -> None:
+        """Add to a named counter; private: its name is that of a person, and is left out where people are hidden."""
         if n and not self.quiet:
             self.book.counts[name] += int(n)
+            if private:
+                self.book.private.add(name)
 
     def observe(self, name: str, values: Any) -> None:
         """Add integers to a histogram whose bucket b holds the values of b bits."""
@@ -172,8 +177,8 @@ class Ledger:
         table = pa.Table.from_batches(self.cuts, CUTS)
         return table.sort_by([("id", "ascending"), ("start", "ascending")]) if len(table) else table
 
-    def told(self) -> StageStats:
-        """The book as it is written down."""
+    def result(self) -> StageStats:
+        """Return the statistics to save, with names and texts removed if the stage is private."""
         return self.book.hidden() if self.hides else self.book
 
     def _settle(self, ids: Ids, verb: str) -> Iterator[tuple[_InFlight, npt.NDArray[np.intp], npt.NDArray[np.bool_]]]:

@@ -16,10 +16,10 @@ from dataprep.store import files
 from . import batch as B
 from .batch import Batch
 from .ledger import Ledger, watch
-from .stage import Stage
-from .verdict import CutSpans, Verdict
+from .stage import Stage, numbered
+from .verdict import CutSpans, DropIds, Verdict
 
-READ = "read"  # the name of the reader in statistics
+READ, FORGET = "read", "forget"  # the names of the reader and of the forget list in statistics
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,9 @@ class Reader:
     def adds(self) -> Mapping[str, pa.DataType]:
         """Columns beyond the fixed ones."""
         return {}
+
+    def warm(self) -> None:
+        """Compile kernels on a tiny input; called once, before workers start."""
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """The documents of a slice; bad records are dropped through `stats` with their position."""
@@ -112,13 +115,15 @@ class Part:
     """What one task works on: slices of files, their reader, and the stages still to apply.
 
     number: its place in the Dataset; key: the key of its content and stages; both are set by `Dataset.tasks`.
-    labels: the names of the stages in statistics; a stage without one goes by its own name.
+    labels: the names of the stages in statistics, where they differ from the stages' own. forgotten: the URL of a
+    forget list, whose documents are dropped right after reading; no key depends on it.
     """
 
     slices: tuple[Slice, ...]
     reader: Reader
     stages: tuple[Stage, ...] = ()
     labels: tuple[str, ...] = field(default=(), compare=False)
+    forgotten: str = field(default="", compare=False)
     number: int = field(default=0, compare=False)
     key: str = field(default="", compare=False)
 
@@ -130,7 +135,13 @@ class Part:
     @property
     def stage_names(self) -> tuple[str, ...]:
         """The name of each stage in statistics."""
-        return (*self.labels, *(stage.name for stage in self.stages[len(self.labels) :]))
+        return (*self.labels[: len(self.stages)], *(stage.name for stage in self.stages[len(self.labels) :]))
+
+    @property
+    def applied(self) -> tuple[Stage, ...]:
+        """What is applied after reading: the forget list, then the stages."""
+        forget = DropIds(verdicts=self.forgotten, key="", estimator=FORGET)
+        return (*((forget,) if self.forgotten else ()), *self.stages)
 
     def __str__(self) -> str:
         first = self.slices[0]
@@ -140,11 +151,12 @@ class Part:
     def then(self, *stages: Stage, labels: Sequence[str] = ()) -> Part:
         """Return the same slices with further stages to apply; labels: their names in statistics."""
         names = (*labels, *(stage.name for stage in stages[len(labels) :]))
-        return replace(self, stages=(*self.stages, *stages), labels=(*self.stage_names, *names))
+        return replace(self, stages=(*self.stages, *stages), labels=tuple(numbered([*self.stage_names, *names])))
 
     def ledgers(self, seed: int = 0) -> list[Ledger]:
         """Return one ledger per stage, after one for the reader unless it reads sealed shards, which drop nothing."""
-        names = [*([] if isinstance(self.reader, Sealed) else [READ]), *self.stage_names]
+        names = [] if isinstance(self.reader, Sealed) else [READ]
+        names += [*([FORGET] if self.forgotten else []), *self.stage_names]
         hiding = [i for i, s in enumerate(reversed(self.stages)) if s.hides]
         n_hidden = len(names) - hiding[0] if hiding else 0
         return [Ledger(name, seed, hides=i < n_hidden) for i, name in enumerate(names)]
@@ -162,7 +174,7 @@ class Part:
         else:
             records = list(ledgers or self.ledgers())
             flow = self._read(records.pop(0))
-        for stage in self.stages:
+        for stage in self.applied:
             flow = watch(stage, flow, records.pop(0)) if records else stage(flow, Ledger(stage.name, quiet=True))
         return flow if columns is None else (batch.select(list(columns)) for batch in flow)
 

@@ -8,6 +8,7 @@ part through `receipts.once`: a killed run starts again where it was, and gives 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,34 +19,32 @@ from dataprep.store.atomic import is_attempt
 from dataprep.store.key import key
 
 from . import forget_list, inputs
-from .dataset import MANIFEST, Dataset, open_dataset
+from .dataset import Dataset, open_dataset
 from .estimator import Estimator
+from .folder import DATASET, DATASET_FILES, FORGET_LIST, MANIFEST, RECIPE, STEPS, Folder
 from .runner import Runner, Serial, guard
 from .seal import Seal, hides, manifest
-from .stage import Filter, Stage
+from .stage import Filter, Stage, describe, labels_of, spelled
 from .stats import Stats
 from .trial import current
 from .verdict import Verdict
 
 log = logging.getLogger("dataprep")
 
-RECIPE = "recipe.json"  # written first: says whose folder this is, also before it is sealed
-OURS = {MANIFEST, RECIPE, inputs.ORIGIN, "report.html", "data", "drops", "cuts", "receipts", "steps", "index"}
-KEPT = {"steps", forget_list.LIST}  # when all else is made anew
-
 
 @dataclass(frozen=True)
 class Step:
-    """One stage in its place: `key` covers the input and everything up to it."""
+    """One stage in its place: `key` covers the input and everything up to it; `label` is its name in statistics."""
 
     number: int
     stage: Stage | Estimator
     key: str
+    label: str
 
     @property
-    def folder(self) -> str:
-        """Where it keeps what it finds."""
-        return f"{self.number:02d}-{self.stage.name}-{self.key[:8]}"
+    def name(self) -> str:
+        """The name of the folder in which it keeps what it finds."""
+        return f"{self.number:02d}-{re.sub(r'[^0-9A-Za-z_]+', '-', self.label).strip('-')}-{self.key[:8]}"
 
 
 class Pipeline:
@@ -71,9 +70,9 @@ class Pipeline:
         self._check_columns(docs)
         steps: list[Step] = []
         so_far = docs.key
-        for number, stage in enumerate(self.stages, 1):
+        for number, (stage, label) in enumerate(zip(self.stages, labels_of(self.stages), strict=True), 1):
             so_far = key((so_far, stage))
-            steps.append(Step(number, stage, so_far))
+            steps.append(Step(number, stage, so_far, label))
         return steps
 
     def run(self, docs: Dataset, out: str, run: Runner | None = None, *, replace: bool = False) -> Dataset:
@@ -90,18 +89,17 @@ class Pipeline:
         steps = self.steps(docs)
         gone = forget_list.wanted(docs, out)
         recipe = {
-            "kind": "dataset",
+            "kind": DATASET,
             "key": steps[-1].key if steps else docs.key,
-            "stages": list(map(repr, self.stages)),
-            **forget_list.told(gone),
+            "stages": [describe(step.stage, step.label) for step in steps],
+            **forget_list.noted(gone),
         }
         sealed = _claim(out, recipe, replace=replace)
         if sealed is not None:
             return _hide(sealed, docs, steps)
         docs = forget_list.without(docs, out, gone)
-        readers = dict.fromkeys(part.reader for part in docs.parts)
-        for stage in (*readers, *docs.stages, *self.stages):
-            if runner.workers > 1 and hasattr(stage, "warm"):
+        if runner.workers > 1:
+            for stage in (*dict.fromkeys(part.reader for part in docs.parts), *docs.stages, *self.stages):
                 stage.warm()
         return self._seal(docs, steps, recipe, out, runner)
 
@@ -115,33 +113,35 @@ class Pipeline:
         for step in steps:
             stage = step.stage
             if isinstance(stage, Stage):
-                current = current.then(stage)
+                current = current.then(stage, labels=[step.label])
                 continue
-            folder = files.join(out, "steps", step.folder)
+            folder = Folder(files.join(out, STEPS, step.name))
             if not all(isinstance(s, Verdict) for s in current.stages):
                 current = self._save(current, folder, run, recipe)
                 books.append(current.stats)
-                saved.append(f"steps/{step.folder}/input")
-            verdict = stage.fit(current, run, folder)
+                saved.append(f"{STEPS}/{step.name}/{folder.input.name}")
+            verdict = stage.fit(current, run, folder.url)
             if run.workers > 1:
                 verdict.warm()
             if verdict.hides:
                 books, saved = [book.hidden() for book in books], []
-            fits.append({"stage": step.stage.name, **getattr(verdict, "facts", {})})
-            current = current.then(verdict)
-        told = {"saved": saved, "fits": fits}
-        final = seal(current, out, run, "zstd", recipe | told, books=books, label="write")
+            fits.append({"stage": step.label, **getattr(verdict, "facts", {})})
+            current = current.then(verdict, labels=[step.label])
+        recipe |= {"saved": saved, "fits": fits}
+        final = seal(current, out, run, "zstd", recipe, books=books, label="write")
         for alarm in final.stats.alarms():
             log.warning(alarm)
         return _hide(final, docs, steps)
 
-    def _save(self, current: Dataset, folder: str, run: Runner, of: dict[str, Any]) -> Dataset:
-        """Save what is pending before an Estimator looks at it more than once."""
-        out = files.join(folder, "input")
-        recipe = {"kind": "dataset", "key": current.key, "stages": [repr(s) for s in current.stages]}
+    def _save(self, current: Dataset, step: Folder, run: Runner, of: dict[str, Any]) -> Dataset:
+        """Save what is pending before an Estimator reads it more than once."""
+        out = step.input.url
+        names = current.parts[0].stage_names if current.parts else ()
+        stages = [describe(stage, name) for stage, name in zip(current.stages, names, strict=True)]
+        recipe = {"kind": DATASET, "key": current.key, "stages": stages}
         recipe |= {name: of[name] for name in ("forgotten",) if name in of}
         return _claim(out, recipe, replace=True) or seal(
-            current, out, run, "lz4", recipe, books=[], label=" ".join(s.name for s in current.stages)
+            current, out, run, "lz4", recipe, books=[], label=" ".join(names)
         )
 
     def _check_columns(self, docs: Dataset) -> None:
@@ -182,7 +182,7 @@ def seal(
     task = Seal(out, codec, trial.ledgers) if trial else Seal(out, codec)
     receipts = list(run.map(task, docs.tasks, label))
     files.sweep(out)
-    files.write_json(files.join(out, MANIFEST), manifest(docs, recipe, receipts, books))
+    files.write_json(Folder(out).path(MANIFEST), manifest(docs, recipe, receipts, books))
     return open_dataset(out)
 
 
@@ -190,39 +190,38 @@ def _hide(sealed: Dataset, docs: Dataset, steps: list[Step]) -> Dataset:
     """Remove the saved steps of a finished run that a stage hides; also those that a kill or another recipe left."""
     if hides((*docs.stages, *(step.stage for step in steps))):
         last = max((step.number for step in steps if hides([step.stage])), default=0)
-        kept = {step.folder for step in steps if step.number > last}
-        place = files.join(str(sealed.url), "steps")
-        for name in set(files.listdir(place)) - kept:
-            files.remove(files.join(place, name))
+        kept = {step.name for step in steps if step.number > last}
+        url = files.join(str(sealed.url), STEPS)
+        for name in set(files.listdir(url)) - kept:
+            files.remove(files.join(url, name))
         if not kept:
-            files.remove(place)
+            files.remove(url)
     return sealed
 
 
 def _claim(out: str, recipe: dict[str, Any], *, replace: bool) -> Dataset | None:
     """The sealed Dataset, if `out` holds this recipe's; else make sure that it may be written there."""
-    place = files.join(out, RECIPE)
-    found = files.read_json(place) if files.exists(place) else None
-    same = found is not None and found["key"] == recipe["key"]
-    if found is not None and same and found.get("forgotten") == recipe.get("forgotten"):
-        if files.exists(files.join(out, MANIFEST)):
-            return open_dataset(out)
-        return None
-    strangers = sorted(n for n in set(files.listdir(out)) - OURS - KEPT if not is_attempt(n))
+    folder = Folder(out)
+    found = folder.recipe
+    same = found.get("key") == recipe["key"]
+    if same and found.get("forgotten") == recipe.get("forgotten"):
+        return open_dataset(out) if folder.is_sealed else None
+    strangers = sorted(n for n in set(files.listdir(out)) - DATASET_FILES - {FORGET_LIST} if not is_attempt(n))
     if strangers:
         msg = f"{out} holds {strangers[0]}, which dataprep did not write; give another folder as out"
         raise StaleOutput(msg)
-    if found is not None and not set(files.listdir(out)) <= {RECIPE}:  # a recipe alone has made nothing yet
+    if found and not set(files.listdir(out)) <= {RECIPE}:  # a recipe alone has made nothing yet
         if not replace and same:
             raise forget_list.stale(out)
         if not replace:
+            stages = " -> ".join(map(spelled, found["stages"])) or "a copy"
             msg = (
-                f"{out} was made by another recipe or from other input ({' -> '.join(found['stages']) or 'a copy'}); "
+                f"{out} was made by another recipe or from other input ({stages}); "
                 "give another folder as out, or replace=True"
             )
             raise StaleOutput(msg)
         others = found.get("forgotten") != recipe.get("forgotten")  # then what Estimators saved is of others, too
-        for name in sorted(OURS - (KEPT - {"steps"} if others else KEPT)):
+        for name in sorted(DATASET_FILES - (set() if others else {STEPS})):
             files.remove(files.join(out, name))
-    files.write_json(place, recipe)
+    files.write_json(folder.path(RECIPE), recipe)
     return None

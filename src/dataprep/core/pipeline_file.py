@@ -21,10 +21,10 @@ from typing import Any
 import cloudpickle
 
 from dataprep.errors import PlanError
-from dataprep.history.why import RUN
 from dataprep.store import files
 
 from . import pipeline_errors
+from .folder import RUN
 
 GIVEN = ("out", "run")
 

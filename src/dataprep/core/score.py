@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -23,7 +23,7 @@ from .batch import Batch
 from .ledger import Ledger
 from .stage import Stage, drop_rows
 
-MADE_BY = b"dataprep.scored_by"  # field metadata: the key of what the scores depend on
+MEASURE_KEY = b"dataprep.scored_by"  # field metadata: the key of what the scores depend on
 
 
 class ScoredFilter(Stage):
@@ -32,6 +32,8 @@ class ScoredFilter(Stage):
     Subclasses give `scores`, `score` and `decide`. If a batch has the columns already, made by the same measure, they
     are used as they are: a threshold is changed without measuring again.
     """
+
+    only_drops: ClassVar[bool] = True
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
@@ -58,23 +60,23 @@ class ScoredFilter(Stage):
 
     def scores_of(self, batch: Batch) -> Mapping[str, pa.Array]:
         """The columns of scores: those of the batch if the same measure made them, else made now."""
-        mine = self.made_by()
+        mine = self.measure_key()
         fields = {name: batch.schema.get_field_index(name) for name in self.scores}
-        if all(i >= 0 and (batch.schema.field(i).metadata or {}).get(MADE_BY) == mine for i in fields.values()):
+        if all(i >= 0 and (batch.schema.field(i).metadata or {}).get(MEASURE_KEY) == mine for i in fields.values()):
             return {name: batch.column(i) for name, i in fields.items()}
         return self.score(batch)
 
     def with_scores(self, batch: Batch) -> Batch:
         """The batch with its scores as columns that remember what made them."""
-        made_by = {MADE_BY: self.made_by()}
+        metadata = {MEASURE_KEY: self.measure_key()}
         for name, values in self.scores_of(batch).items():
             batch = B.with_column(batch, name, values)
             index = batch.schema.get_field_index(name)
-            batch = batch.set_column(index, batch.schema.field(index).with_metadata(made_by), batch.column(index))
+            batch = batch.set_column(index, batch.schema.field(index).with_metadata(metadata), batch.column(index))
         return batch
 
-    def made_by(self) -> bytes:
-        """The key of the measure."""
+    def measure_key(self) -> bytes:
+        """Return the key of the measure: class, version, and what `measure` names."""
         return key((type(self).__name__, self.VERSION, self.measure)).encode()
 
 
@@ -112,7 +114,7 @@ class Score(Stage):
 
     def recipe(self) -> Any:
         """The measure alone where there is one: another threshold gives the same scores."""
-        return self.filter.made_by().decode() if isinstance(self.filter, ScoredFilter) else self.filter
+        return self.filter.measure_key().decode() if isinstance(self.filter, ScoredFilter) else self.filter
 
     def warm(self) -> None:
         """Compile the filter's kernels."""

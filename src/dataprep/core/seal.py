@@ -18,6 +18,7 @@ from dataprep.store import files, receipts
 from . import batch as B
 from .batch import Batch
 from .dataset import Dataset
+from .folder import CUTS, DROPS, Folder
 from .ledger import Ledger
 from .part import Part, Sealed, ShardWriter
 from .stats import HIDDEN, Stats
@@ -33,31 +34,30 @@ class Seal:
     codec: str
     ledgers: Callable[[Part], list[Ledger]] = Part.ledgers
 
-    def __call__(self, item: Part) -> dict[str, Any]:
-        """The receipt, made now or found."""
-        receipt = files.join(self.out, "receipts", f"part-{item.number:05d}.json")
-        return receipts.once(receipt, f"{item.key}-{self.codec}", lambda: self._write(item))
+    def __call__(self, part: Part) -> dict[str, Any]:
+        """Return the receipt, made now or found."""
+        receipt = Folder(self.out).receipt(part.number)
+        return receipts.once(receipt, f"{part.key}-{self.codec}", lambda: self._write(part))
 
-    def _write(self, item: Part) -> dict[str, Any]:
-        ledgers = self.ledgers(item)
-        name = f"part-{item.number:05d}"
-        shards = list(self._shards(item.batches(ledgers=ledgers), name, item))
-        tables = {"drops": [m.drop_table() for m in ledgers]}
-        if any(m.cuts for m in ledgers):
-            tables["cuts"] = [m.cut_table() for m in ledgers]
-        urls = {kind: files.join(self.out, kind, f"{name}.parquet") for kind in tables}
+    def _write(self, part: Part) -> dict[str, Any]:
+        ledgers = self.ledgers(part)
+        shards = list(self._shards(part.batches(ledgers=ledgers), part))
+        tables = {DROPS: [ledger.drop_table() for ledger in ledgers]}
+        if any(ledger.cuts for ledger in ledgers):
+            tables[CUTS] = [ledger.cut_table() for ledger in ledgers]
+        urls = {kind: Folder(self.out).table(kind, part.number) for kind in tables}
         for kind, found in tables.items():
             _write_table(urls[kind], found)
         return {
             "files": [*urls.values(), *(files.join(self.out, s["name"]) for s in shards)],
             "shards": shards,
-            "stats": Stats([m.told() for m in ledgers]).to_json(),
+            "stats": Stats([ledger.result() for ledger in ledgers]).to_json(),
         }
 
-    def _shards(self, batches: Iterator[Batch], name: str, part: Part) -> Iterator[dict[str, Any]]:
+    def _shards(self, batches: Iterator[Batch], part: Part) -> Iterator[dict[str, Any]]:
         flow = _Flow(batches)
         for number in itertools.count():
-            shard = f"data/{name}-{number:03d}.parquet"
+            shard = Folder(self.out).shard(part.number, number)
             facts = self.shard(flow, files.join(self.out, shard), part)
             yield {"name": shard, **facts}
             if flow.done:

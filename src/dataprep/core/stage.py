@@ -6,8 +6,9 @@ it found; it never rewrites text: its verdicts are a table, inspected and combin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,28 +26,117 @@ from .ledger import Ledger
 class Stage:
     """One pass: an iterator of batches to an iterator of batches.
 
-    Subclasses are frozen keyword-only dataclasses. `needs` names the columns read beyond the fixed ones, `adds` those
-    it makes; `VERSION` goes up when the same parameters give another result. `hides`: what came before it is private:
-    the books up to it name no source and show no text, and a Dataset sealed behind it keeps neither the places of its
-    input nor the steps saved before.
+    Subclasses are frozen keyword-only dataclasses that define `__call__`. What a stage promises, it declares:
+
+    - `needs`: columns that it reads in addition to the fixed ones; a missing one fails before any work.
+    - `adds`: columns that it adds, with their types.
+    - `only_drops`: it drops whole documents or adds columns, and never changes a text.
+    - `hides`: what came before it is private. Statistics of earlier stages name no source and show no text, and a
+      Dataset sealed after it keeps neither the names of its input files nor the steps saved before it.
+    - `compiled`: it runs kernels, which `warm` compiles.
+    - `VERSION`: raised when the same parameters give another result.
     """
 
     VERSION: ClassVar[int] = 1
     needs: ClassVar[tuple[str, ...]] = ()
     adds: Mapping[str, pa.DataType] = {}
+    only_drops: ClassVar[bool] = False
     hides: ClassVar[bool] = False
+    compiled: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
-        """What the stage is called in the books."""
+        """Its name in statistics."""
         return type(self).__name__
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Every document given goes out or is dropped with a reason."""
+        """Yield the documents that are kept; every other one is passed to `stats.drop` with a reason.
+
+        batches: documents with the fixed columns and those in `needs`. stats: records drops, cuts, counts and
+        histograms of this stage.
+        """
         raise NotImplementedError
 
     def warm(self) -> None:
-        """Compile kernels on a tiny input; called once, before workers start."""
+        """Compile the kernels, by passing two short documents through a `compiled` stage.
+
+        Called once, before workers start.
+        """
+        if self.compiled:
+            batch = B.make([0, 1], ["One two three four.\nFive", "\u0648\u0627\u062d\u062f"], "warm")
+            for name in self.needs:
+                batch = B.with_column(batch, name, pa.array(["", ""]))
+            for _ in self(iter([batch]), Ledger(self.name, quiet=True)):
+                pass
+
+
+def describe(stage: Any, label: str | None = None) -> dict[str, Any]:
+    """Return what a manifest states about a Stage or Estimator: label, class, version, fields, only_drops.
+
+    Classes outside dataprep are named with their module, so that no other class is taken for one of dataprep's.
+    """
+    kind = type(stage)
+    outside = kind.__module__.partition(".")[0] != "dataprep"
+    return {
+        "label": label or stage.name,
+        "class": f"{kind.__module__}.{kind.__qualname__}" if outside else kind.__qualname__,
+        "version": stage.VERSION,
+        "fields": {f.name: _stated(getattr(stage, f.name)) for f in fields(stage) if f.repr}
+        if is_dataclass(stage)
+        else {},
+        "only_drops": bool(stage.only_drops),
+    }
+
+
+def _stated(value: Any) -> Any:
+    """Return a field's value as JSON, for people and for later runs."""
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    if isinstance(value, (list, tuple, set, frozenset)):
+        items = [_stated(v) for v in value]
+        return sorted(items, key=str) if isinstance(value, (set, frozenset)) else items
+    if isinstance(value, Mapping):
+        return {str(k): _stated(v) for k, v in value.items()}
+    if isinstance(value, Stage) or hasattr(value, "fit"):
+        return describe(value)
+    return getattr(value, "__qualname__", None) or str(value)
+
+
+def spelled(description: Mapping[str, Any]) -> str:
+    """Return a stage as Python would call it, from what `describe` returned: C4(min_words=5)."""
+
+    def value(v: Any) -> str:
+        return spelled(v) if isinstance(v, Mapping) and "class" in v else repr(v)
+
+    arguments = ", ".join(f"{name}={value(v)}" for name, v in description["fields"].items())
+    return f"{description['class']}({arguments})"
+
+
+def labels_of(stages: Sequence[Any]) -> list[str]:
+    """Return a name for each stage of a Pipeline, all different: Exact(paragraph), Exact(line).
+
+    Stages of one name are told apart by the fields in which they differ, else by number: lambda, lambda #2.
+    """
+    names = [stage.name for stage in stages]
+    labels = list(names)
+    for name in {n for n in names if names.count(n) > 1}:
+        same = [i for i, n in enumerate(names) if n == name]
+        described = [describe(stages[i])["fields"] for i in same]
+        differing = [f for f in described[0] if len({str(d.get(f)) for d in described}) > 1]
+        for i, stated in zip(same, described, strict=True):
+            values = [str(stated[f]) for f in differing if f in stated and isinstance(stated[f], (str, int, float))]
+            labels[i] = f"{name}({', '.join(values)})" if values else name
+    return numbered(labels)
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """Return the names with #2, #3 after those that occurred before."""
+    seen: Counter[str] = Counter()
+    unique = []
+    for name in names:
+        seen[name] += 1
+        unique.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
+    return unique
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,6 +183,8 @@ class Filter(_Function):
     >>> def too_short(text): return "too_short" if len(text) < 200 else None
     >>> stage = Filter(too_short)
     """
+
+    only_drops: ClassVar[bool] = True
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Ask the function about each row."""

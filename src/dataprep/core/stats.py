@@ -18,7 +18,6 @@ from rich.console import Console, Group
 from rich.table import Table
 
 HIDDEN = "hidden"  # the source in books that name none
-NAMING = ("author.", "chat.")  # how the names of counts begin that name people (`chat/statistics.py`)
 EXAMPLES = 3  # kept per reason: enough to see what a rule does, small enough for every receipt
 EXAMPLE_CHARS = 300
 COUNTS_SHOWN = 40  # a stage, the largest; the book has all
@@ -63,6 +62,8 @@ class StageStats:
     cut: int = 0  # bytes taken from documents that stay
     added: int = 0  # bytes added to documents that stay
     counts: Counter[str] = field(default_factory=Counter)
+    private: set[str] = field(default_factory=set)  # names of counts that name people
+    moved: set[str] = field(default_factory=set)  # reasons of documents whose text lives on in another document
     histograms: dict[str, Counter[int]] = field(default_factory=dict)  # value v is in bucket v.bit_length()
     examples: dict[str, list[Example]] = field(default_factory=dict)
 
@@ -74,6 +75,8 @@ class StageStats:
         self.cut += other.cut
         self.added += other.added
         self.counts.update(other.counts)
+        self.private |= other.private
+        self.moved |= other.moved
         for name, histogram in other.histograms.items():
             self.histograms.setdefault(name, Counter()).update(histogram)
         for reason, examples in other.examples.items():
@@ -113,18 +116,21 @@ class StageStats:
         found = []
         for source, came in self.into.items():
             left = self.out.get(source, Amount()).docs
-            joined = self.dropped.get("joined", {}).get(source, Amount()).docs  # joined text is not lost
-            if came.docs >= 100 and left + joined < came.docs / 100:
+            if came.docs >= 100 and left + self.docs_moved(source) < came.docs / 100:
                 found.append(f"{self.name} removed {came.docs - left:,} of {came.docs:,} documents of '{source}'")
         return found
 
+    def docs_moved(self, source: str) -> int:
+        """Return how many dropped documents of a source live on in another document."""
+        return sum(self.dropped.get(reason, {}).get(source, Amount()).docs for reason in self.moved)
+
     def hidden(self) -> StageStats:
         """The same numbers without the names of sources and people, and without texts."""
-        counts = Counter({name: n for name, n in self.counts.items() if not name.startswith(NAMING)})
+        counts = Counter({name: n for name, n in self.counts.items() if name not in self.private})
         examples = {why: [replace(e, source=HIDDEN, text="") for e in some] for why, some in self.examples.items()}
         dropped = {why: {HIDDEN: self.total(sources)} for why, sources in self.dropped.items()}
         into, out = ({HIDDEN: self.total(sources)} for sources in (self.into, self.out))
-        return replace(self, into=into, out=out, dropped=dropped, counts=counts, examples=examples)
+        return replace(self, into=into, out=out, dropped=dropped, counts=counts, private=set(), examples=examples)
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, keys sorted; ids as strings, since they pass 2^53."""
@@ -136,6 +142,8 @@ class StageStats:
             "cut_bytes": self.cut,
             "added_bytes": self.added,
             "counts": dict(sorted(self.counts.items())),
+            "private": sorted(self.private),
+            "moved": sorted(self.moved),
             "histograms": {
                 name: {str(k): v for k, v in sorted(h.items())} for name, h in sorted(self.histograms.items())
             },
@@ -155,6 +163,8 @@ class StageStats:
             cut=record["cut_bytes"],
             added=record["added_bytes"],
             counts=Counter(record["counts"]),
+            private=set(record["private"]),
+            moved=set(record["moved"]),
             histograms={n: Counter({int(k): v for k, v in h.items()}) for n, h in record["histograms"].items()},
             examples={reason: [_load_example(e) for e in es] for reason, es in record["examples"].items()},
         )
@@ -196,22 +206,27 @@ class Stats:
         return len(self.stages)
 
     def __getitem__(self, which: int | str) -> StageStats:
-        """By position, or by name (the first stage of that name)."""
+        """Return a stage's statistics by position, or by name: Exact also finds Exact(line).
+
+        Raises KeyError if there is no such stage.
+        """
         if isinstance(which, int):
             return self.stages[which]
-        return next(s for s in self.stages if s.name == which)
+        exact = [stage for stage in self.stages if stage.name == which]
+        found = exact or [stage for stage in self.stages if stage.name.startswith((f"{which}(", f"{which} #"))]
+        if not found:
+            msg = f"no stage {which!r}; there are {', '.join(stage.name for stage in self.stages)}"
+            raise KeyError(msg)
+        return found[0]
 
     def __iadd__(self, other: Stats) -> Stats:
-        """Add the same pass over another shard: stage by stage."""
-        if not self.stages:
-            self.stages = [StageStats(s.name) for s in other.stages]
-        theirs = list(other.stages)
-        if len(self) != len(theirs):  # a part that was made before documents were forgotten has no book of that
-            longer = max((self.stages, theirs), key=len)
-            at = [book.name for book in longer].index("forget")
-            min((self.stages, theirs), key=len).insert(at, StageStats("forget"))
-        for mine, its in zip(self.stages, theirs, strict=True):
-            mine += its  # noqa: PLW2901 - adds in place
+        """Add the same pass over another shard, stage by stage; either may lack stages that the other has."""
+        mine = {stage.name: stage for stage in self.stages}
+        order = [stage.name for stage in max((self.stages, other.stages), key=len)]
+        for stage in other.stages:
+            mine[stage.name] = mine.get(stage.name) or StageStats(stage.name)
+            mine[stage.name] += stage
+        self.stages = [mine[name] for name in dict.fromkeys([*order, *mine])]
         return self
 
     @classmethod

@@ -21,35 +21,36 @@ from .tables import SPANS, VERDICTS, RangeReader
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Verdict(Stage):
-    """Applies a table that an Estimator wrote; reads nothing but ids and texts, so it is applied while reading.
+    """Applies a table that an Estimator wrote; reads only ids and texts, so it is applied while reading.
 
-    made_by: the key of what made the table, so that the recipe does not depend on where it lies. facts: what the
-    Estimator counted, for people.
+    key: the key of the work that made the table, so that the recipe does not depend on the table's path. estimator:
+    the name of the Estimator. facts: what it counted, for people.
     """
 
-    made_by: str
-    called: str
-    facts: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
-    keyless: ClassVar[bool] = False  # whether keys leave it out, as they do the forget list
+    key: str = field(repr=False)
+    estimator: str
+    facts: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False, repr=False)
 
     @property
     def name(self) -> str:
         """The name of the Estimator that decided."""
-        return self.called
+        return self.estimator
 
     def __repr__(self) -> str:
-        return f"verdicts of {self.called}"
+        return f"verdicts of {self.estimator}"
 
     def recipe(self) -> Any:
-        """Who made the verdicts, not where they lie."""
-        return (self.called, self.made_by)
+        """Return the part of the key that this stage adds: the Estimator's name and key."""
+        return (self.estimator, self.key)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DropIds(Verdict):
     """Drop the documents that a verdict table names; verdicts: the URL of one that `write_verdicts` wrote."""
 
-    verdicts: str
+    only_drops: ClassVar[bool] = True
+
+    verdicts: str = field(repr=False)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Look each batch's id range up in the table."""
@@ -79,7 +80,7 @@ class CutSpans(Verdict):
     dropped: "left_too_short".
     """
 
-    spans: str
+    spans: str = field(repr=False)
     min_left: int = 1
 
     def recipe(self) -> Any:

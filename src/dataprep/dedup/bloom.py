@@ -99,6 +99,11 @@ class Bloom(Estimator):
         """How batches are hashed."""
         return Units(self.unit, self.ngram, self.normalize)
 
+    @property
+    def only_drops(self) -> bool:  # type: ignore[override]
+        """Whether documents are dropped whole, not cut."""
+        return self.unit == "document"
+
     def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
         """Look everything up in the order of ids; the stage that is returned drops or cuts what was seen."""
         made_by = key((self, docs.key))
@@ -111,8 +116,8 @@ class Bloom(Estimator):
             log.warning("Bloom: the filter is too full: of new keys %.2g are taken for seen, not %.2g",
                         made["measured_rate"], self.error_rate)  # fmt: skip
         if self.unit == "document":
-            return DropIds(verdicts=url, made_by=made_by, called=self.name, facts=facts)
-        return CutSpans(spans=url, made_by=made_by, called=self.name, min_left=self.min_left, facts=facts)
+            return DropIds(verdicts=url, key=made_by, estimator=self.name, facts=facts)
+        return CutSpans(spans=url, key=made_by, estimator=self.name, min_left=self.min_left, facts=facts)
 
     def _look_up(self, docs: Dataset, run: Runner, out: str, url: str, receipt: str, made_by: str) -> dict[str, Any]:
         if self.capacity is not None:

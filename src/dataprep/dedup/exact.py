@@ -84,17 +84,22 @@ class Exact(Estimator):
         """How documents are hashed and compared."""
         return WholeText(form=self.normalize, key_bits=self._key_bits)
 
+    @property
+    def only_drops(self) -> bool:  # type: ignore[override]
+        """Whether documents are dropped whole, not cut."""
+        return self.unit == "document"
+
     def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
         """Find the copies; the stage that is returned drops them, or cuts them out."""
         made_by = key((self, docs.key))
         if self.unit == "document":
             keep, names = Keep.parse(self.keep), (self.name, "duplicate")
             url, facts = find(docs, run, out, sketch=self.sketch, keep=keep, names=names, key=made_by)
-            return DropIds(verdicts=url, made_by=made_by, called=self.name, facts=facts)
+            return DropIds(verdicts=url, key=made_by, estimator=self.name, facts=facts)
         url, facts = search.find_repeats(
             docs, run, out, unit=self.unit, normalize=self.normalize, name=self.name, key=made_by
         )
-        return CutSpans(spans=url, made_by=made_by, called=self.name, min_left=self.min_left, facts=facts)
+        return CutSpans(spans=url, key=made_by, estimator=self.name, min_left=self.min_left, facts=facts)
 
     def warm(self) -> None:
         """Compile the kernels."""

@@ -53,6 +53,8 @@ class MinHash(Estimator):
     document goes only for one that stays and that it is itself similar to. Verdicts name it, and how similar.
     """
 
+    only_drops: ClassVar[bool] = True
+
     threshold: float | None = None
     bands: int | None = None
     rows: int | None = None
@@ -195,7 +197,7 @@ class MinHash(Estimator):
             "signing": self.signing,
             "index": index,
         }
-        return DropIds(verdicts=url, made_by=made_by, called=self.name, facts={**counted, **facts})
+        return DropIds(verdicts=url, key=made_by, estimator=self.name, facts={**counted, **facts})
 
     def warm(self) -> None:
         """Compile the kernels."""

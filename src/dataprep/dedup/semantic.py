@@ -53,6 +53,8 @@ class SemDeDup(Estimator):
     with the cosine to the centroid. A document whose vector is zero is similar to nothing, and is kept.
     """
 
+    only_drops: ClassVar[bool] = True
+
     epsilon: float = 0.02
     clusters: int | None = None
     embed: Callable[[list[str]], Any] | None = None
@@ -132,7 +134,7 @@ class SemDeDup(Estimator):
         for folder in PASSES:  # what the passes left; not needed once there are verdicts
             files.remove(files.join(out, folder))
         facts = {"epsilon": self.epsilon, **{name: found[name] for name in FACTS if name in found}}
-        return DropIds(verdicts=files.join(out, "verdicts.parquet"), made_by=made_by, called=self.name, facts=facts)
+        return DropIds(verdicts=files.join(out, "verdicts.parquet"), key=made_by, estimator=self.name, facts=facts)
 
     def warm(self) -> None:
         """Compile the kernels."""

@@ -88,7 +88,7 @@ class SuffixArray(Estimator):
         for folder in PASSES:  # what the passes left; not needed once there are spans
             files.remove(files.join(out, folder))
         counted = {name: value for name, value in facts.items() if name not in ("files", "key")}
-        return CutSpans(spans=url, made_by=made_by, called=self.name, min_left=self.min_left, facts=counted)
+        return CutSpans(spans=url, key=made_by, estimator=self.name, min_left=self.min_left, facts=counted)
 
     def _find(self, docs: Dataset, run: Runner, out: str, url: str, made_by: str) -> dict[str, Any]:
         engine = suffix_array.find if self.engine == "suffix_array" else search.find

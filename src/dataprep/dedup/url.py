@@ -143,6 +143,8 @@ class URL(Estimator):
     "older_capture" with "newest", else "same_url". Needs the extra `dedup`.
     """
 
+    only_drops: ClassVar[bool] = True
+
     column: str = "url"
     keep: str = "newest"
     ignore: tuple[str, ...] = IGNORE
@@ -182,7 +184,7 @@ class URL(Estimator):
         keep = Keep.parse(self.keep)
         names = (self.name, "older_capture" if keep.kind == "newest" else "same_url")
         url, facts = find(docs, run, out, sketch=self.sketch, keep=keep, names=names, key=made_by)
-        return DropIds(verdicts=url, made_by=made_by, called=self.name, facts=facts)
+        return DropIds(verdicts=url, key=made_by, estimator=self.name, facts=facts)
 
     def warm(self) -> None:
         """Compile the kernels."""

@@ -84,7 +84,7 @@ class Percentiles(Estimator):
 
     def recipe(self) -> Any:
         """The measure and the percentiles."""
-        return self.filter.made_by().decode(), self._range, self.min_scores, self.VERSION
+        return self.filter.measure_key().decode(), self._range, self.min_scores, self.VERSION
 
     def warm(self) -> None:
         """Read the filter's models."""
@@ -104,8 +104,8 @@ class Percentiles(Estimator):
         judged = (self.reasons(_read(part), bounds) for part in parts)
         receipts.once(url + ".json", made_by, lambda: {"files": [url], "n": self._write(url, judged)})
         if self._of_paragraphs:
-            return CutSpans(spans=url, made_by=made_by, called=self.name, facts=facts)
-        return DropIds(verdicts=url, made_by=made_by, called=self.name, facts=facts)
+            return CutSpans(spans=url, key=made_by, estimator=self.name, facts=facts)
+        return DropIds(verdicts=url, key=made_by, estimator=self.name, facts=facts)
 
     def _write(self, url: str, judged: Iterator[pa.Table]) -> int:
         return (

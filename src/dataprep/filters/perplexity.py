@@ -73,6 +73,11 @@ class Perplexity(ScoredFilter):
             raise PlanError(msg)
         return Percentiles(filter=cls(**settings), cut=cut)
 
+    @property
+    def only_drops(self) -> bool:  # type: ignore[override]
+        """Whether documents are dropped whole; with unit="paragraph" lines are cut out."""
+        return self.unit == "document"
+
     def __post_init__(self) -> None:
         self._check_keep()
         if self.unit not in UNITS or self.normalize not in ("ccnet", None) or self.preset not in ("ccnet2020", None):

@@ -17,10 +17,9 @@ import xxhash
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch, Ids
-from dataprep.core.dataset import MANIFEST
-from dataprep.core.forget_list import NAME, REASON, told, write_list
-from dataprep.core.part import Sealed, Slice
-from dataprep.core.pipeline import RECIPE
+from dataprep.core.folder import MANIFEST, RECIPE
+from dataprep.core.forget_list import REASON, noted, write_list
+from dataprep.core.part import FORGET, Sealed, Slice
 from dataprep.core.seal import write_shard
 from dataprep.core.stats import Amount, StageStats
 from dataprep.core.tables import DROPS
@@ -45,7 +44,7 @@ def erase(url: str, gone: Ids, on_list: Ids, *, is_step: bool = False) -> int:
     if not is_step:
         for name, ids in hit.items():
             _tell_drops(url, name, ids)
-    new = old | {"shards": shards, "stats": _scrubbed(old.get("stats", []), gone)} | told(on_list)
+    new = old | {"shards": shards, "stats": _scrubbed(old.get("stats", []), gone)} | noted(on_list)
     if hit:
         new |= {"docs": sum(s["docs"] for s in shards), "bytes": sum(s["bytes"] for s in shards)}
         new |= {"content": xxhash.xxh3_128_hexdigest("".join(s["content"] for s in shards).encode())}
@@ -67,8 +66,8 @@ def _note(url: str, on_list: Ids) -> None:
     place = files.join(url, RECIPE)
     if files.exists(place):
         recipe = files.read_json(place)
-        if recipe != recipe | told(on_list):
-            files.write_json(place, recipe | told(on_list))
+        if recipe != recipe | noted(on_list):
+            files.write_json(place, recipe | noted(on_list))
 
 
 def _hits(url: str, shard: dict[str, Any], gone: Ids) -> Ids:
@@ -135,12 +134,12 @@ def _tell_drops(url: str, shard_name: str, ids: Ids) -> None:
     place = files.join(url, "drops", f"{_part(shard_name)}.parquet")
     with files.open_raw(place) as f:
         table = pq.read_table(f, schema=DROPS)
-    there = [row["id"] for row in table.select(["id", "stage"]).to_pylist() if row["stage"] == NAME]
+    there = [row["id"] for row in table.select(["id", "stage"]).to_pylist() if row["stage"] == FORGET]
     new = np.setdiff1d(ids, np.array(there, np.uint64))
     if not len(new):
         return
     n = len(new)
-    rows = {"id": pa.array(new), "stage": pa.repeat(NAME, n), "reason": pa.repeat(REASON, n)}
+    rows = {"id": pa.array(new), "stage": pa.repeat(FORGET, n), "reason": pa.repeat(REASON, n)}
     columns = [rows[f.name].cast(f.type) if f.name in rows else pa.nulls(n, f.type) for f in DROPS]
     with files.atomic(place) as out:
         both = pa.concat_tables([table, pa.Table.from_arrays(columns, schema=DROPS)])
@@ -165,8 +164,8 @@ def _booked(books: list[dict[str, Any]], removed: Removed) -> list[dict[str, Any
     if not books:
         return books
     stages = [StageStats.from_json(book) for book in books]
-    if stages[-1].name != NAME:
-        none = StageStats(NAME)
+    if stages[-1].name != FORGET:
+        none = StageStats(FORGET)
         for amounts in (none.into, none.out):
             amounts |= {source: Amount(a.docs, a.bytes) for source, a in stages[-1].out.items()}
         stages.append(none)

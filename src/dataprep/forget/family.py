@@ -10,12 +10,9 @@ from typing import Any
 import numpy as np
 
 from dataprep.core import batch as B
-from dataprep.core import inputs
 from dataprep.core.batch import Ids
-from dataprep.core.dataset import MANIFEST
-from dataprep.core.pipeline import RECIPE
+from dataprep.core.folder import MANIFEST, ORIGIN, RECIPE, RUN
 from dataprep.errors import PlanError
-from dataprep.history import why
 from dataprep.store import files
 
 DATASET, TOKENS = "dataset", "tokens"
@@ -62,7 +59,7 @@ def family(url: str) -> list[Node]:
 
 
 def _nodes(url: str) -> Iterator[Node]:
-    places = {f.rpartition("/")[0] for f in files.expand(url) if files.name_of(f) in (MANIFEST, RECIPE, inputs.ORIGIN)}
+    places = {f.rpartition("/")[0] for f in files.expand(url) if files.name_of(f) in (MANIFEST, RECIPE, ORIGIN)}
     inner: dict[str, list[Node]] = {}
     for place in sorted(places):
         home, is_step, _ = place.rpartition("/steps/")
@@ -81,7 +78,7 @@ def _json(place: str) -> dict[str, Any]:
 
 def _link(node: Node, nodes: Mapping[str, Node]) -> None:
     """Find what it was made of, in its `origin.json` or its mixture."""
-    told = _json(files.join(node.url, inputs.ORIGIN))
+    told = _json(files.join(node.url, ORIGIN))
     homes: dict[tuple[str, int], None] = {}
     for row in told.get("files", []):
         if (told["readers"][row["reader"]] or {}).get("name") == "Sealed":
@@ -112,7 +109,7 @@ def _at(home: str, nodes: Mapping[str, Node]) -> Node | None:
 def _guess(url: str, nodes: Mapping[str, Node]) -> None:
     """Without an origin (hidden, or older): made of the step before it in the run, where no ids were shifted."""
     before: Node | None = None
-    steps = _json(files.join(url, why.RUN)).get("steps", [])
+    steps = _json(files.join(url, RUN)).get("steps", [])
     for name in steps:
         node = nodes.get(files.join(url, name))
         if node is None:
@@ -154,7 +151,7 @@ def ids_of(url: str, nodes: list[Node], of: str | None) -> Node:
     here = next((node for node in nodes if files.real(node.url) == files.real(url)), None)
     if here is not None:
         return here
-    steps = _json(files.join(url, why.RUN)).get("steps")
+    steps = _json(files.join(url, RUN)).get("steps")
     own = [n for n in nodes if files.real(n.url.rpartition("/")[0] or ".") == files.real(url) and n.kind == DATASET]
     if steps is not None:
         known = {files.name_of(node.url): node for node in own}

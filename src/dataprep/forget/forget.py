@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from dataprep.core import batch as B
 from dataprep.core.batch import Ids, show_id
 from dataprep.core.dataset import open_dataset
-from dataprep.core.forget_list import listed, told
+from dataprep.core.forget_list import listed, noted
 from dataprep.core.runner import Runner
 from dataprep.errors import PlanError
 from dataprep.store import files
@@ -238,4 +238,4 @@ def _erase_tokens(node: Node, on_list: Ids, gone: dict[Node, Ids]) -> int:
         return 0
     by_source: dict[str | None, Ids] = {name: gone[of] for name, of in node.sources.items()}
     by_source = by_source or {None: gone[node]}
-    return erase_tokens(node.url, by_source, told(on_list)) if any(map(len, by_source.values())) else 0
+    return erase_tokens(node.url, by_source, noted(on_list)) if any(map(len, by_source.values())) else 0

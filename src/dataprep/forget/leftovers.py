@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import Any
 from dataprep.core import batch as B
 from dataprep.core.batch import Ids
 from dataprep.core.dataset import Dataset, open_dataset
-from dataprep.core.pipeline import RECIPE
+from dataprep.core.folder import RECIPE, Folder
 from dataprep.core.runner import Runner, Serial
 from dataprep.core.verdict import CutSpans, DropIds
 from dataprep.dedup.bloom import Bloom
@@ -93,10 +92,10 @@ def _input_of(node: Node, steps: list[str], name: str) -> Dataset:
     for step in steps[first:mine]:
         place = files.join(node.url, "steps", step)
         if files.exists(files.join(place, VERDICTS)):
-            docs = docs.then(DropIds(verdicts=files.join(place, VERDICTS), made_by="", called=step))
+            docs = docs.then(DropIds(verdicts=files.join(place, VERDICTS), key="", estimator=step))
         elif files.exists(files.join(place, SPANS)):
             left = _settings(node, step).get("min_left", 1)
-            docs = docs.then(CutSpans(spans=files.join(place, SPANS), made_by="", called=step, min_left=left))
+            docs = docs.then(CutSpans(spans=files.join(place, SPANS), key="", estimator=step, min_left=left))
     return docs
 
 
@@ -114,13 +113,8 @@ def _given(node: Node) -> Dataset:
 
 
 def _settings(node: Node, step: str) -> dict[str, Any]:
-    """The parameters of a stage as the recipe tells them."""
-    told = files.read_json(files.join(node.url, RECIPE))["stages"][int(step[:2]) - 1]
-    call = ast.parse(told, mode="eval").body
-    if not isinstance(call, ast.Call):
-        msg = f"{told} is no call"
-        raise ValueError(msg)  # noqa: TRY004 - what a file says, not what a caller gave
-    return {k.arg: ast.literal_eval(k.value) for k in call.keywords if k.arg is not None}
+    """Return the parameters of a step's stage, as the recipe states them."""
+    return dict(Folder(node.url).recipe["stages"][int(step[:2]) - 1]["fields"])
 
 
 def elsewhere(nodes: list[Node], found: dict[Node, Ids], url: str) -> Iterator[str]:

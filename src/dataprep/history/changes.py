@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dataprep.core import batch as B
-from dataprep.core import inputs
-from dataprep.core.dataset import MANIFEST, Dataset, open_dataset
+from dataprep.core.dataset import Dataset, open_dataset
+from dataprep.core.folder import MANIFEST, ORIGIN
 from dataprep.core.ledger import mix
 from dataprep.errors import PlanError
 from dataprep.store import files
@@ -240,7 +240,7 @@ def _lineage(url: str) -> dict[tuple[str, int], list[dict[str, Any]]]:
     found: dict[tuple[str, int], list[dict[str, Any]]] = {}
     todo = [(url, 0)]
     for folder, shift in todo:
-        place = files.join(folder, inputs.ORIGIN)
+        place = files.join(folder, ORIGIN)
         told = files.read_json(place)["files"] if files.exists(place) else []
         found[folder, shift] = []
         for row in told:

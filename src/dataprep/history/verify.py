@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataprep.core.dataset import MANIFEST
+from dataprep.core.folder import MANIFEST
 from dataprep.core.runner import Runner, Serial
 from dataprep.errors import DataprepError, PlanError
 from dataprep.store import files

@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dataprep.core import inputs
-from dataprep.core.dataset import MANIFEST, open_dataset
+from dataprep.core.dataset import open_dataset
+from dataprep.core.folder import MANIFEST, RUN
 from dataprep.core.forget_list import REASON
 from dataprep.core.tables import CUTS, DROPS, Cut, Drop
 from dataprep.errors import CorruptShard, DataprepError, PlanError
 from dataprep.store import files
 
-RUN = "run.json"  # what `dataprep run` leaves: the names of the steps, in order
 SCHEMAS = {"drops": DROPS, "cuts": CUTS}
 MOST_CUTS = 1_000  # spans of one document that are followed; a list of pages repeats itself more often
 

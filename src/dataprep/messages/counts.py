@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 STAGE = "MessageStats"
+PEOPLE = ("author", "chat")  # families whose values are names of people
 FAMILIES = ("kind", "author", "chat", "clock", "month", "language", "emoji")
 """First parts of count names `family.value`; clock.1.09 is Monday, from nine to ten."""
 CONVERSATION_MESSAGES, CONVERSATION_SECONDS, REPLY_SECONDS, CHARS = (

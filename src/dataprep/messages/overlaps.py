@@ -55,6 +55,7 @@ class Overlaps(Estimator):
     >>> dp.Pipeline(Overlaps(), dp.Conversations()).run(dp.read("chats/"), out="conversations")    # doctest: +SKIP
     """
 
+    only_drops: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("chat", "author", "time")
 
     def warm(self) -> None:
@@ -68,7 +69,7 @@ class Overlaps(Estimator):
         made = receipts.once(receipt, made_by, lambda: _find(docs, run, out, made_by, url))
         files.remove(files.join(out, _GatherRows.folder))
         facts = {name: made[name] for name in ("documents", "shared", "dropped")}
-        return DropIds(verdicts=url, made_by=made_by, called=self.name, facts=facts)
+        return DropIds(verdicts=url, key=made_by, estimator=self.name, facts=facts)
 
 
 def _find(docs: Dataset, run: Runner, out: str, made_by: str, url: str) -> dict[str, Any]:

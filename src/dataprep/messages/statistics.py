@@ -23,6 +23,7 @@ from dataprep.core.stage import Stage
 from dataprep.errors import PlanError
 
 from .counts import (
+    PEOPLE,
     CHARS,
     CONVERSATION_MESSAGES,
     CONVERSATION_SECONDS,
@@ -80,8 +81,8 @@ class MessageStats(Stage):
     def _write(self, family: str, counter: Counter[str], stats: Ledger) -> None:
         ordered = sorted(counter.items(), key=lambda item: (-item[1], item[0]))
         for value, n in ordered[: self.top]:
-            stats.count(f"{family}.{value}", n)
-        stats.count(f"{family}.{OTHERS}", sum(n for _, n in ordered[self.top :]))
+            stats.count(f"{family}.{value}", n, private=family in PEOPLE)
+        stats.count(f"{family}.{OTHERS}", sum(n for _, n in ordered[self.top :]), private=family in PEOPLE)
 
 
 def _count(batch: Batch, seen: dict[str, Counter[str]], stats: Ledger) -> None:

@@ -9,7 +9,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dataprep.core.dataset import MANIFEST, Dataset, join_datasets, open_dataset
+from dataprep.core.dataset import Dataset, join_datasets, open_dataset
+from dataprep.core.folder import MANIFEST
 from dataprep.core.part import Reader
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files

@@ -7,6 +7,7 @@ from collections import Counter
 
 from dataprep import __version__
 from dataprep.core.ledger import BYTES_DROPPED, BYTES_KEPT
+from dataprep.core.stage import spelled
 from dataprep.store import files
 
 from . import charts
@@ -116,7 +117,7 @@ def recipe(facts: Facts) -> str:
     """Stages with all their parameters, keys, versions and seeds: what it takes to make the same bytes again."""
     steps = []
     for place, manifest in facts.manifests.items():
-        stages = "".join(f"<li><code>{text(stage, 1_500)}</code></li>" for stage in manifest["stages"])
+        stages = "".join(f"<li><code>{text(spelled(stage), 1_500)}</code></li>" for stage in manifest["stages"])
         steps.append(
             f'<div class="step"><h3 dir="auto">{text(files.name_of(place))}</h3>'
             f"{f'<ol>{stages}</ol>' if stages else '<p>a copy of its input</p>'}"
@@ -150,7 +151,7 @@ def _made_with(facts: Facts) -> list[tuple[str, str]]:
 
 
 def _seeds(facts: Facts) -> list[tuple[str, str]]:
-    stages = [stage for manifest in facts.manifests.values() for stage in manifest["stages"]]
+    stages = [spelled(stage) for manifest in facts.manifests.values() for stage in manifest["stages"]]
     found = [(f"{name} of {stage.partition('(')[0]}", seed) for stage in stages for name, seed in SEED.findall(stage)]
     split = facts.tokens.manifest.get("split", {}) if facts.tokens else {}
     found += [("seed of the split", str(split["seed"]))] if "seed" in split else []

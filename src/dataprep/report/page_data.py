@@ -125,7 +125,7 @@ def alarms(books: list[StageStats], sources: dict[str, tuple[Amount, Amount]]) -
     """Sources of which one stage removed nearly everything, or all of them together."""
     said = Stats(books).alarms()
     for name, (came, left) in sources.items():
-        joined = sum(book.dropped.get("joined", {}).get(name, Amount()).docs for book in books)
+        joined = sum(book.docs_moved(name) for book in books)
         lost = came.docs - left.docs - joined
         if came.docs >= 100 and left.docs + joined < came.docs / 100 and not any(f"'{name}'" in a for a in said):
             said.append(f"all stages together removed {lost:,} of {came.docs:,} documents of '{name}'")

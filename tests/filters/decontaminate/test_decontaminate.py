@@ -99,7 +99,7 @@ def test_enough_runs():
     assert reasons(stage, *some) == [None, "contaminated_q"]
     scored = next(Score(stage)(iter([laws.batch_of(some)]), Ledger("Score")))
     loose, ledger = Decontaminate(sets={"q": [LONG]}), Ledger("Decontaminate")
-    assert loose.made_by() == stage.made_by()
+    assert loose.measure_key() == stage.measure_key()
     assert [b.num_rows for b in watch(loose, iter([scored]), ledger)] == [0]
     assert ledger.book.counts["q: n-grams"] == 5
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from dataprep.core.dataset import MANIFEST, Dataset
+from dataprep.core.dataset import Dataset
+from dataprep.core.folder import MANIFEST
 from dataprep.core.part import Part, Sealed
 from dataprep.store import files, receipts
 from dataprep.store.key import key as key_of
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from .older import Old
 
 log = logging.getLogger("dataprep")
-
-ONLY_DROP = {"Bloom", "Exact", "Filter", "MinHash", "SemDeDup", "SuffixArray", "URL"}  # if nothing was cut: the books
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class Keys:
         """Whether no stage after the step of this folder changed a text."""
         later = self.manifest["stages"][int(files.name_of(folder).partition("-")[0]) :]
         books = self.manifest["stats"][len(self.manifest["stats"]) - len(later) :]
-        only_drop = all(stage.partition("(")[0] in ONLY_DROP for stage in later)
+        only_drop = all(stage["only_drops"] for stage in later)
         return only_drop and not any(book["cut_bytes"] or book["added_bytes"] for book in books)
 
     @cached_property
@@ -126,6 +125,7 @@ def unsigned(docs: Dataset, old: Sequence[Old], out: str, signing: str) -> list[
         items.append(
             Unsigned(
                 part.slices, part.reader, part.stages, number=number, key=key_of((signing, key)), signing=name,
+                forgotten=part.forgotten,
                 found=found, made=made,
             )
         )  # fmt: skip

@@ -40,6 +40,8 @@ def beneath(part: Part) -> tuple[Part, tuple[Stage, ...]]:
     n = len(part.stages)
     while n and isinstance(part.stages[n - 1], DropIds):
         n -= 1
+    if n == 0:
+        return replace(part, stages=(), forgotten=""), part.applied
     return replace(part, stages=part.stages[:n]), part.stages[n:]
 
 

@@ -139,7 +139,7 @@ def _documents(firsts: Batch, messages: pa.RecordBatch, separator: str, stats: L
     is_first = np.append(True, number[1:] != number[:-1])
     starts = np.flatnonzero(is_first)
     ids, n_messages = B.ids(messages), np.diff(np.append(starts, len(number)))
-    stats.drop(ids[~is_first], "joined", kept=np.repeat(ids[starts], n_messages)[~is_first])
+    stats.drop(ids[~is_first], "joined", kept=np.repeat(ids[starts], n_messages)[~is_first], moved=True)
     after = pc.if_else(pa.array(np.append(is_first[1:], True)), _scalar(""), _scalar(separator))
     offsets, data = B.buffers(pc.binary_join_element_wise(messages.column("line"), after, _scalar("")))
     texts = B.strings(np.append(offsets[starts], offsets[-1]), data)

@@ -168,9 +168,9 @@ class Turns(Stage):
                 outcomes[own[0]] = OUTCOMES.index(None)
                 made.add(int(own[0]), int(ids[starts[number]]), *self._messages(turns, lengths, window, stats))
         lost = outcomes != OUTCOMES.index(None)
-        joined = outcomes[lost] == OUTCOMES.index("joined")
-        reasons = pa.array(OUTCOMES).take(pa.array(outcomes[lost]))
-        stats.drop(ids[lost], reasons, kept=pa.array(kept[lost], mask=~joined))
+        joined = outcomes == OUTCOMES.index("joined")
+        stats.drop(ids[joined], "joined", kept=kept[joined], moved=True)
+        stats.drop(ids[lost & ~joined], pa.array(OUTCOMES).take(pa.array(outcomes[lost & ~joined])))
         return made.batch(batch)
 
     def _lines(self, batch: Batch, starts: I64) -> _Lines:

@@ -140,7 +140,7 @@ class Pseudonyms(Estimator):
         if self.mapping is not None and not current():
             self._keep(url, out)
         return Pseudonymised(
-            people=url, made_by=made_by, facts={n: found[n] for n in ("people", "chats")}, consent=self.consent,
+            people=url, key=made_by, facts={n: found[n] for n in ("people", "chats")}, consent=self.consent,
             min_chars=self.min_chars, common=self.common, prefixes=self.prefixes, blank=self.blank,
             keep_meta=self.keep_meta,
         )  # fmt: skip
@@ -233,7 +233,7 @@ class Pseudonymised(Stage):
     """Puts in the pseudonyms that `Pseudonyms.fit` gave; people: the table of them."""
 
     people: str
-    made_by: str
+    key: str
     min_chars: int
     common: tuple[str, ...] | None
     prefixes: str
@@ -255,7 +255,7 @@ class Pseudonymised(Stage):
 
     def recipe(self) -> Any:
         """Who made the pseudonyms, not where they lie."""
-        return self.name, self.made_by
+        return self.name, self.key
 
     def warm(self) -> None:
         """Compile the kernels."""

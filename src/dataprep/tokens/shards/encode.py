@@ -106,7 +106,7 @@ def encode(
     if not hides(docs.stages):
         inputs.write(docs, folder)
     docs = forget_list.without(docs, folder, gone)
-    return _encode(docs, tok, folder, run or Serial(), layout, {"recipe": recipe, **forget_list.told(gone)})
+    return _encode(docs, tok, folder, run or Serial(), layout, {"recipe": recipe, **forget_list.noted(gone)})
 
 
 def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: Layout, told: dict[str, str]) -> Shards:

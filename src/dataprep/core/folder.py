@@ -1,0 +1,196 @@
+"""The folder of a run: the only file that knows how its files are named, and how sealed folders are found in it.
+
+OUT/manifest.json      a sealed Dataset or token shards: complete once this exists
+OUT/recipe.json        whose folder this is, written before any work
+OUT/origin.json        the input files on this machine (`inputs.py`)
+OUT/forget.parquet     documents to leave out (`forget_list.py`)
+OUT/data/ drops/ cuts/ receipts/      the shards, and a table and a receipt per part
+OUT/steps/NN-NAME-KEY8/               what an Estimator keeps; input/ is a sealed Dataset of the text that it read
+OUT/index/             a suffix index
+RUN/run.json           the steps of a pipeline file in order; each is a folder RUN/STEP as above
+RUN/report.html        the report
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dataprep.errors import DataprepError, PlanError
+from dataprep.store import files
+
+DATASET, TOKENS = "dataset", "tokens"  # the kinds of sealed folders
+MANIFEST, RECIPE, ORIGIN, RUN = "manifest.json", "recipe.json", "origin.json", "run.json"
+FORGET_LIST, REPORT = "forget.parquet", "report.html"
+DATA, DROPS, CUTS, RECEIPTS, STEPS, INDEX = "data", "drops", "cuts", "receipts", "steps", "index"
+VERDICTS, SPANS = "verdicts.parquet", "spans.parquet"  # what an Estimator decided, in its step's folder
+INPUT = "input"
+DATASET_FILES = {MANIFEST, RECIPE, ORIGIN, REPORT, DATA, DROPS, CUTS, RECEIPTS, STEPS, INDEX}
+PART_FILES = (RECEIPTS, DATA, DROPS, CUTS)
+
+
+def part_name(number: int) -> str:
+    """Return the name of a part in shards, tables and receipts."""
+    return f"part-{number:05d}"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A sealed Dataset or a set of token shards, complete or under way."""
+
+    url: str
+
+    def path(self, *names: str) -> str:
+        """Return the URL of a file inside."""
+        return files.join(self.url, *names)
+
+    @property
+    def name(self) -> str:
+        """The last part of the URL."""
+        return files.name_of(self.url)
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The content of the manifest; empty if the folder is not complete."""
+        return self._json(MANIFEST)
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """The content of the recipe; empty if there is none."""
+        return self._json(RECIPE)
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """The input files as they were read; empty if they are hidden or unknown."""
+        return self._json(ORIGIN)
+
+    def _json(self, name: str) -> dict[str, Any]:
+        url = self.path(name)
+        found = files.read_json(url) if files.exists(url) else {}
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether a manifest exists."""
+        return files.exists(self.path(MANIFEST))
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of a complete folder, DATASET or TOKENS; None if it is neither.
+
+        A manifest that cannot be read counts by the files next to it, so that whoever opens the folder reports it.
+        """
+        try:
+            found = self.manifest.get("kind")
+        except DataprepError:
+            return TOKENS if files.exists(self.path("token_bytes.npy")) else DATASET
+        return found if found in (DATASET, TOKENS) else None
+
+    @property
+    def is_dataset(self) -> bool:
+        """Whether this is a sealed Dataset."""
+        return self.kind == DATASET
+
+    def shard(self, part: int, number: int) -> str:
+        """Return the name of a shard, relative to the folder: data/part-00003-000.parquet."""
+        return f"{DATA}/{part_name(part)}-{number:03d}.parquet"
+
+    def table(self, kind: str, part: int) -> str:
+        """Return the URL of the drop or cut table (DROPS, CUTS) of a part."""
+        return self.path(kind, f"{part_name(part)}.parquet")
+
+    def receipt(self, part: int) -> str:
+        """Return the URL of the receipt of a part."""
+        return self.path(RECEIPTS, f"{part_name(part)}.json")
+
+    def receipts(self) -> list[str]:
+        """Return the URLs of all receipts."""
+        return [self.path(RECEIPTS, name) for name in files.listdir(self.path(RECEIPTS))]
+
+    def tables(self, kind: str) -> list[str]:
+        """Return the URLs of the drop or cut tables; a complete Dataset has one drop table per part."""
+        if kind == DROPS and self.is_sealed:
+            parts = dict.fromkeys(part_of(shard["name"]) for shard in self.manifest["shards"])
+            return [self.path(kind, f"{part}.parquet") for part in parts]
+        return [self.path(kind, name) for name in files.listdir(self.path(kind)) if name.endswith(".parquet")]
+
+    @property
+    def steps(self) -> list[Folder]:
+        """The folders of its Estimators, those of earlier recipes included."""
+        return [Folder(self.path(STEPS, name)) for name in files.listdir(self.path(STEPS)) if name[:2].isdigit()]
+
+    @property
+    def input(self) -> Folder:
+        """The saved input of an Estimator, if this is the folder of a step."""
+        return Folder(self.path(INPUT))
+
+    @property
+    def saved(self) -> list[Folder]:
+        """The saved inputs of the Estimators that a complete Dataset was made with; they may have been removed."""
+        return [Folder(self.path(name)) for name in self.manifest.get("saved", [])]
+
+    @property
+    def number(self) -> int:
+        """The number of a step's stage in its Pipeline, from 1."""
+        return int(self.name.partition("-")[0])
+
+    @property
+    def parent(self) -> Folder:
+        """The folder around it."""
+        return Folder(self.url.rstrip("/").rpartition("/")[0])
+
+
+def part_of(shard: str) -> str:
+    """Return the part that a shard belongs to, by name: part-00003 of data/part-00003-000.g1.parquet."""
+    return files.name_of(shard).rpartition("-")[0]
+
+
+def home_of(url: str) -> Folder | None:
+    """Return the Dataset folder of a shard's URL; None if the URL is not that of a shard."""
+    home, mark, _ = url.rpartition(f"/{DATA}/")
+    return Folder(home) if mark else None
+
+
+def run_steps(url: str) -> list[str] | None:
+    """Return the names of a run's steps in order; None if the folder is not that of `dataprep run`."""
+    place = files.join(url, RUN)
+    return list(files.read_json(place)["steps"]) if files.exists(place) else None
+
+
+def children(url: str) -> list[Folder]:
+    """Return the folders directly inside that a run has made, in its order.
+
+    Without run.json these are sealed Datasets, the largest first, since stages only remove, then token shards.
+    """
+    names = files.listdir(url)
+    steps = run_steps(url)
+    if steps is not None:
+        return [Folder(files.join(url, name)) for name in steps if name in names]
+    found = [(folder, folder.kind) for folder in (Folder(files.join(url, name)) for name in names)]
+    datasets = {folder.url: folder.manifest for folder, kind in found if kind == DATASET}
+    ordered = sorted(datasets, key=lambda at: (-datasets[at].get("docs", 0), -datasets[at].get("bytes", 0), at))
+    return [*map(Folder, ordered), *(folder for folder, kind in found if kind == TOKENS)]
+
+
+def walk(url: str) -> Iterator[Folder]:
+    """Yield the complete folders of a run in the order they were made: per Dataset its saved inputs, then itself."""
+    url = url.rstrip("/")
+    for folder in (*children(url), Folder(url)):
+        kind = folder.kind
+        if kind == DATASET:
+            yield from (saved for saved in folder.saved if saved.is_dataset)
+        if kind is not None:
+            yield folder
+
+
+def datasets(url: str, *, saved: bool = True) -> list[Folder]:
+    """Return the sealed Datasets of a run in the order they were made; saved: with the saved inputs of Estimators.
+
+    Raises PlanError if there is none.
+    """
+    found = [folder for folder in walk(url) if folder.is_dataset and (saved or f"/{STEPS}/" not in folder.url)]
+    if not found:
+        msg = f"{url} holds no sealed Dataset; give the folder that `dataprep run` or Pipeline.run wrote"
+        raise PlanError(msg)
+    return found
