@@ -23,12 +23,12 @@ from dataprep.core.stage import Stage
 from dataprep.errors import PlanError
 
 from .counts import (
-    PEOPLE,
     CHARS,
     CONVERSATION_MESSAGES,
     CONVERSATION_SECONDS,
     FAMILIES,
     OTHERS,
+    PEOPLE,
     REPLY_SECONDS,
     month_name,
 )  # fmt: skip
