@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import inspect
 import os
 import pkgutil
-import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
+import numpy as np
+import pytest
 from numba.core import config
+from numba.core.dispatcher import Dispatcher
 
 import dataprep
 import dataprep.unicode.kernel
-from dataprep.unicode.kernel import cache_folder, kernel, sources, sources_hash
+from dataprep.unicode.kernel import _record_fields, cache_root, kernel, kernel_hash
+
+NUMBERS = (int, float, np.generic)
+CHANGED = 123_456_789
 
 CALLER = """
 from .kernel import kernel
@@ -41,7 +49,7 @@ def run_package(folder: Path, factor: int) -> tuple[str, set[str]]:
     command = "from dataprep.caller import f; print(f(10), sum(f.stats.cache_hits.values()))"
     python = [sys.executable, "-c", command]
     done = subprocess.run(python, env=env, capture_output=True, text=True, check=True)
-    return done.stdout.strip(), {p.parent.parent.name for p in (folder / "cache").rglob("*.nbc")}
+    return done.stdout.strip(), {p.parent.name for p in (folder / "cache").rglob("*.nbc")}
 
 
 def test_a_changed_helper_in_another_file_is_compiled_again(tmp_path: Path) -> None:
@@ -59,6 +67,75 @@ def test_a_changed_helper_in_another_file_is_compiled_again(tmp_path: Path) -> N
     assert before < after
 
 
+SMALL_PACKAGE = {
+    "caller": """
+from . import numbers as N, late
+from dataprep.unicode.kernel import kernel
+from .helper import twice
+@kernel
+def f(x):
+    return twice(x) + N.ONE + late.nothing(x) + later(x)
+def plain(x):
+    return x
+@kernel
+def later(x):
+    return 0
+""",
+    "helper": "from dataprep.unicode.kernel import kernel\n@kernel()\ndef twice(x): return x * 2",
+    "numbers": "import numpy as np\nONE, TWO = np.array([1])[0], 2",
+    "late": "from . import caller\nfrom dataprep.unicode.kernel import kernel\n@kernel\ndef nothing(x): return 0",
+}
+
+
+def test_the_hash_is_of_what_a_kernel_calls_and_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Helpers, inlined ones, their options, constants, names defined later count; comments and other code do not."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (tmp_path / "small").mkdir()
+
+    def hash_of(name: str = "caller", old: str = "", new: str = "") -> str:
+        for file, text in SMALL_PACKAGE.items():
+            changed = text.replace(old, new) if file == name else text
+            assert (changed != text) == (file == name and old != new)
+            (tmp_path / "small" / f"{file}.py").write_text(changed)
+        for module in [m for m in sys.modules if m.startswith("small")]:
+            monkeypatch.delitem(sys.modules, module)
+        importlib.invalidate_caches()
+        return kernel_hash(importlib.import_module("small.caller").f)
+
+    before = hash_of()
+    assert hash_of() == before
+    assert hash_of("caller", "@kernel", "# a comment with @kernel\n@kernel") == before
+    assert hash_of("caller", "return x\n", "return x + 1\n") == before
+    assert hash_of("numbers", ", 2", ", 3") == before
+    inline = hash_of("helper", "kernel()", 'kernel(inline="always")')
+    others = [
+        inline,
+        hash_of(
+            "helper", "kernel()\ndef twice(x): return x * 2", 'kernel(inline="always")\ndef twice(x): return x * 3'
+        ),
+        hash_of("helper", "x * 2", "x * 3"),
+        hash_of("numbers", "[1]", "[5]"),
+        hash_of("late", "return 0", "return 7"),
+        hash_of("caller", "return 0", "return 8"),
+    ]
+    assert len({before, *others}) == 7
+
+
+class Pair(NamedTuple):
+    """A record."""
+
+    a: int
+    b: int
+
+
+def test_a_record_with_other_fields_is_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numba tells records apart by class and types; fields in another order are other machine code."""
+    before = _record_fields([numba.typeof((Pair(1, 2), 3))])
+    monkeypatch.setattr(Pair, "_fields", ("b", "a"))
+    assert _record_fields([numba.typeof((Pair(1, 2), 3))]) != before
+
+
 def test_numba_settings_are_left_alone() -> None:
     """Decorating changes neither of Numba's cache settings for the user's own functions."""
     before = config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES
@@ -70,9 +147,21 @@ def test_numba_settings_are_left_alone() -> None:
     after = config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES
     assert after == before
     assert add(1, 2) == 3
-    folder = cache_folder(sources_hash(__file__))
+    folder = cache_root()
     assert folder is not None
     assert folder.is_dir()
+
+
+def test_a_value_that_cannot_be_hashed_is_an_error() -> None:
+    """A kernel over a dict has no hash, so it cannot be cached under a wrong one."""
+    table = {1: 2}
+
+    @kernel
+    def look(x: int) -> int:
+        return table[x]
+
+    with pytest.raises(TypeError, match="table is a dict, which no kernel can read; pass it as an argument"):
+        kernel_hash(look)
 
 
 def all_kernels() -> list[Any]:
@@ -81,7 +170,7 @@ def all_kernels() -> list[Any]:
     for info in pkgutil.walk_packages(dataprep.__path__, "dataprep."):
         if not info.name.endswith("__main__") and _has_kernel(info.name):
             module = importlib.import_module(info.name)
-            found += [v for v in vars(module).values() if isinstance(v, numba.core.dispatcher.Dispatcher)]
+            found += [v for v in vars(module).values() if isinstance(v, Dispatcher)]
     return found
 
 
@@ -90,14 +179,29 @@ def _has_kernel(name: str) -> bool:
     return spec is not None and spec.origin is not None and "@kernel" in Path(spec.origin).read_text("utf-8")
 
 
-def test_everything_that_a_kernel_reads_is_hashed() -> None:
-    """The numbers, tables and other kernels that a kernel names are assigned in a file of its hash."""
-    for found in all_kernels():
-        fn = found.py_func
-        hashed = "\n".join(p.read_text("utf-8") for p in sources(fn.__code__.co_filename))
-        for name in fn.__code__.co_names:
-            value = fn.__globals__.get(name)
-            if isinstance(value, int | float | tuple) or type(value).__module__ == "numpy":
-                assert re.search(rf"^(\w+, )*{name}(, \w+)*(:.*)? = ", hashed, re.MULTILINE), (fn.__name__, name)
-            if isinstance(value, numba.core.dispatcher.Dispatcher):
-                assert re.search(rf"^def {value.py_func.__name__}\(", hashed, re.MULTILINE), (fn.__name__, name)
+def test_everything_that_a_kernel_names_is_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another value under any name in a kernel's source (found without its bytecode) is another hash."""
+    kernels = all_kernels()
+    assert len(kernels) > 200
+    for found in kernels:
+        fn, before = found.py_func, kernel_hash(found)
+        assert kernel_hash(found) == before
+        body = ast.parse(textwrap.dedent(inspect.getsource(fn))).body[0]
+        assert isinstance(body, ast.FunctionDef)
+        nodes = [node for line in body.body for node in ast.walk(line)]
+        typed = {id(n) for node in nodes if isinstance(node, ast.AnnAssign) for n in ast.walk(node.annotation)}
+        names = {n.id: fn.__globals__ for n in nodes if isinstance(n, ast.Name) and id(n) not in typed}
+        modules = [
+            (n.value.id, n.attr) for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)
+        ]
+        names |= {b: vars(m) for a, b in modules if inspect.ismodule(m := fn.__globals__.get(a)) and _ours(m.__name__)}
+        for name, space in names.items():
+            value = space.get(name)
+            if isinstance(value, (*NUMBERS, tuple, np.ndarray, Dispatcher)):
+                monkeypatch.setitem(space, name, CHANGED)
+                assert kernel_hash(found) != before, (fn.__name__, name)
+                monkeypatch.undo()
+
+
+def _ours(module: str) -> bool:
+    return module.startswith("dataprep.")

@@ -1,30 +1,36 @@
 """`@kernel`: a Numba function whose compiled code is never stale.
 
-Numba's own cache looks at the file a function is written in; when a helper in *another* file changes, it serves the
-old code (tried). Here the cache is a folder named by the hash of the function's file and of every file of this
-package with kernels that it imports, directly or through another: a change in any of them is another folder. A
-kernel's constants must be written in such a file too (tested).
+Numba's own cache checks the file a function is written in; after a change in a helper in *another* file it loads the
+old code (tried). Here the folder of a kernel's compiled code is named by a hash of all that Numba compiles: the
+bytecode of the kernel and of every function it calls, directly or through another, and the value of every constant
+they read. The hash is taken at the first call, when every name is defined.
 """
 
 from __future__ import annotations
 
-import ast
+import dis
 import hashlib
 import os
 import sys
 import tempfile
-import threading
-from collections.abc import Callable
-from functools import cache
+import types
+from collections.abc import Callable, Iterator
+from enum import Enum
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import numba
+import numpy as np
+from numba.core import caching
 from numba.core import config as _numba_config
+from numba.core.types import BaseTuple
 
 F = TypeVar("F", bound=Callable[..., Any])
 config: Any = _numba_config
-_LOCK = threading.Lock()
+BUILT_IN = ("builtins", "math", "cmath", "numpy", "numba")  # packages whose functions Numba itself knows
+SIMPLE = (bool, int, float, complex, str, bytes, np.generic, Enum, type(...))
+LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLOSURE")
 
 
 @overload
@@ -34,28 +40,172 @@ def kernel(*, inline: str = "never", **options: Any) -> Callable[[F], F]: ...
 def kernel(fn: Any = None, **options: Any) -> Any:
     """Compile a function to machine code that runs without the GIL, cached on disk.
 
-    `options` go to `numba.njit` (`inline="always"`, `fastmath=True`, `cache=False`); division by zero follows
+    `options` are passed to `numba.njit` (`inline="always"`, `fastmath=True`, `cache=False`); division by zero follows
     NumPy.
     """
     if fn is None:
         return lambda f: kernel(f, **options)
-    folder = cache_folder(sources_hash(fn.__code__.co_filename))
-    settings: Any = {"nogil": True, "cache": folder is not None, "error_model": "numpy"} | options
-    ours = {"CACHE_DIR": str(folder or ""), "CACHE_LOCATOR_CLASSES": ""}
-    with _LOCK:  # Numba reads where to cache while it decorates, so our folder is set for this moment only
-        before = {name: getattr(config, name) for name in ours if hasattr(config, name)}
-        vars(config).update(ours)
-        try:
-            return numba.njit(**settings)(fn)
-        finally:
-            vars(config).update(before)
+    cached = options.pop("cache", True)
+    settings: Any = {"nogil": True, "error_model": "numpy"} | options
+    compiled: Any = numba.njit(**settings)(fn)
+    if cached:
+        compiled._cache = _Cache(compiled)  # noqa: SLF001 - what njit(cache=True) sets, with another folder
+    return compiled
+
+
+def kernel_hash(compiled: Any) -> str:
+    """Return a hash of everything that decides the machine code of a kernel.
+
+    Raises TypeError if the kernel reads a value that cannot be hashed.
+    """
+    digest = hashlib.blake2b(numba.__version__.encode(), digest_size=8)
+    seen, waiting = {compiled}, [compiled]
+    while waiting:
+        function = waiting.pop()
+        for part in _parts(function):
+            if isinstance(part, str):
+                digest.update(f"{part}\0".encode())
+            elif part not in seen:
+                seen.add(part)
+                waiting.append(part)
+    return digest.hexdigest()
+
+
+def _parts(function: Any) -> Iterator[Any]:
+    """Yield what a function is made of, as text, and the functions it refers to."""
+    fn = _python(function)
+    yield f"{fn.__module__}.{fn.__qualname__} {sorted(getattr(function, 'targetoptions', {}).items())}"
+    yield from _constant(fn.__qualname__, (fn.__defaults__, fn.__kwdefaults__ and sorted(fn.__kwdefaults__.items())))
+    cells = zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True)
+    names = {**fn.__globals__, **{name: cell.cell_contents for name, cell in cells}}
+    codes = [fn.__code__]
+    for code in codes:
+        inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]  # comprehensions
+        codes += inner
+        yield f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {getattr(code, 'co_exceptiontable', b'').hex()}"
+        yield from _constant(fn.__qualname__, tuple(c for c in code.co_consts if c not in inner))
+        for name, value in _read(code, names):
+            yield name
+            yield from _constant(f"{fn.__qualname__}: {name}", value)
+
+
+def _read(code: types.CodeType, names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield every global and closure variable that bytecode loads, as name and value; `K.name` of a module `K`."""
+    module: Any = None
+    for op in dis.get_instructions(code):
+        if op.opname in {"LOAD_ATTR", "LOAD_METHOD"} and module is not None:
+            value = getattr(module, op.argval)
+        elif op.opname in LOADS and op.argval in names:
+            value = names[op.argval]
+        else:
+            module = module if op.opname in {"CACHE", "EXTENDED_ARG"} else None
+            continue
+        module = value if isinstance(value, types.ModuleType) else None
+        if module is None:
+            yield op.argval, value
+
+
+def _constant(name: str, value: Any) -> Iterator[Any]:
+    """Yield the content of a value that a kernel reads, as text and functions."""
+    if value is None or isinstance(value, SIMPLE):
+        yield f"{type(value).__name__} {value!r}"
+    elif isinstance(value, (tuple, frozenset)):
+        yield f"{type(value).__name__} {len(value)} {getattr(value, '_fields', '')}"
+        for item in value if isinstance(value, tuple) else sorted(value, key=repr):
+            yield from _constant(name, item)
+    elif isinstance(value, np.ndarray):
+        yield f"{value.dtype.descr} {value.shape} {hashlib.blake2b(value.tobytes()).hexdigest()}"
+    elif not (callable(value) and hasattr(value, "__module__")):
+        msg = f"{name} is a {type(value).__name__}, which no kernel can read; pass it as an argument"
+        raise TypeError(msg)
+    else:
+        record: Any = getattr(value, "_fields", "")
+        fields = [(m.name, m.value) for m in value] if isinstance(value, type(Enum)) else record
+        yield f"{value.__module__}.{getattr(value, '__qualname__', value)} {fields}"
+        if isinstance(_python(value), types.FunctionType) and value.__module__.partition(".")[0] not in BUILT_IN:
+            yield value
+
+
+def _python(function: Any) -> Any:
+    """Return the Python function that a kernel, or an intrinsic of Numba, was made of."""
+    return getattr(function, "py_func", getattr(function, "__wrapped__", function))
+
+
+class _Cache(caching.NullCache):
+    """The cache of one kernel, opened at the first call."""
+
+    def __init__(self, compiled: Any) -> None:
+        self.compiled = compiled
+
+    @cached_property
+    def opened(self) -> Any:
+        """Numba's cache in the kernel's folder, or one that keeps nothing if no folder can be written."""
+        root = cache_root()
+        if root is None:
+            return caching.NullCache()
+        return _FolderCache(self.compiled.py_func, str(root / kernel_hash(self.compiled)))
+
+    @property
+    def cache_path(self) -> str | None:
+        return self.opened.cache_path  # type: ignore[no-any-return]
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        return self.opened.load_overload(sig, target_context)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        self.opened.save_overload(sig, data)
+
+    def flush(self) -> None:
+        self.opened.flush()
+
+
+class _FolderCache(caching.FunctionCache):
+    """Numba's cache of a function in a given folder."""
+
+    def __init__(self, fn: Any, folder: str) -> None:
+        self._impl_class: Any = lambda fn: _Files(fn, folder)
+        super().__init__(fn)  # type: ignore[no-untyped-call]
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        own = super()._index_key(sig, codegen)  # type: ignore[no-untyped-call]
+        return (*own, _record_fields(getattr(sig, "args", sig)))
+
+
+class _Files(caching.CompileResultCacheImpl):
+    """Names of the files in a kernel's folder."""
+
+    def __init__(self, fn: Any, folder: str) -> None:
+        self._locator, self._lineno = _Locator(), fn.__code__.co_firstlineno
+        self._locator.folder, self._locator._py_file = folder, fn.__code__.co_filename  # noqa: SLF001
+        name: Any = self.get_filename_base  # untyped
+        self._filename_base = name(fn.__qualname__, getattr(sys, "abiflags", ""))
+
+
+class _Locator(caching._CacheLocator):  # noqa: SLF001
+    """A folder that belongs to one kernel, and is never stale."""
+
+    folder: str
+
+    def get_cache_path(self) -> str:
+        return self.folder
+
+    def get_source_stamp(self) -> str:
+        return ""
+
+    def get_disambiguator(self) -> str:
+        return "kernel"
+
+
+def _record_fields(kinds: Any) -> Any:
+    """The field names of the records among argument types; Numba's own key has only their class and types."""
+    return tuple((getattr(k, "fields", ()), _record_fields(k)) for k in kinds if isinstance(k, BaseTuple))
 
 
 @cache
-def cache_folder(name: str) -> Path | None:
-    """The folder of this name for compiled kernels; None where none can be written: nothing is cached then."""
+def cache_root() -> Path | None:
+    """Create and return the folder of all compiled kernels; None if none can be written, so that nothing is cached."""
     for root in _roots():
-        folder = root / "dataprep" / "kernels" / name
+        folder = root / "dataprep" / "kernels"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
@@ -65,42 +215,8 @@ def cache_folder(name: str) -> Path | None:
     return None
 
 
-@cache
-def sources_hash(path: str) -> str:
-    """Hash of the names and bytes of `sources(path)`, and of Numba's version."""
-    digest = hashlib.blake2b(numba.__version__.encode(), digest_size=8)
-    for source in sources(path):
-        data = source.read_bytes()
-        digest.update(f"\0{source.name}\0{len(data)}\0".encode() + data)
-    return digest.hexdigest()
-
-
-def sources(path: str) -> list[Path]:
-    """The file at `path` and the files with kernels that it imports, directly or through each other; sorted."""
-    found: set[Path] = set()
-    waiting = [Path(path).resolve()]
-    while waiting:
-        source = waiting.pop()
-        if source not in found and source.is_file():
-            found.add(source)
-            waiting += [p for p in _imports(source) if p.is_file() and b"@kernel" in p.read_bytes()]
-    return sorted(found)
-
-
-def _imports(path: Path) -> list[Path]:
-    """The files that relative imports of a source file may mean: `from .a import b` is a.py, or a/b.py."""
-    named: list[Path] = []
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("dataprep.")):
-            home = path.parents[node.level - 1] if node.level else Path(__file__).parents[2]
-            module = home.joinpath(*(node.module or "").split("."))
-            named += [module.with_suffix(".py"), module / "__init__.py"]
-            named += [module / f"{alias.name}.py" for alias in node.names]
-    return named
-
-
 def _roots() -> list[Path]:
-    """Folders to try: Numba's own setting, the user's cache folder, the machine's temporary folder."""
+    """Return the folders to try: Numba's own setting, the user's cache folder, the machine's temporary folder."""
     home = Path.home()
     if sys.platform == "win32":
         user = Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
