@@ -86,7 +86,7 @@ def apply(stage, batches):
     out = list(watch(stage, iter(batches), ledger))
     table = pa.Table.from_batches(out).combine_chunks() if out else None
     rows = [] if table is None else table.to_pylist()
-    return rows, ledger.drop_table().to_pylist(), ledger.book
+    return rows, ledger.drop_table().to_pylist(), ledger.record
 
 
 def cuts(batch, sizes):

@@ -1,15 +1,15 @@
-"""Every way dataprep says no.
+"""The errors that dataprep raises on purpose.
 
     DataprepError
     ├── PlanError       wrong before any work: a parameter, a missing column, a recipe that cannot be keyed
     ├── ReadError       a file that cannot be trusted: missing, truncated, wrong schema, mostly bad records
     ├── CorruptShard    something dataprep wrote is no longer what its receipt says
     ├── StaleOutput     the output folder was made by another recipe
-    ├── WorkerDied      a worker process was killed, usually for memory
-    └── Transient       network trouble: the only one a Runner retries
+    ├── WorkerDied      a worker process was killed, usually because memory ran out
+    └── Transient       a network error: the only one that a Runner retries
 
-A message says what was found, where, and what to do, in one sentence.
-Bad *documents* never raise: they are dropped with a reason and counted.
+A message is one sentence: what was found, where, and what to do.
+Bad *documents* raise nothing: they are dropped with a reason and counted.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Any
 
 
 class DataprepError(Exception):
-    """The base of every error dataprep raises on purpose."""
+    """Base class of the errors that dataprep raises on purpose."""
 
 
 class PlanError(DataprepError):
-    """Something is wrong before any work was done."""
+    """Something is wrong that can be known before any work."""
 
 
 class ReadError(DataprepError):
-    """An input file cannot be read; `path` and `offset` (bytes, decompressed) say where."""
+    """An input file cannot be read, at `path` and `offset` (in decompressed bytes)."""
 
     def __init__(self, message: str, path: str | None = None, offset: int | None = None) -> None:
         where = ""
@@ -53,11 +53,11 @@ class WorkerDied(DataprepError):
 
 
 class Transient(DataprepError):
-    """Network trouble that may pass; a Runner tries again."""
+    """A network error that may pass; a Runner tries again."""
 
 
 def need(module: str, extra: str) -> Any:
-    """Import an optional module, or say which extra brings it.
+    """Import and return an optional module; raise PlanError that names the extra if it is not installed.
 
     >>> datasets = need("datasets", extra="hf")
     """

@@ -35,19 +35,19 @@ def test_books_do_not_depend_on_cuts_and_balance(texts, sizes):
     one, other = Ledger("d"), Ledger("d")
     rows = [r for b in watch(dropper, iter([whole]), one) for r in b.to_pylist()]
     list(watch(dropper, iter(cuts(whole, sizes)), other))
-    assert one.book.to_json() == other.book.to_json()
+    assert one.record.to_json() == other.record.to_json()
     assert one.drop_table().equals(other.drop_table())
-    assert one.book.docs_in == len(texts) == one.book.docs_out + one.book.docs_dropped
+    assert one.record.docs_in == len(texts) == one.record.docs_out + one.record.docs_dropped
     thirds = [t for i, t in enumerate(texts) if i % 3 == 0]
-    assert one.book.reasons.get("third", 0) == len(thirds)
+    assert one.record.reasons.get("third", 0) == len(thirds)
     if thirds:
-        assert one.book.dropped["third"]["rows"].bytes == sum(len(t.encode()) for t in thirds)
-    assert one.book.cut == sum(len(t[0].encode()) for i, t in enumerate(texts) if i % 3 and i % 5)
-    assert one.book.total(one.book.out).bytes == sum(len(r["text"].encode()) for r in rows)
-    assert sum(one.book.histograms.get("length", {}).values()) == len(texts) == one.book.counts["seen"]
+        assert one.record.dropped["third"]["rows"].bytes == sum(len(t.encode()) for t in thirds)
+    assert one.record.cut == sum(len(t[0].encode()) for i, t in enumerate(texts) if i % 3 and i % 5)
+    assert one.record.total(one.record.out).bytes == sum(len(r["text"].encode()) for r in rows)
+    assert sum(one.record.histograms.get("length", {}).values()) == len(texts) == one.record.counts["seen"]
     dropped = Counter(len(t.encode()).bit_length() for i, t in enumerate(texts) if i % 3 == 0 or i % 5 == 0)
-    assert one.book.histograms.get("bytes dropped", {}) == dropped
-    assert one.book.histograms.get("bytes kept", {}) == Counter(len(r["text"].encode()).bit_length() for r in rows)
+    assert one.record.histograms.get("bytes dropped", {}) == dropped
+    assert one.record.histograms.get("bytes kept", {}) == Counter(len(r["text"].encode()).bit_length() for r in rows)
 
 
 def test_examples_are_those_of_the_smallest_hash():
@@ -58,10 +58,10 @@ def test_examples_are_those_of_the_smallest_hash():
     list(watch(dropper, iter([batch_of(texts[:50])]), halves[0]))
     list(watch(dropper, iter([batch_of(texts[50:], 50)]), halves[1]))
     best = sorted(range(0, 99, 3), key=lambda i: int(mix(np.array([i], np.uint64), 0)[0]))[:3]
-    assert [e.id for e in whole.book.examples["third"]] == best
-    assert [e.text for e in whole.book.examples["third"]] == [texts[i] for i in best]
-    added = Stats.sum(Stats([m.book]) for m in halves)
-    assert added.to_json() == Stats([whole.book]).to_json()
+    assert [e.id for e in whole.record.examples["third"]] == best
+    assert [e.text for e in whole.record.examples["third"]] == [texts[i] for i in best]
+    added = Stats.sum(Stats([m.record]) for m in halves)
+    assert added.to_json() == Stats([whole.record]).to_json()
     assert Stats.from_json(added.to_json()).to_json() == added.to_json()
 
 
@@ -91,9 +91,9 @@ def drops_and_keeps(batches, stats):
     ("stage", "says"),
     [
         (loses, "lost 1 documents without a reason, the first is 0:0"),
-        (repeats, "gave document 0:0, which it was not given or had already accounted for"),
-        (invents, "gave document 0:1000"),
-        (drops_and_keeps, "gave a document twice"),
+        (repeats, "returned document 0:0, which it was not given or had already accounted for"),
+        (invents, "returned document 0:1000"),
+        (drops_and_keeps, "returned a document twice"),
     ],
 )
 def test_a_stage_that_cheats_is_named(stage, says):
@@ -105,10 +105,10 @@ def test_a_stage_that_cheats_is_named(stage, says):
 def test_a_reader_books_what_never_was_a_row():
     """Bad records count as input and as dropped, with their bytes, under the file's source."""
     ledger = Ledger("read", source="web")
-    ledger.gave(batch_of(["fine"]))
+    ledger.returned(batch_of(["fine"]))
     ledger.drop([7, 9], "not_json", n_bytes=np.array([10, 20]))
-    assert ledger.book.docs_in == 3
-    assert ledger.book.dropped["not_json"]["web"].bytes == 30
+    assert ledger.record.docs_in == 3
+    assert ledger.record.dropped["not_json"]["web"].bytes == 30
     assert ledger.drop_table().column("id").to_pylist() == [7, 9]
 
 
@@ -122,5 +122,5 @@ def test_a_source_nearly_wiped_out_raises_an_alarm():
 
     ledger = Ledger("strict")
     list(watch(all_but_one, iter([batch_of(["x"] * 200)]), ledger))
-    assert Stats([ledger.book]).alarms() == ["strict removed 199 of 200 documents of 'rows'"]
-    assert "alarm" in str(Stats([ledger.book]))
+    assert Stats([ledger.record]).alarms() == ["strict removed 199 of 200 documents of 'rows'"]
+    assert "alarm" in str(Stats([ledger.record]))

@@ -100,13 +100,13 @@ class _Comparing(Ledger):
     notes: Notes | None = None
     now: Batch | None = None
 
-    def gave(self, batch: Batch) -> Batch:
+    def returned(self, batch: Batch) -> Batch:
         self.now = batch
-        return super().gave(batch)
+        return super().returned(batch)
 
     def _settle(self, ids: Any, verb: str) -> Iterator[Any]:
         for held, rows, found in super()._settle(ids, verb):
-            if verb == "gave" and self.notes is not None and self.now is not None:
+            if verb == "returned" and self.notes is not None and self.now is not None:
                 self.notes.compare(held.batch.take(pa.array(rows)), self.now.filter(pa.array(found)))
             yield held, rows, found
 
@@ -128,7 +128,7 @@ class _Watch:
         made: list[Ledger] = []
         for ledger, one in zip(plain, notes, strict=True):
             made.append(_Comparing(ledger.stage, ledger.seed, hides=ledger.hides, notes=one))
-            made[-1].book = one.book
+            made[-1].record = one.book
         return made
 
 
@@ -163,7 +163,7 @@ def show(console: Console, found: Sequence[Rehearsed], sample_bytes: int) -> Non
         console.rule(f"[bold]{escape(one.step)}", align="left", style="dim")
         console.print(_table(one.notes))
         for notes in one.notes:
-            if notes.book.name == STAGE:
+            if notes.book.name.startswith(STAGE):
                 print_messages(console, notes.book)
             _print_examples(console, notes)
     tried = f"{sample_bytes / 1e6:,.1f} MB of text were tried in a folder that is gone"
@@ -181,7 +181,7 @@ def _table(notes: Sequence[Notes]) -> Table:
         table.add_row(one.book.name, f"{one.book.docs_out:,}", f"{one.book.docs_out / n:.1%}", style="bold")
         rows = [(f"- {reason}", k) for reason, k in one.book.reasons.items()]
         rows += [(f"~ {column} changed", k) for column, k in sorted(one.changed.items())]
-        rows += [(f". {name}", k) for name, k in sorted(one.book.counts.items()) if one.book.name != STAGE]
+        rows += [(f". {name}", k) for name, k in sorted(one.book.counts.items()) if not one.book.name.startswith(STAGE)]
         for what, k in rows:
             table.add_row(f"  {what}", f"{k:,}", "" if what[0] == "." else f"{k / n:.1%}", style="dim")
         for column, values in sorted(one.added.items()):

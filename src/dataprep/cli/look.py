@@ -40,7 +40,7 @@ def inspect(
         console.rule(f"[bold]{escape(place)}", align="left", style="dim")
         console.print(f"{manifest['docs']:,} documents, {manifest['bytes'] / 1e6:,.2f} MB of text", highlight=False)
         for book in docs.stats:
-            if book.name == STAGE:
+            if book.name.startswith(STAGE):
                 print_messages(console, book)
                 continue
             console.print(_book_table(book, source))

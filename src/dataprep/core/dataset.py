@@ -1,7 +1,7 @@
-"""Documents at rest: input files or sealed shards, and the stages still to apply.
+"""Dataset: documents at rest, in input files or sealed shards, and the stages still to apply.
 
-A Dataset is a list of Parts; a Part is what one task works on. `read(...)` makes Parts of input files, a Pipeline
-seals a folder of Parquet shards with a manifest, `open_dataset(DIR)` opens it again.
+A Dataset is a list of Parts; a Part is what one task works on. `read(...)` makes Parts of input files. A Pipeline
+seals a folder: Parquet shards and, last of all, a manifest. `open_dataset(DIR)` opens it again.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ SPREAD = 8  # parts that a sample is taken from
 
 @dataclass(frozen=True)
 class Dataset:
-    """Documents, in order of their ids.
+    """Documents in the order of their ids.
 
-    Iterating costs a read each time unless it is sealed: `Pipeline().run(docs, out=DIR)` seals.
+    Each iteration reads the input again, through all pending stages; `Pipeline().run(docs, out=DIR)` saves the result.
     """
 
     parts: tuple[Part, ...]
@@ -45,13 +45,13 @@ class Dataset:
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
-        """What tells the content of each input file, by its URL."""
+        """A hash that identifies the content of each input file, by URL."""
         known = {piece.url: piece.fingerprint for part in self.parts for piece in part.slices}
         return {url: found or files.fingerprint(url) for url, found in known.items()}
 
     @cached_property
     def part_keys(self) -> list[str]:
-        """One key a part: what is in its input, how it is read, and the pending stages."""
+        """One key per part: of its input's content, the reader and the pending stages."""
 
         def named(piece: Slice) -> Slice:
             return replace(piece, fingerprint=self.fingerprints[piece.url])
@@ -66,7 +66,7 @@ class Dataset:
 
     @cached_property
     def key(self) -> str:
-        """The key of everything in it."""
+        """The key of all parts."""
         return key(self.part_keys)
 
     @property
@@ -98,13 +98,13 @@ class Dataset:
         return Dataset(tuple(part.then(Head(max_bytes=max_bytes // len(chosen))) for part in chosen))
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Batch]:
-        """Every batch, in order."""
+        """Yield every batch in order; columns: only these."""
         self._check_columns(columns)
         for part in self.parts:
             yield from part.batches(columns)
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """All documents in memory, or only some columns of them."""
+        """Return all documents as a table in memory; columns: only these."""
         batches = list(self.batches(columns))
         if not batches:
             empty = B.empty() if columns is None else B.empty().select([c for c in columns if c in B.FIXED])
@@ -112,7 +112,7 @@ class Dataset:
         return pa.Table.from_batches(batches).unify_dictionaries()
 
     def take(self, n: int) -> list[dict[str, Any]]:
-        """The first n documents as dicts, to look at."""
+        """Return the first n documents as dicts."""
         rows: list[dict[str, Any]] = []
         for batch in self.batches():
             rows += batch.slice(0, n - len(rows)).to_pylist()
@@ -122,7 +122,7 @@ class Dataset:
 
     @property
     def count(self) -> int:
-        """How many documents; read to be counted unless sealed."""
+        """The number of documents; all are read to count them unless the Dataset is sealed."""
         if self.manifest and not self.stages:
             return int(self.manifest["docs"])
         return sum(batch.num_rows for batch in self.batches(["id"]))
@@ -132,15 +132,15 @@ class Dataset:
 
     @property
     def stats(self) -> Stats:
-        """What each stage kept, dropped, and why; empty for a Dataset that no Pipeline made."""
+        """The statistics of each stage; empty for a Dataset that no Pipeline made."""
         return Stats.from_json(self.manifest.get("stats", []))
 
     def drops(self) -> pa.Table:
-        """Who was dropped on the way here: id, stage, reason, kept_in, kept, similarity; stages in order."""
+        """Return the documents that its stages dropped: id, stage, reason, kept_in, kept, similarity."""
         return self._tables(folder.DROPS, DROPS)
 
     def cuts(self) -> pa.Table:
-        """What was cut out of texts on the way here: id, stage, start, end, kept_in, kept, kept_start; in bytes."""
+        """Return the spans that its stages cut: id, stage, start, end, kept_in, kept, kept_start; in bytes."""
         return self._tables(folder.CUTS, CUTS)
 
     def _tables(self, kind: str, schema: pa.Schema) -> pa.Table:
@@ -165,13 +165,13 @@ class Dataset:
         }
         name = format or next((f for f in formats if str(path).endswith("." + f)), "jsonl.zst")
         if name not in formats:
-            msg = f"unknown format {name!r}; write {', '.join(formats)}"
+            msg = f"format={name!r} is unknown; it must be one of {', '.join(formats)}"
             raise PlanError(msg)
         with files.atomic(str(path)) as f:
             formats[name](self, f, name)
 
     def to_hf(self) -> Any:
-        """A `datasets.Dataset` of the same rows, memory-mapped from its cache if sealed; needs the extra `hf`."""
+        """Return a `datasets.Dataset` of the same rows, memory-mapped if this one is sealed; needs the extra `hf`."""
         datasets = need("datasets", extra="hf")
         if self.manifest.get("docs") and not self.stages and files.is_local(str(self.url)):
             return datasets.Dataset.from_parquet([piece.url for part in self.parts for piece in part.slices])
@@ -224,7 +224,7 @@ def _write_jsonl(docs: Dataset, f: Any, name: str) -> None:
         for batch in docs.batches():
             rows = batch.to_pylist()
             for row in rows:
-                row["id"] = str(row["id"])  # ids pass 2^53
+                row["id"] = str(row["id"])  # ids exceed 2^53
                 row["meta"] = orjson.Fragment(row["meta"])
             out.write(b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows))
 
@@ -241,15 +241,15 @@ def _write_parquet(docs: Dataset, f: Any, _: str) -> None:
 def open_dataset(url: str) -> Dataset:
     """Open a folder that a Pipeline sealed.
 
-    Errors: ReadError if there is none, CorruptShard if a shard is missing or has another size.
+    Raises ReadError if there is none, CorruptShard if a shard is missing or has another size.
     """
     url = str(url).rstrip("/")
     manifest = Folder(url).manifest
     if not manifest:
-        msg = "there is no sealed Dataset (no manifest.json); was the pipeline run to its end?"
+        msg = "there is no sealed Dataset (no manifest.json); run the pipeline to its end first"
         raise ReadError(msg, url)
     if manifest.get("kind") != DATASET:
-        msg = "manifest.json is not of a Dataset; token shards are opened with Shards.open"
+        msg = "manifest.json is not of a Dataset; open token shards with Shards.open"
         raise ReadError(msg, url)
     reader = Sealed(extra=tuple((n, t) for n, t in manifest["columns"] if n not in B.FIXED))
     return Dataset(tuple(Part((_shard(url, s),), reader) for s in manifest["shards"]), url, manifest)
@@ -262,12 +262,12 @@ def _shard(url: str, shard: dict[str, Any]) -> Slice:
         state = "is missing" if found is None else f"has {found:,} bytes, {shard['size']:,} were sealed"
         msg = f"{place} {state}; run the pipeline again with replace=True"
         raise CorruptShard(msg)
-    made = shard.get("sealed", shard["hash"])  # as it was before documents were forgotten: keys stay as they are
+    made = shard.get("sealed", shard["hash"])  # the hash before documents were forgotten, so that keys stay the same
     return Slice(place, 0, source="", fingerprint=made, n_bytes=shard["size"])
 
 
 def join_datasets(datasets: Sequence[Dataset]) -> Dataset:
-    """Several sealed Datasets as one: file numbers are shifted so that ids stay unique."""
+    """Return sealed Datasets as one; file numbers are shifted so that ids stay unique."""
     parts: list[Part] = []
     offset = 0
     for docs in datasets:

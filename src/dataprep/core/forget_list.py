@@ -1,8 +1,8 @@
-"""The forget list: documents that were asked to be removed, as a table in the folder of what is made without them.
+"""The forget list: documents to leave out, as a table in the folder of a Dataset or of token shards.
 
-`OUT/forget.parquet` names documents by the ids they have in the input of OUT. Whoever makes OUT drops them right after
-reading, so that no rerun brings them back. The list is no part of any key: `dataprep forget` rewrites what is there
-already, and a rerun must then find it. What was applied is noted as a digest in recipe and manifest instead.
+`OUT/forget.parquet` names documents by their ids in the input of OUT. They are dropped right after reading, so that no
+rerun brings them back. No key depends on the list: `dataprep forget` rewrites what exists, and a rerun must then find
+it finished. Recipe and manifest state the digest of the list that was applied.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ REASON = "forgotten"  # in drop tables
 
 
 def listed(folder: str) -> Ids:
-    """The ids on the list of a folder, ascending; none if there is no list."""
+    """Return the ids on the list of a folder, ascending; empty if there is no list."""
     place = files.join(folder, FORGET_LIST)
     if not files.exists(place):
         return np.zeros(0, np.uint64)
@@ -37,14 +37,14 @@ def listed(folder: str) -> Ids:
 
 
 def write_list(folder: str, ids: Ids) -> None:
-    """Write the list of a folder, whole."""
+    """Write the list of a folder."""
     ids = np.unique(ids)
     columns = [pa.array(ids), pa.repeat(REASON, len(ids)), *(pa.nulls(len(ids), f.type) for f in list(VERDICTS)[2:])]
     write_verdicts(files.join(folder, FORGET_LIST), pa.Table.from_arrays(columns, schema=VERDICTS))
 
 
 def digest(ids: Ids) -> str | None:
-    """What tells a list, for recipe and manifest; None for an empty one."""
+    """Return a hash that identifies a list; None for an empty one."""
     return xxhash.xxh3_128_hexdigest(np.unique(ids).astype("<u8").tobytes()) if len(ids) else None
 
 
@@ -55,7 +55,7 @@ def noted(ids: Ids) -> dict[str, str]:
 
 
 def wanted(docs: Dataset, out: str) -> Ids:
-    """What has to be missing in `out`: its own list, and those of the sealed Datasets that it is made of."""
+    """Return the ids to leave out of `out`: those on its list and on the lists of the Datasets that it is made of."""
     homes = {
         (home.url, piece.file)
         for part in docs.parts if isinstance(part.reader, Sealed)
@@ -66,7 +66,7 @@ def wanted(docs: Dataset, out: str) -> Ids:
 
 
 def without(docs: Dataset, out: str, ids: Ids) -> Dataset:
-    """The same documents less those that are forgotten; the list is kept in `out`."""
+    """Write the list into `out`, and return the documents that are not on it."""
     if not len(ids):
         return docs
     if digest(listed(out)) != digest(ids):
@@ -75,8 +75,8 @@ def without(docs: Dataset, out: str, ids: Ids) -> Dataset:
 
 
 def stale(out: str) -> StaleOutput:
-    """What to raise where the recipe is the same, and the list is not."""
+    """Return the error to raise if the recipe is the same but the list has changed."""
     return StaleOutput(
         f"documents that {out} may hold were forgotten since it was made: run `dataprep forget {out}`, "
-        "which removes them from it, or make it anew with replace=True"
+        "which removes them from it, or run again with replace=True"
     )

@@ -1,6 +1,6 @@
-"""Where a Dataset's documents came from: enough to read one again that was dropped, while its input is still there.
+"""The input files of a Dataset: enough to read a dropped document again while its input exists.
 
-`origin.json` beside the manifest names places of this machine, so it is no part of what a recipe makes.
+`origin.json` next to the manifest names paths of this machine, so no key or hash depends on it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_SCAN_BYTES = 64 << 20  # stored; a larger file that must be read from its be
 
 
 def write(docs: Dataset, out: str) -> None:
-    """Note the input files of `docs`, how they are read, and what tells their content."""
+    """Write `origin.json`: the input files of `docs`, their readers, and hashes that identify their content."""
     readers = list(dict.fromkeys(part.reader for part in docs.parts))
     rows = {
         (piece.url, piece.file): {
@@ -34,17 +34,18 @@ def write(docs: Dataset, out: str) -> None:
         }
         for part in docs.parts for piece in part.slices
     }  # fmt: skip
-    files.write_json(files.join(out, ORIGIN), {"readers": [_told(r) for r in readers], "files": list(rows.values())})
+    records = [_reader_record(reader) for reader in readers]
+    files.write_json(files.join(out, ORIGIN), {"readers": records, "files": list(rows.values())})
 
 
 def document(out: str, id_: int) -> dict[str, Any] | None:
-    """A document of the Dataset's input, as it was read; None if that cannot be had, or is no longer the same."""
+    """Return a document of the input as it was read; None if the file is missing, cannot be read, or has changed."""
     origin = Folder(out).origin
     for row in origin.get("files", []):
-        reader = _reader(origin["readers"][row["reader"]])
         try:
+            reader = _reader(origin["readers"][row["reader"]])
             found = None if reader is None else _read(reader, row, id_)
-        except (DataprepError, OSError):  # moved, changed, or not to be reached: then there is none
+        except (DataprepError, OSError, ImportError):  # moved, changed or out of reach
             continue
         if found is not None:
             return found
@@ -65,11 +66,11 @@ def _read(reader: Reader, row: dict[str, Any], id_: int) -> dict[str, Any] | Non
         return {**rows[0], "id": id_} if rows else None
     if files.fingerprint(row["url"]) != row["fingerprint"]:
         return None
-    return _look(reader, row, id_)
+    return _scan(reader, row, id_)
 
 
-def _look(reader: Reader, row: dict[str, Any], id_: int) -> dict[str, Any] | None:
-    """Read the file from the document's position, or from its beginning if it cannot be entered in the middle."""
+def _scan(reader: Reader, row: dict[str, Any], id_: int) -> dict[str, Any] | None:
+    """Return a document, reading from its position, or from the file's beginning if that is not possible."""
     enters = (reader.splits or hasattr(reader, "cuts")) and not files.is_compressed(row["url"])
     if not enters and files.size(row["url"]) > MAX_SCAN_BYTES:
         return None
@@ -82,25 +83,25 @@ def _look(reader: Reader, row: dict[str, Any], id_: int) -> dict[str, Any] | Non
     return None
 
 
-def _told(reader: Reader) -> dict[str, Any] | None:
-    """A reader of this package as JSON; None for others."""
+def _reader_record(reader: Reader) -> dict[str, Any] | None:
+    """Return a reader of this package as JSON; None for others."""
     kind = type(reader)
     if kind.__module__.partition(".")[0] != "dataprep":
         return None
     return {"module": kind.__module__, "name": kind.__qualname__, "fields": dataclasses.asdict(reader)}  # type: ignore[call-overload]
 
 
-def _reader(told: dict[str, Any] | None) -> Reader | None:
-    """The reader again; nothing outside this package is imported because a file says so."""
-    if told is None or told["module"].partition(".")[0] != "dataprep":
+def _reader(record: dict[str, Any] | None) -> Reader | None:
+    """Return the reader that `_reader_record` described; only this package is ever imported."""
+    if record is None or record["module"].partition(".")[0] != "dataprep":
         return None
-    kind = getattr(importlib.import_module(told["module"]), told["name"], None)
+    kind = getattr(importlib.import_module(record["module"]), record["name"], None)
     if not (isinstance(kind, type) and issubclass(kind, Reader)):
         return None
-    fields = {name: _tuples(value) for name, value in told["fields"].items()}
+    fields = {name: _tuples(value) for name, value in record["fields"].items()}
     return kind(**fields)
 
 
 def _tuples(value: Any) -> Any:
-    """JSON's lists as the tuples that frozen dataclasses hold."""
+    """Return JSON lists as tuples, which frozen dataclasses hold."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value

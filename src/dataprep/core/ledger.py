@@ -1,7 +1,7 @@
-"""Watches one stage at work and keeps its book: the object a stage calls `stats`.
+"""Ledger: records what one stage does to each document. Stages get it as `stats`.
 
-A document that comes in must go out or be dropped with a reason, exactly once; the ledger holds the batches in
-flight and says which document a stage lost, made up or counted twice. Nothing depends on where batches are cut.
+Every document that a stage receives must be returned or dropped with a reason, exactly once. The ledger holds the
+batches in flight and names the document that a stage lost, invented or counted twice. Nothing depends on batch cuts.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .batch import Batch, Ids, show_id
 from .stats import EXAMPLE_CHARS, EXAMPLES, Amount, Example, StageStats
 from .tables import CUTS, DROPS
 
-BYTES_KEPT, BYTES_DROPPED = "bytes kept", "bytes dropped"  # histograms of every book: documents by length
+BYTES_KEPT, BYTES_DROPPED = "bytes kept", "bytes dropped"  # histograms of every stage: documents by length
 
 
 class _InFlight:
-    """One input batch, and which of its rows are accounted for."""
+    """One input batch, and a flag per row: accounted for or not."""
 
     def __init__(self, batch: Batch) -> None:
         ids = B.ids(batch)
@@ -37,7 +37,7 @@ class _InFlight:
         self.done = np.zeros(len(ids), bool)
 
     def rows(self, ids: Ids) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-        """Which row each id is (where found), and whether it was found."""
+        """Return the row of each id that was found, and whether each id was found."""
         at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
         found = self.ids[at] == ids
         return self.order[at[found]], found
@@ -45,20 +45,20 @@ class _InFlight:
 
 @dataclass
 class Ledger:
-    """The `stats` that a stage is handed: `drop`, `count`, `observe`."""
+    """Records drops, cuts, counts and histograms of one stage: the argument `stats` of a stage."""
 
     stage: str
     seed: int = 0
-    book: StageStats = field(init=False)
+    record: StageStats = field(init=False)
     drops: list[pa.RecordBatch] = field(default_factory=list)
     cuts: list[pa.RecordBatch] = field(default_factory=list)
-    source: str | None = None  # set while a Reader reads: what it drops never was a row
+    source: str | None = None  # of a Reader, whose drops never were rows
     hides: bool = False  # names and texts are left out of what is saved (`Stage.hides`)
     quiet: bool = False  # record nothing: an earlier pass over the same documents did
     _flight: list[_InFlight] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.book = StageStats(self.stage)
+        self.record = StageStats(self.stage)
 
     def drop(
         self,
@@ -71,12 +71,12 @@ class Ledger:
         n_bytes: Any = None,
         moved: bool = False,
     ) -> None:
-        """Say that documents go, and why.
+        """Record that documents are dropped.
 
-        ids: uint64[n]. reason: one word, or one a row. kept: uint64[n] or None, the document that stays instead
-        (0 is an id: use an Arrow array with nulls where only some rows have one). similarity: float[n] or None.
-        n_bytes: only for Readers, the bytes of records that never became rows. moved: the text lives on in `kept`, so
-        that no alarm counts it as lost.
+        ids: uint64[n]. reason: one word, or one per row. kept: uint64[n] or None, the document that is kept instead
+        (0 is an id: use an Arrow array with nulls if only some rows have one). similarity: float[n] or None.
+        kept_in: the Dataset of `kept`, if it is another one. n_bytes: only for Readers, the bytes of records that never
+        became rows. moved: the text is part of `kept` now, so that no alarm counts it as lost.
         """
         id_array = np.asarray(ids, np.uint64).reshape(-1)
         n = len(id_array)
@@ -95,19 +95,20 @@ class Ledger:
         self.drops.append(rows)
         coded = reasons.dictionary_encode()
         codes = coded.indices.to_numpy()
-        self.book.moved |= set(coded.dictionary.to_pylist()) if moved else set()
+        self.record.moved |= set(coded.dictionary.to_pylist()) if moved else set()
         for code, name in enumerate(coded.dictionary.to_pylist()):
             mine = codes == code
             size = None if n_bytes is None else np.asarray(n_bytes)[mine]
-            self._book_drop(name, rows.filter(pa.array(mine)) if len(coded.dictionary) > 1 else rows, size)
+            self._count_drop(name, rows.filter(pa.array(mine)) if len(coded.dictionary) > 1 else rows, size)
 
     def cut(
         self, ids: Any, start: Any, end: Any, kept: Any = None, kept_start: Any = None, kept_in: Any = None
     ) -> None:
-        """Say which bytes of texts go: [start, end) in UTF-8 bytes of the text that came in, and where they stay.
+        """Record removed byte ranges and the location of the retained copy.
 
-        Rows of one document may be many. Bytes are booked when the batch comes out; a document that goes altogether
-        is also dropped.
+        start, end: int64[n], UTF-8 bytes of the text that the stage received. kept, kept_start: the document of the
+        retained copy, and its offset there, or None. A document may have several rows. The bytes are counted when the
+        batch is returned; a document of which nothing is left must also be dropped.
         """
         if self.quiet:
             return
@@ -120,46 +121,46 @@ class Ledger:
         self.count("spans cut", n)
 
     def count(self, name: str, n: int = 1, *, private: bool = False) -> None:
-        """Add to a named counter; private: its name is that of a person, and is left out where people are hidden."""
+        """Add `n` to a named counter; private: it is named after a person, and is not saved if people are hidden."""
         if n and not self.quiet:
-            self.book.counts[name] += int(n)
+            self.record.counts[name] += int(n)
             if private:
-                self.book.private.add(name)
+                self.record.private.add(name)
 
     def observe(self, name: str, values: Any) -> None:
-        """Add integers to a histogram whose bucket b holds the values of b bits."""
+        """Add non-negative integers to a histogram; bucket b counts the values of b bits."""
         if self.quiet:
             return
         counts = np.bincount(np.frexp(np.asarray(values, np.float64))[1])
         for bucket in np.flatnonzero(counts).tolist():
-            self.book.histograms.setdefault(name, Counter())[bucket] += int(counts[bucket])
+            self.record.histograms.setdefault(name, Counter())[bucket] += int(counts[bucket])
 
-    def saw(self, batch: Batch) -> Batch:
-        """A batch goes into the stage."""
+    def received(self, batch: Batch) -> Batch:
+        """Record that the stage receives a batch, and return it."""
         if batch.num_rows:
             self._flight.append(_InFlight(batch))
-            _tally(self.book.into, batch.column("source"), B.lengths(batch))
+            _tally(self.record.into, batch.column("source"), B.lengths(batch))
         return batch
 
-    def gave(self, batch: Batch) -> Batch:
-        """A batch comes out of the stage."""
+    def returned(self, batch: Batch) -> Batch:
+        """Record that the stage returns a batch, and return it."""
         B.check(batch, self.stage)
         if batch.num_rows == 0:
             return batch
         n_bytes = B.lengths(batch)
-        _tally(self.book.out, batch.column("source"), n_bytes)
+        _tally(self.record.out, batch.column("source"), n_bytes)
         self.observe(BYTES_KEPT, n_bytes)
         if self.source is not None:
-            _tally(self.book.into, batch.column("source"), n_bytes)
+            _tally(self.record.into, batch.column("source"), n_bytes)
             return batch
-        for held, rows, found in self._settle(B.ids(batch), "gave"):
+        for held, rows, found in self._settle(B.ids(batch), "returned"):
             lost = held.n_bytes[rows] - n_bytes[found]
-            self.book.cut += int(lost[lost > 0].sum())
-            self.book.added -= int(lost[lost < 0].sum())
+            self.record.cut += int(lost[lost > 0].sum())
+            self.record.added -= int(lost[lost < 0].sum())
         return batch
 
     def close(self) -> None:
-        """The stage is through: everything that came in must be accounted for."""
+        """Raise AssertionError if a document that the stage received is not accounted for."""
         left = sum(held.left for held in self._flight)
         if left:
             held = self._flight[0]
@@ -168,21 +169,21 @@ class Ledger:
             raise AssertionError(msg)
 
     def drop_table(self) -> pa.Table:
-        """Everything dropped, sorted by id."""
+        """Return the rows of the drop table, sorted by id."""
         table = pa.Table.from_batches(self.drops, DROPS)
         return table.sort_by("id") if len(table) else table
 
     def cut_table(self) -> pa.Table:
-        """Every span cut, sorted by document and place."""
+        """Return the rows of the cut table, sorted by document and offset."""
         table = pa.Table.from_batches(self.cuts, CUTS)
         return table.sort_by([("id", "ascending"), ("start", "ascending")]) if len(table) else table
 
     def result(self) -> StageStats:
         """Return the statistics to save, with names and texts removed if the stage is private."""
-        return self.book.hidden() if self.hides else self.book
+        return self.record.hidden() if self.hides else self.record
 
     def _settle(self, ids: Ids, verb: str) -> Iterator[tuple[_InFlight, npt.NDArray[np.intp], npt.NDArray[np.bool_]]]:
-        """Tick off ids against the batches in flight; yields each batch with the rows found in it."""
+        """Mark ids as accounted for in the batches in flight; yield each batch with the rows that it has."""
         open_ids = np.ones(len(ids), bool)
         for held in list(self._flight):
             rows, found = held.rows(ids)
@@ -205,12 +206,12 @@ class Ledger:
             msg = f"stage {self.stage} {verb} document {unknown}, which it was not given or had already accounted for"
             raise AssertionError(msg)
 
-    def _book_drop(self, reason: str, rows: pa.RecordBatch, n_bytes: Any) -> None:
+    def _count_drop(self, reason: str, rows: pa.RecordBatch, n_bytes: Any) -> None:
         ids = rows.column("id").to_numpy()
-        into = self.book.dropped.setdefault(reason, {})
+        into = self.record.dropped.setdefault(reason, {})
         if self.source is not None:
             size = 0 if n_bytes is None else int(np.sum(n_bytes))
-            for sources in (into, self.book.into):
+            for sources in (into, self.record.into):
                 sources.setdefault(self.source, Amount()).__iadd__(Amount(len(ids), size))
             self._remember(reason, rows, None)
             return
@@ -222,7 +223,7 @@ class Ledger:
     def _remember(self, reason: str, rows: pa.RecordBatch, where: tuple[Batch, npt.NDArray[np.intp]] | None) -> None:
         """Keep the drops with the smallest hash(seed, id) as examples."""
         ranks = mix(rows.column("id").to_numpy(), self.seed)
-        have = self.book.examples.setdefault(reason, [])
+        have = self.record.examples.setdefault(reason, [])
         best = np.argsort(ranks, kind="stable")[:EXAMPLES]
         for i in best.tolist():
             if len(have) >= EXAMPLES and int(ranks[i]) >= have[-1].rank:
@@ -237,14 +238,14 @@ class Ledger:
 
 
 def watch(stage: Callable[..., Iterator[Batch]], batches: Iterator[Batch], ledger: Ledger) -> Iterator[Batch]:
-    """The stage's output, every document of it accounted for."""
-    for out in stage((ledger.saw(batch) for batch in batches), ledger):
-        yield ledger.gave(out)
+    """Yield the stage's output; raise AssertionError if a document is not accounted for."""
+    for out in stage((ledger.received(batch) for batch in batches), ledger):
+        yield ledger.returned(out)
     ledger.close()
 
 
 def mix(ids: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
-    """hash(seed, id): splitmix64's finaliser, uint64[n]; the same on every machine."""
+    """Return hash(seed, id), uint64[n], by splitmix64's finaliser: the same on every machine."""
     with np.errstate(over="ignore"):
         x = ids + np.uint64((seed * 0x9E3779B97F4A7C15 + 0x9E3779B97F4A7C15) & (1 << 64) - 1)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -79,11 +79,11 @@ class Sealed(Reader):
         return {name: pa.null() for name, _ in self.extra}
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
-        """Every row group as one batch."""
+        """Yield every row group as one batch."""
         return self.read(piece, None)
 
     def read(self, piece: Slice, columns: Sequence[str] | None) -> Iterator[Batch]:
-        """Every row group as one batch, only the columns named."""
+        """Yield every row group as one batch; columns: only these."""
         coded = ["source", *(name for name, kind in self.extra if kind.startswith("dictionary"))]
         try:
             with (
@@ -189,14 +189,14 @@ class Part:
             ledger.source = piece.source
             for batch in self.reader(piece, ledger):
                 if batch.num_rows:
-                    yield ledger.gave(batch)
+                    yield ledger.returned(batch)
 
 
 class ShardWriter:
-    """How every shard is written: the text without a dictionary, which would halve the speed of reading.
+    """Writes shards; texts have no dictionary, which would halve the speed of reading.
 
-    Columns that are dictionaries in memory (the source) are so inside the file too, but by their schema plain
-    strings: `datasets` refuses Arrow dictionaries.
+    Columns that are dictionaries in memory (the source) are dictionaries inside the file too, but plain strings in its
+    schema, since `datasets` rejects Arrow dictionaries.
     """
 
     def __init__(self, f: Any, schema: pa.Schema, compression: str) -> None:
@@ -207,11 +207,11 @@ class ShardWriter:
         )
 
     def write(self, batch: Batch) -> None:
-        """One row group."""
+        """Write one row group."""
         for name in self.coded:
             batch = B.with_column(batch, name, batch.column(name).dictionary_decode())
         self.parquet.write_batch(batch.cast(self.parquet.schema))
 
     def close(self) -> None:
-        """The footer."""
+        """Write the footer."""
         self.parquet.close()

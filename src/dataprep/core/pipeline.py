@@ -1,8 +1,8 @@
-"""The list of stages and its planner: one loop that fuses passes, saves where it must, and seals a Dataset.
+"""Pipeline: a list of stages, and the loop that joins them into passes, saves what it must, and seals a Dataset.
 
-Stages in a row are one pass. At an Estimator, what is pending is saved only if something pending is not a
-verdict, so Exact -> MinHash -> SuffixArray reads one saved text through its verdicts. Every pass goes part by
-part through `receipts.once`: a killed run starts again where it was, and gives the same bytes.
+Consecutive Stages are one pass. Before an Estimator, pending stages are applied and the text is saved, but only if one
+of them is not a verdict: Exact -> MinHash -> SuffixArray reads one saved text through the verdicts. Every pass writes
+a receipt per part, so a killed run continues where it was and ends in the same bytes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Pipeline:
 
     >>> clean = Pipeline(C4(), Exact(), MinHash()).run(docs, out="work/clean")    # doctest: +SKIP
 
-    Without stages it copies.
+    A Pipeline without stages copies.
     """
 
     def __init__(self, *stages: Stage | Estimator) -> None:
@@ -66,7 +66,7 @@ class Pipeline:
         return f"Pipeline({', '.join(map(repr, self.stages))})"
 
     def steps(self, docs: Dataset) -> list[Step]:
-        """The stages with their keys; fails here on a column that nobody makes."""
+        """Return the stages with their keys; raise PlanError if a stage needs a column that does not exist."""
         self._check_columns(docs)
         steps: list[Step] = []
         so_far = docs.key
@@ -76,10 +76,11 @@ class Pipeline:
         return steps
 
     def run(self, docs: Dataset, out: str, run: Runner | None = None, *, replace: bool = False) -> Dataset:
-        """Seal the documents that are left in the folder `out`, and return them.
+        """Apply the stages to `docs`, seal the result in the folder `out`, and return it.
 
-        A finished `out` of the same recipe is opened as it is; an unfinished one is gone on with. Another
-        recipe's is StaleOutput, unless `replace`: then it is made anew, from the steps that did not change.
+        A finished `out` of the same recipe is opened, an unfinished one is continued. If it was made by another recipe
+        or from other input, StaleOutput is raised; with `replace`, it is removed and made again, except for steps that
+        did not change.
         """
         guard()
         out = str(out).rstrip("/")
@@ -87,26 +88,26 @@ class Pipeline:
         trial = current()
         docs = trial.sample(docs) if trial else docs
         steps = self.steps(docs)
-        gone = forget_list.wanted(docs, out)
+        forgotten = forget_list.wanted(docs, out)
         recipe = {
             "kind": DATASET,
             "key": steps[-1].key if steps else docs.key,
             "stages": [describe(step.stage, step.label) for step in steps],
-            **forget_list.noted(gone),
+            **forget_list.noted(forgotten),
         }
         sealed = _claim(out, recipe, replace=replace)
         if sealed is not None:
-            return _hide(sealed, docs, steps)
-        docs = forget_list.without(docs, out, gone)
+            return _remove_hidden(sealed, docs, steps)
+        docs = forget_list.without(docs, out, forgotten)
         if runner.workers > 1:
             for stage in (*dict.fromkeys(part.reader for part in docs.parts), *docs.stages, *self.stages):
                 stage.warm()
         return self._seal(docs, steps, recipe, out, runner)
 
     def _seal(self, docs: Dataset, steps: list[Step], recipe: dict[str, Any], out: str, run: Runner) -> Dataset:
-        books: list[Stats] = []
+        earlier: list[Stats] = []
         saved: list[str] = []
-        fits: list[dict[str, Any]] = []  # what the Estimators counted
+        fits: list[dict[str, Any]] = []  # the facts of each Estimator
         if not hides((*docs.stages, *self.stages)):
             inputs.write(docs, out)
         current = docs
@@ -118,20 +119,20 @@ class Pipeline:
             folder = Folder(files.join(out, STEPS, step.name))
             if not all(isinstance(s, Verdict) for s in current.stages):
                 current = self._save(current, folder, run, recipe)
-                books.append(current.stats)
+                earlier.append(current.stats)
                 saved.append(f"{STEPS}/{step.name}/{folder.input.name}")
             verdict = stage.fit(current, run, folder.url)
             if run.workers > 1:
                 verdict.warm()
             if verdict.hides:
-                books, saved = [book.hidden() for book in books], []
+                earlier, saved = [stats.hidden() for stats in earlier], []
             fits.append({"stage": step.label, **getattr(verdict, "facts", {})})
             current = current.then(verdict, labels=[step.label])
         recipe |= {"saved": saved, "fits": fits}
-        final = seal(current, out, run, "zstd", recipe, books=books, label="write")
+        final = seal(current, out, run, "zstd", recipe, earlier=earlier, label="write")
         for alarm in final.stats.alarms():
             log.warning(alarm)
-        return _hide(final, docs, steps)
+        return _remove_hidden(final, docs, steps)
 
     def _save(self, current: Dataset, step: Folder, run: Runner, of: dict[str, Any]) -> Dataset:
         """Save what is pending before an Estimator reads it more than once."""
@@ -141,7 +142,7 @@ class Pipeline:
         recipe = {"kind": DATASET, "key": current.key, "stages": stages}
         recipe |= {name: of[name] for name in ("forgotten",) if name in of}
         return _claim(out, recipe, replace=True) or seal(
-            current, out, run, "lz4", recipe, books=[], label=" ".join(names)
+            current, out, run, "lz4", recipe, earlier=[], label=" ".join(names)
         )
 
     def _check_columns(self, docs: Dataset) -> None:
@@ -152,14 +153,14 @@ class Pipeline:
             if missing:
                 msg = (
                     f"{stage.name} needs the column {', '.join(missing)}, which neither the input nor an earlier "
-                    f"stage has; there are {', '.join(columns)}; dp.read(..., columns={missing}) takes it out of meta"
+                    f"stage has; there are {', '.join(columns)}; dp.read(..., columns={missing}) lifts it out of meta"
                 )
                 raise PlanError(msg)
             if isinstance(stage, Stage):
                 columns += stage.adds
                 if decided and isinstance(stage, Filter):
                     log.warning(
-                        "%s filters after %s: it may drop the only copy left of a document; put it before",
+                        "%s filters after %s and may drop the only copy left of a document; put it before",
                         stage.name,
                         decided,
                     )
@@ -174,20 +175,20 @@ def seal(
     codec: str,
     recipe: dict[str, Any],
     *,
-    books: Sequence[Stats],
+    earlier: Sequence[Stats],
     label: str,
 ) -> Dataset:
-    """Write shards, drop tables, receipts and a manifest; codec: lz4 for steps, zstd for what is kept."""
+    """Write shards, tables, receipts and the manifest; return the Dataset. codec: lz4 for steps, zstd for results."""
     trial = current()
     task = Seal(out, codec, trial.ledgers) if trial else Seal(out, codec)
     receipts = list(run.map(task, docs.tasks, label))
     files.sweep(out)
-    files.write_json(Folder(out).path(MANIFEST), manifest(docs, recipe, receipts, books))
+    files.write_json(Folder(out).path(MANIFEST), manifest(docs, recipe, receipts, earlier))
     return open_dataset(out)
 
 
-def _hide(sealed: Dataset, docs: Dataset, steps: list[Step]) -> Dataset:
-    """Remove the saved steps of a finished run that a stage hides; also those that a kill or another recipe left."""
+def _remove_hidden(sealed: Dataset, docs: Dataset, steps: list[Step]) -> Dataset:
+    """Remove the saved steps that a stage hides, those of killed runs and earlier recipes included."""
     if hides((*docs.stages, *(step.stage for step in steps))):
         last = max((step.number for step in steps if hides([step.stage])), default=0)
         kept = {step.name for step in steps if step.number > last}
@@ -200,7 +201,7 @@ def _hide(sealed: Dataset, docs: Dataset, steps: list[Step]) -> Dataset:
 
 
 def _claim(out: str, recipe: dict[str, Any], *, replace: bool) -> Dataset | None:
-    """The sealed Dataset, if `out` holds this recipe's; else make sure that it may be written there."""
+    """Return the sealed Dataset if `out` has it; else write the recipe, after removing what may be replaced."""
     folder = Folder(out)
     found = folder.recipe
     same = found.get("key") == recipe["key"]
@@ -210,7 +211,7 @@ def _claim(out: str, recipe: dict[str, Any], *, replace: bool) -> Dataset | None
     if strangers:
         msg = f"{out} holds {strangers[0]}, which dataprep did not write; give another folder as out"
         raise StaleOutput(msg)
-    if found and not set(files.listdir(out)) <= {RECIPE}:  # a recipe alone has made nothing yet
+    if found and not set(files.listdir(out)) <= {RECIPE}:  # a recipe alone has written nothing yet
         if not replace and same:
             raise forget_list.stale(out)
         if not replace:
@@ -220,7 +221,7 @@ def _claim(out: str, recipe: dict[str, Any], *, replace: bool) -> Dataset | None
                 "give another folder as out, or replace=True"
             )
             raise StaleOutput(msg)
-        others = found.get("forgotten") != recipe.get("forgotten")  # then what Estimators saved is of others, too
+        others = found.get("forgotten") != recipe.get("forgotten")  # then saved steps have other documents
         for name in sorted(DATASET_FILES - (set() if others else {STEPS})):
             files.remove(files.join(out, name))
     files.write_json(folder.path(RECIPE), recipe)

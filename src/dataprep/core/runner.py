@@ -1,9 +1,8 @@
-"""Who does the work: Serial, Local (processes of this machine), Ray; one method, `map`.
+"""Runners: Serial, Local (processes of this machine) and Ray. All have one method, `map`.
 
-What is mapped is a task (a module-level function, a `functools.partial`, or a frozen dataclass with
-`__call__`) over items; results come in item order. Only URLs and small results cross processes, so every Runner
-gives the same bytes. `memory=` is what all workers together may take: no more of them work at once than it has room
-for. It changes neither keys nor bytes.
+A task is a module-level function, a `functools.partial`, or a frozen dataclass with `__call__`. Results come in item
+order. Only URLs and small results cross processes, so every Runner gives the same bytes. `memory=` limits what all
+workers together may take: fewer of them work at once if it does not suffice. It changes neither keys nor bytes.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def memory_of(run: Runner) -> int:
 
 
 def parse_bytes(size: int | str) -> int:
-    """Bytes from an integer or from `"4GB"`, `"512 MiB"`."""
+    """Return bytes for an integer, or for text such as "4GB" or "512 MiB"; raise PlanError for anything else."""
     if isinstance(size, int):
         return size
     units = {
@@ -86,12 +85,12 @@ def parse_bytes(size: int | str) -> int:
     try:
         return int(float(digits) * units[text[len(digits) :].strip()])
     except (ValueError, KeyError) as e:
-        msg = f"{size!r} is not an amount of memory; write bytes, or '4GB'"
+        msg = f"{size!r} is not an amount of memory; it must be a number of bytes, or text such as '4GB'"
         raise PlanError(msg) from e
 
 
 def machine_memory() -> int:
-    """Bytes this machine (or its container) may use."""
+    """Return the bytes of memory that this machine (or its container) may use."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 8 << 30
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         if os.path.exists(limit):
@@ -103,7 +102,7 @@ def machine_memory() -> int:
 
 
 class _Budget:
-    """The memory of all workers together, and how many workers it has room for."""
+    """The memory limit of a runner, and the number of workers that fit into it."""
 
     memory: int | str | None
 
@@ -113,7 +112,7 @@ class _Budget:
         def workers(self) -> int: ...  # a field, a constant or what the cluster says
 
     def _at_once(self) -> int:
-        """How many items are worked on at once: `workers`, or fewer where `memory` has no room for so many."""
+        """Return how many items are worked on at once: `workers`, or as many as fit into `memory`."""
         if self.memory is None:
             return self.workers
         room = parse_bytes(self.memory) // WORKER_BYTES
@@ -125,20 +124,23 @@ class _Budget:
 
 @dataclass(frozen=True, kw_only=True)
 class Serial(_Budget):
-    """Everything in this process, one item after the other."""
+    """Runs everything in this process, one item after another."""
 
     memory: int | str | None = None
     workers: ClassVar[int] = 1
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
-        """The task's result for every item."""
+        """Yield the task's result for every item."""
         self._at_once()
         return track((_attempt(task, item) for item in items), items, label)
 
 
 @dataclass(frozen=True)
 class Local(_Budget):
-    """Processes of this machine; they are spawned (fork is unsafe beside Arrow's threads) and kept until the end."""
+    """Runs tasks in processes of this machine.
+
+    They are spawned, since fork is unsafe with Arrow's threads, and kept until the program ends.
+    """
 
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     memory: int | str | None = field(default=None, kw_only=True)
@@ -149,7 +151,7 @@ class Local(_Budget):
             raise PlanError(msg)
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
-        """The task's result for every item, in item order."""
+        """Yield the task's result for every item, in item order."""
         guard()
         n = self._at_once()
         if len(items) <= 1:  # one item gains nothing from another process
@@ -171,7 +173,7 @@ class Local(_Budget):
                     answer = running[wanted][1].result()
                     break
                 except BrokenProcessPool as e:
-                    _bury(workers)
+                    _remove_pool(workers)
                     lost = [(i, item) for i, (item, future) in running.items() if _is_lost(future)]
                     _count_deaths(lost, deaths, e)
                     waiting.extendleft(reversed(lost))
@@ -183,18 +185,18 @@ class Local(_Budget):
 
 @dataclass(frozen=True)
 class Ray(_Budget):
-    """The same `map` on Ray tasks, over storage that all nodes see; needs the extra `ray`."""
+    """Runs tasks on a Ray cluster, over storage that all nodes can read; needs the extra `ray`."""
 
     address: str | None = None
     memory: int | str | None = field(default=None, kw_only=True)
 
     @property
     def workers(self) -> int:
-        """The CPUs of the cluster."""
+        """The number of CPUs of the cluster."""
         return max(1, int(self._ray().cluster_resources().get("CPU", 1)))
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
-        """The task's result for every item, in item order."""
+        """Yield the task's result for every item, in item order."""
         return track(self._map(task, items), items, label)
 
     def _ray(self) -> Any:
@@ -228,7 +230,7 @@ class Ray(_Budget):
 
 
 def _attempt(task: Callable[[T], R], item: T) -> R:
-    """Run a task; network trouble is given another two chances."""
+    """Return the result of a task; after a network error it is tried twice more."""
     for attempt in range(1, ATTEMPTS):
         try:
             return task(item)
@@ -243,12 +245,12 @@ def _attempt(task: Callable[[T], R], item: T) -> R:
 
 
 def _work(task: bytes, item: bytes) -> bytes:
-    """What a worker process runs; both come by cloudpickle, so that functions of the script travel by value."""
+    """Run a task in a worker process; cloudpickle sends functions of the user's script by value."""
     return bytes(cloudpickle.dumps(_attempt(cloudpickle.loads(task), cloudpickle.loads(item))))
 
 
 def _work_elsewhere(path: list[str], task: bytes, item: bytes) -> bytes:
-    """What a Ray worker runs: it finds the modules that the driver finds."""
+    """Run a task in a Ray worker, with the module search path of the driver."""
     sys.path.extend(p for p in path if p not in sys.path)
     return _work(task, item)
 
@@ -258,7 +260,10 @@ def _is_lost(answer: Future[bytes]) -> bool:
 
 
 def _count_deaths(lost: list[tuple[int, Any]], deaths: dict[int, int], e: Exception) -> None:
-    """Whose work killed a worker is known only if it was alone; several at once are each suspected, once."""
+    """Count the deaths of workers per item, and raise WorkerDied at the limit.
+
+    An item is known to have killed a worker only if it ran alone; of several at once each counts one death at most.
+    """
     for index, item in lost:
         deaths[index] = deaths.get(index, 0) + 1 if len(lost) == 1 else max(1, deaths.get(index, 0))
         if deaths[index] >= ATTEMPTS:
@@ -276,7 +281,7 @@ _POOLS: dict[int, ProcessPoolExecutor] = {}
 
 
 def _pool(workers: int) -> ProcessPoolExecutor:
-    """The pool of this size; kept, since a new process costs a second of imports."""
+    """Return the pool of this size; it is kept, since a new process takes a second for imports."""
     if workers not in _POOLS:
         spawn = multiprocessing.get_context("spawn")
         _POOLS[workers] = ProcessPoolExecutor(workers, spawn, initializer=_end_with_parent)
@@ -284,7 +289,7 @@ def _pool(workers: int) -> ProcessPoolExecutor:
 
 
 def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for work for ever: a thread waits for the parent, and ends it."""
+    """Start a thread that ends this worker when its parent ends, even by a kill."""
     parent = multiprocessing.parent_process()
 
     def wait() -> None:
@@ -295,8 +300,8 @@ def _end_with_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _bury(workers: int) -> None:
-    """Put away a broken pool; if its workers ended because the script has no main guard, say so."""
+def _remove_pool(workers: int) -> None:
+    """Remove a broken pool; raise PlanError if its workers ended because the script has no main guard."""
     pool = _POOLS.pop(workers)
     processes = list((getattr(pool, "_processes", None) or {}).values())
     for process in processes:
@@ -307,7 +312,7 @@ def _bury(workers: int) -> None:
 
 
 def guard() -> None:
-    """End a worker that is running the user's script because it has no main guard; the parent says it in words."""
+    """End this process if it is a worker that runs the user's script, which then lacks a main guard."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         sys.stderr.flush()
         os._exit(UNGUARDED)

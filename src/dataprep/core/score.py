@@ -1,10 +1,10 @@
-"""Scores and decisions apart: a filter that first measures and then decides, and the stage that only measures.
+"""Scores and decisions apart: filters that measure and then decide, and the stage that only measures.
 
     dp.Pipeline(dp.Score(dp.Gopher())).run(docs, out="work/scored")           # measures, drops nothing
     dp.Pipeline(dp.Gopher(min_words=80)).run(dp.open_dataset("work/scored"), out="work/clean")    # only decides
 
-The columns of scores remember what made them, so a filter with another model does not take them for its own; and they
-are void once a stage changes the text (`batch.with_column`).
+Score columns carry the key of their measure, so a filter with another model does not use them; they are void once a
+stage changes the text (`batch.with_column`).
 """
 
 from __future__ import annotations
@@ -23,43 +23,43 @@ from .batch import Batch
 from .ledger import Ledger
 from .stage import Stage, drop_rows
 
-MEASURE_KEY = b"dataprep.scored_by"  # field metadata: the key of what the scores depend on
+MEASURE_KEY = b"dataprep.scored_by"  # in the metadata of a field: the key of its measure
 
 
 class ScoredFilter(Stage):
-    """A filter in two halves: `score` measures each document, `decide` says by the numbers alone who goes.
+    """A filter in two halves: `score` measures each document, `decide` uses the scores alone to choose what to drop.
 
-    Subclasses give `scores`, `score` and `decide`. If a batch has the columns already, made by the same measure, they
-    are used as they are: a threshold is changed without measuring again.
+    Subclasses define `scores`, `score` and `decide`. Columns that the same measure made before are used as they are,
+    so a threshold can change without measuring again.
     """
 
     only_drops: ClassVar[bool] = True
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """The columns that `score` makes, named after the filter: gopher_words ..."""
+        """Names and types of the columns that `score` returns, named after the filter: gopher_words ..."""
         raise NotImplementedError
 
     @property
     def measure(self) -> Any:
-        """What the scores depend on, beyond the class: a model, a list of words; not the thresholds."""
+        """Parameters that the scores depend on, such as a model or a list of words; not the thresholds."""
         return None
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Every column of `scores` for the rows of a batch."""
+        """Return every column of `scores` for the rows of a batch."""
         raise NotImplementedError
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """The reason to drop each row, null to keep it."""
+        """Return the reason to drop each row, null to keep it."""
         raise NotImplementedError
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Measure what was not measured yet, and decide."""
+        """Yield the documents that are kept, after measuring what has no scores yet."""
         for batch in batches:
             yield drop_rows(batch, self.decide(self.scores_of(batch)), stats)
 
     def scores_of(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """The columns of scores: those of the batch if the same measure made them, else made now."""
+        """Return the score columns: those of the batch if the same measure made them, else new ones."""
         mine = self.measure_key()
         fields = {name: batch.schema.get_field_index(name) for name in self.scores}
         if all(i >= 0 and (batch.schema.field(i).metadata or {}).get(MEASURE_KEY) == mine for i in fields.values()):
@@ -67,7 +67,7 @@ class ScoredFilter(Stage):
         return self.score(batch)
 
     def with_scores(self, batch: Batch) -> Batch:
-        """The batch with its scores as columns that remember what made them."""
+        """Return the batch with score columns that carry the key of the measure."""
         metadata = {MEASURE_KEY: self.measure_key()}
         for name, values in self.scores_of(batch).items():
             batch = B.with_column(batch, name, values)
@@ -82,10 +82,10 @@ class ScoredFilter(Stage):
 
 @dataclass(frozen=True)
 class Score(Stage):
-    """Add what a filter measures as columns, and drop nothing.
+    """Adds the scores of a filter as columns, and drops nothing.
 
-    filter: any stage that drops. One that measures (`ScoredFilter`) adds its scores; any other adds one column
-    NAME_reason: why it would drop the document, null if it would not.
+    filter: any stage that drops. A `ScoredFilter` adds its scores; any other adds one column NAME_reason: the reason
+    for which it would drop the document, null if it would keep it.
     """
 
     filter: Stage
@@ -100,12 +100,12 @@ class Score(Stage):
 
     @property
     def name(self) -> str:
-        """Its filter's name."""
+        """The filter's name after "Score"."""
         return f"Score {self.filter.name}"
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the filter reads."""
+        """The columns that the filter reads."""
         return self.filter.needs
 
     @property
@@ -113,21 +113,21 @@ class Score(Stage):
         return f"{self.filter.name.lower()}_reason"
 
     def recipe(self) -> Any:
-        """The measure alone where there is one: another threshold gives the same scores."""
+        """Return the key of the measure if there is one, since thresholds do not change scores; else the filter."""
         return self.filter.measure_key().decode() if isinstance(self.filter, ScoredFilter) else self.filter
 
     def warm(self) -> None:
-        """Compile the filter's kernels."""
+        """Compile the kernels of the filter."""
         self.filter.warm()
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
-        """The same rows with more columns."""
+        """Yield the same rows with more columns."""
         for batch in batches:
             yield self.filter.with_scores(batch) if isinstance(self.filter, ScoredFilter) else self._reasoned(batch)
 
     def _reasoned(self, batch: Batch) -> Batch:
         ledger = Ledger(self.filter.name)
-        for _ in self.filter(iter([ledger.saw(batch)]), ledger):
+        for _ in self.filter(iter([ledger.received(batch)]), ledger):
             pass
         drops = ledger.drop_table()
         why = dict(zip(drops.column("id").to_pylist(), drops.column("reason").to_pylist(), strict=True))

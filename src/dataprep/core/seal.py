@@ -1,4 +1,4 @@
-"""Sealing: the task that writes a part as shards with drop table and receipt, and the manifest over all."""
+"""Sealing: write each part as shards with tables and a receipt, then the manifest of all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHARD_BYTES = 256 << 20  # of text: a file that cannot be entered in the middle 
 
 @dataclass(frozen=True)
 class Seal:
-    """Write a part through its pending stages: shards, drop table, receipt."""
+    """The task that applies the pending stages of a part and writes its shards, drop and cut tables, and receipt."""
 
     out: str
     codec: str
@@ -64,7 +64,7 @@ class Seal:
                 return
 
     def shard(self, flow: _Flow, url: str, part: Part) -> dict[str, Any]:
-        """Write one shard, and say what is in it."""
+        """Write one shard, and return its record for the manifest."""
         facts: dict[str, Any] = {"docs": 0, "bytes": 0, "last_id": None}
         digest = xxhash.xxh3_128()
         with files.atomic(url) as f:
@@ -86,13 +86,13 @@ class Seal:
 
 
 def write_shard(batches: Iterator[Batch], url: str, codec: str, columns: Sequence[str]) -> dict[str, Any]:
-    """Write one shard anew, of batches that fit into one; what the manifest says of it, but for size and hash."""
+    """Write batches as one shard, and return its record for the manifest without size and hash."""
     part = Part((), Sealed(extra=tuple((name, "") for name in columns if name not in B.FIXED)))
     return Seal(out="", codec=codec).shard(_Flow(batches), url, part)
 
 
 class _Flow:
-    """Batches in canonical cuts, and where a shard ends."""
+    """Batches in canonical cuts, taken a shard at a time."""
 
     def __init__(self, batches: Iterator[Batch]) -> None:
         self.schema: pa.Schema | None = None
@@ -106,11 +106,11 @@ class _Flow:
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left."""
+        """Whether all batches were taken."""
         return self.next is None
 
     def until(self, n_bytes: int) -> Iterator[Batch]:
-        """The batches of one shard: until it holds `n_bytes` of text."""
+        """Yield the batches of one shard, until it has `n_bytes` of text."""
         held = 0
         while self.next is not None and held < n_bytes:
             yield self.next
@@ -119,7 +119,7 @@ class _Flow:
 
 
 def _schema(part: Part) -> pa.Schema:
-    """The schema of a part of which nothing is left before any batch was seen."""
+    """Return the schema of a part that yields no batch."""
     added = dict(part.reader.adds)
     for stage in part.stages:
         added |= stage.adds
@@ -127,7 +127,7 @@ def _schema(part: Part) -> pa.Schema:
 
 
 def _digest(digest: Any, batch: Batch) -> None:
-    """The content hash covers ids, texts and columns, not how Parquet stores them."""
+    """Add a batch to the content hash, which covers ids, texts and columns, not how Parquet stores them."""
     for column in batch.columns:
         plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
         if plain.null_count:
@@ -143,18 +143,18 @@ def _digest(digest: Any, batch: Batch) -> None:
 
 
 def _write_table(url: str, tables: Sequence[pa.Table]) -> None:
-    """Write what the stages dropped or cut in this part, sorted by id; the stages of one document in their order."""
+    """Write the drop or cut table of a part, sorted by id; rows of one document are in the order of stages."""
     table = pa.concat_tables(tables) if tables else Ledger("").drop_table()
     with files.atomic(url) as f:
         pq.write_table(table.sort_by("id"), f, compression="zstd", row_group_size=1 << 16)
 
 
 def manifest(
-    docs: Dataset, recipe: dict[str, Any], receipts: list[dict[str, Any]], books: Sequence[Stats]
+    docs: Dataset, recipe: dict[str, Any], receipts: list[dict[str, Any]], earlier: Sequence[Stats]
 ) -> dict[str, Any]:
-    """What a sealed folder says of itself; nothing in it depends on the clock, the machine's paths or the workers."""
+    """Return the manifest; nothing in it depends on the time, paths of this machine, or workers."""
     shards = [_shard_record(receipt, shard) for receipt in receipts for shard in receipt["shards"]]
-    stats = Stats([stage for book in books for stage in book])
+    stats = Stats([stage for stats in earlier for stage in stats])
     stats.stages += Stats.sum(Stats.from_json(r["stats"]) for r in receipts).stages
     last = max((int(s["last_id"]) for s in shards if s["last_id"] is not None), default=0)
     return {
@@ -178,12 +178,12 @@ def _shard_record(receipt: dict[str, Any], shard: dict[str, Any]) -> dict[str, A
 
 
 def hides(stages: Iterable[Any]) -> bool:
-    """Whether one of these stages hides what came before it."""
+    """Return whether one of the stages hides what came before it."""
     return any(getattr(stage, "hides", False) for stage in stages)
 
 
 def _inputs(docs: Dataset, *, hidden: bool) -> list[dict[str, Any]]:
-    """The input files by number; what was added to the file numbers of sealed Datasets read together."""
+    """Return the input files by number, or what was added to the file numbers of sealed Datasets."""
     found: dict[tuple[int, str], dict[str, Any]] = {}
     for part in docs.parts:
         kind = "offset" if isinstance(part.reader, Sealed) else "file"

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dataprep.errors import PlanError
-from dataprep.store.key import key, parameter_names
+from dataprep.store.key import class_name, key, parameter_names
 
 from . import batch as B
 from .batch import Batch
@@ -71,19 +71,13 @@ class Stage:
 
 
 def describe(stage: Any, label: str | None = None) -> dict[str, Any]:
-    """Return what a manifest states about a Stage or Estimator: label, class, version, fields, only_drops.
-
-    Classes outside dataprep are named with their module, so that no other class is taken for one of dataprep's.
-    """
-    kind = type(stage)
-    outside = kind.__module__.partition(".")[0] != "dataprep"
+    """Return what a manifest states about a Stage or Estimator: label, class, version, fields, only_drops."""
+    stated = [f.name for f in fields(stage) if f.repr] if is_dataclass(stage) else []
     return {
         "label": label or stage.name,
-        "class": f"{kind.__module__}.{kind.__qualname__}" if outside else kind.__qualname__,
+        "class": class_name(type(stage)),
         "version": stage.VERSION,
-        "fields": {f.name: _stated(getattr(stage, f.name)) for f in fields(stage) if f.repr}
-        if is_dataclass(stage)
-        else {},
+        "fields": {name: _stated(getattr(stage, name)) for name in stated},
         "only_drops": bool(stage.only_drops),
     }
 

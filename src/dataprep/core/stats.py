@@ -1,7 +1,7 @@
-"""What happened: counts, histograms and examples of every stage; a monoid over shards.
+"""Statistics: counts, histograms and examples of every stage. They add up over parts.
 
-`StageStats` is the book of one stage, `Stats` the list of them. Both add up, in shard order, to the same numbers
-whatever the workers were. In every book: docs in = docs out + docs dropped, and
+`StageStats` is of one stage, `Stats` the list of them. Both are summed in the order of parts, so the numbers do not
+depend on workers. For every stage: docs in = docs out + docs dropped, and
 bytes in + bytes added = bytes out + bytes dropped + bytes cut.
 """
 
@@ -17,10 +17,10 @@ from typing import Any
 from rich.console import Console, Group
 from rich.table import Table
 
-HIDDEN = "hidden"  # the source in books that name none
+HIDDEN = "hidden"  # the source if statistics may not name it
 EXAMPLES = 3  # kept per reason: enough to see what a rule does, small enough for every receipt
 EXAMPLE_CHARS = 300
-COUNTS_SHOWN = 40  # a stage, the largest; the book has all
+COUNTS_SHOWN = 40  # per stage, the largest; manifests have all
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Amount:
 
 @dataclass(order=True)
 class Example:
-    """One dropped document; those with the smallest hash(seed, id) are kept, so the choice is the same every run."""
+    """One dropped document; those with the smallest hash(seed, id) are shown, the same in every run."""
 
     rank: int
     id: int
@@ -53,17 +53,17 @@ Sources = dict[str, Amount]
 
 @dataclass
 class StageStats:
-    """The book of one stage."""
+    """The statistics of one stage."""
 
     name: str
-    into: Sources = field(default_factory=dict)  # what came in, by source
+    into: Sources = field(default_factory=dict)  # received, by source
     out: Sources = field(default_factory=dict)
     dropped: dict[str, Sources] = field(default_factory=dict)  # by reason, then by source
-    cut: int = 0  # bytes taken from documents that stay
-    added: int = 0  # bytes added to documents that stay
+    cut: int = 0  # bytes removed from documents that are kept
+    added: int = 0  # bytes added to documents that are kept
     counts: Counter[str] = field(default_factory=Counter)
     private: set[str] = field(default_factory=set)  # names of counts that name people
-    moved: set[str] = field(default_factory=set)  # reasons of documents whose text lives on in another document
+    moved: set[str] = field(default_factory=set)  # reasons of documents that became part of another one
     histograms: dict[str, Counter[int]] = field(default_factory=dict)  # value v is in bucket v.bit_length()
     examples: dict[str, list[Example]] = field(default_factory=dict)
 
@@ -84,7 +84,7 @@ class StageStats:
         return self
 
     def total(self, sources: Sources) -> Amount:
-        """The sum over sources."""
+        """Return the sum over sources."""
         amount = Amount()
         for one in sources.values():
             amount += one
@@ -92,27 +92,27 @@ class StageStats:
 
     @property
     def docs_in(self) -> int:
-        """Documents that came in."""
+        """The number of documents that the stage received."""
         return self.total(self.into).docs
 
     @property
     def docs_out(self) -> int:
-        """Documents that went out."""
+        """The number of documents that the stage returned."""
         return self.total(self.out).docs
 
     @property
     def reasons(self) -> dict[str, int]:
-        """Documents dropped, by reason, most first."""
+        """The number of dropped documents by reason, the most frequent first."""
         totals = {reason: self.total(sources).docs for reason, sources in self.dropped.items()}
         return dict(sorted(totals.items(), key=lambda kv: (-kv[1], kv[0])))
 
     @property
     def docs_dropped(self) -> int:
-        """Documents dropped, for whatever reason."""
+        """The number of dropped documents."""
         return sum(self.reasons.values())
 
     def alarms(self) -> list[str]:
-        """Sources of which this stage removed nearly everything."""
+        """Return a sentence for each source of which this stage removed over 99 %."""
         found = []
         for source, came in self.into.items():
             left = self.out.get(source, Amount()).docs
@@ -121,11 +121,11 @@ class StageStats:
         return found
 
     def docs_moved(self, source: str) -> int:
-        """Return how many dropped documents of a source live on in another document."""
+        """Return how many dropped documents of a source became part of another document."""
         return sum(self.dropped.get(reason, {}).get(source, Amount()).docs for reason in self.moved)
 
     def hidden(self) -> StageStats:
-        """The same numbers without the names of sources and people, and without texts."""
+        """Return the same numbers without names of sources and people, and without texts."""
         counts = Counter({name: n for name, n in self.counts.items() if name not in self.private})
         examples = {why: [replace(e, source=HIDDEN, text="") for e in some] for why, some in self.examples.items()}
         dropped = {why: {HIDDEN: self.total(sources)} for why, sources in self.dropped.items()}
@@ -133,7 +133,7 @@ class StageStats:
         return replace(self, into=into, out=out, dropped=dropped, counts=counts, private=set(), examples=examples)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain dicts, keys sorted; ids as strings, since they pass 2^53."""
+        """Return plain dicts with sorted keys; ids are strings, since they exceed 2^53."""
         return {
             "name": self.name,
             "in": _dump(self.into),
@@ -154,7 +154,7 @@ class StageStats:
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> StageStats:
-        """The book that `to_json` wrote."""
+        """Return the statistics that `to_json` wrote."""
         return cls(
             name=record["name"],
             into=_load(record["in"]),
@@ -195,7 +195,7 @@ def _add_sources(into: Sources, other: Sources) -> None:
 
 @dataclass
 class Stats:
-    """The books of a whole run, one a stage, in order. `print(stats)` shows them as a table."""
+    """The statistics of all stages of a run, in order; `print(stats)` shows them as a table."""
 
     stages: list[StageStats] = field(default_factory=list)
 
@@ -231,31 +231,31 @@ class Stats:
 
     @classmethod
     def sum(cls, parts: Iterable[Stats]) -> Stats:
-        """The sum over shards."""
+        """Return the sum over parts."""
         total = cls()
         for part in parts:
             total += part
         return total
 
     def alarms(self) -> list[str]:
-        """Sources that some stage removed nearly whole."""
+        """Return the alarms of all stages."""
         return [alarm for stage in self.stages for alarm in stage.alarms()]
 
     def hidden(self) -> Stats:
-        """The same numbers without the names of sources and without texts."""
+        """Return the same numbers without names of sources and people, and without texts."""
         return Stats([stage.hidden() for stage in self.stages])
 
     def to_json(self) -> list[dict[str, Any]]:
-        """One plain record a stage."""
+        """Return one plain dict per stage."""
         return [s.to_json() for s in self.stages]
 
     @classmethod
     def from_json(cls, records: list[dict[str, Any]]) -> Stats:
-        """The books that `to_json` wrote."""
+        """Return the statistics that `to_json` wrote."""
         return cls([StageStats.from_json(r) for r in records])
 
     def __rich__(self) -> Group:
-        """The books as a table: one row a stage, then one a reason."""
+        """Return a table: a row per stage, followed by a row per reason."""
         table = Table(box=None, header_style="bold", pad_edge=False)
         table.add_column("stage")
         for title in ("documents", "of input", "MB", "bytes cut"):

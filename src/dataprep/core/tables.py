@@ -28,7 +28,7 @@ DROPS = pa.schema(
         pa.field("id", pa.uint64(), nullable=False),
         pa.field("stage", pa.string(), nullable=False),
         pa.field("reason", pa.string(), nullable=False),
-        pa.field("kept_in", pa.string()),  # the Dataset the survivor lives in; null is this one
+        pa.field("kept_in", pa.string()),  # the Dataset of the kept document; null: this one
         pa.field("kept", pa.uint64()),
         pa.field("similarity", pa.float32()),
     ]
@@ -40,7 +40,7 @@ CUTS = pa.schema(
         pa.field("start", pa.int64(), nullable=False),  # UTF-8 bytes of the text that the stage read
         pa.field("end", pa.int64(), nullable=False),
         pa.field("kept_in", pa.string()),
-        pa.field("kept", pa.uint64()),  # the document that holds the first occurrence, and where in it
+        pa.field("kept", pa.uint64()),  # the document of the first occurrence, and its offset there
         pa.field("kept_start", pa.int64()),
     ]
 )
@@ -48,16 +48,19 @@ VERDICTS = pa.schema([field for field in DROPS if field.name != "stage"])
 SPANS = pa.schema([field for field in CUTS if field.name != "stage"])
 SPAN = np.dtype([("id", "<u8"), ("start", "<i8"), ("end", "<i8"), ("kept", "<u8"), ("kept_start", "<i8")])
 NOBODY = np.uint64(2**64 - 1)  # `kept` of a span whose first occurrence is not known
-VERDICT_ROWS = 1 << 16  # a worker reads only the row groups of its shard's id range
+VERDICT_ROWS = 1 << 16  # per row group: a worker reads only those of its shard's id range
 
 
 def write_verdicts(url: str, tables: pa.Table | Iterable[pa.Table]) -> int:
-    """Write who is dropped, why, and for whom; ids ascend from table to table. Returns how many."""
+    """Write a verdict table of dropped documents, and return the number of rows; ids ascend from table to table."""
     return _write(url, VERDICTS, [tables] if isinstance(tables, pa.Table) else tables)
 
 
 def write_spans(url: str, spans: Iterable[npt.NDArray[Any]]) -> int:
-    """Write what is cut: arrays of SPAN in order of (id, start), disjoint in each document. Returns how many."""
+    """Write a verdict table of cut spans, and return the number of rows.
+
+    spans: arrays of SPAN in order of (id, start), disjoint in each document.
+    """
     return _write(url, SPANS, map(_span_table, spans))
 
 
@@ -114,7 +117,7 @@ class Cut:
 class RangeReader:
     """Reads the rows of an id range out of a verdict or span table, one row group at a time.
 
-    Errors: CorruptShard if the table is missing or not one.
+    Raises CorruptShard if the table is missing or has other columns.
     """
 
     def __init__(self, url: str, schema: pa.Schema) -> None:
@@ -147,7 +150,7 @@ class RangeReader:
             raise CorruptShard(msg) from e
 
     def of(self, batch: Batch) -> pa.Table:
-        """The verdicts on the documents of a batch."""
+        """Return the rows about documents of a batch."""
         if batch.num_rows == 0:
             return self.schema.empty_table()
         ids = B.ids(batch)
@@ -155,7 +158,7 @@ class RangeReader:
         return found.filter(pc.is_in(found.column("id"), batch.column("id"))).combine_chunks()
 
     def between(self, low: int, high: int) -> pa.Table:
-        """The verdicts with low <= id <= high."""
+        """Return the rows with low <= id <= high."""
         groups = [i for i, (a, b) in enumerate(zip(self.first, self.last, strict=True)) if a <= high and b >= low]
         with self._checked():
             self.held = {i: self.held.get(i) or self.file.read_row_group(i) for i in groups}

@@ -46,14 +46,17 @@ class Verdict(Stage):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DropIds(Verdict):
-    """Drop the documents that a verdict table names; verdicts: the URL of one that `write_verdicts` wrote."""
+    """Drops the documents that a verdict table names.
+
+    verdicts: the URL of a table that `write_verdicts` wrote.
+    """
 
     only_drops: ClassVar[bool] = True
 
     verdicts: str = field(repr=False)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Look each batch's id range up in the table."""
+        """Yield the batches without the documents in the table."""
         with RangeReader(self.verdicts, VERDICTS) as table:
             for batch in batches:
                 hit = table.of(batch)
@@ -66,25 +69,25 @@ class DropIds(Verdict):
 
 
 def check_min_left(min_left: Any) -> None:
-    """A PlanError if this is not what `CutSpans` takes as `min_left`."""
+    """Raise PlanError if `min_left` is not what `CutSpans` takes."""
     if not isinstance(min_left, int) or min_left < 0:
-        msg = f"min_left={min_left!r} is not a number of characters, an integer from 0 on; give 0 or more"
+        msg = f"min_left={min_left!r} must be a number of characters: an integer, 0 or more"
         raise PlanError(msg)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CutSpans(Verdict):
-    """Cut the spans that a table names out of the texts; spans: the URL of one that `write_spans` wrote.
+    """Cuts the spans that a verdict table names out of texts.
 
-    A document that lost something and of which fewer than `min_left` characters other than white space are left is
-    dropped: "left_too_short".
+    spans: the URL of a table that `write_spans` wrote. min_left: a document that was cut and has fewer characters left,
+    white space not counted, is dropped as "left_too_short".
     """
 
     spans: str = field(repr=False)
     min_left: int = 1
 
     def recipe(self) -> Any:
-        """Who made the spans, and what is done with too little."""
+        """Return the part of the key that this stage adds: Estimator, key and `min_left`."""
         return (*super().recipe(), self.min_left)
 
     def warm(self) -> None:
@@ -95,7 +98,7 @@ class CutSpans(Verdict):
         text.without(*B.buffers(B.make([0], ["a"], "warm")), one, one[:1], one[1:])
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Look each batch's id range up in the table, and copy the texts without their spans."""
+        """Yield the batches with texts copied without the spans in the table."""
         with RangeReader(self.spans, SPANS) as table:
             for batch in batches:
                 hit = table.of(batch)
@@ -107,7 +110,7 @@ class CutSpans(Verdict):
                 yield self._cut(batch, found, stats)
 
     def _cut(self, batch: Batch, found: Mapping[str, Any], stats: Ledger) -> Batch:
-        from dataprep.unicode import text  # Numba: opening a Dataset does not wait for it
+        from dataprep.unicode import text  # imports Numba, which opening a Dataset does not need
 
         ids = B.ids(batch)
         order = np.argsort(ids, kind="stable")

@@ -59,7 +59,7 @@ def chats(facts: Facts) -> str:
 
 def messages_book(books: Sequence[StageStats]) -> StageStats | None:
     """The first book of `MessageStats`; None: nobody counted messages."""
-    return next((book for book in books if book.name == STAGE), None)
+    return next((book for book in books if book.name.startswith(STAGE)), None)
 
 
 def ranked(title: str, found: Counter[str], style: str = "") -> str:

@@ -62,12 +62,12 @@ def _plain(value: Any, seen: tuple[int, ...]) -> Any:  # noqa: PLR0911 - one lin
 
 def _thing(value: Any, seen: tuple[int, ...]) -> Any:
     if isinstance(value, type):
-        return ["class", value.__module__, value.__qualname__]
-    if hasattr(value, "recipe"):  # a stage that knows its key better: what its files hold, not where they lie
-        return [type(value).__qualname__, _plain(value.recipe(), seen)]
+        return ["class", class_name(value)]
+    if hasattr(value, "recipe"):  # a stage that defines its key: the content of its files, not their paths
+        return [class_name(type(value)), _plain(value.recipe(), seen)]
     if dataclasses.is_dataclass(value):
         fields = {f.name: _plain(getattr(value, f.name), seen) for f in dataclasses.fields(value) if f.compare}
-        return [type(value).__module__, type(value).__qualname__, getattr(value, "VERSION", 1), fields]
+        return [class_name(type(value)), getattr(value, "VERSION", 1), fields]
     if isinstance(value, types.MethodType):
         return ["method", value.__name__, _plain(value.__self__, seen)]
     if isinstance(value, types.FunctionType):
@@ -79,6 +79,16 @@ def _thing(value: Any, seen: tuple[int, ...]) -> Any:
         "make it a frozen dataclass, or use simple values"
     )
     raise PlanError(msg)
+
+
+def class_name(kind: type) -> str:
+    """Return the name by which keys and manifests know a class.
+
+    Classes of dataprep are known by name alone, so that a moved file changes no key; others with their module, so that
+    no other class is taken for one of dataprep's.
+    """
+    ours = kind.__module__.partition(".")[0] == "dataprep"
+    return kind.__qualname__ if ours else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _function(fn: types.FunctionType, seen: tuple[int, ...]) -> Any:

@@ -84,7 +84,7 @@ def test_books_tell_each_set_and_question():
         out = list(watch(Decontaminate(sets=sets, action=action), iter([batch]), ledger))
         assert out[0].num_rows == left
         n = len(LONG.split()) - 12
-        assert ledger.book.counts == {
+        assert ledger.record.counts == {
             "a: documents": 2, "a: n-grams": 2 * n, "a: question 2": 2,
             "b: documents": 3, "b: n-grams": 2 * n + 2, "b: question 1": 2, "b: question 2": 2,
         }  # fmt: skip
@@ -101,7 +101,7 @@ def test_enough_runs():
     loose, ledger = Decontaminate(sets={"q": [LONG]}), Ledger("Decontaminate")
     assert loose.measure_key() == stage.measure_key()
     assert [b.num_rows for b in watch(loose, iter([scored]), ledger)] == [0]
-    assert ledger.book.counts["q: n-grams"] == 5
+    assert ledger.record.counts["q: n-grams"] == 5
 
 
 def test_a_pipeline_tells_the_questions(tmp_path):

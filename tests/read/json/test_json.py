@@ -290,7 +290,7 @@ def test_a_line_of_300_mb(tmp_path) -> None:
     tracemalloc.stop()
     assert texts == ["before", "after"]
     assert [(r["id"], r["reason"]) for r in ledger.drop_table().to_pylist()] == [(19, "too_long")]
-    assert ledger.book.dropped["too_long"]["s"].bytes == huge + len(b'{"text": ""}')
+    assert ledger.record.dropped["too_long"]["s"].bytes == huge + len(b'{"text": ""}')
     assert peak < 100 << 20
 
 

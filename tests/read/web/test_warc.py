@@ -82,7 +82,7 @@ def test_pages(tmp_path, suffix) -> None:
     stored = [STORED[suffix](r) for r in RECORDS]
     rows, dropped, ledger = read_bytes(tmp_path, b"".join(stored), f"a.warc.{suffix}".rstrip("."))
     assert [(r["id"], r["text"]) for r in rows] == list(zip([offsets(stored)[i] for i in AT], TEXTS, strict=True))
-    assert (dropped, dict(ledger.book.counts)) == (
+    assert (dropped, dict(ledger.record.counts)) == (
         {},
         {"records.warcinfo": 1, "records.request": 1, "records.metadata": 1},
     )

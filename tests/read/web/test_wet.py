@@ -64,7 +64,7 @@ def test_positions(tmp_path, name) -> None:
     assert [r["id"] for r in rows] == offsets(stored)
     assert [r["text"] for r in rows] == TEXTS
     assert [json.loads(r["meta"]) for r in rows] == METAS
-    assert ledger.book.counts == {"records.warcinfo": 1, "records.metadata": 1}
+    assert ledger.record.counts == {"records.warcinfo": 1, "records.metadata": 1}
 
 
 def test_any_read_size(tmp_path, monkeypatch) -> None:

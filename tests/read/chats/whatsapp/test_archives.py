@@ -25,7 +25,7 @@ def read(path, **options):
     """Rows, drops by reason, and counts."""
     ledger = Ledger("read", source="s")
     rows = [r for b in WhatsApp(**options)(Slice(str(path), 0), ledger) for r in b.to_pylist()]
-    return rows, Counter(d["reason"] for d in ledger.drop_table().to_pylist()), ledger.book.counts
+    return rows, Counter(d["reason"] for d in ledger.drop_table().to_pylist()), ledger.record.counts
 
 
 def zipped(path, **members):
