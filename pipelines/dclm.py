@@ -67,7 +67,7 @@ def classifier(dedup, out):
 
 def quality(dedup, classifier, out, run):
     """Keep the best tenth; the threshold found is in the manifest's fits."""
-    return dp.Pipeline(dp.Quality(model=classifier, top=TOP)).run(dedup, out=out, run=run, replace=True)
+    return dp.Pipeline(dp.Percentiles(dp.Quality(model=classifier), top=TOP)).run(dedup, out=out, run=run, replace=True)
 
 
 def _texts(docs):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import json
 import pickle
+import re
 import shutil
 import sys
 from collections import Counter
@@ -194,8 +195,7 @@ def test_cuts_are_percentiles_of_each_language(cut, expected, model, tmp_path):
     """30, 30 and 40 % of every language, whatever its scale, in the order of their perplexity; disjoint, and all."""
     rows = [{"text": t + extra, "language": x} for x, extra in (("en", ""), ("ary", " zz" * 30)) for t in ranked(20)]
     docs = laws.dataset_of(tmp_path, rows, strings=("language",))
-    stage = Perplexity(model=model, cut=cut)
-    assert isinstance(stage, Percentiles)
+    stage = Percentiles(Perplexity(model=model), cut=cut)
     left = dp.Pipeline(stage).run(docs, out=str(tmp_path / "cut"))
     kept = [(r["text"], r["language"]) for r in left.table().to_pylist()]
     assert kept == [(rows[20 * k + i]["text"], rows[20 * k + i]["language"]) for k in (0, 1) for i in expected]
@@ -207,7 +207,7 @@ def test_cuts_without_languages_and_with_scores(model, tmp_path):
     """No column `language`: one range for all; sealed scores are not measured again; no words is no percentile."""
     docs = laws.dataset_of(tmp_path, [*ranked(20), ""])
     sealed = dp.Pipeline(dp.Score(Perplexity(model=model))).run(docs, out=str(tmp_path / "scored"))
-    left = dp.Pipeline(Perplexity(model=model, cut=(10, 90))).run(sealed, out=str(tmp_path / "cut"))
+    left = dp.Pipeline(Percentiles(Perplexity(model=model), cut=(10, 90))).run(sealed, out=str(tmp_path / "cut"))
     assert left.table()["text"].to_pylist() == ranked(20)[2:18]
     assert left.manifest["fits"][0]["cuts"]["all"]["scores"] == 20
     reasons = Counter(left.drops()["reason"].to_pylist())
@@ -224,7 +224,7 @@ def test_paragraphs_are_cut_at_percentiles_too(rows, cut, least, model, tmp_path
     """What the plain filter cuts with the same range; documents left without a word, which it drops, are kept here."""
     folder = tmp_path_factory.mktemp("cut")
     docs = laws.dataset_of(folder, rows)
-    left = dp.Pipeline(Percentiles(filter=Perplexity(model=model, unit="paragraph"), cut=cut, min_scores=least)).run(
+    left = dp.Pipeline(Percentiles(Perplexity(model=model, unit="paragraph"), cut=cut, min_scores=least)).run(
         docs, out=str(folder / "cut")
     )
     found = left.manifest["fits"][0]["cuts"].get("all", {"low": None, "high": None})
@@ -236,11 +236,18 @@ def test_paragraphs_are_cut_at_percentiles_too(rows, cut, least, model, tmp_path
     assert scored(Perplexity(model=model), more) == [None] * len(more)
 
 
+def test_the_old_spelling_says_the_new_one(model):
+    """Before, Perplexity(cut=) was another class; the error shows the same arguments where they belong now."""
+    new = f"Percentiles(Perplexity(model='{model}', unit='paragraph'), cut='head')"
+    with pytest.raises(PlanError, match=re.escape(f"must be written {new}")):
+        Perplexity(model=model, unit="paragraph", cut="head")
+
+
 def test_few_and_equal_scores_are_not_cut_away(model, tmp_path):
     """A language of fewer documents than min_scores stays whole; so does what all documents score."""
     rows = [*({"text": SENTENCES[0], "language": "en"} for _ in range(12)), {"text": "xq", "language": "ary"}]
     docs = laws.dataset_of(tmp_path, rows, strings=("language",))
-    left = dp.Pipeline(Perplexity(model=model, cut=(10, 90))).run(docs, out=str(tmp_path / "cut"))
+    left = dp.Pipeline(Percentiles(Perplexity(model=model), cut=(10, 90))).run(docs, out=str(tmp_path / "cut"))
     assert len(left) == 13
     assert left.manifest["fits"][0]["cuts"]["ary"] == {"low": None, "high": None, "scores": 1}
 
@@ -248,11 +255,11 @@ def test_few_and_equal_scores_are_not_cut_away(model, tmp_path):
 def test_the_preview_shows_what_would_go(model, tmp_path):
     """The documents nearest to the cut first, with what was measured and how the text begins."""
     docs = laws.dataset_of(tmp_path, ranked(20))
-    shown = Perplexity(model=model, cut="head").preview(docs, 3).to_pylist()
+    shown = Percentiles(Perplexity(model=model), cut="head").preview(docs, 3).to_pylist()
     assert [row["text"] for row in shown] == [t[:300] for t in ranked(20)[6:9]]
     assert {row["reason"] for row in shown} == {"perplexity_high"}
     assert list(shown[0]) == ["id", "language", "score", "reason", "text"]
-    lines = Perplexity(model=model, cut=(0, 50), unit="paragraph").preview(docs, 2).to_pylist()
+    lines = Percentiles(Perplexity(model=model, unit="paragraph"), cut=(0, 50)).preview(docs, 2).to_pylist()
     assert [row["text"] for row in lines] == [t[:300] for t in ranked(20)[10:12]]
     assert [row["score"] for row in shown] == scored(Perplexity(model=model), ranked(20)[6:9])
 

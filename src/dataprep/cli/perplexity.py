@@ -29,7 +29,7 @@ def perplexity(
     from dataprep.read import read
 
     measured = Perplexity(model=model, unit=unit, tokenizer=tokenizer)
-    chosen = Percentiles(filter=measured, cut=_percentiles(cut))
+    chosen = Percentiles(measured, cut=_percentiles(cut))
     console = Console(highlight=False)
     with console.status("measuring"):
         bounds, lost = chosen.look(read(inputs), n)

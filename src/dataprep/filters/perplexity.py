@@ -6,7 +6,7 @@ import itertools
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass
 from functools import cache
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ from dataprep.filters.classifiers.models import file_hash
 from dataprep.store import files
 
 from .ccnet_text import ccnet_normal
-from .percentiles import Cut, Percentiles
+from .percentiles import range_elsewhere
 
 Bound = float | None
 MAGIC = (b"\\data\\", b"mmap lm http://kheafield.com/code")  # of an ARPA file, and of KenLM's own
@@ -40,8 +40,7 @@ class Perplexity(ScoredFilter):
     document is measured by the model of its column `language`, and kept as it is where there is none.
     keep: (low, high): what has low <= perplexity < high stays; None is no bound. Reasons: "perplexity_low" (nearly a
     copy of what the model learned), "perplexity_high" (noise), "perplexity_no_words" (nothing to measure).
-    cut: "head", "middle" or "tail", or two percentiles such as (1, 90), in place of keep: gives the Estimator
-    `Percentiles`, which finds the range on your corpus, for each language where there is a column `language`.
+    `Percentiles(Perplexity(...), cut="head")` finds the range on your corpus instead.
     unit: "document", or "paragraph": lines, those out of range are cut out ("lines.perplexity_high" ... in the books;
     lines without words are no paragraphs and stay), and documents of which none is left go.
     normalize: "ccnet", each line as `ccnet_normal` writes it, or None. A model wants the text it was trained on.
@@ -56,7 +55,7 @@ class Perplexity(ScoredFilter):
 
     model: str
     keep: tuple[Bound, Bound] = (None, None)
-    cut: None = field(default=None, repr=False)
+    cut: InitVar[Any] = None  # raises: `Percentiles` has it now
     unit: str = "document"
     normalize: str | None = "ccnet"
     tokenizer: str | None = None
@@ -64,21 +63,14 @@ class Perplexity(ScoredFilter):
 
     VERSION: ClassVar[int] = 1
 
-    def __new__(cls, *, cut: Cut | None = None, keep: Any = None, **settings: Any) -> Any:
-        """The filter; with `cut`, the Estimator that finds its range."""
-        if cut is None:
-            return super().__new__(cls)
-        if keep is not None:
-            msg = f"keep={keep!r} and cut={cut!r} both say what stays; give one"
-            raise PlanError(msg)
-        return Percentiles(filter=cls(**settings), cut=cut)
-
     @property
     def only_drops(self) -> bool:  # type: ignore[override]
         """Whether documents are dropped whole; with unit="paragraph" lines are cut out."""
         return self.unit == "document"
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, cut: Any) -> None:
+        if cut is not None:
+            raise range_elsewhere(self, "cut", cut)
         self._check_keep()
         if self.unit not in UNITS or self.normalize not in ("ccnet", None) or self.preset not in ("ccnet2020", None):
             msg = (

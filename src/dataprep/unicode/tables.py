@@ -7,13 +7,9 @@ VERSION = "14.0.0"
 
 CLASSES = {
     # str.isspace: white space, as str.split and \s see it
-    "SPACE": (
-        "9-d 1c-20 85 a0 1680 2000-200a 2028-2029 202f 205f 3000 "
-    ),
+    "SPACE": ("9-d 1c-20 85 a0 1680 2000-200a 2028-2029 202f 205f 3000 "),
     # a line break of str.splitlines
-    "LINE": (
-        "a-d 1c-1e 85 2028-2029 "
-    ),
+    "LINE": ("a-d 1c-1e 85 2028-2029 "),
     # str.isalpha: a letter
     "ALPHA": (
         "41-5a 61-7a aa b5 ba c0-d6 d8-f6 f8-2c1 2c6-2d1 2e0-2e4 2ec 2ee 370-374 376-377 37a-37d 37f 386 388-38a "

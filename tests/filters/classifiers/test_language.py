@@ -220,8 +220,12 @@ def test_laws(small, tmp_path):
         (lambda: Language(["en"]), "takes codes"),
         (lambda: Quality(model="MODEL", keep=0.5), "label=None: the model 'MODEL' tells"),
         (lambda: Quality(model="MODEL", label="fr", keep=(2, 1)), "neither a score"),
-        (lambda: Quality(model="MODEL", label="fr", top=10), "share of the corpus"),
-        (lambda: Quality(model="MODEL", label="fr", top=0.1, keep=0.1), "give one"),
+        (lambda: dp.Percentiles(Quality(model="MODEL", label="fr"), top=10.0), "share of the corpus"),
+        (lambda: dp.Percentiles(Quality(model="MODEL", label="fr", keep=0.1), top=0.1), "leave keep out"),
+        (
+            lambda: Quality(model="MODEL", label="fr", top=0.1),
+            r"Percentiles\(Quality\(model='MODEL', label='fr'\), top=0.1\)",
+        ),
         (lambda: Quality(model="builtin", keep=0.5), "tells languages"),
     ],
 )
@@ -359,7 +363,9 @@ def test_quality_keeps_by_score_or_the_top_share(small, tmp_path):
     kept, reasons = rows_of(Quality(model=small.path, label="fr", keep=(None, 0.5)), made)
     assert set(reasons) == {"quality_high"}
     docs = laws.dataset_of(tmp_path, made)
-    best = dp.Pipeline(Quality(model=small.path, label="fr", top=0.25)).run(docs, str(tmp_path / "best"))
+    best = dp.Pipeline(dp.Percentiles(Quality(model=small.path, label="fr"), top=0.25)).run(
+        docs, str(tmp_path / "best")
+    )
     assert best.count == 5
     assert set(best.table().column("text").to_pylist()) == {made[i] for i in np.argsort(-values)[:5]}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.score import ScoredFilter
 from dataprep.errors import PlanError
-from dataprep.filters.percentiles import Percentiles
+from dataprep.filters.percentiles import range_elsewhere
 from dataprep.store import files
 from dataprep.unicode.text import U8
 
@@ -27,16 +27,14 @@ DCLM = "hq"  # what the published DCLM model calls its positive texts
 class Quality(ScoredFilter):
     """Keep documents that a classifier finds good enough (Li et al., "DataComp-LM", 2024).
 
-    >>> Quality(model="quality.bin", top=0.1)       # the best tenth of the corpus: DCLM's choice
-    >>> Quality(model="quality.bin", keep=0.018)    # a score from there on
+    >>> Quality(model="quality.bin", keep=0.018)    # scores of at least this
     >>> Quality(model="quality.bin", keep=(0.5, 0.999))
+    >>> Percentiles(Quality(model="quality.bin"), top=0.1)    # the best tenth of the corpus: DCLM's choice
 
     model: path, or name in a folder of DATAPREP_MODELS, of a supervised fastText model; `dataprep train-quality` makes
     one.
     keep: the least probability of `label` to stay, or (low, high): low <= score < high; None is no bound. Scores are
     rounded to 1e-4. Reasons: "quality_low", "quality_high".
-    top: the share of documents to keep, in place of keep: gives the Estimator `Percentiles`, which finds the score on
-    your corpus, for each language where there is a column `language`.
     label: the one that stands for good; None: what `train-quality` wrote beside the model, or "hq" (DCLM's).
     max_bytes: how much of a text is looked at, from its start; None is all of it, as in DCLM.
 
@@ -47,25 +45,15 @@ class Quality(ScoredFilter):
 
     model: str
     keep: Any = None
-    top: None = field(default=None, repr=False)
+    top: InitVar[Any] = None  # raises: `Percentiles` has it now
     label: str | None = None
     max_bytes: int | None = None
 
     VERSION: ClassVar[int] = 1
 
-    def __new__(cls, *, top: float | None = None, keep: Any = None, **settings: Any) -> Any:
-        """The filter; with `top`, the Estimator that finds its threshold."""
-        if top is None:
-            return super().__new__(cls)
-        if keep is not None:
-            msg = f"keep={keep!r} and top={top!r} both say what stays; give one"
-            raise PlanError(msg)
-        if isinstance(top, bool) or not isinstance(top, (int, float)) or not 0 < top < 1:
-            msg = f"top={top!r} is a share of the corpus: more than 0, less than 1"
-            raise PlanError(msg)
-        return Percentiles(filter=cls(**settings), cut=(100 * (1 - top), 100.0))
-
-    def __post_init__(self) -> None:
+    def __post_init__(self, top: Any) -> None:
+        if top is not None:
+            raise range_elsewhere(self, "top", top)
         if self.model == models.BUILTIN:
             msg = "builtin tells languages, not quality; give the path of a fastText model"
             raise PlanError(msg)
