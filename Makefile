@@ -3,12 +3,15 @@ PYTHON   ?= python3
 PIPELINE ?= pipelines/demo.py
 OUT      ?= out/$(basename $(notdir $(PIPELINE)))
 ARGS     ?=
-BIN      := .venv/bin
-STAMP    := .venv/installed
+VENV     ?= .venv
+BIN      := $(VENV)/bin
+STAMP    := $(VENV)/installed
+INSTALL   = $(if $(shell uv --version 2>/dev/null),uv pip install -p $(BIN)/python,$(BIN)/python -m pip \
+            --disable-pip-version-check install)
 STEPS    := ingest filter dedup-exact dedup-minhash dedup-suffix tokenizer encode train report
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench compare clean $(STEPS)
+.PHONY: help setup demo test test-fast test-hard test-docs test-all check bench compare clean $(STEPS)
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z -]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -16,10 +19,10 @@ help:  ## this list
 
 # fasttext and kenlm compile; without a C++ compiler the extra `wheels` is `all` without those two.
 $(STAMP): pyproject.toml constraints.txt
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@if { command -v c++ || command -v g++ || command -v clang++; } >/dev/null; then extras=all,dev; else extras=wheels,dev; \
 	  echo "no C++ compiler found: fasttext and kenlm are left out, and their tests skip"; fi; \
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt -e ".[$$extras]"
+	$(INSTALL) --quiet -c constraints.txt -e ".[$$extras]"
 	@touch $@
 
 setup: $(STAMP)  ## create .venv and install everything, pinned by constraints.txt
@@ -27,8 +30,20 @@ setup: $(STAMP)  ## create .venv and install everything, pinned by constraints.t
 demo: setup  ## watch real text become a trained model (pipelines/demo.py)
 	@$(BIN)/dataprep run pipelines/demo.py --out out/demo $(ARGS)
 
-test: setup  ## run all tests
-	@$(BIN)/python -m pytest $(ARGS)
+test: setup  ## run the tests, but for test-hard and test-docs
+	@$(BIN)/python -m pytest $(WORKERS) $(ARGS)
+
+test-fast: setup  ## run the tests that take a moment, while you work
+	@$(BIN)/python -m pytest $(WORKERS) -m "not slow" $(ARGS)
+
+test-hard: setup  ## kill runs, fill disks, run heavy data and other runners
+	@$(BIN)/python -m pytest tests/hard $(ARGS)
+
+test-docs: setup  ## run what the README, docs/ and pipelines/ say
+	@$(BIN)/python -m pytest tests/docs $(ARGS)
+
+test-all:  ## all of these on Python 3.10, 3.12 and 3.13 where found, and the wheel
+	@bash scripts/test_all.sh
 
 check: setup  ## lint and type-check
 	@$(BIN)/ruff check .
