@@ -2,8 +2,6 @@
 
 import datetime as dt
 import os
-import subprocess
-import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -206,65 +204,3 @@ def test_runners_agree_on_estimators(stage, tmp_path):
     run(stage, str(tmp_path), REAL * 3, "serial", parts=5)
     run(stage, str(tmp_path), REAL * 3, "local", parts=5, run=dp.Local(2))
     laws.same_bytes(tmp_path / "serial", tmp_path / "local")
-
-
-def test_the_spine_is_the_same_for_every_runner(tmp_path):
-    """From text to token shards: Serial, Local and Ray write the same bytes."""
-    ray = pytest.importorskip("ray")
-    texts = [f"{page} Number {i % 19} of this page is told here." for i, page in enumerate(REAL * 6)]
-    docs = laws.dataset_of(tmp_path, texts, parts=4)
-    try:
-        for name, runner in (("serial", dp.Serial()), ("local", dp.Local(2)), ("ray", dp.Ray())):
-            stages = dp.C4(min_sentences=1), dp.Exact(), dp.MinHash()
-            clean = dp.Pipeline(*stages).run(docs, str(tmp_path / name / "clean"), runner)
-            tokenizer = dp.train_bpe(clean, vocab_size=300, sample=1.0, val=0.2, run=runner)
-            dp.encode(clean, tokenizer, out=str(tmp_path / name / "shards"), val=0.2, run=runner)
-    finally:
-        ray.shutdown()
-    laws.same_bytes(tmp_path / "serial", tmp_path / "local")
-    laws.same_bytes(tmp_path / "serial", tmp_path / "ray")
-
-
-def test_the_killed_spine_resumes_to_the_same_bytes(tmp_path):
-    """SIGKILL inside many writes from text to token shards; what is left resumes to the same bytes."""
-    script = tmp_path / "script.py"
-    script.write_text(f"""
-import os, signal, sys
-sys.path[:0] = {[os.path.dirname(__file__)]!r}
-from pathlib import Path
-import dataprep as dp
-import laws, test_laws
-count, real = [0], os.replace
-def replace(*args):
-    count[0] += 1
-    if count[0] == int(sys.argv[2]):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return real(*args)
-os.replace = replace
-folder = sys.argv[1]
-docs = laws.dataset_of(Path(folder), test_laws.REAL, parts=3)
-stages = dp.C4(min_sentences=1), dp.Exact(), dp.MinHash(), dp.SuffixArray(min_words=12), dp.Exact(unit="line")
-clean = dp.Pipeline(*stages, dp.Bloom(unit="paragraph")).run(docs, folder + "/out")
-tokenizer = dp.train_bpe(clean, vocab_size=300, sample=1.0, val=0.2, out=folder + "/tokenizer")
-dp.encode(clean, tokenizer, out=folder + "/shards", val=0.2, shard_tokens=900)
-print(count[0])
-""")
-
-    def run_until(folder, n):
-        command = [sys.executable, str(script), str(tmp_path / folder), str(n)]
-        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
-        return done.returncode, done.stdout, (tmp_path / folder / "shards").exists()
-
-    for folder in ("clean", "killed"):
-        (tmp_path / folder).mkdir()
-    code, said, _ = run_until("clean", 0)
-    assert code == 0
-    ends = []
-    while not ends or ends[-1][0]:  # a twelfth of all writes further each time, wherever that is
-        ends.append(run_until("killed", int(said) // 12 + len(ends)))
-        assert len(ends) < 30
-    assert [code for code, _, _ in ends[:-1]] == [-9] * (len(ends) - 1)
-    assert len(ends) > 6
-    assert sum(writing for _, _, writing in ends) >= 2  # of token shards
-    for made in ("out", "tokenizer", "shards"):
-        laws.same_bytes(tmp_path / "clean" / made, tmp_path / "killed" / made)

@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 from dataprep.core import runner as run
-from dataprep.core.runner import Local, Ray, Serial
+from dataprep.core.runner import Local, Serial
 from dataprep.errors import PlanError, ReadError, Transient, WorkerDied
 
 
@@ -104,20 +104,6 @@ def test_a_script_without_main_guard_is_told_so(tmp_path):
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "[2, 4, 6]", done.stderr
-
-
-def test_ray_is_the_same_map(monkeypatch):
-    """Order, errors and budgets as with the other runners."""
-    ray = pytest.importorskip("ray")
-    monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    runner = Ray()
-    try:
-        assert list(runner.map(square, range(5))) == [0, 1, 4, 9, 16]
-        with pytest.raises(ReadError, match="file 1, byte 3"):
-            list(runner.map(broken, [1, 2]))
-        assert runner.workers >= 1
-    finally:
-        ray.shutdown()
 
 
 def test_memory_is_shared_among_workers():

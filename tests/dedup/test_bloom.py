@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import signal
-import subprocess
-import sys
-import textwrap
 from dataclasses import replace
 from pathlib import Path
 
@@ -210,41 +205,6 @@ def test_workers_and_cuts_do_not_change_a_byte(fitted, tmp_path) -> None:
         for receipt in (tmp_path / unit).glob("*/*.json"):
             receipt.unlink()  # they hold the key of the input, which knows how these tests cut it
         laws.same_bytes(tmp_path / unit / "one", tmp_path / unit / "two")
-
-
-SCRIPT = """
-import os, signal, sys
-sys.path[:0] = {path!r}
-from pathlib import Path
-from dataprep.dedup.bloom import Bloom
-from dataprep.core.pipeline import Pipeline
-from laws import dataset_of
-count, real = [0], os.replace
-def replace(*args):
-    count[0] += 1
-    if count[0] == int(sys.argv[2]):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return real(*args)
-os.replace = replace
-texts = [f"a line that comes back\\nline {{i % 50}} of several words\\nand a last one" for i in range(90)]
-docs = dataset_of(Path(sys.argv[1]), texts)
-Pipeline(Bloom(unit="paragraph"), Bloom(unit="document")).run(docs, sys.argv[1] + "/out")
-"""
-
-
-def test_a_killed_fit_forgets_nothing(tmp_path) -> None:
-    """SIGKILL inside one write after the other: what was seen is neither forgotten nor counted twice."""
-    script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent(SCRIPT).format(path=[os.path.dirname(laws.__file__)]))
-
-    def run_until(folder: str, n: int) -> int:
-        (tmp_path / folder).mkdir(exist_ok=True)
-        return subprocess.run([sys.executable, script, tmp_path / folder, str(n)], check=False).returncode
-
-    assert run_until("clean", 0) == 0
-    assert [run_until("killed", n) for n in (5, 6)] == [-signal.SIGKILL] * 2
-    assert run_until("killed", 0) == 0
-    laws.same_bytes(tmp_path / "clean" / "out", tmp_path / "killed" / "out")
 
 
 def test_more_keys_than_the_capacity_are_refused(fitted, dataset, tmp_path) -> None:

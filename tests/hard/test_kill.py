@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import dataprep as dp
+import laws
 from dataprep.core.pipeline import Pipeline
 from dataprep.errors import DataprepError
 from dataprep.tokens.shards.writer import save
@@ -20,6 +21,7 @@ from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 from fixtures.small_pipeline import STAGES, TEXTS
 from laws import dataset_of, same_bytes
 
+TESTS = os.path.dirname(laws.__file__)
 SCRIPT = """
 import os, signal, sys, threading
 sys.path[:0] = {path!r}
@@ -48,7 +50,7 @@ if __name__ == "__main__":
 
 def start(folder, n, script=SCRIPT):
     path = folder / "script.py"
-    path.write_text(textwrap.dedent(script).format(path=[os.path.dirname(__file__)]))
+    path.write_text(textwrap.dedent(script).format(path=[TESTS]))
     with (folder / "errors").open("w") as errors:
         return subprocess.Popen([sys.executable, str(path), str(folder), str(n)], stderr=errors)
 
@@ -167,7 +169,7 @@ def test_sigkill_anywhere_then_called_again(tmp_path, job, every):
     """SIGKILL inside some of a job's writes, then the same call: each time the bytes of one that nobody killed."""
     (tmp_path / "clean").mkdir()
     job(tmp_path / "clean")
-    here = [str(tmp_path), os.path.dirname(__file__)]
+    here = [str(tmp_path), os.path.dirname(__file__), TESTS]
     (tmp_path / "script.py").write_text(SCRIPT.format(path=here))
     (tmp_path / "killed.py").write_text(KILLED.format(path=here))
     code = [sys.executable, str(tmp_path / "killed.py"), str(tmp_path), job.__name__, str(every)]
@@ -177,3 +179,85 @@ def test_sigkill_anywhere_then_called_again(tmp_path, job, every):
     assert len(killed) >= 3
     for place in killed:
         same_bytes(tmp_path / "clean" / "out", place / "out")
+
+
+# -- what was seen by a Bloom filter, and the way from text to token shards
+
+BLOOM = """
+import os, signal, sys
+sys.path[:0] = {path!r}
+from pathlib import Path
+from dataprep.dedup.bloom import Bloom
+from dataprep.core.pipeline import Pipeline
+from laws import dataset_of
+count, real = [0], os.replace
+def replace(*args):
+    count[0] += 1
+    if count[0] == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(*args)
+os.replace = replace
+texts = [f"a line that comes back\\nline {{i % 50}} of several words\\nand a last one" for i in range(90)]
+docs = dataset_of(Path(sys.argv[1]), texts)
+Pipeline(Bloom(unit="paragraph"), Bloom(unit="document")).run(docs, sys.argv[1] + "/out")
+"""
+
+
+def test_a_killed_fit_forgets_nothing(tmp_path) -> None:
+    """SIGKILL inside one write after the other: what was seen is neither forgotten nor counted twice."""
+    script = tmp_path / "script.py"
+    script.write_text(BLOOM.format(path=[TESTS]))
+
+    def run_until(folder: str, n: int) -> int:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        return subprocess.run([sys.executable, script, tmp_path / folder, str(n)], check=False).returncode
+
+    assert run_until("clean", 0) == 0
+    assert [run_until("killed", n) for n in (5, 6)] == [-signal.SIGKILL] * 2
+    assert run_until("killed", 0) == 0
+    same_bytes(tmp_path / "clean" / "out", tmp_path / "killed" / "out")
+
+
+def test_the_killed_spine_resumes_to_the_same_bytes(tmp_path):
+    """SIGKILL inside many writes from text to token shards; what is left resumes to the same bytes."""
+    script = tmp_path / "script.py"
+    script.write_text(f"""
+import os, signal, sys
+sys.path[:0] = {[TESTS]!r}
+from pathlib import Path
+import dataprep as dp
+import laws, test_laws
+count, real = [0], os.replace
+def replace(*args):
+    count[0] += 1
+    if count[0] == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(*args)
+os.replace = replace
+folder = sys.argv[1]
+docs = laws.dataset_of(Path(folder), test_laws.REAL, parts=3)
+stages = dp.C4(min_sentences=1), dp.Exact(), dp.MinHash(), dp.SuffixArray(min_words=12), dp.Exact(unit="line")
+clean = dp.Pipeline(*stages, dp.Bloom(unit="paragraph")).run(docs, folder + "/out")
+tokenizer = dp.train_bpe(clean, vocab_size=300, sample=1.0, val=0.2, out=folder + "/tokenizer")
+dp.encode(clean, tokenizer, out=folder + "/shards", val=0.2, shard_tokens=900)
+print(count[0])
+""")
+
+    def run_until(folder, n):
+        command = [sys.executable, str(script), str(tmp_path / folder), str(n)]
+        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+        return done.returncode, done.stdout, (tmp_path / folder / "shards").exists()
+
+    for folder in ("clean", "killed"):
+        (tmp_path / folder).mkdir()
+    code, said, _ = run_until("clean", 0)
+    assert code == 0
+    ends = []
+    while not ends or ends[-1][0]:  # a twelfth of all writes further each time, wherever that is
+        ends.append(run_until("killed", int(said) // 12 + len(ends)))
+        assert len(ends) < 30
+    assert [code for code, _, _ in ends[:-1]] == [-9] * (len(ends) - 1)
+    assert len(ends) > 6
+    assert sum(writing for _, _, writing in ends) >= 2  # of token shards
+    for made in ("out", "tokenizer", "shards"):
+        same_bytes(tmp_path / "clean" / made, tmp_path / "killed" / made)

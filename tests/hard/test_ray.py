@@ -1,0 +1,63 @@
+"""Ray does what the runners of one machine do: order, errors, and the same bytes from text to token shards."""
+
+from __future__ import annotations
+
+import pytest
+
+import dataprep as dp
+import laws
+import test_laws
+from dataprep.core.pipeline import Pipeline
+from dataprep.errors import ReadError
+from fixtures.small_pipeline import STAGES, TEXTS
+
+ray = pytest.importorskip("ray")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_cluster():
+    """One start of Ray for all of these tests."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    yield
+    ray.shutdown()
+    patch.undo()
+
+
+def square(n):
+    return n * n
+
+
+def broken(n):
+    msg = "is empty"
+    raise ReadError(msg, f"file {n}", 3)
+
+
+def test_ray_is_the_same_map():
+    """Order, errors and budgets as with the other runners."""
+    runner = dp.Ray()
+    assert list(runner.map(square, range(5))) == [0, 1, 4, 9, 16]
+    with pytest.raises(ReadError, match="file 1, byte 3"):
+        list(runner.map(broken, [1, 2]))
+    assert runner.workers >= 1
+
+
+def test_a_pipeline_is_the_same_byte_for_byte(tmp_path):
+    """Ray writes the files that Serial writes, receipts and manifest included."""
+    docs = laws.dataset_of(tmp_path, TEXTS, parts=5)
+    Pipeline(*STAGES).run(docs, str(tmp_path / "serial"))
+    Pipeline(*STAGES).run(docs, str(tmp_path / "ray"), dp.Ray())
+    laws.same_bytes(tmp_path / "serial", tmp_path / "ray")
+
+
+def test_the_spine_is_the_same_for_every_runner(tmp_path):
+    """From text to token shards: Serial, Local and Ray write the same bytes."""
+    texts = [f"{page} Number {i % 19} of this page is told here." for i, page in enumerate(test_laws.REAL * 6)]
+    docs = laws.dataset_of(tmp_path, texts, parts=4)
+    for name, runner in (("serial", dp.Serial()), ("local", dp.Local(2)), ("ray", dp.Ray())):
+        stages = dp.C4(min_sentences=1), dp.Exact(), dp.MinHash()
+        clean = dp.Pipeline(*stages).run(docs, str(tmp_path / name / "clean"), runner)
+        tokenizer = dp.train_bpe(clean, vocab_size=300, sample=1.0, val=0.2, run=runner)
+        dp.encode(clean, tokenizer, out=str(tmp_path / name / "shards"), val=0.2, run=runner)
+    laws.same_bytes(tmp_path / "serial", tmp_path / "local")
+    laws.same_bytes(tmp_path / "serial", tmp_path / "ray")
