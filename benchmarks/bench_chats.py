@@ -82,7 +82,7 @@ def ios(t: dt.datetime) -> str:
 def ours(path: str, form: str) -> int:
     """Batches with the columns of messages."""
     from dataprep.core.ledger import Ledger
-    from dataprep.core.part import Slice
+    from dataprep.core.reader import Slice
 
     if form == "telegram":
         from dataprep.read.chats.telegram.json import Telegram as Reader

@@ -18,7 +18,8 @@ from dataprep.core import batch as B
 from dataprep.core.dataset import Dataset
 from dataprep.core.estimator import Estimator
 from dataprep.core.ledger import Ledger, watch
-from dataprep.core.part import Part, Reader, Slice
+from dataprep.core.part import Part
+from dataprep.core.reader import Reader, Slice
 from dataprep.core.runner import Serial
 from dataprep.store import files
 from dataprep.store.key import key

@@ -6,7 +6,7 @@
 >>> tokenizer = dp.train_bpe(clean, vocab_size=32_000)
 >>> shards = dp.encode(clean, tokenizer, out="work/shards", val=0.005)
 
-Names load on first use, so that `import dataprep` costs nothing.
+Names load on first use, so that `import dataprep` costs nothing. `__init__.pyi` is for type checkers.
 """
 
 from __future__ import annotations
@@ -14,181 +14,69 @@ from __future__ import annotations
 import importlib
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .core.dataset import Dataset, open_dataset
-    from .core.pipeline import Pipeline
-    from .core.runner import Local, Ray, Serial
-    from .core.score import Score
-    from .core.stage import Filter, Map
-    from .dedup.bloom import Bloom, bloom_hashes
-    from .dedup.exact import Exact
-    from .dedup.minhash import MinHash
-    from .dedup.semantic import SemDeDup
-    from .dedup.suffix_array import SuffixArray
-    from .dedup.url import URL
-    from .errors import DataprepError
-    from .filters.badwords import BadWords
-    from .filters.c4.stage import C4
-    from .filters.classifiers.language import Language
-    from .filters.classifiers.quality import Quality
-    from .filters.decontaminate.stage import Decontaminate
-    from .filters.fineweb import FineWeb
-    from .filters.gopher import Gopher
-    from .filters.hosts import Hosts
-    from .filters.percentiles import Percentiles
-    from .filters.perplexity import Perplexity
-    from .filters.refinedweb.stage import RefinedWeb
-    from .filters.repair import RepairText
-    from .filters.robots.stage import Robots
-    from .forget.forget import forget
-    from .history.verify import verify
-    from .messages.arabic import NormalizeArabic, NormalizeArabizi
-    from .messages.clean import CleanMessages
-    from .messages.conversations.stage import Conversations
-    from .messages.conversations.turns import Turns
-    from .messages.language.stage import MessageLanguage
-    from .messages.names.consent import Consent
-    from .messages.names.stage import Pseudonyms
-    from .messages.overlaps import Overlaps
-    from .messages.read import read_messages
-    from .messages.statistics import MessageStats
-    from .persona import persona
-    from .pii.stage import PII
-    from .read import read
-    from .search.index import SuffixIndex
-    from .tokens.mix.mix import Mix
-    from .tokens.shards.encode import encode
-    from .tokens.shards.export import export
-    from .tokens.shards.import_tokens import import_tokens
-    from .tokens.shards.shard import Shards
-    from .tokens.split import Split
-    from .tokens.vocabulary.characters import train_characters
-    from .tokens.vocabulary.train import Tokenizer, train_bpe
-    from .unicode.text import shingle_hash
+from typing import Any
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "C4",
-    "PII",
-    "URL",
-    "BadWords",
-    "Bloom",
-    "CleanMessages",
-    "Consent",
-    "Conversations",
-    "DataprepError",
-    "Dataset",
-    "Decontaminate",
-    "Exact",
-    "Filter",
-    "FineWeb",
-    "Gopher",
-    "Hosts",
-    "Language",
-    "Local",
-    "Map",
-    "MessageLanguage",
-    "MessageStats",
-    "MinHash",
-    "Mix",
-    "NormalizeArabic",
-    "NormalizeArabizi",
-    "Overlaps",
-    "Percentiles",
-    "Perplexity",
-    "Pipeline",
-    "Pseudonyms",
-    "Quality",
-    "Ray",
-    "RefinedWeb",
-    "RepairText",
-    "Robots",
-    "Score",
-    "SemDeDup",
-    "Serial",
-    "Shards",
-    "Split",
-    "SuffixArray",
-    "SuffixIndex",
-    "Tokenizer",
-    "Turns",
-    "bloom_hashes",
-    "encode",
-    "export",
-    "forget",
-    "import_tokens",
-    "open_dataset",
-    "persona",
-    "read",
-    "read_messages",
-    "shingle_hash",
-    "train_bpe",
-    "train_characters",
-    "verify",
-]
-
-_HOMES = {
-    "BadWords": "filters.badwords",
-    "Bloom": "dedup.bloom",
-    "C4": "filters.c4.stage",
-    "CleanMessages": "messages.clean",
-    "Consent": "messages.names.consent",
-    "Conversations": "messages.conversations.stage",
-    "DataprepError": "errors",
-    "Dataset": "core.dataset",
-    "Decontaminate": "filters.decontaminate.stage",
-    "Exact": "dedup.exact",
-    "Filter": "core.stage",
-    "FineWeb": "filters.fineweb",
-    "Gopher": "filters.gopher",
-    "Hosts": "filters.hosts",
-    "Language": "filters.classifiers.language",
-    "Local": "core.runner",
-    "Map": "core.stage",
-    "MessageLanguage": "messages.language.stage",
-    "MessageStats": "messages.statistics",
-    "MinHash": "dedup.minhash",
-    "Mix": "tokens.mix.mix",
-    "NormalizeArabic": "messages.arabic",
-    "NormalizeArabizi": "messages.arabic",
-    "Overlaps": "messages.overlaps",
-    "PII": "pii.stage",
-    "Percentiles": "filters.percentiles",
-    "Perplexity": "filters.perplexity",
-    "Pipeline": "core.pipeline",
-    "Pseudonyms": "messages.names.stage",
-    "Quality": "filters.classifiers.quality",
-    "Ray": "core.runner",
-    "RefinedWeb": "filters.refinedweb.stage",
-    "RepairText": "filters.repair",
-    "Robots": "filters.robots.stage",
-    "Score": "core.score",
-    "SemDeDup": "dedup.semantic",
-    "Serial": "core.runner",
-    "Shards": "tokens.shards.shard",
-    "Split": "tokens.split",
-    "SuffixArray": "dedup.suffix_array",
-    "SuffixIndex": "search.index",
-    "Tokenizer": "tokens.vocabulary.train",
-    "Turns": "messages.conversations.turns",
-    "URL": "dedup.url",
-    "bloom_hashes": "dedup.bloom",
-    "encode": "tokens.shards.encode",
-    "export": "tokens.shards.export",
-    "forget": "forget.forget",
-    "import_tokens": "tokens.shards.import_tokens",
-    "open_dataset": "core.dataset",
+# Every public name, by the module it is defined in.
+_NAMES = {
+    "core.batch": "Batch",
+    "core.dataset": "Dataset open_dataset",
+    "core.estimator": "Estimator",
+    "core.pipeline": "Pipeline",
+    "core.reader": "Reader",
+    "core.runner": "Local Ray Runner Serial",
+    "core.score": "Score",
+    "core.stage": "Filter Map Stage",
+    "core.stats": "Stats",
+    "dedup.bloom": "Bloom bloom_hashes",
+    "dedup.exact": "Exact",
+    "dedup.minhash": "MinHash",
+    "dedup.semantic": "SemDeDup",
+    "dedup.suffix_array": "SuffixArray",
+    "dedup.url": "URL",
+    "errors": "DataprepError",
+    "filters.badwords": "BadWords",
+    "filters.c4.stage": "C4",
+    "filters.classifiers.language": "Language",
+    "filters.classifiers.quality": "Quality",
+    "filters.decontaminate.stage": "Decontaminate",
+    "filters.fineweb": "FineWeb",
+    "filters.gopher": "Gopher",
+    "filters.hosts": "Hosts",
+    "filters.percentiles": "Percentiles",
+    "filters.perplexity": "Perplexity",
+    "filters.refinedweb.stage": "RefinedWeb",
+    "filters.repair": "RepairText",
+    "filters.robots.stage": "Robots",
+    "forget.forget": "forget",
+    "history.verify": "verify",
+    "messages.arabic": "NormalizeArabic NormalizeArabizi",
+    "messages.clean": "CleanMessages",
+    "messages.conversations.stage": "Conversations",
+    "messages.conversations.turns": "Turns",
+    "messages.language.stage": "MessageLanguage",
+    "messages.names.consent": "Consent",
+    "messages.names.stage": "Pseudonyms",
+    "messages.overlaps": "Overlaps",
+    "messages.read": "read_messages",
+    "messages.statistics": "MessageStats",
     "persona": "persona",
+    "pii.stage": "PII",
     "read": "read",
-    "read_messages": "messages.read",
-    "shingle_hash": "unicode.text",
-    "train_bpe": "tokens.vocabulary.train",
-    "train_characters": "tokens.vocabulary.characters",
-    "verify": "history.verify",
+    "search.index": "SuffixIndex",
+    "tokens.mix.mix": "Mix",
+    "tokens.shards.encode": "encode",
+    "tokens.shards.export": "export",
+    "tokens.shards.import_tokens": "import_tokens",
+    "tokens.shards.shard": "Shards",
+    "tokens.split": "Split",
+    "tokens.vocabulary.characters": "train_characters",
+    "tokens.vocabulary.train": "Tokenizer train_bpe",
+    "unicode.text": "shingle_hash",
 }
+_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
+__all__ = sorted(_HOMES)  # noqa: PLE0605 - a list all the same
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,6 @@ import pytest
 
 import dataprep as dp
 from dataprep.errors import PlanError, ReadError
-from dataprep.read import parquet as reader
 from dataprep.read import parts as plan
 
 ROWS = {
@@ -65,7 +64,6 @@ def test_parts_follow_row_groups(tmp_path, monkeypatch) -> None:
     texts = [str(i) * 50 for i in range(1_000)]
     pq.write_table(pa.table({"text": texts, "n": range(1_000)}), tmp_path / "a.parquet", row_group_size=90)
     whole = dp.read(str(tmp_path / "a.parquet")).table()
-    monkeypatch.setattr(reader, "PART_BYTES", 30_000)
     monkeypatch.setattr(plan, "PART_BYTES", 30_000)
     docs = dp.read(str(tmp_path / "a.parquet"))
     assert len(docs.parts) > 2

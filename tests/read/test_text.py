@@ -8,7 +8,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.core.ledger import Ledger
-from dataprep.core.part import Slice
+from dataprep.core.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read import lines
 from dataprep.read.text import Lines, Paragraphs, Text

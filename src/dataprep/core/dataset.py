@@ -24,7 +24,8 @@ from . import batch as B
 from . import folder
 from .batch import Batch
 from .folder import DATASET, Folder
-from .part import Part, Sealed, ShardWriter, Slice
+from .part import Part, Sealed, ShardWriter
+from .reader import Slice
 from .stage import Head, Stage
 from .stats import Stats
 from .tables import CUTS, DROPS

@@ -19,7 +19,8 @@ from . import batch as B
 from .dataset import Dataset
 from .folder import ORIGIN, Folder
 from .ledger import Ledger
-from .part import READ, Reader, Sealed, Slice
+from .part import READ, Sealed
+from .reader import Reader, Slice
 
 MAX_SCAN_BYTES = 64 << 20  # stored; a larger file that must be read from its beginning is not: seconds a document
 
@@ -71,7 +72,7 @@ def _read(reader: Reader, row: dict[str, Any], id_: int) -> dict[str, Any] | Non
 
 def _scan(reader: Reader, row: dict[str, Any], id_: int) -> dict[str, Any] | None:
     """Return a document, reading from its position, or from the file's beginning if that is not possible."""
-    enters = (reader.splits or hasattr(reader, "cuts")) and not files.is_compressed(row["url"])
+    enters = reader.enters(row["url"])
     if not enters and files.size(row["url"]) > MAX_SCAN_BYTES:
         return None
     at = B.split_id(id_)[1]

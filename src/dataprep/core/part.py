@@ -1,11 +1,11 @@
-"""What one task works on: a Part is slices of files, the Reader that reads them, and the stages still to apply."""
+"""Part: what one task works on, which is slices of files, their reader, and the stages still to apply."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,55 +16,11 @@ from dataprep.store import files
 from . import batch as B
 from .batch import Batch
 from .ledger import Ledger, watch
+from .reader import Reader, Slice
 from .stage import Stage, numbered
 from .verdict import CutSpans, DropIds, Verdict
 
 READ, FORGET = "read", "forget"  # the names of the reader and of the forget list in statistics
-
-
-@dataclass(frozen=True)
-class Slice:
-    """A piece of one input file: what lies in [start, stop) of the reader's own positions; stop None is the end."""
-
-    url: str
-    file: int  # its number in the Dataset; for sealed shards, what is added to the file numbers inside
-    start: int = 0
-    stop: int | None = None
-    source: str = ""
-    fingerprint: str = ""  # tells the file's content; empty: taken from the file when a key is asked for
-    n_bytes: int = 0  # as stored
-
-    def recipe(self) -> Any:
-        """What is in it, not where it lies."""
-        return (
-            self.fingerprint or files.fingerprint(self.url),
-            self.file,
-            self.start,
-            self.stop,
-            self.source,
-        )
-
-
-class Reader:
-    """Reads Slices into batches: a frozen dataclass, found by suffix or by name.
-
-    `columns` are those it adds to the fixed ones. `splits`: whether a plain file may be entered at any byte.
-    """
-
-    VERSION: ClassVar[int] = 1
-    splits: ClassVar[bool] = False
-
-    @property
-    def adds(self) -> Mapping[str, pa.DataType]:
-        """Columns beyond the fixed ones."""
-        return {}
-
-    def warm(self) -> None:
-        """Compile kernels on a tiny input; called once, before workers start."""
-
-    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """The documents of a slice; bad records are dropped through `stats` with their position."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from dataprep.store import files
 from . import batch as B
 from .dataset import Dataset
 from .ledger import Ledger
-from .part import Part, Sealed, Slice
+from .part import Part, Sealed
+from .reader import Slice
 from .runner import WORKER_BYTES, Runner, memory_of
 
 _CURRENT: ContextVar[Trial | None] = ContextVar("dataprep_trial", default=None)

@@ -19,7 +19,8 @@ from dataprep.core import batch as B
 from dataprep.core.batch import Batch, Ids
 from dataprep.core.folder import MANIFEST, RECIPE
 from dataprep.core.forget_list import REASON, noted, write_list
-from dataprep.core.part import FORGET, Sealed, Slice
+from dataprep.core.part import FORGET, Sealed
+from dataprep.core.reader import Slice
 from dataprep.core.seal import write_shard
 from dataprep.core.stats import Amount, StageStats
 from dataprep.core.tables import DROPS

@@ -11,7 +11,7 @@ from typing import Any
 
 from dataprep.core.dataset import Dataset, join_datasets, open_dataset
 from dataprep.core.folder import MANIFEST
-from dataprep.core.part import Reader
+from dataprep.core.reader import Reader
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 

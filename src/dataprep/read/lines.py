@@ -9,7 +9,7 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from dataprep.core.part import Slice
+from dataprep.core.reader import Slice
 from dataprep.store import files
 
 PADDING = 64  # bytes a block has beyond its last newline, so that look-ahead never leaves the buffer

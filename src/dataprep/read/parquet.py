@@ -23,12 +23,11 @@ import pyarrow.parquet as pq
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
-from dataprep.core.part import Reader, Slice
+from dataprep.core.reader import Reader, Slice
 from dataprep.errors import ReadError
 from dataprep.read.json.columns import arrow_type, check_taken
 from dataprep.store import files
 
-from .parts import PART_BYTES
 from .text import is_utf8
 from .trust import MAX_DOC_BYTES
 
@@ -58,8 +57,8 @@ class Parquet(Reader):
         """The lifted columns."""
         return {name: arrow_type(kind) for name, kind in self.columns}
 
-    @staticmethod
-    def types_of(url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    @classmethod
+    def types_of(cls, url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         """The types the file gives the columns; nested ones become JSON strings."""
         with _open(url) as file:
             schema = file.schema_arrow
@@ -69,15 +68,19 @@ class Parquet(Reader):
             raise ReadError(msg, url)
         return tuple((name, _kind(schema.field(name).type)) for name in names)
 
-    def cuts(self, url: str) -> list[tuple[int, int | None, int]]:
-        """Whole row groups of about 256 MB as (first row, last row + 1, bytes); the schema is checked here."""
+    def enters(self, url: str) -> bool:  # noqa: ARG002 - the compression is inside the format
+        """Return True: the file's footer states where every row group begins."""
+        return True
+
+    def cuts(self, url: str, n_bytes: int, target: int) -> list[tuple[int, int | None, int]]:  # noqa: ARG002
+        """Check the schema; return groups of whole row groups as (first row, last row + 1, bytes as decoded)."""
         with _open(url) as file:
             self._check(file.schema_arrow, url)
             found: list[tuple[int, int | None, int]] = []
             start = row = size = 0
             for k in range(file.metadata.num_row_groups):
                 group = file.metadata.row_group(k)
-                if size and size + group.total_byte_size > PART_BYTES:
+                if size and size + group.total_byte_size > target:
                     found.append((start, row, size))
                     start, size = row, 0
                 row, size = row + group.num_rows, size + group.total_byte_size

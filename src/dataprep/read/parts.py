@@ -5,14 +5,14 @@ All of it follows from the files alone, never from workers or memory, so that id
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dataprep.core.batch import POSITION_BITS
 from dataprep.core.dataset import Dataset
-from dataprep.core.part import Part, Reader, Slice
+from dataprep.core.part import Part
+from dataprep.core.reader import Reader, Slice
 from dataprep.errors import PlanError
 from dataprep.store import files
 
@@ -74,12 +74,6 @@ def _is_dense(file: InputFile) -> bool:
 
 
 def _slices(index: int, file: InputFile, reader: Reader) -> Iterator[Slice]:
-    """The pieces of one file that tasks can read on their own."""
-    cuts: list[tuple[int, int | None, int]] = [(0, None, file.n_bytes)]
-    if hasattr(reader, "cuts"):
-        cuts = reader.cuts(file.url)
-    elif reader.splits and file.n_bytes > PART_BYTES and not files.is_compressed(file.url):
-        edges = [*range(0, file.n_bytes, PART_BYTES), file.n_bytes]
-        cuts = [(a, b, b - a) for a, b in itertools.pairwise(edges)]
-    for start, stop, n_bytes in cuts:
+    """Yield the slices of one file that tasks can read on their own."""
+    for start, stop, n_bytes in reader.cuts(file.url, file.n_bytes, PART_BYTES):
         yield Slice(file.url, index, start, stop, file.source, n_bytes=n_bytes)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
-from dataprep.core.part import Reader, Slice
+from dataprep.core.reader import Reader, Slice
 from dataprep.errors import PlanError
 from dataprep.store import files
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dataprep as dp
 from dataprep.core.ledger import Ledger
-from dataprep.core.part import Slice
+from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
 from dataprep.read.chats.plain import Chat, form_of
 

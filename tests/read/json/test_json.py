@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 from dataprep.core import batch as B
 from dataprep.core.ledger import Ledger
-from dataprep.core.part import Slice
+from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
 from dataprep.read import lines, trust
 from dataprep.read import parts as plan

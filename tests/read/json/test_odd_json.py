@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dataprep.core.ledger import Ledger
-from dataprep.core.part import Slice
+from dataprep.core.reader import Slice
 from dataprep.read.chats.discord.json import Discord
 from dataprep.read.chats.messages import KINDS
 from dataprep.read.chats.messenger import Messenger

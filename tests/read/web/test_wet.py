@@ -11,7 +11,7 @@ import zstandard
 
 import dataprep as dp
 from dataprep.core.ledger import Ledger
-from dataprep.core.part import Slice
+from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
 from dataprep.read.web import members
 from dataprep.read.web.wet import Wet

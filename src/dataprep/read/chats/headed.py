@@ -19,7 +19,7 @@ import numpy as np
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
-from dataprep.core.part import Slice
+from dataprep.core.reader import Slice
 from dataprep.read.text import Lines, Record
 from dataprep.read.trust import Trust
 from dataprep.store import files

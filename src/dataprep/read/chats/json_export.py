@@ -18,7 +18,7 @@ import pyarrow as pa
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
-from dataprep.core.part import Slice
+from dataprep.core.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read.json.stream import Group, JsonStream, warm
 from dataprep.read.trust import Trust

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
-from dataprep.core.part import Reader, Slice
+from dataprep.core.reader import Reader, Slice
 from dataprep.errors import PlanError
 from dataprep.read.trust import MAX_BAD, MAX_DOC_BYTES
 

@@ -26,7 +26,7 @@ import orjson
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.ledger import Ledger
-from dataprep.core.part import Slice
+from dataprep.core.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read.json.grammar import I64
 from dataprep.read.json.stream import GROUP, Group, JsonStream, warm

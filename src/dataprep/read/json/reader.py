@@ -22,7 +22,7 @@ import pyarrow as pa
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
-from dataprep.core.part import Reader, Slice
+from dataprep.core.reader import Reader, Slice
 from dataprep.errors import PlanError
 from dataprep.read.lines import BOM, PADDING, Block, blocks, open_at
 from dataprep.read.trust import MAX_BAD, MAX_DOC_BYTES, Trust
@@ -58,8 +58,8 @@ class Jsonl(Reader):
             msg = f"max_doc_bytes={self.max_doc_bytes} leaves no document; it is the bytes of the longest line to keep"
             raise PlanError(msg)
 
-    @staticmethod
-    def types_of(url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    @classmethod
+    def types_of(cls, url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         """The types of fields, from the first records of a file."""
         with files.open_read(url) as stream:
             return infer(stream, names)

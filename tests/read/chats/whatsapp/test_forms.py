@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import twins.whatsapp_headers
 from dataprep.core.ledger import Ledger
-from dataprep.core.part import Slice
+from dataprep.core.reader import Slice
 from dataprep.read.chats.whatsapp import headers
 from dataprep.read.chats.whatsapp import scan as S
 from dataprep.read.chats.whatsapp.dates import days_of

@@ -12,7 +12,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.core.ledger import Ledger
-from dataprep.core.part import Slice
+from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
 from dataprep.read.chats.whatsapp.dates import Survey
 from dataprep.read.chats.whatsapp.headers import find_in

@@ -16,7 +16,7 @@ import numpy as np
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.ledger import Ledger
-from dataprep.core.part import Slice
+from dataprep.core.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read.chats.json_export import Bad, Row, batch_of, refuse
 from dataprep.read.chats.media import kind_of_file

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from dataprep.core.batch import Batch
 from dataprep.core.ledger import Ledger
-from dataprep.core.part import Slice
+from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
 from dataprep.read.chats.json_export import JsonExport, Row, number
 from dataprep.read.chats.media import kind_of_file

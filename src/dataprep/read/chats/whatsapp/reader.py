@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
-from dataprep.core.part import Slice
+from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
 from dataprep.read.chats.messages import Messages, message_batch
 from dataprep.read.chats.sniff import refuse_utf16

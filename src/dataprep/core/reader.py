@@ -1,0 +1,88 @@
+"""Reader: turns slices of input files into batches of documents."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from dataprep.errors import PlanError
+from dataprep.store import files
+
+from .batch import Batch
+from .ledger import Ledger
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The part of an input file with positions in [start, stop); the reader defines positions; stop None is the end."""
+
+    url: str
+    file: int  # its number in the Dataset; for sealed shards, what is added to the file numbers inside
+    start: int = 0
+    stop: int | None = None
+    source: str = ""
+    fingerprint: str = ""  # identifies the file's content; empty: computed from the file when a key needs it
+    n_bytes: int = 0  # as stored
+
+    def recipe(self) -> Any:
+        """Return the part of the key that this slice adds: its content, not its path."""
+        return (
+            self.fingerprint or files.fingerprint(self.url),
+            self.file,
+            self.start,
+            self.stop,
+            self.source,
+        )
+
+
+class Reader:
+    """Base class of readers: yields the documents of a slice of a file as batches.
+
+    Subclasses are frozen dataclasses, whose fields are options of `dp.read`, and define `__call__`; the rest has
+    defaults. What `__call__` must do:
+
+    - Yield batches made by `dataprep.core.batch.make`, of at most MAX_ROWS documents and about MAX_BYTES, with the
+      columns that `adds` names beyond the fixed ones.
+    - Give each document the id `doc_id(piece.file, position)`. A position is an integer below 2**40 that follows from
+      the file alone, such as a byte offset or the number of a record; positions ascend.
+    - Yield the documents with positions in [piece.start, piece.stop), and no others.
+    - Drop what cannot be a document with `stats.drop(ids, reasons)`. Raise ReadError if the file cannot be read.
+
+    VERSION: raised when the same file gives other documents. splits: whether a slice of a plain (not compressed) file
+    may begin at any byte, as lines allow; False: every slice but the whole file is read from the beginning.
+    """
+
+    VERSION: ClassVar[int] = 1
+    splits: ClassVar[bool] = False
+
+    @property
+    def adds(self) -> Mapping[str, pa.DataType]:
+        """Columns beyond the fixed ones."""
+        return {}
+
+    @classmethod
+    def types_of(cls, url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """Return the (name, type) of fields of a file that `columns=` lifts; for readers with a field `columns`."""
+        msg = f"{url}: {cls.__name__} does not know the types of {', '.join(names)}; give columns={{name: type}}"
+        raise PlanError(msg)
+
+    def cuts(self, url: str, n_bytes: int, target: int) -> list[tuple[int, int | None, int]]:
+        """Return the slices that tasks read on their own, as (start, stop, bytes) of about `target` bytes each."""
+        if not self.enters(url) or n_bytes <= target:
+            return [(0, None, n_bytes)]
+        return [(a, b, b - a) for a, b in itertools.pairwise([*range(0, n_bytes, target), n_bytes])]
+
+    def enters(self, url: str) -> bool:
+        """Return whether a slice of the file can be read without the bytes before it."""
+        return self.splits and not files.is_compressed(url)
+
+    def warm(self) -> None:
+        """Compile kernels on a tiny input; called once, before workers start."""
+
+    def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
+        """Yield the documents of a slice, ids ascending."""
+        raise NotImplementedError
