@@ -9,7 +9,7 @@ import pytest
 
 from dataprep import __version__, cli
 from dataprep.core.batch import parse_id, show_id
-from dataprep.history import clusters, why
+from dataprep.history import similarity, why
 
 PIPELINE = '''
 """A small pipeline for the tests."""
@@ -111,7 +111,7 @@ def test_inspect_tells_by_source_and_shows_examples(dataprep, finished):
 
 def test_why_follows_the_trail(dataprep, finished):
     """`why` names the stage, the reason, the survivor and where it is kept, and shows both texts."""
-    pair = clusters.least_similar(str(finished), 1)[0]
+    pair = similarity.least_similar(str(finished), 1)[0]
     code, said, _ = dataprep("why", finished, pair.id)
     assert code == 0
     assert "was dropped by MinHash: near_duplicate" in said
@@ -173,7 +173,7 @@ def test_plan_scales_by_size(tmp_path):
 
 
 def test_clean_removes_steps_and_why_says_so(dataprep, samples, tmp_path):
-    """After `clean` the result is still there; `why` tells the reason, and that the text is gone."""
+    """After `clean` the result is still there; `why` tells the reason, and that there is no text."""
     import dataprep as dp
 
     def shorter(text: str) -> str:
@@ -190,7 +190,7 @@ def test_clean_removes_steps_and_why_says_so(dataprep, samples, tmp_path):
     code, said, _ = dataprep("why", out, gone[0])
     assert code == 0
     assert "was dropped by Exact" in said
-    assert "text is gone" in said
+    assert "(no text: " in said
     assert dp.open_dataset(out).count == clean.count
 
 

@@ -8,17 +8,17 @@ import shutil
 
 import dataprep as dp
 from dataprep.core.batch import show_id
-from dataprep.history import clusters, why
+from dataprep.history import clusters, similarity, why
 
 PAGE = "the quick brown fox jumps over the lazy dog and runs home before the rain begins to fall on {} tonight"
 
 
 def test_clusters_shows_sizes_reasons_and_both_texts(dataprep, rich):
-    """By default the largest clusters: how many went for which, why, and the texts with what differs."""
+    """By default the largest clusters: dropped documents by reason, and the texts with the words that differ."""
     code, said, _ = dataprep("clusters", rich)
     assert code == 0
-    top = clusters.find(str(rich)).largest(1)[0]
-    assert f"{top.removed} documents went for {show_id(top.kept)}" in said
+    top = clusters.find_clusters(str(rich)).largest(1)[0]
+    assert f"{top.removed} documents dropped as duplicates of {show_id(top.kept)}" in said
     assert f"{top.removed} MinHash: near_duplicate" in said
     assert said.count("the quick brown fox") >= 4
     assert re.search(r"documents in a cluster +clusters +removed", said)
@@ -28,21 +28,21 @@ def test_clusters_of_one_source_and_the_least_similar(dataprep, rich):
     """`--source` counts only what was removed of it; `--least-similar` begins with the most doubtful pair."""
     code, said, _ = dataprep("clusters", rich, "--largest", 9, "--source", "عربي")
     assert code == 0
-    assert said.count("went for") == 1
-    assert "1 document of عربي went for 0:0" in said
+    assert said.count("duplicates of") == 1
+    assert "1 document of عربي dropped as duplicates of 0:0" in said
     assert "no document of the source 'nobody'" in dataprep("clusters", rich, "--source", "nobody")[1]
     code, said, _ = dataprep("clusters", rich, "--least-similar", 2)
-    found = clusters.least_similar(str(rich), 2)
+    found = similarity.least_similar(str(rich), 2)
     assert [f"{drop.similarity:.3f}" for drop in found] == re.findall(r"^(0\.\d{3}) MinHash", said, re.MULTILINE)
 
 
 def test_clusters_shows_what_was_cut_most_often(dataprep, rich):
-    """`--cuts` prints the text, how often it was cut, and where it first stands."""
+    """`--cuts` prints the text, how often it was cut, and its first occurrence."""
     code, said, _ = dataprep("clusters", rich, "--cuts", 3)
     assert code == 0
-    assert re.search(r"5 times 92 bytes, first in \d+:\d+ at byte \d+", said)
+    assert re.search(r"5 times 92 bytes, first occurs in \d+:\d+ at byte \d+", said)
     assert "Subscribe & share <this> page" in said
-    assert "leave --source out" in dataprep("clusters", rich, "--cuts", 3, "--source", "a")[2]
+    assert "--source must be left out" in dataprep("clusters", rich, "--cuts", 3, "--source", "a")[2]
 
 
 def test_why_shows_what_was_cut_and_where_it_stands_first(dataprep, rich):
@@ -51,7 +51,7 @@ def test_why_shows_what_was_cut_and_where_it_stands_first(dataprep, rich):
     code, said, _ = dataprep("why", rich, show_id(cut["id"]))
     assert code == 0
     assert f"Lines cut one span out of {show_id(cut['id'])}, {cut['end'] - cut['start']} bytes" in said
-    assert f"first stands in {show_id(cut['kept'])}, byte {cut['kept_start']}" in said
+    assert f"first occurs in {show_id(cut['kept'])}, byte {cut['kept_start']}" in said
     assert said.count("Subscribe & share <this> page") == 2, "cut here, and where it stands; no longer in the text"
     assert f"{show_id(cut['id'])} is kept in" in said
 
@@ -72,7 +72,7 @@ def test_why_of_a_text_left_too_short(dataprep, tmp_path):
 
 
 def test_survivors_in_another_dataset_are_read_there(dataprep, tmp_path):
-    """With `against=`, why and clusters show the older Dataset's text; without the folder they say it is gone."""
+    """With `against=`, why and clusters show the older Dataset's text; without it, that there is no text."""
     for name, texts in (("old", [PAGE.format("hills")]), ("new", ["fresh", PAGE.format("hilltops")])):
         (tmp_path / f"{name}.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in texts))
     minhash = dp.MinHash(threshold=0.7)
@@ -88,7 +88,7 @@ def test_survivors_in_another_dataset_are_read_there(dataprep, tmp_path):
         assert "hills " in said.replace("\n", " ")
         assert "hilltops" in said
     shutil.rmtree(tmp_path / "old")
-    assert "gone" in dataprep("why", tmp_path / "run", gone[0]["id"])[1]
+    assert "(no text: " in dataprep("why", tmp_path / "run", gone[0]["id"])[1]
 
 
 def test_texts_do_not_command_the_terminal(dataprep, tmp_path):
@@ -97,7 +97,7 @@ def test_texts_do_not_command_the_terminal(dataprep, tmp_path):
     (tmp_path / "in.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in rows))
     stages = (dp.Filter(long_enough), dp.MinHash(threshold=0.6))
     dp.Pipeline(*stages).run(dp.read(str(tmp_path / "in.jsonl")), out=str(tmp_path / "out"))
-    gone = clusters.least_similar(str(tmp_path / "out"), 1)[0].id
+    gone = similarity.least_similar(str(tmp_path / "out"), 1)[0].id
     for words in (("clusters", tmp_path / "out"), ("why", tmp_path / "out", gone), ("inspect", tmp_path / "out")):
         code, said, _ = dataprep(*words)
         assert code == 0
@@ -115,7 +115,7 @@ def test_inspect_tells_what_deduplication_looked_at(dataprep, rich):
     code, said, _ = dataprep("inspect", rich)
     assert code == 0
     assert re.search(
-        r"MinHash looked at: documents 26, .*candidates \d+, pairs compared \d+, largest component \d+", said
+        r"MinHash counted: documents 26, .*candidates \d+, pairs compared \d+, largest component \d+", said
     )
     assert re.search(r"bytes cut +460", said)
 
@@ -158,11 +158,11 @@ def test_cuts_of_one_stage_count_in_what_the_one_before_left(tmp_path, line_cutt
     cuts, texts = done.cuts().to_pylist(), {row["id"]: row["text"] for row in done.table().to_pylist()}
     assert {row["stage"] for row in cuts} == {"Lines", "Exact"}
     for id_, text in texts.items():
-        last = why.text_read(str(tmp_path / "run"), id_, place, "Exact")
+        last = why.text_as_read(str(tmp_path / "run"), id_, place, "Exact")
         spans = [(row["start"], row["end"]) for row in cuts if row["id"] == id_ and row["stage"] == "Exact"]
-        assert why.without(last, spans).decode() == text
-        first = why.text_read(str(tmp_path / "run"), id_, place, "Exact", "duplicate")
-        assert first == why.text_read(str(tmp_path / "run"), id_, place, "Lines")
+        assert why.bytes_outside(last, spans).decode() == text
+        first = why.text_as_read(str(tmp_path / "run"), id_, place, "Exact", "duplicate")
+        assert first == why.text_as_read(str(tmp_path / "run"), id_, place, "Lines")
         assert len(first) > len(last) or not [row for row in cuts if row["id"] == id_ and row["stage"] == "Lines"]
 
 
@@ -173,6 +173,6 @@ def test_what_a_stage_read_is_put_together_again(rich):
     texts = {row["id"]: row["text"] for row in docs.table().to_pylist()}
     cuts = docs.cuts().to_pylist()
     for id_ in {row["id"] for row in cuts} & set(texts):
-        data = why.text_read(str(rich), id_, place, "Lines")
+        data = why.text_as_read(str(rich), id_, place, "Lines")
         spans = [(row["start"], row["end"]) for row in cuts if row["id"] == id_]
-        assert why.without(data, spans).decode() == texts[id_]
+        assert why.bytes_outside(data, spans).decode() == texts[id_]

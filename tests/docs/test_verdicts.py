@@ -11,8 +11,8 @@ import pytest
 import dataprep as dp
 from dataprep.core.batch import parse_id
 from dataprep.core.tables import CUTS, DROPS, SPANS, VERDICTS
-from dataprep.history import clusters
-from dataprep.history.cuts import most_repeated
+from dataprep.history import clusters, similarity
+from dataprep.history.cuts import most_repeated_cuts
 
 LINE = "Sign up for our letter, and never miss a page again."
 PAGE = "the quick brown fox jumps over the lazy dog and runs home before the rain begins to fall on {} tonight"
@@ -70,7 +70,7 @@ def test_largest_clusters_are_those_of_the_command(answers):
     """DuckDB's recursion and `dataprep clusters` find the same clusters."""
     url, (_, rows, *_) = answers
     assert [(parse_id(name), removed) for name, removed, _ in rows] == [
-        (c.kept, c.removed) for c in clusters.find(url).largest(10)
+        (c.kept, c.removed) for c in clusters.find_clusters(url).largest(10)
     ]
     assert rows[0][2].startswith("the quick brown fox")
 
@@ -78,7 +78,7 @@ def test_largest_clusters_are_those_of_the_command(answers):
 def test_least_similar_removals(answers):
     """Both texts of the least similar removal."""
     url, (_, _, rows, _) = answers
-    drop = clusters.least_similar(url, 1)[0]
+    drop = similarity.least_similar(url, 1)[0]
     assert rows[0][0] == pytest.approx(drop.similarity)
     assert rows[0][3] == PAGE.format("hilltops")[:80]
     assert [row[1:3] for row in rows] == [("MinHash", "a")]
@@ -87,7 +87,7 @@ def test_least_similar_removals(answers):
 def test_most_repeated_cuts(answers):
     """The line that was cut twice, with its text, as `dataprep clusters --cuts` has it."""
     url, (*_, rows) = answers
-    repeat = most_repeated(url, 1)[0]
+    repeat = most_repeated_cuts(url, 1)[0]
     assert rows[0][:3] == (repeat.stage, repeat.times, repeat.times * repeat.n_bytes)
     assert rows[0][3] == repeat.text
     assert LINE in repeat.text

@@ -120,7 +120,7 @@ def test_gone_from_everything(home, tok):
     assert {p for p in kept if before[p] != after[p]} == set()
     assert shards.manifest["generation"] == 1
     (drop,) = why.follow(str(run), wanted[0]).drops
-    assert (drop.reason, why.removed(str(run), drop)) == ("forgotten", None)
+    assert (drop.reason, why.dropped_document(str(run), drop)) == ("forgotten", None)
     stats = dp.open_dataset(str(run / "clean")).stats
     assert (stats["forget"].docs_in - stats["forget"].docs_dropped, stats["forget"].docs_dropped) == (
         stats["forget"].docs_out, 2,

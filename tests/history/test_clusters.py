@@ -1,4 +1,4 @@
-"""Clusters: who stands for whom in the end, however many stages it took."""
+"""Clusters: the kept document of each dropped one, over any number of stages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 from dataprep.core.batch import doc_id
 from dataprep.errors import CorruptShard
-from dataprep.history import clusters, why
+from dataprep.history import clusters, similarity, why
 from dataprep.store import files
 
 TEXT = "the quick brown fox jumps over the lazy dog and runs home before the rain begins to fall on {} tonight"
@@ -40,13 +40,13 @@ def strip(text: str) -> str:
 
 
 def test_trails_are_followed_to_the_end(run):
-    """What went for a document that went later belongs to the last one's cluster."""
-    found = clusters.find(run)
+    """A document dropped for one that is dropped later belongs to the cluster of the last one."""
+    found = clusters.find_clusters(run)
     sizes, counts = found.sizes()
     assert dict(zip(sizes.tolist(), counts.tolist(), strict=True)) == {3: 1, 4: 1}
     top, second = found.largest(2)
     assert (top.kept, top.size) == (doc_id(0, 0), 4)
-    assert top.why == {("Exact", "duplicate"): 2, ("MinHash", "near_duplicate"): 1}
+    assert top.reasons == {("Exact", "duplicate"): 2, ("MinHash", "near_duplicate"): 1}
     assert top.examples[0].id == doc_id(1, 1)
     assert top.least == pytest.approx(top.examples[0].similarity)
     assert (second.kept, second.size, second.least) == (doc_id(1, 2), 3, 1.0)
@@ -54,23 +54,23 @@ def test_trails_are_followed_to_the_end(run):
 
 def test_only_what_a_source_lost(run):
     """With a source, only what was removed of it counts."""
-    found = clusters.find(run)
+    found = clusters.find_clusters(run)
     assert [(c.kept, c.removed) for c in found.largest(5, "wiki")] == [(doc_id(0, 0), 1)]
     assert [(c.kept, c.removed) for c in found.largest(5, "web")] == [(doc_id(0, 0), 2), (doc_id(1, 2), 2)]
     assert found.largest(5, "nobody") == []
-    assert [drop.id for drop in clusters.least_similar(run, 9, "wiki")] == [doc_id(0, 1)]
+    assert [drop.id for drop in similarity.least_similar(run, 9, "wiki")] == [doc_id(0, 1)]
 
 
 def test_least_similar_first_and_one_for_each_survivor(run):
     """The least similar removal leads; one survivor does not fill the list."""
-    drops = clusters.least_similar(run, 2)
+    drops = similarity.least_similar(run, 2)
     assert [drop.id for drop in drops] == [doc_id(1, 1), doc_id(1, 3)]
-    assert len(clusters.least_similar(run, 99)) == 5
+    assert len(similarity.least_similar(run, 99)) == 5
 
 
 def test_similarities_by_stage(run):
     """Each stage's removals by hundredths; the same are counted apart."""
-    found = clusters.likeness(run)
+    found = similarity.by_stage(run)
     assert (found["Exact"].same, int(found["Exact"].hundredths.sum())) == (4, 0)
     assert (found["MinHash"].same, int(found["MinHash"].hundredths.sum())) == (0, 1)
 
@@ -92,7 +92,7 @@ def test_ends_of_trails_are_those_of_a_walk(links):
         np.array([b for b, _ in links.values()], np.uint64),
         np.array([places.index(home) for _, home in links.values()], np.uint8),
     )
-    found = clusters.followed("nowhere", *arrays, places)
+    found = clusters.join_links("nowhere", *arrays, places)
     got = zip(found.ids.tolist(), found.roots.tolist(), found.homes.tolist(), strict=True)
     assert {a: (b, places[home]) for a, b, home in got} == {a: end(a) for a in links}
     sizes = Counter(Counter(map(end, links)).values())
@@ -109,15 +109,15 @@ def test_a_missing_or_half_written_table_is_one_sentence(run, tmp_path):
     table = next((broken / "drops").iterdir())
     whole = table.read_bytes()
     table.write_bytes(whole[: len(whole) // 2])
-    for ask in (clusters.find, clusters.likeness, lambda url: clusters.least_similar(url, 3)):
+    for ask in (clusters.find_clusters, similarity.by_stage, lambda url: similarity.least_similar(url, 3)):
         with pytest.raises(CorruptShard, match=r"drops/part-\d+.parquet is not the table that was written"):
             ask(str(broken))
     with pytest.raises(CorruptShard, match="run the pipeline again"):
         why.follow(str(broken), doc_id(1, 1))
     table.unlink()
     with pytest.raises(CorruptShard, match="it is missing"):
-        clusters.find(str(broken))
+        clusters.find_clusters(str(broken))
     with files.atomic(str(table)) as f:
         pa.parquet.write_table(pa.table({"id": [1]}), f)
     with pytest.raises(CorruptShard, match="its columns are id"):
-        clusters.find(str(broken))
+        clusters.find_clusters(str(broken))

@@ -8,10 +8,11 @@ from html.parser import HTMLParser
 
 import dataprep as dp
 from dataprep.core.dataset import open_dataset
+from dataprep.history.message_figures import most_frequent
+from dataprep.history.run_summary import summarize, totals
 from dataprep.messages.counts import STAGE, clock_of, of_family
-from dataprep.report import gather, render
-from dataprep.report.chats import ranked, shown
-from dataprep.report.overview import _ends
+from dataprep.report import render
+from dataprep.report.chats import ranked
 
 EVIL = "<script>"
 
@@ -43,42 +44,43 @@ class Section(HTMLParser):
 
 def test_all_that_was_counted_is_drawn(chatty) -> None:
     """Lists, the week, months and lengths are cards of the section, with the counts that the book has."""
-    facts = gather(str(chatty))
-    page = render(facts)
+    summary = summarize(str(chatty))
+    page = render(summary)
     section = Section()
     section.feed(page)
     assert list(section.cards) == [
-        "When people write", "Messages by month", "Messages by author", "Messages by chat", "Kinds of messages",
-        "Languages", "Emoji", "What was changed in texts", "How many messages a conversation has",
-        "How long conversations last", "How fast people answer", "How long texts are",
+        "Messages by weekday and hour", "Messages by month", "Messages by author", "Messages by chat",
+        "Kinds of messages", "Languages", "Emoji", "Changes in texts by rule", "Messages per conversation",
+        "Duration of conversations", "Time until a reply", "Length of texts",
     ]  # fmt: skip
     book = open_dataset(str(chatty)).stats[STAGE]
     assert {"😂", "👍🏽", "400 "} <= set(section.cards["Emoji"])
     assert section.cards["Messages by author"].count("18 ") == 9  # 400 messages of 23 people: nine have 18
     assert "11 others" in section.cards["Messages by author"]
-    drawn = [re.fullmatch(r"(\w{3}) (\d\d):00: (\d+) messages", told) for told in section.cards["When people write"]]
+    titles = section.cards["Messages by weekday and hour"]
+    drawn = [re.fullmatch(r"(\w{3}) (\d\d):00: (\d+) messages", title) for title in titles]
     found = {(m[1], int(m[2])): int(m[3]) for m in drawn if m}
     assert len(found) == 7 * 24
     for number, day in ((0, "Mon"), (6, "Sun")):
         assert [found[day, hour] for hour in range(24)] == clock_of(book.counts)[number].tolist()
     assert sum(found.values()) == 400
-    assert "emoji" in section.cards["What was changed in texts"]
+    assert "emoji" in section.cards["Changes in texts by rule"]
     assert section.elements["script"] == section.elements["img"] == 0
     assert "&lt;script&gt;" in page
 
 
 def test_no_section_without_the_stage(rich) -> None:
     """Where nobody counted messages, the page says nothing of chats."""
-    assert 'id="chats"' not in render(gather(str(rich)))
+    assert 'id="chats"' not in render(summarize(str(rich)))
 
 
 def test_others_are_one_row() -> None:
     """The largest are named, the rest is one row, whether the page or the stage left them out."""
     many = Counter({f"n{i:02}": 50 - i for i in range(20)})
     rest = sum(many.values()) - 99
-    assert shown(many, 2) == [("n00", 50, True), ("n01", 49, True), ("18 others", rest, False)]
-    assert shown(Counter({"others": 3, "a": 1}), 2) == [("a", 1, True), ("others", 3, False)]
-    assert shown(Counter()) == []
+    assert most_frequent(many, 2) == [("n00", 50, True), ("n01", 49, True), ("18 others", rest, False)]
+    assert most_frequent(Counter({"others": 3, "a": 1}), 2) == [("a", 1, True), ("others", 3, False)]
+    assert most_frequent(Counter()) == []
     page = ranked("Names", Counter({"others": 300, "a": 4, "b": 1}))
     assert re.findall(r"width:([\d.]+)%", page) == ["100.00", "25.00"]
     assert "300 <small>98%" in page
@@ -105,8 +107,8 @@ def test_documents_whose_source_was_hidden_came_in_once(tmp_path) -> None:
     place = tmp_path / "WhatsApp Chat with Club.txt"
     place.write_text(lines)
     dp.Pipeline(dp.Pseudonyms(), dp.CleanMessages()).run(dp.read(str(place)), out=str(tmp_path / "out"))
-    facts = gather(str(tmp_path / "out"))
-    assert facts.alarms == []
-    came, left = _ends(facts)
+    summary = summarize(str(tmp_path / "out"))
+    assert summary.alarms == []
+    came, left = totals(summary)
     assert (came.docs, left.docs) == (120, 120)
-    assert facts.sources["hidden"][1].docs == 120
+    assert summary.sources["hidden"][1].docs == 120

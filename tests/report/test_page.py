@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import dataprep as dp
-from dataprep.report import gather, render, write
+from dataprep.history.run_summary import summarize
+from dataprep.report import render, write
 
 VOID = {"meta", "link", "br", "wbr"}
 
@@ -51,24 +52,25 @@ def read(page):
 @pytest.fixture(scope="module")
 def page(rich):
     """The page about the rich run."""
-    return render(gather(str(rich)))
+    return render(summarize(str(rich)))
 
 
 def test_everything_is_told(page):
     """Alarms first; then funnel, sources, duplicates, cuts, examples, lengths, tokens, loss, recipe."""
     _, said = read(page)
     wanted = (
-        "Look at this first", "From input to shards", "What each source lost", "Similarity of what MinHash removed",
+        "Look at this first", "From input to shards", "Drop reasons by source", "Similarity of documents that MinHash",
         "threshold 0.7", "Clusters by size", "The largest clusters", "The least similar removals", "Cut most often",
-        "Subscribe & share <this> page", "What filters dropped", "Documents by length", "tokens", "Loss",
-        "What the model writes", "How it was made", "MinHash(threshold=0.7", "seed of MinHash", "pyarrow", "كان يا ما",
+        "Subscribe & share <this> page", "Dropped by filters", "Documents by length", "tokens", "Loss",
+        "Texts that the model wrote", "How it was made", "MinHash(threshold=0.7", "seed of MinHash", "pyarrow",
+        "كان يا ما",
     )  # fmt: skip
     places = [said.find(word) for word in wanted]
     assert dict(zip(wanted, places, strict=True)) == {
         word: at for word, at in zip(wanted, places, strict=True) if at >= 0
     }
     assert "removed 150 of 150 documents of 'wiped out'" in said
-    assert said.index("wiped out") < said.index("documents came in")
+    assert said.index("wiped out") < said.index("documents read")
 
 
 def test_nothing_from_the_corpus_is_html(page):
@@ -100,15 +102,15 @@ def test_figures_add_up(rich, page):
     docs = dp.open_dataset(str(rich / "clean"))
     came = docs.stats[0].docs_in
     _, said = read(page)
-    assert f"{came:,} documents came in" in said
-    assert f"{docs.count:,} stay" in said
+    assert f"{came:,} documents read" in said
+    assert f"{docs.count:,} documents kept" in said
     gone = [drop for drop in docs.drops().to_pylist() if drop["kept"] is not None]
-    assert f"{len(gone):,} documents went for" in said
+    assert f"{len(gone):,} documents were dropped for" in said
 
 
 def test_a_poor_run_has_a_short_page(poor):
     """Sections without contents are not there; nothing dropped is said."""
-    reader, said = read(render(gather(str(poor))))
+    reader, said = read(render(summarize(str(poor))))
     assert "No document was dropped" in said
     assert "Duplicates" not in said
     assert "Cut" not in said
@@ -119,9 +121,9 @@ def test_a_poor_run_has_a_short_page(poor):
 def test_a_copy_and_an_empty_run_have_a_page(poor, tmp_path):
     """A Dataset without any stage, and one of which nothing is left, are reported too."""
     copy = dp.Pipeline().run(dp.open_dataset(str(poor)), out=str(tmp_path / "copy"))
-    assert "2 documents came in" in read(render(gather(copy.url)))[1]
+    assert "2 documents read" in read(render(summarize(copy.url)))[1]
     nothing = dp.Pipeline(dp.Filter(never)).run(copy, out=str(tmp_path / "nothing"))
-    assert "0 stay, 0% of them" in read(render(gather(nothing.url)))[1]
+    assert "0 documents kept, 0% of them" in read(render(summarize(nothing.url)))[1]
 
 
 def told(text: str):
@@ -134,9 +136,9 @@ def test_languages_are_told_where_a_column_has_them(tmp_path):
     (tmp_path / "in.jsonl").write_text("\n".join(f'{{"text": "{t}"}}' for t in ("سلام", "hello", "hi", "good day")))
     stage = dp.Map(told, adds={"language": pa.string()})
     docs = dp.Pipeline(stage).run(dp.read(str(tmp_path / "in.jsonl")), out=str(tmp_path / "out"))
-    facts = gather(docs.url)
-    assert facts.languages == {"en": 2, "ar": 1, "unknown": 1}
-    assert "Languages" in read(render(facts))[1]
+    summary = summarize(docs.url)
+    assert summary.languages == {"en": 2, "ar": 1, "unknown": 1}
+    assert "Languages" in read(render(summary))[1]
 
 
 def never(text: str):

@@ -1,4 +1,4 @@
-"""The command that shows what went for what: clusters, the least similar removals, and repeated cuts."""
+"""The command `clusters`: clusters of duplicates, the least similar removals, and repeated cuts."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from rich.table import Table
 from dataprep.core.batch import show_id
 from dataprep.core.tables import Drop
 from dataprep.errors import PlanError
-from dataprep.history import clusters as found_in
-from dataprep.history import why
-from dataprep.history.cuts import Repeat, most_repeated
-from dataprep.report.blocks import visible
+from dataprep.history import similarity, why
+from dataprep.history.clusters import Cluster, Clusters, find_clusters
+from dataprep.history.cuts import RepeatedCut, most_repeated_cuts
+from dataprep.unicode.printable import printable
 
-from .side_by_side import beside
+from .options import RunFolder
+from .text_pair import text_pair
 
-Folder = Annotated[str, typer.Argument(help="A folder that a run wrote.")]
 DEFAULT = 5
 
 
 def clusters(
-    folder: Folder,
+    folder: RunFolder,
     largest: Annotated[int | None, typer.Option(min=1, help="Show the N largest clusters (5 by default).")] = None,
     least_similar: Annotated[int | None, typer.Option(min=1, help="Show the N least similar removals.")] = None,
     cuts: Annotated[int | None, typer.Option(min=1, help="Show the N texts that were cut out most often.")] = None,
-    source: Annotated[str | None, typer.Option(help="Only what was removed from this source.")] = None,
+    source: Annotated[str | None, typer.Option(help="Only documents of this source.")] = None,
 ) -> None:
-    """What went for what: each document that stays with all that went for it, both texts and what differs in them."""
+    """Show clusters of duplicates: each kept document, those dropped as its duplicates, and the words that differ."""
     console = Console()
     if largest is None and least_similar is None and cuts is None:
         largest = DEFAULT
@@ -40,42 +40,43 @@ def clusters(
         _print_least(console, folder, least_similar, source)
     if cuts is not None:
         if source is not None:
-            msg = "--cuts counts texts over all sources; leave --source out"
+            msg = "--cuts counts texts of all sources, so --source must be left out"
             raise PlanError(msg)
         _print_cuts(console, folder, cuts)
 
 
 def _print_largest(console: Console, folder: str, n: int, source: str | None) -> None:
-    everything = found_in.find(folder)
-    shown = everything.largest(n, source)
+    found = find_clusters(folder)
+    shown = found.largest(n, source)
     if source is None:
-        _print_sizes(console, everything)
+        _print_sizes(console, found)
     if not shown:
         of = "" if source is None else f" of the source {source!r}"
-        console.print(f"no document{of} went for another", highlight=False)
+        console.print(f"no document{of} was dropped as a duplicate", highlight=False)
     for cluster in shown:
         home = f" of {cluster.kept_in}" if cluster.kept_in else ""
-        gone = f"{cluster.removed:,} document{'s' * (cluster.removed > 1)}"
+        dropped = f"{cluster.removed:,} document{'s' * (cluster.removed > 1)}"
         counted = "" if source is None else f" of {source}"
-        head = f"[bold]{gone}[/]{escape(counted)} went for [bold]{show_id(cluster.kept)}[/]{escape(home)}"
+        kept = f"[bold]{show_id(cluster.kept)}[/]{escape(home)}"
+        head = f"[bold]{dropped}[/]{escape(counted)} dropped as duplicates of {kept}"
         console.rule(head, align="left", style="dim")
-        for (stage, reason), count in cluster.why.most_common():
+        for (stage, reason), count in cluster.reasons.most_common():
             console.print(f"  {count:,} {escape(stage)}: {escape(reason)}", highlight=False)
-        _print_fate(console, folder, cluster)
+        _print_later_drop(console, folder, cluster)
         console.print(_side_by_side(folder, cluster.examples[0]))
         others = ", ".join(map(_named, cluster.examples[1:]))
         if others:
             console.print(f"[dim]the next least similar: {others}[/]", highlight=False)
 
 
-def _print_sizes(console: Console, everything: found_in.Clusters) -> None:
-    """How many clusters there are of each size, in powers of two."""
-    if not everything.removed:
+def _print_sizes(console: Console, found: Clusters) -> None:
+    """Print the number of clusters by size, in powers of two."""
+    if not found.removed:
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title in ("documents in a cluster", "clusters", "removed"):
         table.add_column(title, justify="right")
-    sizes, counts = (values.tolist() for values in everything.sizes())
+    sizes, counts = (values.tolist() for values in found.sizes())
     for bits in sorted({size.bit_length() for size in sizes}):
         mine = [(size, n) for size, n in zip(sizes, counts, strict=True) if size.bit_length() == bits]
         low, high = mine[0][0], mine[-1][0]
@@ -84,19 +85,19 @@ def _print_sizes(console: Console, everything: found_in.Clusters) -> None:
     console.print(table)
 
 
-def _print_fate(console: Console, folder: str, cluster: found_in.Cluster) -> None:
-    """Whether the one that stands for all is still there: a later filter may have dropped it."""
+def _print_later_drop(console: Console, folder: str, cluster: Cluster) -> None:
+    """Print the stage that dropped the kept document later, if one did."""
     if cluster.kept_in is None:
         drops = why.follow(folder, cluster.kept).drops
         if drops:
-            said = f"{drops[0].stage}: {drops[0].reason}"
-            console.print(f"  [bold red]it was dropped later by {escape(said)}[/]", highlight=False)
+            by = f"{drops[0].stage}: {drops[0].reason}"
+            console.print(f"  [bold red]the kept document was dropped later by {escape(by)}[/]", highlight=False)
 
 
 def _print_least(console: Console, folder: str, n: int, source: str | None) -> None:
-    drops = found_in.least_similar(folder, n, source)
+    drops = similarity.least_similar(folder, n, source)
     if not drops:
-        console.print("no removed document has a similarity with the one that it went for", highlight=False)
+        console.print("no dropped document has a similarity to the one kept for it", highlight=False)
     for drop in drops:
         console.rule(
             f"[bold]{drop.similarity:.3f}[/] {escape(drop.stage)}: {escape(drop.reason)}", align="left", style="dim"
@@ -105,15 +106,15 @@ def _print_least(console: Console, folder: str, n: int, source: str | None) -> N
 
 
 def _side_by_side(folder: str, drop: Drop) -> Table:
-    """A removed document beside the one that it was dropped for."""
-    rows = (why.removed(folder, drop), why.survivor(folder, drop))
+    """Return a dropped document next to the one that it was dropped for."""
+    rows = (why.dropped_document(folder, drop), why.survivor(folder, drop))
     home = f" of {drop.kept_in}" if drop.kept_in else ""
     heads = (
         f"{_named(drop)} {rows[0]['source'] if rows[0] else ''}",
         f"{'' if drop.kept is None else show_id(drop.kept)}{home} {rows[1]['source'] if rows[1] else ''}",
     )
     texts = [None if row is None else str(row["text"]) for row in rows]
-    return beside(heads, (texts[0], texts[1]))
+    return text_pair(heads, (texts[0], texts[1]))
 
 
 def _named(drop: Drop) -> str:
@@ -121,20 +122,20 @@ def _named(drop: Drop) -> str:
 
 
 def _print_cuts(console: Console, folder: str, n: int) -> None:
-    repeats = most_repeated(folder, n)
+    repeats = most_repeated_cuts(folder, n)
     if not repeats:
-        console.print("nothing was cut out of texts more than once", highlight=False)
+        console.print("no text was cut out more than once", highlight=False)
     for repeat in repeats:
         home = f" of {repeat.kept_in}" if repeat.kept_in else ""
         console.rule(
-            f"[bold]{repeat.times:,} times[/] {_span(repeat)} bytes, first in [bold]{show_id(repeat.kept)}[/]"
+            f"[bold]{repeat.times:,} times[/] {_span(repeat)} bytes, first occurs in [bold]{show_id(repeat.kept)}[/]"
             f"{escape(home)} at byte {repeat.kept_start:,} [dim]{escape(repeat.stage)}[/]",
             align="left", style="dim",
         )  # fmt: skip
-        console.print(visible(repeat.text or "(the text is gone)"), markup=False, highlight=False)
+        console.print(printable(repeat.text or "(the text cannot be read)"), markup=False, highlight=False)
 
 
-def _span(repeat: Repeat) -> str:
+def _span(repeat: RepeatedCut) -> str:
     return f"{repeat.n_bytes:,}" + (f" to {repeat.most_bytes:,}" if repeat.most_bytes > repeat.n_bytes else "")
 
 

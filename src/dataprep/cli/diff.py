@@ -11,7 +11,7 @@ from rich.table import Table
 
 from dataprep.core.batch import show_id
 from dataprep.history.changes import Changes, Side, Sums, compare
-from dataprep.report.blocks import visible
+from dataprep.unicode.printable import printable
 
 
 def diff(
@@ -41,7 +41,7 @@ def _table(found: Changes) -> Table:
     columns = (found.both, found.lost.sources, found.gained.sources, found.changed)
     names = sorted({name for column in columns for name in column})
     for name in names:
-        table.add_row(visible(escape(name)), *_cells([c.get(name, Sums()) for c in columns], tokens=found.has_tokens))
+        table.add_row(printable(escape(name)), *_cells([c.get(name, Sums()) for c in columns], tokens=found.has_tokens))
     if len(names) != 1:
         totals = [_total(column) for column in columns]
         table.add_row("all", *_cells(totals, tokens=found.has_tokens), style="bold")
@@ -68,7 +68,7 @@ def _print_why(console: Console, title: str, side: Side) -> None:
     for why, n in sorted(side.why.items(), key=lambda item: (-item[1], item[0])):
         console.print(f"{n:>9,} {escape(': '.join(filter(None, why)))}", soft_wrap=True)
         for _, id_, line in side.examples.get(why, []):
-            said = f"{'':9} [cyan]{show_id(id_)}[/] [dim]{escape(visible(line))}[/]"
+            said = f"{'':9} [cyan]{show_id(id_)}[/] [dim]{escape(printable(line))}[/]"
             console.print(said, overflow="ellipsis", no_wrap=True)
 
 

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from dataprep.core.batch import show_id
 from dataprep.errors import PlanError
-from dataprep.report.blocks import visible
+from dataprep.unicode.printable import printable
 
 TEXT_CHARS = 90
 
@@ -43,7 +43,7 @@ def perplexity(
         for row in lost.to_pylist():
             if (row["language"] or "all") == language:
                 score = "-" if row["score"] is None else f"{row['score']:,.1f}"
-                text = visible(" ".join(row["text"].split())[:TEXT_CHARS])
+                text = printable(" ".join(row["text"].split())[:TEXT_CHARS])
                 line = f"  [cyan]{row['reason']}[/] {score:>12} {show_id(row['id'])} [dim]{escape(text)}[/]"
                 console.print(line, soft_wrap=True)
 

@@ -11,7 +11,7 @@ from rich.markup import escape
 from dataprep.core.pipeline_file import Step
 from dataprep.core.runner import Runner
 
-from .runs import Workers, runner
+from .options import Workers, runner
 
 
 def persona(
@@ -38,10 +38,11 @@ def persona(
     ] = False,
 ) -> None:
     """Turn chats into a fine-tuning set for one person's voice: JSONL of messages, and shards with a loss mask."""
+    from dataprep.history.rehearse import rehearse
     from dataprep.persona import Persona
     from dataprep.persona import persona as make
 
-    from .dry_run import rehearse, show
+    from .dry_run import print_rehearsal
 
     given = {"format": platform, "date_order": date_order}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -55,9 +56,9 @@ def persona(
 
     console = Console(highlight=False)
     if dry_run:
-        show(console, *rehearse([Step("persona", work, ("out", "run"))]))
+        print_rehearsal(console, *rehearse([Step("persona", work, ("out", "run"))]))
         return
-    made = work(out, runner(workers, None, ray=False))
+    made = work(out, runner(workers))
     console.print(made.windows.stats)
     console.print(escape(str(made)))
     for place in made.jsonl.values():

@@ -13,7 +13,7 @@ from dataprep.core import pipeline_file
 from dataprep.core.runner import WORKER_BYTES, machine_memory, parse_bytes
 from dataprep.errors import PlanError
 
-from .runs import Memory, Workers
+from .options import Memory, Workers
 
 
 def plan(

@@ -1,4 +1,4 @@
-"""Commands that do work: run, train, clean."""
+"""Commands that run pipelines and training, and remove saved steps: run, train, clean."""
 
 from __future__ import annotations
 
@@ -9,35 +9,26 @@ from rich.console import Console
 from rich.markup import escape
 
 from dataprep.core import pipeline_file
-from dataprep.core.runner import Local, Ray, Runner, Serial
 from dataprep.errors import PlanError
 from dataprep.store import files
 
-Workers = Annotated[int, typer.Option(min=1, help="Processes of this machine.")]
-Memory = Annotated[str | None, typer.Option(help="What all workers together may take, like 8GB.")]
-
-
-def runner(workers: int, memory: str | None, *, ray: bool) -> Runner:
-    """The Runner that the options name."""
-    if ray:
-        return Ray(memory=memory)
-    return Local(workers, memory=memory) if workers > 1 else Serial(memory=memory)
+from .options import Memory, RunFolder, Workers, runner
 
 
 def run(
     pipeline: Annotated[str, typer.Argument(help="A pipeline file, like pipelines/demo.py.")],
-    to: Annotated[str | None, typer.Option(help="Stop after this step.")] = None,
-    out: Annotated[str | None, typer.Option(help="Where results go; out/NAME of the pipeline file by default.")] = None,
+    to: Annotated[str | None, typer.Option(help="The last step to run.")] = None,
+    out: Annotated[str | None, typer.Option(help="Folder for the results; out/NAME by default, as in NAME.py.")] = None,
     workers: Workers = 1,
     ray: Annotated[bool, typer.Option("--ray", help="Run on the Ray cluster at RAY_ADDRESS, or a local one.")] = False,
     memory: Memory = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what each stage would drop and change in a sample; write nothing.")
+        bool, typer.Option("--dry-run", help="Show the drops and changes of each stage on a sample; write nothing.")
     ] = False,
-    sample_mb: Annotated[int, typer.Option(min=1, help="Megabytes of text that a dry run tries.")] = 16,
-    examples: Annotated[int, typer.Option(min=0, help="Documents that a dry run shows for each change.")] = 3,
+    sample_mb: Annotated[int, typer.Option(min=1, help="Megabytes of text in the sample of a dry run.")] = 16,
+    examples: Annotated[int, typer.Option(min=0, help="Documents to show per reason and change in a dry run.")] = 3,
 ) -> None:
-    """Run a pipeline file, step by step; what is done already is found by its receipts."""
+    """Run the steps of a pipeline file; work that an earlier run finished is not repeated."""
     console = Console()
     steps = pipeline_file.load(pipeline)
     if dry_run:
@@ -49,24 +40,26 @@ def run(
         console.rule(f"[bold]{name}", align="left", style="dim")
 
     for done in pipeline_file.execute(steps, out, runner(workers, memory, ray=ray), to, starting):
-        _show(console, done.result)
+        _print_result(console, done.result)
         console.print(f"[dim]{done.seconds:.1f} s[/]")
-    console.print(f"\n[dim]look closer:[/] dataprep inspect {escape(out)}", highlight=False)
+    console.print(f"\n[dim]details:[/] dataprep inspect {escape(out)}", highlight=False)
 
 
 def _rehearse(
     console: Console, steps: list[pipeline_file.Step], to: str | None, sample_bytes: int, examples: int
 ) -> None:
-    """Show what a run would change."""
-    from . import dry_run
+    """Run the steps on a sample, and print the drops and changes of each stage."""
+    from dataprep.history.rehearse import rehearse
 
-    with console.status("trying a sample"):
-        found, tried = dry_run.rehearse(steps, to, sample_bytes=sample_bytes, examples=examples)
-    dry_run.show(console, found, tried)
+    from .dry_run import print_rehearsal
+
+    with console.status("running a sample"):
+        found, tried = rehearse(steps, to, sample_bytes=sample_bytes, examples=examples)
+    print_rehearsal(console, found, tried)
 
 
-def _show(console: Console, result: Any) -> None:
-    """What a step returned: the books of a Dataset, else what it says of itself."""
+def _print_result(console: Console, result: Any) -> None:
+    """Print the result of a step: the statistics of a Dataset, else its text."""
     stats = getattr(result, "stats", None)
     if stats is not None and len(stats):
         console.print(stats)
@@ -76,30 +69,30 @@ def _show(console: Console, result: Any) -> None:
 
 def train(
     shards: Annotated[list[str], typer.Argument(help="A folder of token shards, or several as NAME=FOLDER.")],
-    out: Annotated[str, typer.Option(help="Folder for checkpoints and metrics; a stopped run goes on.")],
-    preset: Annotated[str, typer.Option(help="tiny, 11m, 42m, gpt2-124m ...")] = "tiny",
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a field.")] = None,
-    start_over: Annotated[bool, typer.Option("--start-over", help="Remove the run in --out first.")] = False,
+    out: Annotated[str, typer.Option(help="Folder for checkpoints and metrics; a stopped run resumes.")],
+    preset: Annotated[str, typer.Option(help="Model and training settings: tiny, 11m, 42m, gpt2-124m ...")] = "tiny",
+    settings: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting.")] = None,
+    start_over: Annotated[bool, typer.Option("--start-over", help="Remove the run in --out, and start again.")] = False,
 ) -> None:
-    """Train a GPT on token shards; `python -m dataprep.train` is the same with torch and numpy alone."""
+    """Train a GPT on token shards; `python -m dataprep.train` does the same with only torch and numpy installed."""
     from dataprep import train as trainer
 
     config = trainer.preset(preset).override(*(settings or []))
     print(trainer.train(trainer.named(shards), out=out, config=config, resume=not start_over))
 
 
-def clean(folder: Annotated[str, typer.Argument(help="A folder that a run wrote.")]) -> None:
-    """Remove the saved steps between input and result; `dataprep why` can then no longer show dropped texts."""
-    found = [place for place in _steps_under(folder) if files.exists(place)]
-    freed = sum(files.size(f) for place in found for f in files.expand(place))
-    for place in found:
-        files.remove(place)
+def clean(folder: RunFolder) -> None:
+    """Remove the saved steps between input and result; `dataprep why` then cannot show dropped texts."""
+    found = [url for url in _steps_under(folder) if files.exists(url)]
+    freed = sum(files.size(f) for url in found for f in files.expand(url))
+    for url in found:
+        files.remove(url)
     print(f"removed {len(found)} folders of steps, {freed / 1e6:.1f} MB")
 
 
 def _steps_under(folder: str) -> list[str]:
     if not files.is_dir(folder):
-        msg = f"{folder} is not a folder; give the folder that a run wrote"
+        msg = f"{folder} is not a folder; it must be the folder of a run"
         raise PlanError(msg)
     return [files.join(place, "steps") for place in (folder, *(files.join(folder, n) for n in files.listdir(folder)))]
 

@@ -19,7 +19,7 @@ from dataprep.history import why
 from dataprep.search.index import DISK, INDEX, Hit, SuffixIndex
 from dataprep.store import files
 
-from .runs import Workers, runner
+from .options import Workers, runner
 
 PIECE_CHARS = 200  # shown of a match
 CELL_CHARS = 60  # and in a table
@@ -59,7 +59,7 @@ def _index(folder: str, place: str | None, workers: int) -> SuffixIndex:
     if not files.exists(files.join(place, INDEX)):
         size = int(docs.manifest["bytes"])
         print(f"making an index of {decimal(size)} of text at {place}: up to {decimal(DISK * size)}", file=sys.stderr)
-    return SuffixIndex.build(docs, place, runner(workers, None, ray=False), replace=True)
+    return SuffixIndex.build(docs, place, runner(workers), replace=True)
 
 
 def _print_hits(console: Console, index: SuffixIndex, text: str, limit: int, context: int) -> None:

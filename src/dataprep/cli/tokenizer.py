@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from dataprep.errors import PlanError
 
-from .runs import Workers, runner
+from .options import Workers, runner
 
 Docs = Annotated[list[str], typer.Argument(metavar="DOCS...", help="A folder that a run wrote, or files to read.")]
 Val = Annotated[float, typer.Option(help="Share of the documents that training never looks at.")]
@@ -45,10 +45,10 @@ def train_tokenizer(
     corpus, names = read(docs), special or []
     tok: Tokenizer
     if characters:
-        tok = train_characters(corpus, special=names, run=runner(workers, None, ray=False))
+        tok = train_characters(corpus, special=names, run=runner(workers))
     else:
         tok = train_bpe(
-            corpus, vocab_size, sample, seed, runner(workers, None, ray=False), weights=_weights(weights), val=val,
+            corpus, vocab_size, sample, seed, runner(workers), weights=_weights(weights), val=val,
             special=names, reserve=reserve, pattern=pattern, digits=digits, dtype=dtype,
         )  # fmt: skip
     console = Console(highlight=False)
@@ -77,7 +77,7 @@ def tokenizer(
 
     found = Tokenizer.load(place).report(
         read(docs), beside=beside, shares=_numbers(shares), weights=_weights(weights), rare=rare, val=val,
-        run=runner(workers, None, ray=False),
+        run=runner(workers),
     )  # fmt: skip
     Console(highlight=False).print(found)
     if json is not None:

@@ -14,10 +14,10 @@ from rich.text import Text
 
 from dataprep.core.batch import parse_id, show_id
 from dataprep.errors import PlanError
-from dataprep.report.blocks import visible
 from dataprep.store import files
+from dataprep.unicode.printable import printable
 
-from .runs import Workers, runner
+from .options import Workers, runner
 
 Folder = Annotated[str, typer.Argument(help="A folder of token shards.")]
 COLOURS = ("on blue", "on dark_green", "on dark_red", "on purple4", "on grey30")  # of tokens, one after the other
@@ -32,7 +32,7 @@ def verify(
     from dataprep.history.verify import verify as look
 
     console = Console(highlight=False)
-    found = look(folder, runner(workers, None, ray=False))
+    found = look(folder, runner(workers))
     for place, problems in found.items():
         if problems:
             console.print(f"[bold red]bad[/] {escape(place)}", soft_wrap=True)
@@ -111,12 +111,12 @@ def _print_document(console: Console, shards: Any, k: int, most: int) -> None:
     mask = shards.masks()[i]
     learned = [True] * len(shown) if mask is None else [bool(m) for m in mask[at.start : at.start + len(shown)]]
     head = f"document {k:,}  id {show_id(at.id)}  {at.source}  {at.split}  {at.shard}[{at.start:,}:{at.stop:,}]"
-    console.print(Text(visible(f"{head}  {len(ids):,} tokens"), "bold"), soft_wrap=True)
+    console.print(Text(printable(f"{head}  {len(ids):,} tokens"), "bold"), soft_wrap=True)
     pieces = _pieces(shards, shown)
     text, numbers = Text(), Text()
     for n, (id_, piece, is_learned) in enumerate(zip(shown, pieces, learned, strict=True)):
         style = f"{'white' if is_learned else 'dim'} {COLOURS[n % len(COLOURS)]}"
-        text.append(visible(piece), style)
+        text.append(printable(piece), style)
         numbers.append(f"{id_}", style).append(" ")
     console.print(text, soft_wrap=False)
     console.print(numbers)
@@ -166,7 +166,7 @@ def export(
     """Write token shards in the form of llm.c, Megatron-LM, datatrove (nanotron) or nanoGPT."""
     from dataprep.tokens.shards.export import export as write
 
-    for path in write(folder, to, out, run=runner(workers, None, ray=False)):
+    for path in write(folder, to, out, run=runner(workers)):
         print(path)
 
 

@@ -14,9 +14,9 @@ from dataprep.core.batch import parse_id, show_id
 from dataprep.core.tables import Cut
 from dataprep.history import why as trail
 from dataprep.history.cuts import context
-from dataprep.report.blocks import visible
+from dataprep.unicode.printable import printable
 
-from .side_by_side import GONE, SHOWN_CHARS, beside
+from .text_pair import NO_TEXT, SHOWN_CHARS, text_pair
 
 MOST_SPANS = 5  # of one stage in one document
 
@@ -44,17 +44,17 @@ def why(
 
 def _print_texts(console: Console, folder: str, fate: trail.Fate) -> None:
     """Its text, beside the survivor's if there is one."""
-    row = trail.removed(folder, fate.drops[0]) if fate.drops else trail.document(folder, fate.id)
+    row = trail.dropped_document(folder, fate.drops[0]) if fate.drops else trail.document(folder, fate.id)
     text = None if row is None else str(row["text"])
-    head = visible(f"{show_id(fate.id)}  {row['source'] if row else ''}")
+    head = printable(f"{show_id(fate.id)}  {row['source'] if row else ''}")
     if fate.survivor == fate.id and fate.home is None:
         console.rule(Text(head, "bold"), align="left", style="dim")
-        console.print(GONE if text is None else visible(text[:SHOWN_CHARS]), markup=False, highlight=False)
+        console.print(NO_TEXT if text is None else printable(text[:SHOWN_CHARS]), markup=False, highlight=False)
         return
     last = next(drop for drop in reversed(fate.drops) if drop.kept is not None)
     other = trail.survivor(folder, last)
     other_head = f"{show_id(fate.survivor)}  {other['source'] if other else ''}"
-    console.print(beside((head, other_head), (text, None if other is None else str(other["text"]))))
+    console.print(text_pair((head, other_head), (text, None if other is None else str(other["text"]))))
 
 
 def _print_cuts(console: Console, folder: str, fate: trail.Fate) -> None:
@@ -73,15 +73,15 @@ def _print_cuts(console: Console, folder: str, fate: trail.Fate) -> None:
 
 def _print_cut(console: Console, folder: str, cut: Cut) -> None:
     console.print(f"  bytes {cut.start:,} to {cut.end:,}", highlight=False)
-    data = trail.text_read(folder, cut.id, cut.folder, cut.stage)
+    data = trail.text_as_read(folder, cut.id, cut.folder, cut.stage)
     console.print(_in_context(data, cut.start, cut.end, "bold yellow"))
     if cut.kept is None or cut.kept_start is None:
         return
     home = f" of {cut.kept_in}" if cut.kept_in else ""
     first = f"{show_id(cut.kept)}{home}, byte {cut.kept_start:,}"
-    console.print(f"  first stands in [bold]{escape(first)}[/]", highlight=False)
+    console.print(f"  first occurs in [bold]{escape(first)}[/]", highlight=False)
     if cut.kept_in is None:
-        data = trail.text_read(folder, cut.kept, cut.folder, cut.stage)
+        data = trail.text_as_read(folder, cut.kept, cut.folder, cut.stage)
         end = cut.kept_start + cut.end - cut.start
         console.print(_in_context(data, cut.kept_start, end, "bold cyan"))
 
@@ -89,8 +89,8 @@ def _print_cut(console: Console, folder: str, cut: Cut) -> None:
 def _in_context(data: bytes | None, start: int, end: int, style: str) -> Text:
     """A span with what stands around it, on one line."""
     if data is None or end > len(data):
-        return Text(f"    {GONE}", "dim")
-    before, inside, after = (visible(" ".join(piece.split())) for piece in context(data, start, end))
+        return Text(f"    {NO_TEXT}", "dim")
+    before, inside, after = (printable(" ".join(piece.split())) for piece in context(data, start, end))
     return Text.assemble(("    … ", "dim"), (before, "dim"), " ", (inside, style), " ", (after, "dim"), (" …", "dim"))
 
 

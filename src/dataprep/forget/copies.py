@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dataprep.core.batch import Ids
-from dataprep.history import why
+from dataprep.history.table_rows import read_tables
 from dataprep.store import files
 
 from .family import Node
@@ -84,7 +84,7 @@ def _is_in(column: pa.ChunkedArray, ids: Ids) -> pa.ChunkedArray:
 def _rows(places: Sequence[str]) -> Iterator[pa.Table]:
     """The drop tables of some folders."""
     for place in places:
-        for batch in why.tables(place, "drops"):
+        for batch in read_tables(place, "drops"):
             yield pa.Table.from_batches([batch])
 
 

@@ -27,6 +27,7 @@ from dataprep.tokens.shard_format import KIND
 from dataprep.tokens.shards.shard import Shards
 
 from . import why as trail
+from .table_rows import checked, table_urls
 
 Why = tuple[str, str]  # stage and reason
 UNKNOWN = ("", "not in what it was made of")
@@ -279,7 +280,7 @@ class _Group:
     def find(self, ids: B.Ids) -> tuple[npt.NDArray[np.int64], list[Why]]:
         """Which of the ids are in it, as positions, and why they went."""
         if self.rows is None:
-            with trail.checked(self.url), files.open_raw(self.url) as f:
+            with checked(self.url), files.open_raw(self.url) as f:
                 self.rows = pq.ParquetFile(f).read_row_group(self.number, ["id", "stage", "reason"])
         mine = self.rows.column("id").to_numpy() + np.uint64(self.shift)
         hits = np.flatnonzero(np.isin(mine, ids))
@@ -296,7 +297,7 @@ class _Reasons:
         for folder, shift in _lineage(url):
             saved = files.read_json(files.join(folder, MANIFEST)).get("saved", [])
             for place in (folder, *(files.join(folder, name) for name in saved)):
-                for table in trail.table_urls(place, "drops") if trail.is_dataset(place) else ():
+                for table in table_urls(place, "drops") if trail.is_dataset(place) else ():
                     groups += _groups(table, shift << B.POSITION_BITS)
         self.waiting = sorted(groups, key=lambda group: -group.first)
         self.open: list[_Group] = []
@@ -314,7 +315,7 @@ class _Reasons:
 
 
 def _groups(url: str, shift: int) -> Iterator[_Group]:
-    with trail.checked(url), files.open_raw(url) as f:
+    with checked(url), files.open_raw(url) as f:
         told = pq.ParquetFile(f).metadata
     for number in range(told.num_row_groups):
         ids = told.row_group(number).column(0).statistics

@@ -1,4 +1,4 @@
-"""What was cut out of texts: the spans that were cut most often, and what stands in them."""
+"""The texts that were cut out most often."""
 
 from __future__ import annotations
 
@@ -15,32 +15,36 @@ import pyarrow.compute as pc
 from dataprep.core.ledger import mix
 
 from . import why
+from .table_rows import read_tables
 
-BUCKETS = 1 << 20  # counted by hash first: 8 MB, however many spans there are
+BUCKETS = 1 << 20  # of hashes, which are counted first: 8 MB for any number of spans
 MOST_CHARS = 1_200
 COLUMNS = ("stage", "start", "end", "kept_in", "kept", "kept_start")
 
-Place = tuple[str, str, Any, int, int]  # folder, stage, kept_in, kept, kept_start
+FirstOccurrence = tuple[str, str, Any, int, int]  # folder, stage, kept_in, kept, kept_start
 
 
 @dataclass(frozen=True)
-class Repeat:
-    """What was cut out of many places, all for what stands in one place first."""
+class RepeatedCut:
+    """A text that was cut out more than once because it occurs first in `kept` at byte `kept_start`.
+
+    n_bytes, most_bytes: lengths of the shortest and longest span. text: its beginning, or None if it cannot be read.
+    """
 
     stage: str
     times: int
-    n_bytes: int  # of the shortest span
-    most_bytes: int  # of the longest
+    n_bytes: int
+    most_bytes: int
     kept_in: str | None
     kept: int
     kept_start: int
-    text: str | None  # its beginning; None if it cannot be read any more
+    text: str | None
 
 
-def most_repeated(url: str, n: int) -> list[Repeat]:
-    """The n texts that were cut most often: spans that are the same, or at least begin so.
+def most_repeated_cuts(url: str, n: int) -> list[RepeatedCut]:
+    """Return the n texts that were cut most often: spans with the same first occurrence.
 
-    Two looks at the cut tables: the first counts by hash, the second exactly in the fullest buckets. Memory does not
+    The cut tables are read twice: first to count hashes, then to count exactly in the fullest buckets. Memory does not
     grow with the number of spans.
     """
     counts = np.zeros(BUCKETS, np.int64)
@@ -49,16 +53,19 @@ def most_repeated(url: str, n: int) -> list[Repeat]:
     fullest = np.zeros(BUCKETS, bool)
     fullest[np.argsort(-counts, kind="stable")[: 4 * n]] = True
     fullest &= counts > 1
-    lengths: dict[Place, Counter[int]] = {}
+    lengths: dict[FirstOccurrence, Counter[int]] = {}
     for rows, folder in _spans(url):
         for row in rows.filter(pa.array(fullest[_bucket(rows)])).to_pylist():
-            lengths.setdefault(_place(row, folder), Counter())[row["end"] - row["start"]] += 1
+            lengths.setdefault(_first(row, folder), Counter())[row["end"] - row["start"]] += 1
     best = sorted(lengths.items(), key=lambda item: (-item[1].total(), item[0][3:]))
-    return [_read(url, place, found) for place, found in best[:n] if found.total() > 1]
+    return [_read(url, first, found) for first, found in best[:n] if found.total() > 1]
 
 
 def context(data: bytes, start: int, end: int, around: int = 120, most: int = 600) -> tuple[str, str, str]:
-    """What stands before, in and after a span of UTF-8 text; a long span keeps its two ends."""
+    """Return the text before, in and after a span of UTF-8 bytes; of a long span its two ends.
+
+    around: characters before and after. most: characters of the span.
+    """
     inside = data[start:end].decode(errors="replace")
     if len(inside) > most:
         inside = f"{inside[: most // 2]} … {inside[-most // 2 :]}"
@@ -67,26 +74,26 @@ def context(data: bytes, start: int, end: int, around: int = 120, most: int = 60
 
 
 def _spans(url: str) -> Iterator[tuple[pa.RecordBatch, str]]:
-    """The rows whose first occurrence is known."""
+    """Yield the rows whose first occurrence is known, each batch with its folder."""
     for folder in why.sealed_folders(url):
-        for batch in why.tables(folder, "cuts", COLUMNS):
+        for batch in read_tables(folder, "cuts", COLUMNS):
             yield batch.filter(batch.column("kept").is_valid()), folder
 
 
 def _bucket(rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
-    """The bucket of each row, by first occurrence."""
+    """Return the bucket of each row, by a hash of its first occurrence."""
     start: Any = pc.fill_null(rows.column("kept_start"), -1).to_numpy().view(np.uint64)
     return (mix(mix(rows.column("kept").to_numpy(), 1) ^ start, 2) % np.uint64(BUCKETS)).astype(np.int64)
 
 
-def _place(row: dict[str, Any], folder: str) -> Place:
+def _first(row: dict[str, Any], folder: str) -> FirstOccurrence:
     start = -1 if row["kept_start"] is None else row["kept_start"]
     return folder, row["stage"], row["kept_in"], row["kept"], start
 
 
-def _read(url: str, place: Place, lengths: Counter[int]) -> Repeat:
-    folder, stage, kept_in, kept, start = place
+def _read(url: str, first: FirstOccurrence, lengths: Counter[int]) -> RepeatedCut:
+    folder, stage, kept_in, kept, start = first
     least, most = min(lengths), max(lengths)
-    data = None if kept_in is not None or start < 0 else why.text_read(url, kept, folder, stage)
+    data = None if kept_in is not None or start < 0 else why.text_as_read(url, kept, folder, stage)
     text = None if data is None else data[start : start + least].decode(errors="ignore")[:MOST_CHARS]
-    return Repeat(stage, lengths.total(), least, most, kept_in, kept, start, text)
+    return RepeatedCut(stage, lengths.total(), least, most, kept_in, kept, start, text)

@@ -1,13 +1,14 @@
-"""What a run will take, before it is made: its steps run on a sample, and what that took is scaled by size.
+"""Estimate of the memory, disk and time of a run: its steps run on a sample, and the result is scaled by size.
 
-The sample is a few megabytes spread over the parts of every input. It is run twice, first a small one that compiles
-the kernels, so the time is that of warm code. Disk and time grow with the text. Memory is the peak of the sample's run:
-every stage works in batches and bounded partitions, so it is not scaled; what one process reserves for the whole
-input (a Bloom filter) is scaled by its text, and said apart. A tokenizer learns from a bounded sample
-of its own, so for it disk and time are upper bounds.
+The sample is a few megabytes spread over the parts of every input. A smaller one is run first, which compiles the
+kernels, so that the time is that of compiled code. Disk and time are scaled by the text. Memory is the peak of the
+sample's run: every stage works in batches and bounded partitions, so it is not scaled. Memory that one process reserves
+for the whole input (a Bloom filter) is scaled, and stated separately. A tokenizer learns from a bounded sample, so disk
+and time are upper bounds for it.
 
-Tried on 200 MB of text (71 MB of JSONL.zst) with C4, Exact, MinHash, train_bpe and encode, 16 MB sampled: text 206 MB
-against 200, disk of the clean Dataset 214 MB against 207, of the shards 93 against 85, peak memory 481 MB against 474.
+Measured on 200 MB of text (71 MB of JSONL.zst) with C4, Exact, MinHash, train_bpe and encode, 16 MB sampled: text
+206 MB against 200, disk of the clean Dataset 214 MB against 207, of the shards 93 against 85, peak memory 481 MB
+against 474.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ R = TypeVar("R")
 
 SAMPLE_BYTES = 16 << 20
 WARM_BYTES = 1 << 20
-LAST = ("train", "report")  # steps of a pipeline file whose work does not grow with the text
+UNTRIED = ("train", "report")  # steps of a pipeline file whose work does not grow with the text
 
 
 @dataclass(frozen=True)
-class Cost:
-    """What one step will take; `n_passes` counts the times that documents are gone through."""
+class StepCost:
+    """Disk, time and peak memory of one step; `n_passes` counts the passes over documents."""
 
     step: str
     n_passes: int
@@ -45,23 +46,26 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The estimate: text in all, how much of it was tried, and the cost of each step for one worker."""
+class Estimate:
+    """Bytes as stored, of text, and of text in the sample; the cost of each step for one worker.
+
+    reserved: memory that one process holds for the whole input, one after the other.
+    """
 
     stored_bytes: int
     text_bytes: int
     sample_bytes: int
-    costs: tuple[Cost, ...]
-    reserved: tuple[Reserved, ...] = ()  # one at a time
+    costs: tuple[StepCost, ...]
+    reserved: tuple[Reserved, ...] = ()
 
     @property
     def peak_bytes(self) -> int:
-        """Of the whole run, for one worker."""
+        """Peak memory of the whole run for one worker."""
         return max(cost.peak_bytes for cost in self.costs)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counting(Serial):
+class CountingRunner(Serial):
     """A Serial runner without progress bars that counts passes over documents."""
 
     passes: list[str] = field(default_factory=list)
@@ -73,18 +77,21 @@ class Counting(Serial):
         return super().map(task, items)
 
 
-def estimate(steps: Sequence[pipeline_file.Step], sample_bytes: int = SAMPLE_BYTES) -> Plan:
-    """Try the steps of a pipeline file on a sample; steps named train and report are left out."""
-    tried = [step for step in steps if step.name not in LAST]
+def estimate(steps: Sequence[pipeline_file.Step], sample_bytes: int = SAMPLE_BYTES) -> Estimate:
+    """Run the steps of a pipeline file on a sample in a temporary folder, and return the estimate.
+
+    Steps named train and report are left out.
+    """
+    tried = [step for step in steps if step.name not in UNTRIED]
     with tempfile.TemporaryDirectory(prefix="dataprep-plan-") as folder:
         _try(tried, files.join(folder, "warm"), min(WARM_BYTES, sample_bytes))
         return _try(tried, files.join(folder, "sample"), sample_bytes)
 
 
-def _try(steps: list[pipeline_file.Step], out: str, limit: int) -> Plan:
-    run = Counting()
+def _try(steps: list[pipeline_file.Step], out: str, limit: int) -> Estimate:
+    run = CountingRunner()
     taken: list[tuple[str, int, int, float, int]] = []
-    with Trial(out, limit) as trial, _Peak() as peak:
+    with Trial(out, limit) as trial, _PeakMemory() as peak:
         taken.extend(
             (done.name, len(run.passes), _disk(out), done.seconds, peak.since())
             for done in pipeline_file.execute(steps, out, run)
@@ -94,41 +101,41 @@ def _try(steps: list[pipeline_file.Step], out: str, limit: int) -> Plan:
     costs = []
     before = (0, 0)
     for name, passes, disk, seconds, peak_bytes in taken:
-        costs.append(Cost(name, passes - before[0], int((disk - before[1]) * scale), seconds * scale, peak_bytes))
+        costs.append(StepCost(name, passes - before[0], int((disk - before[1]) * scale), seconds * scale, peak_bytes))
         before = (passes, disk)
-    return Plan(int(stored), int(text), int(sample), tuple(costs), tuple(trial.reserved))
+    return Estimate(int(stored), int(text), int(sample), tuple(costs), tuple(trial.reserved))
 
 
 def _disk(folder: str) -> int:
     return sum(files.size(f) for f in files.expand(folder))
 
 
-class _Peak:
-    """The largest resident memory of this process, watched a hundred times a second."""
+class _PeakMemory:
+    """The largest resident memory of this process, measured a hundred times per second."""
 
-    def __enter__(self) -> _Peak:
-        self.most, self.going = _resident(), True
+    def __enter__(self) -> _PeakMemory:
+        self.most, self.running = _resident(), True
         self.thread = threading.Thread(target=self._watch, daemon=True)
         self.thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.going = False
+        self.running = False
         self.thread.join()
 
     def since(self) -> int:
-        """The most since the last time this was asked."""
+        """Return the peak since the last call."""
         most, self.most = max(self.most, _resident()), _resident()
         return most
 
     def _watch(self) -> None:
-        while self.going:
+        while self.running:
             self.most = max(self.most, _resident())
             time.sleep(0.01)
 
 
 def _resident() -> int:
-    """Bytes this process holds; where /proc is missing, the most it ever held."""
+    """Return the resident bytes of this process; without /proc, their peak so far."""
     try:
         with open("/proc/self/statm") as f:
             return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -5,24 +5,23 @@ Works on a folder that `dataprep run` wrote (one sealed Dataset a step) or on on
 
 from __future__ import annotations
 
-import contextlib
 import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dataprep.core import inputs
 from dataprep.core.dataset import open_dataset
 from dataprep.core.folder import MANIFEST, RUN
 from dataprep.core.forget_list import REASON
-from dataprep.core.tables import CUTS, DROPS, Cut, Drop
-from dataprep.errors import CorruptShard, DataprepError, PlanError
+from dataprep.core.tables import Cut, Drop
+from dataprep.errors import PlanError
 from dataprep.store import files
 
-SCHEMAS = {"drops": DROPS, "cuts": CUTS}
+from .table_rows import checked, table_urls
+
 MOST_CUTS = 1_000  # spans of one document that are followed; a list of pages repeats itself more often
 
 
@@ -94,7 +93,7 @@ def document(url: str, id_: int) -> dict[str, Any] | None:
     return next(found, None) or _as_given(url, id_)
 
 
-def removed(url: str, drop: Drop) -> dict[str, Any] | None:
+def dropped_document(url: str, drop: Drop) -> dict[str, Any] | None:
     """The document that was dropped, with the text that the stage read; None if no Dataset holds it any more.
 
     A forgotten one is not shown, also where its input lies there still.
@@ -125,11 +124,11 @@ def _as_given(url: str, id_: int) -> dict[str, Any] | None:
 
 
 def _as_read(url: str, id_: int, drop: Drop) -> dict[str, Any] | None:
-    row, data = document(url, id_), text_read(url, id_, drop.folder, drop.stage, drop.reason)
+    row, data = document(url, id_), text_as_read(url, id_, drop.folder, drop.stage, drop.reason)
     return row if row is None or data is None else {**row, "text": data.decode()}
 
 
-def text_read(url: str, id_: int, folder: str, stage: str, reason: str | None = None) -> bytes | None:
+def text_as_read(url: str, id_: int, folder: str, stage: str, reason: str | None = None) -> bytes | None:
     """The text of a document as a stage of the Dataset in `folder` read it, which is what cut tables count in.
 
     That is the text of the Dataset before it, less what other stages cut in between. None if it is not there. reason:
@@ -151,55 +150,15 @@ def text_read(url: str, id_: int, folder: str, stage: str, reason: str | None = 
         return None
     cuts = list(_cuts_of([folder], id_))
     for name in (book.name for book in earlier if book.counts["spans cut"]):
-        data = without(data, [(cut.start, cut.end) for cut in cuts if cut.stage == name])
+        data = bytes_outside(data, [(cut.start, cut.end) for cut in cuts if cut.stage == name])
     return data
 
 
-def without(data: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
-    """The bytes outside some spans, which are in order."""
+def bytes_outside(data: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
+    """Return the bytes outside of spans, which are in order."""
     starts = [0, *(end for _, end in spans)]
     ends = [*(start for start, _ in spans), len(data)]
     return b"".join(data[a:b] for a, b in zip(starts, ends, strict=True))
-
-
-def tables(folder: str, kind: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """The drop or cut tables ("drops", "cuts") of a sealed folder, some rows at a time; names are dictionaries.
-
-    Errors: CorruptShard if one is missing, half written or something else.
-    """
-    for url in table_urls(folder, kind):
-        schema = SCHEMAS[kind]
-        coded = [field.name for field in schema if field.type == pa.string()]
-        with checked(url), files.open_raw(url) as f:
-            names = pq.read_schema(f).names
-            if names != schema.names:
-                msg = f"its columns are {', '.join(names)}"
-                raise pa.ArrowInvalid(msg)
-            with pq.ParquetFile(f, read_dictionary=coded) as table:
-                yield from table.iter_batches(1 << 16, columns=None if columns is None else list(columns))
-
-
-def table_urls(folder: str, kind: str) -> list[str]:
-    """The tables of a folder; every part has a drop table, and a cut table only where something was cut."""
-    names = [name for name in files.listdir(files.join(folder, kind)) if name.endswith(".parquet")]
-    if kind == "drops":
-        shards = files.read_json(files.join(folder, MANIFEST))["shards"]
-        parts = dict.fromkeys(files.name_of(shard["name"]).rpartition("-")[0] + ".parquet" for shard in shards)
-        names = list(parts)
-    return [files.join(folder, kind, name) for name in names]
-
-
-@contextlib.contextmanager
-def checked(url: str) -> Iterator[None]:
-    """Whatever is wrong with the table at `url` becomes one sentence about it."""
-    try:
-        yield
-    except (ConnectionError, TimeoutError):  # the network's fault, not the table's
-        raise
-    except (pa.ArrowException, OSError, DataprepError) as e:
-        state = str(e).rstrip(".") if files.exists(url) else "it is missing"
-        msg = f"{url} is not the table that was written ({state}); run the pipeline again with replace=True"
-        raise CorruptShard(msg) from e
 
 
 def _children(url: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Two texts side by side: which words the other one lacks, with long stretches that are the same left out."""
+"""Word diff of two texts: the words that only one of them has, with long equal passages left out."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from typing import NamedTuple
 
 SAME, CHANGED, LEFT_OUT = "same", "changed", "left out"
 
-# A word with the space after it; scripts without spaces one character at a time; long runs in pieces.
+# A word with the space after it; scripts without spaces one character at a time; long words in parts.
 WORD = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]\s*|\w{1,32}\s*|\W\s*")
-MAX_CHARS = 40_000  # of each text that is looked at
-MAX_WORDS = 3_000  # of each text that are matched, once what they begin and end with alike is off
+MAX_CHARS = 40_000  # of each text that are compared
+MAX_WORDS = 3_000  # of each text that are matched, after the common beginning and end are removed
 AROUND = 12  # words shown before and after a change
 MAX_RUN = 80  # words of one change that are shown
 
 
-class Piece(NamedTuple):
-    """Some words of one side: the same on both, changed, or a remark that stands for words left out."""
+class DiffRun(NamedTuple):
+    """Words of one text that are SAME or CHANGED, or a remark in place of words that are LEFT_OUT."""
 
     kind: str
     text: str
 
 
-Side = list[Piece]
+DiffSide = list[DiffRun]
 
 
-def word_diff(a: str, b: str, max_chars: int = 1_500) -> tuple[Side, Side]:
-    """Both texts as pieces, at most about `max_chars` a side: changes, and what stands around them.
+def word_diff(a: str, b: str, max_chars: int = 1_500) -> tuple[DiffSide, DiffSide]:
+    """Return both texts as runs of words, about `max_chars` per text at most: the changes and the words around them.
 
     >>> word_diff("one two three", "one four three")[0]
-    [Piece(kind='same', text='one '), Piece(kind='changed', text='two '), Piece(kind='same', text='three')]
+    [DiffRun(kind='same', text='one '), DiffRun(kind='changed', text='two '), DiffRun(kind='same', text='three')]
     """
     words = (WORD.findall(a[:MAX_CHARS]), WORD.findall(b[:MAX_CHARS]))
-    sides: tuple[Side, Side] = ([], [])
+    sides: tuple[DiffSide, DiffSide] = ([], [])
     runs = _runs(*words)
     for n, (same, i, j, k, m) in enumerate(runs):
         ends = {"first": n == 0, "last": n == len(runs) - 1}
@@ -44,7 +44,7 @@ def word_diff(a: str, b: str, max_chars: int = 1_500) -> tuple[Side, Side]:
 
 
 def _runs(a: list[str], b: list[str]) -> list[tuple[bool, int, int, int, int]]:
-    """(same, from, to in a, from, to in b), in order."""
+    """Return (same, start and stop in a, start and stop in b) of equal and changed runs, in order."""
     keys = ([w.strip() or " " for w in a], [w.strip() or " " for w in b])
     n = min(len(a), len(b))
     head = next((i for i in range(n) if keys[0][i] != keys[1][i]), n)
@@ -62,28 +62,28 @@ def _runs(a: list[str], b: list[str]) -> list[tuple[bool, int, int, int, int]]:
     return [*runs, (True, ends[0], len(a), ends[1], len(b))] if tail else runs
 
 
-def _same(words: list[str], *, first: bool, last: bool) -> Side:
-    """What is the same: whole if short, else only what touches a change."""
+def _same(words: list[str], *, first: bool, last: bool) -> DiffSide:
+    """Return an equal run: whole if short, else only the words next to a change."""
     if len(words) <= 2 * AROUND + 16 or (first and last):
-        return [Piece(SAME, "".join(words))]
-    before = [] if first else [Piece(SAME, "".join(words[:AROUND]))]
-    after = [] if last else [Piece(SAME, "".join(words[-AROUND:]))]
+        return [DiffRun(SAME, "".join(words))]
+    before = [] if first else [DiffRun(SAME, "".join(words[:AROUND]))]
+    after = [] if last else [DiffRun(SAME, "".join(words[-AROUND:]))]
     n = len(words) - AROUND * (len(before) + len(after))
-    return [*before, Piece(LEFT_OUT, f"{n:,} words the same"), *after]
+    return [*before, DiffRun(LEFT_OUT, f"{n:,} words the same"), *after]
 
 
-def _changed(words: list[str]) -> Side:
+def _changed(words: list[str]) -> DiffSide:
     if not words:
         return []
-    shown = Piece(CHANGED, "".join(words[:MAX_RUN]))
-    return [shown] if len(words) <= MAX_RUN else [shown, Piece(LEFT_OUT, f"{len(words) - MAX_RUN:,} more words")]
+    shown = DiffRun(CHANGED, "".join(words[:MAX_RUN]))
+    return [shown] if len(words) <= MAX_RUN else [shown, DiffRun(LEFT_OUT, f"{len(words) - MAX_RUN:,} more words")]
 
 
-def _clipped(side: Side, max_chars: int, *, more: bool) -> Side:
-    out: Side = []
-    for piece in side:
-        if len(piece.text) > max_chars and piece.kind != LEFT_OUT:
-            return [*out, Piece(piece.kind, piece.text[:max_chars]), Piece(LEFT_OUT, "and more")]
-        max_chars -= len(piece.text)
-        out.append(piece)
-    return [*out, Piece(LEFT_OUT, "and more")] if more else out
+def _clipped(side: DiffSide, max_chars: int, *, more: bool) -> DiffSide:
+    out: DiffSide = []
+    for run in side:
+        if len(run.text) > max_chars and run.kind != LEFT_OUT:
+            return [*out, DiffRun(run.kind, run.text[:max_chars]), DiffRun(LEFT_OUT, "and more")]
+        max_chars -= len(run.text)
+        out.append(run)
+    return [*out, DiffRun(LEFT_OUT, "and more")] if more else out

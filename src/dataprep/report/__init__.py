@@ -1,19 +1,19 @@
-"""The report of a run: one HTML page that needs nothing else."""
+"""The report of a run: one HTML page that loads nothing from elsewhere."""
 
 from __future__ import annotations
 
+from dataprep.history.run_summary import summarize
 from dataprep.store import files
 
 from .page import render
-from .page_data import gather
 
-__all__ = ["gather", "render", "write"]
+__all__ = ["render", "write"]
 
 
-def write(folder: str, place: str) -> str:
-    """Write the page about what a run left in `folder` to the file `place`, and return `place`.
+def write(folder: str, url: str) -> str:
+    """Write the report of the run in `folder` to the file `url`, and return `url`.
 
-    Errors: PlanError if the folder holds no sealed Dataset.
+    Raises PlanError if the folder holds no sealed Dataset.
     """
-    files.write_bytes(place, render(gather(folder)).encode())
-    return place
+    files.write_bytes(url, render(summarize(folder)).encode())
+    return url

@@ -1,66 +1,61 @@
-"""The pieces of HTML that every section is made of; here everything that comes from the corpus is escaped and cut."""
+"""The elements of HTML that sections are made of; they escape and shorten everything that comes from the corpus."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from dataprep.history.word_diff import CHANGED, LEFT_OUT, Side
+from dataprep.history.word_diff import CHANGED, LEFT_OUT, DiffSide
+from dataprep.unicode.printable import printable
 
-UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 MOST_CHARS = 80  # of a name
 
 
 def text(value: object, most: int = MOST_CHARS) -> str:
-    """Anything as HTML text: cut, escaped, control characters made visible."""
-    said = str(value)
-    said = said if len(said) <= most else said[: most - 1] + "…"
-    return escape(visible(said))
-
-
-def visible(said: str) -> str:
-    """A text without what HTML cannot hold and a terminal would obey."""
-    return UNSEEN.sub("\N{REPLACEMENT CHARACTER}", said)
+    """Return a value as HTML text: shortened, escaped, control characters made visible."""
+    shown = str(value)
+    shown = shown if len(shown) <= most else shown[: most - 1] + "…"
+    return escape(printable(shown))
 
 
 def section(anchor: str, title: str, lead: str, *bodies: str) -> str:
-    """A section with its heading; the lead is HTML, one or two sentences."""
+    """Return a section with its heading; the lead is HTML, one or two sentences."""
     inside = "".join(bodies)
     head = f'<section id="{anchor}" aria-labelledby="{anchor}-h"><h2 id="{anchor}-h">{title}</h2>'
     return f"{head}<p>{lead}</p>{inside}</section>"
 
 
 def card(*bodies: str, title: str = "", style: str = "") -> str:
-    """A box; what is too wide scrolls inside it."""
+    """Return a box that scrolls if its content is too wide."""
     head = f"<h3>{title}</h3>" if title else ""
     return f'<div class="card {style}">{head}<div class="scroll">{"".join(bodies)}</div></div>'
 
 
 def plots(*cards: str) -> str:
-    """Boxes side by side, as many as fit."""
+    """Return boxes next to each other, as many as fit."""
     found = [card for card in cards if card]
     return f'<div class="plots">{"".join(found)}</div>' if found else ""
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], said: str) -> str:
-    """A table of HTML cells, the first of each row its heading; `said` is for those who cannot see it."""
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
+    """Return a table of HTML cells, the first of each row its heading; the caption is for screen readers."""
     top = "".join(f'<th scope="col">{head}</th>' for head in heads)
     body = "".join(
         f'<tr><th scope="row" dir="auto">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>'
         for row in rows
     )
-    return f'<table><caption class="unseen">{said}</caption><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
+    head = f'<caption class="unseen">{caption}</caption><thead><tr>{top}</tr></thead>'
+    return f"<table>{head}<tbody>{body}</tbody></table>"
 
 
 def number(n: float, share_of: float = 0) -> str:
-    """A number, and in small its share."""
+    """Return a number, followed by its percentage of `share_of` in small type."""
     share = f" <small>{percent(n, share_of)}</small>" if share_of else ""
     return f"{n:,.0f}{share}"
 
 
 def percent(n: float, of: float) -> str:
-    """A share in as many digits as it deserves: 41%, 0.3%, 99.97%."""
+    """Return a percentage with as many digits as show that it is neither 0 nor 100: 41%, 0.3%, 99.97%."""
     share = n / of if of else 0.0
     if share in (0.0, 1.0) or 0.01 <= share <= 0.99:
         return f"{share:.0%}"
@@ -68,7 +63,7 @@ def percent(n: float, of: float) -> str:
 
 
 def size(n: float) -> str:
-    """Bytes as people say them.
+    """Return a number of bytes with three digits and a decimal unit.
 
     >>> size(1_234_000)
     '1.23 MB'
@@ -80,18 +75,18 @@ def size(n: float) -> str:
     return f"{n:,.0f} bytes" if unit == 0 else f"{n:.3g} {units[unit]}"
 
 
-def side_html(side: Side | None, tag: str) -> str:
-    """One side of a comparison; `tag` marks what the other lacks: del or ins."""
+def diff_html(side: DiffSide | None, tag: str) -> str:
+    """Return one text of a word diff; the element `tag` (del or ins) encloses words that only this text has."""
     if side is None:
-        return '<p class="gone">This text is gone: the step that held it was not saved, or was removed.</p>'
-    pieces = []
+        return '<p class="missing">The text cannot be shown: the step that held it was not saved, or was removed.</p>'
+    runs = []
     for kind, words in side:
         shown = text(words, 4_000)
         marked = {CHANGED: f"<{tag}>{shown}</{tag}>", LEFT_OUT: f'<span class="gap">⋯ {shown} ⋯</span>'}
-        pieces.append(marked.get(kind, shown))
-    return f'<div class="text" dir="auto">{"".join(pieces) or "<i>an empty text</i>"}</div>'
+        runs.append(marked.get(kind, shown))
+    return f'<div class="text" dir="auto">{"".join(runs) or "<i>an empty text</i>"}</div>'
 
 
-def beside(left: str, right: str) -> str:
-    """Two things side by side, below each other on a small screen."""
-    return f'<div class="beside"><div>{left}</div><div>{right}</div></div>'
+def columns(left: str, right: str) -> str:
+    """Return two things next to each other, or one below the other on a small screen."""
+    return f'<div class="columns"><div>{left}</div><div>{right}</div></div>'

@@ -1,6 +1,6 @@
-"""Plots as SVG text; colours are CSS classes, so the page's light and dark styles apply to them.
+"""Plots as SVG; colours are CSS classes, so the page's light and dark styles apply to them.
 
-All are drawn 440 units wide, so that the letters can still be read on a telephone.
+All plots are 440 units wide, so that their text is readable on a telephone.
 """
 
 from __future__ import annotations
@@ -8,17 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from dataprep.history.message_figures import WEEKDAYS
+
 from .blocks import text
 
 WIDTH, HEIGHT = 440.0, 250.0
-DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 LEFT, TOP, RIGHT, BOTTOM = 48.0, 14.0, WIDTH - 14.0, HEIGHT - 40.0
 
 Points = Sequence[tuple[float, float]]
 
 
 def wedge(came: float, left: float) -> str:
-    """A stage as part of a funnel: of the shares (0..1) that came in and that stay, what is lost turns away."""
+    """Return a stage of a funnel: the shares (0 to 1) of all documents that came in and that are left."""
     a, b = 100 * came, 100 * left
     return (
         '<svg class="wedge" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
@@ -27,12 +28,12 @@ def wedge(came: float, left: float) -> str:
 
 
 def histogram(
-    rows: Sequence[tuple[str, Sequence[int]]], styles: Sequence[str], axis: str, said: str, labels: int = 12
+    rows: Sequence[tuple[str, Sequence[int]]], styles: Sequence[str], axis: str, description: str, labels: int = 12
 ) -> str:
-    """Upright bars over labels, so many at most; rows: (label, counts to be stacked), `styles` their CSS classes."""
+    """Return stacked bars; rows: (label, counts), styles: the CSS class of each count, labels: shown at most."""
     most = max((sum(counts) for _, counts in rows), default=1) or 1
     ticks = _ticks(0, most, least=1)
-    step = (RIGHT - LEFT) / max(10, len(rows))  # a few bars are not made wide
+    step = (RIGHT - LEFT) / max(10, len(rows))  # a few bars stay narrow
     every = -(-len(rows) // labels)
     parts = [_grid(ticks, _short)]
     for i, (label, counts) in enumerate(rows):
@@ -41,17 +42,18 @@ def histogram(
             tall = (BOTTOM - TOP) * n / ticks[-1]
             y -= tall
             if n:
-                told = f"{label}: {n:,} {style}"
-                parts.append(_bar(style, x + step * 0.06, y, step * 0.88, max(tall, 0.6), told))
+                title = f"{label}: {n:,} {style}"
+                parts.append(_bar(style, x + step * 0.06, y, step * 0.88, max(tall, 0.6), title))
         if i % every == 0:
             parts.append(_label(x + step / 2, BOTTOM + 15, text(label)))
-    return _svg([*parts, _axis(axis)], said)
+    return _svg([*parts, _axis(axis)], description)
 
 
-def similarity(counts: Sequence[int], threshold: float | None, bands: tuple[int, int] | None, said: str) -> str:
-    """Removed documents by hundredths of similarity, with the threshold, and the chance that a pair is proposed.
+def similarity(counts: Sequence[int], threshold: float | None, bands: tuple[int, int] | None, description: str) -> str:
+    """Return a histogram of similarities, with the threshold and the probability that a pair is compared.
 
-    bands: (bands, rows) of the locality-sensitive hashing: a pair of similarity s meets with 1 - (1 - s^r)^b.
+    counts: removed documents per hundredth of similarity, int[100]. bands: (bands b, rows r) of locality-sensitive
+    hashing, which compares a pair of similarity s with probability 1 - (1 - s^r)^b.
     """
     lowest = next((i for i, n in enumerate(counts) if n), 99)
     first = min(50 if bands else 70, lowest - lowest % 5)
@@ -65,8 +67,8 @@ def similarity(counts: Sequence[int], threshold: float | None, bands: tuple[int,
     for i, n in enumerate(counts):
         if n:
             tall = max(0.6, (BOTTOM - TOP) * n / ticks[-1])
-            told = f"{i / 100:.2f}: {n:,} documents"
-            parts.append(_bar("removed", x_of(i / 100) + wide * 0.08, BOTTOM - tall, wide * 0.84, tall, told))
+            title = f"{i / 100:.2f}: {n:,} documents"
+            parts.append(_bar("removed", x_of(i / 100) + wide * 0.08, BOTTOM - tall, wide * 0.84, tall, title))
     steps = range(first, 101, 10 if first < 70 else 5)
     parts += [_label(x_of(s / 100), BOTTOM + 15, f"{s / 100:.2g}") for s in steps]
     if bands:
@@ -80,30 +82,30 @@ def similarity(counts: Sequence[int], threshold: float | None, bands: tuple[int,
         x = x_of(threshold)
         parts.append(f'<line class="threshold" x1="{x:.1f}" y1="{TOP - 6}" x2="{x:.1f}" y2="{BOTTOM}"/>')
         parts.append(f'<text x="{x - 5:.1f}" y="{BOTTOM - 7}" text-anchor="end">threshold {threshold:g}</text>')
-    return _svg([*parts, _axis("Similarity of a removed document with the one it went for")], said)
+    return _svg([*parts, _axis("Similarity of a removed document with the one it was dropped for")], description)
 
 
-def week(table: Sequence[Sequence[int]], said: str) -> str:
-    """Seven rows of 24 cells, Monday first, the darker the more; table: counts[7][24]."""
+def week(table: Sequence[Sequence[int]], description: str) -> str:
+    """Return seven rows of 24 cells, Monday first, darker for larger counts; table: counts[7][24]."""
     most = max(1, *(n for row in table for n in row))
     wide, tall, left = (RIGHT - 40) / 24, 22.0, 40.0
     parts = []
     for day, row in enumerate(table):
         y = TOP + day * tall
-        parts.append(f'<text x="{left - 7}" y="{y + tall / 2 + 4:.1f}" text-anchor="end">{DAYS[day]}</text>')
+        parts.append(f'<text x="{left - 7}" y="{y + tall / 2 + 4:.1f}" text-anchor="end">{WEEKDAYS[day]}</text>')
         for hour, n in enumerate(row):
-            place = f'x="{left + hour * wide:.1f}" y="{y:.1f}" width="{wide - 1.2:.2f}" height="{tall - 1.2:.1f}"'
+            box = f'x="{left + hour * wide:.1f}" y="{y:.1f}" width="{wide - 1.2:.2f}" height="{tall - 1.2:.1f}"'
             shade = f'style="fill-opacity:{0.08 + 0.92 * n / most:.3f}"' if n else ""
-            told = f"<title>{DAYS[day]} {hour:02}:00: {n:,} messages</title>"
-            parts.append(f'<rect class="{"kept" if n else "none"}" {place} {shade} rx="2">{told}</rect>')
+            title = f"<title>{WEEKDAYS[day]} {hour:02}:00: {n:,} messages</title>"
+            parts.append(f'<rect class="{"kept" if n else "none"}" {box} {shade} rx="2">{title}</rect>')
     low = TOP + 7 * tall
     parts += [_label(left + (hour + 0.5) * wide, low + 14, f"{hour}") for hour in range(0, 24, 3)]
     axis = f'<text class="axis" x="{(left + RIGHT) / 2}" y="{low + 34}" text-anchor="middle">Hour of the day</text>'
-    return _svg([*parts, axis], said, low + 40)
+    return _svg([*parts, axis], description, low + 40)
 
 
-def loglog(points: Points, x_axis: str, said: str) -> str:
-    """Dots over logarithmic axes; all values are at least 1."""
+def loglog(points: Points, x_axis: str, description: str) -> str:
+    """Return dots over logarithmic axes; all values are at least 1."""
     x_most, y_most = (max(1, math.ceil(math.log10(max(p[i] for p in points) * 1.05))) for i in (0, 1))
 
     def at(x: float, y: float) -> tuple[float, float]:
@@ -124,11 +126,11 @@ def loglog(points: Points, x_axis: str, said: str) -> str:
         parts.append(
             f'<circle class="dot" cx="{a:.1f}" cy="{b:.1f}" r="3.6"><title>{y:,.0f} of size {x:,.0f}</title></circle>'
         )
-    return _svg([*parts, _axis(x_axis)], said)
+    return _svg([*parts, _axis(x_axis)], description)
 
 
-def curves(train: Points, val: Points, axis: str, said: str) -> str:
-    """Two lines over the same axes: many training points, few validation points (drawn as dots)."""
+def curves(train: Points, val: Points, axis: str, description: str) -> str:
+    """Return two lines over the same axes; the validation points are also drawn as dots."""
     both = [*train, *val]
     x_most = max(x for x, _ in both) or 1.0
     ticks = _ticks(min(y for _, y in both), max(y for _, y in both))
@@ -144,31 +146,31 @@ def curves(train: Points, val: Points, axis: str, said: str) -> str:
         if points:
             parts.append(f'<polyline class="line {style}" points="{_path(list(map(at, points)))}"/>')
     parts += [f'<circle class="val-dot" cx="{x:.1f}" cy="{y:.1f}" r="3.2"/>' for x, y in map(at, val)]
-    return _svg([*parts, _axis(axis)], said)
+    return _svg([*parts, _axis(axis)], description)
 
 
-def _grid(ticks: Sequence[float], said: Callable[[float], str], right: float = RIGHT) -> str:
-    """Lines across, with their values at the left."""
+def _grid(ticks: Sequence[float], label: Callable[[float], str], right: float = RIGHT) -> str:
+    """Return horizontal lines with their values at the left."""
     parts = []
     for tick in ticks:
         y = BOTTOM - (BOTTOM - TOP) * (tick - ticks[0]) / (ticks[-1] - ticks[0])
         parts.append(f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}"/>')
-        parts.append(f'<text x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{said(tick)}</text>')
+        parts.append(f'<text x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{label(tick)}</text>')
     return "".join(parts)
 
 
-def _bar(style: str, x: float, y: float, wide: float, tall: float, said: str) -> str:
-    place = f'x="{x:.1f}" y="{y:.1f}" width="{wide:.2f}" height="{tall:.1f}"'
-    return f'<rect class="{style}" {place}><title>{text(said)}</title></rect>'
+def _bar(style: str, x: float, y: float, wide: float, tall: float, title: str) -> str:
+    box = f'x="{x:.1f}" y="{y:.1f}" width="{wide:.2f}" height="{tall:.1f}"'
+    return f'<rect class="{style}" {box}><title>{text(title)}</title></rect>'
 
 
-def _axis(said: str) -> str:
-    """What lies along the bottom."""
-    return f'<text class="axis" x="{(LEFT + RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">{text(said)}</text>'
+def _axis(title: str) -> str:
+    """Return the title of the horizontal axis."""
+    return f'<text class="axis" x="{(LEFT + RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">{text(title)}</text>'
 
 
-def _label(x: float, y: float, said: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle">{said}</text>'
+def _label(x: float, y: float, label: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle">{label}</text>'
 
 
 def _path(points: Points) -> str:
@@ -176,7 +178,7 @@ def _path(points: Points) -> str:
 
 
 def _short(n: float) -> str:
-    """A count on an axis: 950, 12k, 3.4M."""
+    """Return a count with three digits: 950, 12k, 3.4M."""
     for unit, sign in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if n >= unit:
             return f"{n / unit:.3g}{sign}"
@@ -184,7 +186,7 @@ def _short(n: float) -> str:
 
 
 def _ticks(low: float, high: float, least: float = 0) -> list[float]:
-    """Five round numbers or so that hold the range, at least `least` apart."""
+    """Return about five round numbers that enclose the range, at least `least` apart."""
     span = max(high - low, 1e-9 if low else 1.0)
     unit = 10.0 ** math.floor(math.log10(span / 4))
     step = next(unit * k for k in (1, 2, 5, 10) if span / (unit * k) <= 6)
@@ -193,8 +195,8 @@ def _ticks(low: float, high: float, least: float = 0) -> list[float]:
     return [round(step * (first + i), 10) for i in range(max(1, math.ceil(round(high / step, 9)) - first) + 1)]
 
 
-def _svg(parts: Sequence[str], said: str, height: float = HEIGHT) -> str:
+def _svg(parts: Sequence[str], description: str, height: float = HEIGHT) -> str:
     return (
-        f'<svg class="plot" viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img" aria-label="{text(said, 300)}">'
+        f'<svg class="plot" viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img" aria-label="{text(description, 300)}">'
         f"{''.join(parts)}</svg>"
     )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from dataprep.cli.dry_run import Notes, excerpts, rehearse
+from dataprep.cli.dry_run import excerpts
 from dataprep.core import batch as B
 from dataprep.core.pipeline_file import load
 from dataprep.core.stats import StageStats
+from dataprep.history.rehearse import StageChanges, rehearse
 
 FILE = """
 import dataprep as dp
@@ -66,10 +67,10 @@ def test_to_stops_a_dry_run(pipeline):
     """Only the steps up to `to` are tried; without examples none are kept."""
     found, tried = rehearse(load(str(pipeline)), "ingest", examples=0)
     assert [one.step for one in found] == ["ingest"]
-    by_name = {notes.book.name: notes for notes in found[0].notes}
-    assert by_name["short"].book.reasons == {"too_short": 8}
+    by_name = {changes.stats.name: changes for changes in found[0].stages}
+    assert by_name["short"].stats.reasons == {"too_short": 8}
     assert by_name["shout"].changed == {"text": 22}
-    assert by_name["shout"].changes == {"text": []}
+    assert by_name["shout"].examples == {"text": []}
     assert tried > 500
 
 
@@ -79,13 +80,13 @@ def test_changes_between_batches_of_rows():
     new = B.with_column(
         B.make([1, 2, 3], ["a", "B", "c"], "t", columns={"n": pa.array([1, None, 5])}), "k", pa.array(list("xxy"))
     )
-    notes = Notes(StageStats("s"), 2)
-    notes.compare(old, new)
-    assert notes.changed == {"text": 1, "source": 3, "n": 1}
-    assert [(c.id, c.before, c.after) for c in notes.changes["text"]] == [(2, "b", "B")]
-    assert [(c.id, c.before, c.after) for c in notes.changes["n"]] == [(3, "None", "5")]
-    assert len(notes.changes["source"]) == 2
-    assert notes.added == {"k": {"x": 2, "y": 1}}
+    changes = StageChanges(StageStats("s"), 2)
+    changes.compare(old, new)
+    assert changes.changed == {"text": 1, "source": 3, "n": 1}
+    assert [(c.id, c.before, c.after) for c in changes.examples["text"]] == [(2, "b", "B")]
+    assert [(c.id, c.before, c.after) for c in changes.examples["n"]] == [(3, "None", "5")]
+    assert len(changes.examples["source"]) == 2
+    assert changes.added == {"k": {"x": 2, "y": 1}}
 
 
 def test_excerpts_begin_a_little_before_the_difference():

@@ -1,0 +1,221 @@
+"""Summary of a run's folder: statistics, duplicates, repeats, tokens and training, for the report and `inspect`."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import pyarrow as pa
+
+from dataprep.core.dataset import Dataset, open_dataset
+from dataprep.core.stats import HIDDEN, Amount, StageStats, Stats
+from dataprep.core.tables import Drop
+from dataprep.errors import DataprepError
+from dataprep.store import files
+from dataprep.tokens.shard_format import KIND
+from dataprep.tokens.shards.shard import Shards
+
+from . import clusters, similarity, why
+from .clusters import Cluster
+from .cuts import RepeatedCut, most_repeated_cuts
+from .similarity import Similarities
+from .word_diff import DiffSide, word_diff
+
+LEAST_SIMILAR = 8  # pairs of texts that are shown
+LARGEST = 6  # clusters that are shown with texts
+REPEATS = 10  # cut texts that are shown
+LANGUAGE = ("language", "lang")  # columns with the language, whichever stage added them
+
+
+@dataclass(frozen=True)
+class TextPair:
+    """A dropped document and the one it was dropped for, as a word diff; None is a text that cannot be read."""
+
+    drop: Drop
+    dropped: DiffSide | None
+    kept: DiffSide | None
+
+
+@dataclass(frozen=True)
+class TokenFolder:
+    """The token shards of a run: their manifest, totals, shards, and documents by the bits of their token count."""
+
+    manifest: dict[str, Any]
+    tokens: int
+    documents: int
+    n_bytes: int
+    vocab_size: int
+    shards: list[dict[str, Any]]
+    lengths: dict[int, int]
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """The content of a report.
+
+    manifests: of the sealed Datasets, by folder. sources: the documents read and kept, most bytes first. fits: the
+    counts of Estimators. sizes: cluster sizes, and clusters per size. metrics: the rows that training wrote.
+    """
+
+    name: str
+    manifests: dict[str, dict[str, Any]]
+    stages: list[StageStats]
+    sources: dict[str, tuple[Amount, Amount]]
+    alarms: list[str]
+    fits: list[dict[str, Any]] = field(default_factory=list)
+    similarities: dict[str, Similarities] = field(default_factory=dict)
+    sizes: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None
+    largest: list[tuple[Cluster, list[TextPair]]] = field(default_factory=list)
+    least_similar: list[TextPair] = field(default_factory=list)
+    repeats: list[RepeatedCut] = field(default_factory=list)
+    languages: Counter[str] = field(default_factory=Counter)
+    tokens: TokenFolder | None = None
+    metrics: list[dict[str, Any]] = field(default_factory=list)
+    samples: list[str] = field(default_factory=list)
+
+
+def summarize(folder: str) -> RunSummary:
+    """Read the folder of a run and return its summary; what the run has not made yet is empty.
+
+    Raises PlanError if the folder holds no sealed Dataset.
+    """
+    datasets = {url: open_dataset(url) for url in why.final_folders(folder)}
+    stages = [stage for docs in datasets.values() for stage in docs.stats if stage.docs_in]
+    sources = source_amounts(stages)
+    found = clusters.find_clusters(folder)
+    return RunSummary(
+        name=files.name_of(folder) or folder,
+        manifests={url: docs.manifest for url, docs in datasets.items()},
+        stages=stages,
+        sources=sources,
+        alarms=alarms(stages, sources),
+        fits=[fit for docs in datasets.values() for fit in docs.manifest.get("fits", [])],
+        similarities=similarity.by_stage(folder),
+        sizes=found.sizes() if found.removed else None,
+        largest=[(c, [text_pair(folder, drop) for drop in c.examples[:1]]) for c in found.largest(LARGEST)],
+        least_similar=[text_pair(folder, drop) for drop in similarity.least_similar(folder, LEAST_SIMILAR)],
+        repeats=most_repeated_cuts(folder, REPEATS),
+        languages=_languages(list(datasets.values())[-1]),
+        tokens=token_folder(folder),
+        metrics=training_metrics(folder),
+        samples=_samples(folder),
+    )
+
+
+def source_amounts(stages: list[StageStats]) -> dict[str, tuple[Amount, Amount]]:
+    """Return for each source the amount at its first stage and after the last stage, most bytes first.
+
+    A hidden source is counted to the last stage that hides its name.
+    """
+    found: dict[str, tuple[Amount, Amount]] = {}
+    for stage in stages:
+        for name, read in stage.into.items():
+            found.setdefault(name, (read, stages[-1].out.get(name, Amount())))
+    for stage in stages:
+        if HIDDEN in stage.out and HIDDEN in found:
+            found[HIDDEN] = (found[HIDDEN][0], stage.out[HIDDEN])
+    return dict(sorted(found.items(), key=lambda item: (-item[1][0].bytes, item[0])))
+
+
+def renamed_sources(stages: list[StageStats]) -> set[str]:
+    """Return the sources whose documents were read under a hidden name, before a stage renamed them."""
+    new: set[str] = set()
+    seen: set[str] = set()
+    for before, stage in itertools.pairwise(stages):
+        seen |= set(before.into)
+        if HIDDEN in before.out and HIDDEN not in stage.into:
+            new |= set(stage.into) - seen
+    return new
+
+
+def totals(summary: RunSummary) -> tuple[Amount, Amount]:
+    """Return the amounts that were read and that are kept, each document counted once."""
+    read, kept = Amount(), Amount()
+    again = renamed_sources(summary.stages)
+    for name, (first, last) in summary.sources.items():
+        read += Amount() if name in again else first
+        kept += Amount() if again and name == HIDDEN else last
+    if not summary.stages:  # nothing but copies: what was read is kept
+        last_manifest = list(summary.manifests.values())[-1]
+        read = kept = Amount(last_manifest["docs"], last_manifest["bytes"])
+    return read, kept
+
+
+def alarms(stages: list[StageStats], sources: dict[str, tuple[Amount, Amount]]) -> list[str]:
+    """Return a sentence for each source of which one stage, or all together, removed at least 99 of 100 documents."""
+    found = Stats(stages).alarms()
+    for name, (read, kept) in sources.items():
+        joined = sum(stage.docs_moved(name) for stage in stages)
+        lost = read.docs - kept.docs - joined
+        if read.docs >= 100 and kept.docs + joined < read.docs / 100 and not any(f"'{name}'" in a for a in found):
+            found.append(f"all stages together removed {lost:,} of {read.docs:,} documents of '{name}'")
+    return found
+
+
+def text_pair(folder: str, drop: Drop) -> TextPair:
+    """Return both texts of a drop, as far as they can still be read."""
+    rows = why.dropped_document(folder, drop), why.survivor(folder, drop)
+    texts = [None if row is None else str(row["text"]) for row in rows]
+    sides = word_diff(texts[0] or "", texts[1] or "")
+    return TextPair(drop, sides[0] if rows[0] else None, sides[1] if rows[1] else None)
+
+
+def _languages(docs: Dataset) -> Counter[str]:
+    """Return the documents by language, if there is a column for it."""
+    counts: Counter[str] = Counter()
+    for name in [name for name in LANGUAGE if name in docs.columns][:1]:
+        for batch in docs.batches(["id", name]):
+            values = batch.column(name).cast(pa.string()).value_counts().to_pylist()
+            counts.update({row["values"] or "unknown": row["counts"] for row in values})
+    return counts
+
+
+def _urls(folder: str, name: str) -> Iterator[str]:
+    """Yield the URLs of the files of a name, in the folder and in those directly inside it."""
+    for place in (folder, *(files.join(folder, inside) for inside in files.listdir(folder))):
+        url = files.join(place, name)
+        if files.exists(url):
+            yield url
+
+
+def token_folder(folder: str) -> TokenFolder | None:
+    """Return the token shards of a run, or None if it has none."""
+    for url in _urls(folder, "manifest.json"):
+        manifest = files.read_json(url)
+        if manifest.get("kind") == KIND:
+            shards = Shards.open(files.path_of(url.rpartition("/")[0]))
+            counts = (shards.n_tokens, len(shards), shards.n_bytes, shards.vocab_size)
+            return TokenFolder(manifest, *counts, shards.shards, _token_lengths(shards))
+    return None
+
+
+def _token_lengths(shards: Shards) -> dict[int, int]:
+    counts: Counter[int] = Counter()
+    for i in range(len(shards.shards)):
+        lengths = np.diff(np.asarray(shards.ends(i), np.int64), prepend=0)
+        bits, n = np.unique(np.frexp(lengths.astype(np.float64))[1], return_counts=True)
+        counts.update(dict(zip(bits.tolist(), n.tolist(), strict=True)))
+    return dict(sorted(counts.items()))
+
+
+def training_metrics(folder: str) -> list[dict[str, Any]]:
+    """Return the rows that training wrote, or an empty list."""
+    for url in _urls(folder, "metrics.jsonl"):
+        with files.open_raw(url) as f:
+            return [orjson.loads(line) for line in f if line.endswith(b"\n")]
+    return []
+
+
+def _samples(folder: str) -> list[str]:
+    """Return texts that the trained model wrote, or an empty list."""
+    url = next(_urls(folder, "sample.json"), None)
+    try:
+        return [] if url is None else [str(text) for text in files.read_json(url)]
+    except DataprepError:
+        return []

@@ -1,0 +1,110 @@
+"""The sections about the result: lengths and languages of documents, token shards, and training."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from dataprep.core.ledger import BYTES_DROPPED, BYTES_KEPT
+from dataprep.history.run_summary import RunSummary
+
+from . import charts
+from .blocks import card, number, plots, section, table, text
+
+CURVE_POINTS = 250
+MOST_SHARDS = 24
+MOST_LANGUAGES = 20
+
+
+def texts(summary: RunSummary) -> str:
+    """Return histograms of document lengths, and a table of languages."""
+    shown = plots(_lengths(summary), _token_lengths(summary), _languages(summary))
+    if not shown:
+        return ""
+    lead = "Each bar of a histogram covers lengths up to twice those of the bar before."
+    return section("texts", "Lengths and languages", lead, shown)
+
+
+def _lengths(summary: RunSummary) -> str:
+    dropped: Counter[int] = Counter()
+    for stage in summary.stages:
+        dropped.update(stage.histograms.get(BYTES_DROPPED, {}))
+    kept: Counter[int] = summary.stages[-1].histograms.get(BYTES_KEPT, Counter()) if summary.stages else Counter()
+    if not kept and not dropped:
+        return ""
+    buckets = range(min([*kept, *dropped]), max([*kept, *dropped]) + 1)
+    rows = [(_under(b), (kept.get(b, 0), dropped.get(b, 0))) for b in buckets]
+    chart = charts.histogram(rows, ("kept", "dropped"), "Bytes, fewer than", "Documents by length in bytes")
+    legend = '<ul class="legend"><li><i class="kept"></i>kept</li><li><i class="dropped"></i>dropped</li></ul>'
+    return card(chart, legend, title="Documents by length")
+
+
+def _under(bits: int) -> str:
+    """Return the upper bound of a bucket, a power of two."""
+    units = ("", "k", "M", "G", "T")
+    return f"{1 << bits % 10}{units[min(bits // 10, 4)]}"
+
+
+def _token_lengths(summary: RunSummary) -> str:
+    if summary.tokens is None or not summary.tokens.lengths:
+        return ""
+    found = summary.tokens.lengths
+    rows = [(_under(b), (found.get(b, 0),)) for b in range(min(found), max(found) + 1)]
+    chart = charts.histogram(rows, ("kept",), "Tokens, fewer than", "Documents in the shards by length in tokens")
+    return card(chart, title="Documents in the shards by length")
+
+
+def _languages(summary: RunSummary) -> str:
+    if not summary.languages:
+        return ""
+    total = sum(summary.languages.values())
+    best = summary.languages.most_common(MOST_LANGUAGES)
+    rows = [(text(name), number(n, total)) for name, n in best]
+    rest = total - sum(n for _, n in best)
+    rows += [(f"{len(summary.languages) - len(best):,} others", number(rest, total))] if rest else []
+    return card(table(["language", "documents"], rows, "Documents by language"), title="Languages")
+
+
+def tokens(summary: RunSummary) -> str:
+    """Return the totals of the token shards, and a row per shard."""
+    if summary.tokens is None:
+        return ""
+    t = summary.tokens
+    lead = (
+        f"{t.tokens:,} tokens of {t.documents:,} documents, {t.n_bytes / max(1, t.tokens):.2f} bytes per token, "
+        f"a vocabulary of {t.vocab_size:,}."
+    )
+    rows = [(text(s["name"]), text(s["split"]), f"{s['documents']:,}", f"{s['tokens']:,}") for s in t.shards]
+    more = f'<p class="note">and {len(rows) - MOST_SHARDS:,} more shards</p>' if len(rows) > MOST_SHARDS else ""
+    heads = ["shard", "split", "documents", "tokens"]
+    return section("tokens", "Tokens", lead, card(table(heads, rows[:MOST_SHARDS], "Token shards"), more))
+
+
+def training(summary: RunSummary) -> str:
+    """Return the loss curves, and texts that the model wrote."""
+    train = [(float(r["step"]), float(r["loss"])) for r in summary.metrics if r.get("loss") is not None]
+    val = [(float(r["step"]), float(r["val_loss"])) for r in summary.metrics if r.get("val_loss") is not None]
+    if len(train) + len(val) < 2:
+        return ""
+    steps = max(1, -(-len(train) // CURVE_POINTS))
+    mean = "" if steps == 1 else f" Each point of the training line is the mean of {steps:,} steps."
+    lead = f"Nats per token over optimiser steps; the model was not trained on the validation documents.{mean}"
+    both = (("train", "training", train), ("val", "validation", val))
+    last = [f'<li><i class="{style}"></i>{label} {points[-1][1]:.3f}</li>' for style, label, points in both if points]
+    chart = charts.curves(_means(train, steps), _few(val), "Optimiser steps", "Training and validation loss")
+    samples = summary.samples[:6]
+    wrote = "".join(f'<div class="text sample" dir="auto">{text(sample, 2_000)}</div>' for sample in samples)
+    written = card(wrote, title="Texts that the model wrote, none selected or corrected") if wrote else ""
+    return section("training", "Training", lead,
+                   plots(card(chart, f'<ul class="legend">{"".join(last)}</ul>', title="Loss"), written))  # fmt: skip
+
+
+def _means(points: list[tuple[float, float]], n: int) -> list[tuple[float, float]]:
+    """Return one point for every n: their last step, and their mean."""
+    groups = (points[i : i + n] for i in range(0, len(points), n))
+    return [(group[-1][0], sum(y for _, y in group) / len(group)) for group in groups]
+
+
+def _few(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return every n-th point, at most about CURVE_POINTS, and the last."""
+    n = max(1, -(-len(points) // CURVE_POINTS))
+    return [*points[:-1:n], *points[-1:]]
