@@ -25,7 +25,6 @@ from dataprep.store import files
 
 from . import pipeline_errors
 from .folder import RUN
-from .folder import RUN
 
 GIVEN = ("out", "run")
 
