@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 import laws
 from dataprep.core.batch import show_id
+from dataprep.core.folder import datasets
 from dataprep.core.forget_list import listed
 from dataprep.core.stage import Stage
 from dataprep.errors import PlanError, StaleOutput
@@ -106,7 +107,7 @@ def test_gone_from_everything(home, tok):
                             if (run / "clean" / "steps" / s / "input").exists()} | {str(run / "clean"): 2}  # fmt: skip
     done = forget(str(run), [*wanted, example.id], of="clean")
     assert {os.path.basename(p): n for p, n in done.removed.items() if n} == {"web": 1, "chats": 1, "shards": 2}
-    for place in (*why.sealed_folders(str(run)),):
+    for place in [folder.url for folder in datasets(str(run))]:
         assert not [t for t in texts(place) if t.startswith((ASKED_FOR, "talk 3 "))], place
     shards = Shards.open(run / "shards")
     assert [shards.find(id_) for id_ in wanted] == [[], []]

@@ -62,7 +62,7 @@ def test_everything_is_told(page):
         "Look at this first", "From input to shards", "Drop reasons by source", "Similarity of documents that MinHash",
         "threshold 0.7", "Clusters by size", "The largest clusters", "The least similar removals", "Cut most often",
         "Subscribe & share <this> page", "Dropped by filters", "Documents by length", "tokens", "Loss",
-        "Texts that the model wrote", "How it was made", "threshold=0.7, ", "seed of MinHash", "pyarrow",
+        "Texts that the model wrote", "How it was made", "threshold=0.7", "seed of MinHash", "pyarrow",
         "كان يا ما",
     )  # fmt: skip
     places = [said.find(word) for word in wanted]

@@ -48,7 +48,8 @@ def _table(stages: Sequence[StageChanges]) -> Table:
         table.add_row(one.stats.name, f"{one.stats.docs_out:,}", f"{one.stats.docs_out / n:.1%}", style="bold")
         rows = [(f"- {reason}", k) for reason, k in one.stats.reasons.items()]
         rows += [(f"~ {column} changed", k) for column, k in sorted(one.changed.items())]
-        rows += [(f". {name}", k) for name, k in sorted(one.stats.counts.items()) if not one.stats.name.startswith(STAGE)]
+        counts = {} if one.stats.name.startswith(STAGE) else one.stats.counts
+        rows += [(f". {name}", k) for name, k in sorted(counts.items())]
         for what, k in rows:
             table.add_row(f"  {what}", f"{k:,}", "" if what[0] == "." else f"{k / n:.1%}", style="dim")
         for column, values in sorted(one.added.items()):

@@ -11,8 +11,8 @@ from rich.table import Table
 
 from dataprep.core.batch import show_id
 from dataprep.core.dataset import open_dataset
+from dataprep.core.folder import REPORT, datasets
 from dataprep.core.stats import Amount, StageStats
-from dataprep.history import why
 from dataprep.messages.counts import STAGE
 from dataprep.store import files
 from dataprep.unicode.printable import printable
@@ -33,10 +33,10 @@ def inspect(
 ) -> None:
     """Show the documents that each stage kept and dropped, by source and reason, with examples."""
     console = Console()
-    for url in why.final_folders(folder):
-        docs = open_dataset(url)
+    for found in datasets(folder, saved=False):
+        docs = open_dataset(found.url)
         manifest = docs.manifest
-        console.rule(f"[bold]{escape(url)}", align="left", style="dim")
+        console.rule(f"[bold]{escape(found.url)}", align="left", style="dim")
         console.print(f"{manifest['docs']:,} documents, {manifest['bytes'] / 1e6:,.2f} MB of text", highlight=False)
         for stage in docs.stats:
             if stage.name.startswith(STAGE):
@@ -117,7 +117,7 @@ def report(
     """Write one HTML page about a run, from input to token shards and loss; it loads nothing from elsewhere."""
     from dataprep.report import write
 
-    print(write(folder, to or files.join(folder, "report.html")))
+    print(write(folder, to or files.join(folder, REPORT)))
 
 
 COMMANDS = (inspect, report)

@@ -14,8 +14,8 @@ from rich.text import Text
 
 from dataprep.core.batch import show_id
 from dataprep.core.dataset import open_dataset
+from dataprep.core.folder import datasets
 from dataprep.errors import PlanError
-from dataprep.history import why
 from dataprep.search.index import DISK, INDEX, Hit, SuffixIndex
 from dataprep.store import files
 
@@ -54,7 +54,7 @@ def _index(folder: str, place: str | None, workers: int) -> SuffixIndex:
     """The index in a folder, or of the (last) Dataset in it; made if there is none of it."""
     if files.exists(files.join(folder, INDEX)):
         return SuffixIndex.open(folder)
-    docs = open_dataset(why.final_folders(folder)[-1])
+    docs = open_dataset(datasets(folder, saved=False)[-1].url)
     place = place or files.join(str(docs.url), "index")
     if not files.exists(files.join(place, INDEX)):
         size = int(docs.manifest["bytes"])

@@ -13,13 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from dataprep.core.batch import parse_id, show_id
+from dataprep.core.folder import Folder
 from dataprep.errors import PlanError
 from dataprep.store import files
 from dataprep.unicode.printable import printable
 
 from .options import Workers, runner
 
-Folder = Annotated[str, typer.Argument(help="A folder of token shards.")]
+ShardFolder = Annotated[str, typer.Argument(help="A folder of token shards.")]
 COLOURS = ("on blue", "on dark_green", "on dark_red", "on purple4", "on grey30")  # of tokens, one after the other
 
 
@@ -28,17 +29,17 @@ def verify(
     workers: Workers = 1,
 ) -> None:
     """Read everything again and compare: sizes, hashes, ids, document ends; every problem is listed, exit code 1."""
-    from dataprep.history.verify import totals
-    from dataprep.history.verify import verify as look
+    from dataprep.history.verify import stated_totals
+    from dataprep.history.verify import verify as check
 
     console = Console(highlight=False)
-    found = look(folder, runner(workers))
-    for place, problems in found.items():
+    found = check(folder, runner(workers))
+    for url, problems in found.items():
         if problems:
-            console.print(f"[bold red]bad[/] {escape(place)}", soft_wrap=True)
+            console.print(f"[bold red]bad[/] {escape(url)}", soft_wrap=True)
             console.print(_problems(problems))
         else:
-            console.print(f"[green]good[/] {escape(place)}: {_amounts(totals(place))}", soft_wrap=True)
+            console.print(f"[green]good[/] {escape(url)}: {_amounts(stated_totals(url))}", soft_wrap=True)
     n = sum(map(len, found.values()))
     if n:
         console.print(f"[bold red]{n:,} {'problem' if n == 1 else 'problems'}[/]")
@@ -60,7 +61,7 @@ def _amounts(told: dict[str, Any]) -> str:
 
 
 def show(
-    folder: Folder,
+    folder: ShardFolder,
     doc: Annotated[int, typer.Option(help="Its number: 0 is the first, -1 the last.")] = 0,
     id_: Annotated[str | None, typer.Option("--id", help="Or its id, as file:position or as an integer.")] = None,
     shard: Annotated[str | None, typer.Option(help="Count --doc in this shard only, as train-00003.")] = None,
@@ -149,16 +150,14 @@ def _piece(token: bytes | str) -> str:
 
 
 def _print_trail(console: Console, shards: Any, id_: int) -> None:
-    """Whether the run that made the shards lies beside them, and can say more."""
-    from dataprep.history.verify import kind_of
-
+    """Print the command that shows more, if the shards are in the folder of a run."""
     home = str(PurePath(shards.path).parent)
-    if any(kind_of(files.join(home, name)) == "dataset" for name in files.listdir(home)):
-        console.print(f"[dim]look closer:[/] dataprep why {escape(home)} {show_id(id_)}", soft_wrap=True)
+    if any(Folder(files.join(home, name)).is_dataset for name in files.listdir(home)):
+        console.print(f"[dim]details:[/] dataprep why {escape(home)} {show_id(id_)}", soft_wrap=True)
 
 
 def export(
-    folder: Folder,
+    folder: ShardFolder,
     to: Annotated[str, typer.Option(help="llmc, megatron, datatrove or nanogpt.")],
     out: Annotated[str, typer.Option(help="Where the files go.")],
     workers: Workers = 1,

@@ -194,3 +194,9 @@ def datasets(url: str, *, saved: bool = True) -> list[Folder]:
         msg = f"{url} holds no sealed Dataset; give the folder that `dataprep run` or Pipeline.run wrote"
         raise PlanError(msg)
     return found
+
+
+def token_folders(url: str) -> list[Folder]:
+    """Return the folders of token shards: the folder itself, and those directly inside."""
+    found = (Folder(place) for place in (url, *(files.join(url, name) for name in files.listdir(url))))
+    return [folder for folder in found if folder.kind == TOKENS]

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 
 from dataprep.core import batch as B
 from dataprep.core.dataset import open_dataset
+from dataprep.core.folder import DROPS, datasets
 from dataprep.core.tables import Drop
 
-from . import why
 from .table_rows import read_tables
 
 HERE = 0  # the index of this run in `Clusters.homes`
@@ -94,8 +94,8 @@ class Clusters:
         """
         mask, known = np.zeros(len(self.ids), bool), np.zeros(len(self.ids), bool)
         input_files: list[int] = []
-        for folder in why.sealed_folders(self.url):
-            docs = open_dataset(folder)
+        for folder in datasets(self.url):
+            docs = open_dataset(folder.url)
             input_files += [
                 row["file"] for row in docs.manifest["inputs"] if row.get("source") == source and "file" in row
             ]
@@ -191,9 +191,9 @@ def _codes(names: pa.DictionaryArray, datasets: list[str | None]) -> npt.NDArray
 
 def drop_batches(url: str, columns: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch, str]]:
     """Yield the rows of all drop tables of a run, each batch with its folder."""
-    for folder in why.sealed_folders(url):
-        for batch in read_tables(folder, "drops", columns):
-            yield batch, folder
+    for folder in datasets(url):
+        for batch in read_tables(folder.url, DROPS, columns):
+            yield batch, folder.url
 
 
 def _related(url: str, members: U64) -> Iterator[tuple[pa.RecordBatch, str]]:

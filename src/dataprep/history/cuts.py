@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dataprep.core.folder import CUTS, datasets
 from dataprep.core.ledger import mix
 
 from . import why
@@ -75,9 +76,9 @@ def context(data: bytes, start: int, end: int, around: int = 120, most: int = 60
 
 def _spans(url: str) -> Iterator[tuple[pa.RecordBatch, str]]:
     """Yield the rows whose first occurrence is known, each batch with its folder."""
-    for folder in why.sealed_folders(url):
-        for batch in read_tables(folder, "cuts", COLUMNS):
-            yield batch.filter(batch.column("kept").is_valid()), folder
+    for folder in datasets(url):
+        for batch in read_tables(folder.url, CUTS, COLUMNS):
+            yield batch.filter(batch.column("kept").is_valid()), folder.url
 
 
 def _bucket(rows: pa.RecordBatch) -> npt.NDArray[np.int64]:

@@ -14,11 +14,11 @@ import orjson
 import pyarrow as pa
 
 from dataprep.core.dataset import Dataset, open_dataset
+from dataprep.core.folder import datasets, token_folders
 from dataprep.core.stats import HIDDEN, Amount, StageStats, Stats
 from dataprep.core.tables import Drop
 from dataprep.errors import DataprepError
 from dataprep.store import files
-from dataprep.tokens.shard_format import KIND
 from dataprep.tokens.shards.shard import Shards
 
 from . import clusters, similarity, why
@@ -85,23 +85,23 @@ def summarize(folder: str) -> RunSummary:
 
     Raises PlanError if the folder holds no sealed Dataset.
     """
-    datasets = {url: open_dataset(url) for url in why.final_folders(folder)}
-    stages = [stage for docs in datasets.values() for stage in docs.stats if stage.docs_in]
+    finals = {found.url: open_dataset(found.url) for found in datasets(folder, saved=False)}
+    stages = [stage for docs in finals.values() for stage in docs.stats if stage.docs_in]
     sources = source_amounts(stages)
     found = clusters.find_clusters(folder)
     return RunSummary(
         name=files.name_of(folder) or folder,
-        manifests={url: docs.manifest for url, docs in datasets.items()},
+        manifests={url: docs.manifest for url, docs in finals.items()},
         stages=stages,
         sources=sources,
         alarms=alarms(stages, sources),
-        fits=[fit for docs in datasets.values() for fit in docs.manifest.get("fits", [])],
+        fits=[fit for docs in finals.values() for fit in docs.manifest.get("fits", [])],
         similarities=similarity.by_stage(folder),
         sizes=found.sizes() if found.removed else None,
         largest=[(c, [text_pair(folder, drop) for drop in c.examples[:1]]) for c in found.largest(LARGEST)],
         least_similar=[text_pair(folder, drop) for drop in similarity.least_similar(folder, LEAST_SIMILAR)],
         repeats=most_repeated_cuts(folder, REPEATS),
-        languages=_languages(list(datasets.values())[-1]),
+        languages=_languages(list(finals.values())[-1]),
         tokens=token_folder(folder),
         metrics=training_metrics(folder),
         samples=_samples(folder),
@@ -186,12 +186,10 @@ def _urls(folder: str, name: str) -> Iterator[str]:
 
 def token_folder(folder: str) -> TokenFolder | None:
     """Return the token shards of a run, or None if it has none."""
-    for url in _urls(folder, "manifest.json"):
-        manifest = files.read_json(url)
-        if manifest.get("kind") == KIND:
-            shards = Shards.open(files.path_of(url.rpartition("/")[0]))
-            counts = (shards.n_tokens, len(shards), shards.n_bytes, shards.vocab_size)
-            return TokenFolder(manifest, *counts, shards.shards, _token_lengths(shards))
+    for found in token_folders(folder):
+        shards = Shards.open(files.path_of(found.url))
+        counts = (shards.n_tokens, len(shards), shards.n_bytes, shards.vocab_size)
+        return TokenFolder(found.manifest, *counts, shards.shards, _token_lengths(shards))
     return None
 
 

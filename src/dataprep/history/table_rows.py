@@ -1,46 +1,46 @@
-"""Rows of the drop and cut tables of sealed Datasets, some at a time."""
+"""Rows of the Parquet files of sealed Datasets, read without loading whole files."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataprep.core.folder import MANIFEST
+from dataprep.core import folder as F
 from dataprep.core.tables import CUTS, DROPS
 from dataprep.errors import CorruptShard, DataprepError
 from dataprep.store import files
 
-SCHEMAS = {"drops": DROPS, "cuts": CUTS}
+SCHEMAS = {F.DROPS: DROPS, F.CUTS: CUTS}
 
 
-def read_tables(folder: str, kind: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the drop or cut tables ("drops", "cuts") of a sealed folder; names are dictionary-encoded.
+def read_tables(url: str, kind: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the drop or cut tables (folder.DROPS, CUTS) of a sealed Dataset; names are dictionary-encoded.
 
     Raises CorruptShard if a table is missing or damaged.
     """
-    for url in table_urls(folder, kind):
-        schema = SCHEMAS[kind]
-        coded = [field.name for field in schema if field.type == pa.string()]
-        with checked(url), files.open_raw(url) as f:
+    schema = SCHEMAS[kind]
+    encoded = [field.name for field in schema if field.type == pa.string()]
+    for table in F.Folder(url).tables(kind):
+        with checked(table), files.open_raw(table) as f:
             names = pq.read_schema(f).names
             if names != schema.names:
                 msg = f"its columns are {', '.join(names)}"
                 raise pa.ArrowInvalid(msg)
-            with pq.ParquetFile(f, read_dictionary=coded) as table:
-                yield from table.iter_batches(1 << 16, columns=None if columns is None else list(columns))
+            with pq.ParquetFile(f, read_dictionary=encoded) as parquet:
+                yield from parquet.iter_batches(1 << 16, columns=None if columns is None else list(columns))
 
 
-def table_urls(folder: str, kind: str) -> list[str]:
-    """Return the URLs of the tables of a folder; each part has a drop table, and a cut table if something was cut."""
-    names = [name for name in files.listdir(files.join(folder, kind)) if name.endswith(".parquet")]
-    if kind == "drops":
-        shards = files.read_json(files.join(folder, MANIFEST))["shards"]
-        parts = dict.fromkeys(files.name_of(shard["name"]).rpartition("-")[0] + ".parquet" for shard in shards)
-        names = list(parts)
-    return [files.join(folder, kind, name) for name in names]
+def rows_of_id(url: str, id_: int) -> list[dict[str, Any]]:
+    """Return the rows of an id in a Parquet file; only row groups that may contain the id are read.
+
+    Raises CorruptShard if the file is missing or damaged.
+    """
+    with checked(url), files.open_raw(url) as f:
+        return list(pq.read_table(f, filters=[("id", "=", id_)]).to_pylist())
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Whether what dataprep wrote is still what it wrote: sealed Datasets, token shards, or all of both that a run left."""
+"""Check that sealed Datasets and token shards are still as they were written."""
 
 from __future__ import annotations
 
@@ -10,68 +10,57 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataprep.core.folder import MANIFEST
+from dataprep.core.folder import CUTS, DATASET, DROPS, MANIFEST, TOKENS, Folder, token_folders, walk
 from dataprep.core.runner import Runner, Serial
 from dataprep.errors import DataprepError, PlanError
 from dataprep.store import files
-from dataprep.tokens.shard_format import KIND
 from dataprep.tokens.shards.verify import Problem, verify_shards
-
-from . import why
 
 AGAIN = "run the pipeline again with replace=True"
 
 
 def verify(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
-    """Read everything in a sealed folder, or in all that lie in a run's folder, and list by folder what is wrong.
+    """Read all files of a sealed folder, or of all in the folder of a run, and return the problems by folder.
 
-    A folder with an empty list is as it was written. Of token shards see `tokens.verify`; of a Dataset the hash of
-    every shard, its number of documents, the order of ids, and the hashes of drop and cut tables are compared.
+    A folder with an empty list is as it was written. Of a Dataset the hashes of shards and tables, the numbers of
+    documents and the order of ids are checked; of token shards see `verify_shards`.
 
-    Errors: PlanError where there is nothing sealed.
+    Raises PlanError if the folder holds neither a Dataset nor token shards.
     """
     url = url.rstrip("/")
-    places = found_in(url)
-    if not places:
-        msg = f"{url} holds nothing sealed (no {MANIFEST}); give a folder that a run or dp.encode wrote"
+    found = _sealed(url)
+    if not found:
+        msg = f"{url} holds nothing sealed (no {MANIFEST}); it must be a folder that a run or dp.encode wrote"
         raise PlanError(msg)
-    return {place: _verify(place, run or Serial()) for place in places}
+    return {folder.url: _verify(folder, run or Serial()) for folder in found}
 
 
-def found_in(url: str) -> list[str]:
-    """The sealed folders: this one and its saved steps, or those of a run, token shards last."""
-    kinds = {place: kind_of(place) for place in (url, *(files.join(url, name) for name in files.listdir(url)))}
-    datasets = why.sealed_folders(url) if "dataset" in kinds.values() else []
-    return datasets + [place for place, kind in kinds.items() if kind == KIND]
-
-
-def kind_of(url: str) -> str | None:
-    """What is sealed in a folder: "dataset", "tokens", or None."""
-    place = files.join(url, MANIFEST)
+def _sealed(url: str) -> list[Folder]:
+    """Return the Datasets of a run with their saved steps, then its token shards."""
     try:
-        found = files.read_json(place) if files.exists(place) else None
-    except DataprepError:  # whoever opens it says so
-        return KIND if files.exists(files.join(url, "token_bytes.npy")) else "dataset"
-    kind = found.get("kind") if isinstance(found, dict) else None
-    return kind if kind in ("dataset", KIND) else None
+        datasets = [folder for folder in walk(url) if folder.kind == DATASET]
+    except DataprepError:  # a manifest that cannot be read, which is reported as a problem of its folder
+        places = (url, *(files.join(url, name) for name in files.listdir(url)))
+        datasets = [folder for folder in map(Folder, places) if folder.kind == DATASET]
+    return [*datasets, *token_folders(url)]
 
 
-def _verify(place: str, run: Runner) -> list[Problem]:
+def _verify(folder: Folder, run: Runner) -> list[Problem]:
     try:
-        return verify_shards(place, run) if kind_of(place) == KIND else _dataset(place, run)
+        return verify_shards(folder.url, run) if folder.kind == TOKENS else _dataset(folder, run)
     except DataprepError as e:
         return [Problem(MANIFEST, " ".join(str(e).split()), AGAIN)]
 
 
 @dataclass(frozen=True)
-class CheckFile:
-    """The item: one file of a Dataset, as a receipt or the manifest describes it."""
+class _StoredFile:
+    """One file of a Dataset as a receipt or the manifest states it; docs: the documents of a shard."""
 
     folder: str
     name: str
     size: int
     hash: str
-    docs: int | None = None  # of a shard
+    docs: int | None = None
 
     @property
     def n_bytes(self) -> int:
@@ -82,27 +71,26 @@ class CheckFile:
         return files.join(self.folder, self.name)
 
 
-def _dataset(folder: str, run: Runner) -> list[Problem]:
-    manifest = files.read_json(files.join(folder, MANIFEST))
-    shards = [CheckFile(folder, s["name"], s["size"], s["hash"], s["docs"]) for s in manifest["shards"]]
+def _dataset(folder: Folder, run: Runner) -> list[Problem]:
+    manifest = folder.manifest
+    shards = [_StoredFile(folder.url, s["name"], s["size"], s["hash"], s["docs"]) for s in manifest["shards"]]
     problems = [problem for found in run.map(_check, [*shards, *_tables(folder)], "verify") for problem in found]
-    said, is_ = manifest["docs"], sum(s.docs or 0 for s in shards)
-    if said != is_:
-        problems.append(Problem(MANIFEST, f"it says {said:,} documents, its shards have {is_:,}", AGAIN))
+    stated, found = manifest["docs"], sum(s.docs or 0 for s in shards)
+    if stated != found:
+        problems.append(Problem(MANIFEST, f"it states {stated:,} documents, its shards have {found:,}", AGAIN))
     return problems
 
 
-def _tables(folder: str) -> Iterator[CheckFile]:
-    """The drop and cut tables, which only receipts describe."""
-    place = files.join(folder, "receipts")
-    for name in files.listdir(place):
-        for file in files.read_json(files.join(place, name))["files"]:
-            inside = file["name"].removeprefix("../")
-            if inside.startswith(("drops/", "cuts/")):
-                yield CheckFile(folder, inside, file["size"], file["hash"])
+def _tables(folder: Folder) -> Iterator[_StoredFile]:
+    """Yield the drop and cut tables, which only receipts state."""
+    for receipt in folder.receipts():
+        for file in files.read_json(receipt)["files"]:
+            name = file["name"].removeprefix("../")
+            if name.startswith((f"{DROPS}/", f"{CUTS}/")):
+                yield _StoredFile(folder.url, name, file["size"], file["hash"])
 
 
-def _check(item: CheckFile) -> list[Problem]:
+def _check(item: _StoredFile) -> list[Problem]:
     url = str(item)
     if not files.exists(url):
         return [Problem(item.name, "is missing", AGAIN)]
@@ -114,7 +102,7 @@ def _check(item: CheckFile) -> list[Problem]:
 
 
 def _rows(url: str, docs: int) -> Iterator[str]:
-    """What is wrong with the ids of a shard."""
+    """Yield the problems with the ids of a shard."""
     with files.open_raw(url) as f:
         try:
             ids = pq.read_table(f, columns=["id"])["id"].to_numpy()
@@ -122,13 +110,13 @@ def _rows(url: str, docs: int) -> Iterator[str]:
             yield f"cannot be read ({str(e).splitlines()[0][:120]})"
             return
     if len(ids) != docs:
-        yield f"has {len(ids):,} documents, the manifest says {docs:,}"
+        yield f"has {len(ids):,} documents, the manifest states {docs:,}"
     if len(ids) and bool((np.asarray(ids[1:]) <= ids[:-1]).any()):
         yield "its ids do not ascend"
 
 
-def totals(place: str) -> dict[str, Any]:
-    """What a sealed folder says it holds: kind, documents, bytes of text, and tokens if it has any."""
-    found = files.read_json(files.join(place, MANIFEST))
-    docs = found["docs"] if found["kind"] == "dataset" else found["documents"]
+def stated_totals(url: str) -> dict[str, Any]:
+    """Return what a manifest states: kind, documents, bytes of text, and tokens or None."""
+    found = Folder(url).manifest
+    docs = found["docs"] if found["kind"] == DATASET else found["documents"]
     return {"kind": found["kind"], "documents": docs, "bytes": found["bytes"], "tokens": found.get("tokens")}

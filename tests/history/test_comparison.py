@@ -16,7 +16,7 @@ from dataprep.cli import diff as command
 from dataprep.core import batch as B
 from dataprep.core.batch import show_id
 from dataprep.errors import CorruptShard, PlanError
-from dataprep.history import changes
+from dataprep.history import comparison, drop_reasons
 
 NAMES = ("articles.jsonl", "letters.jsonl.gz", "news.jsonl.zst")
 
@@ -80,7 +80,7 @@ def drop_reasons(docs, also=()):
 def test_lost_and_gained_are_the_differences_of_sets(pair):
     """Documents and bytes, by source, that only one side has, and those that both have, are what Python sets say."""
     one, two = pair
-    found, a, b = changes.compare(str(one.url), str(two.url)), *map(rows, pair)
+    found, a, b = comparison.compare(str(one.url), str(two.url)), *map(rows, pair)
     assert a.keys() - b.keys()
     assert b.keys() - a.keys()
     check_sums(found.lost.sources, [a[i] for i in a.keys() - b.keys()])
@@ -97,16 +97,16 @@ def test_lost_and_gained_are_the_differences_of_sets(pair):
 def test_reasons_are_those_of_the_other_side(pair):
     """What was lost went by a stage of B, the filter step before the last included; what was gained, by one of A."""
     one, two = pair
-    found, a, b = changes.compare(str(one.url), str(two.url), examples=2), *map(rows, pair)
+    found, a, b = comparison.compare(str(one.url), str(two.url), examples=2), *map(rows, pair)
     step = dp.open_dataset(str(two.url).replace("clean", "filter"))
     by_b, by_a = drop_reasons(two, [step]), drop_reasons(one)
-    assert found.lost.why == Counter(by_b[i] for i in a.keys() - b.keys())
-    assert found.gained.why == Counter(by_a[i] for i in b.keys() - a.keys())
-    assert {reason for _, reason in found.gained.why} == {"under_1000"}
-    assert {stage for stage, _ in found.lost.why} == {"MinHash"}
+    assert found.lost.reasons == Counter(by_b[i] for i in a.keys() - b.keys())
+    assert found.gained.reasons == Counter(by_a[i] for i in b.keys() - a.keys())
+    assert {reason for _, reason in found.gained.reasons} == {"under_1000"}
+    assert {stage for stage, _ in found.lost.reasons} == {"MinHash"}
     for side, mine, why in ((found.lost, a, by_b), (found.gained, b, by_a)):
         for reason, examples in side.examples.items():
-            assert len(examples) == min(2, side.why[reason])
+            assert len(examples) == min(2, side.reasons[reason])
             for _, id_, line in examples:
                 assert why[id_] == reason
                 assert mine[id_][1].strip().startswith(line)
@@ -115,14 +115,14 @@ def test_reasons_are_those_of_the_other_side(pair):
 def test_turned_round_it_is_the_other_way_round(pair):
     """From B to A what was lost is gained."""
     urls = [str(docs.url) for docs in pair]
-    there, back = changes.compare(*urls), changes.compare(*reversed(urls))
+    there, back = comparison.compare(*urls), comparison.compare(*reversed(urls))
     assert (there.lost, there.gained) == (back.gained, back.lost)
 
 
 def test_one_and_the_same_differs_in_nothing(pair):
     """A Dataset against itself."""
     url = str(pair[0].url)
-    found = changes.compare(url, url)
+    found = comparison.compare(url, url)
     assert not found.lost.sources
     assert not found.gained.sources
     assert not found.changed
@@ -137,9 +137,9 @@ def test_tokens_of_what_was_lost(pair, tmp_path):
         shutil.copytree(str(docs.url), tmp_path / name / "clean")
         urls.append(str(tmp_path / name / "clean"))
         if name == "b":
-            assert not changes.compare(*([urls[0], str(pair[1].url)])).has_tokens
+            assert not comparison.compare(*([urls[0], str(pair[1].url)])).has_tokens
         dp.encode(dp.open_dataset(urls[-1]), tok, out=str(tmp_path / name / "encode"), val=0.1)
-    found, a, b = changes.compare(*urls), *map(rows, pair)
+    found, a, b = comparison.compare(*urls), *map(rows, pair)
     assert found.has_tokens
     for side, gone in (
         (found.lost, [a[i] for i in a.keys() - b.keys()]),
@@ -154,24 +154,24 @@ def test_a_moved_run_still_knows_its_steps(inputs, tmp_path):
     two = dp.Pipeline(shorter(900)).run(inputs, out=str(tmp_path / "run" / "filter"))
     dp.Pipeline(dp.Exact()).run(two, out=str(tmp_path / "run" / "clean"))
     (tmp_path / "run").rename(tmp_path / "moved")
-    found = changes.compare(str(inputs.url), str(tmp_path / "moved"))
-    assert {reason for _, reason in found.lost.why} == {"under_900", "duplicate"}
+    found = comparison.compare(str(inputs.url), str(tmp_path / "moved"))
+    assert {reason for _, reason in found.lost.reasons} == {"under_900", "duplicate"}
 
 
 def test_other_inputs_are_refused_or_named(samples, inputs, tmp_path):
     """An id with two sources is refused in one sentence; other content under the same names is warned of."""
     other = dp.Pipeline().run(dp.read([str(samples / name) for name in reversed(NAMES)]), out=str(tmp_path / "other"))
     with pytest.raises(PlanError, match="were not made of the same input"):
-        changes.compare(str(inputs.url), str(other.url))
+        comparison.compare(str(inputs.url), str(other.url))
     for name in NAMES:
         shutil.copy(samples / name, tmp_path / name)
     with (tmp_path / "articles.jsonl").open("a") as f:
         f.write('{"text": "One more."}\n')
     more = dp.Pipeline().run(dp.read([str(tmp_path / name) for name in NAMES]), out=str(tmp_path / "more"))
-    found = changes.compare(str(inputs.url), str(more.url))
+    found = comparison.compare(str(inputs.url), str(more.url))
     assert len(found.warnings) == 1
     assert "file 0 was articles.jsonl and articles.jsonl" in found.warnings[0]
-    assert found.gained.why == {changes.UNKNOWN: 1}
+    assert found.gained.reasons == {drop_reasons.UNKNOWN: 1}
 
 
 def test_a_damaged_drop_table_is_named(inputs, tmp_path):
@@ -180,7 +180,7 @@ def test_a_damaged_drop_table_is_named(inputs, tmp_path):
     table = next((tmp_path / "clean" / "drops").iterdir())
     table.unlink()
     with pytest.raises(CorruptShard, match="is missing"):
-        changes.compare(str(inputs.url), str(docs.url))
+        comparison.compare(str(inputs.url), str(docs.url))
 
 
 def cut_up(numbers, n):
@@ -192,7 +192,7 @@ def cut_up(numbers, n):
 @given(st.sets(st.integers(0, 60)), st.sets(st.integers(0, 60)), st.integers(1, 9), st.integers(1, 9))
 def test_streams_are_cut_at_the_same_ids(one, two, n, m):
     """However both are cut into batches, each id comes once, and one that both have in both halves of a pair."""
-    pairs = [(B.ids(a), B.ids(b)) for a, b in changes.aligned(cut_up(one, n), cut_up(two, m))]
+    pairs = [(B.ids(a), B.ids(b)) for a, b in comparison.aligned(cut_up(one, n), cut_up(two, m))]
     assert [int(i) for a, _ in pairs for i in a] == sorted(one)
     assert [int(i) for _, b in pairs for i in b] == sorted(two)
     assert {int(i) for a, b in pairs for i in np.intersect1d(a, b)} == one & two
@@ -202,7 +202,7 @@ def test_streams_are_cut_at_the_same_ids(one, two, n, m):
 def test_ids_out_of_order_are_refused():
     """A stream that goes back is not compared."""
     with pytest.raises(PlanError, match="do not ascend"):
-        list(changes.aligned([B.make([3], ["x"], "s"), B.make([2], ["x"], "s")], []))
+        list(comparison.aligned([B.make([3], ["x"], "s"), B.make([2], ["x"], "s")], []))
 
 
 @pytest.fixture
@@ -222,12 +222,12 @@ def diff(monkeypatch, capsys):
 def test_the_command_shows_sources_reasons_and_examples(pair, diff):
     """`diff A B` has a row a source, the reasons with their numbers, and ids that can be typed into `why`."""
     one, two = pair
-    found = changes.compare(str(one.url), str(two.url), 1)
+    found = comparison.compare(str(one.url), str(two.url), 1)
     said = diff(one.url, str(two.url).removesuffix("/clean"), "-n", 1)
     for word in ("articles", "letters", "news", "all", "lost: in A, not in B", "gained: in B, not in A"):
         assert word in said, word
     for side in (found.lost, found.gained):
-        for (stage, reason), n in side.why.items():
+        for (stage, reason), n in side.reasons.items():
             assert f"{n:>9,} {stage}: {reason}" in said
         for ((_, id_, _),) in side.examples.values():
             assert show_id(id_) in said

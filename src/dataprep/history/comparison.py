@@ -1,0 +1,228 @@
+"""Compare two sealed Datasets of one input: documents lost and gained, by reason, and documents with another text.
+
+Both are read once, in the order of their ids, with one batch of each in memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dataprep.core import batch as B
+from dataprep.core.dataset import Dataset, open_dataset
+from dataprep.core.folder import Folder, datasets, token_folders
+from dataprep.core.ledger import mix
+from dataprep.errors import PlanError
+from dataprep.store import files
+from dataprep.tokens.shards.shard import Shards
+
+from .drop_reasons import DropReasons, Reason
+from .lineage import different_inputs
+
+COLUMNS = ["id", "text", "source"]
+LINE_CHARS = 160
+
+
+@dataclass
+class TokenAmount:
+    """Documents, UTF-8 bytes, and tokens with separators; 0 tokens if nothing was encoded."""
+
+    docs: int = 0
+    bytes: int = 0
+    tokens: int = 0
+
+
+@dataclass
+class OneSided:
+    """The documents that only one of two Datasets has, by source, and by the reason for which the other dropped them.
+
+    examples: (hash of the id, id, first line) by reason.
+    """
+
+    sources: dict[str, TokenAmount] = field(default_factory=dict)
+    reasons: Counter[Reason] = field(default_factory=Counter)
+    examples: dict[Reason, list[tuple[int, int, str]]] = field(default_factory=dict)
+
+
+@dataclass
+class Comparison:
+    """The changes from Dataset `a` to Dataset `b`, by source.
+
+    both: documents in both, with the bytes of `b`. changed: those with another text; their bytes are the increase.
+    """
+
+    a: Dataset
+    b: Dataset
+    lost: OneSided = field(default_factory=OneSided)
+    gained: OneSided = field(default_factory=OneSided)
+    both: dict[str, TokenAmount] = field(default_factory=dict)
+    changed: dict[str, TokenAmount] = field(default_factory=dict)
+    has_tokens: bool = False
+    warnings: list[str] = field(default_factory=list)
+
+
+def compare(a: str, b: str, examples: int = 3) -> Comparison:
+    """Compare two sealed Datasets, or the last Datasets of two runs.
+
+    examples: documents to keep per reason. Raises PlanError if a folder holds no Dataset, or if an id has different
+    sources in them, which then were not made of one input.
+    """
+    one, two = (open_dataset(_last(url)) for url in (a, b))
+    found = Comparison(one, two, warnings=list(different_inputs(str(one.url), str(two.url))))
+    reasons = {"lost": DropReasons(str(two.url)), "gained": DropReasons(str(one.url))}
+    for left, right in aligned(one.batches(COLUMNS), two.batches(COLUMNS)):
+        ids, others = B.ids(left), B.ids(right)
+        for side, batch, missing in (
+            ("lost", left, ~np.isin(ids, others)), ("gained", right, ~np.isin(others, ids)),
+        ):  # fmt: skip
+            if missing.any():
+                _add_one_sided(getattr(found, side), batch.filter(pa.array(missing)), reasons[side], examples)
+        _add_both(found, left.filter(pa.array(np.isin(ids, others))), right.filter(pa.array(np.isin(others, ids))))
+    _add_tokens(found)
+    return found
+
+
+def _last(url: str) -> str:
+    return url.rstrip("/") if Folder(url).is_dataset else datasets(url, saved=False)[-1].url
+
+
+class _AscendingBatches:
+    """Batches with ascending ids, of which the rows up to an id can be taken."""
+
+    def __init__(self, batches: Iterable[B.Batch]) -> None:
+        self.batches, self.before = iter(batches), -1
+        self.now: B.Batch | None = None
+        self.nothing = B.empty()
+        self.more()
+
+    def more(self) -> None:
+        """Load the next batch that has rows.
+
+        Raises PlanError if ids do not ascend.
+        """
+        self.now = next((batch for batch in self.batches if batch.num_rows), None)
+        if self.now is not None:
+            ids = B.ids(self.now)
+            if int(ids[0]) <= self.before or (ids[1:] <= ids[:-1]).any():
+                msg = f"ids do not ascend after {B.show_id(max(self.before, 0))}; seal both Datasets again"
+                raise PlanError(msg)
+            self.before, self.nothing = int(ids[-1]), self.now.slice(0, 0)
+
+    def upto(self, id_: int) -> B.Batch:
+        """Remove the rows of the current batch up to an id, and return them."""
+        if self.now is None:
+            return self.nothing
+        n = int(np.searchsorted(B.ids(self.now), np.uint64(id_), side="right"))
+        found, rest = self.now.slice(0, n), self.now.slice(n)
+        self.now = rest
+        if not rest.num_rows:
+            self.more()
+        return found
+
+
+def aligned(a: Iterable[B.Batch], b: Iterable[B.Batch]) -> Iterator[tuple[B.Batch, B.Batch]]:
+    """Yield both streams cut at the same ids, so that a document of both is in both batches of one pair."""
+    one, two = _AscendingBatches(a), _AscendingBatches(b)
+    while one.now is not None or two.now is not None:
+        limit = min(int(B.ids(s.now)[-1]) for s in (one, two) if s.now is not None)
+        yield one.upto(limit), two.upto(limit)
+
+
+def _add(into: dict[str, TokenAmount], batch: B.Batch, name: str, values: npt.NDArray[np.int64]) -> None:
+    """Add a value per document to the amount `name` of its source; with "bytes", count the documents too."""
+    column = batch.column("source")
+    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    codes = coded.indices.to_numpy()
+    docs = np.bincount(codes, minlength=len(coded.dictionary))
+    total = np.zeros(len(docs), np.int64)
+    np.add.at(total, codes, values)
+    for source, n, value in zip(coded.dictionary.to_pylist(), docs.tolist(), total.tolist(), strict=True):
+        if n:
+            amount = into.setdefault(source, TokenAmount())
+            amount.docs += n if name == "bytes" else 0
+            setattr(amount, name, getattr(amount, name) + value)
+
+
+def _add_one_sided(side: OneSided, batch: B.Batch, drops: DropReasons, n: int) -> None:
+    """Add documents that only one Dataset has, with n examples per reason."""
+    _add(side.sources, batch, "bytes", B.lengths(batch))
+    ids = B.ids(batch)
+    reasons, rank = drops.of(ids), mix(ids, 0)
+    side.reasons.update(reasons)
+    rows: dict[Reason, list[int]] = {}
+    for row, reason in enumerate(reasons):
+        rows.setdefault(reason, []).append(row)
+    for reason, mine in rows.items():
+        best = sorted(mine, key=lambda row: rank[row])[:n]
+        new = [(int(rank[row]), int(ids[row]), _first_line(batch.column("text")[row])) for row in best]
+        side.examples[reason] = sorted([*side.examples.get(reason, []), *new])[:n]
+
+
+def _first_line(text: Any) -> str:
+    return next((line for line in str(text).splitlines() if line.strip()), "").strip()[:LINE_CHARS]
+
+
+def _add_both(found: Comparison, left: B.Batch, right: B.Batch) -> None:
+    """Add the documents of both Datasets.
+
+    Raises PlanError if the sources of a document differ.
+    """
+    if not left.num_rows:
+        return
+    sources = [batch.column("source").cast(pa.string()) for batch in (left, right)]
+    differs = pc.not_equal(*sources)
+    if pc.any(differs).as_py():
+        row = pc.index(differs, value=True).as_py()
+        names = " and ".join(repr(column[row].as_py()) for column in sources)
+        id_ = B.show_id(int(B.ids(left)[row]))
+        msg = f"{id_} is of {names}: {found.a.url} and {found.b.url} were not made of the same input"
+        raise PlanError(msg)
+    _add(found.both, right, "bytes", B.lengths(right))
+    changed = pc.not_equal(left.column("text"), right.column("text"))
+    if pc.any(changed).as_py():
+        before, after = left.filter(changed), right.filter(changed)
+        _add(found.changed, after, "bytes", B.lengths(after) - B.lengths(before))
+
+
+def _add_tokens(found: Comparison) -> None:
+    """Add the tokens of lost and gained documents, if both runs have token shards."""
+    shards = [_shards_of(docs) for docs in (found.a, found.b)]
+    if None in shards:
+        return
+    found.has_tokens = True
+    if shards[0].manifest.get("tokenizer") != shards[1].manifest.get("tokenizer"):  # type: ignore[union-attr]
+        found.warnings.append("the two were encoded by different tokenizers: their tokens are not the same unit")
+    for side, mine, other in ((found.lost, shards[0], found.b), (found.gained, shards[1], found.a)):
+        for split in dict.fromkeys(s["split"] for s in mine.shards):  # type: ignore[union-attr]
+            for rows, others in aligned(_token_rows(mine, split), other.batches(["id"])):  # type: ignore[arg-type]
+                missing = rows.filter(pa.array(~np.isin(B.ids(rows), B.ids(others))))
+                if missing.num_rows:
+                    _add(side.sources, missing, "tokens", missing.column("tokens").to_numpy())
+
+
+def _shards_of(docs: Dataset) -> Shards | None:
+    """Return the token shards in the same run as a Dataset that hold as many documents, or None."""
+    run = Folder(str(docs.url)).parent.url
+    if not run or not files.is_local(run):
+        return None
+    found = (f for f in token_folders(run) if f.manifest.get("documents") == docs.count)
+    folder = next(found, None)
+    return None if folder is None else Shards.open(files.path_of(folder.url))
+
+
+def _token_rows(shards: Shards, split: str) -> Iterator[B.Batch]:
+    """Yield id, source and number of tokens of every document of a split."""
+    for shard in shards.split(split).shards:
+        with pq.ParquetFile(shards.path / f"{shard['name']}.docs.parquet") as parquet:
+            for batch in parquet.iter_batches():
+                n = pc.add(pc.subtract(batch.column("stop"), batch.column("start")), 1).cast(pa.int64())
+                columns = {"id": batch.column("id"), "source": batch.column("source"), "tokens": n}
+                yield pa.RecordBatch.from_pydict(columns)
