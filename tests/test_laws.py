@@ -24,7 +24,8 @@ from dataprep.filters.gopher import Gopher
 from dataprep.filters.hosts import Hosts
 from dataprep.filters.refinedweb.stage import RefinedWeb
 from dataprep.filters.repair import RepairText
-from dataprep.messages.arabic import NormalizeArabic, NormalizeArabizi
+from dataprep.messages.arabic import NormalizeArabic
+from dataprep.messages.arabizi import NormalizeArabizi
 from dataprep.messages.clean import CleanMessages
 from dataprep.messages.language.stage import MessageLanguage
 from dataprep.messages.names.stage import Consent, Pseudonyms

@@ -39,7 +39,7 @@ from .filters.robots.stage import Robots as Robots
 from .forget.forget import forget as forget
 from .history.verify import verify as verify
 from .messages.arabic import NormalizeArabic as NormalizeArabic
-from .messages.arabic import NormalizeArabizi as NormalizeArabizi
+from .messages.arabizi import NormalizeArabizi as NormalizeArabizi
 from .messages.clean import CleanMessages as CleanMessages
 from .messages.conversations.stage import Conversations as Conversations
 from .messages.conversations.turns import Turns as Turns

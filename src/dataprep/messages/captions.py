@@ -1,4 +1,4 @@
-"""What people write under a picture or a file, without the platform's placeholder for it."""
+"""Captions: texts under a picture or a file, without the platform's placeholder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from dataprep.core.batch import Batch
 
 MEDIA = ("image", "video", "audio", "gif", "sticker", "file")
-_MARK = "\u200e"  # iOS: stands before what the phone wrote itself
+_MARK = "\u200e"  # iOS: precedes what the phone wrote itself
 _FILE_NAME = re.compile(r"[^\n]*\S\.[a-z0-9]{2,5}(?: \u2022)?", re.IGNORECASE)  # "beans.pdf \u2022 2 pages"
 _PLACEHOLDER = re.compile(
     r"[^\n]*\S\.[a-z0-9]{2,5} [(\uff08][^()]+[)\uff09]|.*<[^<>]+>", re.IGNORECASE
@@ -21,11 +21,11 @@ _LINKS = re.compile(r"!?\[[^\]\n]*\]\((?:\./)?media/[^)\n]*\)")  # signal-export
 
 
 def caption(text: str, meta: str) -> str:
-    r"""The caption of a media message, "" if it has none.
+    r"""Return the caption of a media message, "" if it has none.
 
-    Where meta names files (null: left out of the export, or hidden) and the text does not, the text is the caption
-    (Telegram, Discord, Messenger). Else the first line is the placeholder (WhatsApp), or what stands in it behind a
-    direction mark is.
+    If meta names files (null: left out of the export, or hidden) and the text does not, the text is the caption
+    (Telegram, Discord, Messenger). Otherwise the placeholder is the first line (WhatsApp), or its part after a
+    direction mark.
 
     >>> caption("IMG-1.jpg (file attached)\nthe beans", '{"file": "IMG-1.jpg"}')
     'the beans'
@@ -34,11 +34,11 @@ def caption(text: str, meta: str) -> str:
     >>> caption("the beans  ![1.jpg](./media/1.jpg)", '{"file": null}')
     'the beans'
     """
-    said = _LINKS.sub("", text)
-    if said != text:
-        return said.strip()
-    told = json.loads(meta) if '"file' in meta else {}
-    names = told["files"] if "files" in told else [told["file"]] if "file" in told else []
+    without_links = _LINKS.sub("", text)
+    if without_links != text:
+        return without_links.strip()
+    record = json.loads(meta) if '"file' in meta else {}
+    names = record["files"] if "files" in record else [record["file"]] if "file" in record else []
     first, _, rest = text.partition("\n")
     if names and not any(str(name) in text if name else _PLACEHOLDER.fullmatch(first) for name in names):
         return text
@@ -47,7 +47,7 @@ def caption(text: str, meta: str) -> str:
 
 
 def with_captions(batch: Batch, kinds: tuple[str, ...]) -> tuple[pa.BooleanArray, pa.LargeStringArray]:
-    """Which media messages, other than those of `kinds`, have a caption; and the text column with captions as texts."""
+    """Return which media messages of other kinds than `kinds` have a caption, and the text column with the captions."""
     kind, texts = batch.column("kind").cast(pa.string()), batch.column("text")
     media = pc.is_in(kind, pa.array([k for k in MEDIA if k not in kinds], pa.string()))
     mask = np.zeros(batch.num_rows, np.bool_)
@@ -55,9 +55,9 @@ def with_captions(batch: Batch, kinds: tuple[str, ...]) -> tuple[pa.BooleanArray
     rows = np.flatnonzero(np.asarray(media))
     chosen = pa.array(rows)
     columns = (column.take(chosen).to_pylist() for column in (kind, texts, batch.column("meta")))
-    for row, what, text, meta in zip(rows.tolist(), *columns, strict=True):
-        said = caption(text, meta)
-        if said.strip() and not (what == "file" and _FILE_NAME.fullmatch(said)):
+    for row, media_kind, text, meta in zip(rows.tolist(), *columns, strict=True):
+        one = caption(text, meta)
+        if one.strip() and not (media_kind == "file" and _FILE_NAME.fullmatch(one)):
             mask[row] = True
-            found.append(said)
+            found.append(one)
     return pa.array(mask), pc.replace_with_mask(texts, pa.array(mask), pa.array(found, texts.type))

@@ -1,4 +1,4 @@
-"""Cleaning of messages: what is no speech goes or is written shorter, each rule counted and to be switched off."""
+"""CleanMessages: remove what people did not write, and shorten links, laughter and repeats; each rule has a switch."""
 
 from __future__ import annotations
 
@@ -26,42 +26,42 @@ from . import clean_rules as R
 from .captions import with_captions
 from .emoji import emoji_spans
 
-NUMBER = 1 << 8  # beside the bits of suspects.py
+NUMBER = 1 << 8  # a flag in addition to those of clean_prefilter.py
 _EMOJI = {"keep": None, "drop": emoji_spans, "collapse": R.repeated_emoji}
 _REMOVED = str.maketrans("", "", R.BETWEEN + R.HIDDEN)  # control characters that rules need for themselves
 
 
-class _Rule(NamedTuple):
-    """A rule, what it is called in the books, and the bits of the messages that it may change."""
+class _CountedChange(NamedTuple):
+    """A rule: its name in the statistics, the flags of the messages that it may change, and the change."""
 
     name: str
-    bits: int
-    change: R.Rule
+    flags: int
+    change: R.Change
 
 
 @dataclass(frozen=True, kw_only=True)
 class CleanMessages(Stage):
-    """Take out of messages what nobody said, and write what is written at length shorter.
+    """Remove from messages what people did not write, and shorten links, laughter and repeated characters.
 
     >>> CleanMessages()
     >>> CleanMessages(links="<link>", mentions=None, emoji="collapse", kinds=("text", "sticker"))
 
-    kinds: the messages that stay; the others are dropped, their kind being the reason (image, system, deleted ...;
+    kinds: the kinds of messages to keep; others are dropped with their kind as the reason (image, system, deleted ...;
         notices of encryption are system lines).
-    captions: keep a picture or a file that has a caption, as a text: what somebody said, which `Turns` learns from.
-    links, emails, phones, mentions: what is written in their place; "" takes them out, None leaves them. Nothing else
-        is looked for inside a link that stays. Phones are those of `PII`.
-    edit_marks: take off marks such as "<This message was edited>" that a reader did not know, at a message's end.
-    invisible: take out direction marks and control characters.
-    laughter: hahahaha becomes haha, hhhhhh hhh, mdrrrr mdr; also je, jaja, kkkk, wkwkwk, ههههه, хахаха, ㅋㅋㅋㅋ.
-    max_repeat: how often a character may stand in a row, never counting digits, white space and emoji; None: no limit.
-    emoji: "keep", "drop", or "collapse": one of a run of the same.
+    captions: keep a picture or a file that has a caption, as a text; `Turns` learns from it.
+    links, emails, phones, mentions: the replacement; "" removes them, None keeps them. Other rules do not change the
+        inside of a link that is kept. Phones are those of `PII`.
+    edit_marks: remove marks such as "<This message was edited>", which the reader did not know, from a message's end.
+    invisible: remove direction marks and control characters.
+    laughter: shorten hahahaha to haha, hhhhhh to hhh, mdrrrr to mdr; jaja, kkkk, wkwkwk, ههههه, хахаха, ㅋㅋㅋㅋ.
+    max_repeat: longest run of one character, except digits, white space and emoji; None: no limit.
+    emoji: "keep", "drop", or "collapse": keep one of a run of equal ones.
 
-    What is changed is counted by rule: captions, edit_marks, links, emails, mentions, phones, invisible, emoji,
-    laughter, repeats; in this order they are applied. A message of which nothing is left is dropped as `empty`. Authors
-    are not touched (see `Pseudonyms`), and no message goes because of a word in it.
+    Changes are counted by rule, in the order in which rules are applied: captions, edit_marks, links, emails, mentions,
+    phones, invisible, emoji, laughter, repeats. A message with nothing left is dropped as `empty`. Authors are not
+    changed (see `Pseudonyms`), and no message is dropped because of a word in it.
 
-    Raises PlanError for unknown values.
+    Raises PlanError for values that are not valid.
     """
 
     kinds: tuple[str, ...] = ("text",)
@@ -82,22 +82,22 @@ class CleanMessages(Stage):
         kinds = (self.kinds,) if isinstance(self.kinds, str) else tuple(self.kinds)
         object.__setattr__(self, "kinds", kinds)
         if not kinds or not all(isinstance(k, str) and k for k in kinds):
-            msg = f'CleanMessages(kinds={self.kinds!r}): kinds are names such as ("text", "sticker")'
+            msg = f'CleanMessages(kinds={self.kinds!r}): kinds must be names such as ("text", "sticker")'
             raise PlanError(msg)
         for name in ("links", "emails", "phones", "mentions"):
             new = getattr(self, name)
             if new is not None and (not isinstance(new, str) or new.translate(_REMOVED) != new):
-                msg = f'CleanMessages({name}={new!r}): it is a text such as "" or "<{name[:-1]}>", or None'
+                msg = f'CleanMessages({name}={new!r}): {name} must be a text such as "" or "<{name[:-1]}>", or None'
                 raise PlanError(msg)
         if self.max_repeat is not None and (type(self.max_repeat) is not int or self.max_repeat < 2):
-            msg = f"CleanMessages(max_repeat={self.max_repeat!r}): max_repeat is a number from 2 (as in hello), or None"
+            msg = f"CleanMessages(max_repeat={self.max_repeat!r}): max_repeat must be 2 or more (as in hello), or None"
             raise PlanError(msg)
         if self.emoji not in _EMOJI:
-            msg = f"CleanMessages(emoji={self.emoji!r}): emoji is one of {', '.join(_EMOJI)}"
+            msg = f"CleanMessages(emoji={self.emoji!r}): emoji must be one of {', '.join(_EMOJI)}"
             raise PlanError(msg)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Drop by kind, rewrite what a rule may change, and drop what is empty."""
+        """Drop messages by kind, apply the rules to the others, and drop empty ones."""
         rules = list(self._rules())
         for batch in batches:
             yield self._clean(self._chosen(batch, stats), rules, stats)
@@ -108,7 +108,7 @@ class CleanMessages(Stage):
         list(watch(self, iter([message]), Ledger(self.name)))
 
     def _chosen(self, batch: Batch, stats: Ledger) -> Batch:
-        """The messages of the kinds wanted, and captions as texts: later stages see no placeholder in them."""
+        """Drop messages of other kinds; return the rest, with captions in place of media placeholders."""
         kind = batch.column("kind").cast(pa.string())
         wanted = pc.is_in(kind, pa.array(self.kinds, pa.string()))
         if self.captions:
@@ -121,7 +121,8 @@ class CleanMessages(Stage):
         unwanted = pc.if_else(wanted, pa.scalar(None, pa.string()), pc.fill_null(kind, "no_kind"))
         return drop_rows(batch, unwanted, stats)
 
-    def _rules(self) -> Iterator[_Rule]:
+    def _rules(self) -> Iterator[_CountedChange]:
+        """Yield the rules that are on, in order."""
         finds = (
             ("edit_marks", S.MARK, R.edit_marks, "" if self.edit_marks else None),
             ("links", S.LINK, R.links, self.links),
@@ -131,21 +132,21 @@ class CleanMessages(Stage):
             ("invisible", S.MARK, None, "" if self.invisible else None),
             ("emoji", S.EMOJI, _EMOJI.get(self.emoji), None if self.emoji == "keep" else ""),
         )
-        for name, bits, find, new in finds:
+        for name, flags, find, new in finds:
             if new is not None:
-                yield _Rule(name, bits, R.in_place_of(find, new) if find else R.visible)
+                yield _CountedChange(name, flags, R.replace(find, new) if find else R.visible)
         if self.laughter:
-            yield _Rule("laughter", S.LAUGH, R.laughter)
+            yield _CountedChange("laughter", S.LAUGH, R.laughter)
         if self.max_repeat:
-            yield _Rule("repeats", S.REPEAT, R.repeats(self.max_repeat))
+            yield _CountedChange("repeats", S.REPEAT, R.repeats(self.max_repeat))
 
-    def _clean(self, batch: Batch, rules: list[_Rule], stats: Ledger) -> Batch:
-        bits = self._bits(batch.column("text"))
-        rows = np.flatnonzero(bits & self._looked_at(rules))
+    def _clean(self, batch: Batch, rules: list[_CountedChange], stats: Ledger) -> Batch:
+        flags = self._flags(batch.column("text"))
+        rows = np.flatnonzero(flags & functools.reduce(operator.or_, (rule.flags for rule in rules), S.MARK))
         old = batch.column("text").take(pa.array(rows)).to_pylist()
-        new = self._changed(old, bits[rows], rules, stats)
+        new = self._changed(old, flags[rows], rules, stats)
         changed = np.fromiter((a != b for a, b in zip(old, new, strict=True)), np.bool_, len(rows))
-        blank = (bits & S.BLANK) != 0
+        blank = (flags & S.BLANK) != 0
         if changed.any():
             mask = np.zeros(batch.num_rows, np.bool_)
             mask[rows[changed]] = True
@@ -157,27 +158,25 @@ class CleanMessages(Stage):
             )
         return drop_rows(batch, pc.if_else(pa.array(blank), "empty", pa.scalar(None, pa.string())), stats)
 
-    def _bits(self, texts: pa.LargeStringArray) -> npt.NDArray[np.uint16]:
+    def _flags(self, texts: pa.LargeStringArray) -> npt.NDArray[np.uint16]:
+        """Return the flags of the rules that may change each text."""
         offsets, data = B.buffers(texts)
-        bits: npt.NDArray[np.uint16] = S.suspects(offsets, data, classes(), self.max_repeat or 0)
+        flags: npt.NDArray[np.uint16] = S.rules_needed(offsets, data, classes(), self.max_repeat or 0)
         if self.phones is not None:
-            bits[K.suspects(offsets, data, K.byte_kinds(), K.NUMBER)[:, 0]] |= NUMBER
-        return bits
+            flags[K.suspects(offsets, data, K.byte_kinds(), K.NUMBER)[:, 0]] |= NUMBER
+        return flags
 
-    def _looked_at(self, rules: list[_Rule]) -> int:
-        return functools.reduce(operator.or_, (rule.bits for rule in rules), S.MARK)
-
-    def _changed(self, texts: list[str], bits: Any, rules: list[_Rule], stats: Ledger) -> list[str]:
-        """The texts after every rule; bits: what each of them may hold."""
-        bits = bits.copy()
-        texts = [t.translate(_REMOVED) if b & S.MARK else t for t, b in zip(texts, bits.tolist(), strict=True)]
+    def _changed(self, texts: list[str], flags: Any, rules: list[_CountedChange], stats: Ledger) -> list[str]:
+        """Return the texts after all rules; flags: those of each text."""
+        flags = flags.copy()
+        texts = [t.translate(_REMOVED) if f & S.MARK else t for t, f in zip(texts, flags.tolist(), strict=True)]
         hidden: dict[int, list[str]] = {}
         if self.links is None:
-            hidden = {i: [t[a:b] for a, b in R.links(t)] for i, t in enumerate(texts) if bits[i] & S.LINK}
+            hidden = {i: [t[a:b] for a, b in R.links(t)] for i, t in enumerate(texts) if flags[i] & S.LINK}
             for i in hidden:
                 texts[i], _ = _hide(texts[i])
         for rule in rules:
-            rows = np.flatnonzero(bits & rule.bits).tolist()
+            rows = np.flatnonzero(flags & rule.flags).tolist()
             if not rows:
                 continue
             joined, n = rule.change(R.BETWEEN.join([texts[i] for i in rows]))
@@ -186,11 +185,11 @@ class CleanMessages(Stage):
                 changed = {i: t for i, t in zip(rows, joined.split(R.BETWEEN), strict=True) if t != texts[i]}
                 for i, text in changed.items():
                     texts[i] = text
-                bits[list(changed)] = self._bits(pa.array(changed.values(), pa.large_string()))
+                flags[list(changed)] = self._flags(pa.array(changed.values(), pa.large_string()))
         for i, found in hidden.items():
             parts = texts[i].split(R.HIDDEN)
             texts[i] = "".join(p + link for p, link in zip(parts, [*found, ""], strict=True))
         return texts
 
 
-_hide = R.in_place_of(R.links, R.HIDDEN)
+_hide = R.replace(R.links, R.HIDDEN)

@@ -1,6 +1,8 @@
-"""Which messages a cleaning rule can change at all: one look at each character, so that few are looked at closely.
+"""Prefilter of CleanMessages: find the messages that a rule may change, in one pass over their characters.
 
-It may name a message too many, never one too few (tested against the rules on every message).
+It may flag a message that no rule changes, never miss one that a rule changes.
+
+Twin: the rules on every message (tests/messages/test_clean.py)
 """
 
 from __future__ import annotations
@@ -11,13 +13,13 @@ from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import ALPHA, I64, SPACE, U8, U16, Int, code_point
 
 LINK, AT, REPEAT, LAUGH, EMOJI, MARK, BLANK = 1, 2, 4, 8, 16, 32, 64
-ONE_LETTER, TWO_LETTERS = 4, 5  # letters of the shortest laughter that is written anew: hhhh, hahah
+ONE_LETTER, TWO_LETTERS = 4, 5  # letters of the shortest laughter that is shortened: hhhh, hahah
 FIVE = 0x35  # 55555 is laughter in Thai
 
 
 @kernel(inline="always")
 def is_mark(c: Int) -> bool:
-    """Whether a character is a control character, a direction mark or a byte order mark."""
+    """Return whether a character is a control character, a direction mark or a byte order mark."""
     if c < 0x20:
         return bool(c not in (9, 10, 13))
     if 0x200E <= c <= 0x2069:
@@ -27,7 +29,7 @@ def is_mark(c: Int) -> bool:
 
 @kernel(inline="always")
 def is_lengthened(c: Int, run: Int, before: Int) -> bool:
-    """Whether a letter that stands twice may belong to mdrr, ptdrr, xdd, lool, lmaoo, lolll; small letters."""
+    """Return whether a repeated letter may belong to mdrr, ptdrr, xdd, lool, lmaoo, lolll; letters are lower case."""
     if run < 2:
         return False
     if c == 0x72:
@@ -37,52 +39,59 @@ def is_lengthened(c: Int, run: Int, before: Int) -> bool:
     return bool((c == 0x64 and before == 0x78) or (c == 0x6C and before == 0x6F))
 
 
+@kernel(inline="always")
+def _ascii_flags(data: U8, i: Int, start: Int, stop: Int, c: Int) -> int:
+    """Return the flags of the ASCII character `c` at `i` of the text [start, stop)."""
+    if c == 64:
+        return AT
+    if c == 46:
+        inside = i > start and data[i - 1] > 32 and i + 1 < stop
+        return LINK if inside and (data[i + 1] > 64 or data[i - 1] | 32 == 119) else 0  # x.org, www.3
+    if c == 58:
+        return LINK if i + 2 < stop and data[i + 1] == 47 and data[i + 2] == 47 else 0
+    return MARK if (c < 32 and is_mark(c)) or c == 0x7F else 0
+
+
+@kernel(inline="always")
+def _wide_flags(c: Int) -> int:
+    """Return the flags of a character above U+007F."""
+    if c in (0xFE0F, 0x20E3) or 0x231A <= c < 0x2C00 or c >= 0x1F000:
+        return EMOJI
+    return MARK if is_mark(c) else 0
+
+
 @kernel
-def suspects(offsets: I64, data: U8, table: U16, max_repeat: int) -> U16:
-    """What each text can hold, uint16[n]: bits LINK ... BLANK. `table` is `classes()`; max_repeat 0: no REPEAT."""
+def rules_needed(offsets: I64, data: U8, table: U16, max_repeat: int) -> U16:
+    """Return the flags LINK ... BLANK of each text, uint16[n]. table: `classes()`; max_repeat 0: never REPEAT."""
     n = len(offsets) - 1
     out = np.zeros(n, np.uint16)
     for d in range(n):
-        i, stop, can = offsets[d], offsets[d + 1], 0
+        i, start, stop, flags = offsets[d], offsets[d], offsets[d + 1], 0
         blank: Int = True
-        last, run, before = np.int64(-1), 0, np.int64(-1)  # the character before, how often it stands, the one before
+        last, run, before = np.int64(-1), 0, np.int64(-1)  # the last character, its run, the one before the run
         one, two = np.int64(-1), np.int64(-1)  # the two letters of a word
-        letters: Int = 0  # of it; negative: it has other letters, too
+        letters: Int = 0  # of the word; negative: it has more than two different ones
         while i < stop:
             c, size = np.int64(data[i]), 1
             if c >= 0x80:
                 c, size = code_point(data, i)
                 bits = table[c]
-                alpha = bits & ALPHA != 0 or c == 0x640  # tatweel stands in written laughter
+                alpha = bits & ALPHA != 0 or c == 0x640  # written laughter may have a tatweel
                 blank = blank and bits & SPACE != 0
-                if c in (0xFE0F, 0x20E3) or 0x231A <= c < 0x2C00 or c >= 0x1F000:
-                    can |= EMOJI
-                elif is_mark(c):
-                    can |= MARK
+                flags |= _wide_flags(c)
             else:
                 if 65 <= c <= 90:
                     c += 32
                 alpha = 97 <= c <= 122
                 blank = blank and (c == 32 or 9 <= c <= 13 or 28 <= c <= 31)
-                if c == 64:
-                    can |= AT
-                elif c == 46:
-                    if i > offsets[d] and data[i - 1] > 32 and i + 1 < stop:
-                        can |= LINK if data[i + 1] > 64 or data[i - 1] | 32 == 119 else 0  # x.org, www.3
-                elif c == 58:
-                    if i + 2 < stop and data[i + 1] == 47 and data[i + 2] == 47:
-                        can |= LINK
-                elif (c < 32 and is_mark(c)) or c == 0x7F:
-                    can |= MARK
+                flags |= _ascii_flags(data, i, start, stop, c)
             if c == last:
                 run += 1
             else:
                 before, last, run = last, c, 1
-            if max_repeat and run > max_repeat:
-                can |= REPEAT
+            flags |= REPEAT if max_repeat and run > max_repeat else 0
             if alpha:
-                if is_lengthened(c, run, before):
-                    can |= LAUGH
+                flags |= LAUGH if is_lengthened(c, run, before) else 0
                 if 0x410 <= c <= 0x42F:
                     c += 32
                 if letters >= 0:
@@ -92,12 +101,10 @@ def suspects(offsets: I64, data: U8, table: U16, max_repeat: int) -> U16:
                     elif c not in (one, two):
                         two = c if one == two else two
                         letters = letters if c == two else np.int64(-1)
-                    if letters >= (ONE_LETTER if one == two else TWO_LETTERS):
-                        can |= LAUGH
+                    flags |= LAUGH if letters >= (ONE_LETTER if one == two else TWO_LETTERS) else 0
             else:
                 letters = 0
-                if c == FIVE and run > 3:
-                    can |= LAUGH
+                flags |= LAUGH if c == FIVE and run > 3 else 0
             i += size
-        out[d] = can | BLANK if blank else can
+        out[d] = flags | BLANK if blank else flags
     return out

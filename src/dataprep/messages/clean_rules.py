@@ -1,6 +1,6 @@
-"""What cleaning takes for a link, a mention, laughter ...: patterns that take linear time, and what becomes of a find.
+"""Rules of CleanMessages: linear-time patterns for links, mentions, laughter ..., and their replacement.
 
-Rules work on many messages at once, joined by BETWEEN; none of them finds anything across it, or takes it away.
+A rule works on many messages at once, joined by BETWEEN; no match spans it, and no rule removes it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from dataprep.pii import rules
 from .emoji import PARTS, emoji_spans
 
 BETWEEN = "\x1e"  # between two messages
-HIDDEN = "\x1d"  # in the place of a link that stays, so that no other rule looks inside
+HIDDEN = "\x1d"  # stands for a link that is kept, so that no other rule changes it
 Span: TypeAlias = tuple[int, int]
-Rule: TypeAlias = Callable[[str], tuple[str, int]]  # text -> text, and how many changes
+Change: TypeAlias = Callable[[str], tuple[str, int]]  # returns the new text and the number of changes
 
 # --- Links ------------------------------------------------------------------------------------------------------------
 _REST = r"[^\s<>\"\u00ab\u00bb\u201c\u201d\u200e\u200f\u2066-\u2069]"
 _LABELS = r"(?:[a-z0-9][a-z0-9-]{0,62}\.){1,5}"
-# Without "http" or "www.", only endings that are no words: "la" and "me" may follow a full stop without its space.
+# Without "http" or "www.", only endings that are not words: "la" and "me" may follow a full stop without a space.
 _ENDINGS = "com|net|org|info|edu|gov|io|app|dev|xyz|online|site|shop"
 _BEFORE_A_SLASH = (
     rf"{_ENDINGS}|be|ly|gl|gg|gd|co|cc|me|tv|ai|fm|ws|link|page|news|blog|tech|club|live|store|world|wiki|"
@@ -40,7 +40,7 @@ _CLOSING = {")": "(", "]": "[", "}": "{"}
 
 
 def links(text: str) -> Iterator[Span]:
-    """URLs with any scheme, what begins with www., and bare ones: youtu.be/x, example.org."""
+    """Yield URLs with any scheme, names that begin with www., and bare ones: youtu.be/x, example.org."""
     for m in _LINK.finditer(text):
         start, end = m.span()
         unopened = {c: m[0].count(c) - m[0].count(o) for c, o in _CLOSING.items()}
@@ -59,17 +59,17 @@ _MENTION = re.compile(
 
 
 def emails(text: str) -> Iterator[Span]:
-    """E-mail addresses, as the filter PII finds them."""
+    """Yield e-mail addresses, as the filter PII finds them."""
     return ((f.start, f.end) for f in rules.find(text, ("email",)))
 
 
 def phones(text: str) -> Iterator[Span]:
-    """Phone numbers, as the filter PII finds them: 3lach and 9albi are words, 2026 is a year."""
+    """Yield phone numbers, as the filter PII finds them: 3lach and 9albi are words, 2026 is a year."""
     return ((f.start, f.end) for f in rules.find(text, ("phone",)))
 
 
 def mentions(text: str) -> Iterator[Span]:
-    """@name, WhatsApp's isolated names and numbers, Discord's ids."""
+    """Yield @name, WhatsApp's isolated names and numbers, and Discord's ids."""
     return (m.span() for m in _MENTION.finditer(text))
 
 
@@ -77,7 +77,7 @@ _EDITED = re.compile("[ \u00a0]?\u200e<[^<>\n\x1e]{4,80}>(?=\x1e|\\Z)")
 
 
 def edit_marks(text: str) -> Iterator[Span]:
-    """WhatsApp's mark at the end of a message, in any language: a direction mark and words in <>."""
+    """Yield WhatsApp's edit mark at a message's end, in any language: a direction mark and words in <>."""
     return (m.span() for m in _EDITED.finditer(text))
 
 
@@ -85,7 +85,7 @@ _INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1c\x1f\x7f\u061c\u200e\u200f\u
 
 
 def visible(text: str) -> tuple[str, int]:
-    """The text without direction marks and control characters."""
+    """Remove direction marks and control characters."""
     return _INVISIBLE.subn("", text)
 
 
@@ -116,7 +116,7 @@ _THAI = re.compile(r"(?<=[\u0e00-\u0e7f])( ?5{3})5+(?!\d)")
 
 
 def laughter(text: str) -> tuple[str, int]:
-    """hahahaha, Ahahah: haha, Haha; hhhhhh: hhh; mdrrr: mdr; 555555 after Thai: 555."""
+    """Shorten laughter: hahahaha to haha, Ahahah to Haha, hhhhhh to hhh, mdrrr to mdr, 555555 after Thai to 555."""
     changed = 0
 
     def form(m: re.Match[str]) -> str:
@@ -132,7 +132,7 @@ def laughter(text: str) -> tuple[str, int]:
 
 @lru_cache(1 << 14)
 def _laugh(word: str) -> str:
-    """A word as it is, or the short form of the laughter that it is."""
+    """Return the short form of a word that is laughter, else the word."""
     found = _LAUGH.fullmatch(word)
     if not found:
         return word
@@ -140,15 +140,15 @@ def _laugh(word: str) -> str:
     return short.upper() if word.isupper() else short.capitalize() if word[0].isupper() else short
 
 
-def repeats(most: int) -> Rule:
-    """Runs of a character longer than `most` become that long; never digits, white space or emoji."""
+def repeats(most: int) -> Change:
+    """Return the rule that shortens runs of a character to `most`, except digits, white space and emoji."""
     pattern = re.compile(rf"([^\d\s{PARTS}])\1{{{most},}}")
     return lambda text: pattern.subn(lambda m: m[1] * most, text)
 
 
 # --- Emoji ------------------------------------------------------------------------------------------------------------
 def repeated_emoji(text: str) -> Iterator[Span]:
-    """Emoji that stand right after the same one."""
+    """Yield each emoji that directly follows an equal one."""
     last = (-1, -1)
     for start, end in emoji_spans(text):
         if start == last[1] and text[start:end] == text[slice(*last)]:
@@ -156,32 +156,32 @@ def repeated_emoji(text: str) -> Iterator[Span]:
         last = start, end
 
 
-# --- Putting something in the place of what was found -----------------------------------------------------------------
+# --- Replacement ------------------------------------------------------------------------------------------------------
 _BLANK, _END = " \t\u00a0\u202f", "\n" + BETWEEN
 
 
-def in_place_of(find: Callable[[str], Iterable[Span]], new: str) -> Rule:
-    """The rule that writes `new` where something is found; nothing (""): one of the gaps beside it goes too."""
+def replace(find: Callable[[str], Iterable[Span]], new: str) -> Change:
+    """Return the rule that writes `new` in place of each span found; "" also removes white space left next to it."""
 
-    def rule(text: str) -> tuple[str, int]:
+    def change(text: str) -> tuple[str, int]:
         spans = list(find(text))
         if not spans:
             return text, 0
-        pieces: list[str] = []
+        parts: list[str] = []
         at = 0
-        for start, end in spans if new else _runs(text, spans):
+        for start, end in spans if new else _with_white_space(text, spans):
             glue = not new and text[max(0, start - 1) : start].isalnum() and text[end : end + 1].isalnum()
-            pieces += [text[at:start], " " if glue else new]
+            parts += [text[at:start], " " if glue else new]
             at = end
-        return "".join([*pieces, text[at:]]), len(spans)
+        return "".join([*parts, text[at:]]), len(spans)
 
-    return rule
+    return change
 
 
-def _runs(text: str, spans: Iterable[Span]) -> list[Span]:
-    """What goes: spans with the white space that would be left double or at a line's end; those that touch are one."""
-    longer = _united((start, _after(text, start, end)) for start, end in _united(spans))
-    return [_before(text, start, end) for start, end in longer]
+def _with_white_space(text: str, spans: Iterable[Span]) -> list[Span]:
+    """Unite spans that touch, and extend them by white space that would be left double or at a line's end."""
+    longer = _united((start, _end_of_blanks(text, start, end)) for start, end in _united(spans))
+    return [_with_blanks_before(text, start, end) for start, end in longer]
 
 
 def _united(spans: Iterable[Span]) -> list[Span]:
@@ -192,19 +192,19 @@ def _united(spans: Iterable[Span]) -> list[Span]:
     return united
 
 
-def _after(text: str, start: int, end: int) -> int:
+def _end_of_blanks(text: str, start: int, end: int) -> int:
     if not start or text[start - 1] in _BLANK or text[start - 1] in _END:
         while end < len(text) and text[end] in _BLANK:
             end += 1
     return end
 
 
-def _before(text: str, start: int, end: int) -> Span:
+def _with_blanks_before(text: str, start: int, end: int) -> Span:
     ends_line = end == len(text) or text[end] in _END
     if ends_line or text[end] in ".,)":
         while start and text[start - 1] in _BLANK:
             start -= 1
-    if ends_line and start and text[start - 1] == "\n":  # the whole of a line, or of the rest of a text
+    if ends_line and start and text[start - 1] == "\n":  # all of a line, or of the rest of a text
         start -= 1
     elif text[end : end + 1] == "\n" and (not start or text[start - 1] == BETWEEN):
         end += 1

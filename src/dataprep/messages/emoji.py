@@ -1,4 +1,4 @@
-"""Emoji in a text: what people see as one picture is one, however many code points it has (UTS #51).
+"""Emoji: find the pictures in a text; one picture may have several code points (UTS #51).
 
 Flags, keycaps, skin tones, families joined by U+200D and the flags of England, Scotland and Wales are one emoji each.
 """
@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from dataprep.core import batch as B
 
-# Unicode 18.0's emoji data. Pictures, also those that Unicode draws as text by default but people write as emoji
-# (U+2764, a heart, often comes without its U+FE0F); above U+1F000 whole blocks, so that newer ones are found too.
+# Unicode 18.0's emoji data. Pictures, including those that Unicode draws as text by default but people write as emoji
+# (U+2764, a heart, often without its U+FE0F); above U+1F000 complete blocks, so that newer ones are found too.
 PICTURES = """
 231a-231b 23e9-23ec 23f0 23f3 25fd-25fe 2600-2604 260e 2611 2614-2615 2618 261d 2620 2622-2623 2626 262a 262e-262f
 2638-263a 2640 2642 2648-2653 265f-2660 2663 2665-2666 2668 267b 267e-267f 2692-2697 2699 269b-269c 26a0-26a1 26a7
@@ -31,7 +31,7 @@ a9 ae 203c 2049 2122 2139 2194-2199 21a9-21aa 2328 23cf 23ed-23ef 23f1-23f2 23f8
 
 
 def _set(table: str) -> str:
-    """The ranges of a table as the inside of a character class."""
+    """Return the ranges of a table as the inside of a character class."""
     spans = (span.partition("-") for span in table.split())
     return "".join(f"{chr(int(a, 16))}-{chr(int(b or a, 16))}" for a, _, b in spans)
 
@@ -39,7 +39,7 @@ def _set(table: str) -> str:
 _FLAG, _KEY, _TONE = "\U0001f1e6-\U0001f1ff", "0-9#*", "\ufe0f?[\U0001f3fb-\U0001f3ff]?"
 _ONE = rf"(?:[{_set(PICTURES)}](?!\ufe0e){_TONE}|[{_set(SIGNS)}]\ufe0f)"
 _TAGS = "(?:[\U000e0020-\U000e007e]{1,16}\U000e007f)?"
-# One of a plain class, and then what it was: beginning with a choice, the search would be five times as slow.
+# First one plain class, then the kind of its character: a pattern that begins with a choice is five times as slow.
 _EMOJI = re.compile(
     rf"[{_KEY}{_set(SIGNS)}{_set(PICTURES)}{_FLAG}](?:(?<=[{_FLAG}])[{_FLAG}]|(?<=[{_KEY}])\ufe0f?\u20e3"
     rf"|(?:(?<=[{_set(SIGNS)}])\ufe0f|(?<=[{_set(PICTURES)}])(?!\ufe0e){_TONE}){_TAGS}(?:\u200d{_ONE}){{0,9}})"
@@ -47,11 +47,11 @@ _EMOJI = re.compile(
 # UTF-8 of U+2000 and up, where all emoji are, or the U+FE0F or U+20E3 in them; but not letters, U+4000 to U+EFFF.
 FIRST_BYTE, HAN, HANGUL = 0xE2, 0xE4, 0xEE
 PARTS = _set(PICTURES) + _FLAG + "\u200d\ufe0f\u20e3"
-"""The inside of a character class: what emoji are made of, digits and signs aside."""
+"""Inside of a character class: parts of emoji, except digits and signs."""
 
 
 def emoji_spans(text: str) -> list[tuple[int, int]]:
-    """Where the emoji of a text stand, in characters.
+    """Return the spans of the emoji of a text, in characters.
 
     >>> emoji_spans("ok 👍🏽👨‍👩‍👧 🇲🇦")
     [(3, 5), (5, 10), (11, 13)]
@@ -60,7 +60,7 @@ def emoji_spans(text: str) -> list[tuple[int, int]]:
 
 
 def emoji_counts(texts: pa.Array) -> Counter[str]:
-    """How often each emoji stands in a column of texts; only those with a byte that all emoji have are looked at."""
+    """Count each emoji in a column of texts; texts without a byte that all emoji have are skipped."""
     offsets, data = B.buffers(texts)
     high = np.flatnonzero(data[: offsets[-1]] >= FIRST_BYTE)
     high = high[(data[high] < HAN) | (data[high] > HANGUL)]

@@ -1,10 +1,10 @@
-"""Twin of `messages/arabic.py`: Arabizi in one spelling."""
+"""Twin of `messages/arabizi.py`: Arabizi in one spelling."""
 
 from __future__ import annotations
 
 import re
 
-from dataprep.messages.arabic import UNITS
+from dataprep.messages.arabizi import UNITS
 
 
 def arabizi(text: str, switches: set[str]) -> str:

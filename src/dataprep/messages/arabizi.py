@@ -1,0 +1,264 @@
+"""NormalizeArabizi: write spelling variants of Arabizi in one form.
+
+Use it on copies that are compared (deduplication, search) or if a model should see one form; each switch loses
+something that the author may have written on purpose.
+
+Twin: tests/twins/arabizi.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.ledger import Ledger
+from dataprep.core.stage import Stage
+from dataprep.errors import PlanError
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U8, U16, WORD, Int, classes, code_point
+
+from .arabic import switches_on
+
+DIGITS, HEH, SHEEN, REPEATS, DOUBLES, VOWELS = 1, 2, 4, 8, 16, 32
+ARABIZI = {"digits": DIGITS, "heh": HEH, "sheen": SHEEN, "repeats": REPEATS, "doubles": DOUBLES, "vowels": VOWELS}
+UNITS = """
+h hr hrs s sec m mn min km kg g k dh dhs mad eur am pm d e eme th nd rd st er x v p o ko mo go to kb mb gb tb mm cm ml l
+""".split()  # noqa: SIM905 - after a digit: a number
+MAX_LETTERS = 64  # a longer run of letters is not a word
+
+
+@dataclass(frozen=True, kw_only=True)
+class NormalizeArabizi(Stage):
+    """Write Arabizi in one spelling; every switch is off by default.
+
+    >>> NormalizeArabizi(digits=True, heh=True, sheen=True, repeats=True)    # "Wax 5ouya b7aaaal" -> "Wash khouya bhal"
+
+    digits: write 5 as kh, 9 as q, 6 as t, 4 as gh; 2 and 3 have no letter of their own and are kept.
+    heh: write 7 as h; two sounds become one letter.
+    sheen: write ch and x as sh.
+    repeats: write three and more of a letter as one. doubles: write two as one, too.
+    vowels: write ou and o as u, y as i, w as u, and remove e: a form to compare, hardly readable.
+    language: change only messages with this value in the column `language`, since French and English use ch and x, too;
+        None: change all messages.
+
+    Only words of ASCII letters and digits with a letter among them change: not 2024, B2B1200, 5dh, 9h, été. Words
+    changed are counted as arabizi.digits ... Measured: docs/chats-safety.md. Raises PlanError for language="".
+    """
+
+    digits: bool = False
+    heh: bool = False
+    sheen: bool = False
+    repeats: bool = False
+    doubles: bool = False
+    vowels: bool = False
+    language: str | None = "ary_Latn"
+
+    def __post_init__(self) -> None:
+        if self.language == "":
+            msg = "language='' must be a code in the column `language`, such as 'ary_Latn', or None for every message"
+            raise PlanError(msg)
+
+    @property
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The column `language`, unless all messages are changed."""
+        return () if self.language is None else ("language",)
+
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
+        """Yield batches with the words of Arabizi messages respelled."""
+        rules = sum(ARABIZI[name] for name in switches_on(self))
+        units = np.array([int.from_bytes(unit.encode(), "big") for unit in UNITS], np.int64)
+        for batch in batches:
+            mine = np.ones(batch.num_rows, bool) if self.language is None else _is(batch["language"], self.language)
+            offsets, data, counts = respelled(*B.buffers(batch), mine, classes(), units, rules)
+            for name, n in zip(ARABIZI, counts.tolist(), strict=True):
+                stats.count(f"arabizi.{name}", n)
+            yield B.with_column(batch, "text", B.strings(offsets, data)) if counts.any() else batch
+
+    def warm(self) -> None:
+        """Compile the kernel."""
+        batch = B.make([0], ["a"], "warm", columns={"language": pa.array(["ary_Latn"])})
+        list(self(iter([batch]), Ledger(self.name)))
+
+
+def _is(languages: pa.Array, language: str) -> Any:
+    return np.asarray(pc.fill_null(pc.equal(languages.cast(pa.string()), language), fill_value=False)).astype(bool)
+
+
+@kernel(inline="always")
+def _lower(b: Int) -> Int:
+    return b + 32 if 65 <= b <= 90 else b
+
+
+@kernel
+def _is_word(data: U8, start: Int, stop: Int, units: I64) -> bool:
+    """Return whether an ASCII word may be Arabizi: with a letter, no two digits in a row, no unit (5dh)."""
+    letters, row, unit_letters = 0, 0, np.int64(0)
+    for i in range(start, stop):
+        is_digit = 48 <= data[i] <= 57
+        row = row + 1 if is_digit else 0
+        if row == 2:
+            return False
+        letters += not is_digit
+        if i > start:
+            unit_letters = unit_letters << 8 | _lower(np.int64(data[i]))
+    if 48 <= data[start] <= 57 and stop - start <= 4:
+        for unit in units:
+            if unit == unit_letters:
+                return False
+    return letters > 0
+
+
+@kernel
+def _respell_digits(data: U8, start: Int, stop: Int, rules: int, word: U8) -> tuple[Int, Int]:
+    """Write [start, stop) of `data` into `word` by the rules digits and heh; return length and rules applied."""
+    n, applied = 0, 0
+    for i in range(start, stop):
+        b = np.int64(data[i])
+        two: Int = 0
+        one: Int = b
+        if rules & DIGITS:
+            if b == 53:
+                two, one = 107, 104
+            elif b == 52:
+                two, one = 103, 104
+            elif b == 57:
+                one = 113
+            elif b == 54:
+                one = 116
+            applied |= DIGITS if one != b else 0
+        if rules & HEH and b == 55:
+            one, applied = 104, applied | HEH
+        if two:
+            word[n] = two
+            n += 1
+        word[n] = one
+        n += 1
+    return n, applied
+
+
+@kernel
+def _respell_sheen(word: U8, n: Int, out: U8) -> tuple[Int, Int]:
+    """Write ch and x of `word` as sh into `out`; return its length and the rules applied."""
+    m, applied = 0, 0
+    for i in range(n):
+        b = np.int64(word[i])
+        if _lower(b) == 99 and i + 1 < n and _lower(np.int64(word[i + 1])) == 104:
+            out[m] = b + 16  # c to s, C to S
+            applied = SHEEN
+        elif _lower(b) == 120:
+            out[m], out[m + 1] = b - 5, 104  # x to s and h
+            m += 1
+            applied = SHEEN
+        else:
+            out[m] = b
+        m += 1
+    return m, applied
+
+
+@kernel
+def _respell_runs(word: U8, n: Int, rule: Int, least: Int) -> tuple[Int, Int]:
+    """Shorten runs of `least` and more of a letter to one, in place; return the length and the rules applied."""
+    m, i, applied = 0, 0, 0
+    while i < n:
+        j = i
+        while j < n and _lower(np.int64(word[j])) == _lower(np.int64(word[i])):
+            j += 1
+        is_letter = _lower(np.int64(word[i])) >= 97
+        left = 1 if j - i >= least and is_letter else j - i
+        applied |= rule if left < j - i else 0
+        for _ in range(left):
+            word[m] = word[i]
+            m += 1
+        i = j
+    return m, applied
+
+
+@kernel
+def _respell_vowels(word: U8, n: Int, out: U8) -> tuple[Int, Int]:
+    """Write the vowels of `word` in one form into `out`; return its length and the rules applied."""
+    m, applied = 0, 0
+    for i in range(n):
+        b = np.int64(word[i])
+        c = _lower(b)
+        before = _lower(np.int64(word[i - 1])) if i > 0 else 0
+        if c == 101 or (c == 117 and before == 111):  # e; the u of ou
+            applied = VOWELS
+            continue
+        new = b
+        if c in (111, 119):
+            new = b + 117 - c
+        elif c == 121:
+            new = b - 16
+        applied |= VOWELS if new != b else 0
+        out[m] = new
+        m += 1
+    return m, applied
+
+
+@kernel
+def _respell_word(data: U8, start: Int, stop: Int, word: U8, other: U8, rules: int, counts: I64) -> tuple[U8, Int]:
+    """Count the rules that change a word; return the buffer (`word` or `other`) of the new one, and its length."""
+    n, applied = _respell_digits(data, start, stop, rules, word)
+    if rules & SHEEN:
+        n, rule = _respell_sheen(word, n, other)
+        word, other, applied = other, word, applied | rule
+    if rules & REPEATS:
+        n, rule = _respell_runs(word, n, REPEATS, 3)
+        applied |= rule
+    if rules & DOUBLES:
+        n, rule = _respell_runs(word, n, DOUBLES, 2)
+        applied |= rule
+    if rules & VOWELS:
+        n, rule = _respell_vowels(word, n, other)
+        word, applied = other, applied | rule
+    for k in range(len(counts)):
+        counts[k] += applied >> k & 1
+    return word, n
+
+
+@kernel
+def respelled(offsets: I64, data: U8, mine: Any, table: U16, units: I64, rules: int) -> tuple[I64, U8, I64]:
+    """Respell Arabizi words of the texts chosen by `mine`, bool[n]; return offsets, bytes, words changed by rule."""
+    n = len(offsets) - 1
+    ends, out, counts = (
+        np.zeros(n + 1, np.int64),
+        np.empty(2 * (offsets[n] - offsets[0]), np.uint8),
+        np.zeros(6, np.int64),
+    )
+    word, other = np.empty(4 * MAX_LETTERS, np.uint8), np.empty(4 * MAX_LETTERS, np.uint8)
+    k = 0
+    for d in range(n):
+        i, stop = offsets[d], offsets[d + 1]
+        while i < stop:
+            j, is_ascii = i, True
+            while j < stop:  # a word
+                c, size = code_point(data, j)
+                if table[c] & WORD == 0 or c == 95:
+                    break
+                is_ascii = is_ascii and c < 128
+                j += size
+            if mine[d] and is_ascii and i < j <= i + MAX_LETTERS and _is_word(data, i, j, units):
+                new, m = _respell_word(data, i, j, word, other, rules, counts)
+                for x in range(m):
+                    out[k] = new[x]
+                    k += 1
+            else:
+                for x in range(i, j):
+                    out[k] = data[x]
+                    k += 1
+            if j < stop:  # and the sign after it
+                c, size = code_point(data, j)
+                for x in range(j, j + size):
+                    out[k] = data[x]
+                    k += 1
+                j += size
+            i = j
+        ends[d + 1] = k
+    return ends, out[:k], counts
