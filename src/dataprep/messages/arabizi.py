@@ -116,8 +116,8 @@ def _is_word(data: U8, start: Int, stop: Int, units: I64) -> bool:
 
 
 @kernel
-def _respell_digits(data: U8, start: Int, stop: Int, rules: int, word: U8) -> tuple[Int, Int]:
-    """Write [start, stop) of `data` into `word` by the rules digits and heh; return length and rules applied."""
+def _respell_consonants(data: U8, start: Int, stop: Int, word: U8, other: U8, rules: int) -> tuple[Int, Int]:
+    """Write [start, stop) of `data` into `word` by the rules digits, heh and sheen; return length and rules applied."""
     n, applied = 0, 0
     for i in range(start, stop):
         b = np.int64(data[i])
@@ -140,87 +140,63 @@ def _respell_digits(data: U8, start: Int, stop: Int, rules: int, word: U8) -> tu
             n += 1
         word[n] = one
         n += 1
-    return n, applied
-
-
-@kernel
-def _respell_sheen(word: U8, n: Int, out: U8) -> tuple[Int, Int]:
-    """Write ch and x of `word` as sh into `out`; return its length and the rules applied."""
-    m, applied = 0, 0
+    if rules & SHEEN == 0:
+        return n, applied
+    m = 0
     for i in range(n):
-        b = np.int64(word[i])
-        if _lower(b) == 99 and i + 1 < n and _lower(np.int64(word[i + 1])) == 104:
-            out[m] = b + 16  # c to s, C to S
-            applied = SHEEN
+        other[i] = word[i]
+    for i in range(n):
+        b = np.int64(other[i])
+        if _lower(b) == 99 and i + 1 < n and _lower(np.int64(other[i + 1])) == 104:
+            word[m] = b + 16  # c to s, C to S
+            applied |= SHEEN
         elif _lower(b) == 120:
-            out[m], out[m + 1] = b - 5, 104  # x to s and h
+            word[m], word[m + 1] = b - 5, 104  # x to s and h
             m += 1
-            applied = SHEEN
+            applied |= SHEEN
         else:
-            out[m] = b
+            word[m] = b
         m += 1
     return m, applied
 
 
 @kernel
-def _respell_runs(word: U8, n: Int, rule: Int, least: Int) -> tuple[Int, Int]:
-    """Shorten runs of `least` and more of a letter to one, in place; return the length and the rules applied."""
-    m, i, applied = 0, 0, 0
-    while i < n:
-        j = i
-        while j < n and _lower(np.int64(word[j])) == _lower(np.int64(word[i])):
-            j += 1
-        is_letter = _lower(np.int64(word[i])) >= 97
-        left = 1 if j - i >= least and is_letter else j - i
-        applied |= rule if left < j - i else 0
-        for _ in range(left):
-            word[m] = word[i]
-            m += 1
-        i = j
-    return m, applied
-
-
-@kernel
-def _respell_vowels(word: U8, n: Int, out: U8) -> tuple[Int, Int]:
-    """Write the vowels of `word` in one form into `out`; return its length and the rules applied."""
-    m, applied = 0, 0
-    for i in range(n):
-        b = np.int64(word[i])
-        c = _lower(b)
-        before = _lower(np.int64(word[i - 1])) if i > 0 else 0
-        if c == 101 or (c == 117 and before == 111):  # e; the u of ou
-            applied = VOWELS
-            continue
-        new = b
-        if c in (111, 119):
-            new = b + 117 - c
-        elif c == 121:
-            new = b - 16
-        applied |= VOWELS if new != b else 0
-        out[m] = new
-        m += 1
-    return m, applied
-
-
-@kernel
-def _respell_word(data: U8, start: Int, stop: Int, word: U8, other: U8, rules: int, counts: I64) -> tuple[U8, Int]:
-    """Count the rules that change a word; return the buffer (`word` or `other`) of the new one, and its length."""
-    n, applied = _respell_digits(data, start, stop, rules, word)
-    if rules & SHEEN:
-        n, rule = _respell_sheen(word, n, other)
-        word, other, applied = other, word, applied | rule
-    if rules & REPEATS:
-        n, rule = _respell_runs(word, n, REPEATS, 3)
-        applied |= rule
-    if rules & DOUBLES:
-        n, rule = _respell_runs(word, n, DOUBLES, 2)
-        applied |= rule
+def _shorten(word: U8, n: Int, rules: int) -> tuple[Int, Int]:
+    """Apply the rules repeats, doubles and vowels to a word, in place; return its length and the rules applied."""
+    applied = 0
+    for rule, least in ((REPEATS, 3), (DOUBLES, 2)):
+        if rules & rule:
+            m, i = 0, 0
+            while i < n:
+                j = i
+                while j < n and _lower(np.int64(word[j])) == _lower(np.int64(word[i])):
+                    j += 1
+                is_letter = _lower(np.int64(word[i])) >= 97
+                left = 1 if j - i >= least and is_letter else j - i
+                applied |= rule if left < j - i else 0
+                for _ in range(left):
+                    word[m] = word[i]
+                    m += 1
+                i = j
+            n = m
     if rules & VOWELS:
-        n, rule = _respell_vowels(word, n, other)
-        word, applied = other, applied | rule
-    for k in range(len(counts)):
-        counts[k] += applied >> k & 1
-    return word, n
+        m, c = 0, np.int64(0)
+        for i in range(n):
+            b, before = np.int64(word[i]), c
+            c = _lower(b)
+            if c == 101 or (c == 117 and before == 111):  # e; the u of ou
+                applied |= VOWELS
+                continue
+            new = b
+            if c in (111, 119):
+                new = b + 117 - c
+            elif c == 121:
+                new = b - 16
+            applied |= VOWELS if new != b else 0
+            word[m] = new
+            m += 1
+        n = m
+    return n, applied
 
 
 @kernel
@@ -245,9 +221,14 @@ def respelled(offsets: I64, data: U8, mine: Any, table: U16, units: I64, rules: 
                 is_ascii = is_ascii and c < 128
                 j += size
             if mine[d] and is_ascii and i < j <= i + MAX_LETTERS and _is_word(data, i, j, units):
-                new, m = _respell_word(data, i, j, word, other, rules, counts)
+                m, applied = _respell_consonants(data, i, j, word, other, rules)
+                if rules & (REPEATS | DOUBLES | VOWELS):
+                    m, more = _shorten(word, m, rules)
+                    applied |= more
+                for r in range(len(counts)):
+                    counts[r] += applied >> r & 1
                 for x in range(m):
-                    out[k] = new[x]
+                    out[k] = word[x]
                     k += 1
             else:
                 for x in range(i, j):

@@ -84,14 +84,17 @@ def rules_needed(offsets: I64, data: U8, table: U16, max_repeat: int) -> U16:
                     c += 32
                 alpha = 97 <= c <= 122
                 blank = blank and (c == 32 or 9 <= c <= 13 or 28 <= c <= 31)
-                flags |= _ascii_flags(data, i, start, stop, c)
+                if not alpha and c != 32:
+                    flags |= _ascii_flags(data, i, start, stop, c)
             if c == last:
                 run += 1
             else:
                 before, last, run = last, c, 1
-            flags |= REPEAT if max_repeat and run > max_repeat else 0
+            if max_repeat and run > max_repeat:
+                flags |= REPEAT
             if alpha:
-                flags |= LAUGH if is_lengthened(c, run, before) else 0
+                if is_lengthened(c, run, before):
+                    flags |= LAUGH
                 if 0x410 <= c <= 0x42F:
                     c += 32
                 if letters >= 0:
@@ -101,10 +104,12 @@ def rules_needed(offsets: I64, data: U8, table: U16, max_repeat: int) -> U16:
                     elif c not in (one, two):
                         two = c if one == two else two
                         letters = letters if c == two else np.int64(-1)
-                    flags |= LAUGH if letters >= (ONE_LETTER if one == two else TWO_LETTERS) else 0
+                    if letters >= (ONE_LETTER if one == two else TWO_LETTERS):
+                        flags |= LAUGH
             else:
                 letters = 0
-                flags |= LAUGH if c == FIVE and run > 3 else 0
+                if c == FIVE and run > 3:
+                    flags |= LAUGH
             i += size
         out[d] = flags | BLANK if blank else flags
     return out
