@@ -16,7 +16,8 @@ from dataprep.cli import diff as command
 from dataprep.core import batch as B
 from dataprep.core.batch import show_id
 from dataprep.errors import CorruptShard, PlanError
-from dataprep.history import comparison, drop_reasons
+from dataprep.history import comparison
+from dataprep.history.drop_reasons import UNKNOWN
 
 NAMES = ("articles.jsonl", "letters.jsonl.gz", "news.jsonl.zst")
 
@@ -171,7 +172,7 @@ def test_other_inputs_are_refused_or_named(samples, inputs, tmp_path):
     found = comparison.compare(str(inputs.url), str(more.url))
     assert len(found.warnings) == 1
     assert "file 0 was articles.jsonl and articles.jsonl" in found.warnings[0]
-    assert found.gained.reasons == {drop_reasons.UNKNOWN: 1}
+    assert found.gained.reasons == {UNKNOWN: 1}
 
 
 def test_a_damaged_drop_table_is_named(inputs, tmp_path):
