@@ -221,7 +221,7 @@ def test_write_one_file(tmp_path):
         assert b'"meta":{}' in lines[0]
     done.write(str(tmp_path / "a.parquet"), format="parquet")
     assert parquet.read_table(str(tmp_path / "a.parquet")).to_pylist() == done.table().to_pylist()
-    with pytest.raises(PlanError, match="unknown format 'csv'"):
+    with pytest.raises(PlanError, match="format='csv' is unknown"):
         done.write(str(tmp_path / "a.csv"), format="csv")
     assert not os.path.exists(tmp_path / "a.csv")
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import pyarrow as pa
+
+from dataprep.store import files
 from dataprep.store.key import key
 
 from .dataset import Dataset
+from .folder import VERDICTS as VERDICTS_FILE
 from .runner import Runner
 from .stage import Stage
+from .tables import VERDICTS, write_verdicts
+from .verdict import DropIds
 
 
 class Estimator:
@@ -21,8 +27,8 @@ class Estimator:
     >>> @dataclass(frozen=True)                                              # doctest: +SKIP
     ... class Longest(Estimator):
     ...     def fit(self, docs, run, out):
-    ...         ...                                 # write_verdicts(url, table)
-    ...         return DropIds(verdicts=url, key=self.key_for(docs), estimator=self.name)
+    ...         rows = ...                                      # pa.table({"id": ..., "reason": ...})
+    ...         return self.drop(docs, out, rows)
     """
 
     VERSION: ClassVar[int] = 1
@@ -38,6 +44,19 @@ class Estimator:
     def fit(self, docs: Dataset, run: Runner, out: str) -> Stage:
         """Look at `docs`, write tables under the folder `out`, and return the stage that applies them."""
         raise NotImplementedError
+
+    def drop(self, docs: Dataset, out: str, rows: pa.Table, **facts: Any) -> DropIds:
+        """Write the documents to drop as a table under `out`, and return the Stage that drops them.
+
+        rows: one row per document, with the columns `id` (uint64), `reason`, and optionally `kept` (the id of the
+        document that is kept instead), `kept_in` and `similarity`. facts: numbers for the manifest and the report.
+        """
+        for field in VERDICTS:
+            if field.name not in rows.column_names:
+                rows = rows.append_column(field.name, pa.nulls(len(rows), field.type))
+        url = files.join(out, VERDICTS_FILE)
+        write_verdicts(url, rows)
+        return DropIds(verdicts=url, key=self.key_for(docs), estimator=self.name, facts=facts)
 
     def key_for(self, docs: Dataset) -> str:
         """Return the key of this estimator's work on `docs`: its parameters and all of their content."""

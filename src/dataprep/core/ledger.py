@@ -53,7 +53,6 @@ class Ledger:
     drops: list[pa.RecordBatch] = field(default_factory=list)
     cuts: list[pa.RecordBatch] = field(default_factory=list)
     source: str | None = None  # of a Reader, whose drops never were rows
-    hides: bool = False  # names and texts are left out of what is saved (`Stage.hides`)
     quiet: bool = False  # record nothing: an earlier pass over the same documents did
     _flight: list[_InFlight] = field(default_factory=list)
 
@@ -177,10 +176,6 @@ class Ledger:
         """Return the rows of the cut table, sorted by document and offset."""
         table = pa.Table.from_batches(self.cuts, CUTS)
         return table.sort_by([("id", "ascending"), ("start", "ascending")]) if len(table) else table
-
-    def result(self) -> StageStats:
-        """Return the statistics to save, with names and texts removed if the stage is private."""
-        return self.record.hidden() if self.hides else self.record
 
     def _settle(self, ids: Ids, verb: str) -> Iterator[tuple[_InFlight, npt.NDArray[np.intp], npt.NDArray[np.bool_]]]:
         """Mark ids as accounted for in the batches in flight; yield each batch with the rows that it has."""

@@ -113,9 +113,7 @@ class Part:
         """Return one ledger per stage, after one for the reader unless it reads sealed shards, which drop nothing."""
         names = [] if isinstance(self.reader, Sealed) else [READ]
         names += [*([FORGET] if self.forgotten else []), *self.stage_names]
-        hiding = [i for i, s in enumerate(reversed(self.stages)) if s.hides]
-        n_hidden = len(names) - hiding[0] if hiding else 0
-        return [Ledger(name, seed, hides=i < n_hidden) for i, name in enumerate(names)]
+        return [Ledger(name, seed) for name in names]
 
     def batches(self, columns: Sequence[str] | None = None, ledgers: Sequence[Ledger] | None = None) -> Iterator[Batch]:
         """Yield the documents after the pending stages; ids ascend.

@@ -18,12 +18,13 @@ from dataprep.store import files
 from dataprep.store.atomic import is_attempt
 from dataprep.store.key import key
 
-from . import forget_list, inputs
+from . import forget_list
 from .dataset import Dataset, open_dataset
 from .estimator import Estimator
 from .folder import DATASET, DATASET_FILES, FORGET_LIST, MANIFEST, RECIPE, STEPS, Folder
+from .hiding import remove_steps, write_inputs
 from .runner import Runner, Serial, guard
-from .seal import Seal, hides, manifest
+from .seal import Seal, manifest
 from .stage import Filter, Stage, describe, labels_of, spelled
 from .stats import Stats
 from .trial import current
@@ -97,7 +98,8 @@ class Pipeline:
         }
         sealed = _claim(out, recipe, replace=replace)
         if sealed is not None:
-            return _remove_hidden(sealed, docs, steps)
+            remove_steps(out, docs, {step.name: step.stage for step in steps})
+            return sealed
         docs = forget_list.without(docs, out, forgotten)
         if runner.workers > 1:
             for stage in (*dict.fromkeys(part.reader for part in docs.parts), *docs.stages, *self.stages):
@@ -108,8 +110,7 @@ class Pipeline:
         earlier: list[Stats] = []
         saved: list[str] = []
         fits: list[dict[str, Any]] = []  # the facts of each Estimator
-        if not hides((*docs.stages, *self.stages)):
-            inputs.write(docs, out)
+        write_inputs(docs, out, self.stages)
         current = docs
         for step in steps:
             stage = step.stage
@@ -132,7 +133,8 @@ class Pipeline:
         final = seal(current, out, run, "zstd", recipe, earlier=earlier, label="write")
         for alarm in final.stats.alarms():
             log.warning(alarm)
-        return _remove_hidden(final, docs, steps)
+        remove_steps(out, docs, {step.name: step.stage for step in steps})
+        return final
 
     def _save(self, current: Dataset, step: Folder, run: Runner, of: dict[str, Any]) -> Dataset:
         """Save what is pending before an Estimator reads it more than once."""
@@ -185,19 +187,6 @@ def seal(
     files.sweep(out)
     files.write_json(Folder(out).path(MANIFEST), manifest(docs, recipe, receipts, earlier))
     return open_dataset(out)
-
-
-def _remove_hidden(sealed: Dataset, docs: Dataset, steps: list[Step]) -> Dataset:
-    """Remove the saved steps that a stage hides, those of killed runs and earlier recipes included."""
-    if hides((*docs.stages, *(step.stage for step in steps))):
-        last = max((step.number for step in steps if hides([step.stage])), default=0)
-        kept = {step.name for step in steps if step.number > last}
-        url = files.join(str(sealed.url), STEPS)
-        for name in set(files.listdir(url)) - kept:
-            files.remove(files.join(url, name))
-        if not kept:
-            files.remove(url)
-    return sealed
 
 
 def _claim(out: str, recipe: dict[str, Any], *, replace: bool) -> Dataset | None:

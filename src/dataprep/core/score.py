@@ -88,6 +88,8 @@ class Score(Stage):
     for which it would drop the document, null if it would keep it.
     """
 
+    only_drops: ClassVar[bool] = True
+
     filter: Stage
     adds: Mapping[str, pa.DataType] = field(init=False, repr=False, compare=False, hash=False)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import platform
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from . import batch as B
 from .batch import Batch
 from .dataset import Dataset
 from .folder import CUTS, DROPS, Folder
+from .hiding import hides, published
 from .ledger import Ledger
 from .part import Part, Sealed, ShardWriter
 from .stats import HIDDEN, Stats
@@ -51,7 +52,7 @@ class Seal:
         return {
             "files": [*urls.values(), *(files.join(self.out, s["name"]) for s in shards)],
             "shards": shards,
-            "stats": Stats([ledger.result() for ledger in ledgers]).to_json(),
+            "stats": published([ledger.record for ledger in ledgers], part.stages).to_json(),
         }
 
     def _shards(self, batches: Iterator[Batch], part: Part) -> Iterator[dict[str, Any]]:
@@ -175,11 +176,6 @@ def _shard_record(receipt: dict[str, Any], shard: dict[str, Any]) -> dict[str, A
     name = files.name_of(shard["name"])
     stored = next(f for f in receipt["files"] if files.name_of(f["name"]) == name and "data" in f["name"])
     return shard | {"size": stored["size"], "hash": stored["hash"]}
-
-
-def hides(stages: Iterable[Any]) -> bool:
-    """Return whether one of the stages hides what came before it."""
-    return any(getattr(stage, "hides", False) for stage in stages)
 
 
 def _inputs(docs: Dataset, *, hidden: bool) -> list[dict[str, Any]]:

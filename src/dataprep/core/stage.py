@@ -71,14 +71,19 @@ class Stage:
 
 
 def describe(stage: Any, label: str | None = None) -> dict[str, Any]:
-    """Return what a manifest states about a Stage or Estimator: label, class, version, fields, only_drops."""
-    stated = [f.name for f in fields(stage) if f.repr] if is_dataclass(stage) else []
+    """Return what a manifest states about a Stage or Estimator: label, class, version, fields, only_drops.
+
+    Fields are those that the dataclass prints. A class with a `__repr__` of its own may have private fields: then there
+    are none, and `shown` is what it prints.
+    """
+    printed = is_dataclass(stage) and hasattr(type(stage).__repr__, "__wrapped__")  # by the decorator's own __repr__
     return {
         "label": label or stage.name,
         "class": class_name(type(stage)),
         "version": stage.VERSION,
-        "fields": {name: _stated(getattr(stage, name)) for name in stated},
+        "fields": {f.name: _stated(getattr(stage, f.name)) for f in fields(stage) if f.repr} if printed else {},
         "only_drops": bool(stage.only_drops),
+        **({} if printed else {"shown": repr(stage)}),
     }
 
 
@@ -102,6 +107,8 @@ def spelled(description: Mapping[str, Any]) -> str:
     def value(v: Any) -> str:
         return spelled(v) if isinstance(v, Mapping) and "class" in v else repr(v)
 
+    if "shown" in description:
+        return str(description["shown"])
     arguments = ", ".join(f"{name}={value(v)}" for name, v in description["fields"].items())
     return f"{description['class']}({arguments})"
 
@@ -116,11 +123,18 @@ def labels_of(stages: Sequence[Any]) -> list[str]:
     for name in {n for n in names if names.count(n) > 1}:
         same = [i for i, n in enumerate(names) if n == name]
         described = [describe(stages[i])["fields"] for i in same]
-        differing = [f for f in described[0] if len({str(d.get(f)) for d in described}) > 1]
-        for i, stated in zip(same, described, strict=True):
-            values = [str(stated[f]) for f in differing if f in stated and isinstance(stated[f], (str, int, float))]
-            labels[i] = f"{name}({', '.join(values)})" if values else name
+        of_one_class = len({type(stages[i]) for i in same}) == 1
+        differing = [f for f in described[0] if of_one_class and len({str(d.get(f)) for d in described}) > 1]
+        candidates = (_values(described, differing[:n]) for n in range(1, len(differing) + 1))
+        best = next((v for v in candidates if len(set(v)) == len(v)), _values(described, differing))
+        for i, value in zip(same, best, strict=True):
+            labels[i] = f"{name}({value})" if value else name
     return numbered(labels)
+
+
+def _values(described: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
+    """Return the simple values of some fields of each stage, as text."""
+    return [", ".join(str(d[n]) for n in names if isinstance(d.get(n), (str, int, float))) for d in described]
 
 
 def numbered(names: Sequence[str]) -> list[str]:

@@ -122,7 +122,7 @@ class _Ledgers:
         last = self.changes[len(self.changes) - len(names) :]
         made: list[Ledger] = []
         for ledger, changes in zip(plain, last, strict=True):
-            made.append(_ComparingLedger(ledger.stage, ledger.seed, hides=ledger.hides, changes=changes))
+            made.append(_ComparingLedger(ledger.stage, ledger.seed, changes=changes))
             made[-1].record = changes.stats
         return made
 

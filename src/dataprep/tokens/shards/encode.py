@@ -19,9 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dataprep.core import batch as B
-from dataprep.core import forget_list, inputs
+from dataprep.core import forget_list
+from dataprep.core.hiding import write_inputs
 from dataprep.core.runner import Serial
-from dataprep.core.seal import hides
 from dataprep.errors import PlanError
 from dataprep.store import files, receipts
 from dataprep.store.key import key
@@ -103,8 +103,7 @@ def encode(
     made = claim(folder, recipe, replace=replace, gone=gone)
     if made is not None:
         return made
-    if not hides(docs.stages):
-        inputs.write(docs, folder)
+    write_inputs(docs, folder)
     docs = forget_list.without(docs, folder, gone)
     return _encode(docs, tok, folder, run or Serial(), layout, {"recipe": recipe, **forget_list.noted(gone)})
 

@@ -1,0 +1,71 @@
+"""What manifests state about stages, and the labels that tell stages of one name apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+import dataprep as dp
+from dataprep.core.stage import Stage, describe, labels_of, spelled
+from laws import dataset_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class C4(Stage):
+    """A class of somebody else that has the name of one of dataprep's."""
+
+    n: int = 1
+    secret: str = field(default="s3cret", repr=False)
+
+    def __call__(self, batches, stats):
+        yield from batches
+
+
+def test_fields_are_stated_and_spelled():
+    """Class, version, fields and promise are stated; people read the call."""
+    stated = describe(dp.Exact(unit="line"))
+    assert {k: stated[k] for k in ("class", "version", "only_drops")} == {
+        "class": "Exact", "version": 1, "only_drops": False,
+    }  # fmt: skip
+    assert stated["fields"]["unit"] == "line"
+    assert spelled(stated).startswith("Exact(unit='line', ")
+    assert describe(dp.Exact())["only_drops"]
+
+
+def test_other_classes_are_not_taken_for_ours_and_secrets_stay_out():
+    """A class outside dataprep is named with its module; fields that are not printed are not stated."""
+    stated = describe(C4())
+    assert stated["class"].endswith(".C4")
+    assert stated["class"] != "C4"
+    assert stated["fields"] == {"n": 1}
+    assert describe(dp.Pseudonyms(key=b"a key of enough bytes"))["fields"] == {}
+
+
+@pytest.mark.parametrize(
+    ("stages", "labels"),
+    [
+        ((dp.Exact(unit="paragraph"), dp.Exact(unit="line")), ["Exact(paragraph)", "Exact(line)"]),
+        ((dp.MinHash(threshold=0.8), dp.MinHash(threshold=0.9)), ["MinHash(0.8)", "MinHash(0.9)"]),
+        ((dp.Exact(), dp.C4(), dp.Exact()), ["Exact", "C4", "Exact #2"]),
+        ((dp.Filter(lambda text: len(text) > 0), dp.Filter(lambda text: len(text) > 1)), ["lambda", "lambda #2"]),
+        ((C4(), dp.C4()), ["C4", "C4 #2"]),
+    ],
+)
+def test_labels_are_different(stages, labels):
+    """Stages of one name are told apart by the fields in which they differ, else by number."""
+    assert labels_of(stages) == labels
+
+
+def test_labels_are_those_of_statistics_tables_and_steps(tmp_path):
+    """Statistics, drop and cut tables, manifest and folders use the labels; a bare name finds the first."""
+    docs = dataset_of(tmp_path, ["a\nb\n\nc", "a\nb\n\nd", "e\nb", "e\nb"], parts=2)
+    done = dp.Pipeline(dp.Exact(), dp.Exact(unit="line", min_left=0)).run(docs, str(tmp_path / "out"))
+    assert [s.name for s in done.stats][-2:] == ["Exact(document)", "Exact(line)"]
+    assert set(done.drops()["stage"].to_pylist()) == {"Exact(document)"}
+    assert set(done.cuts()["stage"].to_pylist()) == {"Exact(line)"}
+    assert [f["stage"] for f in done.manifest["fits"]] == ["Exact(document)", "Exact(line)"]
+    assert [s["label"] for s in done.manifest["stages"]] == ["Exact(document)", "Exact(line)"]
+    assert done.stats["Exact"].name == "Exact(document)"
+    with pytest.raises(KeyError, match="no stage 'C4'"):
+        done.stats["C4"]
