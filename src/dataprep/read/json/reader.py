@@ -102,21 +102,26 @@ class Jsonl(Reader):
             block.data[:3] = ord(" ")
         invalid = _invalid_lines(block)
         names = [self.text.encode(), *(name.encode() for name, _ in self.columns)]
-        joined, ends = np.array(bytearray(b"".join(names))), np.cumsum([len(name) for name in names])
+        ends = np.cumsum([len(name) for name in names])
+        fields = J.Fields(np.array(bytearray(b"".join(names))), ends, self.max_doc_bytes, self.meta)
         at = 0
         while at < block.stop:
-            room = block.stop - at + PADDING
-            starts, spans = np.empty(B.MAX_ROWS, np.int64), np.empty((B.MAX_ROWS, len(self.columns), 2), np.int64)
-            text, meta = np.empty(room, np.uint8), np.empty(room, np.uint8)
-            text_ends, meta_ends = np.empty(B.MAX_ROWS + 1, np.int64), np.empty(B.MAX_ROWS + 1, np.int64)
-            bad = np.empty((BAD_LINES, 3), np.int64)
-            at, rows, wrong = J.scan(
-                block.data, at, block.stop, joined, ends, self.max_doc_bytes, self.meta,
-                starts, text, text_ends, meta, meta_ends, spans, bad,
-            )  # fmt: skip
-            kept = _own(text_ends[: rows + 1], text), _own(meta_ends[: rows + 1], meta) if self.meta else None
-            found = _Found(starts[:rows], *kept, spans[:rows], bad[:wrong])
+            out = self._buffers(block.stop - at + PADDING)
+            at, rows, wrong = J.scan(block.data, at, block.stop, fields, out)
+            text = _own(out.text_ends[: rows + 1], out.text)
+            meta = _own(out.meta_ends[: rows + 1], out.meta) if self.meta else None
+            found = _Found(out.starts[:rows], text, meta, out.spans[:rows], out.bad[:wrong])
             yield found.without(invalid) if len(invalid) else found
+
+    def _buffers(self, capacity: int) -> J.Records:
+        """Return buffers for the records of `capacity` bytes."""
+        n = B.MAX_ROWS
+        return J.Records(
+            np.empty(n, np.int64),
+            np.empty(capacity, np.uint8), np.empty(n + 1, np.int64),
+            np.empty(capacity, np.uint8), np.empty(n + 1, np.int64),
+            np.empty((n, len(self.columns), 2), np.int64), np.empty((BAD_LINES, 3), np.int64),
+        )  # fmt: skip
 
     def _batch(self, found: _Found, block: Block, piece: Slice) -> Batch:
         columns = {}

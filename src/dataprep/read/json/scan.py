@@ -1,12 +1,14 @@
-"""The JSON scanner behind the JSONL reader: a block of lines to text, meta and column spans in one pass.
+"""Kernels behind the JSON Lines reader: a block of lines becomes text, meta and positions of columns in one pass.
 
-It never builds values: it checks the grammar, unescapes the text field into an output buffer, and copies what is left
-of the record, as it was written, into meta, so that numbers beyond 64 bits or beyond double precision survive.
+No values are built: the kernels check the grammar, unescape the text field into a buffer, and copy the rest of the
+record as written into meta, so that numbers beyond 64 bits or double precision survive.
+
+Twin: tests/twins/json_lines.py
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,12 +24,33 @@ REASONS = {
     INVALID_UTF8: "invalid_utf8",
     TOO_LONG: "too_long",
 }
-MAX_DEPTH = 1_024  # as orjson: what we accept it can read back
+MAX_DEPTH = 1_024  # as orjson, which can then read back every accepted record
+
+
+class Fields(NamedTuple):
+    """The fields to find: the text field's name, then those of the columns."""
+
+    names: U8  # UTF-8
+    ends: I64  # [1 + columns], where each name ends in `names`
+    max_line: int  # bytes of the longest line to keep
+    keep_meta: bool
+
+
+class Records(NamedTuple):
+    """Output of `scan`."""
+
+    starts: I64  # [rows], position of each line
+    text: U8
+    text_ends: I64  # [rows + 1]
+    meta: U8
+    meta_ends: I64  # [rows + 1]
+    spans: I64  # [rows, columns, 2], start and end of each column's value; -1 if it is missing
+    bad: I64  # [lines, 3], start, bytes and verdict
 
 
 @kernel
 def match(key: U8, i: int, j: int, names: U8, ends: I64) -> int:
-    """Which of `names` (UTF-8, the k-th ending at ends[k]) is key[i:j], or -1."""
+    """Return the number of key[i:j] among `names` (UTF-8, the k-th ends at ends[k]), or -1."""
     start = 0
     for k in range(len(ends)):
         if ends[k] - start == j - i:
@@ -42,7 +65,7 @@ def match(key: U8, i: int, j: int, names: U8, ends: I64) -> int:
 
 @kernel
 def read_key(data: U8, i: int, names: U8, ends: I64, scratch: U8, at: int) -> tuple[int, int]:
-    """Which of `names` the key at i is (-1: none), and the position after its colon, or -1 if there is no key."""
+    """Return the number of the key at i among `names` (-1: none), and the position after its colon (-1: no key)."""
     if data[i] != 34:
         return -1, -1
     j = next_special(data, i + 1)
@@ -60,7 +83,7 @@ def read_key(data: U8, i: int, names: U8, ends: I64, scratch: U8, at: int) -> tu
 
 @kernel
 def copy_members(data: U8, i: int, j: int, meta: U8, m: int, opened: int) -> int:
-    """Append members to the object that was opened at `opened`; the position after them."""
+    """Append members to the object that was opened at `opened`; return the position after them."""
     if m > opened:
         meta[m] = 44
         m += 1
@@ -69,21 +92,11 @@ def copy_members(data: U8, i: int, j: int, meta: U8, m: int, opened: int) -> int
 
 @kernel
 def scan_record(
-    data: U8,
-    i: int,
-    names: U8,
-    ends: I64,
-    stack: U8,
-    text: U8,
-    o: int,
-    meta: U8,
-    m: int,
-    keep_meta: Any,
-    spans: I64,
+    data: U8, i: int, fields: Fields, stack: U8, out: Records, row: int, o: int, m: int
 ) -> tuple[int, int, int, int]:
-    """Read one line: its verdict, its newline's position (-1: look for it), the positions after text and meta.
+    """Read one line: return its verdict, the position of its newline (-1: unknown), the ends of text and meta.
 
-    `spans` int64[columns, 2] gets where the values of the other names lie (the last one wins, as everywhere).
+    Fills out.spans[row] with the positions of the other fields' values; of fields with one name the last one counts.
     """
     i = skip_space(data, i)
     if data[i] == 10:
@@ -91,16 +104,17 @@ def scan_record(
     if data[i] != 123:
         i = value_end(data, i, stack)
         return (NOT_OBJECT if i >= 0 and data[skip_space(data, i)] == 10 else NOT_JSON), -1, o, m
+    text, meta, spans = out.text, out.meta, out.spans[row]
     first, verdict = o, NO_TEXT
     meta[m] = 123
     m += 1
     opened = m
-    run = -1  # where the members to keep, one after another, started: they are copied together
+    run = -1  # the start of neighbouring members to keep, which are copied together
     end = i = skip_space(data, i + 1)
     more = data[i] != 125
     while more:
         start = i
-        name, i = read_key(data, i, names, ends, text, o)
+        name, i = read_key(data, i, fields.names, fields.ends, text, o)
         if i < 0:
             return NOT_JSON, -1, o, m
         i = skip_space(data, i)
@@ -120,7 +134,7 @@ def scan_record(
         if name >= 0 and run >= 0:
             m = copy_members(data, run, end, meta, m, opened)
             run = -1
-        elif name < 0 and run < 0 and keep_meta:
+        elif name < 0 and run < 0 and fields.keep_meta:
             run = start
         end = i
         i = skip_space(data, i)
@@ -138,7 +152,7 @@ def scan_record(
 
 @kernel
 def line_end(data: U8, i: int) -> int:
-    """The position of the first newline at or after i."""
+    """Return the position of the first newline at or after i."""
     i = next_special(data, i)
     while data[i] != 10:
         i = next_special(data, i + 1)
@@ -146,47 +160,28 @@ def line_end(data: U8, i: int) -> int:
 
 
 @kernel
-def scan(
-    data: U8,
-    i: int,
-    stop: int,
-    names: U8,
-    ends: I64,
-    max_line: int,
-    keep_meta: Any,
-    starts: I64,
-    text: U8,
-    text_ends: I64,
-    meta: U8,
-    meta_ends: I64,
-    spans: I64,
-    bad: I64,
-) -> tuple[int, int, int]:
-    """Read lines of data[i:stop] until the rows or the bad lines are full.
+def scan(data: U8, i: int, stop: int, fields: Fields, out: Records) -> tuple[int, int, int]:
+    """Read lines of data[i:stop] until the rows or the bad lines of `out` are full.
 
-    names uint8 with ends int64[1 + columns]: the text field's name, then those of the columns. Fills starts
-    int64[rows], text and meta with their ends int64[rows + 1], spans int64[rows, columns, 2] (-1: missing) and bad
-    int64[lines, 3] (start, bytes, verdict). Returns the position reached, the rows, the bad lines.
+    Return the position reached, the number of rows, and the number of bad lines.
     """
     stack = np.empty(MAX_DEPTH - 1, np.uint8)
     rows = wrong = o = m = 0
-    text_ends[0] = meta_ends[0] = 0
-    while i < stop and rows < len(spans) and wrong < len(bad):
-        spans[rows] = -1
-        verdict, end, next_o, next_m = scan_record(
-            data, i, names, ends, stack, text, o, meta, m, keep_meta, spans[rows]
-        )
+    out.text_ends[0] = out.meta_ends[0] = 0
+    while i < stop and rows < len(out.spans) and wrong < len(out.bad):
+        out.spans[rows] = -1
+        verdict, end, next_o, next_m = scan_record(data, i, fields, stack, out, rows, o, m)
         if end < 0:
             end = line_end(data, i)
-        if end - i > max_line:
+        if end - i > fields.max_line:
             verdict = TOO_LONG
         if verdict == ROW:
             o, m = next_o, next_m
-            starts[rows] = i
+            out.starts[rows] = i
             rows += 1
-            text_ends[rows], meta_ends[rows] = o, m
+            out.text_ends[rows], out.meta_ends[rows] = o, m
         elif verdict != BLANK:
-            bad[wrong, 0], bad[wrong, 1], bad[wrong, 2] = i, end - i, verdict
+            out.bad[wrong, 0], out.bad[wrong, 1], out.bad[wrong, 2] = i, end - i, verdict
             wrong += 1
         i = end + 1
     return i, rows, wrong
@@ -194,9 +189,9 @@ def scan(
 
 @kernel
 def gather(data: U8, starts: I64, stops: I64, out: U8, ends: I64, kinds: U8) -> None:
-    """The values data[starts:stops] one after another in out: strings unescaped, all else as written.
+    """Write the values data[starts:stops] to `out`, one after another: strings unescaped, others as written.
 
-    Fills ends int64[rows + 1] and kinds uint8[rows]: the value's first byte, 0 where it is missing or has no UTF-8.
+    Fills ends int64[rows + 1] and kinds uint8[rows]: the value's first byte, 0 if it is missing or not UTF-8.
     """
     o = 0
     ends[0] = 0
