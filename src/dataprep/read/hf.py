@@ -1,10 +1,10 @@
-"""Hugging Face data sets: streamed once into a Parquet file under a key, then read like any other.
+"""Hugging Face datasets: streamed once into a Parquet file under a key, then read like any other file.
 
-What a hub serves can change and an iterator can be walked once, so ids, receipts and resumed runs need bytes that stay:
-the rows are sealed first, at `out=`, or in the folder that DATAPREP_CACHE names (~/.cache/dataprep otherwise). The
-position of a document is its row. The key is that of repository, configuration, split and revision (the commit, asked
-of the hub unless given); of the content, for a data set in memory or on disk; or what `key=` says, which an
-IterableDataset needs: it tells nothing that would stay the same.
+A dataset on the hub can change, and an iterator can be read only once, but ids, receipts and resumed runs need bytes
+that stay the same. So the rows are written first, to `out=` or to the folder DATAPREP_CACHE (~/.cache/dataprep by
+default). The position of a document is its row number. The key is a hash of repository, configuration, split and
+revision (the commit, which the hub is asked for unless given), or of the content of a dataset in memory or on disk, or
+`key=`, which an IterableDataset needs because nothing in it identifies its rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ GROUP_BYTES = 32 << 20  # of a row group: memory while sealing, and what a part 
 
 @dataclasses.dataclass(frozen=True)
 class Given:
-    """A data set object, where it is from, and its key."""
+    """Dataset object, its origin, and its key."""
 
     rows: Any
     source: str
@@ -49,10 +49,11 @@ def rows_of(
     key: str | None = None,
     out: str | None = None,
 ) -> tuple[str, str, str]:
-    """Seal the rows, unless a file of this key is there: (URL of the Parquet file, source, key).
+    """Write the rows unless a file of this key exists; return (URL of the Parquet file, source, key).
 
     data: a `datasets` object, a repository ("OWNER/NAME" or hf://datasets/OWNER/NAME@REVISION), or a local folder.
-    Errors: PlanError for a missing split or key, ReadError for no such data set or column, Transient for the network.
+    Raises PlanError if split or key is missing, ReadError if the dataset or column does not exist, Transient if the
+    network fails.
     """
     given = _given(data, split, config, revision, key)
     url = files.join(out or _cache(), f"{_plain(given.source)}-{given.key[:16]}", "rows.parquet")
@@ -62,7 +63,7 @@ def rows_of(
 
 
 def pinned(docs: Dataset, key: str) -> Dataset:
-    """The same parts, known by the data set's key and not by the bytes of the sealed file."""
+    """Return the same parts, identified by the dataset's key instead of the bytes of the written file."""
     parts = [
         dataclasses.replace(p, slices=tuple(dataclasses.replace(s, fingerprint=key) for s in p.slices))
         for p in docs.parts
@@ -97,7 +98,7 @@ def _given(data: Any, split: str | None, config: str | None, revision: str | Non
 
 
 def _named(datasets: Any, name: str, split: str | None, config: str | None, revision: str | None, key: Any) -> Given:
-    """A repository on the hub, streamed, or a local folder."""
+    """Return a repository on the hub, streamed, or a local folder."""
     place, _, at = name.removeprefix(PREFIX).partition("@")
     revision = revision or at or None
     if files.is_dir(place) and not name.startswith(PREFIX):
@@ -118,7 +119,7 @@ def _named(datasets: Any, name: str, split: str | None, config: str | None, revi
 
 
 def _one_split(found: Any, split: str | None) -> Any:
-    """The split asked for, or the only one."""
+    """Return the named split, or the only one."""
     if not isinstance(found, dict):
         return found
     wanted = split or (next(iter(found)) if len(found) == 1 else None)
@@ -131,7 +132,7 @@ def _one_split(found: Any, split: str | None) -> Any:
 
 @contextlib.contextmanager
 def _sentences(name: str) -> Iterator[None]:
-    """What the hub's library raises, as one sentence."""
+    """Turn exceptions of the hub's library into errors of one sentence."""
     try:
         yield
     except (FileNotFoundError, ValueError) as e:  # no such data set, configuration or file
@@ -149,7 +150,7 @@ def _first_line(e: Exception) -> str:
 
 
 def _content_key(rows: Any) -> str:
-    """The key of a data set in memory or on disk: its columns, and every value."""
+    """Return the key of a dataset in memory or on disk: a hash of its columns and every value."""
     digest = xxhash.xxh3_128()
     for table in rows.with_format("arrow").iter(batch_size=ROWS):
         with pa.BufferOutputStream() as sink:
@@ -160,7 +161,7 @@ def _content_key(rows: Any) -> str:
 
 
 def _seal(given: Given, url: str, text: str) -> dict[str, Any]:
-    """Stream the rows into one Parquet file, a row group every 32 MB."""
+    """Stream the rows into one Parquet file with a row group every 32 MB."""
     with files.atomic(url) as f:
         n = _write(f, given, text)
     if not n:
@@ -199,7 +200,7 @@ def _write(f: BinaryIO, given: Given, text: str) -> int:
 
 
 def _schema(schema: pa.Schema, given: Given, text: str) -> pa.Schema:
-    """The first rows' columns; those without any value yet are taken for strings."""
+    """Return the columns of the first rows; a column without any value yet is a string column."""
     if text not in schema.names:
         there = ", ".join(f"{field.name} ({field.type})" for field in schema)
         msg = f"the text column {text!r} is not there; there are {there}; name one of them with text="

@@ -19,10 +19,10 @@ BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines `data[:stop]`, each with its newline; `data`, longer by PADDING at least, is used again later.
+    """Whole lines `data[:stop]`, each with its newline; the buffer `data`, longer by PADDING at least, is reused later.
 
-    start: bytes of the stream before data[0]. too_long: if not None, the block holds no lines but tells of one line
-    at `start` of that many bytes (its newline left out), which was skipped.
+    start: bytes of the stream before data[0]. too_long: if not None, the block holds no lines: one line at `start` of
+    that many bytes (without its newline) was skipped.
     """
 
     data: npt.NDArray[np.uint8]
@@ -32,10 +32,10 @@ class Block:
 
 
 def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Iterator[Block]:
-    """The lines that begin in [start, stop); the first byte the stream gives is byte max(0, start - 1).
+    """Yield the lines that begin in [start, stop); the stream must begin at byte max(0, start - 1).
 
-    A stream entered in the middle gives the byte before `start` first: a line that began earlier belongs to the piece
-    before. A missing last newline is added. Memory: max_line and a block.
+    The byte before `start` shows whether a line begins there: a line that began earlier belongs to the slice before. A
+    missing last newline is added. Memory: max_line and one block.
     """
     raw = bytearray(BLOCK + PADDING)
     held = 0  # bytes in front that were read and not given out: the beginning of a line
@@ -77,13 +77,13 @@ def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Ite
 
 
 def _move(raw: bytearray, start: int, stop: int) -> int:
-    """Bring raw[start:stop] to the front; how many bytes that is."""
+    """Move raw[start:stop] to the front; return how many bytes that is."""
     raw[: stop - start] = memoryview(raw)[start:stop].tobytes()
     return stop - start
 
 
 def open_at(piece: Slice) -> BinaryIO:
-    """The decompressed bytes of a slice, from where `blocks` wants them."""
+    """Return the decompressed bytes of a slice, from the byte that `blocks` expects."""
     if files.is_compressed(piece.url):
         return files.open_read(piece.url)
     stream = files.open_raw(piece.url)

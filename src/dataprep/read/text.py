@@ -1,8 +1,8 @@
-"""Plain text: one document a file, a paragraph, or a line.
+"""Readers of plain text: one document per file, paragraph or line.
 
-Text is UTF-8; a byte order mark is taken off, and a carriage return at the end of a line. What is not UTF-8 is dropped
-as `invalid_utf8`, what is over max_doc_bytes as `too_long`: nothing is guessed, nothing replaced. The position is the
-byte offset of the document's first byte (of a whole file: 0).
+Text is UTF-8; a byte order mark and carriage returns at the end of lines are removed. A document that is not UTF-8 is
+dropped as `invalid_utf8`, one over max_doc_bytes as `too_long`; nothing is guessed or replaced. The position is the
+byte offset of the document's first byte (0 for a whole file).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ REMEDY = "convert it to UTF-8 (iconv -f LATIN1 -t UTF-8), or allow more with max
 
 
 class Record(NamedTuple):
-    """A piece of a file: where it begins, its bytes (None if they were too many to keep), and how many they are."""
+    """Piece of a file: its offset, its bytes (None if they are over the limit), and its size in bytes."""
 
     position: int
     data: bytes | None
@@ -38,12 +38,12 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Text(Reader):
-    """One document a file. A file that is not UTF-8 is a bad document, not an error: others may be fine."""
+    """Reads one document per file; a file that is not UTF-8 is a dropped document, not an error."""
 
     max_doc_bytes: int = MAX_DOC_BYTES
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """The file as one document."""
+        """Yield the file as one document."""
         with files.open_read(piece.url) as stream:
             data = stream.read(self.max_doc_bytes + len(BOM) + 1).removeprefix(BOM)
             n_bytes = len(data)
@@ -55,7 +55,7 @@ class Text(Reader):
 
 @dataclass(frozen=True, kw_only=True)
 class Lines(Reader):
-    """One document a line; blank lines are none. max_bad: see `trust.py`."""
+    """Reads one document per line; blank lines are skipped. max_bad: the share of bad lines allowed (`trust.py`)."""
 
     max_doc_bytes: int = MAX_DOC_BYTES
     max_bad: float = MAX_BAD
@@ -67,13 +67,13 @@ class Lines(Reader):
             raise PlanError(msg)
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """The lines that begin in the slice."""
+        """Yield the lines that begin in the slice."""
         whole = piece.start == 0 and piece.stop is None
         trust = Trust(piece.url, self.max_bad, whole=whole, remedy=REMEDY)
         yield from documents(self.records(piece), piece, stats, trust)
 
     def records(self, piece: Slice) -> Iterator[Record]:
-        """Every line that is not blank."""
+        """Yield every line that is not blank."""
         return (line for line in self._lines(piece) if line.data is None or line.data.strip())
 
     def _lines(self, piece: Slice) -> Iterator[Record]:
@@ -91,12 +91,12 @@ class Lines(Reader):
 
 @dataclass(frozen=True, kw_only=True)
 class Paragraphs(Lines):
-    """One document a paragraph: lines without a blank one between them, joined by line feeds."""
+    """Reads one document per paragraph: neighbouring lines that are not blank, joined by line feeds."""
 
     splits: ClassVar[bool] = False
 
     def records(self, piece: Slice) -> Iterator[Record]:
-        """Every paragraph; one that grows over max_doc_bytes is followed to its end without being kept."""
+        """Yield every paragraph; one over max_doc_bytes is read to its end without being kept."""
         held: list[bytes] | None = []
         position = n_bytes = 0
         for line in self._lines(piece):
@@ -115,7 +115,7 @@ class Paragraphs(Lines):
 
 
 def documents(records: Iterator[Record], piece: Slice, stats: Ledger, trust: Trust | None) -> Iterator[Batch]:
-    """Records as batches; those that are too long or not UTF-8 are dropped."""
+    """Yield records as batches; records that are too long or not UTF-8 are dropped."""
     held: list[Record] = []
     size = 0
     for record in records:
@@ -148,7 +148,7 @@ def _batch(records: list[Record], piece: Slice, stats: Ledger, trust: Trust | No
 
 
 def is_utf8(data: bytes | None) -> bool:
-    """Whether bytes are UTF-8."""
+    """Return whether bytes are UTF-8."""
     try:
         (data or b"").decode()
     except UnicodeDecodeError:

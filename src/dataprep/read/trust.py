@@ -1,7 +1,7 @@
-"""When a file with bad records is no longer believed.
+"""The limit of bad records above which a file is an error.
 
-A bad record is a bad document: dropped with its reason and position. A file that is mostly bad is a bad file, or the
-wrong reader for it: a ReadError that shows the first bad record.
+A bad record is dropped with its reason and position. A file with mostly bad records is damaged, or the wrong reader
+was chosen: it raises a ReadError that shows the first bad record.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_BAD = 0.01  # the share of records
 
 @dataclass
 class Trust:
-    """Good and bad records of one file, or of one 256 MB piece of a plain file."""
+    """Counts good and bad records of one file, or of one 256 MB slice of a plain file."""
 
     url: str
     max_bad: float = MAX_BAD
@@ -31,9 +31,9 @@ class Trust:
     first: tuple[int, str] | None = None  # position and description of the first bad record
 
     def saw(self, good: Any, bad: Any, first: Callable[[], str]) -> None:
-        """Ascending positions of good and bad records that came next; `first` describes the first bad one.
+        """Count ascending positions of good and bad records; `first` describes the first bad one.
 
-        Errors: ReadError if 100 bad records came before any good one.
+        Raises ReadError if 100 bad records came before any good one.
         """
         if len(bad) and self.first is None:
             self.first = (int(bad[0]), first())
@@ -44,9 +44,9 @@ class Trust:
         self.bad += len(bad)
 
     def close(self) -> None:
-        """The file is read.
+        """Finish the file.
 
-        Errors: ReadError if it held no record, no good one, or over `max_bad` bad ones (and 10 or more).
+        Raises ReadError if it held no record, no good one, or over `max_bad` bad ones (and 10 or more).
         """
         total = self.good + self.bad
         if not total and self.whole:

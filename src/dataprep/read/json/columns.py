@@ -1,4 +1,4 @@
-"""Fields of JSON records as typed columns: which type a field has, and its values as Arrow arrays."""
+"""Fields of JSON records as typed columns: the types of fields, and their values as Arrow arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = {"string": pa.large_string(), "int64": pa.int64(), "double": pa.float64(
 
 
 def infer(stream: BinaryIO, names: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """The (name, type) of fields, from the first 1,000 records of JSON Lines; string where types are mixed or none."""
+    """Return the (name, type) of fields from the first 1,000 JSON Lines; string if types are mixed or unknown."""
     seen: dict[str, set[str]] = {name: set() for name in names}
     for _ in range(SAMPLE):
         try:
@@ -33,7 +33,7 @@ def infer(stream: BinaryIO, names: Iterable[str]) -> tuple[tuple[str, str], ...]
 
 
 def check_taken(text: str, names: Iterable[str]) -> None:
-    """Errors: PlanError for a column that every batch has already."""
+    """Raises PlanError if a column has the name of the text field or of a fixed column."""
     for name in names:
         if name == text or name in FIXED:
             why = "it is the text" if name == text else "every document has its own, and the input's stays in meta"
@@ -42,7 +42,7 @@ def check_taken(text: str, names: Iterable[str]) -> None:
 
 
 def check_kinds(columns: Iterable[tuple[str, str]]) -> None:
-    """Errors: PlanError for a type that JSON has not."""
+    """Raises PlanError if a column's type is not a JSON type."""
     for name, kind in columns:
         if kind not in KINDS:
             msg = f"the column {name!r} cannot have the type {kind!r}; there are {', '.join(KINDS)}"
@@ -50,7 +50,7 @@ def check_kinds(columns: Iterable[tuple[str, str]]) -> None:
 
 
 def arrow_type(kind: str) -> pa.DataType:
-    """The Arrow type of a name such as int64 or timestamp[us]; strings are large. Errors: PlanError."""
+    """Return the Arrow type of a name such as int64 or timestamp[us]; strings are large. Raises PlanError."""
     try:
         return KINDS.get(kind) or pa.type_for_alias(kind)
     except ValueError as e:
@@ -71,10 +71,10 @@ def _common(kinds: set[str]) -> str:
 
 
 def convert(values: pa.LargeStringArray, first: npt.NDArray[np.uint8], kind: str) -> pa.Array:
-    """Values as JSON wrote them (strings unescaped), as one type; null where missing, null, or of another type.
+    """Return values as JSON wrote them (strings unescaped) as one type; null if missing, null, or of another type.
 
-    first: uint8[n], the first byte of each value, 0 where it is missing. A string column takes every value: what is no
-    string stays JSON.
+    first: uint8[n], the first byte of each value, 0 if it is missing. A string column takes every value: a value that
+    is not a string stays JSON.
     """
     if kind == "string":
         return _masked(values, (first != 0) & (first != ord("n")))

@@ -1,8 +1,10 @@
-"""JSON's grammar as Numba kernels: where strings, numbers and any values end, and strings unescaped (RFC 8259).
+"""JSON's grammar as kernels: the ends of strings, numbers and other values, and unescaped strings (RFC 8259).
 
-Strings, which are nearly all of the input, are walked eight bytes at a time with the "has a byte like this" trick
-(Mycroft 1987; Hacker's Delight 6-1): 3.3 GB/s here, where a byte loop does 0.9. Every loop ends at a newline, which no
-valid string holds raw; a block of lines ends with one, and has PADDING bytes behind it.
+Strings, which are nearly all of the input, are read eight bytes at a time with the "has a byte like this" trick
+(Mycroft 1987; Hacker's Delight 6-1): 3.3 GB/s, compared with 0.9 for a loop over bytes. Every loop ends at a newline,
+which no valid string holds unescaped; a block of lines ends with one, and is followed by PADDING bytes.
+
+Twin: tests/twins/json_lines.py
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ ZERO, ONE, TOP = np.uint64(0), np.uint64(1), np.uint64(56)
 
 @intrinsic
 def load64(_: Any, data: Any, i: Any) -> Any:  # noqa: ARG001 - Numba types calls with it
-    """Eight bytes of a uint8 array from any position, as uint64 (what data.view(np.uint64) gives on multiples of 8)."""
+    """Eight bytes of a uint8 array from any position, as uint64 (like data.view(np.uint64) at multiples of 8)."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load(_pointer(context, builder, signature, args), align=1)
@@ -53,21 +55,21 @@ def _pointer(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 @kernel
 def special_bytes(word: np.uint64) -> np.uint64:
-    """The high bit of the first quote, backslash or control byte in a word (higher bits may be wrong); 0 if none."""
+    """Return the high bit of the first quote, backslash or control byte; 0 if none. Higher bits may be wrong."""
     quote, slash = word ^ QUOTES, word ^ SLASHES
     return (((quote - ONES) & ~quote) | ((slash - ONES) & ~slash) | ((word - SPACES) & ~word)) & HIGH
 
 
 @kernel
 def first_byte(hit: np.uint64) -> Any:
-    """Which byte, from 0, has the lowest bit that is set."""
+    """Return the number, from 0, of the byte with the lowest set bit."""
     below = (hit & (~hit + ONE)) - ONE
     return np.int64(((below & ONES) * ONES) >> TOP) - 1
 
 
 @kernel
 def next_special(data: U8, i: int) -> int:
-    """The first position >= i of a quote, a backslash or a control byte."""
+    """Return the first position >= i of a quote, a backslash or a control byte."""
     while True:
         hit = special_bytes(load64(data, i))  # type: ignore[call-arg]
         if hit != ZERO:
@@ -77,7 +79,7 @@ def next_special(data: U8, i: int) -> int:
 
 @kernel
 def skip_space(data: U8, i: int) -> int:
-    """The first position >= i that is no space, tab or carriage return."""
+    """Return the first position >= i that is not a space, tab or carriage return."""
     while data[i] == 32 or data[i] == 9 or data[i] == 13:
         i += 1
     return i
@@ -85,7 +87,7 @@ def skip_space(data: U8, i: int) -> int:
 
 @kernel
 def hex4(data: U8, i: int) -> int:
-    """The value of four hexadecimal digits, or -1."""
+    """Return the value of four hexadecimal digits, or -1."""
     value = 0
     for k in range(i, i + 4):
         c = data[k]
@@ -100,7 +102,7 @@ def hex4(data: U8, i: int) -> int:
 
 @kernel
 def string_end(data: U8, i: int) -> int:
-    """The position after the closing quote of the string whose first byte is at i, or -1."""
+    """Return the position after the closing quote of the string whose first byte is at i, or -1."""
     while True:
         i = next_special(data, i)
         c = data[i]
@@ -121,7 +123,7 @@ def string_end(data: U8, i: int) -> int:
 
 @kernel
 def put_utf8(out: U8, o: int, code: int) -> int:
-    """Write one code point; the position after it."""
+    """Write one code point; return the position after it."""
     if code < 0x80:
         out[o] = code
         return o + 1
@@ -143,7 +145,7 @@ def put_utf8(out: U8, o: int, code: int) -> int:
 
 @kernel
 def copy(data: U8, i: int, j: int, out: U8, o: int) -> int:
-    """Copy data[i:j] to out[o:], eight bytes at a time and up to seven too many; the position after it."""
+    """Copy data[i:j] to out[o:], eight bytes at a time and up to seven too many; return the position after it."""
     end = o + j - i
     while o < end:
         store64(out, o, load64(data, i))  # type: ignore[call-arg]
@@ -155,8 +157,8 @@ def copy(data: U8, i: int, j: int, out: U8, o: int) -> int:
 def copy_string(data: U8, i: int, out: U8, o: int) -> tuple[int, int]:
     """Unescape the string whose first byte is at i into out[o:].
 
-    Gives the positions after the closing quote and after the output; (-1, o) for what is no JSON string, and an
-    output position of -1 for an escaped lone surrogate, which is JSON but has no UTF-8.
+    Return the positions after the closing quote and after the output; (-1, o) if it is not a JSON string; an output
+    position of -1 if it has an escaped lone surrogate, which is JSON but not UTF-8.
     """
     lone = False
     while True:
@@ -211,7 +213,7 @@ def copy_string(data: U8, i: int, out: U8, o: int) -> tuple[int, int]:
 
 @kernel
 def digits_end(data: U8, i: int) -> int:
-    """The first position >= i that is no digit."""
+    """Return the first position >= i that is not a digit."""
     while 48 <= data[i] <= 57:
         i += 1
     return i
@@ -219,7 +221,7 @@ def digits_end(data: U8, i: int) -> int:
 
 @kernel
 def number_end(data: U8, i: int) -> int:
-    """The position after the number at i, or -1."""
+    """Return the position after the number at i, or -1."""
     if data[i] == 45:
         i += 1
     j = digits_end(data, i)
@@ -244,7 +246,7 @@ def number_end(data: U8, i: int) -> int:
 
 @kernel
 def scalar_end(data: U8, i: int) -> int:
-    """The position after the string, number, true, false or null at i, or -1."""
+    """Return the position after the string, number, true, false or null at i, or -1."""
     c = data[i]
     if c == 34:
         return string_end(data, i + 1)
@@ -261,7 +263,7 @@ def scalar_end(data: U8, i: int) -> int:
 
 @kernel
 def key_end(data: U8, i: int) -> int:
-    """The position after `"key" :` at i, or -1."""
+    """Return the position after `"key" :` at i, or -1."""
     if data[i] != 34:
         return -1
     i = string_end(data, i + 1)
@@ -273,7 +275,7 @@ def key_end(data: U8, i: int) -> int:
 
 @kernel
 def value_end(data: U8, i: int, stack: U8) -> int:
-    """The position after any JSON value at i, or -1; `stack` uint8 holds the open brackets."""
+    """Return the position after any JSON value at i, or -1; `stack` uint8 holds the open brackets."""
     depth = 0
     while True:
         i = skip_space(data, i)

@@ -1,10 +1,10 @@
-"""JSON Lines: one JSON object a line, the text in one of its fields.
+"""Reader of JSON Lines: one JSON object per line, the text in one of its fields.
 
-The position of a document is the byte offset of its line in the decompressed text. What is neither the text nor a
-lifted column stays in `meta` as it was written. Blank lines are not records; a byte order mark, carriage returns and a
-missing last newline are fine. An empty text is a document. Bad lines are dropped: `too_long` (over max_doc_bytes),
-`invalid_utf8` (also a text with an escaped lone surrogate, which has no UTF-8), `not_json` (RFC 8259, 1,024 levels),
-`not_an_object`, `no_text` (the field is missing or not a string), in this order.
+The position of a document is the byte offset of its line in the decompressed text. Fields other than the text and the
+lifted columns stay in `meta` as written. Blank lines are skipped; a byte order mark, carriage returns and a missing
+last newline are allowed. An empty text is a document. Bad lines are dropped with the first reason that applies:
+`too_long` (over max_doc_bytes), `invalid_utf8` (also a text with an escaped lone surrogate, which has no UTF-8),
+`not_json` (RFC 8259, 1,024 levels), `not_an_object`, `no_text` (the field is missing or not a string).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Jsonl(Reader):
     """Reads JSON Lines.
 
     text: the field that holds the text. columns: (name, type) of fields that become columns; types are string, int64,
-    double and bool. meta: keep the other fields. max_doc_bytes: of a line. max_bad: the share of bad lines that a file
-    may have before it is a ReadError (`trust.py`).
+    double and bool. meta: keep the other fields. max_doc_bytes: limit of a line. max_bad: the share of bad lines that a
+    file may have (`trust.py`).
     """
 
     text: str = "text"
@@ -60,17 +60,17 @@ class Jsonl(Reader):
 
     @classmethod
     def types_of(cls, url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-        """The types of fields, from the first records of a file."""
+        """Return the types of fields, from the first records of a file."""
         with files.open_read(url) as stream:
             return infer(stream, names)
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
-        """The lifted columns."""
+        """Columns beyond the fixed ones."""
         return {name: KINDS[kind] for name, kind in self.columns}
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """The lines that begin in the slice."""
+        """Yield the lines that begin in the slice."""
         remedy = f"name the text field with text= (now {self.text!r}), or allow more with max_bad="
         trust = Trust(piece.url, self.max_bad, whole=piece.start == 0 and piece.stop is None, remedy=remedy)
         with open_at(piece) as stream:
@@ -94,7 +94,7 @@ class Jsonl(Reader):
             _values(block, found.bad[:, :2], "string")
 
     def _scan(self, block: Block) -> Iterator[_Found]:
-        """The records of one block, at most 16,384 at a time."""
+        """Yield the records of one block, at most 16,384 at a time."""
         if block.too_long is not None:
             yield _Found.of_bad(0, block.too_long, J.TOO_LONG)
             return
@@ -121,6 +121,7 @@ class Jsonl(Reader):
             np.empty(capacity, np.uint8), np.empty(n + 1, np.int64),
             np.empty(capacity, np.uint8), np.empty(n + 1, np.int64),
             np.empty((n, len(self.columns), 2), np.int64), np.empty((BAD_LINES, 3), np.int64),
+            np.empty(J.MAX_DEPTH - 1, np.uint8),
         )  # fmt: skip
 
     def _batch(self, found: _Found, block: Block, piece: Slice) -> Batch:
@@ -133,7 +134,7 @@ class Jsonl(Reader):
 
 @dataclass(frozen=True)
 class _Found:
-    """Records of one block: where they start in it, and what is in them; bad lines as (start, bytes, verdict)."""
+    """Records of one block: their positions in it and their values; bad lines as (start, bytes, verdict)."""
 
     starts: Ints
     text: pa.LargeStringArray
@@ -143,12 +144,12 @@ class _Found:
 
     @classmethod
     def of_bad(cls, *line: int) -> _Found:
-        """A single bad line."""
+        """Return a single bad line."""
         none = np.empty(0, np.int64)
         return cls(none, pa.array([], pa.large_string()), None, none, np.array([line], np.int64))
 
     def without(self, invalid: Ints) -> _Found:
-        """Lines (start, bytes) that are not UTF-8 are bad for that, whatever else they are (but for too long)."""
+        """Return the records with `invalid` lines (start, bytes) among the bad lines, as not UTF-8 unless too long."""
         gone = np.isin(self.starts, invalid[:, 0])
         keep = pa.array(~gone)
         known = np.isin(self.bad[:, 0], invalid[:, 0]) & (self.bad[:, 2] != J.TOO_LONG)
@@ -160,7 +161,7 @@ class _Found:
 
 
 def _invalid_lines(block: Block) -> Ints:
-    """The lines of a block that are not UTF-8, int64[n, 2] of (start, bytes); Arrow looks at the whole block first."""
+    """Return the lines that are not UTF-8, int64[n, 2] of (start, bytes); Arrow checks the whole block first."""
     everything = pa.array([0, block.stop], pa.int64()).buffers()[1]
     try:
         pa.LargeStringArray.from_buffers(1, everything, pa.py_buffer(block.data)).validate(full=True)
@@ -179,7 +180,7 @@ def _invalid_lines(block: Block) -> Ints:
 
 
 def _values(block: Block, spans: Ints, kind: str) -> pa.Array:
-    """The values that lie at `spans`, as one column."""
+    """Return the values at `spans` as one column."""
     starts, stops = np.ascontiguousarray(spans[:, 0]), np.ascontiguousarray(spans[:, 1])
     out = np.empty(int((stops - starts).sum()) + PADDING, np.uint8)
     ends, first = np.empty(len(starts) + 1, np.int64), np.empty(len(starts), np.uint8)
@@ -188,13 +189,13 @@ def _values(block: Block, spans: Ints, kind: str) -> pa.Array:
 
 
 def _own(ends: Ints, data: npt.NDArray[np.uint8]) -> pa.LargeStringArray:
-    """Kernel output as an Arrow array that holds no more memory than it needs."""
+    """Return kernel output as an Arrow array that holds no more memory than it needs."""
     used = int(ends[-1])
     return B.strings(ends, data if used * 2 > len(data) else data[:used].copy())
 
 
 def _describe(block: Block, found: _Found) -> str:
-    """What is wrong with the first bad line, in words that help to mend it."""
+    """Return a description of the first bad line for an error message."""
     start, n_bytes, verdict = found.bad[0].tolist()
     if verdict == J.TOO_LONG:
         return f"a line of {n_bytes:,} bytes, over max_doc_bytes"
@@ -205,7 +206,7 @@ def _describe(block: Block, found: _Found) -> str:
 
 
 def _fields(line: bytes) -> str:
-    """The names of an object's fields; what Python's parser refuses (a thousand levels) is shown as it is."""
+    """Return the names of an object's fields; a line that Python cannot parse (a thousand levels) is shown as it is."""
     try:
         names = json.loads(line, parse_int=str)  # str: Python refuses integers of over 4,300 digits
     except (ValueError, RecursionError):

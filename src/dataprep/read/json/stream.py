@@ -1,7 +1,7 @@
-"""The messages of a JSON export, streamed: a gigabyte in the memory of a block.
+"""Messages of a JSON export as a stream: a file of gigabytes needs the memory of one block.
 
-An export is one JSON document with an array `messages`, or several. The walk gives the messages as they come, in
-groups; the rest, the frame, is collected: the document in which each of these arrays holds only its own number.
+An export is one JSON document with one or more arrays `messages`. The stream yields the messages in groups, and
+collects the rest, the frame: the document in which each of these arrays holds only its own number.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_FRAME = 256 << 20  # bytes around the messages; a whole account's contacts a
 class Group:
     """Neighbouring messages of array number `array`: data[starts[k]:ends[k]]; data[0] is byte `base` of the stream.
 
-    `data` is used again for the next group. too_long: the position and bytes of one message that was skipped.
+    `data` is reused for the next group. too_long: the position and bytes of one message that was skipped.
     """
 
     array: int
@@ -40,11 +40,11 @@ class Group:
     too_long: tuple[int, int] | None = None
 
     def raw(self, k: int) -> bytes:
-        """The bytes of one message."""
+        """Return the bytes of one message."""
         return bytes(memoryview(self.data)[self.starts[k] : self.ends[k]])
 
     def parsed(self) -> list[Any] | None:
-        """All messages at once, from their first byte to their last; None if one of them is not JSON."""
+        """Return all messages, parsed at once; None if one of them is not JSON."""
         inner = memoryview(self.data)[self.starts[0] : self.ends[-1]]
         try:
             found: list[Any] = orjson.loads(b"".join((b"[", inner, b"]")))
@@ -54,7 +54,7 @@ class Group:
 
 
 class JsonStream:
-    """One walk over the decompressed bytes of an export; `url` is for errors."""
+    """One pass over the decompressed bytes of an export; `url` is for errors."""
 
     def __init__(self, stream: BinaryIO, url: str, max_bytes: int) -> None:
         self.stream, self.url, self.max_bytes = stream, url, max_bytes
@@ -65,9 +65,9 @@ class JsonStream:
         self.state = np.array([0, 0, -1, -1], np.int64)
 
     def groups(self) -> Iterator[Group]:
-        """Every message of every array, in order.
+        """Yield every message of every array, in order.
 
-        Errors: ReadError with the offset where the document ends early.
+        Raises ReadError with the offset if the document ends early.
         """
         self._fill(0)
         if self.raw.startswith(BOM):
@@ -78,9 +78,9 @@ class JsonStream:
             self.arrays += 1
 
     def document(self) -> Any:
-        """The frame as it was parsed, once `groups` is through.
+        """Return the parsed frame, after `groups` has ended.
 
-        Errors: ReadError if it is not JSON.
+        Raises ReadError if it is not JSON.
         """
         try:
             return orjson.loads(bytes(self.frame))
@@ -88,11 +88,11 @@ class JsonStream:
             is_object = self.frame.lstrip().startswith(b"{")
             ended = is_object and not self.frame.rstrip().endswith(b"}")
             state = "ends early" if ended else f"is not one JSON document but begins {bytes(self.frame[:40])!r}"
-            msg = f"the file {state} ({e}); " + ("copy or export it again" if ended else "format= names its reader")
+            msg = f"the file {state} ({e}); " + ("copy or export it again" if ended else "name its reader with format=")
             raise ReadError(msg, self.url, self.base + self.n if ended else 0) from e
 
     def _to_array(self) -> bool:
-        """Walk to the next array of messages; what is passed belongs to the frame."""
+        """Move to the next array of messages and append what lies before it to the frame; return False at the end."""
         self.state[:] = 0, 0, -1, -1
         copied = self.i
         while True:
@@ -139,7 +139,7 @@ class JsonStream:
         return Group(self.arrays, self.raw, self.base, starts, ends, too_long)
 
     def _fill(self, keep: int) -> bool:
-        """Let go of what lies before raw[keep], and read on; False at the end."""
+        """Drop the bytes before raw[keep] and read more; return False at the end."""
         left = self.n - keep
         held = bytes(memoryview(self.raw)[keep : self.n])
         if len(self.raw) < left + BLOCK + PADDING:

@@ -1,7 +1,9 @@
-"""Where the messages of a JSON export lie, as Numba kernels: a walk over brackets that respects strings.
+"""Kernels that find the messages of a JSON export: one pass over brackets that respects strings.
 
-Nothing is built and nothing checked: what lies between two commas is parsed later. The walk stops where the bytes end
-and goes on with the next ones, so a message may be cut anywhere. Behind data[:n] lie eight zero bytes or more.
+Nothing is built or checked: the bytes between two commas are parsed later. A pass stops where the bytes end and
+continues with the next ones, so a message may be split anywhere. At least eight zero bytes follow data[:n].
+
+Twin: tests/twins/json_stream.py
 """
 
 from __future__ import annotations
@@ -10,15 +12,15 @@ from dataprep.unicode.kernel import kernel
 
 from .grammar import I64, U8, next_special
 
-# What a walk remembers when the bytes end: inside a string; open brackets; where the last string or message starts
-# (-1: nowhere), where that string ended (-1: not yet).
+# State of a pass when the bytes end: inside a string; open brackets; start of the last string or message (-1: none),
+# end of that string (-1: not reached).
 IN_STRING, DEPTH, START, END = range(4)
 MORE, FOUND, FULL = range(3)
 
 
 @kernel
 def skip_string(data: U8, i: int, n: int, state: I64) -> int:
-    """The position after the closing quote, or n (n + 1 after a cut escape) with IN_STRING set."""
+    """Return the position after the closing quote, or n (n + 1 after a split escape) with IN_STRING set."""
     state[IN_STRING] = 1
     while i < n:
         i = next_special(data, i)
@@ -33,7 +35,7 @@ def skip_string(data: U8, i: int, n: int, state: I64) -> int:
 
 @kernel
 def find_array(data: U8, i: int, n: int, name: U8, state: I64) -> tuple[int, int]:
-    """Walk to the first array under the key `name`: (the position after its bracket, FOUND), or (n, MORE)."""
+    """Find the first array under the key `name`: return (position after its bracket, FOUND), or (n, MORE)."""
     while i < n:
         if state[IN_STRING]:
             i = skip_string(data, i, n, state)
@@ -58,10 +60,10 @@ def find_array(data: U8, i: int, n: int, name: U8, state: I64) -> tuple[int, int
 
 @kernel
 def find_messages(data: U8, i: int, n: int, state: I64, starts: I64, ends: I64) -> tuple[int, int, int]:
-    """Walk through an array: where its elements start and end, and how many they are.
+    """Write the starts and ends of an array's elements to int64[capacity].
 
-    Returns (position, elements, FOUND) at the bracket that closes the array, FULL when starts int64[elements] is, or
-    MORE at the end of the bytes. An element that is not closed keeps its START.
+    Return (position, number of elements, event): FOUND at the bracket that closes the array, FULL if the capacity is
+    used up, MORE at the end of the bytes. An element that is not closed keeps its START.
     """
     k = 0
     while i < n:

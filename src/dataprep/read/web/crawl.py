@@ -1,4 +1,4 @@
-"""What the readers of crawl archives share: their records as documents, what is left out and why, fields as columns."""
+"""Base of the readers of crawl archives: records become documents, and fields become columns."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ FLUSH = 1_024  # refused records that are booked together
 
 @dataclass(frozen=True, kw_only=True)
 class Crawl(Reader):
-    """Reads an archive, one document a record of the type `HOLDS`.
+    """Reads an archive; every record of the type `HOLDS` becomes a document.
 
-    columns: (name, type) of FIELDS that become columns instead of fields of meta. max_doc_bytes: of a record's
-    payload, unpacked. max_bad: the share of broken records that condemns a file, see `trust.py`. strict: any broken
-    record is a ReadError; else it is dropped with its reason and position, and what is readable is read.
+    columns: (name, type) of FIELDS that become columns instead of fields of meta. max_doc_bytes: limit of a record's
+    payload, decompressed. max_bad: the share of broken records that a file may have (`trust.py`). strict: raise
+    ReadError at the first broken record; otherwise broken records are dropped with reason and position.
     """
 
     columns: tuple[tuple[str, str], ...] = ()
@@ -57,29 +57,30 @@ class Crawl(Reader):
 
     @classmethod
     def types_of(cls, url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:  # noqa: ARG003 - they are known
-        """The types of fields."""
+        """Return the (name, type) of fields."""
         return tuple((name, cls.FIELDS.get(name, "string")) for name in names)
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
-        """The lifted columns."""
+        """Columns beyond the fixed ones."""
         return {name: KINDS[kind] for name, kind in self.columns}
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """The documents of a file."""
+        """Yield the documents of a file."""
         trust = Trust(piece.url, self.max_bad, whole=False)
         batches = documents(self._records(piece, stats), piece, stats, trust)
         yield from map(self._lifted, batches) if self.columns else batches
 
     def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes, Mapping[str, Any]] | None:
-        """The text of a record and its fields; None where the record is none of the reader's.
+        """Return the text of a record and its fields, or None if the reader ignores such records.
 
-        seen: empty at the start of a file. Errors: Refused with the reason why a record gives no document.
+        seen: a set that is empty at the start of each file, for the reader's own use.
+        Raises Refused with the reason if the record is dropped.
         """
         raise NotImplementedError
 
     def max_block(self) -> int:
-        """The longest block of a record to be looked at, in bytes."""
+        """Return the size in bytes of the longest record block to load."""
         return self.max_doc_bytes
 
     def _records(self, piece: Slice, stats: Ledger) -> Iterator[Record]:
@@ -124,7 +125,7 @@ class Crawl(Reader):
         return self.document(entry, stats, seen)
 
     def _lifted(self, batch: Batch) -> Batch:
-        """The batch with the columns taken out of its meta."""
+        """Move the columns out of the batch's meta; return the batch."""
         metas = [orjson.loads(meta) for meta in batch.column("meta").to_pylist()]
         for name, kind in self.columns:
             values = [meta.pop(name, None) for meta in metas]
@@ -136,7 +137,7 @@ class Crawl(Reader):
 
 
 def _book(refused: list[tuple[int, str, int]], piece: Slice, stats: Ledger) -> None:
-    """Say what was left out, and begin a new list. A place where two things broke is one record."""
+    """Record the dropped records in the statistics and empty the list; each position counts once."""
     once = {position: (why, n) for position, why, n in reversed(refused)}
     ids = np.array([doc_id(piece.file, position) for position in once], np.uint64)
     stats.drop(ids, [why for why, _ in once.values()], n_bytes=[n for _, n in once.values()])

@@ -1,8 +1,10 @@
-"""How much work a page would make of itself: a look at its tags before a parser meets them.
+"""The parsing cost of a page, estimated from its tags before a parser reads it.
 
-HTML's rules let a small page cost a large one's memory: formatting elements left open are opened again in every
+By HTML's rules a small page can cost as much as a large one: formatting elements left open are opened again in every
 paragraph (1,000 of them and 1,000 paragraphs, 18 kB, take 390 MB and 1.4 s in Resiliparse 2.0), and main-content
 extraction takes time quadratic in nested `div` and `article` (100,000: over a minute) and in the attributes of a tag.
+
+Twin: tests/twins/page.py
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ RAW = np.array([_packed(name) for name in ("script", "style")], np.uint64)
 
 
 def work(html: bytes) -> int:
-    """Over all tags, the sum of open elements and of the tag's attributes, both beyond 256; stops at MAX_WORK."""
+    """Return the sum over all tags of open elements and of attributes, both beyond 256; counting stops at MAX_WORK."""
     if len(html) < SMALL and html.count(b"<") < FEW:
         return 0
     return int(_work(np.frombuffer(html, np.uint8), NAMES, RAW, np.zeros(len(NAMES), np.int64)))
@@ -36,7 +38,7 @@ def work(html: bytes) -> int:
 @kernel(_nrt=False)
 def _work(html: npt.NDArray[np.uint8], names: npt.NDArray[np.uint64], raw: npt.NDArray[np.uint64],
           opened: npt.NDArray[np.int64]) -> int:  # fmt: skip
-    """One pass over the tags; `opened` counts the elements of each name that are open."""
+    """Return the cost in one pass over the tags; `opened` counts the open elements of each name."""
     n, i, depth, found = len(html), np.int64(0), np.int64(0), np.int64(0)
     while i + 1 < n and found < MAX_WORK:
         if html[i] != 60:  # <

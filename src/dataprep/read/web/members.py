@@ -1,7 +1,7 @@
-"""Compressed archives as streams that know where their members begin: gzip members and zstd frames.
+"""Compressed archives as streams that record where each gzip member or zstd frame begins.
 
-A crawl is many small compressed members, one a record, so that a record can be fetched alone; where a member begins is
-what a CDX index holds. Told by the first bytes, not by the name: servers unpack `.gz` on the way.
+A crawl consists of many small compressed members, one per record, so that a record can be fetched alone; a CDX index
+holds their offsets. The first bytes decide the format, not the file name: servers decompress `.gz` on the way.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_DICTIONARY = 16 << 20
 
 
 class Broken(ReadError):
-    """What breaks an archive at some place, with the word it is counted under."""
+    """Error in an archive, with the reason under which it is counted."""
 
     def __init__(self, reason: str, message: str, path: str, offset: int) -> None:
         super().__init__(message, path, offset)
@@ -34,7 +34,7 @@ class Broken(ReadError):
 
 
 class Members(io.RawIOBase):
-    """A gzip or zstd file from the member at `at` on: `starts[bytes given before] = offset as stored`."""
+    """Decompressed stream of a gzip or zstd file from offset `at`; `starts[bytes read before] = stored offset`."""
 
     def __init__(self, raw: BinaryIO, url: str, magic: bytes, at: int = 0) -> None:
         super().__init__()
@@ -47,11 +47,11 @@ class Members(io.RawIOBase):
         self.starts: dict[int, int] = {}
 
     def readable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Bytes of one member."""
+        """Read bytes of one member."""
         while not self.ready:
             if self.member is None and not self._begin():
                 return 0
@@ -71,7 +71,7 @@ class Members(io.RawIOBase):
         self.unread = self.unread[n:]
 
     def _begin(self) -> bool:
-        """Enter the next member; False at the end of the file. Zeros between members are padding."""
+        """Enter the next member, after any padding of zeros; return False at the end of the file."""
         while self._fill(1):
             padding = len(self.unread) - len(self.unread.lstrip(b"\0"))
             if padding:
@@ -118,13 +118,13 @@ class Members(io.RawIOBase):
         raise Broken(reason, f"{found}; fetch it again", self.url, self.taken)
 
     def close(self) -> None:
-        """Close the file too."""
+        """Close the stream and its file."""
         self.raw.close()
         super().close()
 
 
 def dictionary(raw: BinaryIO) -> zstandard.ZstdCompressionDict | None:
-    """The dictionary a .warc.zst begins with (IIPC's "Zstandard compression for WARC"), itself compressed or not."""
+    """Return the dictionary of a .warc.zst, compressed or not (IIPC's "Zstandard compression for WARC")."""
     raw.seek(0)
     head = raw.read(8)
     n = int.from_bytes(head[4:8], "little")

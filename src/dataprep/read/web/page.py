@@ -1,4 +1,4 @@
-"""From the bytes of a page to its text: what they are, which characters they mean, and Resiliparse's extraction."""
+"""Text of a web page: its bytes, the charset, and the extraction by Resiliparse."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ ASCII_DIFFERS = ("utf-16", "utf-32", "iso2022", "hz")  # bytes that may be valid
 
 
 def text_of(data: bytes, declared: str, *, is_html: bool, options: Mapping[str, Any]) -> tuple[str, str]:
-    """The text of a page and the charset it was read in.
+    """Return the text of a page and the charset that was used to decode it.
 
-    data: the payload. declared: the charset HTTP names, or nothing. options: of Resiliparse's extract_plain_text.
-    Errors: Refused("binary"), ("charset"), ("too_nested"), ("no_text").
+    data: the payload. declared: the charset in the HTTP headers, or "". options: of Resiliparse's extract_plain_text.
+    Raises Refused("binary"), ("charset"), ("too_nested"), ("not_parsed") or ("no_text").
     """
     if is_binary(data):
         refuse("binary")
@@ -46,7 +46,7 @@ def text_of(data: bytes, declared: str, *, is_html: bool, options: Mapping[str, 
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether bytes are no text in any charset."""
+    """Return whether bytes are not text in any charset."""
     head = data[:SAMPLE]
     if head.startswith(BINARY):
         return True
@@ -56,11 +56,11 @@ def is_binary(data: bytes) -> bool:
 
 
 def characters(data: bytes, declared: str, *, is_html: bool) -> tuple[str, str]:
-    """The characters of a page, and the charset that gave them.
+    """Return the characters of a page and the charset that decoded them.
 
-    A byte order mark decides. Then what is valid UTF-8 is UTF-8 (other text hardly ever is), else the charset of HTTP,
-    else that of `meta`, each if the bytes are valid in it or nearly so; else the charset that Resiliparse detects.
-    Errors: Refused("charset") if none reads 99 % of the characters.
+    A byte order mark decides. Otherwise valid UTF-8 is UTF-8 (other text hardly ever is); then the charset of HTTP,
+    then that of `meta`, if the bytes are valid in it or nearly so; then the charset that Resiliparse detects.
+    Raises Refused("charset") if none decodes 99 % of the characters.
     """
     for mark, name in BOMS:
         if data.startswith(mark):
@@ -88,7 +88,7 @@ def characters(data: bytes, declared: str, *, is_html: bool) -> tuple[str, str]:
 
 @cache
 def codec_of(label: str) -> str:
-    """Python's codec for a charset label as browsers understand it; empty if there is none."""
+    """Return Python's codec for a charset label as browsers interpret it; "" if there is none."""
     label = label.strip().lower()
     if label in {"", "utf-7"}:
         return ""

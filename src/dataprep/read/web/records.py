@@ -1,12 +1,12 @@
-"""The records of a WARC archive (ISO 28500), good ones as fast as FastWARC reads them, broken ones by name.
+"""Records of a WARC archive (ISO 28500): intact ones at the speed of FastWARC, broken ones with a reason.
 
-Every record is read by the careful half below, which checks that the length leads to an empty line and the next
-record, or, where the package `fastwarc` is installed, by that: it hands back whatever is odd (an error, a short body,
-an offset that does not grow) and always the last record, to be read again carefully. FastWARC alone ends silently at a
-cut, and gives all records of a single gzip stream one offset.
+Records are read by `careful`, which checks that an empty line and the next record follow each record. If the package
+`fastwarc` is installed, `fast` reads them instead, and `careful` reads again whatever is unusual (an error, a short
+body, an offset that does not grow) and always the last record. FastWARC alone ends silently at a truncated record, and
+reports one offset for all records of a single gzip stream.
 
-A position is the record's offset as stored, which a CDX index holds too: that of its gzip member or zstd frame. Where
-one stream holds many records, and for `.xz`, it is the offset in the decompressed bytes.
+A position is the stored offset of the record's gzip member or zstd frame, which a CDX index holds too. In a stream of
+many records, and in `.xz`, it is the offset in the decompressed bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FAST = importlib.util.find_spec("fastwarc") is not None
 
 
 class _Lower(dict[str, str]):
-    """Header names in lower case, each made once."""
+    """Cache of header names in lower case."""
 
     def __missing__(self, name: str) -> str:
         found = name.lower()
@@ -43,7 +43,7 @@ LOWER = _Lower()
 
 
 class Entry(NamedTuple):
-    """One record; `body` is None if it was not wanted or longer than allowed, `lost` says why it could not be read."""
+    """A record; `body` is None if it was not wanted or too long, `lost` is the reason why it could not be read."""
 
     position: int
     headers: Mapping[str, str]  # names in lower case; of a type that is not wanted, only warc-type
@@ -56,10 +56,10 @@ class Entry(NamedTuple):
 def read_records(
     url: str, wanted: frozenset[str], max_bytes: int, *, strict: bool, fast: bool = FAST
 ) -> Iterator[Entry]:
-    """Every record; the blocks of the `wanted` types (in lower case) of up to `max_bytes`.
+    """Yield every record; the blocks of the `wanted` types (in lower case) of up to `max_bytes` are loaded.
 
-    A broken record comes as an Entry that says what was found, and reading goes on at the next record that can be
-    found. Errors: strict makes it a ReadError.
+    A broken record is yielded as an Entry with the reason, and reading continues at the next record found.
+    Raises ReadError for it if `strict`.
     """
     archive = _Archive(url, wanted, max_bytes, strict=strict)
     try:
@@ -72,7 +72,7 @@ def read_records(
 
 
 class _Archive:
-    """Where in an archive we are."""
+    """An archive and the reading position in it."""
 
     def __init__(self, url: str, wanted: frozenset[str], max_bytes: int, *, strict: bool) -> None:
         self.url, self.wanted, self.max_bytes, self.strict = url, wanted, max_bytes, strict
@@ -89,7 +89,7 @@ class _Archive:
             self.stream.close()
 
     def open(self, at: int) -> None:
-        """Read on from a stored offset."""
+        """Continue reading at a stored offset."""
         self.close()
         self.members: Members | None = None
         self.at = 0 if self.magic else at
@@ -108,9 +108,9 @@ class _Archive:
             self.stream = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw, CHUNK)
 
     def careful(self, *, fast: bool) -> Iterator[Entry]:
-        """Records until the end, or until two good ones say that FastWARC may go on.
+        """Yield records until the end, or until two good ones show that FastWARC may continue.
 
-        A record is given out once what follows it was found in order: a checksum comes after the data.
+        A record is yielded after what follows it was checked: a checksum comes after the data.
         """
         good, held = 0, None
         while True:
@@ -141,15 +141,15 @@ class _Archive:
         self.finished = True
 
     def _suits_fastwarc(self) -> bool:
-        """Whether FastWARC gives right offsets from here on, and has not come to the end already."""
+        """Return whether FastWARC reports right offsets from here on and has not reached the end before."""
         if self.ended or self.is_arc or self.url.lower().endswith(".xz"):
             return False
         return self.members is None or (self.apart is True and self.members.dictionary is None)
 
     def fast(self) -> Iterator[Entry]:
-        """Records as FastWARC reads them, from the mark until something is odd; the last two are left to `careful`.
+        """Yield records as FastWARC reads them, until something is unusual; the last two are left to `careful`.
 
-        Two, because the second record of a gzip member gets the offset of the next member: the third tells.
+        Two, because FastWARC gives the second record of a gzip member the offset of the next; the third shows this.
         """
         from fastwarc.warc import ArchiveIterator
 
@@ -192,7 +192,7 @@ class _Archive:
         self.open(begin)
 
     def _next(self) -> bool:
-        """Go to the line a record begins with."""
+        """Move to the first line of a record."""
         self.inside = False
         if self.members is None or self.apart is False:
             self.mark = self.start = self.at - len(self.line)
@@ -233,7 +233,7 @@ class _Archive:
         return Entry(self.mark, headers if kind in self.wanted else {"warc-type": kind}, n, body if is_wanted else None)
 
     def _ends(self) -> bool:
-        """Whether what a record ends with stands here: two empty lines, in an ARC one or none."""
+        """Return whether a record ends here: with two empty lines, in an ARC with one or none."""
         if not self.is_arc:
             return self._line() in EMPTY and self._line() in EMPTY
         line = self._line()
@@ -241,7 +241,7 @@ class _Archive:
         return not self.line or ARC_LINE.match(line) is not None
 
     def _block(self, n: int, *, keep: bool) -> bytes:
-        """The block of a record, or nothing of it, in bounded memory."""
+        """Return the block of a record, or b"" if it is not wanted, in bounded memory."""
         held: list[bytes] = []
         left = n
         while left and (data := self.stream.read(min(left, CHUNK))):
@@ -259,7 +259,7 @@ class _Archive:
         return line
 
     def _headers(self) -> dict[str, str]:
-        """Names in lower case; a line that begins with white space continues the one before."""
+        """Return the headers, names in lower case; a line that begins with white space continues the one before."""
         found: dict[str, str] = {}
         name = ""
         for _ in range(MAX_HEADERS):
@@ -281,7 +281,7 @@ class _Archive:
         raise AssertionError
 
     def _arc_headers(self, line: bytes) -> dict[str, str]:
-        """The line an ARC record begins with, in WARC's words: URL, IP address, date, type ... length."""
+        """Return the first line of an ARC record (URL, IP address, date, type ... length) as WARC headers."""
         found = ARC_LINE.match(line)
         if found is None:
             self._fail("no_record", f"an ARC record should begin here, not {line[:40]!r}")
@@ -292,7 +292,7 @@ class _Archive:
         return {"warc-type": kind, "warc-target-uri": url, "warc-date": date, "content-length": n}
 
     def _position(self) -> int:
-        """The offset of the record at `start`, as stored where each has a member of its own."""
+        """Return the stored offset of the record at `start` if each record has a member of its own."""
         if self.members is None:
             return self.start
         stored = self.members.starts.get(self.start)
@@ -307,7 +307,7 @@ class _Archive:
         return stored
 
     def _place(self) -> int:
-        """Where the broken thing begins."""
+        """Return the offset at which the broken record begins."""
         if self.members is not None and self.apart is not False and not self.inside:
             self.mark = max(self.mark, *self.members.starts.values(), 0)
         return self.mark
@@ -316,7 +316,7 @@ class _Archive:
         raise Broken(reason, found, self.url, self._place())
 
     def _resync(self) -> bool:
-        """Go to the next record that can be found after a broken one; False if there is none."""
+        """Move to the next record that can be found after a broken one; return False if there is none."""
         if not self.magic and not self.url.lower().endswith(".xz"):
             found = find_line(self.url, self.mark, is_arc=self.is_arc)
         else:
@@ -329,7 +329,7 @@ class _Archive:
         return True
 
     def _rewind(self) -> bool:
-        """Read one gzip stream from its start again, to the next line that begins a record."""
+        """Read one gzip stream from its start again, up to the next first line of a record."""
         self.rewinds += 1
         after = self.start + 1
         if self.rewinds > MAX_REWINDS:

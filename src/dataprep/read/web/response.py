@@ -1,7 +1,7 @@
-"""HTTP responses as crawls store them: status, headers, and the payload without its transfer and content encodings.
+"""HTTP responses as crawls store them: status, headers, and the payload without transfer and content encodings.
 
-Archives often hold payloads that their headers no longer describe (already unpacked, or named wrongly): what does not
-begin as its header says is taken as it is. Nothing is unpacked beyond a limit.
+Headers in archives often no longer describe the payload (it is already decoded, or named wrongly): a payload that
+does not begin as its header states is used as it is. Nothing is decompressed beyond a limit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ALIASES = {"x-gzip": "gzip", "x-compress": "compress", "x-zstd": "zstd", "brotli
 
 
 class Refused(Exception):
-    """A page that gives no document, and the word it is counted under."""
+    """Signal that a page becomes no document, with the reason under which it is counted."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -35,12 +35,12 @@ class Refused(Exception):
 
 
 def refuse(reason: str) -> NoReturn:
-    """Errors: Refused, always."""
+    """Raise Refused."""
     raise Refused(reason)
 
 
 class Response(NamedTuple):
-    """A response; of its headers, the three about the payload, names in lower case."""
+    """HTTP response; only the three headers about the payload, names in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -48,7 +48,7 @@ class Response(NamedTuple):
 
 
 def parse(block: bytes) -> Response:
-    """The parts of a response. Errors: Refused("bad_http")."""
+    """Return the parts of a response. Raises Refused("bad_http")."""
     status = STATUS.match(block)
     end = HEAD_END.search(block)
     if status is None:
@@ -62,21 +62,21 @@ def parse(block: bytes) -> Response:
 
 
 def media_type(headers: dict[str, str]) -> str:
-    """`text/html` of `Text/HTML; charset=x`; empty if none is given."""
+    """Return `text/html` for `Text/HTML; charset=x`; "" if there is no type."""
     return headers.get("content-type", "").partition(";")[0].partition(",")[0].strip().lower()
 
 
 def charset(headers: dict[str, str]) -> str:
-    """The charset that Content-Type names, or nothing."""
+    """Return the charset in Content-Type, or ""."""
     _, found, rest = headers.get("content-type", "").lower().partition("charset=")
     return re.split(r"[;,\s]", rest.strip("\"' "), maxsplit=1)[0].strip("\"'") if found else ""
 
 
 def decoded(response: Response, max_bytes: int, *, is_cut: bool) -> bytes:
-    """The payload without its encodings.
+    """Return the payload without its encodings.
 
-    is_cut: the record itself says that the crawler cut the payload (WARC-Truncated), so what there is is wanted.
-    Errors: Refused("cut_payload"), ("bad_encoding") or, over max_bytes, ("too_long").
+    is_cut: the record states that the crawler truncated the payload (WARC-Truncated), which is then accepted as it is.
+    Raises Refused("cut_payload"), ("bad_encoding") or, over max_bytes, ("too_long").
     """
     data, whole = response.payload, True
     if "chunked" in response.headers.get("transfer-encoding", "").lower():
@@ -93,7 +93,7 @@ def decoded(response: Response, max_bytes: int, *, is_cut: bool) -> bytes:
 
 
 def unchunked(data: bytes) -> tuple[bytes, bool]:
-    """The bytes of chunks (RFC 9112), and whether the last one is there; data in no chunks as it is."""
+    """Return the bytes of chunks (RFC 9112), or data without chunks as it is, and whether the last chunk is there."""
     parts: list[bytes] = []
     at = 0
     while size := CHUNK_SIZE.match(data, at):
@@ -109,7 +109,7 @@ def unchunked(data: bytes) -> tuple[bytes, bool]:
 
 
 def _unpacked(data: bytes, name: str, max_bytes: int) -> tuple[bytes, bool]:
-    """At most max_bytes + 1 bytes, and whether the end was reached."""
+    """Return at most max_bytes + 1 decompressed bytes, and whether the end was reached."""
     if not data or (name in BEGINS and not data.startswith(BEGINS[name])):
         return data, True  # a header that lies
     if name not in UNPACK:

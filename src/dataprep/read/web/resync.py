@@ -1,4 +1,4 @@
-"""How an archive is packed, and where its next record begins after a broken one."""
+"""Compression of an archive, and the search for its next record after a broken one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BEGINS = {False: re.compile(rb"\n(?=WARC/\d\.\d\r?\n)"), True: re.compile(rb"\n(
 
 
 def magic_of(url: str) -> bytes:
-    """The first bytes of each member, as the file begins, or as its name says if it begins as nothing known."""
+    """Return the first bytes of each member, from the file's first bytes, or from its name if these are unknown."""
     with files.open_raw(url) as raw:
         head = raw.read(8)
     if head.startswith(GZIP):
@@ -28,7 +28,7 @@ def magic_of(url: str) -> bytes:
 
 
 def find_line(url: str, after: int, *, is_arc: bool) -> int | None:
-    """The offset of the next line after `after` that begins a record of an uncompressed archive."""
+    """Return the offset of the next line after `after` that begins a record of an uncompressed archive."""
     with files.open_raw(url) as raw:
         raw.seek(after)
         held = b""
@@ -41,7 +41,7 @@ def find_line(url: str, after: int, *, is_arc: bool) -> int | None:
 
 
 def find_member(url: str, magic: bytes, after: int) -> int | None:
-    """The offset of the next member after `after` in which a record begins."""
+    """Return the offset of the next member after `after` in which a record begins."""
     with files.open_raw(url) as raw, files.open_raw(url) as probe:
         raw.seek(after)
         held = b""

@@ -1,9 +1,9 @@
-"""WARC and the older ARC: the pages of a crawl, as the text of their main content.
+"""Reader of WARC and the older ARC: the pages of a crawl as the text of their main content.
 
-Response records with a wanted status and content type become documents: transfer and content encodings undone, the
-charset found, the text extracted by Resiliparse (`dataprep[warc]`). The position is the record's offset as stored.
-Revisits, and records of one id or of one address and date, are left out with a reason; request, metadata, warcinfo and
-other records are counted.
+Response records with an accepted status and content type become documents: transfer and content encodings are
+removed, the charset is found, and Resiliparse (`dataprep[warc]`) extracts the text. The position is the record's
+stored offset. Revisits, and repeated records (same id, or same URL and date), are dropped with a reason; request,
+metadata, warcinfo and other records are counted.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ MAX_HTTP_HEADERS = 1 << 20  # a block may be so much longer than a page
 class Warc(Crawl):
     """Reads WARC and ARC files.
 
-    columns: of url, date, record_id, status, content_type, charset and truncated (why the crawler cut the payload).
-    max_doc_bytes: of a page, unpacked. status, types: what a response must say; a page that names no type is HTML if
-    it begins with "<". The others are parameters of `resiliparse.extract.html2text.extract_plain_text`, with the values
-    that DCLM used (Li et al. 2024): main_content leaves out navigation, footers and the like.
+    columns: any of url, date, record_id, status, content_type, charset and truncated (why the crawler truncated the
+    payload). max_doc_bytes: limit of a page, decompressed. status, types: the accepted HTTP statuses and content types;
+    a page without a type is HTML if it begins with "<". The other fields are parameters of
+    `resiliparse.extract.html2text.extract_plain_text`, with the values of DCLM (Li et al. 2024); main_content leaves
+    out navigation, footers and the like.
     """
 
     max_doc_bytes: int = MAX_PAGE_BYTES
@@ -67,11 +68,11 @@ class Warc(Crawl):
         need("resiliparse.extract.html2text", extra="warc")
 
     def max_block(self) -> int:
-        """A page and its headers."""
+        """Return the limit of a page and its headers in bytes."""
         return self.max_doc_bytes + MAX_HTTP_HEADERS
 
     def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes, Mapping[str, Any]] | None:
-        """The text of a page."""
+        """Return the text of a page and its fields."""
         headers = entry.headers
         url = headers.get("warc-target-uri", "").removeprefix("<").removesuffix(">")  # Wget's way
         if not url.startswith(("http:", "https:", "HTTP")):
@@ -99,7 +100,7 @@ class Warc(Crawl):
 
     @staticmethod
     def _refuse_twin(fields: Mapping[str, Any], seen: set[Any]) -> None:
-        """Errors: Refused for a record whose id, or address and date, an earlier one of the file has."""
+        """Raises Refused if an earlier record of the file has the same id, or the same URL and date."""
         marks = {fields["record_id"]} if fields.get("record_id") else set()
         marks |= {(fields["url"], fields["date"])} if fields.get("date") else set()
         if marks & seen:

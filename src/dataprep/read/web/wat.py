@@ -1,8 +1,8 @@
-"""WAT: what Common Crawl noted about each page: title, description and links, as JSON in WARC metadata records.
+"""Reader of WAT: Common Crawl's metadata of each page as JSON in WARC metadata records.
 
-One document a page: its text is title, description and the texts of its links, a line each; `meta` holds address, date,
-status, content type, title, the links as [{"url", "text", "path"}], and where the page lies (`warc`, `offset`). Notes
-on requests and on the archive itself are counted.
+The text of a document is the page's title, description and link texts, one per line; `meta` holds url, date, status,
+content type, title, the links as [{"url", "text", "path"}], and the location of the page (`warc`, `offset`). Metadata
+of requests and of the archive itself is counted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DESCRIPTIONS = {"description", "og:description"}
 
 @dataclass(frozen=True, kw_only=True)
 class Wat(Crawl):
-    """Reads WAT files; columns are of url, date, status, content_type, title, links (JSON), warc and offset."""
+    """Reads WAT files; columns: any of url, date, status, content_type, title, links (JSON), warc and offset."""
 
     NAME: ClassVar[str] = "wat"
     HOLDS: ClassVar[str] = "metadata"
@@ -34,7 +34,7 @@ class Wat(Crawl):
     }  # fmt: skip
 
     def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes, Mapping[str, Any]] | None:  # noqa: ARG002
-        """Title, description and link texts."""
+        """Return title, description and link texts, and the fields."""
         try:
             note = orjson.loads(entry.body or b"")
         except orjson.JSONDecodeError:
@@ -70,7 +70,7 @@ def _lines(head: Mapping[str, Any], links: list[dict[str, Any]]) -> Iterator[str
 
 
 def _inside(note: Any, *names: str) -> dict[str, Any]:
-    """The object at a path of names; an empty one if there is none."""
+    """Return the object at a path of names; an empty one if there is none."""
     for name in names:
         note = note.get(name) if isinstance(note, dict) else None
     return note if isinstance(note, dict) else {}

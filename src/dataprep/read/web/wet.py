@@ -1,8 +1,8 @@
-"""WET: the plain text that Common Crawl took out of pages, as WARC conversion records (ISO 28500).
+"""Reader of WET: the plain text that Common Crawl extracted from pages, as WARC conversion records (ISO 28500).
 
-The position of a document is its record's offset as stored (see `records.py`). Address, date, record id and languages
-go to `meta`. Records of other types are counted. A record whose length does not lead to the next one is dropped as
-`wrong_length`, one that the end of the file cuts as `cut_archive`: no text is ever cut silently.
+The position of a document is its record's stored offset (`records.py`). URL, date, record id and languages go to
+`meta`. Records of other types are counted. A record is dropped as `wrong_length` if no record follows after its
+length, and as `cut_archive` if the file ends inside it: no text is truncated silently.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KEPT = {
 
 @dataclass(frozen=True, kw_only=True)
 class Wet(Crawl):
-    """Reads WET files; columns are of url, date, record_id and languages."""
+    """Reads WET files; columns: any of url, date, record_id and languages."""
 
     VERSION: ClassVar[int] = 2
     NAME: ClassVar[str] = "wet"
@@ -34,6 +34,6 @@ class Wet(Crawl):
     FIELDS: ClassVar[Mapping[str, str]] = dict.fromkeys(KEPT.values(), "string")
 
     def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes, Mapping[str, Any]]:  # noqa: ARG002
-        """The record's block as it is."""
+        """Return the record's block as it is, and its fields."""
         assert entry.body is not None
         return entry.body, {name: entry.headers[header] for header, name in KEPT.items() if header in entry.headers}
