@@ -18,9 +18,9 @@ from dataprep.core.folder import datasets
 from dataprep.core.forget_list import listed
 from dataprep.core.stage import Stage
 from dataprep.errors import PlanError, StaleOutput
-from dataprep.forget.family import family
+from dataprep.forget.family import find_family
 from dataprep.forget.forget import forget, read_ids
-from dataprep.forget.tokens import erase_tokens
+from dataprep.forget.tokens import remove_token_documents
 from dataprep.history import why
 from dataprep.history.verify import verify
 from dataprep.store import files
@@ -135,7 +135,7 @@ def test_exports_are_named(home, form):
     run = str(home / "run")
     made = [p for p in dp.export(f"{run}/shards", form, f"{run}/exported") if p.endswith((".bin", ".ds"))]
     told = forget(run, [id_of(home, ASKED_FOR)], of="clean").elsewhere
-    assert sorted(t.partition(" ")[0] for t in told if "exported;" in t) == sorted(made)
+    assert sorted(t.partition(" ")[0] for t in told if "(exported tokens; " in t) == sorted(made)
 
 
 def test_a_rerun_does_nothing_and_brings_nothing_back(home, tok):
@@ -304,6 +304,24 @@ def test_bloom_filter_is_filled_again(tmp_path):
     assert any("was filled again" in told for told in done.cleared)
 
 
+def test_bloom_after_a_hundred_filters_is_filled_again(tmp_path):
+    """The filter of step 102 is made again from the fields of that stage, through the verdicts of step 101."""
+    pybloom = pytest.importorskip("pybloom_live")
+    docs = dp.Pipeline().run(laws.dataset_of(tmp_path, WEB, parts=2), str(tmp_path / "run" / "in"))
+    filters = [dp.Filter(lambda text: len(text) > 5) for _ in range(100)]
+    dp.Pipeline(*filters, dp.Exact(), dp.Bloom(error_rate=1e-6)).run(docs, str(tmp_path / "run" / "out"))
+    done = forget(str(tmp_path / "run"), [5])
+    assert [said.partition(" was ")[2] for said in done.cleared if "filter.bloom" in said] == [
+        f"filled again from the {len(WEB) - 2} documents that are left"
+    ]
+    (place,) = (tmp_path / "run" / "out" / "steps").glob("102-Bloom-*/filter.bloom")
+    with place.open("rb") as f:
+        found = pybloom.BloomFilter.fromfile(f)
+    found.make_hashes = dp.bloom_hashes(found)
+    assert [text in found for text in WEB[:7]] == [True] * 5 + [False, True]
+    assert set(map(len, verify(str(tmp_path / "run")).values())) == {0}
+
+
 def test_bloom_on_raw_text_is_filled_from_what_was_kept(tmp_path):
     """Without a saved input the kept documents are entered; the filter knows them, and not the forgotten one."""
     pybloom = pytest.importorskip("pybloom_live")
@@ -337,7 +355,7 @@ def test_token_shards_equal_their_plain_twin(tmp_path_factory, docs, gone, limit
                 shard.add(arrays[i], [len(arrays[i])], [docs[i][0]], ["x"], 2 * (len(arrays[i]) - 1), mask)
         entries.append(shard.entry)
     write_manifest(home, entries, vocab_size=10, eot=9, token_bytes=[2] * 9 + [0])
-    n = erase_tokens(str(home), {None: np.array(sorted(gone), np.uint64)}, {"forgotten": "digest"})
+    n = remove_token_documents(str(home), {None: np.array(sorted(gone), np.uint64)}, {"forgotten": "digest"})
     kept = [i for i, (id_, _) in enumerate(docs) if id_ not in gone]
     shards = Shards.open(home)
     assert n == len(docs) - len(kept)
@@ -406,7 +424,7 @@ def test_ids_that_cannot_be(home, dataprep):
     """Unknown ones are listed and refused; folders that count differently must be named."""
     run = home / "run"
     known = id_of(home, "talk 4 ")
-    with pytest.raises(PlanError, match=r"count documents differently \(web, chats, clean\): say whose"):
+    with pytest.raises(PlanError, match=r"number documents differently \(web, chats, clean\); name the one"):
         forget(str(run), [known])
     with pytest.raises(PlanError, match=r"2 of 3 ids are not in .*: 0:999, 77:3; check them"):
         forget(str(run), [known, "0:999", "77:3"], of="clean")
@@ -434,7 +452,7 @@ def test_files_of_ids(tmp_path):
     (tmp_path / "less.txt").write_text("-5\n")
     for name, sentence in {
         "b.csv": "no column id", "b.parquet": "no column id", "none.txt": "holds no ids",
-        "odd.txt": "'five' is not a document id", "less.txt": "-5 is no document id",
+        "odd.txt": "'five' is not a document id", "less.txt": "-5 is not a document id",
     }.items():  # fmt: skip
         with pytest.raises(PlanError, match=sentence):
             read_ids(str(tmp_path / name))
@@ -442,7 +460,7 @@ def test_files_of_ids(tmp_path):
 
 def test_kinship_is_found(home):
     """Who was made of whom, with what was added to the file numbers."""
-    nodes = {files.name_of(node.url): node for node in family(str(home / "run"))}
+    nodes = {files.name_of(node.url): node for node in find_family(str(home / "run"))}
     assert [(files.name_of(p.url), o) for p, o in nodes["clean"].parents] == [("web", 0), ("chats", JOINED)]
     assert [(files.name_of(p.url), o) for p, o in nodes["shards"].parents] == [("clean", 0)]
-    assert nodes["web"].raw
+    assert nodes["web"].input_files

@@ -1,1 +1,9 @@
-"""Removal on request: delete documents from everything that a run made of them."""
+"""Removal on request: `dp.forget` is the function in `forget.py`, and `dataprep.forget` this folder.
+
+forget.py      the function: finds the documents everywhere, writes the forget lists, then rewrites what holds them
+family.py      which folders of a run were made of which others, and the ids that a document has in each
+copies.py      duplicates of forgotten documents, and documents that they were made part of
+datasets.py    sealed Datasets without some documents
+tokens.py      token shards without some documents
+leftovers.py   work files to remove, Bloom filters to fill again, and files that may still hold the text
+"""

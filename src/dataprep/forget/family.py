@@ -1,4 +1,4 @@
-"""What lies in a folder, and what was made of what: so that a document is found in everything it went into."""
+"""The folders of a run and their kinship: which was made of which, and the ids that a document has in each."""
 
 from __future__ import annotations
 
@@ -11,30 +11,38 @@ import numpy as np
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Ids
-from dataprep.core.folder import MANIFEST, ORIGIN, RECIPE, RUN
+from dataprep.core.folder import DATASET, MANIFEST, ORIGIN, RECIPE, STEPS, TOKENS, Folder, home_of, run_steps
 from dataprep.errors import PlanError
 from dataprep.store import files
 
-DATASET, TOKENS = "dataset", "tokens"
-
 
 @dataclass(eq=False)
-class Node:
-    """A sealed folder, or one that was being made: its manifest is empty then."""
+class Relative:
+    """A sealed folder, or one under way with an empty manifest, and its relations to the others.
+
+    steps: the saved inputs of its Estimators, which have its ids. parents, children: folders that it was made of and
+    that were made of it, with the offset of file numbers in the ids of the child. outside: sealed Datasets in other
+    runs that it was made of, with their offsets. input_files: number and URL of each. sources: of a mixture, by name.
+    """
 
     url: str
     kind: str
     manifest: dict[str, Any]
-    steps: list[Node] = field(default_factory=list)  # the saved inputs of its Estimators, whose ids are its own
-    parents: list[tuple[Node, int]] = field(default_factory=list)  # what is added to the file numbers there
-    children: list[tuple[Node, int]] = field(default_factory=list)
-    outside: list[tuple[str, int]] = field(default_factory=list)  # sealed Datasets elsewhere that it was made of
-    raw: list[tuple[int, str]] = field(default_factory=list)  # input files by number
-    sources: dict[str, Node] = field(default_factory=dict)  # of a mixture, by name
+    steps: list[Relative] = field(default_factory=list)
+    parents: list[tuple[Relative, int]] = field(default_factory=list)
+    children: list[tuple[Relative, int]] = field(default_factory=list)
+    outside: list[tuple[str, int]] = field(default_factory=list)
+    input_files: list[tuple[int, str]] = field(default_factory=list)
+    sources: dict[str, Relative] = field(default_factory=dict)
 
     @property
-    def datasets(self) -> list[Node]:
-        """Its saved steps and itself, as far as they hold documents."""
+    def folder(self) -> Folder:
+        """The folder on disk."""
+        return Folder(self.url)
+
+    @property
+    def datasets(self) -> list[Relative]:
+        """Its saved steps, and itself if it is a Dataset."""
         return [*self.steps, *([self] if self.kind == DATASET else [])]
 
     @property
@@ -43,52 +51,51 @@ class Node:
         return int(self.manifest.get("last_file", (1 << 24) - 1))
 
 
-def family(url: str) -> list[Node]:
-    """Every sealed or unfinished folder in `url`, at any depth, with their kinship; a PlanError if there is none."""
-    nodes = {node.url: node for node in _nodes(url)}
+def find_family(url: str) -> list[Relative]:
+    """Return every sealed or unfinished folder in `url`, at any depth, with its relations.
+
+    Raises PlanError if there is none.
+    """
+    nodes = {node.url: node for node in _folders(url)}
     if not nodes:
-        msg = f"{url} holds nothing sealed; give the folder of a run, of a Dataset or of token shards"
+        msg = f"{url} holds nothing sealed; it must be the folder of a run, of a Dataset or of token shards"
         raise PlanError(msg)
     for node in nodes.values():
         _link(node, nodes)
-    _guess(url, nodes)
+    _link_by_order(url, nodes)
     for node in nodes.values():
         for parent, offset in node.parents:
             parent.children.append((node, offset))
     return list(nodes.values())
 
 
-def _nodes(url: str) -> Iterator[Node]:
-    places = {f.rpartition("/")[0] for f in files.expand(url) if files.name_of(f) in (MANIFEST, RECIPE, ORIGIN)}
-    inner: dict[str, list[Node]] = {}
-    for place in sorted(places):
-        home, is_step, _ = place.rpartition("/steps/")
-        manifest = _json(files.join(place, MANIFEST))
-        kind = manifest.get("kind") or _json(files.join(place, RECIPE)).get("kind") or TOKENS
+def _folders(url: str) -> Iterator[Relative]:
+    urls = {f.rpartition("/")[0] for f in files.expand(url) if files.name_of(f) in (MANIFEST, RECIPE, ORIGIN)}
+    steps: dict[str, list[Relative]] = {}
+    for place in sorted(urls):
+        folder = Folder(place)
+        home, is_step, _ = place.rpartition(f"/{STEPS}/")
+        kind = folder.manifest.get("kind") or folder.recipe.get("kind") or TOKENS
         if is_step:
-            inner.setdefault(home, []).append(Node(place, DATASET, manifest))
+            steps.setdefault(home, []).append(Relative(place, DATASET, folder.manifest))
         elif kind in (DATASET, TOKENS):
-            yield Node(place, kind, manifest, inner.setdefault(place, []))
+            yield Relative(place, kind, folder.manifest, steps.setdefault(place, []))
 
 
-def _json(place: str) -> dict[str, Any]:
-    found = files.read_json(place) if files.exists(place) else {}
-    return found if isinstance(found, dict) else {}
-
-
-def _link(node: Node, nodes: Mapping[str, Node]) -> None:
-    """Find what it was made of, in its `origin.json` or its mixture."""
-    told = _json(files.join(node.url, ORIGIN))
+def _link(node: Relative, nodes: Mapping[str, Relative]) -> None:
+    """Add the parents, input files and sources that a folder's origin and mixture state."""
+    origin = node.folder.origin
     homes: dict[tuple[str, int], None] = {}
-    for row in told.get("files", []):
-        if (told["readers"][row["reader"]] or {}).get("name") == "Sealed":
-            homes[row["url"].rpartition("/data/")[0], row["file"]] = None
+    for row in origin.get("files", []):
+        home = home_of(row["url"])
+        if home is not None and (origin["readers"][row["reader"]] or {}).get("name") == "Sealed":
+            homes[home.url, row["file"]] = None
         else:
-            node.raw.append((row["file"], row["url"]))
-    for home, offset in homes:
-        found = _at(home, nodes)
+            node.input_files.append((row["file"], row["url"]))
+    for url, offset in homes:
+        found = _at(url, nodes)
         if found is None:
-            node.outside.append((home, offset))
+            node.outside.append((url, offset))
         elif found is not node:
             node.parents.append((found, offset))
     recipes = {n.manifest["recipe"]: n for n in nodes.values() if n.kind == TOKENS and "recipe" in n.manifest}
@@ -97,41 +104,40 @@ def _link(node: Node, nodes: Mapping[str, Node]) -> None:
             node.sources[share["source"]] = recipes[share["recipe"]]
 
 
-def _at(home: str, nodes: Mapping[str, Node]) -> Node | None:
-    """The folder that `home` names, also where the whole was moved since."""
-    real = {files.real(url): node for url, node in nodes.items()}
-    if files.real(home) in real:
-        return real[files.real(home)]
-    same = [node for url, node in nodes.items() if posixpath.basename(url) == posixpath.basename(home)]
-    return same[0] if len(same) == 1 and not files.exists(home) else None
+def _at(url: str, nodes: Mapping[str, Relative]) -> Relative | None:
+    """Return the folder at a URL; if it was moved with the run, the only one of its name."""
+    real = {files.real(other): node for other, node in nodes.items()}
+    if files.real(url) in real:
+        return real[files.real(url)]
+    same = [node for other, node in nodes.items() if posixpath.basename(other) == posixpath.basename(url)]
+    return same[0] if len(same) == 1 and not files.exists(url) else None
 
 
-def _guess(url: str, nodes: Mapping[str, Node]) -> None:
-    """Without an origin (hidden, or older): made of the step before it in the run, where no ids were shifted."""
-    before: Node | None = None
-    steps = _json(files.join(url, RUN)).get("steps", [])
-    for name in steps:
+def _link_by_order(url: str, nodes: Mapping[str, Relative]) -> None:
+    """Make the step before it in the run the parent of a folder without an origin, if no ids were shifted."""
+    before: Relative | None = None
+    for name in run_steps(url) or ():
         node = nodes.get(files.join(url, name))
         if node is None:
             continue
         shifts = {row.get("offset", row.get("file")) for row in node.manifest.get("inputs", []) if "offset" in row}
-        unknown = not (node.parents or node.raw or node.outside or node.sources)
+        unknown = not (node.parents or node.input_files or node.outside or node.sources)
         if before is not None and unknown and shifts <= {0}:
             node.parents.append((before, 0))
         if node.kind == DATASET:
             before = node
 
 
-def parents_first(nodes: list[Node]) -> list[Node]:
-    """The same folders, each behind what it was made of."""
-    placed: dict[Node, None] = {}
+def parents_first(nodes: list[Relative]) -> list[Relative]:
+    """Return the folders in an order in which each comes after those that it was made of."""
+    placed: dict[Relative, None] = {}
 
-    def place(node: Node) -> None:
+    def place(node: Relative) -> None:
         if node not in placed:
             for parent, _ in node.parents:
                 place(parent)
-            for of in node.sources.values():
-                place(of)
+            for source in node.sources.values():
+                place(source)
             placed[node] = None
 
     for node in nodes:
@@ -139,42 +145,44 @@ def parents_first(nodes: list[Node]) -> list[Node]:
     return list(placed)
 
 
-def ids_of(url: str, nodes: list[Node], of: str | None) -> Node:
-    """The folder whose ids a user means: `of`, or the only one there can be; a PlanError where that is not clear."""
+def owner_of_ids(url: str, nodes: list[Relative], of: str | None) -> Relative:
+    """Return the folder whose ids a user means: `of`, or the only possible one.
+
+    Raises PlanError if there is no folder `of`, or if folders number documents differently and `of` is None.
+    """
     by_name = {files.name_of(node.url): node for node in nodes} | {node.url: node for node in nodes}
     if of is not None:
         if of not in by_name:
             names = ", ".join(sorted(files.name_of(node.url) for node in nodes))
-            msg = f"there is no folder {of} in {url}; there are {names}"
+            msg = f"there is no folder {of} in {url}; --of must be one of {names}"
             raise PlanError(msg)
         return by_name[of]
     here = next((node for node in nodes if files.real(node.url) == files.real(url)), None)
     if here is not None:
         return here
-    steps = _json(files.join(url, RUN)).get("steps")
-    own = [n for n in nodes if files.real(n.url.rpartition("/")[0] or ".") == files.real(url) and n.kind == DATASET]
+    steps = run_steps(url)
+    own = [n for n in nodes if files.real(n.folder.parent.url or ".") == files.real(url) and n.kind == DATASET]
     if steps is not None:
         known = {files.name_of(node.url): node for node in own}
         own = [known[name] for name in steps if name in known] or own
     own = own or nodes
-    spaces = {id(_root(node)) for node in own}
-    if len(spaces) > 1:
+    if len({id(_root(node)) for node in own}) > 1:
         names = ", ".join(files.name_of(node.url) for node in own)
-        msg = f"the folders in {url} count documents differently ({names}): say whose ids these are, with --of NAME"
+        msg = f"the folders in {url} number documents differently ({names}); name the one of these ids with --of NAME"
         raise PlanError(msg)
     return own[-1]
 
 
-def _root(node: Node) -> Node:
-    """The first folder with the same ids: up the line while there is one parent, and no shift."""
+def _root(node: Relative) -> Relative:
+    """Return the first folder with the same ids, over single parents without an offset."""
     while len(node.parents) == 1 and node.parents[0][1] == 0:
         node = node.parents[0][0]
     return node
 
 
-def spread(start: Mapping[Node, Ids]) -> dict[Node, Ids]:
-    """The same documents by the ids they have in every folder of the family; a mixture has those of its sources."""
-    found: dict[Node, Ids] = {}
+def ids_everywhere(start: Mapping[Relative, Ids]) -> dict[Relative, Ids]:
+    """Return the ids that the documents have in every folder of the family."""
+    found: dict[Relative, Ids] = {}
     waiting = [(node, np.unique(ids)) for node, ids in start.items()]
     while waiting:
         node, ids = waiting.pop()

@@ -1,8 +1,4 @@
-"""Removal on request: forget documents, in everything that a run made of them, and in every rerun.
-
-`family` finds what was made of what, `copies` who carries the same text, `datasets` and `tokens.forget` rewrite the
-shards, `leftovers` sees to the rest.
-"""
+"""The function `forget`: remove documents from all that a run made of them, and from every rerun."""
 
 from __future__ import annotations
 
@@ -19,17 +15,17 @@ import pyarrow.parquet as pq
 from dataprep.core import batch as B
 from dataprep.core.batch import Ids, show_id
 from dataprep.core.dataset import open_dataset
+from dataprep.core.folder import DATASET, TOKENS
 from dataprep.core.forget_list import listed, noted
 from dataprep.core.runner import Runner
 from dataprep.errors import PlanError
 from dataprep.store import files
 
-from . import copies as alike
-from .copies import Copy
-from .datasets import erase, held, unfinished, write_lists
-from .family import DATASET, TOKENS, Node, family, ids_of, parents_first, spread
-from .leftovers import clear, elsewhere, rebuild_filters
-from .tokens import erase_tokens, unfinished_tokens
+from .copies import Copy, conversations_of, dropped_ids, duplicates_of, windows_of_same
+from .datasets import add_to_list, ids_in_file, remove_documents, remove_parts
+from .family import Relative, find_family, ids_everywhere, owner_of_ids, parents_first
+from .leftovers import refill_filters, remaining_files, remove_work_files
+from .tokens import remove_chunks, remove_token_documents
 
 __all__ = ["Copy", "Forgotten", "forget", "read_ids"]
 
@@ -38,7 +34,12 @@ NONE = np.zeros(0, np.uint64)
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What was done: how many documents left each folder, who carries the same text, and what lies elsewhere."""
+    """The result of `forget`.
+
+    ids: those given. removed: documents removed, by folder. unknown: ids that no folder knows. copies: documents that
+    may have the same text. cleared: work files that were removed or made again. elsewhere: files that may still hold
+    the text.
+    """
 
     ids: Ids
     removed: dict[str, int] = field(default_factory=dict)
@@ -48,8 +49,8 @@ class Forgotten:
     elsewhere: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        n = sum(self.removed.values())
-        return f"{len(self.ids):,} on the list, {n:,} rows removed from {sum(map(bool, self.removed.values()))} folders"
+        n, folders = sum(self.removed.values()), sum(map(bool, self.removed.values()))
+        return f"{len(self.ids):,} ids on the list, {n:,} rows removed from {folders} folders"
 
 
 def forget(
@@ -61,71 +62,73 @@ def forget(
     missing_ok: bool = False,
     run: Runner | None = None,
 ) -> Forgotten:
-    """Remove documents from all that lies in a folder, for good.
+    """Remove documents from everything in a folder, and from every rerun.
 
     Args:
         url: the folder of a run, of a Dataset, or of token shards.
-        ids: integers or "file:position", or a file of them (`read_ids`). None only finishes what was interrupted.
-        of: the folder inside `url` whose ids these are, where several count documents differently.
-        with_copies: forget the duplicates too, those that were dropped and those that stand for a forgotten one.
-        missing_ok: ids that nothing knows are listed instead of refused.
-        run: who fills Bloom filters again; `dp.Serial()` by default.
+        ids: integers or "file:position", or a file of them (`read_ids`). None only finishes an interrupted call.
+        of: the folder inside `url` whose ids these are, if its folders number documents differently.
+        with_copies: forget the duplicates too, those that were dropped and those that were kept.
+        missing_ok: list unknown ids in the result instead of raising PlanError.
+        run: the Runner that fills Bloom filters again; `dp.Serial()` by default.
 
-    The ids go onto the forget list of every folder, which is applied right after reading; then the shards that hold
-    these documents are written again without them, and nothing else is. Killed at any moment, the same call goes on.
-    A forgotten message takes the conversation that it was joined to out of what is there; made again, it comes without
-    the message.
+    The ids are added to the forget list of every folder, which is applied right after reading. Then the shards that
+    hold these documents are written again without them; other shards are not changed. After a kill, the same call
+    resumes. The conversation that a forgotten message was joined to is removed too; made again, it lacks the message.
 
     Raises:
-        PlanError: unknown ids, or nothing sealed in `url`.
+        PlanError: if ids are unknown, or if `url` holds neither a Dataset nor token shards.
     """
     url = posixpath.normpath(url) if files.is_local(url) else url.rstrip("/")
-    nodes = family(url)
-    asked = read_ids(ids) if isinstance(ids, str) else _parsed(ids or ())
-    start = {ids_of(url, nodes, of): asked} if len(asked) else {}
+    nodes = find_family(url)
+    given = read_ids(ids) if isinstance(ids, str) else _parsed(ids or ())
+    start = {owner_of_ids(url, nodes, of): given} if len(given) else {}
     unknown = _unknown(start) if start else NONE
     if len(unknown) and not missing_ok:
         shown = ", ".join(map(show_id, unknown[:10].tolist())) + (" ..." if len(unknown) > 10 else "")
-        msg = f"{len(unknown):,} of {len(asked):,} ids are not in {url}: {shown}; check them, or say --missing-ok"
+        msg = f"{len(unknown):,} of {len(given):,} ids are not in {url}: {shown}; check them, or pass --missing-ok"
         raise PlanError(msg)
     before = {node: _listed(node) for node in nodes}
-    lists = spread(before | {node: np.union1d(new, before[node]) for node, new in start.items()})
+    lists = ids_everywhere(before | {node: np.union1d(new, before[node]) for node, new in start.items()})
     found, with_them = _copies(lists)
-    for node, on_list in (with_them if with_copies else lists).items():  # first of all: a rerun in between keeps to it
-        lists[node] = write_lists(node.url, on_list, listed(node.url))
-    removed, cleared = _erase(nodes, lists, run)
-    files.sweep(url)  # half-written files of attempts that were killed may hold texts
-    places = dict.fromkeys(elsewhere(nodes, lists, url))
-    return Forgotten(asked, removed, unknown, tuple(found), tuple(cleared), tuple(places))
+    for node, wanted in (with_them if with_copies else lists).items():  # before all else, so that a rerun obeys it
+        lists[node] = add_to_list(node.url, wanted, listed(node.url))
+    removed, cleared = _remove(nodes, lists, run)
+    files.sweep(url)  # half-written files of killed attempts may hold texts
+    elsewhere = dict.fromkeys(remaining_files(nodes, lists, url))
+    return Forgotten(given, removed, unknown, tuple(found), tuple(cleared), tuple(elsewhere))
 
 
-def _listed(node: Node) -> Ids:
-    """What a folder must do without: its list, and the lists of sealed Datasets elsewhere that it was made of."""
+def _listed(node: Relative) -> Ids:
+    """Return the ids on the forget lists of a folder, and of the Datasets in other runs that it was made of."""
     shifted = [listed(home) + np.uint64(offset << B.POSITION_BITS) for home, offset in node.outside]
     return np.unique(np.concatenate([listed(node.url), *shifted]))
 
 
-def read_ids(place: str) -> Ids:
-    """Ids of a file: lines of integers or file:position, or the column `id` of a Parquet or CSV file."""
-    if place.endswith(".parquet"):
-        with files.open_raw(place) as f:
+def read_ids(path: str) -> Ids:
+    """Return the ids in a file: lines of integers or file:position, or the column `id` of a Parquet or CSV file.
+
+    Raises PlanError if there are no ids in it, or if one is not valid.
+    """
+    if path.endswith(".parquet"):
+        with files.open_raw(path) as f:
             table = pq.read_table(f)
         if "id" not in table.column_names:
-            msg = f"{place} has no column id; it has {', '.join(table.column_names)}"
+            msg = f"{path} has no column id; its columns are {', '.join(table.column_names)}"
             raise PlanError(msg)
         return _parsed(table["id"].to_pylist())
-    with files.open_read(place) as f:
+    with files.open_read(path) as f:
         text = f.read().decode("utf-8-sig", "replace")
-    if files.suffix(place) == ".csv":
+    if files.suffix(path) == ".csv":
         table_of = csv.DictReader(io.StringIO(text))
         if "id" not in (table_of.fieldnames or ()):
-            msg = f"{place} has no column id; it has {', '.join(table_of.fieldnames or ())}"
+            msg = f"{path} has no column id; its columns are {', '.join(table_of.fieldnames or ())}"
             raise PlanError(msg)
         rows = [str(row["id"]).strip() for row in table_of]
     else:
         rows = [line.strip() for line in text.split("\n") if line.strip() and not line.startswith("#")]
     if not rows:
-        msg = f"{place} holds no ids; write one a line, as file:position (3:1745) or as an integer"
+        msg = f"{path} holds no ids; write one per line, as file:position (3:1745) or as an integer"
         raise PlanError(msg)
     return _parsed(rows)
 
@@ -134,22 +137,22 @@ def _parsed(ids: Iterable[Any]) -> Ids:
     found = [B.parse_id(str(i)) for i in ids]
     wrong = next((i for i in found if not 0 <= i < 2**64), None)
     if wrong is not None:
-        msg = f"{wrong} is no document id, which is an integer from 0 to 2^64 - 1; write it as file:position (3:1745)"
+        msg = f"{wrong} is not a document id; it must be an integer from 0 to 2^64 - 1, or file:position (3:1745)"
         raise PlanError(msg)
     return np.unique(np.array(found, np.uint64))
 
 
-def _unknown(start: dict[Node, Ids]) -> Ids:
-    """The ids that no Dataset, no drop table and no list of the family knows."""
-    ((asked_of, asked),) = start.items()
-    missing, offsets = asked, _offsets(asked_of)
-    for node, ids in spread(start).items():
-        missing = np.setdiff1d(missing, _held(node, ids) + offsets[node])
+def _unknown(start: dict[Relative, Ids]) -> Ids:
+    """Return the ids that no Dataset, drop table or forget list of the family has."""
+    ((owner, given),) = start.items()
+    missing, offsets = given, _offsets(owner)
+    for node, ids in ids_everywhere(start).items():
+        missing = np.setdiff1d(missing, _known(node, ids) + offsets[node])
     return missing
 
 
-def _offsets(root: Node) -> dict[Node, Any]:
-    """For each folder of the family, what its ids lack of those of `root` (modulo 2^64)."""
+def _offsets(root: Relative) -> dict[Relative, Any]:
+    """Return, for each folder of the family, the difference of the ids of `root` to its own (modulo 2^64)."""
     found, waiting = {root: np.uint64(0)}, [root]
     while waiting:
         node = waiting.pop()
@@ -162,80 +165,81 @@ def _offsets(root: Node) -> dict[Node, Any]:
     return found
 
 
-def _held(node: Node, ids: Ids) -> Ids:
-    """Those of the ids that a folder knows: as documents, as dropped, or as forgotten before."""
+def _known(node: Relative, ids: Ids) -> Ids:
+    """Return those of the ids that a folder has: as documents, as dropped, or as forgotten before."""
     found = [np.intersect1d(ids, listed(node.url))]
     if node.kind == TOKENS:
         names = (s["name"] for s in node.manifest.get("shards", []))
-        found += [held(files.join(node.url, f"{name}.docs.parquet"), ids) for name in names]
+        found += [ids_in_file(node.folder.path(f"{name}.docs.parquet"), ids) for name in names]
         return np.unique(np.concatenate(found))
     for one in node.datasets:
         shards = [s for s in one.manifest.get("shards", []) if s["last_id"] is not None]
-        found += [held(files.join(one.url, s["name"]), ids) for s in shards if int(s["last_id"]) >= int(ids[0])]
-    return np.unique(np.concatenate([*found, alike.known(node, ids)]))
+        found += [ids_in_file(one.folder.path(s["name"]), ids) for s in shards if int(s["last_id"]) >= int(ids[0])]
+    return np.unique(np.concatenate([*found, dropped_ids(node, ids)]))
 
 
-def _copies(lists: dict[Node, Ids]) -> tuple[list[Copy], dict[Node, Ids]]:
-    """Every duplicate of what is forgotten, those of duplicates too; and the lists with them."""
+def _copies(lists: dict[Relative, Ids]) -> tuple[list[Copy], dict[Relative, Ids]]:
+    """Return all duplicates of forgotten documents, those of duplicates too, and the lists with them."""
     found: dict[Copy, None] = {}
     while True:
         datasets = [(node, ids) for node, ids in lists.items() if node.kind == DATASET]
-        new = {node: list(alike.copies(node, ids)) for node, ids in datasets}
+        new = {node: list(duplicates_of(node, ids)) for node, ids in datasets}
         if not any(new.values()):
             return list(found), lists
         found |= dict.fromkeys(copy for some in new.values() for copy in some)
         more = {node: np.array([copy.id for copy in some], np.uint64) for node, some in new.items()}
-        lists = spread({node: np.union1d(ids, more.get(node, NONE)) for node, ids in lists.items()})
+        lists = ids_everywhere({node: np.union1d(ids, more.get(node, NONE)) for node, ids in lists.items()})
 
 
-def _gone(nodes: list[Node], lists: dict[Node, Ids]) -> dict[Node, Ids]:
-    """What is taken out of each folder and saved step: what is on its list, and what that was made part of.
+def _ids_to_remove(nodes: list[Relative], lists: dict[Relative, Ids]) -> dict[Relative, Ids]:
+    """Return the ids to remove from each folder and saved step: those on its list, and documents made of them.
 
-    A message is on the list; the talk that it was joined to goes from there on, not before.
+    A message is on the list; its conversation is removed from the folder in which it was joined, and from later ones.
     """
-    gone: dict[Node, Ids] = {}
-    talks: dict[Node, Ids] = {}
+    to_remove: dict[Relative, Ids] = {}
+    made_of_them: dict[Relative, Ids] = {}
     for node in parents_first(nodes):
-        shifted = [talks[parent] + np.uint64(offset << B.POSITION_BITS) for parent, offset in node.parents]
+        shifted = [made_of_them[parent] + np.uint64(offset << B.POSITION_BITS) for parent, offset in node.parents]
         more, on_list = np.unique(np.concatenate([NONE, *shifted])), lists.get(node, NONE)
         for one in node.datasets if node.kind == DATASET else ():
             if one.manifest:
-                more = np.union1d(more, alike.joined(one.url, np.union1d(on_list, more)))
-                more = np.union1d(more, alike.together(one, np.union1d(on_list, more)))
-            gone[one] = np.union1d(on_list, more)
-        talks[node] = more
-        gone[node] = np.union1d(on_list, more)
-    return gone
+                more = np.union1d(more, conversations_of(one, np.union1d(on_list, more)))
+                more = np.union1d(more, windows_of_same(one, np.union1d(on_list, more)))
+            to_remove[one] = np.union1d(on_list, more)
+        made_of_them[node] = more
+        to_remove[node] = np.union1d(on_list, more)
+    return to_remove
 
 
-def _erase(nodes: list[Node], lists: dict[Node, Ids], run: Runner | None) -> tuple[dict[str, int], list[str]]:
-    """Rewrite what holds the documents; how many left each folder, and what else was cleared."""
-    gone = _gone(nodes, lists)
+def _remove(nodes: list[Relative], lists: dict[Relative, Ids], run: Runner | None) -> tuple[dict[str, int], list[str]]:
+    """Rewrite all folders that hold the documents; return the removed documents by folder, and the cleared files."""
+    to_remove = _ids_to_remove(nodes, lists)
     removed: dict[str, int] = {}
     cleared: list[str] = []
     for node in parents_first(nodes):
         on_list = lists.get(node, NONE)
         if node.kind == TOKENS:
-            removed[node.url] = _erase_tokens(node, on_list, gone)
+            removed[node.url] = _remove_tokens(node, on_list, to_remove)
             continue
-        if not len(gone[node]):
+        if not len(to_remove[node]):
             continue
         for one in node.datasets:
             if one.manifest:
-                removed[one.url] = erase(one.url, gone[one], on_list, is_step=one is not node)
+                removed[one.url] = remove_documents(one.url, to_remove[one], on_list, is_step=one is not node)
             else:
-                unfinished(one.url, on_list)
-        cleared += clear(node)
+                remove_parts(one.url, on_list)
+        cleared += remove_work_files(node)
         if node.manifest:
-            cleared += rebuild_filters(node, run)
+            cleared += refill_filters(node, run)
             open_dataset(node.url)
     return removed, cleared
 
 
-def _erase_tokens(node: Node, on_list: Ids, gone: dict[Node, Ids]) -> int:
+def _remove_tokens(node: Relative, on_list: Ids, to_remove: dict[Relative, Ids]) -> int:
+    """Remove documents from token shards, and return how many there were."""
     if not node.manifest:
-        unfinished_tokens(node.url)
+        remove_chunks(node.url)
         return 0
-    by_source: dict[str | None, Ids] = {name: gone[of] for name, of in node.sources.items()}
-    by_source = by_source or {None: gone[node]}
-    return erase_tokens(node.url, by_source, noted(on_list)) if any(map(len, by_source.values())) else 0
+    by_source: dict[str | None, Ids] = {name: to_remove[source] for name, source in node.sources.items()}
+    by_source = by_source or {None: to_remove[node]}
+    return remove_token_documents(node.url, by_source, noted(on_list)) if any(map(len, by_source.values())) else 0

@@ -1,4 +1,4 @@
-"""What else of a forgotten document lies in a run's folder: what is removed or made again, and what is only named."""
+"""Other files with content of forgotten documents: removed, filled again, or only named."""
 
 from __future__ import annotations
 
@@ -10,66 +10,65 @@ from typing import Any
 from dataprep.core import batch as B
 from dataprep.core.batch import Ids
 from dataprep.core.dataset import Dataset, open_dataset
-from dataprep.core.folder import RECIPE, Folder
+from dataprep.core.folder import INDEX, INPUT, REPORT, SPANS, TOKENS, VERDICTS, Folder
 from dataprep.core.runner import Runner, Serial
 from dataprep.core.verdict import CutSpans, DropIds
 from dataprep.dedup.bloom import Bloom
-from dataprep.errors import DataprepError
+from dataprep.errors import DataprepError, PlanError
 from dataprep.store import files
 
-from .family import TOKENS, Node
+from .family import Relative
 
 FILTER = "filter.bloom"
-VERDICTS, SPANS = "verdicts.parquet", "spans.parquet"
 
 
-def clear(node: Node) -> Iterator[str]:
-    """Remove what Estimators and reports keep beside a Dataset that may hold text, or hashes of it; what was removed.
+def remove_work_files(node: Relative) -> Iterator[str]:
+    """Remove files next to a Dataset that may hold text or hashes of it, and yield a sentence for each.
 
-    Verdicts stay, which are ids: what was a duplicate of a forgotten document stays dropped. Signatures are made again
-    when they are asked for.
+    Verdict tables are kept; they hold ids only, and duplicates of a forgotten document stay dropped. Signatures are
+    computed again when they are needed.
     """
-    for name in _steps(node):
-        place = files.join(node.url, "steps", name)
-        for inside in files.listdir(place):
-            url = files.join(place, inside)
-            if inside != "input" and (files.is_dir(url) or inside == "index.json"):
+    for step in node.folder.steps:
+        for name in files.listdir(step.url):
+            url = step.path(name)
+            if name != INPUT and (files.is_dir(url) or name == "index.json"):
                 files.remove(url)
-                yield f"{url} (signatures and other work of a deduplication)"
-    for place in (node.url, node.url.rpartition("/")[0], files.join(node.url.rpartition("/")[0], "report")):
-        report = files.join(place, "report.html")
+                yield f"{url} (signatures and other work files of a deduplication)"
+    run = node.folder.parent
+    for report in (node.folder.path(REPORT), run.path(REPORT), run.path("report", REPORT)):
         if files.exists(report):
             files.remove(report)
             yield f"{report} (it quotes texts; `dataprep report` writes it again)"
-    index = files.join(node.url, "index")
+    index = node.folder.path(INDEX)
     if files.exists(index):
         files.remove(index)
         yield f"{index} (an index of the texts)"
 
 
-def rebuild_filters(node: Node, run: Runner | None = None) -> Iterator[str]:
-    """Fill the Bloom filters of a Dataset again, from the documents that are left; what was done, or could not be.
+def refill_filters(node: Relative, run: Runner | None = None) -> Iterator[str]:
+    """Fill the Bloom filters of a Dataset again without the forgotten documents, and yield a sentence for each.
 
-    A step's filter is made of the keys of what the step read: the saved input before it, or the Dataset's own input if
-    that was sealed, through the verdicts in between. Where neither is there, the documents that were kept are entered.
+    A filter is made of the documents that its step read: the saved input before it, or the Dataset's sealed input, less
+    what the verdicts in between drop and cut. If neither exists, the kept documents are entered. A filter that cannot
+    be filled again is removed.
     """
-    steps = _steps(node)
-    for name in steps:
-        place = files.join(node.url, "steps", name)
-        if not files.exists(files.join(place, FILTER)):
+    steps = sorted(node.folder.steps, key=lambda step: step.number)
+    for step in steps:
+        url = step.path(FILTER)
+        if not files.exists(url):
             continue
         try:
-            docs, stage = _input_of(node, steps, name), Bloom(**_settings(node, name))
+            docs, stage = _input_of(node, steps, step), _bloom(node, step)
         except (DataprepError, ValueError) as e:
-            files.remove(files.join(place, FILTER))
-            yield f"{place}/{FILTER} was removed, since it cannot be filled again ({' '.join(str(e).split())})"
+            files.remove(url)
+            yield f"{url} was removed, since it cannot be filled again ({' '.join(str(e).split())})"
             continue
-        anew = files.join(place, "anew")
-        files.remove(anew)
-        stage.fit(docs, run or Serial(), anew)
-        _replace(files.join(anew, FILTER), files.join(place, FILTER))
-        files.remove(anew)
-        yield f"{place}/{FILTER} was filled again from the {docs.count:,} documents that are left"
+        work = step.path("anew")
+        files.remove(work)
+        stage.fit(docs, run or Serial(), work)
+        _replace(files.join(work, FILTER), url)
+        files.remove(work)
+        yield f"{url} was filled again from the {docs.count:,} documents that are left"
 
 
 def _replace(new: str, old: str) -> None:
@@ -78,30 +77,38 @@ def _replace(new: str, old: str) -> None:
             out.write(block)
 
 
-def _steps(node: Node) -> list[str]:
-    """The steps of an earlier recipe too."""
-    return [n for n in files.listdir(files.join(node.url, "steps")) if n[:2].isdigit()]
+def _bloom(node: Relative, step: Folder) -> Bloom:
+    stage = _stage(node, step)
+    if stage.get("class") != "Bloom":
+        msg = f"it was made by {stage.get('class')}, which is not dataprep's Bloom"
+        raise PlanError(msg)
+    return Bloom(**stage["fields"])
 
 
-def _input_of(node: Node, steps: list[str], name: str) -> Dataset:
-    """What an Estimator read: the nearest saved input, less what verdicts between took."""
-    mine = steps.index(name)
-    saved = [i for i in range(mine + 1) if files.exists(files.join(node.url, "steps", steps[i], "input", RECIPE))]
+def _stage(node: Relative, step: Folder) -> dict[str, Any]:
+    """Return the stage of a step, as the recipe states it; empty if the step is of an earlier recipe."""
+    stages = node.folder.recipe.get("stages", [])
+    return dict(stages[step.number - 1]) if step.number <= len(stages) else {}
+
+
+def _input_of(node: Relative, steps: list[Folder], step: Folder) -> Dataset:
+    """Return the documents that an Estimator read: the last saved input, less what verdicts in between remove."""
+    last = steps.index(step)
+    saved = [i for i in range(last + 1) if steps[i].input.is_sealed]
     first = saved[-1] if saved else 0
-    docs = open_dataset(files.join(node.url, "steps", steps[first], "input")) if saved else _given(node)
-    for step in steps[first:mine]:
-        place = files.join(node.url, "steps", step)
-        if files.exists(files.join(place, VERDICTS)):
-            docs = docs.then(DropIds(verdicts=files.join(place, VERDICTS), key="", estimator=step))
-        elif files.exists(files.join(place, SPANS)):
-            left = _settings(node, step).get("min_left", 1)
-            docs = docs.then(CutSpans(spans=files.join(place, SPANS), key="", estimator=step, min_left=left))
+    docs = open_dataset(steps[first].input.url) if saved else _sealed_input(node)
+    for before in steps[first:last]:
+        if files.exists(before.path(VERDICTS)):
+            docs = docs.then(DropIds(verdicts=before.path(VERDICTS), key="", estimator=before.name))
+        elif files.exists(before.path(SPANS)):
+            min_left = _stage(node, before).get("fields", {}).get("min_left", 1)
+            docs = docs.then(CutSpans(spans=before.path(SPANS), key="", estimator=before.name, min_left=min_left))
     return docs
 
 
-def _given(node: Node) -> Dataset:
-    """The sealed Datasets it was read from, with what was added to their file numbers; else itself."""
-    if node.raw or node.outside or not node.parents:
+def _sealed_input(node: Relative) -> Dataset:
+    """Return the sealed Datasets that a Dataset was made of, with its file numbers; else the Dataset itself."""
+    if node.input_files or node.outside or not node.parents:
         return open_dataset(node.url)
     return Dataset(
         tuple(
@@ -112,30 +119,25 @@ def _given(node: Node) -> Dataset:
     )
 
 
-def _settings(node: Node, step: str) -> dict[str, Any]:
-    """Return the parameters of a step's stage, as the recipe states them."""
-    return dict(Folder(node.url).recipe["stages"][int(step[:2]) - 1]["fields"])
-
-
-def elsewhere(nodes: list[Node], found: dict[Node, Ids], url: str) -> Iterator[str]:
-    """The places that may still hold the text, which are not dataprep's to change."""
+def remaining_files(nodes: list[Relative], ids: dict[Relative, Ids], url: str) -> Iterator[str]:
+    """Yield the files that may still hold the text and that `forget` does not change, with the reason."""
     for node in nodes:
-        numbers = {int(i) for i in (found[node] >> B.POSITION_BITS)} if node in found else set()
-        yield from (f"{raw} (the input itself)" for file, raw in node.raw if file in numbers)
-        yield from (f"{place} (a Dataset outside {url}: run `dataprep forget` there too)" for place, _ in node.outside)
-    inputs = {files.real(raw) for node in nodes for _, raw in node.raw}
+        numbers = {int(i) for i in (ids[node] >> B.POSITION_BITS)} if node in ids else set()
+        yield from (f"{file} (the input itself)" for number, file in node.input_files if number in numbers)
+        yield from (f"{home} (a Dataset outside {url}: run `dataprep forget` there too)" for home, _ in node.outside)
+    inputs = {files.real(file) for node in nodes for _, file in node.input_files}
     for f in files.expand(url):
-        said = next((what for suffixes, what in _KINDS.items() if f.endswith(suffixes)), None)
-        if said is None and _EXPORTED.search(f):
-            said = "tokens that were exported; export them again"
-        if said is not None and files.real(f) not in inputs:
-            yield f"{f} ({said})"
+        reason = next((why for suffixes, why in _KINDS.items() if f.endswith(suffixes)), None)
+        if reason is None and _EXPORTED.search(f):
+            reason = "exported tokens; export them again"
+        if reason is not None and files.real(f) not in inputs:
+            yield f"{f} ({reason})"
     if any(node.kind == TOKENS and node.manifest.get("tokenizer") for node in nodes):
-        yield "the tokenizer (its merges were learned from all texts; train it again to be rid of that)"
+        yield "the tokenizer (its merges were learned from all texts; train it again to change that)"
 
 
 _KINDS = {
-    (".pt",): "a checkpoint trained on it; it refuses to go on with the new shards",
+    (".pt",): "a checkpoint trained on the text; it cannot resume on the new shards",
     (".jsonl", ".jsonl.gz", ".jsonl.zst", ".arpa", ".sa", ".text"): "made of the texts by a step; make it again",
 }
 _EXPORTED = re.compile(r"(\.ds|_document\.bin|/(train|val|test)(_\d{6})?\.bin)$")  # datatrove, Megatron, nanoGPT, llm.c

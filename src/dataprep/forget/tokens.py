@@ -1,7 +1,7 @@
-"""Take documents out of token shards: only the shards that hold them are written again, under a new name.
+"""Remove documents from token shards: only the shards that hold them are written again, under a new name.
 
-The manifest changes in one step from the old shards to the new ones, and counts its generations: a checkpoint that was
-made with the old ones is refused.
+The manifest changes in one step from the old shards to the new ones, and counts its generations, so that training does
+not resume a checkpoint of the old ones.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dataprep.core.batch import Ids
+from dataprep.core.folder import MANIFEST, Folder
 from dataprep.store import files
 from dataprep.tokens.shards.claim import swept
 from dataprep.tokens.shards.provenance import read_docs
@@ -26,44 +27,45 @@ from dataprep.tokens.shards.writer import Writer, copy_ranges
 BLOCK_TOKENS = 1 << 22  # copied at a time
 
 
-def erase_tokens(path: str, gone: Mapping[str | None, Ids], told: Mapping[str, str]) -> int:
-    """Take documents out of a folder of token shards; returns how many were in it.
+def remove_token_documents(path: str, ids: Mapping[str | None, Ids], note: Mapping[str, str]) -> int:
+    """Remove documents from a folder of token shards, and return how many were in it.
 
-    gone: ids by the name of the mixture's source they are of; None is any. told: what the manifest notes of the list.
+    ids: by source of the mixture; None is any source. note: fields to set in the manifest.
     """
     shards = Shards.open(path)
     old = shards.manifest
     generation = old.get("generation", 0) + 1
     entries, n = [], 0
     for number, entry in enumerate(shards.shards):
-        is_gone = _hits(shards, entry["name"], gone)
-        n += int(is_gone.sum())
-        if not is_gone.any():
+        drop = _hits(shards, entry["name"], ids)
+        n += int(drop.sum())
+        if not drop.any():
             entries.append(entry)
-        elif not is_gone.all():  # of which nothing is left is no shard any more
-            entries.append(_rewritten(shards, number, is_gone, generation))
-    new = {**old, **told}
+        elif not drop.all():  # an empty shard is left out
+            entries.append(_rewritten(shards, number, drop, generation))
+    new = {**old, **note}
     if n:
         totals = {name: sum(e[name] for e in entries) for name in ("tokens", "documents", "bytes")}
         new |= {**totals, "generation": generation, "shards": entries}
     if new != old:
         text = json.dumps(new, indent=1, ensure_ascii=False)
-        files.write_bytes(files.join(path, "manifest.json"), text.encode() + b"\n")
+        files.write_bytes(Folder(path).path(MANIFEST), text.encode() + b"\n")
     swept(Shards.open(path))
     return n
 
 
-def unfinished_tokens(path: str) -> None:
-    """What an interrupted `encode` has left is made again."""
+def remove_chunks(path: str) -> None:
+    """Remove the chunks that an interrupted `encode` has left; the next run makes them again."""
     for name in files.listdir(path):
         if name.startswith("pieces-"):
             files.remove(files.join(path, name))
 
 
-def _hits(shards: Shards, name: str, gone: Mapping[str | None, Ids]) -> npt.NDArray[np.bool_]:
+def _hits(shards: Shards, name: str, ids_by_source: Mapping[str | None, Ids]) -> npt.NDArray[np.bool_]:
+    """Return which documents of a shard are to be removed, bool[n]."""
     table = read_docs(str(shards.path), name, ["id", "source"])
     found = np.zeros(len(table), bool)
-    for source, ids in gone.items():
+    for source, ids in ids_by_source.items():
         hit = np.isin(table["id"].to_numpy(), ids)
         if source is not None and hit.any():
             mine = pc.or_(pc.equal(table["source"], source), pc.starts_with(table["source"], f"{source}/"))
@@ -72,15 +74,15 @@ def _hits(shards: Shards, name: str, gone: Mapping[str | None, Ids]) -> npt.NDAr
     return found
 
 
-def _rewritten(shards: Shards, number: int, is_gone: npt.NDArray[np.bool_], generation: int) -> dict[str, Any]:
-    """The shard without these documents, under the name of its generation; its entry in the manifest."""
+def _rewritten(shards: Shards, number: int, drop: npt.NDArray[np.bool_], generation: int) -> dict[str, Any]:
+    """Write a shard without the documents, under the name of its generation; return its entry for the manifest."""
     old = shards.shards[number]
     sizes = shards.token_bytes
     table = read_docs(str(shards.path), old["name"], ["id", "source"])
     writer = Writer(shards.path, old["split"], 0, dtype=shards.manifest["dtype"])
     writer.name = f"{re.sub(r'[.]g[0-9]+$', '', old['name'])}.g{generation}"
     with writer as shard:
-        for start, stop, first, last in _kept_ranges(shards.ends(number), is_gone):
+        for start, stop, first, last in _kept_ranges(shards.ends(number), drop):
             tokens = np.asarray(shards.memmaps()[number][first:last])
             mask = shards.masks()[number]
             rows = table.slice(start, stop - start)
@@ -92,8 +94,8 @@ def _rewritten(shards: Shards, number: int, is_gone: npt.NDArray[np.bool_], gene
     return shard.entry
 
 
-def _kept_ranges(ends: npt.NDArray[np.uint64], is_gone: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, int, int]]:
+def _kept_ranges(ends: npt.NDArray[np.uint64], drop: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int, int, int]]:
     """Yield the documents to keep as runs (start, stop, first token, last token + 1)."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[True], is_gone, [True]]).astype(np.int8)))
+    edges = np.flatnonzero(np.diff(np.concatenate([[True], drop, [True]]).astype(np.int8)))
     for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
         yield from copy_ranges(np.asarray(ends), start, stop, BLOCK_TOKENS)
