@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -17,8 +18,8 @@ T = TypeVar("T")
 class Pass(Generic[T]):
     """Base class of tasks that write one file per item; it owns the file's path, its receipt and its key.
 
-    Subclasses set `folder`, the name inside `out`, and define `write`. Items are Parts or numbers; `noun` names the
-    files, as in part-00003. With an empty noun there is one item, and the file is OUT/FOLDER itself.
+    Subclasses set `folder`, the name inside `out`, and define `write`. Items are numbers, or have a `number` as Parts
+    do; `noun` names the files, as in part-00003. With an empty noun there is one item, and the file is OUT/FOLDER.
 
     out: where the estimator keeps its work. key: of what the result depends on in addition to the item.
 
@@ -46,17 +47,31 @@ class Pass(Generic[T]):
 
     def __call__(self, item: T) -> dict[str, Any]:
         """Return the receipt of an item: found if it is valid, else made by `write`."""
-        url = self.url(self.out, self.number_of(item))
+        url = self.url_of(item)
         return receipts.once(url + ".json", self.item_key(item), lambda: {"files": [url], **self.write(url, item)})
 
-    def number_of(self, item: T) -> int:
-        """Return the number in the name of an item's file."""
-        return item.number if isinstance(item, Part) else int(item)  # type: ignore[call-overload]
+    def url_of(self, item: T) -> str:
+        """Return the URL of the file of an item, without its suffix if there are several."""
+        return self.url(self.out, int(getattr(item, "number", item)))
 
     def item_key(self, item: T) -> str:
         """Return the key of the work on an item; for a Part it covers the part's content."""
         return key_of((self.key, item.key)) if isinstance(item, Part) else self.key
 
     def write(self, url: str, item: T) -> dict[str, Any]:
-        """Write the file of an item, and return what its receipt shall say."""
+        """Write the file of an item, and return what its receipt shall say; "files" if they are not [url]."""
         raise NotImplementedError
+
+
+def table_once(
+    url: str, key: str, make: Callable[[], dict[str, Any]], passes: Iterable[type[Pass[Any]]] = ()
+) -> dict[str, Any]:
+    """Return what `make` counted while it wrote the table `url` (.parquet); once it exists, delete the passes' files.
+
+    `make` is called unless the receipt, URL with .json for .parquet, is valid for `key`.
+    """
+    made = receipts.once(url.removesuffix("parquet") + "json", key, lambda: {"files": [url], **make()})
+    for one in passes:
+        for suffix in ("", ".json"):
+            files.remove(files.join(url.rpartition("/")[0], one.folder) + suffix)
+    return {name: value for name, value in made.items() if name not in ("files", "key")}

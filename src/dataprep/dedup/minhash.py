@@ -1,4 +1,4 @@
-"""MinHash: near-duplicates by shingles, proposed by locality-sensitive hashing and verified exactly."""
+"""MinHash: drop near-duplicates by shingles, proposed by locality-sensitive hashing and verified exactly."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from dataprep.core.runner import Runner
 from dataprep.core.trial import current
 from dataprep.core.verdict import DropIds
 from dataprep.dedup.near.bands import RECALL, Settings, p_candidate, resolve
-from dataprep.dedup.near.older import Old, named
-from dataprep.dedup.near.search import find
+from dataprep.dedup.near.older import Older, folders_of
+from dataprep.dedup.near.search import DuplicateSearch
 from dataprep.dedup.near.sketch import Shingles
-from dataprep.dedup.near.warm import warm
 from dataprep.errors import PlanError
 from dataprep.store.key import key
 
@@ -25,7 +24,7 @@ from .keep import Keep
 log = logging.getLogger("dataprep")
 
 MEASURES = ("jaccard", "containment")
-FEW = 0.9  # of the pairs at the threshold: bands that propose fewer are warned of
+FEW = 0.9  # of the pairs at the threshold: a warning is logged if the bands propose fewer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,21 +35,21 @@ class MinHash(Estimator):
     preset says otherwise. measure: "jaccard", shared shingles among those of either document; or "containment", the
     share of the dropped document's shingles that the kept one has. Pairs are proposed by Jaccard in both cases.
     bands, rows: of the MinHash signature; by default chosen for the threshold (0.8: 26 x 8), so that 99 % of the
-    pairs of that Jaccard similarity are found.
+    pairs of that Jaccard similarity are proposed.
     preset: "lee2022" (450 x 20), "dclm" (93 x 15), "fineweb" (14 x 8); or "dialect", for short texts whose spelling
     varies (4 characters, threshold 0.6).
     shingle, ngram: runs of `ngram` words (of the lower-cased text; 5), or of characters ("char": of the lower-cased
-    text with its white space as single spaces). A document with fewer is one shingle of all it has; one without any
-    resembles nothing, and is kept.
-    keep: which of the copies stays: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN" or "source:A,B".
-    against: folders of sealed Datasets whose documents come before all new ones, and stay.
-    seed: of the permutations; those of `datasketch.MinHash(seed=seed)`.
+    text with its white space as single spaces). A document with fewer words or characters is one shingle; a document
+    with none is kept. min_shingles: documents with fewer shingles are kept.
+    keep: which of the copies is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN" or "source:A,B".
+    against: folders of sealed Datasets whose documents come before all new ones, and are kept.
+    seed: of the permutations, which are those of `datasketch.MinHash(seed=seed)`.
 
-    What was hashed stays in the step's folder: `at` another threshold decides anew at once, and no part is ever signed
-    twice (docs/dedup.md).
+    Signatures are stored in the step's folder: `at` another threshold decides again at once, and no part is ever
+    hashed twice (docs/dedup.md).
 
-    An Estimator; Broder 1997, and the verification that LSH alone lacks: similarity is not transitive, so a
-    document goes only for one that stays and that it is itself similar to. Verdicts name it, and how similar.
+    An Estimator; Broder 1997, and the verification that LSH alone lacks: similarity is not transitive, so a document is
+    dropped only for a kept one that it is itself similar to. Verdicts name the kept one, and the similarity.
     """
 
     only_drops: ClassVar[bool] = True
@@ -72,37 +71,32 @@ class MinHash(Estimator):
     def __post_init__(self) -> None:
         made = self.settings
         if made.shingle not in ("word", "char"):
-            msg = f"shingle={made.shingle!r} is unknown; there are 'word' and 'char'"
+            msg = f"shingle={made.shingle!r} must be 'word' or 'char'"
             raise PlanError(msg)
         if made.ngram < 1:
-            msg = f"ngram={made.ngram!r}: a shingle has at least one {made.shingle}"
+            msg = f"ngram={made.ngram!r} must be at least 1"
             raise PlanError(msg)
         if self.min_shingles < 1:
-            msg = f"min_shingles={self.min_shingles!r}: it is a number from 1, which every document with a shingle has"
+            msg = f"min_shingles={self.min_shingles!r} must be at least 1"
             raise PlanError(msg)
         if not 0 <= self.seed < 1 << 32:
-            msg = f"seed={self.seed!r} is not in 0 ... 2^32 - 1"
+            msg = f"seed={self.seed!r} must be in 0 ... 2^32 - 1"
             raise PlanError(msg)
         if self.measure not in MEASURES:
-            msg = f"measure={self.measure!r} is unknown; there are {' and '.join(map(repr, MEASURES))}"
+            msg = f"measure={self.measure!r} must be {' or '.join(map(repr, MEASURES))}"
             raise PlanError(msg)
         Keep.parse(self.keep)
-        object.__setattr__(self, "against", named(self.against) or None)
+        object.__setattr__(self, "against", folders_of(self.against) or None)
 
     @property
     def settings(self) -> Settings:
-        """Threshold, bands, rows and shingles, with the preset and the defaults filled in."""
+        """Threshold, bands, rows and shingles, after the preset and the defaults are applied."""
         names = ("threshold", "bands", "rows", "shingle", "ngram", "preset")
         return resolve(**{name: getattr(self, name) for name in names})
 
     @property
-    def name(self) -> str:
-        """What it is called in the books."""
-        return "MinHash"
-
-    @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The columns that choose which copy stays."""
+        """The columns that decide which copy is kept."""
         return Keep.parse(self.keep).needs
 
     @property
@@ -120,10 +114,10 @@ class MinHash(Estimator):
         )
 
     def at(self, threshold: float) -> MinHash:
-        """The same MinHash with its bands at another threshold, so that what was signed before is used.
+        """Return the same MinHash with its bands at another threshold, so that signatures of earlier runs are used.
 
-        Bands that propose fewer than 99 % of the pairs at a lower threshold are chosen anew, with a warning: documents
-        are signed again.
+        If the bands propose fewer than 99 % of the pairs at a lower threshold, others are chosen: a warning is logged,
+        and documents are hashed again.
         """
         made = self.settings
         free: dict[str, Any] = {"bands": None, "rows": None, "preset": None}
@@ -133,72 +127,62 @@ class MinHash(Estimator):
             return replace(plain, bands=made.bands, rows=made.rows)
         other = plain.settings
         log.warning(
-            "%d bands of %d rows propose %.0f %% of the pairs at %s: documents are signed again, with %d bands of %d",
+            "%d bands of %d rows propose %.0f %% of the pairs at %s: documents are hashed again, with %d bands of %d",
             *(made.bands, made.rows, 100 * found, threshold, other.bands, other.rows),
         )
         return plain
 
     @property
-    def old(self) -> tuple[Old, ...]:
+    def older(self) -> tuple[Older, ...]:
         """The older Datasets, as they are now."""
-        return tuple(Old.open(str(folder)) for folder in self.against or ())
+        return tuple(Older.open(str(folder)) for folder in self.against or ())
 
     @property
-    def signing(self) -> str:
-        """The key of what decides a document's keys: everything but what is done with them."""
+    def sketch_key(self) -> str:
+        """The key of everything that decides a document's keys."""
         return key((self.VERSION, replace(self.sketch, threshold=1.0)))
 
     def recipe(self) -> Any:
-        """What it means, and what the older Datasets hold, wherever they lie."""
-        older = self.old
+        """Return all settings, and the content of the older Datasets, wherever they are stored."""
+        older = self.older
         for old in older:
-            old.check(self.signing, self._told())
+            old.check(self.sketch_key, self._settings_text())
         contents = [old.content for old in older]
         short = [self.min_shingles] if self.min_shingles > 1 else []
         return (self.VERSION, asdict(self.settings), self.keep, contents, self.measure, self.seed, *short)
 
-    def _told(self) -> str:
+    def _settings_text(self) -> str:
         made = self.settings
-        told = f"{made.bands} bands of {made.rows} rows over shingles of {made.ngram} {made.shingle}s, seed {self.seed}"
-        return told + (f", {self.min_shingles} or more a document" if self.min_shingles > 1 else "")
+        text = f"{made.bands} bands of {made.rows} rows over shingles of {made.ngram} {made.shingle}s, seed {self.seed}"
+        return text + (f", {self.min_shingles} or more per document" if self.min_shingles > 1 else "")
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
-        """Find the near-duplicates; the stage that is returned drops them."""
-        made, made_by, older = self.settings, key((self, docs.key)), self.old
+        """Find the near-duplicates, and return the stage that drops them."""
+        made, made_by, older = self.settings, self.key_for(docs), self.older
         trial = current()
         if trial:
             older = tuple(replace(old, docs=trial.sample(old.docs)) for old in older)
         if made.found < FEW:
             log.warning(
                 "%d bands of %d rows propose %.0f %% of the pairs at %s",
-                made.bands,
-                made.rows,
-                100 * made.found,
-                made.threshold,
+                *(made.bands, made.rows, 100 * made.found, made.threshold),
             )
-        index = key((self.signing, docs.key, self.keep, [old.content for old in older]))
-        url, counted = find(
-            docs,
-            run,
-            out,
-            sketch=self.sketch,
-            keep=Keep.parse(self.keep),
-            names=(self.name, "near_duplicate"),
-            key=made_by,
-            index=index,
-            signing=self.signing,
-            contained=self.measure == "containment",
-            old=older,
-        )
+        index = key((self.sketch_key, docs.key, self.keep, [old.content for old in older]))
+        search = DuplicateSearch(
+            docs=docs, run=run, out=out, sketch=self.sketch, keep=Keep.parse(self.keep), name=self.name,
+            reason="near_duplicate", key=made_by, index=index, sketch_key=self.sketch_key,
+            contained=self.measure == "containment", older=older,
+        )  # fmt: skip
+        url, counted = search.find()
         facts = {
             **asdict(made),
             "measure": self.measure,
-            "settings": self._told(),
-            "signing": self.signing,
+            "settings": self._settings_text(),
+            "sketch_key": self.sketch_key,
             "index": index,
         }
         return DropIds(verdicts=url, key=made_by, estimator=self.name, facts={**counted, **facts})
 
     def warm(self) -> None:
         """Compile the kernels."""
-        warm(self.sketch)
+        DuplicateSearch.warm(self.sketch)

@@ -1,4 +1,4 @@
-"""URL: captures of one page, known by its address. Of a page that was crawled often, the newest capture stays."""
+"""URL: keep one capture per page, the newest by default; pages are identified by their normalised URLs."""
 
 from __future__ import annotations
 
@@ -18,17 +18,15 @@ from dataprep.core.dataset import Dataset
 from dataprep.core.estimator import Estimator
 from dataprep.core.runner import Runner
 from dataprep.core.verdict import DropIds
-from dataprep.dedup.near.search import find
+from dataprep.dedup.near.search import DuplicateSearch
 from dataprep.dedup.near.sketch import pack
-from dataprep.dedup.near.warm import warm
 from dataprep.errors import PlanError, need
-from dataprep.store.key import key
 from dataprep.unicode.text import I64, U64, text_hashes
 
 from .keep import Keep
 
 IGNORE = ("scheme", "www", "slash")
-# Parameters that say where a visitor came from or who he is, not which page it is; `*` stands for any ending.
+# Parameters that identify a visitor or his origin, not the page; `*` means any ending.
 TRACKING = (
     "utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "srsltid", "_ga", "_gl",  # Google
     "fbclid", "fb_action_ids", "fb_source", "igshid", "igsh", "twclid", "ttclid", "msclkid", "yclid", "ysclid",
@@ -37,21 +35,21 @@ TRACKING = (
     "jsessionid", "phpsessid", "aspsessionid*",  # sessions
 )  # fmt: skip
 HOST = re.compile(r"([^\W.]|[-~:])+(\.([^\W.]|[-~:])+)*\.?", re.ASCII)  # labels of ASCII; [::1] too
-LAST_DOT = re.compile(r"\.(:\d+)?$")  # of a host name that says that it is whole
+LAST_DOT = re.compile(r"\.(:\d+)?$")  # the dot that ends a complete host name
 WWW = re.compile(r"^(?:www\.)+(?=[^.]+\.)")  # not of www.com
 SESSION = re.compile(r";jsessionid=[^/;]*", re.IGNORECASE)
 PORTS = {"http": ":80", "https": ":443"}
 
 
 def normalize_url(url: str, ignore: Sequence[str] = IGNORE, tracking: Sequence[str] = TRACKING) -> str:
-    """The address of a page in one form, or "" if it is no absolute http or https URL.
+    """Return the URL of a page in one form, or "" if it is not an absolute http or https URL.
 
     Always (RFC 3986, section 6; w3lib's `canonicalize_url`): scheme and host in lower case, host names in Punycode,
     no default port, dot segments resolved, percent-encoding only where it is needed and in upper case, an empty path
-    is `/`, parameters sorted. The fragment goes, unless it begins with `!` and so names a page.
+    is `/`, parameters sorted. The fragment is removed unless it begins with `!`, which identifies a page.
 
     ignore: "scheme": http is https; "www": the host without it; "slash": no slash at the end of the path.
-    tracking: names of parameters that are removed, in lower case; `*` at the end stands for any ending.
+    tracking: names of parameters that are removed, in lower case; `*` at the end means any ending.
 
     >>> normalize_url("HTTP://WWW.Example.org:80/a/../b/?utm_source=feed&y=2&x=%7e#top")
     '//example.org/b?x=~&y=2'
@@ -60,7 +58,7 @@ def normalize_url(url: str, ignore: Sequence[str] = IGNORE, tracking: Sequence[s
 
 
 class _Normal:
-    """`normalize_url` with its choices prepared."""
+    """`normalize_url` with compiled choices."""
 
     def __init__(self, ignore: Sequence[str], tracking: Sequence[str]) -> None:
         self.canonical = need("w3lib.url", extra="dedup").canonicalize_url
@@ -69,7 +67,7 @@ class _Normal:
         self.tracks = re.compile(f"(?:{'|'.join(names)})(?:=|$)", re.IGNORECASE).match
 
     def __call__(self, url: str) -> str:
-        """The normal form."""
+        """Return the normal form."""
         try:
             parts = urlsplit(self.canonical(url, keep_fragments="#!" in url))
             host = parts.hostname
@@ -77,19 +75,19 @@ class _Normal:
             return ""
         if parts.scheme not in PORTS or not HOST.fullmatch(host or ""):
             return ""
-        place = LAST_DOT.sub(r"\1", parts.netloc.removesuffix(PORTS[parts.scheme]))
-        place = WWW.sub("", place) if "www" in self.ignore else place
+        address = LAST_DOT.sub(r"\1", parts.netloc.removesuffix(PORTS[parts.scheme]))
+        address = WWW.sub("", address) if "www" in self.ignore else address
         path = SESSION.sub("", parts.path) if self.tracks("jsessionid") else parts.path
         path = (path.rstrip("/;") if "slash" in self.ignore else path) or "/"
         query = "&".join(p.removesuffix("=") for p in parts.query.split("&") if p and not self.tracks(p))
         fragment = f"#{parts.fragment}" if parts.fragment.startswith("!") else ""
         scheme = "" if "scheme" in self.ignore else parts.scheme + ":"
-        return f"{scheme}//{place}{path}{'?' * bool(query)}{query}{fragment}"
+        return f"{scheme}//{address}{path}{'?' * bool(query)}{query}{fragment}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Addresses:
-    """Documents as the normalised URLs in a column: the key is a hash of it, the contents are the URL itself."""
+    """Documents as the normalised URLs of a column: the key is a hash of the URL, the contents are the URL itself."""
 
     column: str
     ignore: tuple[str, ...]
@@ -99,17 +97,17 @@ class Addresses:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What is read."""
+        """The columns that are read."""
         return (self.column,)
 
     def keys(self, batch: Batch) -> tuple[I64, U64]:
-        """Words of contents a document, 0 without a valid URL, and its hash."""
+        """Return the words of contents per document (0 without a valid URL), and the hash of its URL."""
         offsets, data = B.buffers(self._urls(batch))
         sizes = np.diff(offsets)
         return np.where(sizes > 0, 1 + (sizes + 7) // 8, 0), text_hashes(offsets, data)[:, 0].reshape(1, -1)
 
     def contents(self, batch: Batch) -> tuple[I64, U64, U64]:
-        """The URL's length and bytes in eight-byte words, and its hash."""
+        """Return each URL's length and bytes in eight-byte words, and its hash."""
         offsets, data = B.buffers(self._urls(batch))
         return *pack(offsets, data), text_hashes(offsets, data)[:, 0].reshape(1, -1)
 
@@ -124,7 +122,7 @@ class Addresses:
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-            msg = f"URL(column={self.column!r}) needs a column of strings, which holds {column.type}"
+            msg = f"URL(column={self.column!r}): the column must hold strings; it holds {column.type}"
             raise PlanError(msg)
         urls = [self._normal(url) if url else "" for url in column.to_pylist()]
         return pa.array(urls, pa.large_string())
@@ -134,12 +132,12 @@ class Addresses:
 class URL(Estimator):
     """Drop the older captures of a page: documents with one normalised URL; an Estimator.
 
-    column: holds the URLs; what is only in meta becomes a column by read(..., columns=["url"]).
+    column: the column of URLs; read(..., columns=["url"]) takes it out of meta.
     keep: "newest" (by the column `date`), "newest:COLUMN", "first", "longest", "best:COLUMN" or "source:A,B".
     ignore, tracking: which differences between URLs do not count; see `normalize_url`.
 
-    The texts are not looked at. Normalised URLs are compared in full, never by hash alone. A document without a URL, or
-    with one that is no absolute http or https URL, is kept. Verdicts name the capture that stays; the reason is
+    Texts are not compared. Normalised URLs are compared in full, never by hash alone. A document is kept if it has no
+    URL, or one that is not an absolute http or https URL. Verdicts name the kept capture; the reason is
     "older_capture" with "newest", else "same_url". Needs the extra `dedup`.
     """
 
@@ -150,27 +148,20 @@ class URL(Estimator):
     ignore: tuple[str, ...] = IGNORE
     tracking: tuple[str, ...] = field(default=TRACKING, repr=False)
 
-    VERSION: ClassVar[int] = 1
-
     def __post_init__(self) -> None:
         strange = sorted(set(self.ignore) - set(IGNORE)) if isinstance(self.ignore, tuple) else [self.ignore]
         if strange:
-            msg = f"ignore={self.ignore!r}: {strange[0]!r} is unknown; give a tuple of {', '.join(map(repr, IGNORE))}"
+            msg = f"ignore={self.ignore!r} must be a tuple of {', '.join(map(repr, IGNORE))}; it has {strange[0]!r}"
             raise PlanError(msg)
         if not isinstance(self.tracking, tuple) or any(not name.strip("*") for name in self.tracking):
-            msg = f"tracking={self.tracking!r} is not a tuple of parameter names, such as ('utm_*', 'fbclid')"
+            msg = f"tracking={self.tracking!r} must be a tuple of parameter names, such as ('utm_*', 'fbclid')"
             raise PlanError(msg)
         Keep.parse(self.keep)
         need("w3lib.url", extra="dedup")
 
     @property
-    def name(self) -> str:
-        """What it is called in the books."""
-        return "URL"
-
-    @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The column of the URLs, and those that choose which capture stays."""
+        """The column of URLs, and those that decide which capture is kept."""
         return tuple(dict.fromkeys((self.column, *Keep.parse(self.keep).needs)))
 
     @property
@@ -179,13 +170,15 @@ class URL(Estimator):
         return Addresses(column=self.column, ignore=self.ignore, tracking=self.tracking)
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
-        """Find the captures of one page; the stage that is returned drops all but one."""
-        made_by = key((self, docs.key))
-        keep = Keep.parse(self.keep)
-        names = (self.name, "older_capture" if keep.kind == "newest" else "same_url")
-        url, facts = find(docs, run, out, sketch=self.sketch, keep=keep, names=names, key=made_by)
-        return DropIds(verdicts=url, key=made_by, estimator=self.name, facts=facts)
+        """Find the captures of each page, and return the stage that drops all but one."""
+        keep, key = Keep.parse(self.keep), self.key_for(docs)
+        reason = "older_capture" if keep.kind == "newest" else "same_url"
+        search = DuplicateSearch(
+            docs=docs, run=run, out=out, sketch=self.sketch, keep=keep, name=self.name, reason=reason, key=key
+        )
+        url, facts = search.find()
+        return DropIds(verdicts=url, key=key, estimator=self.name, facts=facts)
 
     def warm(self) -> None:
         """Compile the kernels."""
-        warm(self.sketch)
+        DuplicateSearch.warm(self.sketch)

@@ -1,1 +1,1 @@
-"""Keys that were seen before, in a filter that is sized by counting them first. The machine behind Bloom."""
+"""Bloom's implementation: keys, a count of distinct keys, and the filter in which they are looked up."""

@@ -1,9 +1,11 @@
-"""The bits of a Bloom filter: how many, which of them a key sets, and the file they are kept in.
+"""BloomFilter: its size, its bits, which of them a key sets, and its file.
 
 Size, layout and header are those of `pybloom_live.BloomFilter`: `n_slices` slices of `slice_bits` bits back to back,
-a key sets one bit in each, bit j is bit j % 8 of byte j // 8. Only the choice of the bits is ours: pybloom_live takes a
-SHA-512 of the key, here a 64-bit key is stepped from slice to slice by multiplication. (Bloom 1970; slices: Almeida,
+a key sets one bit in each, bit j is bit j % 8 of byte j // 8. Only the choice of the bits differs: pybloom_live takes a
+SHA-512 of the key, and here a 64-bit key is advanced from slice to slice by multiplication. (Bloom 1970; slices: Almeida,
 Baquero, Preguiça, Hutchison 2007.)
+
+Twin: tests/twins/bloom.py
 """
 
 from __future__ import annotations
@@ -19,68 +21,68 @@ from dataprep.store import files
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64, Int
 
-HEADER = "<dQQQQ"  # error rate, slices, bits a slice, capacity, keys: pybloom_live's FILE_FMT
+HEADER = "<dQQQQ"  # error rate, slices, bits per slice, capacity, keys: pybloom_live's FILE_FMT
 WRITE_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
-class Size:
-    """How large a filter for `capacity` keys is at `error_rate`."""
+class FilterSize:
+    """The size of a filter for `capacity` keys at `error_rate`, the rate of false positives when it is full."""
 
     capacity: int
     error_rate: float
 
     def __post_init__(self) -> None:
         if not 1e-9 <= self.error_rate <= 0.5:
-            msg = f"error_rate={self.error_rate!r} is not a rate of false positives; give one from 1e-9 to 0.5, as 1e-4"
+            msg = f"error_rate={self.error_rate!r} must be from 1e-9 to 0.5, such as 1e-4"
             raise PlanError(msg)
         if not isinstance(self.capacity, int) or self.capacity < 1:
-            msg = f"capacity={self.capacity!r} is not a number of keys; give an integer from 1, or leave it out"
+            msg = f"capacity={self.capacity!r} must be an integer from 1; leave it out to have the keys counted"
             raise PlanError(msg)
 
     @property
     def n_slices(self) -> int:
-        """Bits a key sets."""
+        """Bits that a key sets."""
         return math.ceil(math.log2(1 / self.error_rate))
 
     @property
     def slice_bits(self) -> int:
-        """Bits a slice: as many as leave half of them unset at `capacity`, about."""
+        """Bits per slice: about half of them are set at `capacity`."""
         return math.ceil(self.capacity * abs(math.log(self.error_rate)) / (self.n_slices * math.log(2) ** 2))
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of all bits."""
+        """Bytes of all slices."""
         return -(-self.n_slices * self.slice_bits // 8)
 
     def expected_errors(self, n_entered: int) -> float:
-        """How many further new keys were taken for seen while so many were entered, one after the other."""
+        """Return how many other new keys were taken for old ones while `n_entered` were entered, one after the other."""
         wrong = 0.0
-        for _ in range(20):  # those taken for seen count too: their bits are as random; halves its error each time
+        for _ in range(20):  # those count too, since their bits are as random; every round halves the error
             at = np.linspace(0, n_entered + wrong, 1001)
             rates = (1 - np.exp(-at / self.slice_bits)) ** self.n_slices
             wrong = float(np.mean((rates[1:] + rates[:-1]) / 2) * at[-1])
         return wrong
 
 
-class Filter:
-    """A filter in memory: its bits, and how many keys were new to it."""
+class BloomFilter:
+    """A filter in memory: its bits, and how many new keys were entered."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: FilterSize) -> None:
         self.size, self.n_keys = size, 0
         self.bits = np.zeros(size.n_bytes, np.uint8)
 
     def enter(self, keys: U64) -> U8:
-        """Enter keys in order; 1 for each that was there, or is taken for one that was."""
+        """Enter keys in order; return 1 for each that was entered before, or seems so, uint8[keys]."""
         seen = enter(self.bits, keys, self.size.n_slices, self.size.slice_bits)
         self._add(len(seen) - int(seen.sum(dtype=np.int64)))
         return seen
 
     def judge(self, keys: U64, units: I64, sizes: I64, threshold: float) -> U8:
-        """Which paragraphs go, by the share of their keys that was there; see the kernel."""
-        gone, new = judge(self.bits, keys, units, sizes, self.size.n_slices, self.size.slice_bits, float(threshold))
+        """Return 1 for each paragraph to cut, by the share of its keys that were entered before; see the kernel."""
+        cut, new = judge(self.bits, keys, units, sizes, self.size.n_slices, self.size.slice_bits, float(threshold))
         self._add(new)
-        return gone
+        return cut
 
     def _add(self, n_new: int) -> None:
         self.n_keys += n_new
@@ -88,11 +90,11 @@ class Filter:
             raise full(self.size.capacity, "more than that many")
 
     def measured_rate(self) -> float:
-        """The rate of false positives as it is filled: the product of what its slices are full."""
+        """Return the rate of false positives now: the product of the shares of bits set in each slice."""
         return float(np.prod(ones(self.bits, self.size.n_slices, self.size.slice_bits) / self.size.slice_bits))
 
     def save(self, url: str) -> None:
-        """Write it as `pybloom_live.BloomFilter.fromfile` reads it."""
+        """Write the file that `pybloom_live.BloomFilter.fromfile` reads."""
         size = self.size
         head = struct.pack(HEADER, size.error_rate, size.n_slices, size.slice_bits, size.capacity, self.n_keys)
         with files.atomic(url) as f:
@@ -102,22 +104,22 @@ class Filter:
 
 
 def full(capacity: int, found: str) -> DataprepError:
-    """What to raise when there are more keys than the filter is made for."""
+    """Return the error for more keys than the filter is made for."""
     return DataprepError(
-        f"capacity={capacity:,} is too small: there are {found} distinct keys, and the filter would be wrong more "
+        f"capacity={capacity:,} must be at least the number of distinct keys ({found}), else the filter is wrong more "
         "often than error_rate; give a larger capacity, or leave it out to have the keys counted"
     )
 
 
 @kernel(inline="always")
 def _step(x: Int) -> Int:
-    """The number of a key in the next slice."""
+    """Return the number of a key for the next slice."""
     return (x ^ (x >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
 
 
 @kernel(inline="always")
 def _scaled(x: Int, n: Int) -> Int:
-    """A number of [0, 2^64) as one of [0, n): x n / 2^64 without the lowest product, for any n."""
+    """Scale a number from [0, 2^64) to [0, n): x n / 2^64 without the lowest product, for any n."""
     shift, low = np.uint64(32), np.uint64(0xFFFFFFFF)
     top, rest = x >> shift, x & low
     return top * (n >> shift) + (top * (n & low) >> shift) + (rest * (n >> shift) >> shift)
@@ -125,7 +127,7 @@ def _scaled(x: Int, n: Int) -> Int:
 
 @kernel
 def places(key: Int, n_slices: int, slice_bits: Int) -> U64:
-    """The bit that a 64-bit key sets in each slice, uint64[n_slices]."""
+    """Return the bit that a 64-bit key sets in each slice, uint64[n_slices]."""
     out = np.empty(n_slices, np.uint64)
     x, n = np.uint64(key), np.uint64(slice_bits)
     for s in range(n_slices):
@@ -136,20 +138,20 @@ def places(key: Int, n_slices: int, slice_bits: Int) -> U64:
 
 @kernel
 def _aim(xs: U64, at: U64, base: Int, n: Int) -> None:
-    """Step the numbers of keys to the next slice, whose first bit is `base`, and say which bit each sets there."""
+    """Advance the numbers `xs` of keys to the next slice, whose first bit is `base`; write the bit of each to `at`."""
     for i in range(len(xs)):
         xs[i] = _step(xs[i])
         at[i] = base + _scaled(xs[i], n)
 
 
-# Slice after slice: a slice is a fraction of the filter that a cache may hold, and slices do not know of each other.
-# First all places, then all bits: a loop that only looks waits for more places of memory at once (2 to 3 times as fast
-# as together at 12 MB and at 1 GB).
+# Slice after slice: a slice is a fraction of the filter that a cache may hold, and slices are independent.
+# First all positions, then all bits: a loop that only reads waits for more memory accesses at once (2 to 3 times as
+# fast as one loop at 12 MB and at 1 GB).
 
 
 @kernel
 def enter(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
-    """Set the bits of keys, in order; 1 for each that was set in all slices already, uint8[keys]."""
+    """Set the bits of keys, in order; return 1 for each whose bits were all set before, uint8[keys]."""
     n, one, three, seven = np.uint64(slice_bits), np.uint8(1), np.uint64(3), np.uint64(7)
     seen, xs, at = np.ones(len(keys), np.uint8), keys.copy(), np.empty(len(keys), np.uint64)
     for s in range(n_slices):
@@ -163,7 +165,7 @@ def enter(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
 
 @kernel
 def contains(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
-    """1 for each key whose bits are set in all slices, uint8[keys]."""
+    """Return 1 for each key whose bits are set in all slices, uint8[keys]."""
     n, three, seven = np.uint64(slice_bits), np.uint64(3), np.uint64(7)
     found, xs, at = np.ones(len(keys), np.uint8), keys.copy(), np.empty(len(keys), np.uint64)
     for s in range(n_slices):
@@ -177,13 +179,13 @@ def contains(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
 def judge(
     bits: U8, keys: U64, units: I64, sizes: I64, n_slices: int, slice_bits: Int, threshold: float
 ) -> tuple[U8, int]:
-    """1 for each paragraph that goes, uint8[paragraphs], and how many keys of what stays were new.
+    """Return 1 for each paragraph to cut, uint8[paragraphs], and how many keys of the others were new.
 
-    units: paragraphs a document; sizes: keys a paragraph. A paragraph goes if at least `threshold` of its keys were
-    entered by earlier documents, all of a document if at least `threshold` of all its keys were. Then the keys of what
-    stays are entered: a document is never compared with itself.
+    units: paragraphs per document; sizes: keys per paragraph. A paragraph is cut if at least `threshold` of its keys
+    were entered by earlier documents, and all of a document if at least `threshold` of all its keys were. Then the keys
+    of the other paragraphs are entered: a document is never compared with itself.
     """
-    gone = np.zeros(len(sizes), np.uint8)
+    cut = np.zeros(len(sizes), np.uint8)
     p = at = n_new = 0
     for d in range(len(units)):
         n_keys = 0
@@ -198,22 +200,22 @@ def judge(
                 j += 1
             n_found += hits
             if sizes[q] and hits >= threshold * sizes[q]:
-                gone[q] = 1
+                cut[q] = 1
         whole = n_keys > 0 and n_found >= threshold * n_keys
         for q in range(p, p + units[d]):
             if whole:
-                gone[q] = 1
-            elif not gone[q]:
+                cut[q] = 1
+            elif not cut[q]:
                 seen = enter(bits, keys[at : at + sizes[q]], n_slices, slice_bits)
                 n_new += len(seen) - seen.sum()
             at += sizes[q]
         p += units[d]
-    return gone, n_new
+    return cut, n_new
 
 
 @kernel
 def ones(bits: U8, n_slices: int, slice_bits: int) -> I64:
-    """How many bits are set in each slice, int64[n_slices]."""
+    """Return how many bits are set in each slice, int64[n_slices]."""
     counts = np.zeros(256, np.int64)
     for b in range(1, 256):
         counts[b] = counts[b >> 1] + (b & 1)

@@ -1,7 +1,7 @@
-"""The keys of a Bloom filter: 64-bit hashes of documents, paragraphs or n-grams, saved for each part.
+"""SaveKeys: store the keys of a Bloom filter, 64-bit hashes of documents, paragraphs or n-grams, for each part.
 
-64 bits are enough here: of n keys, a new one equals an old one with probability n / 2^64, 5e-9 at 10^11 keys, which is
-nothing beside the filter's own rate of false positives.
+64 bits are enough: of n keys, a new one equals an old one with probability n / 2^64, 5e-9 at 10^11 keys, which is far
+below the filter's own rate of false positives.
 """
 
 from __future__ import annotations
@@ -15,36 +15,37 @@ import numpy as np
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.part import Part
-from dataprep.dedup.pieces.units import blocks, unit_hashes
-from dataprep.store import files, receipts
+from dataprep.core.passes import Pass
+from dataprep.dedup.pieces.hashes import unit_hashes
+from dataprep.dedup.pieces.units import blocks
 from dataprep.store.spill import Spill, SpillWriter, spill_to
 from dataprep.unicode.text import I64, U8, U64, shingle_hashes, words
 
 from . import hyperloglog
 
-# A segment is a batch: what is entered together, with its documents whole. The last one holds the registers.
+# A segment is a batch of whole documents, whose keys are entered together. The last segment holds the registers.
 SECTIONS = {
     "ids": np.uint64,  # of documents
     "lengths": np.int64,  # of documents, in bytes
-    "units": np.int64,  # paragraphs a document, without blank ones
+    "units": np.int64,  # paragraphs per document, without blank ones
     "start": np.int64,  # of paragraphs, in bytes of the text
     "end": np.int64,
-    "sizes": np.int64,  # keys a paragraph
+    "sizes": np.int64,  # keys per paragraph
     "keys": np.uint64,
     "registers": np.uint8,
 }
 
 
 @dataclass(frozen=True)
-class Units:
-    """What is looked up: `unit` "document", "paragraph" or "ngram"; runs of `ngram` words; a normal form."""
+class KeyUnits:
+    """The units whose hashes are keys: `unit` "document", "paragraph" or "ngram"; runs of `ngram` words; a form."""
 
     unit: str
     ngram: int
     normalize: str | None
 
     def of(self, batch: Batch) -> dict[str, Any]:
-        """The sections of a batch, those that this unit has."""
+        """Return the sections of a batch that this unit has."""
         offsets, data = B.buffers(batch)
         if self.unit == "document":
             return {"ids": B.ids(batch), "keys": document_keys(offsets, data, self.normalize)}
@@ -63,8 +64,8 @@ class Units:
 
 
 def document_keys(offsets: I64, data: U8, normalize: str | None) -> U64:
-    """The keys of texts, uint64[n]; a text of which the normal form leaves nothing is taken as it is."""
-    hashes, chars = unit_hashes(data, offsets[:-1].copy(), offsets[1:].copy(), normalize)  # as `blocks` gives them
+    """Return the keys of texts, uint64[n]; a text whose normal form is empty is hashed unchanged."""
+    hashes, chars = unit_hashes(data, offsets[:-1].copy(), offsets[1:].copy(), normalize)  # writable, as in `blocks`
     bare = np.flatnonzero(chars == 0)
     if normalize is not None and len(bare):
         hashes[bare] = unit_hashes(data, offsets[bare], offsets[bare + 1], None)[0]
@@ -72,13 +73,13 @@ def document_keys(offsets: I64, data: U8, normalize: str | None) -> U64:
 
 
 def _paragraphs(offsets: I64, data: U8, normalize: str | None) -> tuple[I64, I64, I64, U64, I64]:
-    """The paragraphs that are not blank: text, start, end in `data`; the keys, and how many each has: 1, or none."""
+    """Return text, start and end in `data` of paragraphs that are not blank, their keys, and keys per paragraph: 0 or 1."""
     none = np.zeros(0, np.int64)
     found = [(none, none, none, none.astype(np.uint64), none)]
     for block in blocks(offsets, data, "paragraph", normalize):
         has_key = block.chars > 0
         some = has_key.copy()
-        if normalize is not None:  # "!!!" may leave nothing to compare, but is no gap
+        if normalize is not None:  # the form of "!!!" may be empty, but it is not blank
             bare = np.flatnonzero(~has_key)
             some[bare] = unit_hashes(data, block.start[bare], block.end[bare], None)[1] > 0
         keys = block.hashes[has_key, 0] ^ block.hashes[has_key, 1]
@@ -88,11 +89,11 @@ def _paragraphs(offsets: I64, data: U8, normalize: str | None) -> tuple[I64, I64
 
 
 def ngram_keys(start: I64, end: I64, data: U8, n: int) -> tuple[U64, I64]:
-    """Hashes of the runs of `n` words in pieces of `data`, and how many each piece has: none if it is shorter."""
+    """Return hashes of the runs of `n` words in the ranges of `data`, and how many each range has: 0 if it is shorter."""
     if not len(start):
         return np.zeros(0, np.uint64), np.zeros(0, np.int64)
-    bounds = np.append(start, end[-1])  # what lies between pieces is blank, and has no words
-    bounds.flags.writeable = False  # as offsets are elsewhere: a kernel is compiled once for each kind
+    bounds = np.append(start, end[-1])  # text between ranges is blank, and has no words
+    bounds.flags.writeable = False  # as other offsets: a kernel is compiled once per type
     ends, items = words(bounds, data)
     starts, hashes = shingle_hashes(ends, items, n)
     sizes, enough = np.diff(starts), np.diff(ends) >= n
@@ -100,18 +101,15 @@ def ngram_keys(start: I64, end: I64, data: U8, n: int) -> tuple[U64, I64]:
 
 
 @dataclass(frozen=True)
-class SaveKeys:
-    """Read a part, and save its keys and what they count to."""
+class SaveKeys(Pass[Part]):
+    """Read a part, and store its keys and their HyperLogLog registers. Receipt: how many documents and keys."""
 
-    out: str
-    units: Units
+    folder = "keys"
 
-    def __call__(self, item: Part) -> dict[str, Any]:
-        """The receipt: how many documents and keys."""
-        url = _file(self.out, item.number)
-        return receipts.once(url + ".json", item.key, lambda: self._write(url, item))
+    units: KeyUnits
 
-    def _write(self, url: str, item: Part) -> dict[str, Any]:
+    def write(self, url: str, item: Part) -> dict[str, Any]:
+        """Write one segment per batch, with the arrays of SECTIONS."""
         registers, n_docs, n_keys = hyperloglog.empty(), 0, 0
         with spill_to(url, len(SECTIONS)) as spill:
             for batch in item.batches(["id", "text"]):
@@ -120,11 +118,7 @@ class SaveKeys:
                 n_docs, n_keys = n_docs + batch.num_rows, n_keys + len(found["keys"])
                 _write_segment(spill, found)
             _write_segment(spill, {"registers": registers})
-        return {"files": [url], "documents": n_docs, "keys": n_keys}
-
-
-def _file(out: str, number: int) -> str:
-    return files.join(out, "keys", f"part-{number:05d}")
+        return {"documents": n_docs, "keys": n_keys}
 
 
 def _write_segment(spill: SpillWriter, found: dict[str, Any]) -> None:
@@ -132,16 +126,16 @@ def _write_segment(spill: SpillWriter, found: dict[str, Any]) -> None:
 
 
 def segments(out: str, number: int) -> Iterator[dict[str, Any]]:
-    """The saved sections of a part, a batch at a time."""
-    with Spill(_file(out, number)) as spill:
+    """Yield the stored sections of a part, one batch at a time."""
+    with Spill(SaveKeys.url(out, number)) as spill:
         for segment in range(spill.segments - 1):
             yield {name: spill.read(segment, k, dtype=kind) for k, (name, kind) in enumerate(SECTIONS.items())}
 
 
 def count(out: str, n_parts: int) -> float:
-    """About how many distinct keys all parts have."""
+    """Return the estimated number of distinct keys in all parts."""
     registers = hyperloglog.empty()
     for number in range(n_parts):
-        with Spill(_file(out, number)) as spill:
+        with Spill(SaveKeys.url(out, number)) as spill:
             np.maximum(registers, spill.read(spill.segments - 1, len(SECTIONS) - 1), out=registers)
     return hyperloglog.estimate(registers)

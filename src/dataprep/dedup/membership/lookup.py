@@ -1,4 +1,4 @@
-"""Look saved keys up in a Bloom filter, in the order of ids, and write what was seen before."""
+"""LookUp: look up stored keys in a Bloom filter, in the order of ids, and write the verdicts."""
 
 from __future__ import annotations
 
@@ -11,47 +11,40 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dataprep.core.tables import NOBODY, SPAN, VERDICT_ROWS, VERDICTS, write_spans, write_verdicts
-from dataprep.store import files, receipts
+from dataprep.store import files
 
-from .bloom_filter import Filter, Size
+from .bloom_filter import BloomFilter, FilterSize
 from .keys import segments
 
 
 @dataclass(frozen=True)
 class LookUp:
-    """Enter the saved keys in the order of ids, by one process, and write what was seen, and the filter.
+    """Enter the stored keys in the order of ids, in one process; write the verdicts or spans, and the filter.
 
-    A run that is killed starts over from the saved keys, so nothing is forgotten and nothing entered twice.
+    If a run is killed, the next starts again from the stored keys, so none is left out and none entered twice.
     """
 
     out: str
-    url: str
-    receipt: str
-    key: str
+    url: str  # of the table
     unit: str
     threshold: float
-    size: Size
-    counted: dict[str, int]
+    size: FilterSize
     n_parts: int
 
     def __call__(self, _: int) -> dict[str, Any]:
-        """The receipt: the verdicts, the filter, and what was counted."""
-        return receipts.once(self.receipt, self.key, self._write)
-
-    def _write(self) -> dict[str, Any]:
-        entered = Filter(self.size)
+        """Return the files, and what was counted."""
+        entered = BloomFilter(self.size)
         seen = _regrouped(self._seen(entered), VERDICT_ROWS)
         if self.unit == "document":
-            told = {"dropped": write_verdicts(self.url, map(_verdicts, seen))}
+            found = {"dropped": write_verdicts(self.url, map(_verdicts, seen))}
         else:
-            told = {"spans": write_spans(self.url, seen)}
+            found = {"spans": write_spans(self.url, seen)}
         saved = files.join(self.out, "filter.bloom")
         entered.save(saved)
         return {
             "files": [self.url, saved],
-            **self.counted,
             "entered": entered.n_keys,
-            **told,
+            **found,
             "capacity": self.size.capacity,
             "filter_bytes": self.size.n_bytes,
             "error_rate": self.size.error_rate,
@@ -59,53 +52,54 @@ class LookUp:
             "expected_errors": round(self.size.expected_errors(entered.n_keys), 1),
         }
 
-    def _seen(self, entered: Filter) -> Iterator[npt.NDArray[Any]]:
+    def _seen(self, entered: BloomFilter) -> Iterator[npt.NDArray[Any]]:
+        """Yield the ids or SPANs of every segment that were seen before."""
         for number in range(self.n_parts):
             for found in segments(self.out, number):
                 yield look_up(entered, found, self.unit, self.threshold)
 
 
-def look_up(entered: Filter, found: dict[str, Any], unit: str, threshold: float) -> npt.NDArray[Any]:
-    """What of a segment was seen before: ids of documents, or SPANs."""
+def look_up(entered: BloomFilter, found: dict[str, Any], unit: str, threshold: float) -> npt.NDArray[Any]:
+    """Enter the keys of a segment; return what was seen before: ids of documents, or SPANs."""
     if unit == "document":
         return np.asarray(found["ids"][entered.enter(found["keys"]) == 1])
     if unit == "paragraph":
-        gone = found["sizes"].astype(np.uint8)
-        gone[gone == 1] = entered.enter(found["keys"])
-        return _spans(found, gone)
+        seen = found["sizes"].astype(np.uint8)
+        seen[seen == 1] = entered.enter(found["keys"])
+        return _spans(found, seen)
     return _spans(found, entered.judge(found["keys"], found["units"], found["sizes"], threshold))
 
 
-def _spans(found: dict[str, Any], gone: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
-    """The SPANs of the paragraphs that go: one for those in a row, and with it the shorter of the gaps beside it.
+def _spans(found: dict[str, Any], seen: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
+    """Return the SPANs of the paragraphs to cut: one for those in a row, with the shorter of the gaps around them.
 
-    So no blank line appears and no paragraph break is lost. At a text's start or end the gaps on both sides go.
+    So no blank line appears and no paragraph break is lost. At a text's start or end the gaps on both sides are cut.
     """
     start, end, of = found["start"], found["end"], np.repeat(np.arange(len(found["units"])), found["units"])
     begins = np.diff(of, prepend=-1) != 0
     ends = np.diff(of, append=len(found["units"])) != 0
-    go = gone != 0
-    first = np.flatnonzero(go & (begins | ~np.append(False, go)[:-1]))
-    last = np.flatnonzero(go & (ends | ~np.append(go, False)[1:]))
+    cut = seen != 0
+    first = np.flatnonzero(cut & (begins | ~np.append(False, cut)[:-1]))
+    last = np.flatnonzero(cut & (ends | ~np.append(cut, False)[1:]))
     at_start, at_end = begins[first], ends[last]
-    before, behind = end[first - 1], start[np.minimum(last + 1, len(start) - 1)] if len(start) else start
-    keep_behind = ~at_start & (at_end | (behind - end[last] >= start[first] - before))
+    before, after = end[first - 1], start[np.minimum(last + 1, len(start) - 1)] if len(start) else start
+    keep_after = ~at_start & (at_end | (after - end[last] >= start[first] - before))
     spans = np.empty(len(first), SPAN)
     spans["id"], spans["kept"], spans["kept_start"] = found["ids"][of[first]], NOBODY, 0
-    spans["start"] = np.where(at_start, 0, np.where(keep_behind, before, start[first]))
-    spans["end"] = np.where(at_end, found["lengths"][of[first]], np.where(keep_behind, end[last], behind))
+    spans["start"] = np.where(at_start, 0, np.where(keep_after, before, start[first]))
+    spans["end"] = np.where(at_end, found["lengths"][of[first]], np.where(keep_after, end[last], after))
     return spans
 
 
 def _verdicts(ids: npt.NDArray[np.uint64]) -> pa.Table:
-    """Documents that were seen before; which one was first, a Bloom filter does not know."""
+    """Return the verdicts on documents that were seen before; a Bloom filter does not identify the first one."""
     n = len(ids)
     columns = [pa.array(ids), pa.repeat("seen_before", n), *(pa.nulls(n, f.type) for f in list(VERDICTS)[2:])]
     return pa.Table.from_arrays(columns, schema=VERDICTS)
 
 
 def _regrouped(arrays: Iterable[npt.NDArray[Any]], n: int) -> Iterator[npt.NDArray[Any]]:
-    """The same rows, `n` at a time, so that what is written does not depend on where batches were cut."""
+    """Yield the same rows, `n` at a time, so that the table does not depend on the sizes of batches."""
     held: list[npt.NDArray[Any]] = []
     rows = 0
     for array in arrays:

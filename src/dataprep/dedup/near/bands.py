@@ -1,4 +1,4 @@
-"""How many bands of how many rows: the S-curve, the published settings, and the choice for a threshold.
+"""Bands and rows of a MinHash signature: the S-curve, published settings, and the choice for a threshold.
 
 Two documents of Jaccard similarity s share a band with probability 1 - (1 - s^r)^b (Broder 1997; Leskovec,
 Rajaraman, Ullman, ch. 3).
@@ -20,19 +20,19 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 DEFAULTS: dict[str, Any] = {"threshold": 0.8, "shingle": "word", "ngram": 5}
 MAX_HASHES = 256
-RECALL = 0.99  # wanted at the threshold itself; above it the curve only rises
+RECALL = 0.99  # at the threshold itself; above it the curve only rises
 LEAST = 0.5  # explicit bands that miss more than half of the pairs at the threshold are a mistake
-LOW = 0.5  # pairs this similar are what verification spends its time on; far below, there are many more
+LOW = 0.5  # verification spends its time on pairs this similar; at lower similarities there are many more
 
 
 def p_candidate(similarity: float, bands: int, rows: int) -> float:
-    """The probability that a pair of this Jaccard similarity shares a band."""
+    """Return the probability that a pair of this Jaccard similarity shares a band."""
     return float(1.0 - (1.0 - similarity**rows) ** bands)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What decides who is proposed, and who goes."""
+    """The parameters that decide which pairs are proposed, and which documents are dropped."""
 
     threshold: float
     bands: int
@@ -48,7 +48,7 @@ class Settings:
 
 @cache
 def choose(threshold: float) -> tuple[int, int]:
-    """Bands and rows for a threshold: of at most 256 hashes, recall 0.99 there and fewest candidates far below.
+    """Return (bands, rows) of at most 256 hashes with recall 0.99 at the threshold and fewest candidates below it.
 
     >>> choose(0.8)
     (26, 8)
@@ -59,25 +59,28 @@ def choose(threshold: float) -> tuple[int, int]:
         for bands in range(1, MAX_HASHES // rows + 1)
         if p_candidate(threshold, bands, rows) >= RECALL
     ]
-    low = LOW * threshold / 0.8  # the same place on the curve for every threshold
+    low = LOW * threshold / 0.8  # the same point of the curve for every threshold
     return min(fitting, key=lambda br: (p_candidate(low, *br), br[0] * br[1]))
 
 
 def resolve(**given: Any) -> Settings:
-    """What the parameters of MinHash mean, None being the preset's or the default; nonsense is a PlanError."""
+    """Return the parameters of MinHash, with the preset's value or the default in place of None.
+
+    Raises PlanError if a value is out of range, or two values exclude each other.
+    """
     preset = given.pop("preset")
     if preset is not None and preset not in PRESETS:
-        msg = f"unknown preset {preset!r}; there are {', '.join(PRESETS)}"
+        msg = f"preset={preset!r} must be one of {', '.join(map(repr, PRESETS))}"
         raise PlanError(msg)
     chosen: dict[str, Any] = (
         DEFAULTS | PRESETS.get(preset, {}) | {name: value for name, value in given.items() if value is not None}
     )
     threshold = chosen["threshold"]
     if not isinstance(threshold, (int, float)) or not 0 < threshold <= 1:
-        msg = f"threshold={threshold!r} is not a similarity; give a number above 0, at most 1"
+        msg = f"threshold={threshold!r} must be a number above 0 and at most 1"
         raise PlanError(msg)
     if (given["bands"] is None) != (given["rows"] is None):
-        msg = "bands and rows belong together: give both, or neither to have them chosen for the threshold"
+        msg = f"bands={given['bands']}, rows={given['rows']}: give both, or neither to have them chosen"
         raise PlanError(msg)
     if "bands" in PRESETS.get(preset, {}) and given["bands"] is not None:
         msg = f"preset={preset!r} sets bands and rows itself; leave bands and rows out"
@@ -86,12 +89,12 @@ def resolve(**given: Any) -> Settings:
         chosen["bands"], chosen["rows"] = choose(threshold)
     made = Settings(**chosen)
     if made.bands < 1 or made.rows < 1:
-        msg = f"bands={made.bands}, rows={made.rows}: both must be at least 1"
+        msg = f"bands={made.bands} and rows={made.rows} must both be at least 1"
         raise PlanError(msg)
     if made.found < LEAST:
         msg = (
             f"{made.bands} bands of {made.rows} rows propose {made.found:.0%} of the pairs at the threshold "
-            f"{threshold}: take more bands or fewer rows, or leave both out to have them chosen"
+            f"{threshold}, which must be at least {LEAST:.0%}; give more bands or fewer rows, or neither"
         )
         raise PlanError(msg)
     return made

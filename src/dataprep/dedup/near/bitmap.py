@@ -1,8 +1,10 @@
-"""Bitmaps of sets: a bit a member, which tells most pairs apart without a look at the sets.
+"""Bitmaps of sets: one bit per member, by which most pairs are rejected without comparing the sets.
 
-A bit that one set has and the other lacks is a member that the other lacks, so the bound is exact: no pair that reaches
-the threshold is lost. Eight bits and more a member make it tight. Where thousands of documents share a template but not
-enough of it, this is what verification does all day: 0.02 to 0.05 us a pair instead of 0.2 to 4 us.
+A bit that is set for one set only represents a member that the other lacks, so the bound is conservative: no pair that
+reaches the threshold is rejected. At least eight bits per member make it tight. If thousands of documents share a
+template but too little else, most of verification is this test: 0.02 to 0.05 us per pair instead of 0.2 to 4 us.
+
+Twin: tests/twins/minhash.py
 """
 
 from __future__ import annotations
@@ -12,12 +14,12 @@ import numpy as np
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import U64, Int
 
-BITS = 8  # a member, at least
+BITS = 8  # per member, at least
 
 
 @kernel
 def n_words(members: Int) -> Int:
-    """Words of a bitmap: a power of two."""
+    """Return the words of a bitmap for so many members: a power of two."""
     words = np.int64(1)
     while 64 * words < BITS * members:
         words *= 2
@@ -26,7 +28,7 @@ def n_words(members: Int) -> Int:
 
 @kernel
 def draw(members: U64, bits: U64) -> None:
-    """Set the bits of a set of 64-bit hashes."""
+    """Write the bitmap of a set of 64-bit hashes into `bits`."""
     mask = np.uint64(len(bits) - 1)
     for w in range(len(bits)):
         bits[w] = np.uint64(0)
@@ -36,7 +38,7 @@ def draw(members: U64, bits: U64) -> None:
 
 @kernel
 def lack(bits: U64, others: U64, most: Int) -> bool:
-    """Whether more than `most` members of the first set are missing in the other. The longer one is folded."""
+    """Return whether the other set certainly lacks more than `most` members of the first; the longer map is folded."""
     words = min(len(bits), len(others))
     missing = np.int64(0)
     for w in range(words):
@@ -53,7 +55,7 @@ def lack(bits: U64, others: U64, most: Int) -> bool:
 
 @kernel(inline="always")
 def ones(x: Int) -> Int:
-    """How many bits are set; LLVM knows the pattern and makes it one instruction."""
+    """Return how many bits are set; LLVM recognises the pattern and emits one instruction."""
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
     x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)

@@ -1,7 +1,7 @@
-"""Gather: the contents of the candidates of one component travel to one partition.
+"""GatherCandidates: spill the contents of the candidates, all of one component to one partition.
 
-The second read of the text. A partition is chosen by the component's root; how many there are depends on what the
-candidates weigh, never on workers or memory.
+This is the second read of the text. A partition is chosen by the component's root. The number of partitions depends on
+the size of the candidates, never on workers or memory.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.ledger import mix
 from dataprep.core.part import Part
+from dataprep.core.passes import Pass
 from dataprep.dedup.keep import Keep
-from dataprep.store import files, receipts
 from dataprep.store.spill import Spill, spill_to
 
-from .cluster import CANDIDATE
-from .sign import SEGMENT_BYTES, beneath
+from .cluster import CANDIDATE, FindComponents
+from .keys import SEGMENT_BYTES, without_drops
 from .sketch import Sketch
 
 HEADER = np.dtype([("id", "<u8"), ("rank", "<u8"), ("words", "<i8")])  # words of payload: keys, then contents
@@ -32,28 +32,28 @@ MAX_PARTITIONS = 4096
 
 
 def n_partitions(cost: int) -> int:
-    """How many partitions candidates of this cost in bytes take."""
+    """Return the number of partitions for candidates of this cost in bytes."""
     return min(MAX_PARTITIONS, max(1, -(-cost // PARTITION_BYTES)))
 
 
 @dataclass(frozen=True)
-class Gather:
+class GatherCandidates(Pass[Part]):
     """Read a part and spill the headers and payloads of its candidates by partition."""
 
-    out: str
-    key: str
+    folder = "gather"
+
     sketch: Sketch
     keep: Keep
     partitions: int
-    n_old: int  # parts of older Datasets: nobody chooses between their documents
+    n_old: int  # parts of older Datasets: all of their documents are kept
 
-    def __call__(self, item: Part) -> dict[str, Any]:
-        """The receipt."""
-        url = files.join(self.out, "gather", f"part-{item.number:05d}")
-        return receipts.once(url + ".json", self.key, lambda: self._write(url, item))
+    def item_key(self, item: Part) -> str:  # noqa: ARG002 - `key` covers all parts
+        """Return the key of the search: the candidates of a part depend on all others."""
+        return self.key
 
-    def _write(self, url: str, item: Part) -> dict[str, Any]:
-        with Spill(files.join(self.out, "cluster")) as spill:
+    def write(self, url: str, item: Part) -> dict[str, Any]:
+        """Write two sections per partition: HEADERs and payloads."""
+        with Spill(FindComponents.url(self.out)) as spill:
             candidates = spill.read(item.number, 0, dtype=CANDIDATE)
         with spill_to(url, 2 * self.partitions) as spill:
             held: list[tuple[Any, ...]] = []
@@ -67,17 +67,17 @@ class Gather:
                     held, size = [], 0
             if held:
                 spill.write(self._sections(held))
-        return {"files": [url]}
+        return {}
 
     def _candidates(
         self, part: Part, keep: Keep, candidates: npt.NDArray[Any]
     ) -> Iterator[tuple[Batch, npt.NDArray[Any]]]:
-        """The rows of a part that are candidates, and their components."""
+        """Yield the candidates of a part, and the roots of their components."""
         if not len(candidates):
             return
         first = 0
         columns = list(dict.fromkeys((*keep.columns, *self.sketch.columns)))
-        for batch in beneath(part)[0].batches(columns):  # who was dropped before is no candidate
+        for batch in without_drops(part)[0].batches(columns):  # dropped documents are not candidates
             low, high = np.searchsorted(candidates["doc"], [first, first + batch.num_rows])
             if low < high:
                 own = candidates[low:high]
@@ -85,7 +85,7 @@ class Gather:
             first += batch.num_rows
 
     def _rows(self, batch: Batch, keep: Keep, roots: npt.NDArray[Any]) -> tuple[Any, Any, Any]:
-        """Partitions, headers, and payloads (offsets and words: keys then contents)."""
+        """Return the partition, header and payload (words: keys, then contents) of every document."""
         starts, contents, keys = self.sketch.contents(batch)
         bands = len(keys)
         offsets = starts + bands * np.arange(len(starts))
@@ -102,7 +102,7 @@ class Gather:
         return (partition.astype(np.uint16), headers, words)
 
     def _sections(self, held: list[tuple[Any, ...]]) -> list[npt.NDArray[Any]]:
-        """Headers and payloads of every partition in turn."""
+        """Return the headers and payloads of every partition in turn."""
         partition, headers, words = (np.concatenate(column) for column in zip(*held, strict=True))
         starts = np.concatenate([[0], np.cumsum(headers["words"])])
         order = np.argsort(partition, kind="stable")
@@ -110,6 +110,6 @@ class Gather:
         sections: list[npt.NDArray[Any]] = []
         for low, high in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
             rows = order[low:high]
-            pieces = [words[starts[r] : starts[r + 1]] for r in rows.tolist()]
-            sections += [headers[rows], np.concatenate(pieces) if pieces else words[:0]]
+            payloads = [words[starts[r] : starts[r + 1]] for r in rows.tolist()]
+            sections += [headers[rows], np.concatenate(payloads) if payloads else words[:0]]
         return sections

@@ -1,8 +1,10 @@
-"""Match: which documents share a key.
+"""MatchKeys: find the documents that share a key.
 
-A task reads one range of one band out of every part's keys, sorts it, and writes star edges: each document of a bucket
-to the bucket's first. Documents are numbered in order, 0 to at most 2^32 - 1; those of older Datasets come first, and a
-bucket of old documents alone has no edges, so that an old one counts only if it meets a new one.
+A task reads one range of one band from every part's keys, sorts it, and writes star edges: from each document of a
+bucket to the bucket's first. Documents are numbered in order, from 0 to at most 2^32 - 1; those of older Datasets come
+first. A bucket of old documents alone has no edges: an old one is a candidate only if it shares a key with a new one.
+
+Twin: tests/twins/minhash.py
 """
 
 from __future__ import annotations
@@ -12,18 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from dataprep.store import files, receipts
+from dataprep.core.passes import Pass
+from dataprep.store import files
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import U32, U64, Int
 
-from .sign import BUCKETS, Signed
+from .keys import BUCKETS, PartKeys
 
 MATCH_RECORDS = 4 << 20  # sorted at once: 100 MB with the sort's own needs
 
 
 @dataclass(frozen=True)
 class KeyRange:
-    """What one match task sorts: some bands, or some top bytes of one band."""
+    """The keys that one task sorts: those of some bands, or of some top bytes of one band."""
 
     number: int
     bands: tuple[int, int]
@@ -31,7 +34,7 @@ class KeyRange:
 
 
 def key_ranges(n_docs: int, bands: int) -> list[KeyRange]:
-    """Cut the keys so that one task sorts at most MATCH_RECORDS at once; depends on the data's size alone."""
+    """Split the keys so that one task sorts at most MATCH_RECORDS at once; depends on the data's size alone."""
     if n_docs <= MATCH_RECORDS:
         step = max(1, MATCH_RECORDS // max(1, n_docs))
         cuts = [((b, min(b + step, bands)), (0, BUCKETS)) for b in range(0, bands, step)]
@@ -43,21 +46,18 @@ def key_ranges(n_docs: int, bands: int) -> list[KeyRange]:
 
 
 @dataclass(frozen=True)
-class Match:
-    """Sort one range of keys over all parts, and write the edges."""
+class MatchKeys(Pass[KeyRange]):
+    """Sort one range of keys of all parts, and write the edges. Receipt: how many edges."""
 
-    out: str
-    key: str
-    parts: tuple[Signed, ...]
+    folder = "match"
+    noun = "range"
+
+    parts: tuple[PartKeys, ...]
     bases: tuple[int, ...]  # the number of the first document of every part
     first_new: int  # the number of the first document that may be dropped
 
-    def __call__(self, item: KeyRange) -> dict[str, Any]:
-        """The receipt: how many edges."""
-        url = files.join(self.out, "match", f"range-{item.number:05d}")
-        return receipts.once(url + ".json", self.key, lambda: self._write(url, item))
-
-    def _write(self, url: str, item: KeyRange) -> dict[str, Any]:
+    def write(self, url: str, item: KeyRange) -> dict[str, Any]:
+        """Write the edges, uint32[m, 2]."""
         n_edges = 0
         with files.atomic(url) as f:
             for band in range(*item.bands):
@@ -66,7 +66,7 @@ class Match:
                 edges = star_edges(keys[order], docs[order], np.uint32(self.first_new))
                 n_edges += len(edges)
                 f.write(edges.data if len(edges) else b"")
-        return {"files": [url], "edges": n_edges}
+        return {"edges": n_edges}
 
     def _read(self, first: int, last: int) -> tuple[U64, U32]:
         keys, docs = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint32)]
@@ -79,7 +79,10 @@ class Match:
 
 @kernel
 def star_edges(keys: U64, docs: U32, first_new: Int) -> U32:
-    """The edges (document, first document of its bucket), uint32[m, 2], of keys in order, where one is new."""
+    """Return edges (document, first document of its bucket), uint32[m, 2], of the buckets with a new document.
+
+    keys: ascending; a bucket is a run of equal ones.
+    """
     n = len(keys)
     out = np.empty((n, 2), np.uint32)
     k, i = 0, 0

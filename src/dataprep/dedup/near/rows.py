@@ -1,4 +1,4 @@
-"""The candidates of a partition: all headers in memory, payloads read from the shuffle files as they are wanted."""
+"""Rows: the candidates of a partition, with headers in memory and payloads read from the spill files when needed."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from dataprep.store import files
 from dataprep.store.spill import Spill
 from dataprep.unicode.text import I64, U64
 
-from .gather import HEADER
+from .gather import HEADER, GatherCandidates
 
 
 @dataclass
 class Rows:
-    """The candidates of a partition: their headers, and where their payloads lie."""
+    """The candidates of a partition: their headers, and the offsets of their payloads."""
 
     urls: list[str]
     ids: npt.NDArray[np.uint64]
     rank: npt.NDArray[np.uint64]
     words: npt.NDArray[np.int64]
     file: npt.NDArray[np.int32]
-    place: npt.NDArray[np.int64]  # byte in the file
+    offset: npt.NDArray[np.int64]  # of the payload in the file, in bytes
 
     @classmethod
     def read(cls, out: str, n_parts: int, partition: int) -> Rows:
-        """All headers of a partition, in order of parts."""
-        urls = [files.join(out, "gather", f"part-{number:05d}") for number in range(n_parts)]
-        headers, where, place = [np.zeros(0, HEADER)], [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
+        """Read all headers of a partition, in order of parts."""
+        urls = [GatherCandidates.url(out, number) for number in range(n_parts)]
+        headers, file, offset = [np.zeros(0, HEADER)], [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
         for number, url in enumerate(urls):
             with Spill(url) as spill:
                 for segment in range(spill.segments):
                     found = spill.read(segment, 2 * partition, dtype=HEADER)
                     start, _ = spill.where(segment, 2 * partition + 1)
                     headers.append(found)
-                    where.append(np.full(len(found), number, np.int32))
-                    place.append(start + 8 * (np.cumsum(found["words"]) - found["words"]))
+                    file.append(np.full(len(found), number, np.int32))
+                    offset.append(start + 8 * (np.cumsum(found["words"]) - found["words"]))
         all_headers = np.concatenate(headers)
         ids, rank, words = (np.ascontiguousarray(all_headers[name]) for name in ("id", "rank", "words"))
-        return cls(urls, ids, rank, words, np.concatenate(where), np.concatenate(place))
+        return cls(urls, ids, rank, words, np.concatenate(file), np.concatenate(offset))
 
     def load(self, rows: npt.NDArray[np.intp]) -> tuple[I64, U64]:
-        """The payloads of some rows: where each starts in the words, int64[n], and the words."""
-        order = np.lexsort((self.place[rows], self.file[rows]))
+        """Read the payloads of some rows: the index of each in the words, int64[n], and the words."""
+        order = np.lexsort((self.offset[rows], self.file[rows]))
         chosen = rows[order]
         size = self.words[chosen]
         starts = np.cumsum(size) - size
@@ -54,7 +54,7 @@ class Rows:
         for number, runs in itertools.groupby(self._runs(chosen), lambda run: int(self.file[chosen[run[0]]])):
             with files.open_raw(self.urls[number]) as f:
                 for low, high in runs:
-                    f.seek(int(self.place[chosen[low]]))
+                    f.seek(int(self.offset[chosen[low]]))
                     words = int(size[low:high].sum())
                     out[starts[low] : starts[low] + words] = np.frombuffer(f.read(8 * words), np.uint64)
         back = np.empty(len(rows), np.int64)
@@ -62,8 +62,8 @@ class Rows:
         return back, out
 
     def _runs(self, chosen: npt.NDArray[np.intp]) -> Iterator[tuple[int, int]]:
-        """Runs of rows that lie side by side in one file."""
-        file, place = self.file[chosen], self.place[chosen]
-        apart = (file[1:] != file[:-1]) | (place[1:] != place[:-1] + 8 * self.words[chosen[:-1]])
+        """Yield runs of rows whose payloads are adjacent in one file."""
+        file, offset = self.file[chosen], self.offset[chosen]
+        apart = (file[1:] != file[:-1]) | (offset[1:] != offset[:-1] + 8 * self.words[chosen[:-1]])
         cuts = [0, *(np.flatnonzero(apart) + 1).tolist(), len(chosen)]
         return itertools.pairwise(cuts) if len(chosen) else iter(())

@@ -1,8 +1,10 @@
-"""What a document is to deduplication: its keys (documents that share one meet) and its contents (what is compared).
+"""Sketch: the keys of a document, by which candidates are found, and its contents, which are compared.
 
-A MinHash sketch has one key a band, and its contents are the distinct 64-bit hashes of its shingles. They stand for
-the shingles: two different ones are equal with probability 2^-64, which no corpus will see. An exact sketch has one
-key, a hash of the text in its normal form, and its contents are that text itself.
+A MinHash sketch has one key per band, and its contents are the distinct 64-bit hashes of its shingles. Hashes represent
+shingles: two different shingles have equal hashes with probability 2^-64. An exact sketch has one key, a hash of the
+text in its normal form, and its contents are that text itself.
+
+Twin: tests/twins/minhash.py, tests/twins/exact.py
 """
 
 from __future__ import annotations
@@ -20,25 +22,25 @@ from dataprep.unicode.text import I64, U8, U32, U64, Int, distinct, mix64, norma
 
 
 class Sketch(Protocol):
-    """How documents are hashed and compared; a frozen dataclass, since it travels to workers."""
+    """How documents are hashed and compared; a frozen dataclass, since it is sent to workers."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What `keys` and `contents` read of a batch."""
+        """The columns that `keys` and `contents` read."""
 
     @property
     def bands(self) -> int:
-        """Keys a document."""
+        """Keys per document."""
 
     @property
     def threshold(self) -> float:
-        """The similarity at which a document is dropped; above 1: only if the contents are equal."""
+        """The similarity at which a document is dropped; above 1, the contents must be equal."""
 
     def keys(self, batch: Batch) -> tuple[I64, U64]:
-        """Words of contents a document, int64[n] (0: it is compared with nothing), and keys uint64[bands, n]."""
+        """Return the words of contents per document, int64[n] (0: never compared), and keys uint64[bands, n]."""
 
     def contents(self, batch: Batch) -> tuple[I64, U64, U64]:
-        """Offsets int64[n + 1] into contents uint64, and keys uint64[bands, n]."""
+        """Return offsets int64[n + 1] into contents uint64, and keys uint64[bands, n]."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +53,7 @@ class Shingles:
     bands: int
     rows: int
     seed: int
-    min_shingles: int = 1  # a document with fewer has none: it is compared with nothing
+    min_shingles: int = 1  # a document with fewer is never compared
 
     columns: ClassVar[tuple[str, ...]] = ("text",)
 
@@ -64,12 +66,12 @@ class Shingles:
         return a, random.randint(0, 1 << 32, n, np.uint32)
 
     def keys(self, batch: Batch) -> tuple[I64, U64]:
-        """Shingles a document, and one key a band."""
+        """Return the shingles per document, and one key per band."""
         starts, hashes = self._shingles(batch)
         return np.diff(starts), band_keys(starts, hashes, *self.permutations, self.rows)
 
     def contents(self, batch: Batch) -> tuple[I64, U64, U64]:
-        """Distinct shingles, and one key a band."""
+        """Return the distinct shingles, and one key per band."""
         starts, hashes = self._shingles(batch)
         return *distinct(starts, hashes), band_keys(starts, hashes, *self.permutations, self.rows)
 
@@ -84,7 +86,7 @@ class Shingles:
 
 @dataclass(frozen=True, kw_only=True)
 class WholeText:
-    """Documents as their text in a normal form; `key_bits` below 64 makes keys meet by chance, for tests."""
+    """Documents as their text in a normal form; `key_bits` below 64 makes different texts share keys, for tests."""
 
     form: str | None
     key_bits: int = 64
@@ -94,13 +96,13 @@ class WholeText:
     columns: ClassVar[tuple[str, ...]] = ("text",)
 
     def keys(self, batch: Batch) -> tuple[I64, U64]:
-        """Eight-byte words of text a document, and its hash."""
+        """Return the eight-byte words of text per document, and its hash."""
         offsets, data = self._normal(batch)
         keys = text_hashes(offsets, data)[:, 0] & np.uint64((1 << self.key_bits) - 1)
         return (np.diff(offsets) + 7) // 8 + 1, keys.reshape(1, -1)
 
     def contents(self, batch: Batch) -> tuple[I64, U64, U64]:
-        """The text's length and bytes in eight-byte words, and its hash."""
+        """Return each text's length and bytes in eight-byte words, and its hash."""
         offsets, data = self._normal(batch)
         keys = text_hashes(offsets, data)[:, 0] & np.uint64((1 << self.key_bits) - 1)
         return *pack(offsets, data), keys.reshape(1, -1)
@@ -113,13 +115,13 @@ class WholeText:
         empty = np.flatnonzero((np.diff(ends) == 0) & (np.diff(offsets) > 0))
         if not len(empty):
             return ends, out
-        # Nothing is left of "!!!" or of a blank page: such texts are compared as they are, not with each other.
+        # The normal form of "!!!" and of a blank page is empty: such texts are compared unchanged.
         return or_raw(ends, out, offsets, data)
 
 
 @kernel
 def or_raw(ends: I64, normal: U8, offsets: I64, data: U8) -> tuple[I64, U8]:
-    """The normal forms, and the text itself where nothing is left of it."""
+    """Return the normal forms, with the text itself in place of an empty one."""
     n = len(ends) - 1
     starts = np.zeros(n + 1, np.int64)
     for d in range(n):
@@ -135,7 +137,7 @@ def or_raw(ends: I64, normal: U8, offsets: I64, data: U8) -> tuple[I64, U8]:
 
 @kernel
 def pack(offsets: I64, data: U8) -> tuple[I64, U64]:
-    """Each text as eight-byte words, its length first, so that equal words are equal texts."""
+    """Return each text as eight-byte words, its length first, so that equal words mean equal texts."""
     n = len(offsets) - 1
     starts = np.zeros(n + 1, np.int64)
     for d in range(n):
@@ -151,7 +153,7 @@ def pack(offsets: I64, data: U8) -> tuple[I64, U64]:
 
 @kernel(inline="always")
 def mix32(x: Int) -> Int:
-    """The 32-bit finaliser of MurmurHash3."""
+    """Return the 32-bit finaliser of MurmurHash3."""
     h = np.uint32(x)
     h = np.uint32((h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B))
     h = np.uint32((h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35))
@@ -160,9 +162,9 @@ def mix32(x: Int) -> Int:
 
 @kernel
 def minima(hashes: U64, a: U32, b: U32, row: U32) -> None:
-    """The signature of one set into `row`: under each permutation, the least of the low 32 bits of its hashes.
+    """Write the signature of one set into `row`: under each permutation, the least of the low 32 bits of its hashes.
 
-    Four shingles a pass, so that `row` is loaded and stored a quarter as often. Numba makes uint32 * uint32 a
+    Four shingles per pass, so that `row` is loaded and stored a quarter as often. Numba makes uint32 * uint32 a
     uint64; without the casts the minimum would be over unreduced products, and all signatures nearly equal.
     """
     n, k = len(hashes), len(row)
@@ -185,7 +187,7 @@ def minima(hashes: U64, a: U32, b: U32, row: U32) -> None:
 
 @kernel
 def band_keys(starts: I64, hashes: U64, a: U32, b: U32, rows: int) -> U64:
-    """One 64-bit key a band and document, uint64[bands, n]; keys of different bands never meet."""
+    """Return one 64-bit key per band and document, uint64[bands, n]; keys of different bands are never compared."""
     n, bands = len(starts) - 1, len(a) // rows
     keys = np.zeros((bands, n), np.uint64)
     row = np.empty(len(a), np.uint32)

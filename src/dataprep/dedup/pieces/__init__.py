@@ -1,1 +1,1 @@
-"""Paragraphs, lines and spans of sentences that stand earlier. The machine behind Exact(unit=...)."""
+"""Implementation of Exact(unit=...): paragraphs, lines and spans of sentences that occur again."""

@@ -1,15 +1,15 @@
-"""Normal forms as tables: what each code point becomes before units of text are compared.
+"""Normal forms as tables: the replacement of each code point before units of text are compared.
 
     None      the bytes as they are
     "space"   runs of white space are one space, none at the ends
     "lower"   and lower case
     "words"   the words of the lower-cased text, one space between them
-    "c4"      stripped and lower-cased, white space inside as it is: C4's published code compares lines so
+    "c4"      stripped and lower-cased, white space inside unchanged, as in C4's published code for lines
     "ccnet"   lower case, every digit a 0, punctuation (category P), accents (non-spacing marks of the canonical
-              decomposition) and control characters removed (Wenzek et al. 2020, 3.1); and "space", on which the paper
-              is silent
+              decomposition) and control characters removed (Wenzek et al. 2020, 3.1); and "space", which the paper
+              does not mention
 
-Each is the reference of Python's `str.lower`, `str.split`, `re` and `unicodedata` at the fixed Unicode version.
+Each agrees with Python's `str.lower`, `str.split`, `re` and `unicodedata` at the fixed Unicode version.
 """
 
 from __future__ import annotations
@@ -27,18 +27,17 @@ from dataprep.unicode.text import DECIMAL, DOTTED, POINT, PUNCT, SIGMA, SPACE, U
 FORMS = ("space", "lower", "words", "c4", "ccnet")
 CASED_FORMS = ("lower", "words", "c4", "ccnet")  # those that lower-case
 
-# Read by functions under @kernel (units.py), so this file is part of their cache's name.
-# An entry is the code point it becomes with KEPT, GAP, or 0 where it is removed.
+# Read by kernels (hashes.py). An entry is the new code point with KEPT, or GAP, or 0 if the code point is removed.
 KEPT = 1 << 21
 GAP = 1 << 31
-FINAL = 1 << 30  # U+03A3: the final sigma where its word ends, which its neighbours decide
-SEVERAL = 1 << 29  # the low bits are a row of `several`: what one code point becomes, two or three entries
+FINAL = 1 << 30  # U+03A3: the final sigma at the end of a word, which its neighbours decide
+SEVERAL = 1 << 29  # the low bits are a row of `several`: the two or three entries of one code point
 EVERY, PRINTED, LETTERS = 0, 1, 2  # all; those from 0x20; letters, digits and blanks
-VALUE = (1 << 22) - 1  # the code point and KEPT: 0 for what is not compared
+VALUE = (1 << 22) - 1  # the code point and KEPT: 0 if it is not compared
 
 
 class Form(NamedTuple):
-    """A normal form as kernels read it."""
+    """The tables and flags of a normal form, for kernels."""
 
     entries: U32  # [0x110000]
     ascii: U32  # its first 128
@@ -47,12 +46,12 @@ class Form(NamedTuple):
     strips: bool
     lowers: bool
     zeros: bool  # digits become 0
-    plain: int  # which bytes below 0x80 become one byte, if it is not the second blank of two
+    plain: int  # which bytes below 0x80 become one byte, except the second of two blanks: EVERY, PRINTED or LETTERS
 
 
 @cache
 def form(name: str | None) -> Form:
-    """The tables of a normal form."""
+    """Return the tables of a normal form; None: the bytes unchanged."""
     entries, several = _ccnet() if name == "ccnet" else _plain(name)
     for table in (entries, several):
         table.flags.writeable = False
@@ -70,7 +69,7 @@ def _plain(name: str | None) -> tuple[U32, U32]:
         entries[classes() & SPACE != 0] = GAP
     if name == "words":
         entries[classes()[entries & np.uint32(POINT)] & WORD == 0] = GAP
-    mark = GAP if name == "words" else KEPT | 0x307  # U+0130 is i and a mark, which is not of the word
+    mark = GAP if name == "words" else KEPT | 0x307  # U+0130 becomes i and a combining mark, which is not part of a word
     rows = np.array([[KEPT | 0x69, mark, 0]], np.uint32)
     if name in CASED_FORMS:
         entries[lowered() & np.uint32(DOTTED) != 0] = SEVERAL
@@ -79,7 +78,7 @@ def _plain(name: str | None) -> tuple[U32, U32]:
 
 
 def _ccnet() -> tuple[U32, U32]:
-    """Lower case, then the bases of what is accented, then digits, punctuation and controls."""
+    """Return the tables of "ccnet": lower case, then bases of accented letters, then digits, punctuation and controls."""
     entries, rows = _compared(), list[list[int]]()
     one = entries.copy()
     for points, base in _bases():
@@ -96,7 +95,7 @@ def _ccnet() -> tuple[U32, U32]:
 
 
 def _compared() -> U32:
-    """What becomes of a small letter without accents."""
+    """Return the entries of "ccnet" for code points in lower case without accents."""
     kinds = classes()
     points = np.arange(0x110000, dtype=np.uint32)
     entries = points | np.uint32(KEPT)
@@ -107,7 +106,7 @@ def _compared() -> U32:
 
 
 def _bases() -> Iterator[tuple[list[int], list[int]]]:
-    """(code points, what is left of their canonical decomposition without non-spacing marks)."""
+    """Yield (code points, their canonical decomposition without non-spacing marks)."""
     for token in tables.BASES.split():
         base, _, spans = token.partition("=")
         points: list[int] = []

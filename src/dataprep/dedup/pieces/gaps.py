@@ -1,7 +1,9 @@
-"""What is cut with a unit that goes: repeats in a row are one span, and the white space around it closes up.
+"""Spans of repeated units: repeats in a row are one span, which includes the white space on one of its sides.
 
-Between the neighbours that stay, the gap with more line feeds is left as it was, so that no blank line appears and no
-paragraph break is lost. At the start of a text what follows closes up, at its end what precedes.
+Of the gaps before and after a span, the one with more line feeds is left in the text, so that no blank line appears and
+no paragraph break is lost. At the start of a text the gap after the span is cut, at its end the gap before it.
+
+Twin: tests/twins/exact.py
 """
 
 from __future__ import annotations
@@ -20,10 +22,10 @@ Spans = Any  # a structured array of verdict.SPAN
 
 
 def close_up(repeats: Spans, batch: Batch, *, final: bool) -> tuple[Spans, Spans]:
-    """Disjoint spans of repeated units of the documents of a batch, and, unless `final`, the last run as it is so far.
+    """Return disjoint spans of repeated units in a batch's documents and, unless `final`, the last run so far.
 
-    repeats: sorted by (id, start); they may overlap. Repeats with nothing but white space between them are a run;
-    those of a run that are first found in one document are one span, which names the place of the first of them.
+    repeats: sorted by (id, start); they may overlap. Repeats with only white space between them are a run; those of a
+    run that first occur in one document are one span, which names the first occurrence of the first of them.
     """
     spans = repeats.copy()
     rows = np.searchsorted(B.ids(batch), spans["id"])
@@ -33,20 +35,20 @@ def close_up(repeats: Spans, batch: Batch, *, final: bool) -> tuple[Spans, Spans
 
 @kernel
 def _close_up(spans: Spans, rows: I64, offsets: I64, data: U8, table: U16, final: int) -> tuple[int, int]:
-    """In place: how many spans are ready, and how many there are with those of the run that may go on."""
+    """Join and widen spans in place; return how many are ready, and how many there are with those of an open run."""
     start, end, kept, kept_start, ids = (
         spans["start"], spans["end"], spans["kept"], spans["kept_start"], spans["id"],
     )  # fmt: skip
     n, first, row = 0, 0, -1
     for k in range(len(spans)):
-        goes_on = False
+        continues = False
         if rows[k] == row:
             at = offsets[row]
             i = at + end[n - 1]
             while i < at + start[k] and space(data, i, table):
                 i += space(data, i, table)
-            goes_on = i >= at + start[k]
-        if goes_on:
+            continues = i >= at + start[k]
+        if continues:
             if end[k] <= end[n - 1]:
                 continue
             if kept[k] == kept[n - 1]:
@@ -68,7 +70,7 @@ def _close_up(spans: Spans, rows: I64, offsets: I64, data: U8, table: U16, final
 
 @kernel(_nrt=False)
 def _widen(start: I64, end: I64, first: int, last: int, data: U8, at: int, stop: int, table: U16) -> None:
-    """Give a run the gap before or behind it; it lies in the text data[at:stop]."""
+    """Extend a run of spans over the gap before or after it, in the text data[at:stop]."""
     a, b = at + start[first], at + end[last]
     while a < b and space(data, a, table):
         a += space(data, a, table)
@@ -79,15 +81,15 @@ def _widen(start: I64, end: I64, first: int, last: int, data: U8, at: int, stop:
         low = before(data, low)
     while high < stop and space(data, high, table):
         high += space(data, high, table)
-    feeds_before, feeds_behind = _feeds(data, low, a), _feeds(data, b, high)
+    feeds_before, feeds_after = _feeds(data, low, a), _feeds(data, b, high)
     if low == at:
         a = at
-        b = high if high == stop or feeds_behind == 0 else _after_last_feed(data, b, high)
-    elif high == stop or feeds_behind >= feeds_before:
+        b = high if high == stop or feeds_after == 0 else _after_last_feed(data, b, high)
+    elif high == stop or feeds_after >= feeds_before:
         a = low
-        while feeds_before and data[a] not in (0x0A, 0x0D):  # blanks at the end of the line that stays
+        while feeds_before and data[a] not in (0x0A, 0x0D):  # blanks at the end of the line that is kept
             a += 1
-    elif feeds_behind:
+    elif feeds_after:
         a, b = _after_last_feed(data, low, a), _after_last_feed(data, b, high)
     else:
         b = high
@@ -96,6 +98,7 @@ def _widen(start: I64, end: I64, first: int, last: int, data: U8, at: int, stop:
 
 @kernel(_nrt=False)
 def _feeds(data: U8, i: int, stop: int) -> int:
+    """Return how many line feeds there are."""
     n: Int = 0
     for j in range(i, stop):
         n += data[j] == 0x0A
@@ -104,6 +107,7 @@ def _feeds(data: U8, i: int, stop: int) -> int:
 
 @kernel(_nrt=False)
 def _after_last_feed(data: U8, i: int, stop: int) -> int:
+    """Return the offset after the last line feed, or `i` if there is none."""
     while stop > i and data[stop - 1] != 0x0A:
         stop -= 1
     return stop

@@ -1,0 +1,270 @@
+"""HashDocuments: read the text once, and spill every document's keys by band and by the key's top byte.
+
+A file of keys is named by what was hashed: the text of a part, whatever its number in the Dataset and whichever of its
+documents a verdict dropped, and the sketch. So a file is looked up before it is made (`reuse.py`), and no text is
+hashed twice. For each part, a file of rows maps keys to documents: the ids of the part's documents, and for every file
+of keys the row that each of its documents has in the part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.ledger import Ledger
+from dataprep.core.part import Part
+from dataprep.core.passes import Pass
+from dataprep.core.stage import Stage
+from dataprep.core.verdict import DropIds
+from dataprep.store import files, receipts
+from dataprep.store.spill import Spill, spill_to
+from dataprep.unicode.text import U32, U64
+
+from .sketch import Sketch
+
+KEYS = "keys"  # the folder of the files of keys
+BUCKETS = 256  # a key's top byte
+RECORD = np.dtype([("key", "<u8"), ("doc", "<u4")])
+SEGMENT_BYTES = 16 << 20
+ABSENT = np.uint32(2**32 - 1)  # the row of a document that is not in the part, or that a verdict dropped
+KeyFile = tuple[str, str]  # a step's folder next to this one ("": this one) and a file of keys in it; or "/" and a URL
+
+
+def without_drops(part: Part) -> tuple[Part, tuple[Stage, ...]]:
+    """Return a part without its last stages that drop documents by id, and those stages: keys do not depend on them."""
+    n = len(part.stages)
+    while n and isinstance(part.stages[n - 1], DropIds):
+        n -= 1
+    if n == 0:
+        return replace(part, stages=(), forgotten=""), part.applied
+    return replace(part, stages=part.stages[:n]), part.stages[n:]
+
+
+def key_url(out: str, file: KeyFile) -> str:
+    """Return the URL of a file of keys."""
+    step, name = file
+    return name if step == "/" else files.join(files.join(parent(out), step) if step else out, KEYS, name)
+
+
+def parent(out: str) -> str:
+    """Return the folder that a step's folder is in."""
+    return out.rstrip("/").rpartition("/")[0] or "."
+
+
+@dataclass(frozen=True)
+class LentKeys:
+    """Keys that another Dataset's own deduplication left: the rows of one of its parts, and its files of keys."""
+
+    rows: str
+    keys: tuple[str, ...]
+    first: int  # the smallest and the largest id
+    last: int
+
+
+@dataclass(frozen=True)
+class PartToHash:
+    """A part whose keys are wanted, and where they are stored if they were computed before."""
+
+    part: Part
+    name: str  # of its file of keys
+    found: KeyFile | None = None  # a file of that name
+    lent: tuple[LentKeys, ...] = ()  # keys of the documents that this shard was made of
+
+    @property
+    def number(self) -> int:
+        """The number of the part."""
+        return self.part.number
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes as stored."""
+        return self.part.n_bytes
+
+
+@dataclass(frozen=True)
+class HashDocuments(Pass[PartToHash]):
+    """Write the file of rows of a part; compute its keys unless they are stored.
+
+    Receipt: how many documents there are, how many of them no verdict dropped, and where their keys are.
+    """
+
+    folder = "rows"
+
+    sketch: Sketch
+
+    def item_key(self, item: PartToHash) -> str:
+        """Return the key of a part's rows, which depend on its verdicts too."""
+        return super().item_key(item.part)  # type: ignore[arg-type]
+
+    def __call__(self, item: PartToHash) -> dict[str, Any]:
+        """Return the receipt of a part; made again if a file of keys is missing."""
+        receipt = self.url_of(item) + ".json"
+        record = receipts.valid(receipt, self.item_key(item))
+        if record is not None and not all(files.exists(key_url(self.out, file)) for file in record["keys"]):
+            files.remove(receipt)
+        return super().__call__(item)
+
+    def write(self, url: str, item: PartToHash) -> dict[str, Any]:
+        """Write the ids, the rows of dropped documents, and the rows of every file of keys."""
+        part, verdicts = without_drops(item.part)
+        how, keys, rows, ids = self._keys(item, part)
+        dropped = np.flatnonzero(~_kept(ids, verdicts)).astype(np.uint32)
+        with spill_to(url, 2 + len(keys)) as spill:
+            spill.write([ids, dropped, *rows])
+        ends = {"first": str(ids[0]), "last": str(ids[-1])} if len(ids) else {}
+        return {"docs": len(ids), "kept": len(ids) - len(dropped), "keys": keys, "how": how, **ends}
+
+    def _keys(self, item: PartToHash, part: Part) -> tuple[str, list[KeyFile], list[U32], U64]:
+        """Return how a part came by its keys, the files of keys, their documents' rows in the part, and its ids."""
+        in_order = [np.zeros(0, np.uint32)]
+        if item.found is not None:
+            return "found" if item.found[0] else "hashed", [item.found], in_order, _ids(part)
+        if item.lent:
+            ids = _ids(part)
+            rows = borrow(ids - _id_offset(part), item.lent)
+            if rows is not None:
+                return "borrowed", [("/", url) for one in item.lent for url in one.keys], rows, ids
+        ids = self._hash(files.join(self.out, KEYS, item.name), part)
+        return "hashed", [("", item.name)], in_order, ids
+
+    def _hash(self, url: str, part: Part) -> U64:
+        """Write the file of keys and its receipt; return the ids of the documents."""
+        ids: list[U64] = [np.zeros(0, np.uint64)]
+
+        def make() -> dict[str, Any]:
+            self._spill(url, part, ids)
+            return {"files": [url]}
+
+        files.remove(url + ".json")
+        receipts.once(url + ".json", files.name_of(url), make)
+        return np.concatenate(ids)
+
+    def _spill(self, url: str, part: Part, ids: list[U64]) -> None:
+        """Write the keys of a part, and append the ids of its documents to `ids`."""
+        n_docs = 0
+        with spill_to(url, self.sketch.bands * BUCKETS + 1) as spill:
+            held: list[tuple[Any, Any, int]] = []
+            for batch in part.batches(["id", *self.sketch.columns]):
+                sizes, keys = self.sketch.keys(batch)
+                held.append((sizes, keys, n_docs))
+                ids.append(B.ids(batch).copy())
+                n_docs += batch.num_rows
+                if sum(keys.nbytes for _, keys, _ in held) * 3 // 2 >= SEGMENT_BYTES:
+                    spill.write(_sections(held))
+                    held = []
+            if held:
+                spill.write(_sections(held))
+
+
+def _sections(held: list[tuple[Any, Any, int]]) -> list[npt.NDArray[Any]]:
+    """Return one section per band and top byte, then the sizes of contents (words, uint32) of all documents."""
+    sizes = np.concatenate([s for s, _, _ in held])
+    keys = np.concatenate([k for _, k, _ in held], axis=1)
+    has = np.flatnonzero(sizes)
+    docs = (has + held[0][2]).astype(np.uint32)
+    sections: list[npt.NDArray[Any]] = []
+    for band in keys:
+        own = band[has]
+        top = (own >> np.uint64(56)).astype(np.uint8)
+        order = np.argsort(top, kind="stable")  # a radix sort, for one byte
+        records = np.empty(len(own), RECORD)
+        records["key"], records["doc"] = own[order], docs[order]
+        sections += np.split(records, np.searchsorted(top[order], np.arange(1, BUCKETS)))
+    return [*sections, np.minimum(sizes, 2**32 - 1).astype(np.uint32)]
+
+
+def borrow(ids: U64, lent: tuple[LentKeys, ...]) -> list[U32] | None:
+    """Return, per file of keys in `lent`, the row in `ids` of each of its documents; None if one of `ids` has no key.
+
+    ids: of a part's documents, ascending. Documents that are not among them have the row ABSENT.
+    """
+    covered, out = np.zeros(len(ids), bool), []
+    for one in lent:
+        with Spill(one.rows) as spill:
+            theirs = spill.read(0, 0, dtype=np.uint64)
+            at = np.minimum(np.searchsorted(ids, theirs), max(0, len(ids) - 1))
+            same = ids[at] == theirs if len(ids) else np.zeros(len(theirs), bool)
+            here = np.where(same, at, ABSENT).astype(np.uint32)
+            covered[at[same]] = True
+            for number in range(len(one.keys)):
+                rows = spill.read(0, 2 + number, dtype=np.uint32)
+                out.append(np.append(here, ABSENT)[np.minimum(rows, len(here))] if len(rows) else here)
+    return out if covered.all() else None
+
+
+@dataclass(frozen=True)
+class PartKeys:
+    """The stored keys of one part; documents are numbered by their row in it."""
+
+    rows: str
+    keys: tuple[str, ...]
+    docs: int
+
+    def records(self, first: int, last: int) -> Iterator[npt.NDArray[Any]]:
+        """Yield the records of the sections from `first` to before `last`, of documents that no verdict dropped."""
+        for url, rows in self._files():
+            with Spill(url) as spill:
+                for segment in range(spill.segments):
+                    found = spill.read(segment, first, last, RECORD)
+                    if len(rows):
+                        found = found.copy()
+                        found["doc"] = rows[found["doc"]]
+                        found = found[found["doc"] != ABSENT]
+                    yield found
+
+    def sizes(self) -> U32:
+        """Return the words of contents of every document, uint32[docs]."""
+        out = np.zeros(self.docs, np.uint32)
+        for url, rows in self._files():
+            with Spill(url) as spill:
+                last = spill.n_sections - 1
+                found = [spill.read(segment, last, dtype=np.uint32) for segment in range(spill.segments)]
+            sizes = np.concatenate([np.zeros(0, np.uint32), *found])
+            there = rows != ABSENT
+            out[rows[there] if len(rows) else slice(None)] = sizes[there] if len(rows) else sizes
+        return out
+
+    def _files(self) -> Iterator[tuple[str, U32]]:
+        """Yield every file of keys, and the row of each of its documents; no rows if all are kept, in order."""
+        with Spill(self.rows) as spill:
+            dropped = spill.read(0, 1, dtype=np.uint32)
+            every = [spill.read(0, 2 + number, dtype=np.uint32) for number in range(len(self.keys))]
+        for url, stored in zip(self.keys, every, strict=True):
+            rows = stored
+            if len(dropped):
+                rows = np.arange(self.docs, dtype=np.uint32) if not len(stored) else stored.copy()
+                out = np.zeros(self.docs + 1, bool)
+                out[dropped] = True
+                rows[out[np.minimum(rows, self.docs)]] = ABSENT
+            yield url, rows
+
+
+def _ids(part: Part) -> U64:
+    return _all_ids(part.batches(["id"]))
+
+
+def _all_ids(batches: Iterator[Batch]) -> U64:
+    return np.concatenate([np.zeros(0, np.uint64), *(B.ids(batch).copy() for batch in batches)])
+
+
+def _id_offset(part: Part) -> np.uint64:
+    """Return what reading adds to the ids of a sealed shard."""
+    return np.uint64(part.slices[0].file << B.POSITION_BITS)
+
+
+def _kept(ids: U64, verdicts: tuple[Stage, ...]) -> npt.NDArray[np.bool_]:
+    """Return whether each document is kept by the verdicts, which read nothing but ids."""
+    if not verdicts:
+        return np.ones(len(ids), bool)
+    cuts = range(0, len(ids), B.MAX_ROWS)
+    flow: Iterator[Batch] = (pa.record_batch([pa.array(ids[at : at + B.MAX_ROWS])], names=["id"]) for at in cuts)
+    for verdict in verdicts:
+        flow = verdict(flow, Ledger(verdict.name, quiet=True))
+    return np.isin(ids, _all_ids(flow), assume_unique=True)

@@ -1,0 +1,165 @@
+"""128-bit hashes of units in a normal form, which is hashed character by character and never written.
+
+Twin: tests/twins/units.py
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, POINT, U8, U64, Int, code_point, eight_bytes, final_sigma, mix64
+from dataprep.unicode.whitespace import strip
+
+from .forms import EVERY, FINAL, LETTERS, PRINTED, SEVERAL, VALUE, Form, form
+
+ONES, TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+
+
+def unit_hashes(data: U8, start: I64, end: I64, normalize: str | None) -> tuple[U64, I64]:
+    """Return a 128-bit hash of each unit's normal form and its length, uint64[m, 2], and its characters, int64[m].
+
+    Units whose normal form is empty or white space have 0 characters: they are never duplicates.
+    """
+    return hash_units(data, start, end, form(normalize))
+
+
+@kernel(inline="always")
+def _between(w: Int, first: int, last: int) -> Int:
+    """Return the top bit of every byte of `w` (each below 0x80) that is in first ... last."""
+    return (w + np.uint64(0x80 - first) * ONES) & ~(w + np.uint64(0x7F - last) * ONES) & TOPS
+
+
+@kernel(inline="always")
+def _plain(w: Int, kind: Int, lowers: Int, zeros: Int) -> tuple[Int, Int, Int]:
+    """Return the normal form of eight ASCII bytes, its length, and the bytes that must be taken one by one."""
+    n, odd = np.uint64(8), w & TOPS
+    w &= ~TOPS
+    upper = _between(w, 0x41, 0x5A)
+    value = w | upper >> np.uint64(2) if lowers else w
+    if kind == PRINTED:
+        odd |= _between(w, 0, 0x1F)
+    if kind == LETTERS:
+        digits = _between(w, 0x30, 0x39)
+        other = ~(upper | _between(w, 0x61, 0x7A) | digits | _between(w, 0x20, 0x20)) & TOPS
+        if zeros:
+            value &= ~((digits >> np.uint64(7)) * np.uint64(0x0F))
+            if other:
+                odd |= _between(w, 0, 0x1F) | _between(w, 0x7F, 0x7F)
+                signs = _between(w, 0x24, 0x24) | _between(w, 0x2B, 0x2B) | _between(w, 0x3C, 0x3E)  # $ + < = >
+                signs |= _between(w, 0x5E, 0x5E) | _between(w, 0x60, 0x60) | _between(w, 0x7C, 0x7C)  # ^ ` |
+                other &= ~(signs | _between(w, 0x7E, 0x7E))  # ~: the rest is punctuation, which is removed
+                while other:
+                    low = other & (np.uint64(0) - other)
+                    below = (low >> np.uint64(7)) - np.uint64(1)
+                    value = (value & below) | (value >> np.uint64(8) & ~below)
+                    other = (other ^ low) >> np.uint64(8)
+                    n -= np.uint64(1)
+        else:
+            odd |= other
+    return value, n, odd
+
+
+@kernel(inline="always")
+def _absorb(a: Int, b: Int, word: Int) -> tuple[Int, Int]:
+    """Return both chains after eight more bytes: one multiplication and one shift each."""
+    a, b = (a ^ word) * np.uint64(0xA0761D6478BD642F), (b ^ word) * np.uint64(0xE7037ED1A0B428DB)
+    return a ^ (a >> np.uint64(32)), b ^ (b >> np.uint64(32))
+
+
+@kernel(inline="always")
+def _entry(data: U8, i: Int, begin: int, stop: int, form: Form) -> tuple[Int, int]:
+    """Return the entry of the character at byte `i` of the unit data[begin:stop], and the character's bytes."""
+    c, size = code_point(data, np.int64(i))
+    entry = np.uint64(form.entries[c])
+    if entry & np.uint64(FINAL) and final_sigma(data, np.int64(i), begin, stop, form.classes):
+        entry = np.uint64(form.entries[0x3C2])
+    return entry, size
+
+
+@kernel(inline="always")
+def _encoded(entry: Int, gap: Int, length: Int) -> tuple[Int, Int, Int, Int]:
+    """Return the bytes to hash for an entry, how many they are, and the gap and the length after it.
+
+    gap: 1 if a gap comes before this entry; the gap becomes a blank before the next character that is kept.
+    """
+    one, kept = np.uint64(1), entry >> np.uint64(21) & np.uint64(1)
+    value, n = entry & np.uint64(POINT), kept
+    if value >= np.uint64(0x80):
+        value = np.uint64(0x80) | (value & np.uint64(0x7F)) | (value >> np.uint64(7)) << np.uint64(8)
+        n = np.uint64(3)
+    blank = gap & kept
+    value = value << (np.uint64(8) * blank) | blank * np.uint64(0x20)
+    length += kept + blank
+    gap = (entry >> np.uint64(31) & np.uint64(length != np.uint64(0))) | (gap & (kept ^ one))
+    return value, n + blank, gap, length
+
+
+@kernel
+def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
+    """Return hashes uint64[m, 2] and characters int64[m] of the normal forms of the units data[start:end].
+
+    A normal form is hashed as a string of bytes, eight per step of two multiply-and-shift chains. A gap is a blank
+    before the next character; a character beyond ASCII is three bytes, the first from 0x80 up. Eight bytes that become
+    eight, or seven and a gap, as most do, are taken together, others one by one.
+    """
+    one, none, eight = np.uint64(1), np.uint64(0), np.uint64(8)
+    ascii_entries, several, kind, lowers, zeros = form.ascii, form.several, form.plain, form.lowers, form.zeros
+    m = len(start)
+    out, chars = np.empty((m, 2), np.uint64), np.empty(m, np.int64)
+    for u in range(m):
+        from_, to = strip(data, start[u], end[u], form.classes)
+        blank = from_ == to
+        if not form.strips:
+            from_, to = start[u], end[u]
+        i, stop, plain = np.uint64(from_), np.uint64(to), np.uint64(from_)
+        a, b = np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344)
+        word, bits, gap, length = none, none, none, none
+        row = part = none
+        while i < stop or part:
+            value, n = none, none
+            if i >= plain and i + eight <= stop and not part:
+                w = eight_bytes(data, i)
+                value, n, odd = _plain(w, kind, lowers, zeros)
+                blanks = _between(value, 0x20, 0x20) if kind != EVERY else none
+                twice = blanks & (blanks << eight | (np.uint64(0x80) if gap or not length else none))
+                if odd or twice or not n:
+                    plain = i + eight
+                    continue
+                i += eight
+                if gap:  # its blank comes first
+                    word |= np.uint64(0x20) << bits
+                    bits, length, gap = bits + eight, length + one, none
+                    if bits == np.uint64(64):
+                        a, b = _absorb(a, b, word)
+                        word, bits = none, none
+                gap = blanks >> (eight * n - one) & one
+                n -= gap
+                value &= (one << (eight * n)) - one if n < eight else ~none
+                length += n
+            else:
+                entry = none
+                if part:
+                    entry = np.uint64(several[row, part])
+                    part = part + one if part < np.uint64(2) else none
+                elif data[i] < 0x80:
+                    entry = np.uint64(ascii_entries[data[i]])
+                    i += one
+                else:
+                    entry, size = _entry(data, i, from_, to, form)
+                    i += np.uint64(size)
+                    if entry & np.uint64(SEVERAL) and not entry & np.uint64(FINAL):
+                        row, part = entry & np.uint64(VALUE), one
+                        entry = np.uint64(several[row, 0])
+                value, n, gap, length = _encoded(entry, gap, length)
+            word |= value << bits
+            bits += eight * n
+            if bits >= np.uint64(64):
+                bits -= np.uint64(64)
+                a, b = _absorb(a, b, word)
+                word = value >> one >> (eight * n - bits - one)
+        a = (a ^ word) * np.uint64(0xA0761D6478BD642F) + length
+        b = (b ^ word) * np.uint64(0xE7037ED1A0B428DB) ^ length
+        out[u, 0], out[u, 1] = mix64(a), mix64(b)
+        chars[u] = 0 if blank else np.int64(length)
+    return out, chars
