@@ -21,7 +21,7 @@ from dataprep.core.pipeline import Pipeline
 from dataprep.core.runner import Local, Serial
 from dataprep.dedup.bloom import Bloom, bloom_hashes
 from dataprep.dedup.membership import hyperloglog
-from dataprep.dedup.membership.bloom_filter import Filter, Size, contains
+from dataprep.dedup.membership.bloom_filter import BloomFilter, FilterSize, contains
 from dataprep.dedup.membership.keys import document_keys
 from dataprep.errors import DataprepError, PlanError
 
@@ -122,7 +122,7 @@ def million() -> np.ndarray:
 def test_false_positives_are_as_many_as_stated(million, rate) -> None:
     """A million keys at capacity: none is forgotten, and of a million new ones the stated share is taken for seen."""
     n = 1_000_000
-    full = Filter(Size(n + 1000, rate))
+    full = BloomFilter(FilterSize(n + 1000, rate))
     early = int(full.enter(million[:n]).sum())
     assert full.n_keys == n - early
     expected = full.size.expected_errors(full.n_keys)
@@ -187,10 +187,10 @@ def test_sizes_are_those_of_pybloom_live(unit) -> None:
     """Slices and bits for any capacity and rate; 19.2 bits a key at 1e-4."""
     pybloom_live = pytest.importorskip("pybloom_live")
     for capacity, rate in ((1, 0.5), (1000, 1e-4), (123_457, 0.013), (10**6, 1e-9)):
-        theirs, ours = pybloom_live.BloomFilter(capacity, rate), Size(capacity, rate)
+        theirs, ours = pybloom_live.BloomFilter(capacity, rate), FilterSize(capacity, rate)
         assert (ours.n_slices, ours.slice_bits) == (theirs.num_slices, theirs.bits_per_slice)
         assert ours.n_bytes == theirs.bitarray.nbytes
-    assert 8 * Size(10**9, 1e-4).n_bytes / 10**9 == pytest.approx(19.2, abs=0.05)
+    assert 8 * FilterSize(10**9, 1e-4).n_bytes / 10**9 == pytest.approx(19.2, abs=0.05)
 
 
 def test_workers_and_cuts_do_not_change_a_byte(fitted, tmp_path) -> None:
@@ -211,10 +211,10 @@ def test_more_keys_than_the_capacity_are_refused(fitted, dataset, tmp_path) -> N
     """One sentence, at once or when the filter is full, and nothing is written; enough capacity is kept to."""
     texts = [f"text {i}" for i in range(3000)]
     for capacity in (1000, 2999):
-        with pytest.raises(DataprepError, match="is too small.* leave it out to have the keys counted"):
+        with pytest.raises(DataprepError, match="at least the number of distinct keys.* leave it out to have"):
             Bloom(capacity=capacity).fit(dataset(texts), Serial(), str(tmp_path / str(capacity)))
         assert not list((tmp_path / str(capacity)).glob("*.*"))
-    with pytest.raises(DataprepError, match="there are more than that many distinct keys"):
+    with pytest.raises(DataprepError, match="distinct keys .more than that many."):
         Bloom(unit="ngram", ngram=1, capacity=100).fit(dataset(texts), Serial(), str(tmp_path / "ngram"))
     _, facts = fitted(Bloom(capacity=3000), tmp_path / "enough", texts)
     assert facts["capacity"] == 3000
@@ -242,10 +242,10 @@ def test_plan_states_the_filter_of_the_whole_input(tmp_path) -> None:
         return [Step("dedup", lambda out, run: Pipeline(stage).run(docs, out, run), ("out", "run"))]
 
     (counted,) = estimate(step(Bloom()), 1 << 20).reserved
-    assert counted.n_bytes == pytest.approx(Size(12_000, 1e-4).n_bytes, rel=0.05)
+    assert counted.n_bytes == pytest.approx(FilterSize(12_000, 1e-4).n_bytes, rel=0.05)
     assert "Bloom" in counted.what
     (given,) = estimate(step(Bloom(capacity=10**12)), 1 << 20).reserved
-    assert given.n_bytes == Size(10**12, 1e-4).n_bytes
+    assert given.n_bytes == FilterSize(10**12, 1e-4).n_bytes
 
 
 def test_plan_says_what_to_do_without_a_filter(tmp_path, monkeypatch, samples) -> None:
@@ -297,24 +297,24 @@ def test_a_document_that_is_left_too_short_is_dropped(tmp_path) -> None:
 
 def test_a_filter_that_is_too_full_is_alarming(fitted, tmp_path, monkeypatch, caplog) -> None:
     """If the count were wrong, the measured rate would say so."""
-    monkeypatch.setattr("dataprep.dedup.membership.bloom_filter.Filter.measured_rate", lambda _: 2e-4)
+    monkeypatch.setattr("dataprep.dedup.membership.bloom_filter.BloomFilter.measured_rate", lambda _: 2e-4)
     with caplog.at_level(logging.WARNING, "dataprep"):
         fitted(Bloom(), tmp_path, ["a", "b"])
-    assert "of new keys 0.0002 are taken for seen, not 0.0001" in caplog.text
+    assert "rate of false positives is 0.0002, not 0.0001" in caplog.text
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"unit": "line"}, "there are 'document', 'paragraph', 'ngram'"),
+        ({"unit": "line"}, "one of 'document', 'paragraph', 'ngram'"),
         ({"ngram": 0}, "integer from 1"),
-        ({"threshold": 0}, "above 0, at most 1"),
-        ({"threshold": 1.2}, "above 0, at most 1"),
+        ({"threshold": 0}, "above 0 and at most 1"),
+        ({"threshold": 1.2}, "above 0 and at most 1"),
         ({"error_rate": 0}, "from 1e-9 to 0.5"),
         ({"error_rate": 1}, "from 1e-9 to 0.5"),
         ({"capacity": 0}, "integer from 1"),
         ({"capacity": 1e9}, "integer from 1"),
-        ({"normalize": "upper"}, "there are None, 'space'"),
+        ({"normalize": "upper"}, "None or one of 'space'"),
         ({"unit": "ngram", "normalize": "space"}, "leave it out"),
         ({"min_left": -1}, "must be a number of characters"),
     ],

@@ -18,7 +18,7 @@ import twins.exact
 from dataprep.core.pipeline import Pipeline
 from dataprep.core.runner import Serial
 from dataprep.dedup.exact import Exact
-from dataprep.dedup.pieces import search, units
+from dataprep.dedup.pieces import hash_units, match_units, search, units
 from dataprep.dedup.pieces.forms import FORMS
 from dataprep.errors import DataprepError, PlanError
 
@@ -65,7 +65,7 @@ def test_blank_texts_are_not_each_others_copies(drops) -> None:
 @pytest.mark.parametrize("wrong", [{"normalize": "upper"}, {"keep": "last"}, {"keep": "best:"}, {"keep": ""}])
 def test_wrong_parameters_are_named(wrong) -> None:
     """One sentence that lists what there is."""
-    with pytest.raises(PlanError, match="there are"):
+    with pytest.raises(PlanError, match="must be"):
         Exact(**wrong)
 
 
@@ -158,8 +158,8 @@ def test_partitions_and_segments_change_nothing(monkeypatch, tmp_path) -> None:
     docs = laws.dataset_of(tmp_path, texts, parts=3, rows_per_batch=10)
     whole = {u: cut(Exact(unit=u), docs) for u in ("line", "paragraph", "span3")}
     monkeypatch.setattr(search, "PARTITION_BYTES", 10)
-    monkeypatch.setattr(search, "SEGMENT_RECORDS", 40)
-    monkeypatch.setattr(search, "ROUND_RECORDS", 20)
+    monkeypatch.setattr(hash_units, "SEGMENT_RECORDS", 40)
+    monkeypatch.setattr(match_units, "ROUND_RECORDS", 20)
     for unit, expected in whole.items():
         assert cut(Exact(unit=unit), docs) == expected
 
@@ -201,7 +201,7 @@ def test_a_long_document_is_cut_a_block_at_a_time(dataset, monkeypatch) -> None:
     lines = [f"Line {i if i % 3 else 0}. It goes on." for i in range(3000)] + ["Line 0. It goes on."] * 3000
     text = "\n".join(lines)
     expected = "\n".join(dict.fromkeys(lines))
-    monkeypatch.setattr(search, "SEGMENT_RECORDS", 100)
+    monkeypatch.setattr(hash_units, "SEGMENT_RECORDS", 100)
     monkeypatch.setattr(units, "BLOCK_UNITS", 64)
     facts, spans, left = cut(Exact(unit="line"), dataset([text, text + "\nNew."]))
     assert left == [expected, "New."]
@@ -217,10 +217,10 @@ def test_a_long_document_is_cut_a_block_at_a_time(dataset, monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"unit": "word"}, "there are 'document', 'line'"),
-        ({"unit": "line", "keep": "longest"}, "of every line the first stays"),
-        ({"normalize": "ccnet"}, "unknown for unit='document'"),
-        ({"unit": "line", "normalize": "upper"}, "there are None, 'space'"),
+        ({"unit": "word"}, "must be one of 'document', 'line'"),
+        ({"unit": "line", "keep": "longest"}, "must be 'first' for unit='line'"),
+        ({"normalize": "ccnet"}, "for unit='document', one of"),
+        ({"unit": "line", "normalize": "upper"}, "for unit='line', one of 'space'"),
         ({"unit": "line", "min_left": -1}, "an integer from 0"),
     ],
 )
@@ -232,7 +232,7 @@ def test_wrong_units_are_named(wrong, says) -> None:
 
 def test_a_document_too_long_to_count_is_named(dataset, monkeypatch, tmp_path) -> None:
     """Places in a document are 32 bits; a longer one is told with what to do."""
-    monkeypatch.setattr(search, "MAX_DOC_BYTES", 10)
+    monkeypatch.setattr(hash_units, "MAX_DOC_BYTES", 10)
     with pytest.raises(DataprepError, match="document 0:10 has 12 bytes; .*split it"):
         Exact(unit="line").fit(dataset(["short", "twelve bytes"]), Serial(), str(tmp_path))
 
@@ -243,7 +243,7 @@ def test_an_interrupted_fit_goes_on(tmp_path, unit) -> None:
     texts = [f"Line {i % 7}.\nline {i % 3}. And so on.\n\nOnly {i}." for i in range(60)]
     docs, pipeline = laws.dataset_of(tmp_path, texts, parts=4), Pipeline(Exact(unit=unit))
     pipeline.run(docs, out=str(tmp_path / "whole"))
-    for stopped in ("Exact: sign", "Exact: match", "Exact: cut"):
+    for stopped in ("Exact: hash", "Exact: match", "Exact: cut"):
         with pytest.raises(KeyboardInterrupt):
             pipeline.run(docs, out=str(tmp_path / "torn"), run=laws.Stops(at=stopped))
     sealed = pipeline.run(docs, out=str(tmp_path / "torn"))

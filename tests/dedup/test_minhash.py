@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gzip
 import itertools
 import json
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 import twins.text
 from dataprep.dedup.keep import Keep
 from dataprep.dedup.minhash import MinHash
-from dataprep.dedup.near import bands, bitmap, gather, match, search, sign, sketch, verify
+from dataprep.dedup.near import bands, bitmap, compare, gather, keys, match, search, sketch, verify
 from dataprep.errors import PlanError
 from twins.minhash import contained, jaccard, near_duplicates
 
@@ -133,12 +132,12 @@ def test_small_memory_gives_the_same_verdicts(drops, monkeypatch) -> None:
         made = MinHash(threshold=0.7, bands=20, rows=3, keep=keep)
         expected = drops(made, texts, parts=4, cut=7)
         with monkeypatch.context() as patch:
-            patch.setattr(sign, "SEGMENT_BYTES", 2000)
+            patch.setattr(keys, "SEGMENT_BYTES", 2000)
             patch.setattr(gather, "SEGMENT_BYTES", 2000)
             patch.setattr(match, "MATCH_RECORDS", 30)
             patch.setattr(gather, "PARTITION_BYTES", 40_000)
             patch.setattr(search, "MAX_GROUPS", 3)
-            patch.setattr(search, "Verify", functools.partial(verify.Verify, budget=8_000))
+            patch.setattr(verify, "BUDGET", 8_000)
             assert drops(made, texts, parts=4, cut=7) == expected
         assert len(expected) > 40
 
@@ -154,8 +153,8 @@ def test_comparisons_are_counted(tmp_path, dataset) -> None:
     from dataprep.core.runner import Serial
 
     docs = dataset(["the same text again and again"] * 500 + ["another"])
-    chosen = {"sketch": MinHash().sketch, "keep": Keep.parse("first"), "names": ("x", "y"), "key": "k"}
-    facts = search.find(docs, Serial(), str(tmp_path), **chosen)[1]
+    chosen = {"sketch": MinHash().sketch, "keep": Keep.parse("first"), "name": "x", "reason": "y", "key": "k"}
+    facts = search.DuplicateSearch(docs=docs, run=Serial(), out=str(tmp_path), **chosen).find()[1]
     counted = {name: facts[name] for name in ("documents", "candidates", "compared", "dropped")}
     assert counted == {"documents": 501, "candidates": 500, "compared": 499, "dropped": 499}
 
@@ -236,25 +235,25 @@ def test_a_document_becomes_datasketchs_own(tmp_path) -> None:
     for id_, text in zip(ids, texts, strict=True):
         theirs = datasketch.MinHash(208, scheme="affine32", hashfunc=shingle_hash)
         theirs.update_batch([" ".join(s).encode() for s in twins.text.shingle_set(text, "word", 5)])
-        ours = sealed.minhash(id_)
+        ours = MinHash().datasketch(sealed, id_)
         signature = np.empty(208, np.uint32)
         sketch.minima(shingles(*B.buffers(B.make([0], [text], "s")), "word", 5)[1], *made.permutations, signature)
         assert ours.hashvalues.tolist() == theirs.hashvalues.tolist() == signature.tolist()
-        assert ours == given_docs.minhash(f"0:{id_}")
+        assert ours == MinHash().datasketch(given_docs, f"0:{id_}")
         forest.insert(id_, ours)
-    assert ids[0] in forest.query(sealed.minhash(ids[0]))
-    more = sealed.minhash(ids[-1])
+    assert ids[0] in forest.query(MinHash().datasketch(sealed, ids[0]))
+    more = MinHash().datasketch(sealed, ids[-1])
     more.update(b"Two words!")
-    assert more.jaccard(sealed.minhash(ids[-2])) == 1.0
+    assert more.jaccard(MinHash().datasketch(sealed, ids[-2])) == 1.0
     with pytest.raises(PlanError, match="no document 7:3"):
-        sealed.minhash("7:3")
+        MinHash().datasketch(sealed, "7:3")
 
 
 @given(st.integers(1, 60), st.integers(1, 60), st.floats(0.01, 1.0), st.booleans())
 def test_the_least_intersection_is_exact(m, n, threshold, contained) -> None:
     """The smallest intersection that reaches the threshold, by trying all; -1 where none does."""
     reach = [i for i in range(min(m, n) + 1) if i / (m if contained else m + n - i) >= threshold]
-    assert verify.needed(verify.Rule(threshold, contained), m, n) == (reach[0] if reach else -1)
+    assert compare.needed(compare.MatchRule(threshold, contained), m, n) == (reach[0] if reach else -1)
 
 
 @given(st.sets(st.integers(0, 400), min_size=1), st.sets(st.integers(0, 400), min_size=1), st.integers(0, 20))
@@ -294,12 +293,12 @@ def test_bands_are_chosen_for_the_threshold() -> None:
         ({"bands": 0, "rows": 1}, "at least 1"),
         ({"bands": 9, "rows": 13}, "40% of the pairs at the threshold 0.8"),  # datasketch's own choice for 0.8
         ({"preset": "fineweb", "threshold": 0.6}, "more bands"),
-        ({"measure": "cosine"}, "'jaccard' and 'containment'"),
+        ({"measure": "cosine"}, "'jaccard' or 'containment'"),
         ({"threshold": 0}, "above 0"),
         ({"threshold": 80}, "above 0"),
         ({"threshold": "high"}, "above 0"),
-        ({"shingle": "token"}, "'word' and 'char'"),
-        ({"ngram": 0}, "at least one word"),
+        ({"shingle": "token"}, "'word' or 'char'"),
+        ({"ngram": 0}, "ngram=0 must be at least 1"),
         ({"seed": -1}, "seed"),
         ({"keep": "last"}, "longest"),
     ],

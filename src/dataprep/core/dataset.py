@@ -180,27 +180,9 @@ class Dataset:
         plain = [table.column(n).cast(pa.string()) if n == "source" else table.column(n) for n in table.column_names]
         return datasets.Dataset(pa.table(plain, names=table.column_names))
 
-    def minhash(self, id_: int | str, num_perm: int = 208, *, seed: int = 1, ngram: int = 5) -> Any:
-        """A `datasketch.MinHash` of a document's shingles of `ngram` words, for datasketch's LSH and forests.
-
-        id_: an integer, or "file:position". Of MinHash's default shingles, and its signature where `num_perm` is its
-        bands x rows. More can be added by `update(b"five words of a shingle")`. Needs the extra `dedup`.
-        """
-        datasketch = need("datasketch", extra="dedup")
-        from dataprep.unicode.text import shingle_hash, shingles  # Numba: opening a Dataset does not wait for it
-
-        text = self._text_of(B.parse_id(str(id_)))
-        _, hashes = shingles(*B.buffers(pa.array([text], pa.large_string())), "word", ngram)
-        try:
-            made = datasketch.MinHash(num_perm, seed=seed, scheme="affine32", hashfunc=int)
-        except TypeError as e:  # the scheme came with 2.0
-            msg = f"datasketch {datasketch.__version__} hashes otherwise: pip install 'datasketch>=2'"
-            raise PlanError(msg) from e
-        made.update_batch((hashes & np.uint64(0xFFFFFFFF)).tolist())
-        made.hashfunc = shingle_hash
-        return made
-
-    def _text_of(self, id_: int) -> str:
+    def text_of(self, id_: int | str) -> str:
+        """Return the text of a document; id_: an integer, or "file:position". Raises PlanError if there is none."""
+        id_ = B.parse_id(str(id_))
         parts = self.parts
         if self.manifest and not self.stages:  # the shard is known
             ends = [-1 if s["last_id"] is None else int(s["last_id"]) for s in self.manifest["shards"]]

@@ -52,7 +52,8 @@ class Pass(Generic[T]):
 
     def url_of(self, item: T) -> str:
         """Return the URL of the file of an item, without its suffix if there are several."""
-        return self.url(self.out, int(getattr(item, "number", item)))
+        number: Any = item if isinstance(item, int) else getattr(item, "number", None)
+        return self.url(self.out, number)
 
     def item_key(self, item: T) -> str:
         """Return the key of the work on an item; for a Part it covers the part's content."""

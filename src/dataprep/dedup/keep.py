@@ -1,12 +1,12 @@
-"""Which copy stays: one policy for every kind of deduplication.
+"""Keep: the policy that decides which copy is kept, for every kind of deduplication.
 
     "first"           the smallest id: earliest file, earliest in it
     "longest"         the most UTF-8 bytes of text
     "newest"          the latest value of the column `date`; "newest:COLUMN" names another (a time, or an ISO 8601 text)
     "best:COLUMN"     the largest number in a column
-    "source:A,B,..."  the source that comes first in the list; sources that are not listed come last
+    "source:A,B,..."  the first source of the list; sources that are not listed come last
 
-Missing values come last; equal ones are decided by id.
+Missing values come last; among equal values the smallest id is kept.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ LAST = np.uint64(2**64 - 1)
 
 @dataclass(frozen=True)
 class Keep:
-    """A policy in two words: what is looked at, and which column or list."""
+    """A policy: its kind, and the column or the list of sources that it names."""
 
     kind: str
     what: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Keep:
-        """The policy that a `keep=` names; what is not one is a PlanError."""
+        """Return the policy that a `keep=` names. Raises PlanError if it names none."""
         kind, _, what = str(text).partition(":")
         what = "date" if text == "newest" else what
         plain = kind in ("first", "longest") and ":" not in str(text)
         if not (plain or (kind in ("newest", "best", "source") and what.strip(", "))):
-            msg = f"keep={text!r} is not a way to choose which copy stays; there are {KINDS}"
+            msg = f"keep={text!r} must be one of {KINDS}"
             raise PlanError(msg)
         return cls(kind, what)
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The columns that are looked at, beyond the fixed ones."""
+        """The columns that decide, in addition to the fixed ones."""
         return (self.what,) if self.kind in ("newest", "best") and self.what not in B.FIXED else ()
 
     @property
@@ -56,7 +56,7 @@ class Keep:
         return ("id",) if extra is None else ("id", extra)
 
     def rank(self, batch: Batch) -> npt.NDArray[np.uint64]:
-        """The order in which copies are preferred, uint64[n]: the smallest (rank, id) stays."""
+        """Return the rank of each document, uint64[n]; of copies, the one with the smallest (rank, id) is kept."""
         if self.kind == "first":
             return np.zeros(batch.num_rows, np.uint64)
         if self.kind == "longest":
@@ -80,13 +80,13 @@ class Keep:
             column = column.cast(pa.float64(), safe=False)  # microseconds since 1970 are exact in 53 bits
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as e:
             wanted = "a time or an ISO 8601 text" if self.kind == "newest" else "a number"
-            msg = f"keep='{self.kind}:{self.what}' needs {wanted} in that column, which holds {column.type} ({e})"
+            msg = f"keep='{self.kind}:{self.what}': the column must hold {wanted}; it holds {column.type} ({e})"
             raise PlanError(msg) from e
         return np.asarray(column.fill_null(float("nan")).to_numpy(zero_copy_only=False), np.float64)
 
 
 def _descending(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
-    """Numbers as uint64 so that the largest comes first and NaN last."""
+    """Return numbers as uint64 in descending order: the largest first, NaN last."""
     bits = (values + 0.0).view(np.uint64)  # + 0.0: minus zero is zero
     negative = bits >> np.uint64(63) == 1
     ascending = np.where(negative, ~bits, bits | np.uint64(1 << 63))

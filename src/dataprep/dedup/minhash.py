@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
+import pyarrow as pa
+
+from dataprep.core import batch as B
 from dataprep.core.dataset import Dataset
 from dataprep.core.estimator import Estimator
 from dataprep.core.runner import Runner
@@ -16,8 +20,9 @@ from dataprep.dedup.near.bands import RECALL, Settings, p_candidate, resolve
 from dataprep.dedup.near.older import Older, folders_of
 from dataprep.dedup.near.search import DuplicateSearch
 from dataprep.dedup.near.sketch import Shingles
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, need
 from dataprep.store.key import key
+from dataprep.unicode.text import shingle_hash, shingles
 
 from .keep import Keep
 
@@ -131,6 +136,25 @@ class MinHash(Estimator):
             *(made.bands, made.rows, 100 * found, threshold, other.bands, other.rows),
         )
         return plain
+
+    def datasketch(self, docs: Dataset, id_: int | str, num_perm: int | None = None) -> Any:
+        """Return a `datasketch.MinHash` of a document's shingles, for datasketch's LSH and forests.
+
+        id_: an integer, or "file:position". num_perm: bands x rows by default, which makes it the signature that this
+        MinHash computes. `update(b"five words of a shingle")` adds to it. Needs the extra `dedup`.
+        """
+        library = need("datasketch", extra="dedup")
+        made = self.settings
+        _, hashes = shingles(*B.buffers(pa.array([docs.text_of(id_)], pa.large_string())), made.shingle, made.ngram)
+        n = made.bands * made.rows if num_perm is None else num_perm
+        try:
+            found = library.MinHash(n, seed=self.seed, scheme="affine32", hashfunc=int)
+        except TypeError as e:  # the scheme came with 2.0
+            msg = f"datasketch {library.__version__} must be at least 2.0: pip install 'datasketch>=2'"
+            raise PlanError(msg) from e
+        found.update_batch((hashes & np.uint64(0xFFFFFFFF)).tolist())
+        found.hashfunc = shingle_hash
+        return found
 
     @property
     def older(self) -> tuple[Older, ...]:

@@ -95,7 +95,7 @@ def test_a_damaged_index_is_made_again(tmp_path) -> None:
     docs = dp.read(write(tmp_path, "in", texts_of(2)))
     fresh = tmp_path / "fresh"
     dp.Pipeline(MinHash(threshold=0.7).at(0.8)).run(docs, str(fresh))
-    for damage in ("gather", "sign", "rows"):
+    for damage in ("gather", "keys", "rows"):
         out = tmp_path / damage
         dp.Pipeline(MinHash(threshold=0.7)).run(docs, str(out))
         (place,) = (p for p in out.glob(f"steps/*/{damage}/*") if p.suffix != ".json")
@@ -108,14 +108,14 @@ def test_at_keeps_its_bands_or_says_that_it_cannot(caplog) -> None:
     """Raising pins the bands; lowering beyond what they find chooses others, and says so."""
     made = MinHash(threshold=0.8, preset=None)
     assert made.at(0.95).sketch == MinHash(threshold=0.95, bands=26, rows=8).sketch
-    assert made.at(0.95).signing == made.signing
-    assert made.at(0.799).signing == made.signing or "again" in caplog.text
+    assert made.at(0.95).sketch_key == made.sketch_key
+    assert made.at(0.799).sketch_key == made.sketch_key or "again" in caplog.text
     assert MinHash(preset="fineweb").at(0.9).settings.bands == 14
     caplog.clear()
     lower = made.at(0.6)
-    assert "signed again" in caplog.text
+    assert "hashed again" in caplog.text
     assert lower.settings == MinHash(threshold=0.6).settings
-    assert lower.signing != made.signing
+    assert lower.sketch_key != made.sketch_key
     assert MinHash(bands=26, rows=8).at(0.5).settings == MinHash(threshold=0.5).settings
     for wrong in (1.2, "high"):
         with pytest.raises(PlanError, match="at most 1"):
@@ -132,10 +132,10 @@ def test_dumps_are_added_and_withdrawn_without_signing(tmp_path, count) -> None:
 
     for number, (chosen, signed, how) in enumerate(
         [
-            (dumps[:2], 240, {"signed": 2, "found": 0, "borrowed": 0}),
-            (dumps, 120, {"signed": 1, "found": 2, "borrowed": 0}),
-            (dumps[1:], 0, {"signed": 0, "found": 2, "borrowed": 0}),  # what a's documents stood for is back
-            ([dumps[2], dumps[0]], 0, {"signed": 0, "found": 2, "borrowed": 0}),
+            (dumps[:2], 240, {"hashed": 2, "found": 0, "borrowed": 0}),
+            (dumps, 120, {"hashed": 1, "found": 2, "borrowed": 0}),
+            (dumps[1:], 0, {"hashed": 0, "found": 2, "borrowed": 0}),  # what a's documents stood for is back
+            ([dumps[2], dumps[0]], 0, {"hashed": 0, "found": 2, "borrowed": 0}),
         ]
     ):
         count.clear()
@@ -155,7 +155,7 @@ def test_keys_of_a_sealed_dump_are_borrowed(tmp_path, count) -> None:
     out = tmp_path / "out"
     dp.Pipeline(MinHash()).run(dp.read([d.url for d in dumps]), str(out))
     assert count == []
-    assert keys_made(out) == {"signed": 0, "found": 0, "borrowed": 2}
+    assert keys_made(out) == {"hashed": 0, "found": 0, "borrowed": 2}
     for dump in dumps:
         shutil.rmtree(f"{dump.url}/steps")
     dp.Pipeline(MinHash()).run(dp.read([d.url for d in dumps]), str(tmp_path / "fresh"))
@@ -181,7 +181,7 @@ def test_keys_of_changed_texts_are_not_borrowed(tmp_path, count) -> None:
     count.clear()
     dp.Pipeline(MinHash()).run(dp.read([changed.url, other.url]), str(tmp_path / "out"))
     assert sum(count) == len(changed) + len(other)
-    assert keys_made(tmp_path / "out") == {"signed": 2, "found": 0, "borrowed": 0}
+    assert keys_made(tmp_path / "out") == {"hashed": 2, "found": 0, "borrowed": 0}
 
 
 @pytest.mark.parametrize("own", [True, False])
@@ -195,7 +195,7 @@ def test_what_older_dumps_hold_goes(tmp_path, own, count, caplog) -> None:
     with caplog.at_level(logging.WARNING, "dataprep"):
         clean = seal(tmp_path, "new", new, made)
     assert sum(count) == 90 + (0 if own else sum(map(len, dumps)))
-    assert ("signed now" in caplog.text) == (not own)
+    assert ("hashed now" in caplog.text) == (not own)
     rows = [(d.url, row["id"], row["text"]) for d in dumps for row in d.take(1000)]
     docs = dp.read(str(tmp_path / "new.jsonl")).take(1000)
     by_length = sorted(range(90), key=lambda i: -len(new[i]))
@@ -227,7 +227,7 @@ def against_by_force(old: list[str], new: list[str], order: list[int], threshold
 
 def test_small_indexes_give_the_same_against(tmp_path, monkeypatch, count) -> None:
     """Old documents that do not fit into one index go through the next, also at another threshold, on two workers."""
-    from dataprep.dedup.near import gather, search, verify
+    from dataprep.dedup.near import gather, verify
 
     old = seal(tmp_path, "old", texts_of(1, 200))
     made = MinHash(threshold=0.5, against=old.url, **SURE)
@@ -240,7 +240,7 @@ def test_small_indexes_give_the_same_against(tmp_path, monkeypatch, count) -> No
     assert verdicts(higher.url) == verdicts(dp.Pipeline(made.at(0.8)).run(docs, str(tmp_path / "higher")).url)
     assert 0 < len(verdicts(higher.url)) < len(verdicts(whole.url))
     monkeypatch.setattr(gather, "PARTITION_BYTES", 50_000)
-    monkeypatch.setattr(search, "Verify", lambda *a: verify.Verify(*a, budget=60_000))
+    monkeypatch.setattr(verify, "BUDGET", 60_000)
     small = dp.Pipeline(made).run(dp.read(str(tmp_path / "new.jsonl")), str(tmp_path / "small"))
     assert verdicts(small.url) == verdicts(whole.url)
     assert len(verdicts(whole.url)) > 20
@@ -274,7 +274,7 @@ def test_wrong_older_dumps_are_named(tmp_path) -> None:
         assert "\n" not in str(e.value)
         assert not (tmp_path / "out").exists()
 
-    refused("no sealed Dataset", against=str(tmp_path / "nowhere"))
+    refused("must be the folder of a complete sealed Dataset", against=str(tmp_path / "nowhere"))
     old = seal(tmp_path, "old", texts_of(1), MinHash(preset="fineweb"))
     refused("14 bands of 8 rows.*26 bands of 8 rows.*same settings", against=[old.url])
     (shard,) = Path(old.url, "data").iterdir()
@@ -289,7 +289,7 @@ def test_damaged_keys_of_an_older_dump_are_made_again(tmp_path, count, caplog) -
     """A half-written or missing file of keys is one warning, and its documents are signed again."""
     old = seal(tmp_path, "old", texts_of(1), MinHash())
     whole = seal(tmp_path, "new", texts_of(2), MinHash(against=old.url))
-    (place,) = (p for p in Path(old.url).glob("steps/*/sign/*") if p.suffix != ".json")
+    (place,) = (p for p in Path(old.url).glob("steps/*/keys/*") if p.suffix != ".json")
     place.write_bytes(place.read_bytes()[:-9])
     count.clear()
     again = dp.Pipeline(MinHash(against=old.url)).run(dp.read(str(tmp_path / "new.jsonl")), str(tmp_path / "again"))

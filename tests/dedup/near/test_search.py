@@ -79,7 +79,7 @@ def test_an_interrupted_search_goes_on(tmp_path) -> None:
     docs = dp.read(write_corpus(tmp_path / "in"))
     PIPELINE.run(docs, out=str(tmp_path / "whole"))
     out = str(tmp_path / "torn")
-    for stopped in ("Exact: gather", *(f"MinHash: {p}" for p in ("sign", "match", "cluster", "gather", "verify"))):
+    for stopped in ("Exact: gather", *(f"MinHash: {p}" for p in ("hash", "match", "cluster", "gather", "verify"))):
         with pytest.raises(KeyboardInterrupt):
             PIPELINE.run(docs, out=out, run=laws.Stops(at=stopped))
     PIPELINE.run(docs, out=out)
@@ -91,7 +91,8 @@ def test_finished_work_is_not_repeated(tmp_path, monkeypatch) -> None:
     docs = dp.read(write_corpus(tmp_path / "in", 40))
     out = str(tmp_path / "fit")
     first = dp.MinHash().fit(docs, dp.Serial(), out)
-    monkeypatch.setattr("dataprep.dedup.near.search._find", lambda *_, **__: pytest.fail("searched again"))
+    again = "dataprep.dedup.near.search.DuplicateSearch._find"
+    monkeypatch.setattr(again, lambda *_, **__: pytest.fail("searched again"))
     assert dp.MinHash().fit(docs, dp.Serial(), out) == first
     with pytest.raises(pytest.fail.Exception):
         dp.MinHash(threshold=0.7).fit(docs, dp.Serial(), out)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import twins.units
 from dataprep.core import batch as B
-from dataprep.dedup.pieces import forms
+from dataprep.dedup.pieces import forms, hashes
 from dataprep.dedup.pieces import units as U
 from dataprep.unicode import tables
 from dataprep.unicode.text import classes
@@ -71,12 +71,12 @@ def test_hashes_are_equal_where_normal_forms_are(texts) -> None:
     """Units have one hash if their normal forms are equal, and only then; 0 characters if nothing is left."""
     offsets, data = column(texts)
     for form in (None, *forms.FORMS):
-        hashes, chars = U.unit_hashes(data, offsets[:-1], offsets[1:], form)
+        found, chars = hashes.unit_hashes(data, offsets[:-1], offsets[1:], form)
         normal = [twins.units.unit_form(t, form) for t in texts]
         if not SAME_UNICODE:
             continue
         assert [c > 0 for c in chars.tolist()] == [bool(n.strip()) for n in normal]
-        for half in hashes.T.tolist():
+        for half in found.T.tolist():
             alike = [(a == b, x == y) for (a, x), (b, y) in itertools.combinations(zip(half, normal, strict=True), 2)]
             assert all(same == equal for same, equal in alike)
 
@@ -100,9 +100,9 @@ def test_long_units_differ_in_one_character(n: int) -> None:
     """Wherever one character of many changes, or is left out, both halves of the hash change."""
     texts = ["x" * n, *("x" * i + c + "x" * (n - i - 1) for i in range(n) for c in "y ")]
     offsets, data = column(texts)
-    hashes, chars = U.unit_hashes(data, offsets[:-1], offsets[1:], "lower")
+    found, chars = hashes.unit_hashes(data, offsets[:-1], offsets[1:], "lower")
     normal = {" ".join(t.split()) for t in texts}
-    assert len(np.unique(hashes[:, 0])) == len(np.unique(hashes[:, 1])) == len(normal)
+    assert len(np.unique(found[:, 0])) == len(np.unique(found[:, 1])) == len(normal)
     assert set(chars.tolist()) == set(map(len, normal))
 
 

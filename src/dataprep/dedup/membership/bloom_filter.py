@@ -1,9 +1,9 @@
 """BloomFilter: its size, its bits, which of them a key sets, and its file.
 
 Size, layout and header are those of `pybloom_live.BloomFilter`: `n_slices` slices of `slice_bits` bits back to back,
-a key sets one bit in each, bit j is bit j % 8 of byte j // 8. Only the choice of the bits differs: pybloom_live takes a
-SHA-512 of the key, and here a 64-bit key is advanced from slice to slice by multiplication. (Bloom 1970; slices: Almeida,
-Baquero, Preguiça, Hutchison 2007.)
+a key sets one bit in each, bit j is bit j % 8 of byte j // 8. Only the choice of the bits differs: pybloom_live uses
+a SHA-512 of the key, and here a 64-bit key is advanced from slice to slice by multiplication. (Bloom 1970; slices:
+Almeida, Baquero, Preguiça, Hutchison 2007.)
 
 Twin: tests/twins/bloom.py
 """
@@ -56,7 +56,7 @@ class FilterSize:
         return -(-self.n_slices * self.slice_bits // 8)
 
     def expected_errors(self, n_entered: int) -> float:
-        """Return how many other new keys were taken for old ones while `n_entered` were entered, one after the other."""
+        """Return how many other new keys seemed old while `n_entered` were entered, one after the other."""
         wrong = 0.0
         for _ in range(20):  # those count too, since their bits are as random; every round halves the error
             at = np.linspace(0, n_entered + wrong, 1001)

@@ -73,7 +73,7 @@ def document_keys(offsets: I64, data: U8, normalize: str | None) -> U64:
 
 
 def _paragraphs(offsets: I64, data: U8, normalize: str | None) -> tuple[I64, I64, I64, U64, I64]:
-    """Return text, start and end in `data` of paragraphs that are not blank, their keys, and keys per paragraph: 0 or 1."""
+    """Return text, start, end in `data` of paragraphs that are not blank, their keys, and keys per paragraph (0, 1)."""
     none = np.zeros(0, np.int64)
     found = [(none, none, none, none.astype(np.uint64), none)]
     for block in blocks(offsets, data, "paragraph", normalize):
@@ -89,7 +89,7 @@ def _paragraphs(offsets: I64, data: U8, normalize: str | None) -> tuple[I64, I64
 
 
 def ngram_keys(start: I64, end: I64, data: U8, n: int) -> tuple[U64, I64]:
-    """Return hashes of the runs of `n` words in the ranges of `data`, and how many each range has: 0 if it is shorter."""
+    """Return hashes of the runs of `n` words in ranges of `data`, and how many each range has: 0 if it is shorter."""
     if not len(start):
         return np.zeros(0, np.uint64), np.zeros(0, np.int64)
     bounds = np.append(start, end[-1])  # text between ranges is blank, and has no words

@@ -28,13 +28,14 @@ from dataprep.store import files, receipts
 from dataprep.store.spill import Spill
 
 from .cluster import FindComponents
+from .compare import MatchRule
 from .gather import GatherCandidates, n_partitions
 from .keys import KEYS, HashDocuments, PartKeys, PartToHash, key_url
 from .match import MatchKeys, key_ranges
 from .older import Older
 from .reuse import parts_to_hash, sibling_steps
 from .sketch import Sketch
-from .verify import VERDICT, MatchRule, VerifyPartition
+from .verify import VERDICT, VerifyPartition
 
 log = logging.getLogger("dataprep")
 
@@ -93,7 +94,7 @@ class DuplicateSearch:
             home = self.out
             files.remove(files.join(self.out, "index.json"))
         index = receipts.once(files.join(home, "index.json"), key, lambda: self._make_index(key))
-        counts = [len(one.docs.parts) for one in (*self.older, self)]
+        counts = [*(len(old.docs.parts) for old in self.older), len(self.docs.parts)]
         origins = tuple(np.repeat(np.arange(len(counts)), counts).tolist())
         groups = min(len(origins), MAX_GROUPS)
         rule = MatchRule(float(self.sketch.threshold), self.contained)

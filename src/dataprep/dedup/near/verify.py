@@ -41,13 +41,12 @@ class VerifyPartition(Pass[int]):
     rule: MatchRule
     origins: tuple[int, ...]  # per part, the number of its Dataset; the last is the one that is deduplicated
     n_groups: int
-    budget: int = BUDGET
 
     def write(self, url: str, item: int) -> dict[str, Any]:
         """Write one section of VERDICTs per group of parts."""
         rows = Rows.read(self.index, len(self.origins), item)
         origin = np.array(self.origins, np.uint16)[rows.file]
-        outcome, compared = decide(rows, origin, self.bands, self.rule, self.budget, max(self.origins, default=0))
+        outcome, compared = decide(rows, origin, self.bands, self.rule, BUDGET, max(self.origins, default=0))
         dropped = np.flatnonzero(outcome.state == DROPPED)
         verdicts = np.empty(len(dropped), VERDICT)
         verdicts["id"], verdicts["kept"] = rows.ids[dropped], rows.ids[outcome.kept_by[dropped]]

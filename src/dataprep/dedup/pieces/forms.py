@@ -46,7 +46,7 @@ class Form(NamedTuple):
     strips: bool
     lowers: bool
     zeros: bool  # digits become 0
-    plain: int  # which bytes below 0x80 become one byte, except the second of two blanks: EVERY, PRINTED or LETTERS
+    plain: int  # bytes below 0x80 that become one byte, unless the second of two blanks: EVERY, PRINTED, LETTERS
 
 
 @cache
@@ -69,7 +69,7 @@ def _plain(name: str | None) -> tuple[U32, U32]:
         entries[classes() & SPACE != 0] = GAP
     if name == "words":
         entries[classes()[entries & np.uint32(POINT)] & WORD == 0] = GAP
-    mark = GAP if name == "words" else KEPT | 0x307  # U+0130 becomes i and a combining mark, which is not part of a word
+    mark = GAP if name == "words" else KEPT | 0x307  # U+0130 becomes i and a combining mark, which is not a letter
     rows = np.array([[KEPT | 0x69, mark, 0]], np.uint32)
     if name in CASED_FORMS:
         entries[lowered() & np.uint32(DOTTED) != 0] = SEVERAL
@@ -78,7 +78,7 @@ def _plain(name: str | None) -> tuple[U32, U32]:
 
 
 def _ccnet() -> tuple[U32, U32]:
-    """Return the tables of "ccnet": lower case, then bases of accented letters, then digits, punctuation and controls."""
+    """Return the tables of "ccnet": lower case, bases of accented letters, then digits, punctuation and controls."""
     entries, rows = _compared(), list[list[int]]()
     one = entries.copy()
     for points, base in _bases():

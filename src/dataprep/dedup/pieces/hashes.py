@@ -1,4 +1,8 @@
-"""128-bit hashes of units in a normal form, which is hashed character by character and never written.
+"""128-bit hashes of units in a normal form, which is hashed as it is made and never written.
+
+A normal form is hashed as a string of bytes, eight per step of two multiply-and-shift chains. A gap is a blank before
+the next character; a character beyond ASCII is three bytes, the first from 0x80 up. Eight bytes that become eight, or
+seven and a gap, as most do, are taken together, others one by one.
 
 Twin: tests/twins/units.py
 """
@@ -61,10 +65,17 @@ def _plain(w: Int, kind: Int, lowers: Int, zeros: Int) -> tuple[Int, Int, Int]:
 
 
 @kernel(inline="always")
-def _absorb(a: Int, b: Int, word: Int) -> tuple[Int, Int]:
-    """Return both chains after eight more bytes: one multiplication and one shift each."""
-    a, b = (a ^ word) * np.uint64(0xA0761D6478BD642F), (b ^ word) * np.uint64(0xE7037ED1A0B428DB)
-    return a ^ (a >> np.uint64(32)), b ^ (b >> np.uint64(32))
+def _append(a: Int, b: Int, word: Int, bits: Int, value: Int, n: Int) -> tuple[Int, Int, Int, Int]:
+    """Return both chains and the open word of so many bits, after `n` more bytes, at most eight."""
+    one, size, half = np.uint64(1), np.uint64(8) * n, np.uint64(32)
+    word |= value << bits
+    bits += size
+    if bits >= np.uint64(64):
+        bits -= np.uint64(64)
+        a, b = (a ^ word) * np.uint64(0xA0761D6478BD642F), (b ^ word) * np.uint64(0xE7037ED1A0B428DB)
+        a, b = a ^ (a >> half), b ^ (b >> half)
+        word = value >> one >> (size - bits - one)
+    return a, b, word, bits
 
 
 @kernel(inline="always")
@@ -97,12 +108,7 @@ def _encoded(entry: Int, gap: Int, length: Int) -> tuple[Int, Int, Int, Int]:
 
 @kernel
 def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
-    """Return hashes uint64[m, 2] and characters int64[m] of the normal forms of the units data[start:end].
-
-    A normal form is hashed as a string of bytes, eight per step of two multiply-and-shift chains. A gap is a blank
-    before the next character; a character beyond ASCII is three bytes, the first from 0x80 up. Eight bytes that become
-    eight, or seven and a gap, as most do, are taken together, others one by one.
-    """
+    """Return hashes uint64[m, 2] and characters int64[m] of the normal forms of the units data[start:end]."""
     one, none, eight = np.uint64(1), np.uint64(0), np.uint64(8)
     ascii_entries, several, kind, lowers, zeros = form.ascii, form.several, form.plain, form.lowers, form.zeros
     m = len(start)
@@ -128,11 +134,8 @@ def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
                     continue
                 i += eight
                 if gap:  # its blank comes first
-                    word |= np.uint64(0x20) << bits
-                    bits, length, gap = bits + eight, length + one, none
-                    if bits == np.uint64(64):
-                        a, b = _absorb(a, b, word)
-                        word, bits = none, none
+                    a, b, word, bits = _append(a, b, word, bits, np.uint64(0x20), one)
+                    length, gap = length + one, none
                 gap = blanks >> (eight * n - one) & one
                 n -= gap
                 value &= (one << (eight * n)) - one if n < eight else ~none
@@ -152,12 +155,7 @@ def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
                         row, part = entry & np.uint64(VALUE), one
                         entry = np.uint64(several[row, 0])
                 value, n, gap, length = _encoded(entry, gap, length)
-            word |= value << bits
-            bits += eight * n
-            if bits >= np.uint64(64):
-                bits -= np.uint64(64)
-                a, b = _absorb(a, b, word)
-                word = value >> one >> (eight * n - bits - one)
+            a, b, word, bits = _append(a, b, word, bits, value, n)
         a = (a ^ word) * np.uint64(0xA0761D6478BD642F) + length
         b = (b ^ word) * np.uint64(0xE7037ED1A0B428DB) ^ length
         out[u, 0], out[u, 1] = mix64(a), mix64(b)
