@@ -29,7 +29,7 @@ def test_a_million_empty_documents_cost_nothing(tmp_path) -> None:
     stage = MinHash().fit(dp.read(str(tmp_path / "in.jsonl")), dp.Serial(), str(tmp_path / "fit"))
     assert stage.facts["documents"] == 1_000_000
     assert stage.facts["candidates"] == stage.facts["edges"] == stage.facts["dropped"] == 0
-    (keys,) = (p for p in (tmp_path / "fit" / "sign").iterdir() if p.suffix != ".json")
+    (keys,) = (p for p in (tmp_path / "fit" / "keys").iterdir() if p.suffix != ".json")
     assert keys.stat().st_size < 6_000_000  # their sizes
 
 
