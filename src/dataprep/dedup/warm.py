@@ -12,7 +12,8 @@ from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.dataset import Dataset
 from dataprep.core.ledger import Ledger
-from dataprep.core.part import Part, Reader, Slice
+from dataprep.core.part import Part
+from dataprep.core.reader import Reader, Slice
 from dataprep.core.runner import Runner, Serial
 
 TEXT = (
