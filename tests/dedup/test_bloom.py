@@ -316,7 +316,7 @@ def test_a_filter_that_is_too_full_is_alarming(fitted, tmp_path, monkeypatch, ca
         ({"capacity": 1e9}, "integer from 1"),
         ({"normalize": "upper"}, "None or one of 'space'"),
         ({"unit": "ngram", "normalize": "space"}, "leave it out"),
-        ({"min_left": -1}, "must be a number of characters"),
+        ({"min_left": -1}, "min_left=-1"),
     ],
 )
 def test_wrong_parameters_are_named(wrong, said) -> None:

@@ -221,7 +221,7 @@ def test_a_long_document_is_cut_a_block_at_a_time(dataset, monkeypatch) -> None:
         ({"unit": "line", "keep": "longest"}, "must be 'first' for unit='line'"),
         ({"normalize": "ccnet"}, "for unit='document', one of"),
         ({"unit": "line", "normalize": "upper"}, "for unit='line', one of 'space'"),
-        ({"unit": "line", "min_left": -1}, "an integer from 0"),
+        ({"unit": "line", "min_left": -1}, "min_left=-1"),
     ],
 )
 def test_wrong_units_are_named(wrong, says) -> None:

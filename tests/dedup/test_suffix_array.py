@@ -252,7 +252,7 @@ def test_what_does_not_fit_is_refused(dataset, monkeypatch, tmp_path) -> None:
         ({"min_bytes": 2.5}, "4 to"),
         ({"cut": "sentence"}, "'line'"),
         ({"engine": "fm"}, "'windows'"),
-        ({"min_left": -1}, "0 or more"),
+        ({"min_left": -1}, "min_left=-1"),
     ],
 )
 def test_wrong_parameters_are_named(wrong, says) -> None:
