@@ -65,6 +65,7 @@ _NAMES = {
     "persona": "persona",
     "pii.stage": "PII",
     "read": "read",
+    "read.formats": "register",
     "search.index": "SuffixIndex",
     "tokens.mix.mix": "Mix",
     "tokens.shards.encode": "encode",

@@ -52,6 +52,7 @@ from .messages.statistics import MessageStats as MessageStats
 from .persona import persona as persona
 from .pii.stage import PII as PII
 from .read import read as read
+from .read.formats import register as register
 from .search.index import SuffixIndex as SuffixIndex
 from .tokens.mix.mix import Mix as Mix
 from .tokens.shards.encode import encode as encode
@@ -64,5 +65,4 @@ from .tokens.vocabulary.train import Tokenizer as Tokenizer
 from .tokens.vocabulary.train import train_bpe as train_bpe
 from .unicode.text import shingle_hash as shingle_hash
 
-__all__: list[str]
 __version__: str

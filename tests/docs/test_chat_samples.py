@@ -14,7 +14,7 @@ from dataprep.core import pipeline_file
 from dataprep.core.runner import Serial
 from dataprep.messages.overlaps import Overlaps
 from dataprep.messages.read import read_messages
-from dataprep.read.chats.sniff import PLATFORMS, platform_of
+from dataprep.read.formats import PLATFORMS, sniffed
 
 LINE = "[{time:%d.%m.%Y %H:%M}] <{author}> {text}"
 PRIVATE = (
@@ -38,9 +38,9 @@ def messages(samples):
 
 def test_every_platform_is_there(samples) -> None:
     """The samples are of every platform that is read, which each file's first bytes tell; one needs its form."""
-    found = {platform_of(str(p)) for p in (samples / "chats").rglob("*") if p.is_file()}
+    found = {getattr(sniffed(str(p)), "name", None) for p in (samples / "chats").rglob("*") if p.is_file()}
     assert found | {"chat"} == set(PLATFORMS)
-    assert platform_of(str(samples / "chat_log.txt")) is None
+    assert sniffed(str(samples / "chat_log.txt")) is None
 
 
 def test_chats_are_read_as_they_were_written(messages, expected) -> None:

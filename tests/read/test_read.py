@@ -81,7 +81,7 @@ def test_several_formats(tmp_path) -> None:
     assert texts(dp.read(str(tmp_path))) == ["a", "b"]
     with pytest.raises(PlanError, match=r"b\.md: text has no fields that columns= could lift"):
         dp.read(str(tmp_path), columns=["url"])
-    with pytest.raises(PlanError, match=r"README: no reader is known by this suffix.*format="):
+    with pytest.raises(PlanError, match=r"README: no reader is known for this suffix.*format="):
         dp.read(str(tmp_path / "READM*"))
     assert texts(dp.read(str(tmp_path / "README"), format="lines")) == ["no format, and skipped in a folder"]
 

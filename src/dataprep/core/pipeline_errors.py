@@ -66,7 +66,7 @@ def _nearest(error: Exception, frame: FrameType | None) -> str:
     elif missing:
         import dataprep
 
-        wrong, names = missing[1], dataprep.__all__
+        wrong, names = missing[1], dir(dataprep)
     elif isinstance(error, AttributeError):
         names = dir(getattr(error, "obj", None))
     elif isinstance(error, NameError) and frame is not None:

@@ -17,8 +17,8 @@ from dataprep.core.dataset import Dataset
 from dataprep.core.part import Part
 from dataprep.errors import PlanError
 from dataprep.read import read
-from dataprep.read.chats.messages import COLUMNS
-from dataprep.read.chats.sniff import PLATFORMS, refuse_utf16, tried
+from dataprep.read.chats.messages import COLUMNS, reject_utf16
+from dataprep.read.formats import PLATFORMS
 from dataprep.store import files
 
 from .match_exports import chat_names, spans_of
@@ -77,11 +77,13 @@ def _check(docs: Dataset) -> None:
     url = docs.parts[0].slices[0].url
     with files.open_read(url) as stream:
         head = stream.read(200)
-    refuse_utf16(head, url)
+    reject_utf16(head, url)
     begins = head.decode("utf-8", "replace").lstrip("\ufeff\r\n").split("\n")[0][:80]
     msg = f"{url} is not a chat export of {', '.join(PLATFORMS[:-1])}: it begins {begins!r}; "
     if files.suffix(url) == ".txt":
-        msg += f"tried: {tried()}; "
+        from dataprep.read.chats.whatsapp.headers import TRIED  # imports Numba
+
+        msg += f"tried: {TRIED}; "
     msg += "name its platform with platform=, or give platform='chat' and line= for another form"
     raise PlanError(msg)
 

@@ -1,4 +1,4 @@
-"""`read`: from paths, globs, sealed Datasets or Hugging Face datasets to a Dataset. One file a format."""
+"""`read`: from paths, globs, sealed Datasets or Hugging Face data sets to a Dataset."""
 
 from __future__ import annotations
 
@@ -15,88 +15,67 @@ from dataprep.core.reader import Reader
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 
+from . import formats
 from .chats import sniff
+from .formats import Format
 from .parts import InputFile, number, source_of
 
 log = logging.getLogger("dataprep")
 
-FORMATS = {
-    "jsonl": ("json.reader", "Jsonl"),
-    "parquet": ("parquet", "Parquet"),
-    "text": ("text", "Text"),
-    "paragraphs": ("text", "Paragraphs"),
-    "lines": ("text", "Lines"),
-    "wet": ("web.wet", "Wet"),
-    "warc": ("web.warc", "Warc"),
-    "arc": ("web.warc", "Warc"),
-    "wat": ("web.wat", "Wat"),
-    "whatsapp": ("chats.whatsapp.reader", "WhatsApp"),
-    "telegram": ("chats.telegram.json", "Telegram"),
-    "discord": ("chats.discord.json", "Discord"),
-    "messenger": ("chats.messenger", "Messenger"),
-    "instagram": ("chats.messenger", "Instagram"),
-    "signal": ("chats.signal", "Signal"),
-    "chat": ("chats.plain", "Chat"),
-}
 HF_OPTIONS = ("split", "config", "revision", "key", "out")
-SUFFIXES = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-    ".txt": "text",
-    ".md": "text",
-    ".rst": "text",
-    ".wet": "wet",
-    ".warc": "warc",
-    ".arc": "arc",
-    ".wat": "wat",
-}
 
 
 def read(
     path: Any,
-    format: str | None = None,  # noqa: A002 - the word users know
+    format: str | Reader | type[Reader] | None = None,  # noqa: A002 - the word users know
     text: str = "text",
     columns: Sequence[str] | Mapping[str, str] | None = None,
     **options: Any,
 ) -> Dataset:
-    """The documents of files, sealed Datasets, or a Hugging Face dataset; nothing is read yet.
+    """Return the Dataset of files, of other Datasets, or of a Hugging Face data set; documents are read when needed.
 
-    path: a path, glob, folder or URL, or a list of them; {source: path or list} names the sources, which otherwise are
-    the files' names without shard numbers. File numbers follow the order given, sorted inside a glob or folder. A
-    sealed Dataset, a folder of one, or a list of these is opened (together). A `datasets.Dataset`, `IterableDataset` or
-    "hf://datasets/OWNER/NAME" (format="hf" where only OWNER/NAME or a local folder is given) is sealed first, under a
-    key, at `out=` or in a cache folder; its options are split=, config=, revision=, key=, out= (read/hf.py).
-    format: by suffix (.jsonl .ndjson .json .parquet .txt .md .rst .wet .warc .arc .wat, then .gz .zst .xz), or one of
-    jsonl, parquet, text (one document a file), paragraphs (split on blank lines), lines, wet, warc, arc, wat, hf; of
-    chats whatsapp, telegram, discord, messenger, instagram, signal, chat (any `time - author: text`, see `line=`).
-    An export of a chat (.txt .json .html .csv .zip) is told by its first bytes, also among other files of a folder,
-    whose .txt, .json ... that are no chat are then left out with a warning; format="text" or "jsonl" prevents that.
-    .json is looked into only where it lies on this machine. The numbered files of one export are read oldest first.
-    text: the field that holds the text. columns: fields to lift out of meta as columns, ["url"], or with their types,
-    {"url": "string", "score": "double"}; else their types are those of the first 1,000 records.
-    options: the further fields of the format's reader, such as max_doc_bytes=, max_bad=, meta=False, date_order="dmy".
+    path: one of
+    - a path, glob, folder or URL, or a list of them. Files are numbered in this order, sorted inside a glob or folder.
+    - {source: path or list of paths}. Without it a file's source is its name without suffixes and shard numbers.
+    - a sealed Dataset, its folder, or a list of these, which are joined.
+    - a `datasets.Dataset`, `IterableDataset` or "hf://datasets/OWNER/NAME"; its rows are written to a file first, at
+      `out=` or in a cache folder. Its options are split=, config=, revision=, key= and out= (`read/hf.py`).
 
-    Errors: PlanError or ReadError that name the path, for no match, an empty file, an unknown format or option.
+    format: None detects it per file. By suffix: jsonl (.jsonl .ndjson .json), parquet, text (.txt .md .rst, one
+    document per file), wet, warc, arc, wat; .gz, .zst and .xz may follow. By their first bytes: exports of whatsapp,
+    telegram, discord, messenger, instagram and signal (.txt .json .html .csv .zip; a .json only if it is local). By
+    name only: paragraphs, lines, chat (any `time - author: text`, see `line=`), hf. A `Reader` or its class reads
+    files of your own format; `dp.register` adds it under a name.
+
+    text: the field that holds the text.
+    columns: fields of meta that become columns: ["url"], with types found in the first 1,000 records, or with their
+    types, {"url": "string", "score": "double"}.
+    options: further fields of the format's reader, such as max_doc_bytes=, max_bad=, meta=False or date_order="dmy".
+
+    Folders with chats: files that are not chats but have a suffix of chat exports are left out with a warning;
+    format="text" or "jsonl" prevents that. Numbered files of one export are read oldest first.
+
+    Raises PlanError for an unknown format or option, ReadError if nothing matches or a file is empty.
+
+    >>> docs = dp.read({"news": "a/*.jsonl.zst", "books": "b/"}, columns=["url"])            # doctest: +SKIP
     """
     if _is_hf(path, format):
         return _read_hf(path, text, columns, options)
-    named = dict(path) if isinstance(path, Mapping) else None
-    given = [p for value in named.values() for p in _listed(value)] if named is not None else _listed(path)
+    sources = dict(path) if isinstance(path, Mapping) else None
+    given = [p for value in sources.values() for p in _listed(value)] if sources is not None else _listed(path)
     sealed = [_sealed(p) if format is None else None for p in given]
     if any(s is not None for s in sealed):
         return _open_sealed(given, sealed)
-    found = [f for p in given for f in _expand(p, format)] if named is None else _named(named, format)
+    wanted = None if format is None else formats.named(format)
+    found = [f for p in given for f in _expand(p, wanted)] if sources is None else _with_sources(sources, wanted)
     found = list({f.url: f for f in found}.values())  # a file that two globs match is read once
     if not found:
         msg = "read was given no path"
         raise PlanError(msg)
-    readers = _readers(found, text, columns, options)
-    return number(found, readers)
+    return number(found, _readers(found, text, columns, options))
 
 
-def _is_hf(path: Any, name: str | None) -> bool:
+def _is_hf(path: Any, name: Any) -> bool:
     module = type(path).__module__.partition(".")[0]
     return module == "datasets" or name == "hf" or (isinstance(path, str) and path.startswith("hf://datasets/"))
 
@@ -112,7 +91,7 @@ def _read_hf(path: Any, text: str, columns: Any, options: Mapping[str, Any]) -> 
 
 
 def _listed(path: Any) -> list[Any]:
-    """What `path` names, each a str or a Dataset."""
+    """Return the paths or Datasets in `path` as a list."""
     if isinstance(path, (str, os.PathLike, Dataset)):
         path = [path]
     if not isinstance(path, Iterable) or isinstance(path, bytes):
@@ -138,16 +117,13 @@ def _open_sealed(given: list[Any], sealed: list[Dataset | None]) -> Dataset:
     return docs[0] if len(docs) == 1 else join_datasets(docs)
 
 
-def _named(named: Mapping[str, Any], name: str | None) -> list[InputFile]:
-    pairs = [(source, p) for source, value in named.items() for p in _listed(value)]
-    return [dataclasses.replace(f, source=source) for source, p in pairs for f in _expand(p, name)]
+def _with_sources(sources: Mapping[str, Any], wanted: Format | None) -> list[InputFile]:
+    pairs = [(source, p) for source, value in sources.items() for p in _listed(value)]
+    return [dataclasses.replace(f, source=source) for source, p in pairs for f in _expand(p, wanted)]
 
 
-def _expand(path: str, name: str | None) -> list[InputFile]:
-    """The files a path names, each with its format."""
-    if name is not None and name not in FORMATS:
-        msg = f"there is no format {name!r}; there are {', '.join(FORMATS)}, hf"
-        raise PlanError(msg)
+def _expand(path: str, wanted: Format | None) -> list[InputFile]:
+    """Return the files that a path names, each with its format; `wanted`: the format of all."""
     is_dir = files.is_dir(path)
     is_file = files.exists(path) and not is_dir  # a name with brackets may be a file's own
     is_glob = any(c in path for c in "*?[") and not is_file
@@ -156,83 +132,87 @@ def _expand(path: str, name: str | None) -> list[InputFile]:
         state = "no file matches" if is_glob else "the folder is empty" if is_dir else "there is no such file"
         msg = f"{state}; check the path"
         raise ReadError(msg, path)
-    formats = [name or _format_of(url) for url in urls]
-    found = [InputFile(u, f, source_of(u), files.size(u)) for u, f in zip(urls, formats, strict=True) if f]
-    if len(found) < len(urls) and (not is_dir or not found):
-        unknown = next(u for u, f in zip(urls, formats, strict=True) if not f)
-        if files.suffix(unknown) == ".zip":
-            sniff.refuse_zip(unknown)
-        known = ", ".join(SUFFIXES)
-        state = ", nor is it a chat export" if files.suffix(unknown) in sniff.SUFFIXES else ""
-        msg = f"{unknown}: no reader is known by this suffix ({known}){state}; name one with format={'|'.join(FORMATS)}"
-        raise PlanError(msg)
-    zips = [u for u, f in zip(urls, formats, strict=True) if not f and files.suffix(u) == ".zip"]
+    kinds = [wanted or formats.format_of(url) for url in urls]
+    found = [_input_file(u, f) for u, f in zip(urls, kinds, strict=True) if f]
+    unknown = [u for u, f in zip(urls, kinds, strict=True) if not f]
+    if unknown and (not is_dir or not found):
+        _reject(unknown[0])
+    zips = [u for u in unknown if files.suffix(u) == ".zip"]
     if zips:
         log.warning("%d zips in %s are damaged or no chats, and are left out: %s", len(zips), path, ", ".join(zips[:5]))
     empty = next((f for f in found if not f.n_bytes), None)
     if empty is not None:
         msg = "the file is empty; remove it or fetch it again"
         raise ReadError(msg, empty.url, 0)
-    if is_dir and name is None:
+    if is_dir and wanted is None:
         found = _chats_only(found, path)
     return sniff.oldest_first(found)
 
 
-def _format_of(url: str) -> str:
-    """The format of a file by its suffix, or by its content where that may be a chat; empty if none is known."""
-    suffix = files.suffix(url)
-    near = suffix != ".json" or files.is_local(url)
-    return (sniff.platform_of(url) if near else None) or SUFFIXES.get(suffix, "")
+def _input_file(url: str, kind: Format) -> InputFile:
+    built_in = isinstance(kind.reader, str)
+    return InputFile(url, kind, source_of(url, () if built_in else kind.suffixes), files.size(url))
+
+
+def _reject(url: str) -> None:
+    """Raise the error of a file without a format; of a zip, ReadError with the reason why it is not a chat export."""
+    if files.suffix(url) == ".zip":
+        from .chats.whatsapp.archives import exports  # imports Numba
+
+        exports(url)
+    known = ", ".join(s for f in formats.FORMATS.values() if f.sniff is None for s in f.suffixes)
+    state = ", and it is not a chat export" if formats.may_be_chat(url) else ""
+    msg = (
+        f"{url}: no reader is known for this suffix ({known}){state}; name one with format={'|'.join(formats.FORMATS)}"
+    )
+    raise PlanError(msg)
 
 
 def _chats_only(found: list[InputFile], path: str) -> list[InputFile]:
-    """Of a folder with chats, what is no chat but has the suffix of one is left out: settings, attached texts."""
-    if not any(f.format in sniff.PLATFORMS for f in found):
+    """Return a folder's files; if there are chats, without those that only have a suffix of chats, such as settings."""
+    if not any(f.format.is_chat for f in found):
         return found
-    strangers = [f for f in found if f.format not in sniff.PLATFORMS]
-    others = [f.url for f in strangers if f.format == "text" or files.suffix(f.url) in sniff.SUFFIXES]
+    others = [f for f in found if not f.format.is_chat and (f.format.name == "text" or formats.may_be_chat(f.url))]
     if others:
-        log.warning("%s holds chats; %d files that are none are left out: %s", path, len(others), ", ".join(others[:5]))
-    return [f for f in found if f.url not in set(others)]
+        shown = ", ".join(f.url for f in others[:5])
+        log.warning("%s holds chats; %d files that are not chats are left out: %s", path, len(others), shown)
+    return [f for f in found if f not in others]
 
 
-def _readers(found: list[InputFile], text: str, columns: Any, options: Mapping[str, Any]) -> dict[str, Reader]:
-    """One reader a format; all must give the same columns."""
+def _readers(found: list[InputFile], text: str, columns: Any, options: Mapping[str, Any]) -> dict[Format, Reader]:
+    """Return a reader per format. Raises PlanError for an option that none has, or if their columns differ."""
     first = {file.format: file.url for file in reversed(found)}
-    classes = {name: _class(name) for name in dict.fromkeys(file.format for file in found)}
-    known = {f.name for cls in classes.values() for f in dataclasses.fields(cls) if f.name not in {"text", "columns"}}
+    loaded = {f: f.load() for f in dict.fromkeys(file.format for file in found)}
+    names = {field.name for kind in loaded.values() if isinstance(kind, type) for field in dataclasses.fields(kind)}
+    known = names - {"text", "columns"}
     unknown = sorted(set(options) - known)
     if unknown:
-        msg = f"there is no option {unknown[0]!r} for {' and '.join(classes)}; there are {', '.join(sorted(known))}"
+        of = " and ".join(f.name for f in loaded)
+        msg = f"there is no option {unknown[0]!r} for {of}; there are {', '.join(sorted(known)) or 'none'}"
         raise PlanError(msg)
     given = {"text": text, "columns": columns or (), **options}
-    readers = {name: _reader(name, cls, given, first[name]) for name, cls in classes.items()}
-    adds = {name: {k: str(v) for k, v in reader.adds.items()} for name, reader in readers.items()}
-    odd = next((name for name in adds if adds[name] != adds[next(iter(adds))]), None)
+    readers = {f: _reader(f.name, kind, given, first[f]) for f, kind in loaded.items()}
+    adds = {f.name: {k: str(v) for k, v in reader.adds.items()} for f, reader in readers.items()}
+    one = next(iter(adds))
+    odd = next((name for name in adds if adds[name] != adds[one]), None)
     if odd is not None:
-        one = next(iter(adds))
         msg = f"{one} and {odd} files give different columns ({adds[one]} and {adds[odd]}); read them apart"
         raise PlanError(msg)
     return readers
 
 
-def _class(name: str) -> Any:
-    module, cls = FORMATS[name]
-    return getattr(importlib.import_module(f".{module}", __name__), cls)
-
-
-def _reader(name: str, cls: Any, given: Mapping[str, Any], url: str) -> Reader:
-    """The reader of a format, with those of the given parameters it has."""
-    fields = {f.name for f in dataclasses.fields(cls)}
+def _reader(name: str, kind: Any, given: Mapping[str, Any], url: str) -> Reader:
+    """Return the reader of a format, with those of the given parameters that it has; an instance as it is."""
+    fields = {f.name for f in dataclasses.fields(kind)} if isinstance(kind, type) else set()
     mine = {k: v for k, v in given.items() if k in fields}
     columns = given["columns"]
     if columns and "columns" not in fields:
         msg = f"{url}: {name} has no fields that columns= could lift"
         raise PlanError(msg)
     if columns:
-        typed = columns.items() if isinstance(columns, Mapping) else cls.types_of(url, tuple(columns))
+        typed = columns.items() if isinstance(columns, Mapping) else kind.types_of(url, tuple(columns))
         mine["columns"] = tuple((str(k), str(v)) for k, v in typed)
     else:
         mine.pop("columns", None)
-    reader: Reader = cls(**mine)
+    reader: Reader = kind(**mine) if isinstance(kind, type) else kind
     return reader

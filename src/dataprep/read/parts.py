@@ -16,8 +16,10 @@ from dataprep.core.reader import Reader, Slice
 from dataprep.errors import PlanError
 from dataprep.store import files
 
+from .formats import Format
+
 PART_BYTES = 256 << 20  # of stored bytes that one task reads: seconds of work, and a shard that fits in memory
-SUFFIXES = r"(\.(gz|zst|xz|jsonl|ndjson|json|parquet|txt|md|rst|warc|wet|arc|wat|html|csv|zip))+$"
+SUFFIXES = r"\.(gz|zst|xz|jsonl|ndjson|json|parquet|txt|md|rst|warc|wet|arc|wat|html|csv|zip)"
 EXPORTS = (
     r"(_chat\.txt|chat\.md|result\.json|message_\d+\.json|messages\d*\.html)"  # the same name in every chat's folder
 )
@@ -27,36 +29,39 @@ MAX_FILES = 1 << (64 - POSITION_BITS)
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file, the name of its format, its source, and its size as stored."""
+    """A file, its format, its source, and its size as stored."""
 
     url: str
-    format: str
+    format: Format
     source: str
     n_bytes: int
 
 
-def source_of(url: str) -> str:
-    """What a file's documents are counted under: its name without suffixes and shard numbers, else its folder's.
+def source_of(url: str, suffixes: tuple[str, ...] = ()) -> str:
+    """Return the default source of a file's documents: its name without suffixes and shard numbers, or its folder's.
+
+    suffixes: those to remove beyond the built-in ones.
 
     >>> source_of("c4/c4-train.00001-of-01024.json.gz"), source_of("web/000.jsonl"), source_of("ada/message_1.json")
     ('c4-train', 'web', 'ada')
     """
     folder = files.name_of(url.rstrip("/").rpartition("/")[0])
-    name = re.sub(SUFFIXES, "", files.name_of(url), flags=re.IGNORECASE)
+    added = "".join(f"|{re.escape(suffix)}" for suffix in suffixes if suffix.startswith("."))
+    name = re.sub(rf"({SUFFIXES}{added})+$", "", files.name_of(url), flags=re.IGNORECASE)
     bare = re.sub(r"([-_. ](of[-_. ]?)?\d+)+$", "", name)
     if re.search(r"[^\W\d]", bare) and not (folder and re.fullmatch(EXPORTS, files.name_of(url))):
         return bare
     return folder or name
 
 
-def number(found: list[InputFile], readers: Mapping[str, Reader]) -> Dataset:
-    """Number the files, cut them, and let small ones of one format share a part."""
+def number(found: list[InputFile], readers: Mapping[Format, Reader]) -> Dataset:
+    """Return the Dataset of the files: numbered, large ones cut, small ones of one format sharing a part."""
     if len(found) > MAX_FILES:
         msg = f"{len(found):,} files are more than ids can number ({MAX_FILES:,}); read them in several Datasets"
         raise PlanError(msg)
     parts: list[Part] = []
     held: list[Slice] = []
-    size, held_format = 0, ""
+    size, held_format = 0, found[0].format
     for index, file in enumerate(found):
         for piece in _slices(index, file, readers[file.format]):
             weight = piece.n_bytes * (DENSER if _is_dense(file) else 1)
@@ -70,7 +75,7 @@ def number(found: list[InputFile], readers: Mapping[str, Reader]) -> Dataset:
 
 
 def _is_dense(file: InputFile) -> bool:
-    return files.is_compressed(file.url) or file.format == "parquet"
+    return files.is_compressed(file.url) or file.format.name == "parquet"
 
 
 def _slices(index: int, file: InputFile, reader: Reader) -> Iterator[Slice]:

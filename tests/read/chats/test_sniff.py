@@ -8,7 +8,8 @@ import json
 import pytest
 
 import dataprep as dp
-from dataprep.read.chats.sniff import oldest_first, platform_of
+from dataprep.read.chats.sniff import oldest_first
+from dataprep.read.formats import named, sniffed
 from dataprep.read.parts import InputFile, source_of
 
 CHAT = {"name": "Tea", "type": "private_supergroup", "id": 1, "messages": [{"id": 1, "text": "x"}]}
@@ -18,6 +19,12 @@ META = {"messages": [{"sender_name": "A", "timestamp_ms": 1_700_000_000_000}], "
 NEWER = {"participants": ["A"], "messages": [{"senderName": "A", "timestamp": 1_700_000_000_000}]}
 PHOTO = {"sender_name": "A", "timestamp_ms": 1_700_000_000_000, "photos": [{"uri": "instagram/a.jpg"}]}
 PAGE = '<!DOCTYPE html><html><body><div class="page_body chat_page"><div class="history"></div></div></body></html>'
+
+
+def platform_of(url: str) -> str | None:
+    """The name of the format that a sniffer finds."""
+    found = sniffed(url)
+    return found and found.name
 
 
 @pytest.mark.parametrize(
@@ -80,7 +87,7 @@ def test_numbered_files() -> None:
     names = ["a/message_1.json", "a/message_10.json", "a/message_2.json", "b/x.json", "c/messages.html",
              "c/messages10.html", "c/messages2.html"]  # fmt: skip
     formats = ["messenger"] * 4 + ["telegram"] * 3
-    found = oldest_first([InputFile(n, f, "", 1) for n, f in zip(names, formats, strict=True)])
+    found = oldest_first([InputFile(n, named(f), "", 1) for n, f in zip(names, formats, strict=True)])
     assert [f.url for f in found] == [
         "a/message_10.json", "a/message_2.json", "a/message_1.json", "b/x.json", "c/messages.html",
         "c/messages2.html", "c/messages10.html",

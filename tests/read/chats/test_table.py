@@ -48,7 +48,7 @@ def test_a_folder_of_platforms(tmp_path, caplog) -> None:
         ("b", "Bo", "hello", None),
         ("c", "cy", "hi", None),
     ]
-    assert "2 files that are none are left out" in caplog.text
+    assert "2 files that are not chats are left out" in caplog.text
     assert "notes.txt" in caplog.text
 
 
@@ -95,10 +95,10 @@ def test_what_is_left_out_is_counted(tmp_path, caplog) -> None:
         ("a.txt", "\ufeffhi\n".encode("utf-16-le"), {}, r"a\.txt, byte 0: the file is UTF-16, .* convert it"),
         ("a.zip", b"PK\x03\x04 cut", {}, r"a\.zip: this is no whole zip .* fetch the file again"),
         ("a.jsonl", '{"text": "x"}\n', {}, r"a\.jsonl is not a chat export"),
-        ("a.html", "<html></html>", {}, r"a\.html: no reader is known by this suffix .*, nor is it a chat export"),
-        ("a.csv", "x,y\n", {}, "nor is it a chat export"),
+        ("a.html", "<html></html>", {}, r"a\.html: no reader is known for this suffix .*, and it is not a chat export"),
+        ("a.csv", "x,y\n", {}, "and it is not a chat export"),
         ("a.txt", "x", {"date_order": "dym"}, "date_order='dym' must be one of dmy, mdy, ymd"),
-        ("a.txt", "x", {"platform": "icq"}, "platform='icq' must be one of whatsapp, telegram"),
+        ("a.txt", "x", {"platform": "icq"}, "platform='icq' must be one of whatsapp, signal"),
         ("a.json", telegram((1, 1, "x", None)), {"platform": "discord"}, "no Discord channel is in the file"),
         ("a.json", telegram(), {}, "the chat is empty"),
     ],

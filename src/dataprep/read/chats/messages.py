@@ -7,6 +7,7 @@ caption), {"forwarded": NAME}, {"reactions": {...}}.
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ import pyarrow as pa
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.reader import Reader, Slice
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, ReadError
 from dataprep.read.trust import MAX_BAD, MAX_DOC_BYTES
 
 KINDS = (
@@ -50,6 +51,13 @@ class Messages(Reader):
     def adds(self) -> Mapping[str, pa.DataType]:
         """chat, author, time, kind and reply_to."""
         return COLUMNS
+
+
+def reject_utf16(head: bytes, url: str) -> None:
+    """Raise ReadError if a file begins like UTF-16, as editors may save it."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        msg = "the file is UTF-16, and chats are exported in UTF-8; convert it (iconv -f UTF-16 -t UTF-8)"
+        raise ReadError(msg, url, 0)
 
 
 def message_batch(

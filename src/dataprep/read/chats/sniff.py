@@ -1,22 +1,14 @@
-"""Which platform's chat a file is, told by its first bytes; and the order of exports that come in several files."""
+"""Sniffers of chat exports, by their first bytes; and the order of exports that come in several files."""
 
 from __future__ import annotations
 
-import codecs
-import contextlib
 import re
 from collections.abc import Sequence
 
-from dataprep.errors import ReadError
-from dataprep.read.lines import BOM
 from dataprep.read.parts import InputFile
 from dataprep.store import files
 
-HEAD = 1 << 16
-SUFFIXES = (".txt", ".zip", ".json", ".html", ".htm", ".csv")  # what exports of chats are called
-PLATFORMS = ("whatsapp", "telegram", "discord", "messenger", "instagram", "signal", "chat")
-
-# Two records: JSON Lines, whatever their fields are called.
+# Two records: JSON Lines, whatever the names of their fields.
 JSON_LINES = re.compile(rb"\s*\{[^\n]*\}[ \t\r]*\n\s*\{")
 KEY = rb'(?<!\\)"%s"\s*:\s*'
 TELEGRAM_TYPES = (
@@ -30,12 +22,11 @@ META = re.compile(KEY % b"(sender_name|senderName)")
 META_TIME = re.compile(KEY % b"(timestamp_ms|timestamp)" + rb"\d{12,}")
 CSV = re.compile(rb'"?AuthorID"?,"?Author"?,"?Date"?,"?Content"?')
 PAGE = re.compile(rb'<div class="(history|page_body chat_page)">')
-SIGNAL = {  # of signal-export's folders (chat.md, data.json) and signalbackup-tools' text; sigtop's is any log's form
+SIGNAL = {  # of signal-export (chat.md, data.json) and signalbackup-tools; sigtop's text looks like any log
     ".md": re.compile(rb"\s*\[\d{4}-\d\d-\d\d,? \d\d:\d\d(:\d\d)?\] [^\n]{1,200}?:[ \n]"),
     ".txt": re.compile(rb"\s*\[[A-Z][a-z]{2} \d\d, \d{4} \d\d:\d\d:\d\d\] (<|\*\*\*)"),
     ".json": re.compile(rb'\s*\{(?=[^\n]*"date":)(?=[^\n]*"sender":)(?=[^\n]*"body":)[^\n]*\}[ \t\r]*(\n|\Z)'),
 }
-SIGNAL_NAMES = {".md": ("chat.md", "index.md"), ".json": ("data.json",)}
 INSTAGRAM = re.compile(rb"(?i)instagram")
 
 # Exports in numbered files, and whether the first is the oldest.
@@ -46,96 +37,54 @@ SERIES = {
 }
 
 
-def platform_of(url: str) -> str | None:
-    """The format of a chat export, one of PLATFORMS but `chat`, which has no form of its own; None if it is none.
-
-    Only files with a suffix of `SUFFIXES` are opened, and `chat.md`; of these the first 64 kB are read.
-    """
-    if not may_be_chat(url):
-        return None
-    with contextlib.suppress(ReadError):  # a damaged file: its reader tells
-        if files.suffix(url) in {".txt", ".zip"}:
-            from dataprep.read.chats.whatsapp.reader import (
-                looks_like_chat,  # Numba: reading other files does not wait for it
-            )
-
-            if looks_like_chat(url):
-                return "whatsapp"
-        if files.suffix(url) != ".zip":
-            with files.open_read(url) as stream:
-                return _by_content(stream.read(HEAD).removeprefix(BOM), url)
-    return None
+def is_signal(head: bytes, url: str) -> bool:
+    """Return whether a file begins like Signal chats as signal-export or signalbackup-tools write them."""
+    return bool(SIGNAL[files.suffix(url)].match(head))
 
 
-def may_be_chat(url: str) -> bool:
-    """Whether exports of chats have such names."""
-    suffix = files.suffix(url)
-    return suffix in SUFFIXES or files.name_of(url).lower() in SIGNAL_NAMES.get(suffix, ())
+def is_discord(head: bytes, url: str) -> bool:  # noqa: ARG001 - every sniffer is called so
+    """Return whether a file begins like DiscordChatExporter's JSON or CSV."""
+    return _is_json(head, *DISCORD) if head.lstrip().startswith(b"{") else bool(CSV.match(head))
 
 
-def tried() -> str:
-    """The forms of headers that WhatsApp's reader knows, for an error."""
-    from dataprep.read.chats.whatsapp.headers import TRIED
-
-    return TRIED
-
-
-def refuse_utf16(head: bytes, url: str) -> None:
-    """Say so where a file begins like UTF-16, as editors may save it."""
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        msg = "the file is UTF-16, and chats are exported in UTF-8; convert it (iconv -f UTF-16 -t UTF-8)"
-        raise ReadError(msg, url, 0)
+def is_telegram(head: bytes, url: str) -> bool:  # noqa: ARG001
+    """Return whether a file begins like Telegram's JSON or HTML."""
+    if head.lstrip().startswith(b"<"):
+        return bool(PAGE.search(head))
+    return _is_json(head, TELEGRAM) or _is_json(head, ACCOUNT)
 
 
-def refuse_zip(url: str) -> None:
-    """Say of a zip that is no chat export why: it is damaged, or holds none."""
-    from dataprep.read.chats.whatsapp.archives import exports
-
-    exports(url)
+def is_instagram(head: bytes, url: str) -> bool:
+    """Return whether a file begins like Meta's JSON, and it or its URL names Instagram."""
+    return is_messenger(head, url) and ("instagram" in url.lower() or bool(INSTAGRAM.search(head)))
 
 
-def _by_content(head: bytes, url: str) -> str | None:
-    suffix = files.suffix(url)
-    own_name = files.name_of(url).lower() in SIGNAL_NAMES.get(suffix, (files.name_of(url).lower(),))
-    if suffix in SIGNAL and own_name and SIGNAL[suffix].match(head):
-        return "signal"
-    if suffix == ".txt":
-        return None
-    begins = head.lstrip()[:1]
-    if begins == b"{":
-        return _json(head, url)
-    if begins == b"<":
-        return "telegram" if PAGE.search(head) else None
-    return "discord" if CSV.match(head) else None
+def is_messenger(head: bytes, url: str) -> bool:  # noqa: ARG001
+    """Return whether a file begins like Meta's JSON."""
+    return _is_json(head, META, META_TIME)
 
 
-def _json(head: bytes, url: str) -> str | None:
-    if JSON_LINES.match(head):
-        return None
-    if all(pattern.search(head) for pattern in DISCORD):
-        return "discord"
-    if TELEGRAM.search(head) or ACCOUNT.search(head):
-        return "telegram"
-    if META.search(head) and META_TIME.search(head):
-        return "instagram" if "instagram" in url.lower() or INSTAGRAM.search(head) else "messenger"
-    return None
+def _is_json(head: bytes, *patterns: re.Pattern[bytes]) -> bool:
+    """Return whether a file begins like one JSON object, not JSON Lines, and has all of these keys."""
+    begins = head.lstrip().startswith(b"{") and not JSON_LINES.match(head)
+    return begins and all(pattern.search(head) for pattern in patterns)
 
 
 def oldest_first(found: Sequence[InputFile]) -> list[InputFile]:
-    """The same files, those of one export (in one folder, numbered) in the order in which they were written.
+    """Return the files with those of one export (numbered, in one folder) in the order in which they were written.
 
-    Messenger's message_1.json is the newest; Telegram's messages2.html comes after messages.html, and not after
-    messages19.html. All other files stay where they are.
+    Messenger's message_1.json is the newest; Telegram's messages2.html comes after messages.html and before
+    messages19.html. All other files keep their indices.
     """
     series: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for place, file in enumerate(found):
-        pattern, sign = SERIES.get(file.format, (None, 0))
+    for index, file in enumerate(found):
+        pattern, sign = SERIES.get(file.format.name, (None, 0))
         m = pattern.match(files.name_of(file.url)) if pattern else None
         if m:
             folder = file.url.rpartition("/")[0]
-            series.setdefault((folder, file.format), []).append((sign * int(m[1] or 1), place))
+            series.setdefault((folder, file.format.name), []).append((sign * int(m[1] or 1), index))
     ordered = list(found)
     for members in series.values():
-        for (_, source), place in zip(sorted(members), sorted(place for _, place in members), strict=True):
-            ordered[place] = found[source]
+        for (_, old), new in zip(sorted(members), sorted(index for _, index in members), strict=True):
+            ordered[new] = found[old]
     return ordered

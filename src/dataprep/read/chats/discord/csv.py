@@ -9,7 +9,7 @@ import itertools
 import re
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,11 +20,9 @@ from dataprep.core.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read.chats.json_export import Bad, Row, batch_of, refuse
 from dataprep.read.chats.media import kind_of_file
+from dataprep.read.chats.messages import Messages
 from dataprep.read.trust import Trust
 from dataprep.store import files
-
-if TYPE_CHECKING:
-    from .json import Discord
 
 COLUMNS = ["AuthorID", "Author", "Date", "Content"]
 CALL = re.compile(r"Started a call that lasted \d+ minutes?\.")
@@ -38,13 +36,10 @@ CLOCKS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
 ORDERS = {"dmy": "%d {0} %m {0} %Y", "mdy": "%m {0} %d {0} %Y", "ymd": "%Y {0} %m {0} %d"}
 
 
-def csv_messages(reader: Discord, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-    """The records of a file.
-
-    Errors: ReadError if its first line is another, or it ends inside a quoted field.
-    """
+def csv_messages(reader: Messages, piece: Slice, stats: Ledger, author: str, date_order: str | None) -> Iterator[Batch]:
+    """Yield the records of a file. Raises ReadError for another first line, or an end inside a quoted field."""
     trust = Trust(piece.url, reader.max_bad, remedy="format= names another reader")
-    order = reader.date_order or date_order(dates(piece.url))
+    order = date_order or order_of(dates(piece.url))
     chat = chat_of(piece.url)
     for first, block in blocks(piece.url):
         rows, good, bad = [], [], []
@@ -54,7 +49,7 @@ def csv_messages(reader: Discord, piece: Slice, stats: Ledger) -> Iterator[Batch
             if why:
                 bad.append(Bad(k, n_bytes, why, repr(record)[:60]))
             else:
-                rows.append(_row(record, order, reader.author))
+                rows.append(_row(record, order, author))
                 good.append(k)
         refuse(bad, piece, stats, trust, good)
         if rows:
@@ -100,7 +95,7 @@ def dates(url: str) -> Iterator[str]:
         yield from (record[2] for record in block if len(record) > 2)
 
 
-def date_order(found: Iterator[str]) -> str:
+def order_of(found: Iterator[str]) -> str:
     """Which of day and month comes first: the order that makes the most dates possible, month first if both do."""
     counts = dict.fromkeys(("mdy", "dmy", "ymd"), 0)
     for date in found:

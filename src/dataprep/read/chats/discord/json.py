@@ -51,7 +51,9 @@ class Discord(JsonExport):
         """The messages of a file, JSON or CSV as its first byte says."""
         with files.open_read(piece.url) as stream:
             is_json = stream.read(64).removeprefix(BOM).lstrip().startswith(b"{")
-        return super().__call__(piece, stats) if is_json else csv_messages(self, piece, stats)
+        if is_json:
+            return super().__call__(piece, stats)
+        return csv_messages(self, piece, stats, self.author, self.date_order)
 
     def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
         """The channel's name, and in a server the server's before it."""

@@ -116,6 +116,11 @@ def looks_like_chat(url: str) -> bool:
         raise
 
 
+def sniff_whatsapp(head: bytes, url: str) -> bool:
+    """Return whether a file is WhatsApp's: by the first bytes of a text, or of a text in a zip."""
+    return looks_like_chat(url) if is_zip(url) else is_chat(head)
+
+
 def is_chat(data: bytes) -> bool:
     """Whether these first bytes of a file begin with a header, and one of them names an author or is WhatsApp's own."""
     data = data[: data.rfind(b"\n") + 1] if len(data) == FIRST_BYTES else data

@@ -28,8 +28,7 @@ from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
-from dataprep.read.chats.messages import Messages, message_batch
-from dataprep.read.chats.sniff import refuse_utf16
+from dataprep.read.chats.messages import Messages, message_batch, reject_utf16
 from dataprep.read.lines import BLOCK, blocks
 from dataprep.read.text import is_utf8
 from dataprep.read.trust import Trust
@@ -356,7 +355,7 @@ def _no_date(line: bytes) -> str:
 
 
 def _refuse(url: str, first_line: bytes) -> None:
-    refuse_utf16(first_line, url)
+    reject_utf16(first_line, url)
     shown = first_line[:80].decode("utf-8", "replace").strip()
     found = f"no line begins like a message of WhatsApp; the first line is {shown!r}"
     msg = f"{found}; tried were {H.TRIED}; format= names another reader"

@@ -1,0 +1,151 @@
+"""Formats: the one table of readers by name, with their suffixes and sniffers; `register` adds to it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from dataprep.core.reader import Reader
+from dataprep.errors import PlanError, ReadError
+from dataprep.store import files
+
+from .lines import BOM
+
+Sniffer: TypeAlias = Callable[[bytes, str], bool]  # (first 64 kB, decompressed and without a byte order mark; URL)
+HEAD_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Format:
+    """A row of the table.
+
+    reader: a Reader, its class, or "module:Class" in this package. suffixes: such as ".txt"; an entry without a dot in
+    front is a whole file name. sniff: accepts a file by its first bytes, only those with these suffixes are shown to
+    it; None: the suffix suffices. is_chat: its documents are messages.
+    """
+
+    name: str
+    reader: Reader | type[Reader] | str
+    suffixes: tuple[str, ...] = ()
+    sniff: Sniffer | str | None = None
+    is_chat: bool = False
+
+    def claims(self, url: str) -> bool:
+        """Return whether the file has one of the suffixes."""
+        return files.suffix(url) in self.suffixes or files.name_of(url).lower() in self.suffixes
+
+    def accepts(self, head: bytes, url: str) -> bool:
+        """Return whether the sniffer accepts a file."""
+        return bool(_loaded(self.sniff)(head, url))
+
+    def load(self) -> Any:
+        """Return the Reader or its class."""
+        return _loaded(self.reader)
+
+
+def _loaded(value: Any) -> Any:
+    """Import what "module:name" names; other values are returned as they are."""
+    if not isinstance(value, str):
+        return value
+    module, _, name = value.partition(":")
+    return getattr(importlib.import_module(f".{module}", __package__), name)
+
+
+_CHAT_FILES = (".json", ".html", ".htm", ".csv")
+_SIGNAL_FILES = (".txt", "chat.md", "index.md", "data.json")
+
+FORMATS: dict[str, Format] = {
+    f.name: f
+    for f in (
+        Format("jsonl", "json.reader:Jsonl", (".jsonl", ".ndjson", ".json")),
+        Format("parquet", "parquet:Parquet", (".parquet",)),
+        Format("text", "text:Text", (".txt", ".md", ".rst")),
+        Format("paragraphs", "text:Paragraphs"),
+        Format("lines", "text:Lines"),
+        Format("wet", "web.wet:Wet", (".wet",)),
+        Format("warc", "web.warc:Warc", (".warc",)),
+        Format("arc", "web.warc:Warc", (".arc",)),
+        Format("wat", "web.wat:Wat", (".wat",)),
+        # Sniffers are asked in this order.
+        Format("whatsapp", "chats.whatsapp.reader:WhatsApp", (".txt", ".zip"),
+               "chats.whatsapp.archives:sniff_whatsapp", is_chat=True),
+        Format("signal", "chats.signal:Signal", _SIGNAL_FILES, "chats.sniff:is_signal", is_chat=True),
+        Format("discord", "chats.discord.json:Discord", _CHAT_FILES, "chats.sniff:is_discord", is_chat=True),
+        Format("telegram", "chats.telegram.json:Telegram", _CHAT_FILES, "chats.sniff:is_telegram", is_chat=True),
+        Format("instagram", "chats.messenger:Instagram", _CHAT_FILES, "chats.sniff:is_instagram", is_chat=True),
+        Format("messenger", "chats.messenger:Messenger", _CHAT_FILES, "chats.sniff:is_messenger", is_chat=True),
+        Format("chat", "chats.plain:Chat", is_chat=True),
+    )
+}  # fmt: skip
+PLATFORMS = tuple(name for name, f in FORMATS.items() if f.is_chat)
+
+
+def register(
+    name: str, reader: Reader | type[Reader], *, suffixes: tuple[str, ...] = (), sniff: Sniffer | None = None
+) -> None:
+    """Add a format to those that `dp.read` knows in this process; a format of the same name is replaced.
+
+    reader: a Reader, or its class, which gets the options of `dp.read`. suffixes: files with them are of this format,
+    before any registered earlier; compression suffixes are left out (".log" means ".log.gz" too). sniff: called as
+    `sniff(head, url)` with a file's first 64 kB, decompressed; with it, only files that it accepts are of this format.
+
+    Raises PlanError for the name of a built-in format, or a reader that is not a frozen dataclass.
+
+    >>> dp.register("log", MyLog, suffixes=(".log",), sniff=lambda head, url: head[:4] == b"#log")  # doctest: +SKIP
+    """
+    old = FORMATS.get(name)
+    if name == "hf" or (old is not None and isinstance(old.reader, str)):
+        msg = f"{name!r} is a built-in format; choose another name"
+        raise PlanError(msg)
+    wrong = [s for s in suffixes if not s or s != s.lower()] if isinstance(suffixes, tuple) else [suffixes]
+    if wrong:
+        msg = f"suffixes={suffixes!r} must be a tuple in lower case, such as ('.log',)"
+        raise PlanError(msg)
+    added = dataclasses.replace(format_of_reader(reader), name=name, suffixes=suffixes, sniff=sniff)
+    others = {k: f for k, f in FORMATS.items() if k != name}
+    FORMATS.clear()
+    FORMATS.update({name: added, **others})
+
+
+def format_of_reader(reader: Reader | type[Reader]) -> Format:
+    """Return a format of this reader alone. Raises PlanError if it is not a Reader, or not a frozen dataclass."""
+    kind = reader if isinstance(reader, type) else type(reader)
+    if not issubclass(kind, Reader) or not dataclasses.is_dataclass(kind):
+        msg = f"{kind.__name__} must be a frozen dataclass derived from dp.Reader"
+        raise PlanError(msg)
+    return Format(kind.__name__, reader)
+
+
+def named(name: str | Reader | type[Reader]) -> Format:
+    """Return the format of a name, or of a Reader or its class. Raises PlanError if there is none."""
+    if not isinstance(name, str):
+        return format_of_reader(name)
+    if name not in FORMATS:
+        msg = f"there is no format {name!r}; there are {', '.join(FORMATS)}, hf"
+        raise PlanError(msg)
+    return FORMATS[name]
+
+
+def format_of(url: str) -> Format | None:
+    """Return the format of a file: that of the first sniffer to accept it, else that of its suffix; None if unknown."""
+    return sniffed(url) or next((f for f in FORMATS.values() if f.sniff is None and f.claims(url)), None)
+
+
+def sniffed(url: str) -> Format | None:
+    """Return the format whose sniffer accepts the file; None if none does, or a .json file is not on this machine."""
+    asked = [f for f in FORMATS.values() if f.sniff is not None and f.claims(url)]
+    if not asked or (files.suffix(url) == ".json" and not files.is_local(url)):
+        return None
+    with contextlib.suppress(ReadError), files.open_read(url) as stream:  # of a damaged file, its reader reports it
+        head = stream.read(HEAD_BYTES).removeprefix(BOM)
+        return next((f for f in asked if f.accepts(head, url)), None)
+    return None
+
+
+def may_be_chat(url: str) -> bool:
+    """Return whether exports of chats have such a suffix."""
+    return any(f.is_chat and f.claims(url) for f in FORMATS.values())

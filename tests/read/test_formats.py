@@ -1,0 +1,91 @@
+"""Formats of one's own: a reader given as it is, or registered by name, suffix and sniffer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+import dataprep as dp
+from dataprep.core import batch as B
+from dataprep.errors import PlanError
+from dataprep.read import formats
+from dataprep.store import files
+
+
+@dataclass(frozen=True)
+class Halves(dp.Reader):
+    """Two documents per file: what is before the first `mark`, and what is after it."""
+
+    mark: str = "|"
+
+    def __call__(self, piece, stats):
+        """Yield both halves."""
+        with files.open_read(piece.url) as stream:
+            texts = stream.read().decode().split(self.mark, 1)
+        yield B.make([B.doc_id(piece.file, k) for k in range(len(texts))], texts, piece.source)
+
+
+@pytest.fixture
+def table(monkeypatch):
+    """The table of formats, given back as it was."""
+    monkeypatch.setattr(formats, "FORMATS", dict(formats.FORMATS))
+    return formats.FORMATS
+
+
+def texts(docs) -> list[str]:
+    """The texts, in order."""
+    return docs.table()["text"].to_pylist()
+
+
+def test_a_reader_is_a_format(tmp_path) -> None:
+    """A Reader class gets the options of read; an instance has them already, and takes no others."""
+    (tmp_path / "a.txt").write_text("one|two;three")
+    path = str(tmp_path / "a.txt")
+    assert texts(dp.read(path, format=Halves)) == ["one", "two;three"]
+    assert texts(dp.read(path, format=Halves, mark=";")) == ["one|two", "three"]
+    assert texts(dp.read(path, format=Halves(mark=";"))) == ["one|two", "three"]
+    assert texts(dp.read(path)) == ["one|two;three"]
+    for reader, option in ((Halves(), "mark"), (Halves, "marks")):
+        with pytest.raises(PlanError, match=f"there is no option '{option}' for Halves; there are (mark|none)"):
+            dp.read(path, format=reader, **{option: ";"})
+    with pytest.raises(PlanError, match="Halves has no fields that columns= could lift"):
+        dp.read(path, format=Halves, columns=["url"])
+    for wrong in (int, Halves, 7):
+        with pytest.raises(PlanError, match="must be a frozen dataclass derived from dp.Reader"):
+            dp.read(path, format=wrong if wrong is not Halves else type("Bare", (), {}))
+
+
+def test_registered_by_suffix_and_sniffer(tmp_path, table) -> None:
+    """A suffix is enough without a sniffer; with one, files that it rejects keep the format they had."""
+    for name, text in (("a.half", "1|2"), ("b.txt", "#3|4"), ("c.txt", "5|6")):
+        (tmp_path / name).write_text(text)
+    dp.register("half", Halves, suffixes=(".half",))
+    dp.register("sniffed", Halves(), suffixes=(".txt",), sniff=lambda head, url: head.startswith(b"#"))
+    docs = dp.read(str(tmp_path))
+    assert texts(docs) == ["1", "2", "#3", "4", "5|6"]
+    assert docs.table()["source"].to_pylist() == ["a", "a", "b", "b", "c"]
+    assert texts(dp.read(str(tmp_path / "c.txt"), format="half")) == ["5", "6"]
+    dp.register("half", Halves(mark="1"), suffixes=(".half",))
+    assert texts(dp.read(str(tmp_path / "a.half"))) == ["", "|2"]
+
+
+def test_wrong_registrations(table) -> None:
+    """Built-in names stay; suffixes are a tuple in lower case; a reader is a frozen dataclass."""
+    for name in ("jsonl", "hf"):
+        with pytest.raises(PlanError, match="is a built-in format"):
+            dp.register(name, Halves)
+    for suffixes in (".half", (".HALF",), ("",)):
+        with pytest.raises(PlanError, match="suffixes=.* must be a tuple in lower case"):
+            dp.register("half", Halves, suffixes=suffixes)
+    with pytest.raises(PlanError, match="Reader must be a frozen dataclass"):
+        dp.register("half", dp.Reader)
+    assert "half" not in table
+
+
+def test_every_built_in_loads() -> None:
+    """The lazy entries of the table name what exists: readers with a docstring, and sniffers that accept no nothing."""
+    for name, entry in formats.FORMATS.items():
+        assert issubclass(entry.load(), dp.Reader), name
+        assert entry.load().__doc__, name
+        assert entry.sniff is None or not entry.accepts(b"", "a.txt"), name
