@@ -48,4 +48,4 @@ def main(folder: str, out: str) -> dp.Dataset:
 
 if __name__ == "__main__":  # workers import this file
     clean = main(*sys.argv[1:3])
-    print(f"{clean.count} recipes")  # noqa: T201
+    print(f"{clean.count} recipes")
