@@ -1,4 +1,4 @@
-"""Consent: messages of people who did not agree are left out."""
+"""Consent: drop messages of people who did not agree."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .matching import identity, words
 class Consent(Stage):
     """Drop the messages of people who did not agree: reason "no_consent".
 
-    refused: names of those who said no; or allowed: of those who said yes, everybody else's messages go. Either the
-    names, or the location of a file with one a line. What the platform itself says (no author) stays. Two names are one
-    if they are equal without case, accents, emoji, invisible signs and a leading ~.
+    refused: names of people who said no. allowed: names of people who said yes; everybody else's messages are dropped.
+    Give one of the two: the names, or the path of a file with one per line. The platform's own lines (no author) are
+    kept. Two names are equal if they are without case, accents, emoji, invisible signs and a leading ~.
 
-    What others wrote stays, answers to the dropped messages included: an export has no quotation of what is answered,
-    only `reply_to`, which may then name a message that is gone. To take their names out of what others wrote, give
-    this as `Pseudonyms(consent=)`, which learns the names before the messages go.
+    Messages of others are kept, replies to the dropped messages included: an export does not quote the answered
+    message, it has only `reply_to`, which may then name a dropped message. To remove the names of people who did not
+    agree from other people's texts, use `Pseudonyms(consent=)`, which learns the names before it drops messages.
 
     Raises PlanError for both or neither, a list that cannot be read, and one without names.
     """
@@ -37,11 +37,11 @@ class Consent(Stage):
     listed: frozenset[Any] = field(init=False, compare=False)
 
     needs: ClassVar[tuple[str, ...]] = ("author",)
-    hides: ClassVar[bool] = True  # the books' examples would show what they wrote
+    hides: ClassVar[bool] = True  # examples in the statistics would show what they wrote
 
     def __post_init__(self) -> None:
         if (self.refused is None) == (self.allowed is None):
-            msg = "Consent takes refused= or allowed=: a list of names, or a file with one a line"
+            msg = "Consent must have one of refused= and allowed=; give names, or a file with one per line"
             raise PlanError(msg)
         names = names_in("Consent", self.refused if self.allowed is None else self.allowed)
         object.__setattr__(self, "listed", frozenset(map(_loose, names)))
@@ -51,38 +51,40 @@ class Consent(Stage):
         return f"Consent({which}={len(self.listed)} names)"
 
     def recipe(self) -> Any:
-        """Whom it names, not where the list lies."""
+        """Return the names, not the path of the list."""
         return self.VERSION, self.allowed is None, sorted(map(repr, self.listed))
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Ask about every author once a batch."""
+        """Drop messages of people who did not agree; each author is looked up once per batch."""
         for batch in batches:
             yield drop_rows(batch, self.reasons(batch.column("author")), stats)
 
     def reasons(self, authors: pa.Array) -> pa.StringArray:
-        """The reason "no_consent" for each author who did not agree, else null."""
+        """Return "no_consent" for each author who did not agree, else null."""
         coded = authors.cast(pa.string()).dictionary_encode()
-        goes = [(_loose(name) in self.listed) == (self.allowed is None) for name in coded.dictionary.to_pylist()]
-        why = pa.array(["no_consent" if g else None for g in goes], pa.string())
-        return why.take(coded.indices)
+        drops = [(_loose(name) in self.listed) == (self.allowed is None) for name in coded.dictionary.to_pylist()]
+        return pa.array(["no_consent" if drop else None for drop in drops], pa.string()).take(coded.indices)
 
 
 def _loose(name: str) -> Any:
-    """What is equal for two spellings of a name in a list: its words, or all of it where it has none."""
+    """Return a value that is equal for two spellings of a name: its words, or its identity if it has none."""
     return words(name) or identity(name)
 
 
-def names_in(who: str, given: Any) -> tuple[str, ...]:
-    """Names, or the lines of the file they are in."""
+def names_in(stage: str, given: Any) -> tuple[str, ...]:
+    """Return names, given as such or as a file with one per line; sorted and unique.
+
+    Raises PlanError, naming `stage`, if the file cannot be read or there is no name.
+    """
     if isinstance(given, str):
         try:
             with files.open_read(given) as f:
                 given = f.read().decode("utf-8-sig").splitlines()
         except (OSError, ReadError, UnicodeDecodeError) as e:
-            msg = f"{who} cannot read the names in {given}: {e}. Give a UTF-8 file with one a line, or the names"
+            msg = f"{stage} could not read the names in {given}: {e}; give a UTF-8 file with one per line, or the names"
             raise PlanError(msg) from e
     found = tuple(given) if isinstance(given, (Sequence, set, frozenset)) else (None,)
     if not all(isinstance(n, str) for n in found) or not any(n.strip() for n in found):
-        msg = f"{who} was given no names; give a file with one a line, or a tuple of names"
+        msg = f"{stage} has no names; give a file with one per line, or a tuple of names"
         raise PlanError(msg)
     return tuple(sorted({n.strip() for n in found} - {""}))

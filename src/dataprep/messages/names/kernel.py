@@ -1,7 +1,9 @@
-"""Find names in texts and put pseudonyms in their place: one look at each character, a trie walked at word starts.
+"""Find names in texts in one pass, by a trie that is walked at word starts, and replace them by pseudonyms.
 
-The trie is a hash table from (node, character) to the next node, keys compared whole, so that nothing depends on a
-hash alone. Its characters are those of `names.folded`; one space stands for whatever lies between two words of a name.
+The trie is a hash table from (node, character) to the next node; keys are compared in full, so no result depends on a
+hash alone. Its characters are those of `matching.folded`; one space stands for any gap between two words of a name.
+
+Twin: tests/twins/names.py
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U32, Int, code_point
 
 I32 = npt.NDArray[np.int32]
-SKIPPED, GAP, BREAK = 0, 0x20, 0xFFFFFFFF  # what characters that are no letters are compared as
+SKIPPED, GAP, BREAK = 0, 0x20, 0xFFFFFFFF  # values as which characters that are not letters are compared
 EMPTY = -1
-STRETCHED = 2  # "Ilseee": so many more of the last letter are no other word
+STRETCHED = 2  # "Ilseee": with this many more of the last letter it is the same word
 MAX_PREFIXES = 2  # "ولإلسا": and, to
 MAX_GAP = 4  # characters between two words of one name
 
@@ -29,7 +31,7 @@ SIEVE_BITS = 16
 class Trie(NamedTuple):
     """keys int64[slots] = node << 21 | character (or EMPTY), children int32[slots], term of each node (or EMPTY).
 
-    sieve uint8[65536]: whether a term begins with letters of this hash, so that most words are passed over at once.
+    sieve uint8[65536]: whether a term begins with letters of this hash; most words are rejected by it.
     """
 
     keys: I64
@@ -39,7 +41,7 @@ class Trie(NamedTuple):
 
 
 def build(terms: Sequence[str]) -> Trie:
-    """The trie of some terms; each is named by its place in the sequence."""
+    """Return the trie of some terms; a term's number is its index."""
     edges: dict[int, int] = {}
     ends = {}
     for number, term in enumerate(terms):
@@ -77,7 +79,7 @@ def _hash3(a: int, b: int, c: int) -> int:
 
 @kernel(inline="always")
 def _step(node: Int, c: Int, keys: I64, children: I32) -> Int:
-    """The node behind a character; EMPTY if there is none."""
+    """Return the node after a character, EMPTY if there is none."""
     edge = np.int64(node) << 21 | np.int64(c)
     mask = np.int64(len(keys) - 1)
     slot = (((edge ^ (edge >> 15)) & 0x7FFFFFFF) * 0x9E3779B1 >> 7) & mask
@@ -90,7 +92,7 @@ def _step(node: Int, c: Int, keys: I64, children: I32) -> Int:
 
 @kernel
 def _ends_word(data: U8, i: Int, stop: Int, fold: U32) -> bool:
-    """Whether no letter or digit follows at `i`."""
+    """Return whether no letter or digit follows at `i`."""
     while i < stop:
         c, size = code_point(data, i)
         kind = fold[c]
@@ -102,7 +104,7 @@ def _ends_word(data: U8, i: Int, stop: Int, fold: U32) -> bool:
 
 @kernel
 def _match(data: U8, start: Int, stop: Int, fold: U32, keys: I64, children: I32, terms: I32) -> tuple[Int, Int]:
-    """The longest term that begins at `start` and ends with a word: where it ends, and which; EMPTY if none."""
+    """Return the end and the number of the longest term that begins at `start` and ends with a word; EMPTY if none."""
     node, i, last = np.int64(0), start, np.int64(0)
     end, found = start, np.int64(EMPTY)
     while i < stop:
@@ -146,13 +148,13 @@ def _match(data: U8, start: Int, stop: Int, fold: U32, keys: I64, children: I32,
 
 @kernel(inline="always")
 def _is_isolate(data: U8, i: Int, last: Int) -> bool:
-    """Whether the sign at `i` is U+2068 (last 0xA8) or U+2069 (0xA9), which WhatsApp puts around a mention."""
+    """Return whether the sign at `i` is U+2068 (last 0xA8) or U+2069 (0xA9), which WhatsApp writes around a mention."""
     return bool(data[i] == 0xE2 and data[i + 1] == 0x81 and data[i + 2] == last)
 
 
 @kernel
 def _widened(data: U8, low: Int, start: Int, end: Int, stop: Int) -> tuple[Int, Int, Int]:
-    """A find with the signs that belong to it: the + of a number, isolates of a mention; and whether there is an @."""
+    """Return the span of a name with the + of a number or the isolates of a mention, and whether an @ precedes it."""
     if start > low and data[start - 1] == 43 and 48 <= data[start] <= 57:
         start -= 1
     i = start
@@ -165,7 +167,7 @@ def _widened(data: U8, low: Int, start: Int, end: Int, stop: Int) -> tuple[Int, 
 
 @kernel
 def _passes(a: Int, b: Int, c: Int, sieve: U8) -> bool:
-    """Whether a term's first word may begin with these letters, 0 where it has ended: `_hash3`."""
+    """Return whether a term's first word may begin with these letters, 0 after its end; the hash is `_hash3`."""
     h = a * np.uint64(0x9E3779) ^ b * np.uint64(0x85EBCB) ^ c * np.uint64(0xC2B2AF)
     return bool(sieve[h >> np.uint64(8) & np.uint64((1 << SIEVE_BITS) - 1)])
 
@@ -174,16 +176,16 @@ def _passes(a: Int, b: Int, c: Int, sieve: U8) -> bool:
 def find_names(
     offsets: I64, data: U8, fold: U32, keys: I64, children: I32, terms: I32, sieve: U8, prefixes: U32
 ) -> I64:
-    """Every name in every text: int64[m, 5] of text, first byte, end, term, and whether an @ stands before it.
+    """Return every name in every text, int64[m, 5]: text, first byte, end, term, whether an @ precedes it.
 
-    prefixes: letters (folded) that may be joined to the beginning of a name and stay, as Arabic's "and". Names do not
-    overlap; of two that begin together the longer one counts.
+    prefixes: folded letters that may be joined to the beginning of a name and are kept, such as Arabic's "and". Names
+    do not overlap; of two that begin together the longer one counts.
     """
-    room, m = len(offsets) + 1023, 0
-    out = np.empty((room, 5), np.int64)
+    capacity, m = len(offsets) + 1023, 0
+    out = np.empty((capacity, 5), np.int64)
     zero, one, seen = np.uint64(0), np.uint64(1), np.uint64(MAX_PREFIXES + 3)
     ascii_fold = fold[:128].copy()
-    letters, places = np.zeros(np.int64(seen) + 1, np.uint64), np.zeros(np.int64(seen) + 1, np.uint64)
+    letters, starts = np.zeros(np.int64(seen) + 1, np.uint64), np.zeros(np.int64(seen) + 1, np.uint64)
     for d in range(len(offsets) - 1):
         i, stop, n = np.uint64(offsets[d]), np.uint64(offsets[d + 1]), zero
         while i <= stop:
@@ -196,16 +198,16 @@ def find_names(
                     point, width = code_point(data, np.int64(i))
                     kind, size = fold[point], np.uint64(width)
             if kind > GAP and kind != BREAK:
-                letters[n], places[n] = kind, i
+                letters[n], starts[n] = kind, i
                 n += np.uint64(n < seen)
-            elif kind != SKIPPED and n > zero:  # the word is over: may a name begin with it, or behind a prefix?
+            elif kind != SKIPPED and n > zero:  # the word has ended: a name may begin with it, or after a prefix
                 for j in range(np.int64(n), np.int64(seen)):
                     letters[j] = zero
                 term, end = np.int64(EMPTY), np.int64(i)
                 k = zero
                 while True:
                     if _passes(letters[k], letters[k + one], letters[k + one + one], sieve):
-                        end, term = _match(data, np.int64(places[k]), np.int64(stop), fold, keys, children, terms)
+                        end, term = _match(data, np.int64(starts[k]), np.int64(stop), fold, keys, children, terms)
                     if term != EMPTY or k == np.uint64(MAX_PREFIXES) or k + one == n:
                         break
                     is_prefix = False
@@ -216,13 +218,13 @@ def find_names(
                     k += one
                 n = zero
                 if term != EMPTY:
-                    if m == room:
-                        more = np.empty((2 * room, 5), np.int64)
+                    if m == capacity:
+                        more = np.empty((2 * capacity, 5), np.int64)
                         for row in range(m):
                             for column in range(5):
                                 more[row, column] = out[row, column]
-                        out, room = more, 2 * room
-                    start, end, mentioned = _widened(data, offsets[d], np.int64(places[k]), end, offsets[d + 1])
+                        out, capacity = more, 2 * capacity
+                    start, end, mentioned = _widened(data, offsets[d], np.int64(starts[k]), end, offsets[d + 1])
                     out[m, 0], out[m, 1], out[m, 2], out[m, 3], out[m, 4] = d, start, end, term, mentioned
                     m += 1
                     i = max(i, np.uint64(end))  # a name of several words
@@ -233,9 +235,9 @@ def find_names(
 
 @kernel
 def splice(offsets: I64, data: U8, spans: I64, new_offsets: I64, new_data: U8) -> tuple[I64, U8]:
-    """The texts with other words in some places: offsets int64[n + 1] from 0 on, and bytes.
+    """Return the texts with spans replaced: offsets int64[n + 1] from 0, and bytes.
 
-    spans: int64[m, 4] of text, first byte, end, and which of the new words; in order.
+    spans: int64[m, 4], in order: text, first byte, end, index of the new word.
     """
     n, size, s, k = len(offsets) - 1, offsets[len(offsets) - 1] - offsets[0], 0, 0
     for j in range(len(spans)):
@@ -262,5 +264,5 @@ def splice(offsets: I64, data: U8, spans: I64, new_offsets: I64, new_data: U8) -
 
 
 def replaced(offsets: I64, data: U8, spans: I64, words: Any) -> tuple[I64, U8]:
-    """`splice` with the offsets and bytes of `words`, a pair as `batch.buffers` gives it."""
+    """Return `splice` with the new words given as a pair (offsets, bytes), as `batch.buffers` returns it."""
     return splice(offsets, data, spans, *words)

@@ -1,8 +1,8 @@
-"""Names of people: when two are the same person's, and how their letters are compared inside texts.
+"""Compare names of people: with each other, and with the words of texts.
 
-Two forms. `identity` decides who is one person: "~ Ilse" and "ILSE" are, "Ilse" and "Ilse 🌻" are two. `words` is what
-is looked for in texts: letters and digits without case, accents, Arabic vowel signs, tatweel, hamza seats and invisible
-signs, so that "Zoë" finds "zoe" and "أحمد" finds "احمد".
+`identity` decides who is one person: "~ Ilse" and "ILSE" are, "Ilse" and "Ilse 🌻" are two. `words` are searched for in
+texts: letters and digits without case, accents, Arabic vowel signs, tatweel, hamza seats and invisible signs, so that
+"Zoë" finds "zoe" and "أحمد" finds "احمد".
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from dataprep.unicode.text import MARK, U32, WORD, classes, lowered
 
 from .kernel import BREAK, GAP, SKIPPED
 
-_GAPS = " \u00a0\u202f-_.'\u2019\u2010\u2011"  # may stand between the words of one name
+_GAPS = " \u00a0\u202f-_.'\u2019\u2010\u2011"  # may occur between the words of one name
 _INVISIBLE = (0xAD, 0x61C, 0x640, 0xFEFF, *range(0x180B, 0x180F), *range(0x200B, 0x2010), *range(0x202A, 0x202F),
               *range(0x2060, 0x2070), *range(0xFE00, 0xFE10))  # fmt: skip
 _ACCENTS = (*range(0x300, 0x370), *range(0x591, 0x5C8), *range(0x610, 0x61B), *range(0x64B, 0x660), 0x670,
             *range(0x6D6, 0x6DD), *range(0x6DF, 0x6E5), 0x6E7, 0x6E8, *range(0x6EA, 0x6EE))  # fmt: skip
-# Letters that are one in names as people type them: ta marbuta, alef maqsura and Persian forms; Turkish i.
+# Letters that are equal in names as people type them: ta marbuta, alef maqsura and Persian forms; Turkish i.
 _SAME = {0x629: 0x647, 0x649: 0x64A, 0x6CC: 0x64A, 0x6A9: 0x643, 0x131: 0x69, 0x671: 0x627}
-_LAST_COMPOSED = 0x2000  # Latin, Greek, Cyrillic, Hebrew and Arabic letters with accents lie below
+_LAST_COMPOSED = 0x2000  # Latin, Greek, Cyrillic, Hebrew and Arabic letters with accents are below
 
 _COMMON = """
 will may mark art bill rose grace hope joy faith chase dawn drew frank grant guy april june august summer autumn violet
@@ -40,12 +40,12 @@ salam amal hayat iman islam nour nur noor farah sabah rabi hanan wafa rida sami 
 ابن بن بنت أبو أم ولد عبد الله الحاج الحاجة سيدي لالة
 """
 COMMON = frozenset(_COMMON.split())
-"""Words that stand in names and, more often, elsewhere: alone they are no name unless written after an @."""
+"""Words that occur in names and, more often, elsewhere: alone they are not a name unless written after an @."""
 
 
 @cache
 def folded() -> U32:
-    """What each code point is compared as, uint32[0x110000]: a letter or digit, SKIPPED, GAP or BREAK."""
+    """Return the form of each code point in comparisons, uint32[0x110000]: a letter or digit, SKIPPED, GAP or BREAK."""
     low, bits = lowered(), classes()
     inside = (bits & (WORD | MARK)) != 0  # signs of Indic scripts are letters' parts
     table = np.where(inside, low & np.uint32((1 << 21) - 1), np.uint32(BREAK)).astype(np.uint32)
@@ -63,7 +63,7 @@ def folded() -> U32:
 
 
 def words(name: str) -> tuple[str, ...]:
-    """The words of a name as they are compared.
+    """Return the words of a name as they are compared.
 
     >>> words("~ Zoë O'Brien 🌻")
     ('zoe', 'o', 'brien')
@@ -74,16 +74,16 @@ def words(name: str) -> tuple[str, ...]:
 
 
 def identity(name: str) -> str:
-    """What two spellings of one person's name share: no case, no invisible signs, no leading ~, single spaces."""
+    """Return a person's name without case, invisible signs and a leading ~, and with single spaces."""
     plain = unicodedata.normalize("NFKC", name)
     plain = "".join(c for c in plain if ord(c) not in _UNSEEN)
     return " ".join(plain.lstrip("~ ").casefold().split())
 
 
-_UNSEEN = frozenset(c for c in _INVISIBLE if c != 0x640)  # tatweel is kept: it is what somebody chose to write
+_UNSEEN = frozenset(c for c in _INVISIBLE if c != 0x640)  # tatweel is kept: the person chose to write it
 
 
 @cache
 def common_words(given: tuple[str, ...] | None) -> frozenset[str]:
-    """The words that alone are no name, compared as names are."""
+    """Return the words that alone are not a name (None: COMMON), as they are compared."""
     return frozenset(w for entry in (COMMON if given is None else given) for w in words(entry))

@@ -1,4 +1,4 @@
-"""From the names of a corpus to pseudonyms, and to what is looked for in its texts."""
+"""Make pseudonyms for the names of a corpus, and the tables to find the names in its texts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMING = (AUTHOR, MENTION, WHOLE, MORE)
 PEOPLE = pa.schema([
     ("kind", pa.string()),  # author; mention (in a text); chat; whole (a chat's, perhaps a person's); more (given);
     # shared (a word of several people's names)
-    ("chat", pa.string()),  # where an author or a mention was seen
+    ("chat", pa.string()),  # of an author or a mention
     ("name", pa.string()),
     ("pseudonym", pa.string()),
 ])  # fmt: skip
@@ -32,12 +32,12 @@ MIN_PHONE_DIGITS = 7
 
 
 def digest(key: bytes, kind: str, name: str) -> str:
-    """The keyed hash of a name (BLAKE2b, RFC 7693), 32 hex digits."""
+    """Return the keyed hash of a name (BLAKE2b, RFC 7693), 32 hex digits."""
     return hashlib.blake2b(f"{kind}\0{name}".encode(), key=key, digest_size=16, person=b"dataprep.people").hexdigest()
 
 
 def shortest(digests: Iterable[str], digits: int) -> dict[str, str]:
-    """Each digest cut to `digits`, or to more where two would be the same."""
+    """Return for each digest its first `digits`, or more if two would be equal."""
     found: dict[str, str] = {}
     waiting = sorted(set(digests))
     while waiting:
@@ -52,26 +52,29 @@ def shortest(digests: Iterable[str], digits: int) -> dict[str, str]:
 
 @dataclass
 class People:
-    """Everybody in a corpus: who wrote and who was mentioned in which chat, and names given besides."""
+    """Names in a corpus: authors and mentioned people by chat, and names given in addition."""
 
     seen: set[tuple[str, str, str]]  # kind, chat, name
     more: tuple[str, ...] = ()
 
     def table(self, key: bytes, form: str, digits: int, weak: frozenset[str]) -> pa.Table:
-        """A row (PEOPLE) for each of them, with a pseudonym; one for each word that several people's names share."""
+        """Return a row (PEOPLE) with a pseudonym for each name, and for each word that several people's names share."""
         found = {row for row in self.seen if row[0] != CHAT} | self._direct() | {(MORE, "", n) for n in self.more}
-        shared = {term for term, who in terms_of(found, 1, weak).items() if len(who.persons) > 1}
+        shared = {word for word, term in terms_of(found, 1, weak).items() if len(term.persons) > 1}
         chats = {chat for kind, chat, _ in self.seen if kind == CHAT}
-        named = _named(key, "person", {identity(name) for _, _, name in found} | shared, form, digits)
-        called = _named(key, "chat", {identity(c) for c in chats}, "Chat-{}", digits)
-        rows = [(*row, named[identity(row[2])]) for row in found]
-        rows += [(CHAT, chat, chat, called[identity(chat)]) for chat in chats]
-        rows += [(SHARED, "", word, named[word]) for word in shared]
+        persons = _pseudonyms(key, "person", {identity(name) for _, _, name in found} | shared, form, digits)
+        chat_names = _pseudonyms(key, "chat", {identity(c) for c in chats}, "Chat-{}", digits)
+        rows = [(*row, persons[identity(row[2])]) for row in found]
+        rows += [(CHAT, chat, chat, chat_names[identity(chat)]) for chat in chats]
+        rows += [(SHARED, "", word, persons[word]) for word in shared]
         columns = zip(*sorted(rows), strict=True) if rows else [()] * len(PEOPLE)
         return pa.table([pa.array(c, pa.string()) for c in columns], schema=PEOPLE)
 
     def _direct(self) -> set[tuple[str, str, str]]:
-        """Names of chats in which at most two people wrote, neither of that name: the other one's if one wrote."""
+        """Return rows for direct chats: at most two people wrote, and the chat has the name of neither.
+
+        If one person wrote, the chat is named after the other, who counts as mentioned.
+        """
         authors = defaultdict(set)
         for kind, chat, name in self.seen:
             if kind == AUTHOR:
@@ -81,7 +84,7 @@ class People:
         return {(MENTION if len(authors[chat]) < 2 else WHOLE, chat, chat) for chat in direct}
 
 
-def _named(key: bytes, kind: str, names: set[str], form: str, digits: int) -> dict[str, str]:
+def _pseudonyms(key: bytes, kind: str, names: set[str], form: str, digits: int) -> dict[str, str]:
     hashed = {name: digest(key, kind, name) for name in names}
     short = shortest(hashed.values(), digits)
     return {name: form.replace("{}", short[one]) for name, one in hashed.items()}
@@ -89,14 +92,14 @@ def _named(key: bytes, kind: str, names: set[str], form: str, digits: int) -> di
 
 @dataclass
 class Term:
-    """A piece of a name that is looked for: whose it may be, and whether it counts only after an @."""
+    """A word or a full name to find: the people it may mean, and whether it counts only after an @."""
 
     persons: set[str] = field(default_factory=set)
     weak: bool = True
 
 
 def terms_of(rows: Iterable[tuple[str, str, str]], min_chars: int, weak: frozenset[str]) -> dict[str, Term]:
-    """What to look for, of rows (kind, chat, name): the whole of each name, and each of its words."""
+    """Return the terms to find for rows (kind, chat, name): each full name, and each of its words."""
     found: dict[str, Term] = defaultdict(Term)
     for kind, _, name in rows:
         for term, is_weak in _terms(kind, words(name), min_chars, weak):
@@ -106,7 +109,7 @@ def terms_of(rows: Iterable[tuple[str, str, str]], min_chars: int, weak: frozens
 
 
 def _terms(kind: str, name: tuple[str, ...], min_chars: int, weak: frozenset[str]) -> Iterable[tuple[str, bool]]:
-    """(term, whether it counts only after an @) for the words of a name."""
+    """Return (term, whether it counts only after an @) for the words of a name."""
     digits = "".join(name)
     if digits.isdigit():
         return [(" ".join(name), False), (digits, False)] if len(digits) >= MIN_PHONE_DIGITS else []
@@ -117,24 +120,24 @@ def _terms(kind: str, name: tuple[str, ...], min_chars: int, weak: frozenset[str
 
 
 @dataclass(frozen=True)
-class Book:
-    """What the kernel needs, and who is meant by what it finds."""
+class NameTables:
+    """Tables for the kernel, and for the pseudonym of each term that it finds."""
 
     trie: K.Trie
     weak: Any  # bool[terms]
-    target: I64  # int64[terms]: the pseudonym of a term
+    target: I64  # int64[terms]: index of the term's pseudonym
     is_shared: Any  # bool[terms]
-    local: I64  # int64[k]: chat * terms + term where only one person of that chat can be meant, ascending
+    local: I64  # int64[k]: chat * terms + term if the term means one person of that chat, ascending
     local_target: I64
     pseudonyms: pa.LargeStringArray
     chats: dict[str, int]
-    authors: pa.StringArray  # names as they stand in the column
+    authors: pa.StringArray  # names as in the column
     author_pseudonyms: pa.StringArray
     chat_names: pa.StringArray
     chat_pseudonyms: pa.StringArray
 
     def meant(self, hits: I64, chats: I64) -> I64:
-        """The pseudonym of every hit: that of the one person of the chat it can mean, else the term's own."""
+        """Return the pseudonym of each hit: that of the one person in the chat it can mean, else the term's own."""
         n_terms = max(1, len(self.target))
         wanted = chats[hits[:, 0]] * n_terms + hits[:, 3]
         at = np.minimum(np.searchsorted(self.local, wanted), max(0, len(self.local) - 1))
@@ -144,8 +147,8 @@ class Book:
 
 
 @lru_cache(maxsize=2)
-def book(url: str, min_chars: int, common: tuple[str, ...] | None) -> Book:
-    """The book of a table of PEOPLE."""
+def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> NameTables:
+    """Return the tables for the PEOPLE at `url`; the last two are kept in memory."""
     with files.open_raw(url) as f:
         rows = pq.read_table(f).to_pylist()
     weak = common_words(common)
@@ -155,33 +158,33 @@ def book(url: str, min_chars: int, common: tuple[str, ...] | None) -> Book:
     named = {identity(r["name"]): r["pseudonym"] for r in people}
     shared = {r["name"]: r["pseudonym"] for r in rows if r["kind"] == SHARED}
     pseudonyms = sorted({*named.values(), *shared.values()})
-    place = {p: i for i, p in enumerate(pseudonyms)}
+    index = {p: i for i, p in enumerate(pseudonyms)}
     own = [shared[t] if len(terms[t].persons) > 1 else named[next(iter(terms[t].persons))] for t in listed]
     chats = {chat: i for i, chat in enumerate(sorted({r["chat"] for r in rows}))}
     local = _local(people, terms, {t: i for i, t in enumerate(listed)}, chats)
     by_kind = {kind: [r for r in rows if r["kind"] == kind] for kind in (AUTHOR, CHAT)}
     authors = {r["name"]: r["pseudonym"] for r in by_kind[AUTHOR]}
-    called = {r["name"]: r["pseudonym"] for r in by_kind[CHAT]}
-    return Book(
+    chat_names = {r["name"]: r["pseudonym"] for r in by_kind[CHAT]}
+    return NameTables(
         trie=K.build(listed), weak=np.array([terms[t].weak for t in listed], bool),
-        target=np.array([place[p] for p in own], np.int64),
+        target=np.array([index[p] for p in own], np.int64),
         is_shared=np.array([len(terms[t].persons) > 1 for t in listed], bool),
         local=np.array(sorted(local), np.int64),
-        local_target=np.array([place[named[local[k]]] for k in sorted(local)], np.int64),
+        local_target=np.array([index[named[local[k]]] for k in sorted(local)], np.int64),
         pseudonyms=pa.array(pseudonyms, pa.large_string()), chats=chats,
         authors=pa.array(list(authors), pa.string()), author_pseudonyms=pa.array(list(authors.values()), pa.string()),
-        chat_names=pa.array(list(called), pa.string()), chat_pseudonyms=pa.array(list(called.values()), pa.string()),
+        chat_names=pa.array(list(chat_names), pa.string()),
+        chat_pseudonyms=pa.array(list(chat_names.values()), pa.string()),
     )  # fmt: skip
 
 
 def _local(
-    people: list[dict[str, Any]], terms: Mapping[str, Term], place: Mapping[str, int], chats: Mapping[str, int]
+    people: list[dict[str, Any]], terms: Mapping[str, Term], index: Mapping[str, int], chats: Mapping[str, int]
 ) -> dict[int, str]:
-    """Who is meant by a shared term in the chats where only one can be."""
+    """Return the person that a shared term means, by chat * terms + term, for chats where only one is possible."""
     found = defaultdict(set)
     for row in people:
         for term, _ in _terms(row["kind"], words(row["name"]), 1, frozenset()):
             if row["kind"] != MORE and len(terms[term].persons) > 1:
-                found[chats[row["chat"]] * max(1, len(place)) + place[term]].add(identity(row["name"]))
-    return {key: next(iter(who)) for key, who in found.items() if len(who) == 1}
-
+                found[chats[row["chat"]] * max(1, len(index)) + index[term]].add(identity(row["name"]))
+    return {key: next(iter(persons)) for key, persons in found.items() if len(persons) == 1}

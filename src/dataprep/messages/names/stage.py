@@ -1,9 +1,9 @@
-"""People in chats: pseudonyms in place of their names.
+"""Pseudonyms: replace the names of people.
 
     dp.Pipeline(Pseudonyms(key="people.key", consent=Consent(refused="refused.txt")), dp.PII()).run(docs, out="safe")
 
-After `Pseudonyms` a Dataset's folder holds no name that it knows: not in the columns, the books or the places of the
-input (`Stage.hides`), and its saved steps are removed when it is sealed.
+After `Pseudonyms` a Dataset's folder has no known name: not in the columns, the statistics or the names of input files
+(`Stage.hides`), and its saved steps are removed when it is sealed.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from dataprep.core.dataset import Dataset
 from dataprep.core.estimator import Estimator
 from dataprep.core.ledger import Ledger
 from dataprep.core.part import Part
+from dataprep.core.passes import Pass
 from dataprep.core.runner import Runner
 from dataprep.core.stage import Stage, drop_rows
 from dataprep.core.trial import current
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files, receipts
-from dataprep.store.key import key as key_of
 
 from . import kernel as K
 from .consent import Consent, names_in
 from .matching import common_words, folded, identity, words
-from .pseudonyms import AUTHOR, CHAT, MENTION, Book, People, book, digest
+from .pseudonyms import AUTHOR, CHAT, MENTION, NameTables, People, digest, name_tables
 
 MIN_KEY_BYTES = 16
 MENTIONED = re.compile("@\u2068([^\u2069\n]{1,200})\u2069")
@@ -47,34 +47,37 @@ __all__ = ["Consent", "Pseudonymised", "Pseudonyms"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Pseudonyms(Estimator):
-    """Pseudonyms in place of the names of people, as authors and inside texts; an Estimator: it learns the names first.
+    """Replace the names of people, as authors and inside texts, by pseudonyms; an Estimator, which learns names first.
 
-    >>> Pseudonyms(key="people.key", mapping="people.parquet")      # the same names tomorrow
-    >>> Pseudonyms()                                                # nobody can ever tell who was who
+    >>> Pseudonyms(key="people.key", mapping="people.parquet")      # the same pseudonyms in every run
+    >>> Pseudonyms()                                                # random pseudonyms that nobody can reverse
 
-    Put it first, so that it sees every author and no saved step holds a raw text. Names are those of authors, of people
+    Put it first, so that it sees every author and no saved step has a raw text. Names are those of authors, of people
     mentioned as WhatsApp writes it (@Name, the name between U+2068 and U+2069), of direct chats (two authors at most),
-    and `names=`. Somebody is `Person-` and the first hex digits of the keyed hash (BLAKE2b) of the name, four or as
-    many as tell all apart.
+    and `names=`. A person becomes `Person-` and the first hex digits of the keyed hash (BLAKE2b) of the name: four, or
+    as many as make all pseudonyms different.
 
-    In texts are replaced: whole names, and each word of a name, without regard to case, accents, Arabic vowel signs
-    and hamza seats, also stretched ("Ilseee"), possessive ("Ilse's"), mentioned (@Ilse) or behind one of `prefixes`;
-    never a part of a word. A word that several people's names share means the one who is in that chat, else nobody: it
-    gets a pseudonym of its own. `chat` and `source` become `Chat-...`, `meta` keeps only `keep_meta`.
+    In texts, full names and each word of a name are replaced, without regard to case, accents, Arabic vowel signs and
+    hamza seats, also if stretched ("Ilseee"), possessive ("Ilse's"), mentioned (@Ilse) or after one of `prefixes`;
+    never a part of a word. A word that several people's names share means the one who is in that chat; if there is not
+    exactly one, it gets a pseudonym of its own. `chat` and `source` become `Chat-...`, `meta` keeps only `keep_meta`.
 
-    key: the location of a file with at least 16 bytes, "env:NAME", or bytes. Of it only a fingerprint is kept. Without:
-    a random one, thrown away. A run that was stopped goes on with the pseudonyms it had; another folder gets others.
-    mapping: where to write who is who (Parquet: kind, chat, name, pseudonym), outside of `out`; None: nowhere.
-    consent: a `Consent`: everybody's name is learned, then the messages of those who did not agree are dropped.
-    names: more names to hide, or a file with one a line: nicknames, people who never wrote.
-    min_chars: a shorter word of a name is replaced only after an @. common: words that are, too, since they mean
-        something else more often (will, work, نور); None: `names.COMMON`. Both are counted as names.common_left.
-    prefixes: letters that Arabic joins to the word behind them; at most two, they stay.
-    blank: kinds of message whose text becomes `<kind>`: they name people and places that nobody here knows.
-    keep_meta: the keys of `meta` that stay. digits: of a pseudonym, at least: with more of them somebody who joins
-        later changes nobody's. form: of a person's.
+    key: the path of a file with at least 16 bytes, "env:NAME", or bytes. Only its fingerprint is stored. None: a random
+        key that is not stored. A run that was stopped continues with its pseudonyms; another folder gets others.
+    mapping: path of a table of all names and pseudonyms to write (Parquet: kind, chat, name, pseudonym), outside of
+        `out`; None: write none.
+    consent: a `Consent`: all names are learned, then the messages of people who did not agree are dropped.
+    names: more names to hide, or a file with one per line: nicknames, people who never wrote.
+    min_chars: a shorter word of a name is replaced only after an @.
+    common: words that are replaced only after an @, since they usually are not names (will, work, نور); None:
+        `matching.COMMON`. Words left because of `min_chars` or `common` are counted as names.common_left.
+    prefixes: letters that Arabic joins to the following word; at most two, which are kept.
+    blank: kinds of messages whose text becomes `<kind>`, since they name people and places that are unknown here.
+    keep_meta: the keys of `meta` to keep.
+    digits: least hex digits of a pseudonym; with more, a person who joins later rarely lengthens another's.
+    form: pseudonym of a person, with {} for the digits.
 
-    Raises PlanError for a key that is missing or short, and a mapping inside `out`.
+    Raises PlanError for a key that is missing or short, a mapping inside `out`, and values that are not valid.
     """
 
     key: str | bytes | None = None
@@ -91,10 +94,8 @@ class Pseudonyms(Estimator):
     secret: bytes | None = field(init=False, compare=False)
     more: tuple[str, ...] = field(init=False, compare=False)
 
-    VERSION: ClassVar[int] = 1
     needs: ClassVar[tuple[str, ...]] = NEEDS
     hides: ClassVar[bool] = True
-    name: ClassVar[str] = "Pseudonyms"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "secret", _secret(self.key))
@@ -103,15 +104,15 @@ class Pseudonyms(Estimator):
             value = getattr(self, name)
             object.__setattr__(self, name, None if value is None else tuple(value))
         if "{}" not in self.form or words(self.form.replace("{}", "")) == ():
-            msg = f"form={self.form!r} needs a word and {{}}, where the hash goes, as 'Person-{{}}'"
+            msg = f"form={self.form!r} must contain a word and {{}} for the digits, as 'Person-{{}}'"
             raise PlanError(msg)
         if not 2 <= self.digits <= 32 or self.min_chars < 1:
-            msg = f"digits={self.digits} is 2 to 32, and min_chars={self.min_chars} 1 or more"
+            msg = f"digits={self.digits} must be 2 to 32, and min_chars={self.min_chars} must be 1 or more"
             raise PlanError(msg)
 
     @property
     def fingerprint(self) -> str:
-        """What tells two keys apart, and tells nothing of them."""
+        """A hash that differs between keys and reveals nothing about them."""
         return "random" if self.secret is None else digest(self.secret, "fingerprint", "")[:16]
 
     def __repr__(self) -> str:
@@ -119,7 +120,7 @@ class Pseudonyms(Estimator):
         return f"Pseudonyms(key {self.fingerprint}{kept}{f', {self.consent}' if self.consent else ''})"
 
     def recipe(self) -> Any:
-        """Everything but the key itself, and where names, key and mapping lie."""
+        """Return all parameters except the secret key and the paths of names, key and mapping."""
         return (self.VERSION, self.fingerprint, self.consent, self.more, *self._settings, self.digits, self.form)
 
     @property
@@ -131,11 +132,10 @@ class Pseudonyms(Estimator):
         _warm()
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Stage:
-        """Learn everybody's name; the stage that is returned puts the pseudonyms in."""
-        made_by = key_of((self, docs.key))
-        task = _Collect(out=out, key=made_by)
-        parts = [receipt["url"] for receipt in run.map(task, docs.tasks, "Pseudonyms: names")]
-        url = files.join(out, "people.parquet")
+        """Learn all names, write the table of pseudonyms, and return the stage that applies it."""
+        made_by, url = self.key_for(docs), files.join(out, "people.parquet")
+        n_parts = len(list(run.map(_CollectNames(out, made_by), docs.tasks, "Pseudonyms: names")))
+        parts = [_CollectNames.url(out, number) for number in range(n_parts)]
         found = receipts.once(url + ".json", made_by, lambda: self._write(url, parts))
         if self.mapping is not None and not current():
             self._keep(url, out)
@@ -146,7 +146,7 @@ class Pseudonyms(Estimator):
         )  # fmt: skip
 
     def _write(self, url: str, parts: list[str]) -> dict[str, Any]:
-        """Give pseudonyms; a key of our own is forgotten here, and what it made stays as long as this file."""
+        """Write the table of pseudonyms to `url`; return its receipt. A random key is not stored."""
         seen = {(r["kind"], r["chat"], r["name"]) for part in parts for r in _read(part).to_pylist()}
         secret = self.secret or secrets.token_bytes(32)
         table = People(seen, self.more).table(secret, self.form, self.digits, common_words(self.common))
@@ -156,18 +156,21 @@ class Pseudonyms(Estimator):
         return {"files": [url], "people": len(people), "chats": len({c for kind, c, _ in seen if kind == CHAT})}
 
     def _keep(self, url: str, out: str) -> None:
-        """Copy the mapping to where it was asked for."""
-        place = str(self.mapping)
+        """Copy the table at `url` to `mapping`. Raises PlanError if that is inside the run's folder."""
+        path = str(self.mapping)
         home = os.path.dirname(os.path.dirname(os.path.abspath(files.path_of(out)))) if files.is_local(out) else out
-        if (os.path.abspath(place) if files.is_local(place) else place).startswith(home.rstrip("/") + "/"):
-            msg = f"mapping={place!r} lies inside the run's own folder, which is what others get; keep it elsewhere"
+        if (os.path.abspath(path) if files.is_local(path) else path).startswith(home.rstrip("/") + "/"):
+            msg = f"mapping={path!r} must be outside the run's folder, which others may get; give another path"
             raise PlanError(msg)
-        with files.atomic(place) as f:
+        with files.atomic(path) as f:
             pq.write_table(_read(url), f)
 
 
 def _secret(given: str | bytes | None) -> bytes | None:
-    """The key's bytes, at most 64 of them (BLAKE2b's limit) as they are, else their hash."""
+    """Return the bytes of a key, or their hash if they are more than 64 (BLAKE2b's limit).
+
+    Raises PlanError if the key cannot be read or is short.
+    """
     if given is None:
         return None
     if isinstance(given, bytes):
@@ -179,40 +182,36 @@ def _secret(given: str | bytes | None) -> bytes | None:
             with files.open_read(given) as f:
                 found = f.read().strip()
         except (OSError, ReadError) as e:
-            msg = f"there is no key at that place ({e}); make one: openssl rand -hex 32 > people.key"
+            msg = f"could not read the key of Pseudonyms ({e}); make one: openssl rand -hex 32 > people.key"
             raise PlanError(msg) from e
     if len(found) < MIN_KEY_BYTES:
         msg = (
-            f"the key of Pseudonyms has {len(found)} bytes, and who can guess it can tell who is who; give at least "
-            f"{MIN_KEY_BYTES} that nobody can guess: openssl rand -hex 32 > people.key"
+            f"the key of Pseudonyms has {len(found)} bytes; it must have at least {MIN_KEY_BYTES} that nobody can "
+            "guess: openssl rand -hex 32 > people.key"
         )
         raise PlanError(msg)
     return found if len(found) <= 64 else bytes.fromhex(digest(found[:64], "key", found.hex()))
 
 
 @dataclass(frozen=True)
-class _Collect:
-    """Note who wrote, who was mentioned, and in which chats, in a part."""
+class _CollectNames(Pass[Part]):
+    """Write the names of authors, mentioned people and chats in a part."""
 
-    out: str
-    key: str
+    folder: ClassVar[str] = "names"
 
-    def __call__(self, item: Part) -> dict[str, Any]:
-        url = files.join(self.out, "names", f"part-{item.number:05d}.parquet")
-        return receipts.once(url + ".json", self.key, lambda: self._write(url, item)) | {"url": url}
-
-    def _write(self, url: str, item: Part) -> dict[str, Any]:
+    def write(self, url: str, item: Part) -> dict[str, Any]:
+        """Write a Parquet file with the columns kind, chat, name."""
         seen: set[tuple[str, str, str]] = set()
         for batch in item.batches(["chat", "author", "text"]):
             seen |= _seen(batch)
         columns = zip(*sorted(seen), strict=True) if seen else [()] * 3
         with files.atomic(url) as f:
             pq.write_table(pa.table([pa.array(c, pa.string()) for c in columns], ["kind", "chat", "name"]), f)
-        return {"files": [url]}
+        return {}
 
 
 def _seen(batch: Batch) -> set[tuple[str, str, str]]:
-    """(kind, chat, name) of all that a batch names."""
+    """Return (kind, chat, name) of every name in a batch."""
     pairs = pa.table({n: batch.column(n).cast(pa.string()) for n in ("chat", "author")})
     rows = pairs.group_by(["chat", "author"], use_threads=False).aggregate([]).to_pylist()
     found = {(AUTHOR, r["chat"] or "", r["author"]) for r in rows if r["author"] is not None}
@@ -230,7 +229,7 @@ def _read(url: str) -> pa.Table:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Pseudonymised(Stage):
-    """Puts in the pseudonyms that `Pseudonyms.fit` gave; people: the table of them."""
+    """Applies the pseudonyms that `Pseudonyms.fit` made; people: the URL of their table."""
 
     people: str
     key: str
@@ -247,14 +246,14 @@ class Pseudonymised(Stage):
 
     @property
     def name(self) -> str:
-        """The name of the Estimator."""
-        return Pseudonyms.name
+        """Name of the Estimator."""
+        return Pseudonyms.__name__
 
     def __repr__(self) -> str:
         return f"pseudonyms for {self.facts.get('people', 0):,} people"
 
     def recipe(self) -> Any:
-        """Who made the pseudonyms, not where they lie."""
+        """Return the key of the work that made the pseudonyms, not their path."""
         return self.name, self.key
 
     def warm(self) -> None:
@@ -262,14 +261,14 @@ class Pseudonymised(Stage):
         _warm()
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Authors, chats, sources, meta and texts of every batch."""
-        known = book(self.people, self.min_chars, self.common)
+        """Drop messages without consent; yield the others with authors, chats, sources, meta and texts rewritten."""
+        known = name_tables(self.people, self.min_chars, self.common)
         for batch in batches:
             kept = batch if self.consent is None else drop_rows(batch, self.consent.reasons(batch["author"]), stats)
             yield self._columns(self._texts(kept, known, stats), known)
 
-    def _texts(self, batch: Batch, known: Book, stats: Ledger) -> Batch:
-        """The batch with names in its texts replaced, and texts of some kinds blanked."""
+    def _texts(self, batch: Batch, known: NameTables, stats: Ledger) -> Batch:
+        """Return the batch with names in its texts replaced, and texts of the kinds in `blank` blanked."""
         batch = self._blanked(batch, stats)
         prefixes = folded()[[ord(c) for c in self.prefixes]] if self.prefixes else np.zeros(0, np.uint32)
         offsets, data = B.buffers(batch)
@@ -294,11 +293,11 @@ class Pseudonymised(Stage):
         stats.count("blanked", n)
         if not n:
             return batch
-        signs = (pa.scalar(sign, pa.large_string()) for sign in "<>")
-        marks = pc.binary_join_element_wise(next(signs), kinds, next(signs), pa.scalar("", pa.large_string()))
-        return B.with_column(batch, "text", pc.if_else(blank, marks, batch["text"]))
+        left, right, nothing = (pa.scalar(sign, pa.large_string()) for sign in ("<", ">", ""))
+        names = pc.binary_join_element_wise(left, kinds, right, nothing)
+        return B.with_column(batch, "text", pc.if_else(blank, names, batch["text"]))
 
-    def _columns(self, batch: Batch, known: Book) -> Batch:
+    def _columns(self, batch: Batch, known: NameTables) -> Batch:
         chats = _mapped(batch["chat"], known.chat_names, known.chat_pseudonyms)
         out = B.with_column(batch, "author", _mapped(batch["author"], known.authors, known.author_pseudonyms))
         out = B.with_column(out, "chat", chats.cast(batch["chat"].type))
@@ -306,7 +305,7 @@ class Pseudonymised(Stage):
         return B.with_column(B.with_column(out, "source", source), "meta", self._meta(batch["meta"]))
 
     def _meta(self, meta: pa.LargeStringArray) -> pa.LargeStringArray:
-        """JSON with only the keys that stay; each different one is looked at once."""
+        """Return the JSON with only the keys in `keep_meta`; each different value is parsed once."""
         coded = meta.dictionary_encode()
         kept = [_only(text, self.keep_meta) for text in coded.dictionary.to_pylist()]
         return pa.array(kept, pa.large_string()).take(coded.indices)
@@ -316,12 +315,12 @@ def _only(text: str, keys: tuple[str, ...]) -> str:
     if text == "{}":
         return text
     found = orjson.loads(text)
-    hidden = {"file": None} if {"file", "files"} & found.keys() - set(keys) else {}  # that there is one tells captions
+    hidden = {"file": None} if {"file", "files"} & found.keys() - set(keys) else {}  # `captions.py` needs the key
     return orjson.dumps({k: v for k, v in found.items() if k in keys} | hidden).decode()
 
 
 def _mapped(column: pa.Array, names: pa.StringArray, pseudonyms: pa.StringArray) -> pa.StringArray:
-    """The pseudonym of each name; null where there is none."""
+    """Return the pseudonym of each name, null for null."""
     at = pc.index_in(column.cast(pa.string()), names, skip_nulls=True)
     assert at.null_count == column.null_count, "every name was seen by fit"
     return pseudonyms.take(at)
