@@ -1,4 +1,4 @@
-"""A persona: from exports to a fine-tuning set, whole, safe, and split by talk."""
+"""persona: from exports to a fine-tuning set, complete, safe, and split by conversation."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ WORDS = tuple("ferry captain bridge chapter cider walnut cake reading door page 
 
 @pytest.fixture(scope="module")
 def export(tmp_path_factory):
-    """A group chat of 150 talks in which Tomas answers most questions; two talks say the same."""
+    """Write a group chat of 150 conversations in which Tomas answers most questions; two are equal."""
     rng, lines, now = random.Random(7), [], dt.datetime(2024, 3, 1, 9)
-    for talk in range(150):
+    for number in range(150):
         now += dt.timedelta(hours=5)
-        rng = random.Random(3 if talk in (20, 90) else talk)
+        rng = random.Random(3 if number in (20, 90) else number)
         for turn in range(rng.randrange(2, 9)):
             who = NAMES[1] if turn % 2 else rng.choice((NAMES[0], NAMES[2]))
             for _ in range(rng.randrange(1, 3)):
@@ -35,7 +35,7 @@ def export(tmp_path_factory):
                 said = " ".join(rng.choices(WORDS, k=rng.randrange(3, 12)))
                 said += rng.choice(("", ", Tomas", " @Noor", " call 0612345678", "\nand more"))
                 lines.append(f"{now:%d/%m/%Y, %H:%M} - {who}: {said}")
-        if talk % 50 == 0:  # nothing but personal data: of the message nothing is left, and the books show what went
+        if number % 50 == 0:  # only personal data: nothing is left of the message, and the statistics show examples
             lines += [f"{now:%d/%m/%Y, %H:%M} - {NAMES[0]}: {said}" for said in ("0612345678", "ilse@example.org")]
     place = tmp_path_factory.mktemp("chats") / "WhatsApp Chat with Reading circle.txt"
     place.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -44,7 +44,7 @@ def export(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def made(export, tmp_path_factory):
-    """The persona of Tomas, and its folder."""
+    """Return the persona of Tomas, and its folder."""
     out = tmp_path_factory.mktemp("persona") / "out"
     options = {"vocab_size": 700, "block": 128, "val": 0.2, "test": 0.1, "key_file": None}
     return persona(export, "Tomas Orr", out, **options), out
@@ -56,7 +56,7 @@ def lines_of(place):
 
 
 def test_windows_are_what_trainers_read(made):
-    """JSONL and shards hold the same windows, side by side; each ends with an answer and fits the block."""
+    """JSONL and shards have the same windows in each split; each ends with an answer and fits the block."""
     result, out = made
     tok = dp.Tokenizer.load(out / "tokenizer")
     assert set(result.jsonl) == {"train", "val", "test"}
@@ -86,13 +86,13 @@ def test_only_the_person_is_learned(made):
     assert any(m.get("weight") == 0 for row in rows for m in row)
 
 
-def test_a_talk_is_on_one_side(made):
-    """No conversation has windows on two sides, and no window of a held-out side stands in training."""
+def test_a_conversation_is_in_one_split(made):
+    """No conversation has windows in two splits, and no held-out window is in training."""
     result, _ = made
     table = result.windows.table()
     sides: dict[int, set[int]] = {}
-    for talk, side in zip(table["conversation"].to_pylist(), table["side"].to_pylist(), strict=True):
-        sides.setdefault(talk, set()).add(side)
+    for number, side in zip(table["conversation"].to_pylist(), table["side"].to_pylist(), strict=True):
+        sides.setdefault(number, set()).add(side)
     assert all(len(found) == 1 for found in sides.values())
     texts = table["text"].to_pylist()
     assert len(set(texts)) == len(texts)
@@ -142,13 +142,13 @@ def test_who_did_not_agree_is_not_in_it(export, tmp_path):
 
 def test_what_does_not_work_is_one_sentence(export, tmp_path):
     """Nobody of that name, no chat at all, nothing answered."""
-    with pytest.raises(PlanError, match=r"nobody is called 'Tom'; those who wrote are \w+ \w+ \(\d"):
+    with pytest.raises(PlanError, match=r"person='Tom' must be the name of an author; the authors are \w+ \w+ \(\d"):
         persona(export, "Tom", tmp_path / "out")
     (tmp_path / "refused.txt").write_text("tomas orr\n")
-    with pytest.raises(PlanError, match="'Tomas Orr' is on the list of those who did not agree"):
+    with pytest.raises(PlanError, match="'Tomas Orr' is on the list of people who did not agree"):
         persona(export, "Tomas Orr", tmp_path / "out", refused=str(tmp_path / "refused.txt"))
     (tmp_path / "page.txt").write_text("This is a page of text, and no chat.\n")
-    with pytest.raises(PlanError, match="these files are no chats"):
+    with pytest.raises(PlanError, match="these files have no authors"):
         persona(str(tmp_path / "page.txt"), "Tom", tmp_path / "out")
     lone = tmp_path / "WhatsApp Chat with Ann.txt"
     lone.write_text("03/05/2024, 09:12 - Ann: hello?\n03/05/2024, 09:13 - Ann: anybody?\n")
@@ -189,5 +189,5 @@ def test_dry_run_shows_and_writes_nothing(export, tmp_path, dataprep):
     code, said, _ = dataprep("persona", *given)
     assert code == 0
     assert "Pseudonyms changes text" in said
-    assert "dry run: nothing is written" in said
+    assert "nothing is written" in said
     assert not (tmp_path / "out").exists()

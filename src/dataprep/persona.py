@@ -1,12 +1,12 @@
-"""`persona`: exports of chats to a fine-tuning set that teaches a model to answer like one of the people in them.
+"""persona: make a fine-tuning set that teaches a model to answer like one person, from exports of chats.
 
-    OUT/messages    every message, cleaned, safe: names are pseudonyms, personal data is masked
-    OUT/talks       who said what, whole talks; the vocabulary is learned from them if none is given
-    OUT/windows     talks cut to the block, without copies; the column `messages` is what trainers read
-    OUT/shards      token shards with a loss mask over what the person said
-    OUT/*.jsonl     the windows as JSONL of `messages`, a file a side
+    OUT/messages         all messages, cleaned; names are pseudonyms, personal data is masked
+    OUT/conversations    complete conversations; the vocabulary is learned from them if none is given
+    OUT/windows          conversations cut to the block, without copies; trainers read the column `messages`
+    OUT/shards           token shards with a loss mask over the person's answers
+    OUT/*.jsonl          the windows as JSONL of `messages`, one file per split
 
-Each step is a folder with receipts: what did not change is not made again.
+Each step is a folder with receipts: steps whose input and parameters did not change are not run again.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ from .tokens.vocabulary.train import train_bpe
 
 log = logging.getLogger("dataprep")
 
-SHORT_WINDOW = 57  # runs of 4 characters: "ok?", "yes" are said often, and names alone make short windows alike
-VAL = 0.05  # of the talks: chats are small, and their talks many
+SHORT_WINDOW = 57  # runs of 4 characters: "ok?" and "yes" are frequent, and names alone make short windows similar
+VAL = 0.05  # of the conversations: chats are small, and have many of them
 
 
 @dataclass(frozen=True)
 class Persona:
-    """What came out."""
+    """Result of `persona`: windows, token shards and JSONL files."""
 
     windows: Dataset
     shards: Shards
     jsonl: dict[str, str]
-    """The JSONL file of each side that has windows."""
+    """JSONL file of each split that has windows."""
     answers: int
-    """Turns of the person that are learned."""
+    """Number of the person's turns to be learned."""
 
     def __str__(self) -> str:
         sides = ", ".join(f"{name} {len(self.shards.split(name)):,}" for name in SIDES if len(self.shards.split(name)))
@@ -90,19 +90,24 @@ def persona(
     replace: bool = True,
     **options: Any,
 ) -> Persona:
-    """Teach a model to answer like `person`: the whole way from exports to windows, shards and JSONL.
+    """Make windows, token shards and JSONL files from exports of chats, to teach a model to answer like `person`.
 
-    chats: a file, a folder or a list of exports, of any platform. person: the author to imitate, as the exports write
-    the name. out: the folder of all steps.
-    template: "course", "chatml", or a Jinja chat template (its text or a file). block: tokens of the longest window.
-    tokenizer: whose ids; None: one of `vocab_size` ids is trained on the training talks.
-    gap: the silence that ends a talk. context: turns that a window repeats of the one before, not to be learned.
-    val, test: shares of the talks that are held out; a window that also stands there is taken out of training.
-    clean: the rules of cleaning. key_file, names, refused: see `Pseudonyms` and `Consent`. pii: mask personal data.
-    options: of `dp.read`, such as date_order="dmy".
+    chats: a file, a folder or a list of exports, of any platform.
+    person: the author to imitate, as the exports write the name.
+    out: the folder of all steps.
+    template: "course", "chatml", or a Jinja chat template (its text or a file).
+    block: tokens of the longest window.
+    tokenizer: a tokenizer or its path; None: one of `vocab_size` ids is trained on the training conversations.
+    gap: the silence that ends a conversation.
+    context: turns of the window before that a window repeats, not to be learned.
+    val, test: shares of the conversations that are held out; equal windows are removed from training.
+    clean: the stage that cleans messages.
+    key_file, names, refused: see `Pseudonyms` and `Consent`.
+    pii: mask personal data.
+    options: parameters of `dp.read`, such as date_order="dmy".
 
-    Raises:
-        PlanError: nobody has that name, the template does not fit the tokenizer, or no talk has an answer.
+    Raises PlanError if nobody has that name, if the person did not agree, if the template does not fit the tokenizer,
+    or if no conversation has an answer.
     """
     folder, runner, written = os.fspath(out).rstrip("/"), run or Serial(), template_of(template)
     docs = read(chats, **options)
@@ -113,31 +118,31 @@ def persona(
 
     consent = None if refused is None else Consent(refused=refused)
     if consent is not None and consent.reasons(pa.array([person]))[0].is_valid:
-        msg = f"{person!r} is on the list of those who did not agree ({refused}), so there is nothing to learn"
+        msg = f"{person!r} is on the list of people who did not agree ({refused}); choose another person"
         raise PlanError(msg)
-    hidden = Pseudonyms(key=key_file, consent=consent, names=names or (), common=())  # a name that is a word goes, too
+    hidden = Pseudonyms(key=key_file, consent=consent, names=names or (), common=())  # hides names that are words, too
     safe: list[Stage | Estimator] = [
-        Overlaps(),  # first: where it stands behind a stage that changes texts, a step would keep them
+        Overlaps(),  # first: after a stage that changes texts, a saved step would have raw texts
         Map(answers, adds={ANSWERS: pa.bool_()}),
         hidden,
-        *([PII()] if pii else []),  # before cleaning, whose books show what was dropped
+        *([PII()] if pii else []),  # before cleaning, whose statistics show examples of dropped messages
         clean or (CleanMessages() if pii else CleanMessages(emails=None, phones=None)),
     ]
     messages = Pipeline(*safe).run(docs, out=f"{folder}/messages", run=runner, replace=replace)
     split = Split(val=val, test=test, group="conversation")
     turns = Turns(gap=gap, context=context)
-    talks = Pipeline(turns).run(messages, out=f"{folder}/talks", run=runner, replace=replace)
-    if not talks.count:
+    conversations = Pipeline(turns).run(messages, out=f"{folder}/conversations", run=runner, replace=replace)
+    if not conversations.count:
         msg = f"{person!r} answers nobody within gap={gap!r}, so there is nothing to learn; give a longer gap="
         raise PlanError(msg)
-    place = f"{folder}/tokenizer"
+    home = f"{folder}/tokenizer"
     if tokenizer is None:
         special = specials_of(written, known=(), marks=ANY)
-        tok = train_bpe(talks, vocab_size, sample=1.0, run=runner, out=place, special=special, split=split)
+        tok = train_bpe(conversations, vocab_size, sample=1.0, run=runner, out=home, special=special, split=split)
     else:
         tok = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
-        tok.save(place)
-    size = TokenSize(tokenizer=files.join(place, "tokenizer.json"), hash=tok.hash, template=written, block=block)
+        tok.save(home)
+    size = TokenSize(tokenizer=files.join(home, "tokenizer.json"), hash=tok.hash, template=written, block=block)
     alike = MinHash(preset="dialect", min_shingles=SHORT_WINDOW, keep="best:side")
     windows = Pipeline(Turns(gap=gap, context=context, size=size), split, Exact(keep="best:side"), alike).run(
         messages, out=f"{folder}/windows", run=runner, replace=replace
@@ -147,19 +152,20 @@ def persona(
 
 
 def write_jsonl(windows: Dataset, out: str) -> tuple[dict[str, str], int]:
-    """The column `messages` as JSONL, a file a side: {"messages": [{"role", "content"}, ...]} a line.
+    """Write the column `messages` as JSONL, one file per split with {"messages": [{"role", "content"}, ...]} per line.
 
-    An answer that is only context has weight 0, as some trainers read it; those that do not know weights learn it
-    again. Returns the file of each side, and how many answers are to be learned.
+    An answer that is only context has weight 0; trainers that ignore weights learn it again. Return the file of each
+    split that has windows, and the number of answers to be learned.
     """
-    places = {side: files.join(out, f"{side}.jsonl") for side in SIDES}
+    urls = {side: files.join(out, f"{side}.jsonl") for side in SIDES}
     receipt = files.join(out, "jsonl.json")
-    made = receipts.once(receipt, key([2, windows.key]), lambda: _written(windows, places))
+    made = receipts.once(receipt, key([2, windows.key]), lambda: _write_sides(windows, urls))
     found = {files.name_of(f["name"]).removesuffix(".jsonl"): files.join(out, f["name"]) for f in made["files"]}
     return found, made["answers"]
 
 
-def _written(windows: Dataset, places: dict[str, str]) -> dict[str, Any]:
+def _write_sides(windows: Dataset, urls: dict[str, str]) -> dict[str, Any]:
+    """Write the file of each split, and delete files of splits without windows; return the receipt."""
     lines: dict[str, list[bytes]] = {side: [] for side in SIDES}
     answers = 0
     for batch in windows.batches():
@@ -167,24 +173,24 @@ def _written(windows: Dataset, places: dict[str, str]) -> dict[str, Any]:
         for messages, side in zip(batch["messages"].to_pylist(), batch["side"].to_pylist(), strict=True):
             lines[SIDES[side]].append(orjson.dumps({"messages": list(map(_plain, messages))}))
     written = {side: found for side, found in lines.items() if found}
-    for side, place in places.items():
+    for side, url in urls.items():
         if side in written:
-            files.write_bytes(place, b"\n".join(written[side]) + b"\n")
+            files.write_bytes(url, b"\n".join(written[side]) + b"\n")
         else:
-            files.remove(place)  # of an earlier run with another split
-    return {"files": [places[side] for side in written], "answers": answers}
+            files.remove(url)  # of an earlier run with another split
+    return {"files": [urls[side] for side in written], "answers": answers}
 
 
 def _plain(message: dict[str, Any]) -> dict[str, Any]:
-    told = {"role": message["role"], "content": message["content"]}
-    return {**told, "weight": 0} if message["role"] == "assistant" and message["weight"] == 0 else told
+    plain = {"role": message["role"], "content": message["content"]}
+    return {**plain, "weight": 0} if message["role"] == "assistant" and message["weight"] == 0 else plain
 
 
 def _check_person(docs: Dataset, person: str) -> None:
-    """Somebody of that name wrote; else the sentence lists who did."""
+    """Raise PlanError, listing the authors, if nobody of that name wrote a message."""
     wrote: Counter[str] = Counter()
     if "author" not in docs.columns:
-        msg = "these files are no chats: there is no author; dp.read knows exports of WhatsApp, Telegram, Discord ..."
+        msg = "these files have no authors; give exports of chats from WhatsApp, Telegram, Discord ..."
         raise PlanError(msg)
     for part in docs.parts:
         for batch in part.batches(["author"]):
@@ -194,5 +200,5 @@ def _check_person(docs: Dataset, person: str) -> None:
             if person in wrote:
                 return
     most = ", ".join(f"{name} ({n:,})" for name, n in wrote.most_common(10))
-    msg = f"nobody is called {person!r}; those who wrote are {most or 'none'}"
+    msg = f"person={person!r} must be the name of an author; the authors are {most or 'none'}"
     raise PlanError(msg)

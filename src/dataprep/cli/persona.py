@@ -1,4 +1,4 @@
-"""The command that makes a fine-tuning set of chats: persona."""
+"""Command persona: make a fine-tuning set from chats."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from .options import Workers, runner
 
 
 def persona(
-    chat: Annotated[list[str], typer.Option("--chat", metavar="PATH", help="An export or a folder of them; repeat.")],
-    person: Annotated[str, typer.Option("--as", metavar="NAME", help="The person to imitate, as the exports say.")],
-    out: Annotated[str, typer.Option(help="Where everything goes.")] = "out/persona",
+    chat: Annotated[list[str], typer.Option("--chat", metavar="PATH", help="An export or a folder; may be repeated.")],
+    person: Annotated[str, typer.Option("--as", metavar="NAME", help="The author to imitate, as in the exports.")],
+    out: Annotated[str, typer.Option(help="Output folder of all steps.")] = "out/persona",
     template: Annotated[str, typer.Option(help="course, chatml, or a file with a Jinja chat template.")] = "chatml",
     block: Annotated[int, typer.Option(help="Tokens of the longest window.")] = 1024,
-    tokenizer: Annotated[str | None, typer.Option(help="Its folder or tokenizer.json; else one is trained.")] = None,
-    vocab_size: Annotated[int, typer.Option(help="Ids of the tokenizer that is trained.")] = 8_000,
-    gap: Annotated[str, typer.Option(help="The silence that ends a conversation.")] = "1h",
-    context: Annotated[int, typer.Option(help="Turns a window repeats of the one before.")] = 2,
+    tokenizer: Annotated[str | None, typer.Option(help="Folder or tokenizer.json; without it one is trained.")] = None,
+    vocab_size: Annotated[int, typer.Option(help="Number of ids of the trained tokenizer.")] = 8_000,
+    gap: Annotated[str, typer.Option(help="Silence that ends a conversation.")] = "1h",
+    context: Annotated[int, typer.Option(help="Turns of the window before that a window repeats.")] = 2,
     val: Annotated[float, typer.Option(help="Share of the conversations for validation.")] = 0.05,
-    test: Annotated[float, typer.Option(help="Share of the conversations for a test.")] = 0.0,
-    key: Annotated[str | None, typer.Option(help="A file with the key of the pseudonyms; else a random one.")] = None,
-    refused: Annotated[str | None, typer.Option(help="A file of people who did not agree, one a line.")] = None,
-    names: Annotated[str | None, typer.Option(help="A file of more names to hide, one a line.")] = None,
-    keep_pii: Annotated[bool, typer.Option("--keep-pii", help="Leave phone numbers, cards and the like.")] = False,
-    platform: Annotated[str | None, typer.Option(help="whatsapp, telegram ...; told by the files.")] = None,
-    date_order: Annotated[str | None, typer.Option(help="dmy, mdy or ymd, where the files do not tell.")] = None,
+    test: Annotated[float, typer.Option(help="Share of the conversations for testing.")] = 0.0,
+    key: Annotated[str | None, typer.Option(help="File with the key of pseudonyms; else a random one.")] = None,
+    refused: Annotated[str | None, typer.Option(help="File of people who did not agree, one per line.")] = None,
+    names: Annotated[str | None, typer.Option(help="File of more names to hide, one per line.")] = None,
+    keep_pii: Annotated[bool, typer.Option("--keep-pii", help="Keep phone numbers and other personal data.")] = False,
+    platform: Annotated[str | None, typer.Option(help="whatsapp, telegram ...; detected by default.")] = None,
+    date_order: Annotated[str | None, typer.Option(help="dmy, mdy or ymd, for ambiguous dates.")] = None,
     workers: Workers = 1,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be dropped and changed in 16 MB of text; write nothing.")
+        bool, typer.Option("--dry-run", help="Show what 16 MB of text would lose or change; write nothing.")
     ] = False,
 ) -> None:
-    """Turn chats into a fine-tuning set for one person's voice: JSONL of messages, and shards with a loss mask."""
+    """Make a fine-tuning set from chats that teaches to answer like one person: JSONL, and shards with a loss mask."""
     from dataprep.history.rehearse import rehearse
     from dataprep.persona import Persona
     from dataprep.persona import persona as make
@@ -61,11 +61,11 @@ def persona(
     made = work(out, runner(workers))
     console.print(made.windows.stats)
     console.print(escape(str(made)))
-    for place in made.jsonl.values():
-        console.print(escape(place))
-    rows = f"--set layout=bestfit --set model.context={block}"  # whole windows; else they are cut where a row ends
+    for url in made.jsonl.values():
+        console.print(escape(url))
+    rows = f"--set layout=bestfit --set model.context={block}"  # complete windows, not cut at row ends
     console.print(
-        f"[dim]train on them:[/] dataprep train {escape(out)}/shards --out {escape(out)}/model {rows}", soft_wrap=True
+        f"[dim]to train:[/] dataprep train {escape(out)}/shards --out {escape(out)}/model {rows}", soft_wrap=True
     )
 
 

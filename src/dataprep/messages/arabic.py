@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -56,6 +56,8 @@ class NormalizeArabic(Stage):
     yeh: bool = False
     ta_marbuta: bool = False
 
+    compiled: ClassVar[bool] = True
+
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield batches with every character of the texts mapped."""
         chosen = switches_on(self)
@@ -68,10 +70,6 @@ class NormalizeArabic(Stage):
             for name, n in zip(ARABIC, counts[1:].tolist(), strict=True):
                 stats.count(f"arabic.{name}", n)
             yield B.with_column(batch, "text", B.strings(offsets, data)) if counts[1:].any() else batch
-
-    def warm(self) -> None:
-        """Compile the kernel."""
-        list(self(iter([B.make([0], ["a"], "warm")]), Ledger(self.name)))
 
 
 def switches_on(stage: Any) -> list[str]:

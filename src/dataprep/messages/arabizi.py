@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -60,6 +60,8 @@ class NormalizeArabizi(Stage):
     vowels: bool = False
     language: str | None = "ary_Latn"
 
+    compiled: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         if self.language == "":
             msg = "language='' must be a code in the column `language`, such as 'ary_Latn', or None for every message"
@@ -80,11 +82,6 @@ class NormalizeArabizi(Stage):
             for name, n in zip(ARABIZI, counts.tolist(), strict=True):
                 stats.count(f"arabizi.{name}", n)
             yield B.with_column(batch, "text", B.strings(offsets, data)) if counts.any() else batch
-
-    def warm(self) -> None:
-        """Compile the kernel."""
-        batch = B.make([0], ["a"], "warm", columns={"language": pa.array(["ary_Latn"])})
-        list(self(iter([batch]), Ledger(self.name)))
 
 
 def _is(languages: pa.Array, language: str) -> Any:

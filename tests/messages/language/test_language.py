@@ -78,7 +78,7 @@ def test_another_judge():
     """A model's labels and scores are used, with context where it is not sure; what adds no language is refused."""
     found, scores = labels([("a", "deu ja"), ("a", "x"), ("b", "spa")], MessageLanguage(model=Saying()))
     assert (found, scores) == (["deu", "deu", "spa"], [0.9, 0.0, 0.9])
-    with pytest.raises(PlanError, match="adds a language"):
+    with pytest.raises(PlanError, match="must add a language"):
         MessageLanguage(model=dp.C4())
 
 

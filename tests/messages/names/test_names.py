@@ -159,19 +159,19 @@ def test_keys(docs, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("given", "said"), [
-    ({"key": b"short"}, "openssl rand"), ({"key": "nowhere.key"}, "no key at that place"),
-    ({"key": "env:NO_SUCH_VARIABLE"}, "0 bytes"), ({"form": "{}"}, "needs a word"), ({"digits": 1}, "2 to 32"),
-    ({"names": "nowhere.txt"}, "cannot read the names"),
+    ({"key": b"short"}, "openssl rand"), ({"key": "nowhere.key"}, "could not read the key"),
+    ({"key": "env:NO_SUCH_VARIABLE"}, "0 bytes"), ({"form": "{}"}, "must contain a word"), ({"digits": 1}, "2 to 32"),
+    ({"names": "nowhere.txt"}, "could not read the names"),
 ])  # fmt: skip
 def test_wrong_parameters(given, said):
-    """What cannot work is refused with a sentence before anything is read."""
+    """Wrong values are rejected in one sentence before anything is read."""
     with pytest.raises(PlanError, match=said):
         Pseudonyms(**given)
 
 
 def test_mapping_stays_outside(docs, tmp_path):
     """A mapping inside the folder that others get is refused."""
-    with pytest.raises(PlanError, match="keep it elsewhere"):
+    with pytest.raises(PlanError, match="must be outside the run's folder"):
         dp.Pipeline(Pseudonyms(key=KEY, mapping=str(tmp_path / "out/who.parquet"))).run(docs, out=str(tmp_path / "out"))
 
 
@@ -246,7 +246,7 @@ def test_consent_by_either_list():
         kept, drops, _ = laws.apply(Consent(**lists), [messages(rows)])
         assert [r["text"] for r in kept] == left
         assert {d["reason"] for d in drops} == {"no_consent"}
-    with pytest.raises(PlanError, match="refused= or allowed="):
+    with pytest.raises(PlanError, match="one of refused= and allowed="):
         Consent()
     assert "zoe" not in repr(Consent(refused=("zoe",)))
 

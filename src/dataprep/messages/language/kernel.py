@@ -1,4 +1,7 @@
-"""Add up what the words of each text say of its language: one look at each word, its beginnings, ends and insides."""
+"""Add up the points of each text's words for each language, in one pass: full words, beginnings, ends and insides.
+
+Twin: tests/twins/message_language.py
+"""
 
 from __future__ import annotations
 
@@ -12,30 +15,30 @@ from dataprep.unicode.text import ALPHA, DECIMAL, I64, MARK, U8, U16, U32, U64, 
 
 from .words import LABELS, features
 
-MAX_LETTERS = 32  # of a word that are looked at
-BEGIN, END = 1, 2  # marks of a piece
+MAX_LETTERS = 32  # of a word that are read
+BEGIN, END = 1, 2  # flags: the part begins, ends the word
 LATIN, ARABIC, OTHER = 0, 1, 2
-REMEMBERED = 1 << 14  # words whose sums are kept
-CAP = 8  # what the pieces of one unknown word say at most
+REMEMBERED = 1 << 14  # words whose sums are cached
+CAP = 8  # most points of an unknown word for a label
 POINT = (1 << 21) - 1
 
 Weights = npt.NDArray[np.int32]
 
 
-class Table(NamedTuple):
-    """keys uint64[slots], 0 where empty: hashes of pieces; weights int32[slots, labels]."""
+class PointTable(NamedTuple):
+    """keys uint64[slots]: hashes of words and parts, 0 if empty; weights int32[slots, labels]."""
 
     keys: U64
     weights: Weights
 
 
-def build() -> Table:
-    """The table of all features."""
+def build() -> PointTable:
+    """Return the table of all features."""
     found: dict[int, list[int]] = {}
-    for piece, label, weight in features():
-        inside = piece.removeprefix("^").removesuffix("$")
-        marks = BEGIN * piece.startswith("^") + END * piece.endswith("$")
-        key = int(hash_of(np.array([ord(c) for c in inside], np.uint32), 0, len(inside), marks))
+    for part, label, weight in features():
+        inside = part.removeprefix("^").removesuffix("$")
+        flags = BEGIN * part.startswith("^") + END * part.endswith("$")
+        key = int(hash_of(np.array([ord(c) for c in inside], np.uint32), 0, len(inside), flags))
         row = found.setdefault(key, [0] * len(LABELS))
         row[LABELS.index(label)] = max(row[LABELS.index(label)], weight)
     slots = 1 << (4 * len(found)).bit_length()
@@ -45,22 +48,22 @@ def build() -> Table:
         while keys[slot]:
             slot = slot + 1 & slots - 1
         keys[slot], weights[slot] = key, row
-    return Table(keys, weights)
+    return PointTable(keys, weights)
 
 
 @kernel
-def hash_of(letters: U32, start: Int, stop: Int, marks: Int) -> Int:
-    """The hash of some letters with the marks of a piece."""
-    h = np.uint64(marks + 1)
+def hash_of(letters: U32, start: Int, stop: Int, flags: Int) -> Int:
+    """Return the hash of letters with the flags of a part."""
+    h = np.uint64(flags + 1)
     for i in range(start, stop):
         h = h * np.uint64(0x9E3779B97F4A7C15) + np.uint64(letters[i])
     return mix64(h)
 
 
 @kernel
-def _add(letters: U32, start: Int, stop: Int, marks: Int, keys: U64, weights: Weights, into: Weights) -> bool:
-    """Add what a piece weighs; whether the table has it."""
-    h = hash_of(letters, start, stop, marks)
+def _add(letters: U32, start: Int, stop: Int, flags: Int, keys: U64, weights: Weights, into: Weights) -> bool:
+    """Add the weights of a part to `into`; return whether the table has it."""
+    h = hash_of(letters, start, stop, flags)
     mask = np.uint64(len(keys) - 1)
     slot = h & mask
     while keys[slot] != np.uint64(0):
@@ -74,7 +77,7 @@ def _add(letters: U32, start: Int, stop: Int, marks: Int, keys: U64, weights: We
 
 @kernel
 def _word(letters: U32, n: Int, keys: U64, weights: Weights, known: U64, rows: Weights) -> Int:
-    """What one word says, as a row of `rows`: the word itself if it is listed, else its pieces; looked up once."""
+    """Return the row of `rows` with a word's points: of the word if it is listed, else of its parts; cached."""
     h = hash_of(letters, 0, n, BEGIN + END)
     slot = np.int64(h & np.uint64(len(known) - 1))
     if known[slot] == h:
@@ -99,10 +102,10 @@ def _word(letters: U32, n: Int, keys: U64, weights: Weights, known: U64, rows: W
 
 @kernel
 def score(offsets: I64, data: U8, low: U32, table: U16, keys: U64, weights: Weights, n_labels: int) -> Any:
-    """(scores int32[n, labels], letters int32[n, 3] in Latin, Arabic and other scripts) of every text.
+    """Return the points of every text, int32[n, labels], and its Latin, Arabic and other letters, int32[n, 3].
 
     A word is a run of letters, marks and digits; an apostrophe ends it and belongs to it ("l'eau" is "l'" and "eau").
-    Words with @ or # before them, and what looks like a link, say nothing.
+    Words after @, # or a slash, as in links, have no points.
     """
     n = len(offsets) - 1
     scores, letters = np.zeros((n, n_labels), np.int32), np.zeros((n, 3), np.int32)

@@ -1,4 +1,7 @@
-"""The language of each message: Darija in Arabic script and in Arabizi, Arabic, French and English in one chat."""
+"""MessageLanguage: find the language of each message: Darija in Arabic script, Arabizi, Arabic, French or English.
+
+Twin: tests/twins/message_language.py
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,9 @@ from . import kernel as K
 from .words import LABELS
 
 UNKNOWN, OTHER = "und", "other"  # ISO 639-2's undetermined; a script that none of the labels is written in
-DIALECT = 1.75  # one word of Darija says more than one of the Arabic that it is mixed with
+DIALECT = 1.75  # weight of a word of Darija: it counts more than one of the Arabic that it is mixed with
 SURE = 6  # points between the first and the second label: one listed word
-SURE_SCORE = 0.8  # the same of a model
+SURE_SCORE = 0.8  # the least score of a model's label that is sure
 ARABIC = 2  # labels in Arabic script; the others are in Latin script
 
 Codes = npt.NDArray[np.int32]
@@ -40,19 +43,19 @@ class MessageLanguage(Stage):
     >>> MessageLanguage()
     >>> MessageLanguage(model=dp.Language(model="darija.bin", min_letters=0))    # doctest: +SKIP
 
-    Labels are ary (Darija in Arabic script), ary_Latn (Arabizi), ar, fr and en, as `dataprep train-langid` and
-    docs/language.md use them; "other" where most letters are neither Latin nor Arabic; "und" for messages without
-    letters, of other `kinds`, and of which nothing is known. Words and pieces of words are weighed
-    (`language_words.py`); names after @ and #, and links, say nothing. German and whatever else is written in Latin
-    script is taken for one of the five: ask `dp.Language` first where a chat has it.
+    Labels are ary (Darija in Arabic script), ary_Latn (Arabizi), ar, fr and en, as in `dataprep train-langid` and
+    docs/language.md; "other" if most letters are neither Latin nor Arabic; "und" for messages without letters, of kinds
+    not in `kinds`, and with no known word. Words and parts of words have weights (`words.py`); names after @ and #, and
+    links, are ignored. German and other languages in Latin script get one of the five labels: use `dp.Language` first
+    if a chat has them.
 
-    context: a message that tells too little, as "ok" or "safi", gets the label of its author's last clear message in
-        this chat in the same script, else of the chat's; its score is then 0. False: its own best guess, else "und".
-    model: another judge, which gives `language` and `language_score`, in place of our words.
-    kinds: of message that are judged; what the platform wrote tells nothing of who sent it.
+    context: a message with too little evidence, such as "ok" or "safi", gets the label of its author's last sure
+        message in this chat and script, else of the chat's; its score is then 0. False: its own best guess, or "und".
+    model: a filter that adds `language` and `language_score`, used in place of the word lists.
+    kinds: kinds of messages to label; the platform's own lines do not show the language of their author.
 
-    language_score: the label's share of what was found for all, 0 to 1, rounded to 1e-4; with `model` the model's.
-    Share named right, and how that was measured: docs/chats-safety.md.
+    language_score: the label's share of the points of all labels, 0 to 1, rounded to 1e-4; with `model` the model's
+    score. Measured accuracy: docs/chats-safety.md. Raises PlanError if `model` does not add these columns.
     """
 
     context: bool = True
@@ -60,21 +63,17 @@ class MessageLanguage(Stage):
     kinds: tuple[str, ...] = ("text",)
     adds: Mapping[str, pa.DataType] = field(init=False, repr=False, compare=False, hash=False)
     needs: ClassVar[tuple[str, ...]] = ("chat", "author", "kind")
+    compiled: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kinds", tuple(self.kinds))
         object.__setattr__(self, "adds", {"language": pa.string(), "language_score": pa.float64()})
         if self.model is not None and not set(self.adds) <= set(getattr(self.model, "scores", ())):
-            msg = f"MessageLanguage(model={self.model!r}): give one that adds a language, as dp.Language(model=PATH)"
+            msg = f"MessageLanguage(model={self.model!r}): model must add a language, as dp.Language(model=PATH) does"
             raise PlanError(msg)
 
-    def warm(self) -> None:
-        """Compile the kernels."""
-        columns = {name: pa.array(["a"]) for name in self.needs}
-        list(self(iter([B.make([0], ["a text"], "warm", columns=columns)]), Ledger(self.name)))
-
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
-        """Judge each message by itself, then, in order, those that tell too little by those before them."""
+        """Label each message by itself, then, in order, those that are not sure by the messages before them."""
         before = _Before()
         for batch in batches:
             names, codes, scores, is_sure, script = self._judged(batch)
@@ -87,7 +86,7 @@ class MessageLanguage(Stage):
             yield B.with_column(out, "language_score", pa.array(np.round(scores, 4)))
 
     def _judged(self, batch: Batch) -> tuple[list[str], Codes, Any, Any, Codes]:
-        """Labels there are, each message's (n: und, n + 1: other), its score, whether it is sure, and its script."""
+        """Return n labels; per message: label (n: und, n + 1: other), score, whether it is sure, script."""
         found, letters = K.score(*B.buffers(batch), lowered(), classes(), *_table(), len(LABELS))
         counted = np.asarray(pc.is_in(batch["kind"].cast(pa.string()), pa.array(self.kinds, pa.string())))
         script = np.where(letters.sum(axis=1) == 0, -1, letters.argmax(axis=1)).astype(np.int32)
@@ -108,12 +107,12 @@ class MessageLanguage(Stage):
 
 
 @cache
-def _table() -> K.Table:
+def _table() -> K.PointTable:
     return K.build()
 
 
 def _by_words(found: Any, script: Codes) -> tuple[list[str], Any, Any, Any]:
-    """The label with the most points among those of the message's script; und where none has any."""
+    """Return the labels, and per message the one of its script with the most points, its share, and if it is sure."""
     points = found.astype(np.float64)
     points[:, 0] *= DIALECT
     points[script != K.ARABIC, :ARABIC] = 0
@@ -125,15 +124,15 @@ def _by_words(found: Any, script: Codes) -> tuple[list[str], Any, Any, Any]:
 
 
 class _Before:
-    """The last clear label of every author in every chat, and of every chat, by script."""
+    """The last sure label of every author in every chat, and of every chat, by script."""
 
     def __init__(self) -> None:
-        self.places: dict[Any, int] = {}
+        self.row_of: dict[Any, int] = {}
         self.last = np.full((64, 2), -1, np.int32)
         self.names: dict[str, int] = {}
 
     def guess(self, batch: Batch, names: list[str], codes: Codes, is_sure: Any, script: Codes) -> Codes:
-        """The codes, with those that are not sure by what came before where that is known."""
+        """Return the labels; one that is not sure is replaced by the last sure one, if there is one."""
         for name in names:
             self.names.setdefault(name, len(self.names))
         mine = np.array([self.names[name] for name in names], np.int32)
@@ -150,18 +149,19 @@ class _Before:
         return np.where(guessed >= 0, back[guessed], codes).astype(np.int32)
 
     def _rows(self, keys: list[Any], which: Any) -> Any:
-        """The row of `last` of each message, by its key."""
-        rows = np.array([self.places.setdefault(k, len(self.places)) for k in keys], np.int64)
-        while len(self.places) > len(self.last):
+        """Return the row of `last` for each message, int64[n]; which: the index of its key."""
+        rows = np.array([self.row_of.setdefault(k, len(self.row_of)) for k in keys], np.int64)
+        while len(self.row_of) > len(self.last):
             self.last = np.concatenate([self.last, np.full_like(self.last, -1)])
         return rows[which] if len(rows) else np.zeros(len(which), np.int64)
 
 
 @kernel
 def carry(codes: Codes, is_sure: Any, script: Codes, own: Any, whole: Any, last: Any) -> Codes:
-    """The label of every message: its own if sure, else its author's last in this script, else the chat's, else ours.
+    """Return the label of each message: its own if sure, else its author's last in this script, else the chat's last.
 
-    own, whole: rows of `last` int32[rows, 2 scripts], which is kept from batch to batch; -1 is no label.
+    Update `last`, int32[rows, 2 scripts], which is kept from batch to batch; -1 is no label. own, whole: its rows for
+    the author and for the chat. A message without any of these keeps its own.
     """
     out = codes.copy()
     for i in range(len(codes)):

@@ -1,6 +1,6 @@
-"""What tells Darija, Arabic, French and English apart in a message of a few words: words and pieces of words.
+"""Words and parts of words that distinguish Darija, Arabic, French and English in short messages.
 
-Written by hand for this project, as are the weights; tried on one half of the texts that docs/chats-safety.md names.
+Words and weights were written by hand for this project, and tuned on one half of the texts of docs/chats-safety.md.
 A word that two languages share equally is left out.
 """
 
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 LABELS = ("ary", "ar", "ary_Latn", "fr", "en")
-STRONG, WEAK, NONE = 6, 3, 0  # points of a listed word: one that hardly stands in the others, one that may
-PIECE, HINT = 3, 1  # points of a piece of a word that is not listed
+STRONG, WEAK, NONE = 6, 3, 0  # points of a listed word: rare in the other languages, or not
+PART, HINT = 3, 1  # points of a part of a word that is not listed
 
-# For each label the words that hardly stand in the others, and those that may. An apostrophe ends a word: l', don'.
+# For each label the words that are rare in the others, and those that are not. An apostrophe ends a word: l', don'.
 WORDS = {
     "ary": ("""
 واش ديال ديالو ديالي ديالك ديالها ديالنا ديالكم ديالهم ديالهوم دياله بزاف دابا دبا هاد هادا هادي هادو هادشي هاذ هاذي
@@ -138,7 +138,7 @@ a me in on no or so hi an as be one all u am men have
 """),
 }  # fmt: skip
 
-# Brands, units and file types: words that say nothing although their digits look like letters.
+# Brands, units and file types: words without points although their digits look like letters.
 NEITHER = """
 mp3 mp4 h264 1st 2nd 3rd 4th 5th 6th 7th 8th 9th 10th 2h 3h 5h 7h 9h 2g 3g 4g 5g 2d 3d b2b p2p v2 v3 x86 i386 amd64
 arm64 utf8 h2o co2 covid19 3x 2x 5x f1 a4 a3 3km 5km 2km 3kg 5kg 2s 3s 5s 2m 3m 5m 3pm 5pm 7pm 9pm 2pm 3am 5am 7am
@@ -153,8 +153,8 @@ rh ry sc sf sh sk sl sm sn sp sq st sv sw sy sz th tr ts tw ty tz vl vr vy wh wr
 CONSONANTS = "bcdfghjklmnpqrstvwxz"
 DIGITS = {"3": 4, "7": 4, "9": 4, "2": 2, "5": 2, "8": 1, "6": 1}  # ain, ha, qaf, hamza, kha: points by a letter
 
-# ^x begins a word, x$ ends it, x stands anywhere in it: pieces of PIECE points, and of HINT.
-PIECES = {
+# ^x begins a word, x$ ends it, x is anywhere in it: parts with PART points, and with HINT points.
+PARTS = {
     "ary": ("""
 ڭ پ ڤ گ چ اوو ^كاي ^كات ^كان ^كي ^كت ^كن ^تات ^تاي ^غاي ^غات ^غان ^غن ^غي ^غت ^مك ^مت ^مب اتش$ وش$ يش$ تش$ نش$ حش$
 هش$ ^تي ^ماك ^مات ^ماب ^ماع ^مام لهم$ لوم$ ناش$ ^هد ^هض ^لي ^لم ^لب ^لك ^لع ^لح ^لق ^لخ ^لط ^لد ^ديا ^نت ^نك ^نش ^نم
@@ -191,17 +191,17 @@ tion$ sion$ ow ay$ ea ^str able$ ment$ ance$ ence$ tch$ ^un ^re er$
 
 
 def features() -> Iterator[tuple[str, str, int]]:
-    """(piece, label, points); a piece is a word (^word$), a beginning (^ab), an end (ab$) or stands anywhere (ab)."""
+    """Yield (part, label, points); a part is a word (^word$), a beginning (^ab), an end (ab$) or anywhere (ab)."""
     for label, listed in WORDS.items():
         for words, points in zip(listed, (STRONG, WEAK), strict=True):
             yield from ((f"^{word}$", label, points) for word in words.split())
     yield from ((f"^{word}$", LABELS[0], NONE) for word in NEITHER.split())
-    for label, listed in PIECES.items():
-        for pieces, points in zip(listed, (PIECE, HINT), strict=True):
-            yield from ((piece, label, points) for piece in pieces.split())
+    for label, listed in PARTS.items():
+        for parts, points in zip(listed, (PART, HINT), strict=True):
+            yield from ((part, label, points) for part in parts.split())
     onsets = set(ONSETS.split())
     pairs = (a + b for a in CONSONANTS for b in CONSONANTS if a != b)
-    yield from ((f"^{pair}", "ary_Latn", PIECE) for pair in pairs if pair not in onsets)
+    yield from ((f"^{pair}", "ary_Latn", PART) for pair in pairs if pair not in onsets)
     for digit, points in DIGITS.items():
         for letter in "abcdefghijklmnopqrstuvwxyz":
-            yield from ((piece, "ary_Latn", points) for piece in (digit + letter, letter + digit))
+            yield from ((part, "ary_Latn", points) for part in (digit + letter, letter + digit))
