@@ -63,14 +63,14 @@ def c4(texts):
 
 def gopher(texts):
     """As published."""
-    from dataprep.filters.gopher import Gopher
+    from dataprep.filters.gopher.stage import Gopher
 
     return ours(texts, Gopher())
 
 
 def fineweb(texts):
     """As published."""
-    from dataprep.filters.fineweb import FineWeb
+    from dataprep.filters.fineweb.stage import FineWeb
 
     return ours(texts, FineWeb())
 

@@ -19,8 +19,8 @@ from dataprep.dedup.semantic import SemDeDup
 from dataprep.filters.badwords import BadWords
 from dataprep.filters.classifiers.language import Language
 from dataprep.filters.decontaminate.stage import Decontaminate
-from dataprep.filters.fineweb import FineWeb
-from dataprep.filters.gopher import Gopher
+from dataprep.filters.fineweb.stage import FineWeb
+from dataprep.filters.gopher.stage import Gopher
 from dataprep.filters.hosts import Hosts
 from dataprep.filters.refinedweb.stage import RefinedWeb
 from dataprep.filters.repair import RepairText

@@ -28,8 +28,8 @@ from .filters.c4.stage import C4 as C4
 from .filters.classifiers.language import Language as Language
 from .filters.classifiers.quality import Quality as Quality
 from .filters.decontaminate.stage import Decontaminate as Decontaminate
-from .filters.fineweb import FineWeb as FineWeb
-from .filters.gopher import Gopher as Gopher
+from .filters.fineweb.stage import FineWeb as FineWeb
+from .filters.gopher.stage import Gopher as Gopher
 from .filters.hosts import Hosts as Hosts
 from .filters.percentiles import Percentiles as Percentiles
 from .filters.perplexity import Perplexity as Perplexity

@@ -1,4 +1,4 @@
-"""Twin of `filters/fineweb.py`."""
+"""Twin of `filters/fineweb/`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Twin of `filters/gopher.py`."""
+"""Twin of `filters/gopher/`."""
 
 from __future__ import annotations
 

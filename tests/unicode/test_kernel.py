@@ -136,6 +136,24 @@ def test_a_record_with_other_fields_is_compiled_again(monkeypatch: pytest.Monkey
     assert _record_fields([numba.typeof((Pair(1, 2), 3))]) != before
 
 
+def test_a_record_that_moved_to_another_module_is_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index of a kernel names the records in its signatures by their modules; a stale name is no error."""
+
+    def first() -> Any:
+        @kernel
+        def first_of(pair: Pair) -> int:
+            return pair.a
+
+        return first_of
+
+    assert first()(Pair(1, 2)) == 1
+    monkeypatch.setattr(Pair, "__module__", "a_module_before")
+    monkeypatch.setitem(sys.modules, "a_module_before", sys.modules[__name__])
+    assert first()(Pair(1, 2)) == 1
+    monkeypatch.undo()
+    assert first()(Pair(1, 2)) == 1
+
+
 def test_numba_settings_are_left_alone() -> None:
     """Decorating changes neither of Numba's cache settings for the user's own functions."""
     before = config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES

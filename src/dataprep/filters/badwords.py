@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -17,7 +17,7 @@ from dataprep.store import files
 from dataprep.unicode.text import LINE, classes, lowered
 
 from . import word_automaton as K
-from .thresholds import Rule, check_numbers, reasons
+from .thresholds import Threshold, check_numbers, reasons
 
 UNSPACED = ("bo", "dz", "ja", "km", "lo", "my", "th", "yue", "zh")  # scripts that do not set words apart
 
@@ -45,6 +45,8 @@ class BadWords(ScoredFilter):
 
     Raises PlanError for a list that is missing, not UTF-8 or empty, or an entry with a line break.
     """
+
+    compiled: ClassVar[bool] = True
 
     words: str | Sequence[str]
     language: str | None = field(default=None, kw_only=True)
@@ -76,8 +78,8 @@ class BadWords(ScoredFilter):
         return f"badwords_{name}" if name else "badwords"
 
     @property
-    def _rules(self) -> tuple[Rule, ...]:
-        return (Rule("max_matches", self._column, ">", "bad_words"),)
+    def _rules(self) -> tuple[Threshold, ...]:
+        return (Threshold("max_matches", self._column, ">", "bad_words"),)
 
     @property
     def _edges(self) -> bool:
@@ -107,10 +109,6 @@ class BadWords(ScoredFilter):
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """`bad_words` for what has more matches than allowed."""
         return reasons(self, self._rules, scores)
-
-    def warm(self) -> None:
-        """Build the automaton, compile the kernel."""
-        self.score(B.make([0], ["A text."], "warm"))
 
 
 @lru_cache(maxsize=8)

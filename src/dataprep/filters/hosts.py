@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import unquote
 
 import numpy as np
@@ -55,6 +55,9 @@ class Hosts(Stage):
 
     Raises PlanError for a list that is missing, not UTF-8 or empty, and for an entry that is no domain.
     """
+
+    only_drops: ClassVar[bool] = True
+    compiled: ClassVar[bool] = True
 
     block: str | Sequence[str] = ()
     allow: str | Sequence[str] = field(default=(), kw_only=True)
@@ -112,11 +115,6 @@ class Hosts(Stage):
     def _words_in(self, urls: pa.StringArray) -> Any:
         """How many of the words each URL holds."""
         return K.matches(*B.buffers(_decoded(urls)), _automaton(self.substrings), classes(), lowered())
-
-    def warm(self) -> None:
-        """Compile the kernel that finds words, build the sets."""
-        batch = B.make([0], ["A text."], "warm", columns={self.column: ["https://example.org/"]})
-        self._verdicts(addresses(batch, self.column, self.name))
 
 
 @lru_cache(maxsize=4)

@@ -235,7 +235,7 @@ def _drops(judged: pa.Table) -> pa.Table:
 
 
 def _spans(judged: pa.Table) -> npt.NDArray[Any]:
-    """Return the spans of paragraphs out of range, with the line feed before each, or after it if none is kept before."""
+    """Return the spans of paragraphs out of range, each with one line feed, the one before if possible."""
     ids, start, end = (judged[name].to_numpy() for name in ("id", "start", "end"))
     cut = np.asarray(pc.is_in(judged["reason"], pa.array(["perplexity_low", "perplexity_high"])))
     kept = np.cumsum(~cut)

@@ -14,7 +14,7 @@ from dataprep.unicode.text import SPACE, classes
 DROPS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 
 
-class Rule(NamedTuple):
+class Threshold(NamedTuple):
     """A document goes if its score stands so to the parameter; a parameter of None switches the rule off."""
 
     parameter: str
@@ -23,7 +23,7 @@ class Rule(NamedTuple):
     reason: str
 
 
-def reasons(stage: Any, rules: Sequence[Rule], scores: Mapping[str, pa.Array]) -> pa.StringArray:
+def reasons(stage: Any, rules: Sequence[Threshold], scores: Mapping[str, pa.Array]) -> pa.StringArray:
     """The reason of the first rule that drops each row, null to keep it."""
     first = np.full(len(next(iter(scores.values()))), len(rules))
     for k, rule in reversed(list(enumerate(rules))):
@@ -33,7 +33,7 @@ def reasons(stage: Any, rules: Sequence[Rule], scores: Mapping[str, pa.Array]) -
     return pa.array([*(r.reason for r in rules), None], pa.string()).take(pa.array(first))
 
 
-def check_numbers(stage: Any, rules: Sequence[Rule]) -> None:
+def check_numbers(stage: Any, rules: Sequence[Threshold]) -> None:
     """Refuse a threshold that is no number from 0."""
     for rule in rules:
         value = getattr(stage, rule.parameter)

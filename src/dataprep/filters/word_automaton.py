@@ -18,7 +18,7 @@ from dataprep.errors import PlanError
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, MARK, POINT, U8, U16, U32, WORD, Int, classes, code_point, put
 
-from .packed import fold_char, fold_chars
+from .packed_strings import fold_char, fold_chars
 
 EDGE = 256
 MAX_CELLS = 1 << 28  # of the table: 1 GB

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger, watch
+from dataprep.core.ledger import Ledger
 from dataprep.core.stage import Stage, drop_rows
 from dataprep.errors import PlanError
 
@@ -55,6 +55,8 @@ class PII(Stage):
     Raises PlanError for a kind or an action that is none, or a negative max_found.
     """
 
+    compiled: ClassVar[bool] = True
+
     kinds: tuple[str, ...] = KINDS
     replace: str | None = "<{kind}>"
     action: str = "replace"
@@ -94,10 +96,6 @@ class PII(Stage):
             if places and self.action == "replace" and self.replace is not None:
                 out = B.with_column(batch, "text", _replaced(batch, places, self.replace))
             yield self._keep(out, places, stats)
-
-    def warm(self) -> None:
-        """Compile the kernel."""
-        list(watch(self, iter([B.make([0], ["A text."], "warm")]), Ledger(self.name)))
 
     def _places(self, batch: Batch) -> Iterator[_Place]:
         """What the patterns find in the lines that the kernel suspects, in order."""

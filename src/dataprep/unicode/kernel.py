@@ -166,6 +166,13 @@ class _FolderCache(caching.FunctionCache):
         self._impl_class: Any = lambda fn: _Files(fn, folder)
         super().__init__(fn)  # type: ignore[no-untyped-call]
 
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        except (ImportError, AttributeError):  # the module of a record that the kernel was compiled for was renamed
+            self.flush()  # type: ignore[no-untyped-call]
+            return None
+
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         own = super()._index_key(sig, codegen)  # type: ignore[no-untyped-call]
         return (*own, _record_fields(getattr(sig, "args", sig)))

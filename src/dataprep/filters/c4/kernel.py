@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dataprep.filters.packed import Packed, ends_with_one, starts_with_one
+from dataprep.filters.packed_strings import Packed, ends_with_one, starts_with_one
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import DECIMAL, I64, U8, U16, U32, code_point
 from dataprep.unicode.whitespace import code_size, has_words, strip, word_too_long

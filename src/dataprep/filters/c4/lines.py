@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dataprep.filters.packed import Packed, pack, starts_with
+from dataprep.filters.packed_strings import Packed, pack, starts_with
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import DOTTED, I64, POINT, U8, U32, code_point, put
 

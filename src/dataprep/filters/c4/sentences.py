@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataprep.filters.packed import Packed, starts_with_one
+from dataprep.filters.packed_strings import Packed, starts_with_one
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.sentences import inside_sentence, skip_closers
 from dataprep.unicode.text import U8, U16

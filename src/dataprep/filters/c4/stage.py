@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger, watch
+from dataprep.core.ledger import Ledger
 from dataprep.core.stage import Stage
 from dataprep.errors import PlanError
-from dataprep.filters.packed import pack
+from dataprep.filters.packed_strings import pack
 from dataprep.unicode.text import I64, LINE, POINT, SPACE, U8, classes, lowered
 
 from . import kernel as K
@@ -101,6 +101,8 @@ class C4(Stage):
     Raises PlanError for an unknown preset, a negative number, or a phrase that no line can hold.
     """
 
+    compiled: ClassVar[bool] = True
+
     WORLD_SENTENCE_MARKS: ClassVar[tuple[str, ...]] = tuple(".?!؟۔。？！।॥။።፧։܀᠃")
     WORLD_END_MARKS: ClassVar[tuple[str, ...]] = (*WORLD_SENTENCE_MARKS, *'"”»…」』')
 
@@ -139,10 +141,6 @@ class C4(Stage):
             yield _clean(batch, rules, counts, stats)
         for name, n in zip(K.NAMES[: K.PAGE], counts.tolist(), strict=False):
             stats.count(f"lines.{name}", n)
-
-    def warm(self) -> None:
-        """Compile the kernels."""
-        list(watch(self, iter([B.make([0], ["A page."], "warm")]), Ledger(self.name)))
 
     def _rules(self) -> K.Rules:
         phrases, leads = self._phrases(), np.zeros(256, np.uint8)

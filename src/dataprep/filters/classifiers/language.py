@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -52,6 +52,8 @@ class Language(ScoredFilter):
     Reasons: "other_language", "language_score", with mixed "language_share". Existing columns of these names are
     written over. Needs the extra `langid`. Raises PlanError for a model that is none and codes that it lacks.
     """
+
+    compiled: ClassVar[bool] = True
 
     keep: tuple[str, ...]
     model: str = models.BUILTIN
@@ -112,10 +114,6 @@ class Language(ScoredFilter):
     def recipe(self) -> Any:
         """What the model file holds, not where it lies; the order of codes changes nothing."""
         return (self.VERSION, sorted(set(self.keep)), self.measure, self.min_score, self.mixed)
-
-    def warm(self) -> None:
-        """Compile the kernel, load the model."""
-        self.score(B.make([0], ["a text of more than ten letters"], "warm"))
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Add the columns, and drop what is not wanted."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import orjson
@@ -52,6 +52,8 @@ class Decontaminate(ScoredFilter):
 
     Raises PlanError for a file that is missing or not as said, and for a set of which nothing is looked for.
     """
+
+    compiled: ClassVar[bool] = True
 
     sets: Any
     ngram: int = 13
@@ -169,10 +171,6 @@ class Decontaminate(ScoredFilter):
         ]
         kinds = (("set", pa.string()), ("question", pa.int64()), ("documents", pa.int64()), ("text", pa.large_string()))
         return pa.Table.from_pylist(sorted(rows, key=lambda row: -row["documents"]), pa.schema(kinds))
-
-    def warm(self) -> None:
-        """Build the table, compile the kernels."""
-        self.score(B.make([0], ["A text."], "warm"))
 
 
 @dataclass(frozen=True)

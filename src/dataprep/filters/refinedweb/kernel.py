@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dataprep.filters.packed import fold_char, fold_chars, pack
+from dataprep.filters.packed_strings import fold_char, fold_chars, pack
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import (
     DECIMAL,

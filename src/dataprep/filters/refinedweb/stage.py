@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
-from dataprep.core.ledger import Ledger, watch
+from dataprep.core.ledger import Ledger
 from dataprep.core.stage import Stage
 from dataprep.errors import PlanError
-from dataprep.filters.stop_words import COUNTERS
-from dataprep.filters.thresholds import Rule, check_numbers
+from dataprep.filters.thresholds import Threshold, check_numbers
+from dataprep.filters.word_lists import COUNTERS
 from dataprep.unicode.text import LINE, SPACE, classes, lowered
 
 from . import kernel as K
@@ -52,6 +52,8 @@ class RefinedWeb(Stage):
     Raises PlanError for a number below 0, or a phrase that no stripped line can hold.
     """
 
+    compiled: ClassVar[bool] = True
+
     max_upper: float | None = 0.5
     max_numeric: float | None = 0.999999
     counters: tuple[str, ...] = COUNTERS
@@ -63,7 +65,7 @@ class RefinedWeb(Stage):
     max_removed_words: float | None = 0.05
 
     def __post_init__(self) -> None:
-        check_numbers(self, [Rule(name, "", "", "") for name in NUMBERS])
+        check_numbers(self, [Threshold(name, "", "", "") for name in NUMBERS])
         for name in PHRASES:
             value = getattr(self, name)
             object.__setattr__(self, name, tuple(value) if isinstance(value, list) else value)
@@ -77,10 +79,6 @@ class RefinedWeb(Stage):
             yield _corrected(batch, rules, counts, stats)
         for name, n in zip(K.NAMES[: K.REMOVED_WORDS], counts.tolist(), strict=False):
             stats.count(f"lines.{name}", n)
-
-    def warm(self) -> None:
-        """Compile the kernels."""
-        list(watch(self, iter([B.make([0], ["A page."], "warm")]), Ledger(self.name)))
 
     def _rules(self) -> K.Rules:
         def limit(value: float | None) -> float:

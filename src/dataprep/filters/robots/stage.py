@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -46,6 +46,8 @@ class Robots(Stage):
 
     Raises PlanError for a source without any robots.txt, or an archive that is damaged.
     """
+
+    only_drops: ClassVar[bool] = True
 
     source: str | Sequence[str]
     agents: str | Sequence[str] = field(default=AGENTS, kw_only=True)

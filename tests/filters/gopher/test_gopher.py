@@ -15,9 +15,9 @@ import laws
 import twins.fineweb
 import twins.gopher
 from dataprep.errors import PlanError
-from dataprep.filters.fineweb import FineWeb
-from dataprep.filters.gopher import RULES, Gopher
-from dataprep.filters.stop_words import STOP_WORDS
+from dataprep.filters.fineweb.stage import FineWeb
+from dataprep.filters.gopher.stage import RULES, Gopher
+from dataprep.filters.word_lists import STOP_WORDS
 from dataprep.store.key import key
 from dataprep.unicode.text import classes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -13,30 +13,30 @@ from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.score import ScoredFilter
 from dataprep.errors import PlanError
+from dataprep.filters.packed_strings import pack
+from dataprep.filters.thresholds import Threshold, check_numbers, reasons, share, tuple_of_words
+from dataprep.filters.word_lists import STOP_WORDS
 from dataprep.unicode.text import I64, IN_WORD, classes, lowered
 
-from . import line_counts as K
-from .packed import pack
-from .stop_words import STOP_WORDS
-from .thresholds import Rule, check_numbers, reasons, share, tuple_of_words
+from . import kernel as K
 
 RULES = (
-    Rule("min_words", "gopher_words", "<", "too_few_words"),
-    Rule("max_words", "gopher_words", ">", "too_many_words"),
-    Rule("min_mean_word_chars", "gopher_mean_word_chars", "<", "short_words"),
-    Rule("max_mean_word_chars", "gopher_mean_word_chars", ">", "long_words"),
-    Rule("max_hashes", "gopher_hashes", ">", "hashes"),
-    Rule("max_ellipses", "gopher_ellipses", ">", "ellipses"),
-    Rule("max_bullet_lines", "gopher_bullet_lines", ">", "bullet_lines"),
-    Rule("max_ellipsis_lines", "gopher_ellipsis_lines", ">", "ellipsis_lines"),
-    Rule("min_alphabetic", "gopher_alphabetic", "<", "not_alphabetic"),
-    Rule("min_stop_words", "gopher_stop_words", "<", "few_stop_words"),
-    Rule("max_dup_lines", "gopher_dup_lines", ">", "duplicate_lines"),
-    Rule("max_dup_paragraphs", "gopher_dup_paragraphs", ">", "duplicate_paragraphs"),
-    Rule("max_dup_line_chars", "gopher_dup_line_chars", ">", "duplicate_line_chars"),
-    Rule("max_dup_paragraph_chars", "gopher_dup_paragraph_chars", ">", "duplicate_paragraph_chars"),
-    *(Rule(f"max_top_{n}gram", f"gopher_top_{n}gram", ">", f"top_{n}gram") for n in (2, 3, 4)),
-    *(Rule(f"max_dup_{n}gram", f"gopher_dup_{n}gram", ">", f"duplicate_{n}gram") for n in range(5, 11)),
+    Threshold("min_words", "gopher_words", "<", "too_few_words"),
+    Threshold("max_words", "gopher_words", ">", "too_many_words"),
+    Threshold("min_mean_word_chars", "gopher_mean_word_chars", "<", "short_words"),
+    Threshold("max_mean_word_chars", "gopher_mean_word_chars", ">", "long_words"),
+    Threshold("max_hashes", "gopher_hashes", ">", "hashes"),
+    Threshold("max_ellipses", "gopher_ellipses", ">", "ellipses"),
+    Threshold("max_bullet_lines", "gopher_bullet_lines", ">", "bullet_lines"),
+    Threshold("max_ellipsis_lines", "gopher_ellipsis_lines", ">", "ellipsis_lines"),
+    Threshold("min_alphabetic", "gopher_alphabetic", "<", "not_alphabetic"),
+    Threshold("min_stop_words", "gopher_stop_words", "<", "few_stop_words"),
+    Threshold("max_dup_lines", "gopher_dup_lines", ">", "duplicate_lines"),
+    Threshold("max_dup_paragraphs", "gopher_dup_paragraphs", ">", "duplicate_paragraphs"),
+    Threshold("max_dup_line_chars", "gopher_dup_line_chars", ">", "duplicate_line_chars"),
+    Threshold("max_dup_paragraph_chars", "gopher_dup_paragraph_chars", ">", "duplicate_paragraph_chars"),
+    *(Threshold(f"max_top_{n}gram", f"gopher_top_{n}gram", ">", f"top_{n}gram") for n in (2, 3, 4)),
+    *(Threshold(f"max_dup_{n}gram", f"gopher_dup_{n}gram", ">", f"duplicate_{n}gram") for n in range(5, 11)),
 )
 COUNTED = {"gopher_words", "gopher_stop_words"}  # integers; all others are shares, or a mean
 
@@ -72,12 +72,14 @@ class Gopher(ScoredFilter):
     Where the paper is silent: the most frequent n-gram (of those equally frequent the first) counts once for each
     occurrence, overlapping or not, and must occur twice; a character under several repeated n-grams counts once, and
     first occurrences are not repeats. Bullets are ours. **Stop words** are compared by their letters in lower case
-    ("The," is "the"); of `languages` (English as published; `words.STOP_WORDS` has ar, ary, ary-Latn, de, en, es, fr)
+    ("The," is "the"); of `languages` (English as published; there are ar, ary, ary-Latn, de, en, es, fr)
     the one that fits best counts, so adding one only keeps more; `stop_words` is one more list, of yours, and
-    languages=() leaves it alone. Repetition is decided by 64-bit hashes, without comparing: see gopher_kernel.py.
+    languages=() leaves it alone. Repetition is decided by 64-bit hashes, without comparing: see kernel.py.
 
     Raises PlanError for a language without a list, a threshold below 0, or a stop word without a letter.
     """
+
+    compiled: ClassVar[bool] = True
 
     min_words: int | None = 50
     max_words: int | None = 100_000
@@ -139,16 +141,12 @@ class Gopher(ScoredFilter):
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Count the words, lines and n-grams of each text."""
         offsets, data = B.buffers(batch)
-        rules = K.Rules(True, pack(self.bullets), pack(()), 0, *pack_words(self._lists()), classes(), lowered())
+        rules = K.GopherRules(pack(self.bullets), *pack_words(self._lists()), classes(), lowered())
         return _shares(K.count(offsets, data, rules))
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """The first rule, in the order of the table, that a document breaks."""
         return reasons(self, RULES, scores)
-
-    def warm(self) -> None:
-        """Compile the kernels."""
-        self.score(B.make([0], ["A text."], "warm"))
 
 
 def pack_words(lists: tuple[tuple[str, ...], ...]) -> tuple[Any, Any, int, int]:

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.score import ScoredFilter
-from dataprep.unicode.text import classes, lowered
+from dataprep.filters.packed_strings import pack
+from dataprep.filters.thresholds import Threshold, check_numbers, reasons, share, tuple_of_words
+from dataprep.filters.word_lists import END_MARKS
+from dataprep.unicode.text import classes
 
-from . import line_counts as K
-from .packed import pack
-from .stop_words import END_MARKS
-from .thresholds import Rule, check_numbers, reasons, share, tuple_of_words
+from . import kernel as K
 
 RULES = (
-    Rule("min_end_mark_lines", "fineweb_end_mark_lines", "<=", "few_end_marks"),
-    Rule("max_short_lines", "fineweb_short_lines", ">=", "short_lines"),
-    Rule("max_dup_line_chars", "fineweb_dup_line_chars", ">=", "duplicate_line_chars"),
-    Rule("max_breaks", "fineweb_breaks", ">", "line_breaks"),
+    Threshold("min_end_mark_lines", "fineweb_end_mark_lines", "<=", "few_end_marks"),
+    Threshold("max_short_lines", "fineweb_short_lines", ">=", "short_lines"),
+    Threshold("max_dup_line_chars", "fineweb_dup_line_chars", ">=", "duplicate_line_chars"),
+    Threshold("max_breaks", "fineweb_breaks", ">", "line_breaks"),
 )
 
 
@@ -45,11 +44,13 @@ class FineWeb(ScoredFilter):
     Lines end as `str.splitlines` ends them, are stripped, and blank ones are not counted; their characters are code
     points, white space inside included. Characters in repeated lines are those of words, as in `Gopher`. A word is a
     run of what is not white space. None switches a rule off. Where paper and code disagree the paper holds;
-    `max_breaks` is in the code alone. End marks are those of all scripts (`words.END_MARKS`), not of one language;
+    `max_breaks` is in the code alone. End marks are those of all scripts (`word_lists.END_MARKS`), not of one language;
     the code knows `. ! ? ' "` at first, marks of many scripts later.
 
     Raises PlanError for a threshold below 0, or for end marks that hold white space.
     """
+
+    compiled: ClassVar[bool] = True
 
     min_end_mark_lines: float | None = 0.12
     max_short_lines: float | None = 0.67
@@ -59,7 +60,7 @@ class FineWeb(ScoredFilter):
     end_marks: tuple[str, ...] = END_MARKS
 
     def __post_init__(self) -> None:
-        check_numbers(self, (*RULES, Rule("short_line_chars", "", "", "")))
+        check_numbers(self, (*RULES, Threshold("short_line_chars", "", "", "")))
         tuple_of_words(self, "end_marks")
 
     @property
@@ -74,17 +75,11 @@ class FineWeb(ScoredFilter):
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Count the lines of each text."""
-        none = np.empty(0, np.uint64)
-        marks = pack(()), pack(self.end_marks)
-        rules = K.Rules(False, *marks, int(self.short_line_chars), none, none, 0, 0, classes(), lowered())
-        n = dict(zip(K.COUNTS, K.count(*B.buffers(batch), rules).T, strict=True))
-        parts = {"ended": "lines", "short": "lines", "dup_line_chars": "chars", "breaks": "words"}
+        rules = K.FineWebRules(pack(self.end_marks), int(self.short_line_chars), classes())
+        n = dict(zip(K.COUNTS, K.count_lines(*B.buffers(batch), rules).T, strict=True))
+        parts = {"ended": "lines", "short": "lines", "repeated_line_chars": "chars", "breaks": "words"}
         return {r.score: share(n[part], n[parts[part]]) for r, part in zip(RULES, parts, strict=True)}
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
         """The first rule, in the order of the table, that a document breaks."""
         return reasons(self, RULES, scores)
-
-    def warm(self) -> None:
-        """Compile the kernels."""
-        self.score(B.make([0], ["A text."], "warm"))

@@ -1,0 +1,1 @@
+"""FineWeb: rules on lines, and the kernel that counts them."""

@@ -1,0 +1,1 @@
+"""Gopher: rules of quality and repetition, and the kernel that counts for them."""
