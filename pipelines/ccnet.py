@@ -69,4 +69,5 @@ def model(reference, out):
 
 def perplexity(language, model, out, run):
     """Keep the third of the pages that the model foretells best; the bounds found are in the manifest's fits."""
-    return dp.Pipeline(dp.Percentiles(dp.Perplexity(model=model), cut=CUT)).run(language, out=out, run=run, replace=True)
+    cut = dp.Percentiles(dp.Perplexity(model=model), cut=CUT)
+    return dp.Pipeline(cut).run(language, out=out, run=run, replace=True)
