@@ -1,6 +1,6 @@
-"""Parquet from anywhere: one row a document, the text in one string column.
+"""Parquet files: one document per row, the text in a string column.
 
-The position of a document is its row in the file. The other columns go to `meta` as JSON, or are lifted with their
+The position of a document is its row. The other columns are written to `meta` as JSON, or become columns with their
 own types. Rows whose text is null (`no_text`), not UTF-8 (`invalid_utf8`) or over max_doc_bytes (`too_long`) are
 dropped.
 """
@@ -31,15 +31,15 @@ from dataprep.store import files
 from .text import is_utf8
 from .trust import MAX_DOC_BYTES
 
-ROWS = 1_024  # decoded at once: a row is seldom over 8 kB
+ROWS = 1_024  # decoded at once: few rows have over 8 kB
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parquet(Reader):
     """Reads Parquet files.
 
-    text: the column that holds the text. columns: (name, Arrow type) of columns to keep as columns. meta: keep the
-    others as JSON. max_doc_bytes: of a text.
+    text: the column that holds the text. columns: (name, Arrow type) of columns to keep as columns. meta: whether to
+    keep the others as JSON. max_doc_bytes: texts of more bytes are dropped.
     """
 
     text: str = "text"
@@ -54,12 +54,12 @@ class Parquet(Reader):
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
-        """The lifted columns."""
+        """The fields in `columns`, with their types."""
         return {name: arrow_type(kind) for name, kind in self.columns}
 
     @classmethod
     def types_of(cls, url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-        """The types the file gives the columns; nested ones become JSON strings."""
+        """Return the (name, type) of columns of a file; nested ones become JSON strings."""
         with _open(url) as file:
             schema = file.schema_arrow
         absent = [name for name in names if name not in schema.names]
@@ -90,7 +90,7 @@ class Parquet(Reader):
             return [*found, (start, row, size)]
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """The rows [start, stop) of a file."""
+        """Yield the rows [start, stop) of a file."""
         with _open(piece.url) as file:
             self._check(file.schema_arrow, piece.url)
             row = 0
@@ -118,7 +118,7 @@ class Parquet(Reader):
             row += batch.num_rows
 
     def _documents(self, rows: Batch, row: int, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """Rows as documents; `row` is the first one's position."""
+        """Yield rows as documents; `row` is the position of the first."""
         positions = np.arange(row, row + rows.num_rows)
         rows = pa.RecordBatch.from_arrays([_decoded(column) for column in rows.columns], rows.schema.names)
         texts = rows.column(self.text).cast(pa.large_binary())
@@ -149,7 +149,7 @@ class Parquet(Reader):
         try:
             return values.cast(arrow_type(kind))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as e:
-            msg = f"the column {name} has the type {values.type} and does not become {kind} ({e})"
+            msg = f"the column {name} of type {values.type} cannot be cast to {kind} ({e}); change its type in columns="
             raise ReadError(msg, url) from e
 
 
@@ -160,7 +160,7 @@ def _open(url: str) -> Iterator[pq.ParquetFile]:
             with pq.ParquetFile(f) as file:
                 yield file
         except (pa.ArrowException, OSError) as e:
-            msg = f"this is no whole Parquet file ({str(e).splitlines()[0]}); fetch it again"
+            msg = f"this is not a whole Parquet file ({str(e).splitlines()[0]}); fetch it again"
             raise ReadError(msg, url) from e
 
 
@@ -183,7 +183,7 @@ def _show(schema: pa.Schema) -> str:
 
 
 def _decoded(values: pa.Array) -> pa.Array:
-    """Dictionaries and views as plain values, which every Arrow function takes."""
+    """Return dictionaries and views as plain values, which every Arrow function takes."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
@@ -191,7 +191,7 @@ def _decoded(values: pa.Array) -> pa.Array:
 
 
 def _not_utf8(texts: pa.LargeBinaryArray) -> npt.NDArray[np.bool_]:
-    """Which texts are not UTF-8; Parquet files do not promise it, and Arrow does not look."""
+    """Return bool[n], True for texts that are not UTF-8; neither Parquet nor Arrow checks it."""
     try:
         texts.cast(pa.large_string())
     except pa.ArrowInvalid:
@@ -200,20 +200,20 @@ def _not_utf8(texts: pa.LargeBinaryArray) -> npt.NDArray[np.bool_]:
 
 
 def _as_json(rows: Batch, url: str) -> pa.LargeStringArray:
-    """Each row as a JSON object, without its nulls."""
+    """Return each row as a JSON object without its nulls."""
     columns = [_readable(column) for column in rows.columns]
     try:
         values = zip(*(column.to_pylist() for column in columns), strict=True)
         names = rows.schema.names
         found = [_dumps({n: v for n, v in zip(names, row, strict=True) if v is not None}) for row in values]
     except UnicodeDecodeError as e:
-        msg = f"a column beside the text is not UTF-8 ({e}); leave it out with meta=False"
+        msg = f"a column other than the text is not UTF-8 ({e}); leave it out with meta=False"
         raise ReadError(msg, url) from e
     return pa.array(found, pa.large_string())
 
 
 def _readable(column: pa.Array) -> pa.Array:
-    """Nanoseconds and durations as text: Python's own types have none."""
+    """Return nanoseconds, times and durations as text, since Python's types cannot hold them; others as they are."""
     kind = column.type
     tests = (pa.types.is_timestamp(kind) and kind.unit == "ns", pa.types.is_time64(kind), pa.types.is_duration(kind))
     return column.cast(pa.string()) if any(tests) else column
@@ -224,7 +224,7 @@ def _dumps(value: Any) -> str:
 
 
 def _plain_value(value: Any) -> Any:
-    """What JSON has no word for: decimals as text, bytes as text if they are UTF-8, else base64."""
+    """Return what JSON cannot hold as text: decimals, and bytes as they are if UTF-8, else in base64."""
     if isinstance(value, bytes):
         return value.decode() if is_utf8(value) else base64.b64encode(value).decode()
     return str(value)

@@ -1,6 +1,6 @@
-"""From files to Parts: file numbers, byte ranges, and which small files share a task.
+"""From files to the Parts of a Dataset: file numbers, slices of large files, groups of small ones.
 
-All of it follows from the files alone, never from workers or memory, so that ids and shards are the same every run.
+Parts depend on the files alone, not on workers or memory, so that ids and shards are the same in every run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataprep.store import files
 
 from .formats import Format
 
-PART_BYTES = 256 << 20  # of stored bytes that one task reads: seconds of work, and a shard that fits in memory
+PART_BYTES = 256 << 20  # stored bytes per task: seconds of work, and a shard that fits in memory
 SUFFIXES = r"\.(gz|zst|xz|jsonl|ndjson|json|parquet|txt|md|rst|warc|wet|arc|wat|html|csv|zip)"
 EXPORTS = (
     r"(_chat\.txt|chat\.md|result\.json|message_\d+\.json|messages\d*\.html)"  # the same name in every chat's folder

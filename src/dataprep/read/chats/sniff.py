@@ -29,7 +29,7 @@ SIGNAL = {  # of signal-export (chat.md, data.json) and signalbackup-tools; sigt
 }
 INSTAGRAM = re.compile(rb"(?i)instagram")
 
-# Exports in numbered files, and whether the first is the oldest.
+# Names of exports in numbered files; 1: the first file is the oldest, -1: the newest.
 SERIES = {
     "messenger": (re.compile(r"message_(\d+)\.json(\.\w+)?$"), -1),
     "instagram": (re.compile(r"message_(\d+)\.json(\.\w+)?$"), -1),
