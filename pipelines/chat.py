@@ -1,13 +1,13 @@
-"""Exports of chats, of any platforms, to safe text, token shards and a small model.
+"""Make safe text, token shards and a small model from exports of chats, of any platforms.
 
     make encode PIPELINE=pipelines/chat.py                  or  dataprep run pipelines/chat.py --to encode
-    CHATS=path/to/exports dataprep run pipelines/chat.py   your own: a file, a folder, a glob; --dry-run looks ahead
-    CHATS_KEY=people.key CHATS_REFUSED=refused.txt ...          the same pseudonyms tomorrow; who did not agree
+    CHATS=path/to/exports dataprep run pipelines/chat.py   your own: a file, a folder, a glob; try --dry-run first
+    CHATS_KEY=people.key CHATS_REFUSED=refused.txt ...          the same pseudonyms in every run; who did not agree
     CHATS_NAMES=names.txt ...                                   nicknames, and names in another script than the author's
 
-`ingest` is the only step that sees who people are: behind it are pseudonyms, and marks in place of telephone numbers
-and addresses, and it saves nothing from before (`Stage.hides`). What later steps keep, and the report, hold no more.
-Without CHATS the invented chats of sample_data are read, some four hundred messages: enough to see everything happen.
+`ingest` is the only step that sees names: after it there are pseudonyms, and placeholders for telephone numbers and
+addresses, and it saves nothing from before (`Stage.hides`). Later steps and the report have no names.
+Without CHATS the invented chats of sample_data are read, about four hundred messages: enough to run every step.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from dataprep.store import files
 SAMPLES = Path(__file__).parent.parent / "sample_data"
 CHATS = [str(SAMPLES / name) for name in ("chats", "whatsapp_android.txt", "whatsapp_ios.txt")]
 CHATS = os.environ.get("CHATS", CHATS)
-KEY = os.environ.get("CHATS_KEY")  # None: random pseudonyms, and nobody can ever tell who was who
+KEY = os.environ.get("CHATS_KEY")  # None: random pseudonyms that nobody can reverse
 REFUSED = os.environ.get("CHATS_REFUSED")
 NAMES = os.environ.get("CHATS_NAMES") or ("نادية", "يونس")  # more names to hide: nicknames, names in another script
-GAP = "1h"  # of silence ends a talk
+GAP = "1h"  # of silence ends a conversation
 VOCABULARY = int(os.environ.get("CHATS_VOCABULARY", "1024"))  # 32,000 and more for some hundred megabytes
-VAL = 0.1  # of the talks; chats are small
-CONFIG = trainer.preset("tiny").override("steps=200")  # of so little text more would be learned by heart
+VAL = 0.1  # of the conversations; chats are small
+CONFIG = trainer.preset("tiny").override("steps=200")  # more would memorise so little text
 
 
 def ingest(out, run):
-    """Read the exports; what stands in two of them goes once; people, numbers and addresses are hidden.
+    """Read the exports, drop messages that two of them have, and hide people, numbers and addresses.
 
-    One pipeline, so that nothing is saved between reading and hiding: what overlaps is found first, while texts and
-    names are as they were, and only its verdicts are kept.
+    One pipeline, so that nothing is saved between reading and hiding: overlaps are found first, in the raw texts, and
+    only the verdicts are saved.
     """
     consent = Consent(refused=REFUSED) if REFUSED else None
     people = Pseudonyms(key=KEY, consent=consent, names=NAMES, common=())  # common: Noor is hidden, too
@@ -50,41 +50,41 @@ def ingest(out, run):
 
 
 def filter(ingest, out, run):  # noqa: A001 - the step's name
-    """Tell the language of each message, count what the report draws, and keep what people wrote, cleaned."""
+    """Add the language of each message, count messages for the report, and keep and clean what people wrote."""
     stages = (MessageLanguage(), MessageStats(gap=GAP), CleanMessages())
     return dp.Pipeline(*stages).run(ingest, out=out, run=run, replace=True)
 
 
 def dedup_minhash(filter, out, run):  # noqa: A002
-    """Drop forwards: what goes from chat to chat changes a little; short texts are said often, and are no copies."""
+    """Drop forwards, which change a little from chat to chat; short texts are frequent, and are not copies."""
     forwards = dp.MinHash(preset="dialect", min_shingles=57)
     return dp.Pipeline(forwards).run(filter, out=out, run=run, replace=True)
 
 
-def talks(dedup_minhash, out, run):
-    """Join messages to talks: a model learns from a talk what an answer is."""
+def conversations(dedup_minhash, out, run):
+    """Join messages into conversations, from which a model learns how people answer."""
     return dp.Pipeline(dp.Conversations(gap=GAP)).run(dedup_minhash, out=out, run=run, replace=True)
 
 
-def tokenizer(talks, out, run):
-    """Learn a byte-level BPE, pseudonyms and marks included."""
-    return dp.train_bpe(talks, vocab_size=VOCABULARY, val=VAL, run=run, out=out)
+def tokenizer(conversations, out, run):
+    """Train a byte-level BPE, on text with pseudonyms and placeholders."""
+    return dp.train_bpe(conversations, vocab_size=VOCABULARY, val=VAL, run=run, out=out)
 
 
-def encode(talks, tokenizer, out, run):
-    """Write uint16 shards, a talk a document."""
-    return dp.encode(talks, tokenizer, out=out, val=VAL, run=run, replace=True)
+def encode(conversations, tokenizer, out, run):
+    """Write uint16 shards, one conversation per document."""
+    return dp.encode(conversations, tokenizer, out=out, val=VAL, run=run, replace=True)
 
 
 def train(encode, out):
     """Train a small GPT on the CPU."""
     try:
         result = trainer.train(encode, out=out, config=CONFIG)
-    except StaleOutput:  # trained on other chats
+    except StaleOutput:  # it was trained on other chats
         result = trainer.train(encode, out=out, config=CONFIG, resume=False)
     return f"validation: {result.bits_per_byte:.3f} bits per byte after {result.steps} steps"
 
 
-def report(train, out):  # noqa: ARG001 - made when everything else is there
-    """One HTML page about all of it, with the chats in pictures."""
+def report(train, out):  # noqa: ARG001 - runs after all other steps
+    """Write one HTML page about all steps, with charts of the chats."""
     return write_report(out.rpartition("/")[0], files.join(out, "report.html"))

@@ -1,6 +1,6 @@
-"""Writes the chats of `talks.py` as the phones and programs of nine platforms export them.
+"""Write the chats of `conversations.py` as the phones and programs of nine platforms export them.
 
-What is to come of them is counted from the scripts themselves (`expected`), never by reading a file back.
+Expected results are counted from the scripts themselves (`expected`), never by reading a file back.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-import talks
+import conversations
 from phrases import SLOTS
 
-WORDS = {"photo": "image", "voice": "audio", "unsent": "deleted"}  # of `talks.py`, as dataprep calls them
+WORDS = {"photo": "image", "voice": "audio", "unsent": "deleted"}  # kinds in `conversations.py`, as dataprep names them
 GAP = timedelta(hours=1)
 AL = "٠١٢٣٤٥٦٧٨٩"
 MARK, RIGHT = "\u200e", "\u200f"
@@ -39,23 +39,23 @@ Not included, change data exporting settings to download.
 
 @dataclass(frozen=True)
 class Message:
-    """One message; who: None where the platform speaks. reply: the place of the message it answers."""
+    """One message; who: None for lines of the platform. reply: the index of the message it answers."""
 
     time: datetime
     who: str | None
     text: str
-    word: str = "text"  # as `talks.py` calls its kind
+    word: str = "text"  # its kind in `conversations.py`
     reply: int | None = None
     edited: bool = False
 
     @property
     def kind(self) -> str:
-        """As dataprep calls it."""
+        """Kind, as dataprep names it."""
         return WORDS.get(self.word, self.word)
 
 
 def messages_of(script: str, seed: int) -> list[Message]:
-    """The messages of a script, 10 to 170 seconds apart."""
+    """Return the messages of a script, 10 to 170 seconds apart."""
     rng = random.Random(seed)
     found: list[Message] = []
     for line in script.strip().split("\n"):
@@ -67,12 +67,12 @@ def messages_of(script: str, seed: int) -> list[Message]:
         text = (m["text"] or "").replace(" / ", "\n")
         reply = len(found) - int(m["reply"]) if m["reply"] else None
         kind = "system" if m["who"] == "#" else m["kind"] or "text"
-        found.append(Message(time, talks.PEOPLE.get(m["who"]), text, kind, reply, edited=bool(m["edited"])))
+        found.append(Message(time, conversations.PEOPLE.get(m["who"]), text, kind, reply, edited=bool(m["edited"])))
     return found
 
 
 def map_makers() -> list[Message]:
-    """Two hundred messages or so of people who ask and answer, at any hour."""
+    """Return about two hundred messages of people who ask and answer, at any hour."""
     rng = random.Random(7)
 
     def filled(template: str) -> str:
@@ -86,16 +86,16 @@ def map_makers() -> list[Message]:
         time += timedelta(hours=hours, minutes=rng.randint(0, 59), seconds=rng.randint(0, 59))
         one, other, third = rng.sample("NTMI", 3)
         first = len(found)
-        found.append(Message(time, talks.PEOPLE[one], filled(rng.choice(talks.QUESTIONS))))
+        found.append(Message(time, conversations.PEOPLE[one], filled(rng.choice(conversations.QUESTIONS))))
         for who in (other, third)[: rng.randint(1, 2)]:
             time += timedelta(seconds=rng.randint(20, 900))
             reply = first if who == third else None
-            found.append(Message(time, talks.PEOPLE[who], filled(rng.choice(talks.ANSWERS)), reply=reply))
+            found.append(Message(time, conversations.PEOPLE[who], filled(rng.choice(conversations.ANSWERS)), reply=reply))
     return found
 
 
 def ios(messages: list[Message], files: dict[str, bytes] | None) -> str:
-    """WhatsApp on an iPhone in French; files: filled with the media, or None where the export leaves them out."""
+    """Return the export of WhatsApp on an iPhone in French; files: receives the media, None: they are left out."""
     absent = {"image": "image absente", "sticker": "sticker omis", "call": "Appel vocal manqué"}
     absent["deleted"] = "Ce message a été supprimé."
     lines = []
@@ -115,7 +115,7 @@ def ios(messages: list[Message], files: dict[str, bytes] | None) -> str:
 
 
 def png(number: int) -> bytes:
-    """A picture of one grey pixel: what decoders need, and no more."""
+    """Return a picture of one grey pixel, the least that decoders need."""
     import struct
     import zlib
 
@@ -128,7 +128,7 @@ def png(number: int) -> bytes:
 
 
 def zipped(members: dict[str, bytes]) -> bytes:
-    """A zip without today's date, stored: the same bytes with every zlib."""
+    """Return an uncompressed zip without today's date: the same bytes with every zlib."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as z:
         for name, data in members.items():
@@ -137,7 +137,7 @@ def zipped(members: dict[str, bytes]) -> bytes:
 
 
 def android_ar(messages: list[Message]) -> str:
-    """WhatsApp on an Android phone in Arabic: Arabic-Indic digits, twelve hours, right-to-left marks."""
+    """Return the export of WhatsApp on an Android phone in Arabic: its digits, twelve hours, right-to-left marks."""
     lines = []
     for m in messages:
         date = f"{m.time.day}{RIGHT}/{m.time.month}{RIGHT}/{m.time.year}"
@@ -150,7 +150,7 @@ def android_ar(messages: list[Message]) -> str:
 
 
 def telegram(messages: list[Message]) -> str:
-    """Telegram Desktop's result.json."""
+    """Return Telegram Desktop's result.json."""
     more = {
         "image": {"photo": NO_FILE, "width": 1280, "height": 960},
         "audio": {"file": NO_FILE, "media_type": "voice_message", "mime_type": "audio/ogg", "duration_seconds": 9},
@@ -164,10 +164,10 @@ def telegram(messages: list[Message]) -> str:
     for number, m in enumerate(messages, 1):
         row = {"id": number, "date": f"{m.time:%Y-%m-%dT%H:%M:%S}", "date_unixtime": str(int(m.time.timestamp()))}
         if m.kind in ("system", "call"):
-            who = m.who or talks.PEOPLE["T"]
+            who = m.who or conversations.PEOPLE["T"]
             action = {"action": "phone_call", "duration_seconds": 83} if m.kind == "call" else {"action": m.text}
-            told = {**action, "title": "Cycling club", "members": ["Noor Telle"]} if m.kind == "system" else action
-            rows.append({**row, "type": "service", "actor": who, "actor_id": user(who), **told, "text": ""})
+            record = {**action, "title": "Cycling club", "members": ["Noor Telle"]} if m.kind == "system" else action
+            rows.append({**row, "type": "service", "actor": who, "actor_id": user(who), **record, "text": ""})
             continue
         row |= {"type": "message", "from": m.who, "from_id": user(m.who), **more.get(m.kind, {})}
         row |= {"reply_to_message_id": m.reply + 1} if m.reply is not None else {}
@@ -178,18 +178,18 @@ def telegram(messages: list[Message]) -> str:
 
 
 def user(who: str) -> str:
-    """An account's number: the same for the same name."""
-    return f"user{100 + list(talks.PEOPLE.values()).index(who)}"
+    """Return an account's id, the same for the same name."""
+    return f"user{100 + list(conversations.PEOPLE.values()).index(who)}"
 
 
 def entities(text: str) -> str | list[object]:
-    """Mail addresses as Telegram marks them."""
+    """Mark mail addresses as Telegram does."""
     parts = re.split(r"(\w+@[\w.]+\w)", text)
     return [{"type": "email", "text": part} if "@" in part else part for part in parts] if len(parts) > 1 else text
 
 
 def page(messages: list[Message]) -> str:
-    """Telegram Desktop's messages.html."""
+    """Return Telegram Desktop's messages.html."""
     body, before = [], None
     for number, m in enumerate(messages, 1):
         joined = before is not None and before.who == m.who and m.time - before.time < GAP
@@ -217,7 +217,7 @@ def page(messages: list[Message]) -> str:
 
 
 def discord(messages: list[Message]) -> str:
-    """DiscordChatExporter's JSON."""
+    """Return DiscordChatExporter's JSON."""
     rows = []
     for number, m in enumerate(messages):
         name = m.who.split()[0].lower()
@@ -232,7 +232,7 @@ def discord(messages: list[Message]) -> str:
 
 
 def discord_csv(messages: list[Message]) -> str:
-    """DiscordChatExporter's CSV."""
+    """Return DiscordChatExporter's CSV."""
     out = io.StringIO()
     write = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n").writerow
     for m in messages:
@@ -243,7 +243,7 @@ def discord_csv(messages: list[Message]) -> str:
 
 
 def meta(messages: list[Message], title: str, numbered: Callable[[int], int]) -> dict[int, str]:
-    """Messenger's and Instagram's files: newest first, UTF-8 bytes as characters; numbered: the file of each message."""
+    """Return the files of Messenger or Instagram: newest first, UTF-8 bytes as characters; numbered: file by message."""
     files: dict[int, list[object]] = {}
     fields = {
         "image": {"photos": [{"uri": "photos/1.jpg"}]}, "audio": {"audio_files": [{"uri": "audio/1.mp4"}]},
@@ -260,12 +260,12 @@ def meta(messages: list[Message], title: str, numbered: Callable[[int], int]) ->
 
 
 def broken(text: str) -> str:
-    """As Meta writes it: each byte of UTF-8 a character."""
+    """Return a text as Meta writes it: each byte of UTF-8 as a character."""
     return text.encode().decode("latin-1")
 
 
 def signal(messages: list[Message]) -> str:
-    """signal-export's chat.md."""
+    """Return signal-export's chat.md."""
     lines = []
     for m in messages:
         head = f"[{m.time:%Y-%m-%d %H:%M:%S}] {m.who}: "
@@ -278,14 +278,14 @@ def signal(messages: list[Message]) -> str:
 
 
 def log(messages: list[Message]) -> str:
-    """A plain log: read with format="chat" and its line."""
+    """Return a plain log, to be read with format="chat" and its line."""
     return "".join(f"[{m.time:%d.%m.%Y %H:%M}] <{m.who}> {m.text}\n" for m in messages)
 
 
 def write(place: Path) -> dict[str, object]:
-    """Write all exports into the folder `chats` of a place, the log beside it; say what is to come of them."""
+    """Write all exports into the folder `chats` of `place`, and the log next to it; return the expected results."""
     scripts = ("FAMILY", "NEIGHBOURS", "CYCLING", "TRAIN", "KITCHEN", "PAIR", "SISTERS", "HARBOUR", "LOG")
-    said = {name: messages_of(getattr(talks, name), seed) for seed, name in enumerate(scripts)}
+    said = {name: messages_of(getattr(conversations, name), seed) for seed, name in enumerate(scripts)}
     said["MAPS"] = map_makers()
     family, files = said["FAMILY"], {}
     end = sum(m.time < datetime(2024, 4, 5, tzinfo=timezone.utc) for m in family)
@@ -320,7 +320,7 @@ TITLES = {
 
 
 def expected(said: dict[str, list[Message]], in_two_exports: int) -> dict[str, object]:
-    """Messages of each chat by kind and author, and talks by the plain definition; forwards and doubles."""
+    """Return the messages of each chat by kind and author, its conversations by the plain definition, and the forwards."""
     said = said | {"NEIGHBOURS": [replace(m, word=_android(m)) for m in said["NEIGHBOURS"]]}
     chats = {}
     for name, messages in said.items():
@@ -330,12 +330,12 @@ def expected(said: dict[str, list[Message]], in_two_exports: int) -> dict[str, o
             "kinds": dict(sorted(Counter(m.kind for m in messages).items())),
             "authors": dict(sorted(Counter(m.who for m in messages if m.who).items())),
             "replies": sum(m.reply is not None for m in messages) if name in {"CYCLING", "TRAIN", "MAPS"} else 0,
-            "talks": 1 + sum(b - a >= GAP for a, b in itertools.pairwise(times)),
+            "conversations": 1 + sum(b - a >= GAP for a, b in itertools.pairwise(times)),
         }
-    forwards = [talks.MARKET, talks.FERRY, talks.ROADS]
+    forwards = [conversations.MARKET, conversations.FERRY, conversations.ROADS]
     return {"chats": dict(sorted(chats.items())), "in_two_exports": in_two_exports, "forwards": forwards}
 
 
 def _android(m: Message) -> str:
-    """Android does not tell of which kind the media is that it leaves out."""
+    """Return the kind of a message; Android does not show the kind of media that it leaves out."""
     return "file" if m.kind in ("image", "video") else m.word

@@ -1,8 +1,8 @@
-"""Writes every file of this folder; all text is invented here.
+"""Write every file of this folder; all text is invented here.
 
-Run `python sample_data/make.py`; the result is byte-identical every time, and is committed. EXPECTED.json holds what
-the plain definitions say about the planted documents (exact word 5-gram Jaccard by Python sets), so the tests compare
-dataprep with arithmetic, not with itself.
+Run `python sample_data/make.py`; the result is byte-identical every time, and is committed. EXPECTED.json has
+the results of the plain definitions for the planted documents (exact word 5-gram Jaccard by Python sets), so the tests
+compare dataprep with arithmetic, not with itself.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ THRESHOLD = 0.8
 
 
 def shingles(text: str) -> set[tuple[str, ...]]:
-    """The word 5-grams of a text, lower-cased: what "near-duplicate" is measured on."""
+    """Return the word 5-grams of a text in lower case, on which near-duplicates are measured."""
     words = re.findall(r"\w+", text.lower())
     return {tuple(words[i : i + 5]) for i in range(max(1, len(words) - 4))}
 
 
 def jaccard(a: str, b: str) -> float:
-    """Shared shingles over all shingles."""
+    """Return shared shingles over all shingles."""
     x, y = shingles(a), shingles(b)
     return len(x & y) / len(x | y)
 
 
 def sentence(template: str) -> str:
-    """A template with every {slot} filled, in good English."""
+    """Return a template with every {slot} filled, in good English."""
     filled = re.sub(r"\{(\w+)\}", lambda m: RNG.choice(SLOTS[m[1]]), template)
     return re.sub(r"\b([Aa]) (?=[aeiou])", r"\1n ", filled[0].upper() + filled[1:])
 
 
 def article(n_sentences: int) -> str:
-    """Paragraphs of up to four sentences, none of them from the same template."""
+    """Return paragraphs of up to four sentences, each from another template."""
     lines = [sentence(t) for t in RNG.sample(SENTENCES, n_sentences)]
     return "\n".join(" ".join(lines[i : i + 4]) for i in range(0, n_sentences, 4))
 
 
 def edited(text: str, target: float) -> str:
-    """The text with words replaced until its Jaccard with the original is at most `target`."""
+    """Return the text with words replaced until its Jaccard with the original is at most `target`."""
     words = text.split(" ")
     result = text
     for i in RNG.sample(range(len(words)), len(words)):
@@ -64,7 +64,7 @@ def edited(text: str, target: float) -> str:
 
 
 def wet_record(uri: str, text: str) -> bytes:
-    """One `conversion` record as a WET file holds it."""
+    """Return one `conversion` record as in a WET file."""
     body = text.encode()
     head = (
         "WARC/1.0\r\nWARC-Type: conversion\r\n"
@@ -76,7 +76,7 @@ def wet_record(uri: str, text: str) -> bytes:
 
 
 def warc_records(pages: dict[str, str]) -> list[bytes]:
-    """A small crawl: a record on the crawl, pages between menu and footer in three charsets, and what is no page."""
+    """Return a small crawl: a record on the crawl, pages with menu and footer in three charsets, and other records."""
     codecs = itertools.cycle((("utf-8", "; charset=UTF-8"), ("utf-8", ""), ("iso-8859-1", "; charset=ISO-8859-1")))
     found = [warc_record("warcinfo", "crawl.warc.gz", b"description: a crawl of no site\r\n")]
     for (uri, text), (codec, charset) in zip(pages.items(), codecs, strict=False):
@@ -93,23 +93,23 @@ def warc_records(pages: dict[str, str]) -> list[bytes]:
 
 
 def http(kind: str, payload: bytes, status: str = "200 OK") -> bytes:
-    """A response."""
+    """Return an HTTP response."""
     return f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\n\r\n".encode() + payload
 
 
 def warc_record(kind: str, uri: str, body: bytes) -> bytes:
-    """One record as a WARC file holds it."""
+    """Return one record as in a WARC file."""
     head = f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {uri}\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body + b"\r\n\r\n"
 
 
 def jsonl(records: list[dict[str, str]]) -> bytes:
-    """JSON Lines, UTF-8 unescaped."""
+    """Return JSON Lines, UTF-8 unescaped."""
     return b"".join(json.dumps(r, ensure_ascii=False).encode() + b"\n" for r in records)
 
 
 def gz(data: bytes) -> bytes:
-    """One gzip member without a date."""
+    """Return one gzip member without a date."""
     buffer = io.BytesIO()
     with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0, filename="") as f:
         f.write(data)
@@ -117,7 +117,7 @@ def gz(data: bytes) -> bytes:
 
 
 def records(prefix: str, n: int) -> list[dict[str, str]]:
-    """Records with an id of their own, a title and a fresh article."""
+    """Return records with an id, a title and a new article."""
     return [
         {"id": f"{prefix}-{i:02}", "title": sentence(RNG.choice(TITLES)), "text": article(RNG.randint(9, 22))}
         for i in range(n)
@@ -125,7 +125,7 @@ def records(prefix: str, n: int) -> list[dict[str, str]]:
 
 
 def main() -> None:
-    """Write everything."""
+    """Write all files."""
     files = {name: records(name.split(".")[0], 40) for name in ("articles.jsonl", "letters.jsonl.gz", "news.jsonl.zst")}
     files["guide.parquet"] = records("guide", 40)
     for record, essay in zip(files["articles.jsonl"], ESSAYS[:-2], strict=False):
@@ -152,12 +152,12 @@ def main() -> None:
     (HERE / "darija.jsonl").write_bytes(jsonl(DARIJA))
     expected = {"threshold": THRESHOLD, "exact": exact, "near": near, "near_misses": near_misses, "c4": BAD_PAGE_REASONS}
     expected |= exports.write(HERE)
-    told = json.dumps(expected, indent=1, ensure_ascii=False)
-    (HERE / "EXPECTED.json").write_text(told + "\n", encoding="utf-8")
+    record = json.dumps(expected, indent=1, ensure_ascii=False)
+    (HERE / "EXPECTED.json").write_text(record + "\n", encoding="utf-8")
 
 
 def plant(by_id: dict[str, dict[str, str]]) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
-    """Copies and near copies; the later file loses. Returns who must go for whom, and how similar they are."""
+    """Plant copies and near copies; return pairs of kept and dropped documents, and their similarity."""
     exact = [("articles-30", "letters-05"), ("articles-31", "guide-07"), ("letters-20", "news-11"), ("letters-20", "news-12")]
     for kept, gone in exact:
         by_id[gone]["text"] = by_id[kept]["text"]
@@ -175,7 +175,7 @@ def plant(by_id: dict[str, dict[str, str]]) -> tuple[list[dict[str, object]], li
 
 
 def miss(by_id: dict[str, dict[str, str]]) -> list[dict[str, object]]:
-    """Pairs that must both stay: under the threshold, and the end of a chain whose middle goes."""
+    """Plant pairs to keep: below the threshold, and the ends of a chain whose middle is dropped; return them."""
     first, middle, last = "letters-30", "letters-31", "letters-32"
     by_id[first]["text"] = article(40)
     by_id[middle]["text"] = edited(by_id[first]["text"], 0.9)
@@ -191,7 +191,7 @@ def _pair(by_id: dict[str, dict[str, str]], kept: str, gone: str) -> dict[str, o
 
 
 def check_rest(by_id: dict[str, dict[str, str]], planted: list[dict[str, object]]) -> None:
-    """Nothing else may come near the threshold, or the expected outcome would not be the only right one."""
+    """Raise SystemExit if other pairs are near the threshold, so that only the expected result is right."""
     known = {frozenset((p["kept"], p["gone"])) for p in planted}
     sets = {i: shingles(r["text"]) for i, r in by_id.items()}
     for a, b in itertools.combinations(sorted(sets), 2):

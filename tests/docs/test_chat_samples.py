@@ -55,13 +55,13 @@ def test_chats_are_read_as_they_were_written(messages, expected) -> None:
         assert sum(row["reply_to"] is not None for row in rows) == told["replies"], chat
 
 
-def test_talks_and_overlaps(samples, expected, tmp_path) -> None:
-    """What stands in two exports goes once, and an hour of silence ends a talk; the plain definitions say how many."""
+def test_conversations_and_overlaps(samples, expected, tmp_path) -> None:
+    """Overlaps are dropped, and an hour of silence ends a conversation; the plain definitions agree."""
     docs = dp.read(str(samples / "chats"))
-    clean = dp.Pipeline(Overlaps(), dp.Conversations(gap="1h", replies=False)).run(docs, out=str(tmp_path / "talks"))
+    clean = dp.Pipeline(Overlaps(), dp.Conversations(gap="1h", replies=False)).run(docs, out=str(tmp_path / "out"))
     assert clean.stats["Overlaps"].reasons == {"in_two_exports": expected["in_two_exports"]}
     found = Counter(clean.table(["chat"])["chat"].to_pylist())
-    assert found == {chat: told["talks"] for chat, told in expected["chats"].items() if chat != "chat_log"}
+    assert found == {chat: told["conversations"] for chat, told in expected["chats"].items() if chat != "chat_log"}
 
 
 def test_from_exports_to_a_model(root, expected, tmp_path, monkeypatch) -> None:
@@ -73,13 +73,13 @@ def test_from_exports_to_a_model(root, expected, tmp_path, monkeypatch) -> None:
     out = tmp_path / "chat"
     done = {d.name: d.result for d in pipeline_file.execute(steps, str(out), Serial())}
     assert list(done) == [
-        "ingest", "filter", "dedup_minhash", "talks", "tokenizer", "encode", "train", "report",
+        "ingest", "filter", "dedup_minhash", "conversations", "tokenizer", "encode", "train", "report",
     ]  # fmt: skip
     texts = done["dedup_minhash"].table(["text"])["text"].to_pylist()
     for group in expected["forwards"]:
         assert sum(text[20:60] in one for one in texts for text in group[:1]) == 1, group[0]
     assert done["dedup_minhash"].stats["MinHash"].reasons == {"near_duplicate": 5}
-    assert len(done["encode"]) == done["talks"].count
+    assert len(done["encode"]) == done["conversations"].count
     counts = done["filter"].stats["MessageStats"].counts
     assert counts["kind.text"] > 400
     assert all(counts[f"language.{label}"] > 10 for label in ("ary", "ary_Latn", "ar", "fr", "en"))
@@ -120,7 +120,7 @@ def test_own_chats_and_refusals(root, samples, tmp_path, monkeypatch) -> None:
 def test_a_dry_run_draws_and_writes_nothing(root, dataprep, tmp_path, monkeypatch) -> None:
     """`--dry-run` says what every step would drop and change, and draws the chats; no file is left."""
     monkeypatch.chdir(tmp_path)
-    code, said, _ = dataprep("run", root / "pipelines" / "chat.py", "--dry-run", "--to", "talks")
+    code, said, _ = dataprep("run", root / "pipelines" / "chat.py", "--dry-run", "--to", "conversations")
     assert code == 0
     for words in ("in_two_exports", "pii.email", "Messages by author", "near_duplicate", "joined"):
         assert words in said, words

@@ -1,8 +1,8 @@
-"""What the people of the sample chats say: every name, number and event is invented.
+"""Messages of the sample chats; every name, number and event is invented.
 
-A talk begins with `@` and its first minute. A message is its author's initial and the text; `/` begins a new line in
-it, `^2` before the initial answers the message two before, `!image` (and so on) is a message of another kind, `#` is said by the platform,
-`~` marks a message that was edited.
+A conversation begins with `@` and its first minute. A message is its author's initial and the text; `/` begins a new
+line in it, `^2` before the initial answers the message two before, `!image` (and so on) is a message of another kind,
+`#` is a line of the platform, `~` marks a message that was edited.
 """
 
 from __future__ import annotations
