@@ -1,7 +1,7 @@
-"""Chats whose messages begin with a line that tells when and who, and go on in the lines below.
+"""Base of readers of chats in which a line with time and author begins a message, and further lines continue it.
 
-A line that begins no message continues the one before; a line that looks like a beginning in the middle of a message
-cannot be told from one, and becomes one. The position is the byte offset of a message's first line.
+A line that begins no message continues the one before. A line inside a message that looks like a beginning cannot be
+distinguished from one, and begins a message. The position is the byte offset of a message's first line.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ UNIX_DAY = 719_163  # the ordinal of 1970-01-01
 
 
 class Head(NamedTuple):
-    """How a message begins: its time in seconds since 1970 on the exporter's clock, who speaks, what is said.
+    """First line of a message: its time in seconds since 1970 on the exporting device's clock, its author and its text.
 
-    kind and meta: what the first line alone tells; kind is empty where the whole message has to.
+    kind and meta: what the first line alone determines; kind is "" if the whole message is needed.
     """
 
     time: int | None
@@ -43,7 +43,7 @@ class Head(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A message: where it begins, how, its further lines (None: too long), its bytes, and whether it is the last."""
+    """Message: position, first line, further lines (None: too long), size in bytes, and whether it is the last."""
 
     position: int
     head: Head
@@ -53,7 +53,7 @@ class Held(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A message as a row of the batch."""
+    """Message as a row of the batch."""
 
     author: str | None
     text: str
@@ -63,26 +63,26 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Headed(Messages, Lines):
-    """Base of the readers of such chats; they say how a message begins, and what it is."""
+    """Base of these readers; a subclass recognises first lines (`begin`) and classifies messages (`row`)."""
 
     splits: ClassVar[bool] = False
 
     def begin(self) -> Callable[[str], Head | None]:
-        """What tells the beginning of a message, from a line; made once a file."""
+        """Return a function, called once per file, that parses a first line of a message, or returns None."""
         raise NotImplementedError
 
     def expected(self) -> str:
-        """The form of a first line, for the sentence about a file that is none."""
+        """Return the form of a first line, for the error about a file without any."""
         raise NotImplementedError
 
     def row(self, head: Head, text: str) -> Row:
-        """What a whole message is."""
+        """Return a whole message as a row."""
         return Row(head.author, text, head.kind or "text", head.meta or {})
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """The messages of a file.
+        """Yield the messages of a file.
 
-        Errors: ReadError with the first line and the form expected, if no line begins a message.
+        Raises ReadError with the first line and the expected form if no line begins a message.
         """
         trust = Trust(piece.url, self.max_bad, remedy=f"expected is {self.expected()}; format= names another reader")
         good = Columns()
@@ -127,7 +127,7 @@ class Headed(Messages, Lines):
 
 
 class Columns:
-    """Messages by column: numbers and strings, which the garbage collector need not walk (it took half the time)."""
+    """Messages by column: numbers and strings, which the garbage collector need not visit (it took half the time)."""
 
     def __init__(self) -> None:
         self.positions: list[int] = []
@@ -138,7 +138,7 @@ class Columns:
         self.metas: list[str] = []
 
     def add(self, position: int, time: int | None, row: Row) -> None:
-        """One message more."""
+        """Append one message."""
         self.positions.append(position)
         self.times.append(time)
         self.authors.append(row.author)
@@ -150,7 +150,7 @@ class Columns:
 def _batch(
     good: Columns, bad: list[tuple[int, str, int]], piece: Slice, stats: Ledger, trust: Trust
 ) -> Iterator[Batch]:
-    """Messages as a batch; the bad ones (position, reason, bytes) are dropped."""
+    """Drop the bad messages (position, reason, bytes); yield the good ones as a batch."""
     trust.saw(good.positions, [position for position, _, _ in bad], lambda: bad[0][1])
     gone = np.array([doc_id(piece.file, position) for position, _, _ in bad], np.uint64)
     stats.drop(gone, [why for _, why, _ in bad], n_bytes=[n for _, _, n in bad])
@@ -166,7 +166,7 @@ def _batch(
 
 
 def _text(message: Held) -> str | None:
-    """The text of a message, None if it is too long or not UTF-8; a letter cut by the end of the file is left out."""
+    """Return the text of a message, without a character cut by the end of the file; None if too long or not UTF-8."""
     if message.rest is None:
         return None
     head = message.head
@@ -188,7 +188,7 @@ def _headless(line: Record) -> str:
 
 
 def since_1970(year: int, month: int, day: int, seconds: int = 0) -> int | None:
-    """Seconds since 1970 on a clock without a zone; None if there is no such day."""
+    """Return seconds since 1970 on a clock without a zone; None if there is no such day."""
     try:
         return (datetime(year, month, day).toordinal() - UNIX_DAY) * 86_400 + seconds  # noqa: DTZ001 - no zone
     except ValueError:
@@ -196,7 +196,7 @@ def since_1970(year: int, month: int, day: int, seconds: int = 0) -> int | None:
 
 
 def chat_of(url: str) -> str:
-    """The chat's name: the file's, or the folder's where the file is `chat.md`, `data.json` or `_chat.txt`."""
+    """Return the chat's name: the file's, or the folder's if the file is `chat.md`, `data.json` or `_chat.txt`."""
     name = re.sub(r"(\.(txt|md|json|log|text))?(\.(gz|zst|xz))?$", "", files.name_of(url), flags=re.IGNORECASE)
     if name in {"chat", "data", "_chat", "index"}:
         name = files.name_of(url.rpartition("/")[0]) or name

@@ -1,7 +1,7 @@
-"""Readers of JSON exports, streamed in two walks: the first learns the chats' names, the second gives the messages.
+"""Base of readers of JSON exports, streamed in two passes: the first collects the chats' names, the second messages.
 
 The position of a message is the byte offset of its object in the decompressed text. Memory: a block of 4 MB, the
-longest message, and 16 bytes a message to know which one a reply answers.
+longest message, and 16 bytes per message to find the message that a reply answers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .messages import Messages, message_batch
 
 
 class Row(NamedTuple):
-    """What a message says, as its platform's reader understands it."""
+    """Message as its platform's reader interprets it."""
 
     text: str
     author: str | None
@@ -40,27 +40,27 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class JsonExport(Messages):
-    """Base of readers that stream. A platform says how its chats are called and what a message is."""
+    """Base of readers that stream; a subclass names the chats and interprets messages."""
 
     PLATFORM: ClassVar[str]
 
     def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
-        """The name of each chat by the number of its array of messages, from the document around them.
+        """Return the name of each chat by the number of its array of messages, from the document around them.
 
-        Errors: ReadError if it is not of this platform.
+        Raises ReadError if it is not of this platform.
         """
         raise NotImplementedError
 
     def row(self, message: Mapping[str, Any]) -> Row:
-        """One message."""
+        """Return one message as a row."""
         raise NotImplementedError
 
     def answers(self, message: Mapping[str, Any]) -> int | None:
-        """The platform's number of the message that this one answers."""
+        """Return the platform's number of the message that this one answers."""
         raise NotImplementedError
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """The messages of all chats in a file."""
+        """Yield the messages of all chats in a file."""
         return B.recut(self._batches(piece, stats))
 
     def _batches(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
@@ -79,9 +79,9 @@ class JsonExport(Messages):
         warm()
 
     def _document(self, url: str) -> Mapping[str, Any]:
-        """What surrounds the messages; each array of them holds its number.
+        """Return the document around the messages; each array of messages holds its number.
 
-        Errors: ReadError if the file is cut or is no export.
+        Raises ReadError if the file is truncated or is not an export.
         """
         n_messages = 0
         with files.open_read(url) as stream:
@@ -111,7 +111,7 @@ class JsonExport(Messages):
 
 
 class Bad(NamedTuple):
-    """A message that is none: where it begins, its bytes, why, and how it looks."""
+    """Dropped message: its position, size in bytes, reason, and first bytes."""
 
     position: int
     n_bytes: int
@@ -120,7 +120,7 @@ class Bad(NamedTuple):
 
 
 def sort_out(group: Group, max_bytes: int) -> tuple[npt.NDArray[np.int64], list[Any], list[Bad]]:
-    """The positions int64[n] of messages that are JSON objects, these, and what is none."""
+    """Return the positions int64[n] of messages that are JSON objects, these objects, and the bad messages."""
     bad = [Bad(*group.too_long, "too_long", "")] if group.too_long else []
     if not len(group.starts):
         return group.starts, [], bad
@@ -138,7 +138,7 @@ def sort_out(group: Group, max_bytes: int) -> tuple[npt.NDArray[np.int64], list[
 
 
 def _message(data: bytes, max_bytes: int) -> dict[str, Any] | str:
-    """The message, or the reason why it is none."""
+    """Return the message, or the reason to drop it."""
     if len(data) > max_bytes:
         return "too_long"
     try:
@@ -149,14 +149,14 @@ def _message(data: bytes, max_bytes: int) -> dict[str, Any] | str:
 
 
 def refuse(bad: list[Bad], piece: Slice, stats: Ledger, trust: Trust, good: Sequence[int] | Any = ()) -> None:
-    """Drop what is bad, and count good and bad."""
+    """Drop the bad messages; count good and bad ones."""
     trust.saw(good, [one.position for one in bad], lambda: f"{bad[0].reason} {bad[0].looks}")
     ids = np.array([doc_id(piece.file, one.position) for one in bad], np.uint64)
     stats.drop(ids, [one.reason for one in bad], n_bytes=[one.n_bytes for one in bad])
 
 
 def batch_of(rows: list[Row], chat: str, positions: Any, piece: Slice, reply_to: Any = None) -> Batch:
-    """Rows as a batch; positions: int64[n]. reply_to: uint64[n] with nulls."""
+    """Return rows as a batch; positions: int64[n]. reply_to: uint64[n] with nulls."""
     texts, authors, times, kinds, metas = zip(*rows, strict=True)
     columns = {
         "chat": pa.repeat(chat, len(rows)),
@@ -172,14 +172,14 @@ def batch_of(rows: list[Row], chat: str, positions: Any, piece: Slice, reply_to:
 
 
 def number(value: Any) -> int | None:
-    """A platform's number of a message, which is an integer or its digits; None if it is neither."""
+    """Return a platform's number of a message, an integer or its digits; None if it is neither."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
         value = int(value)
     return value if isinstance(value, int) and abs(value) < 1 << 63 else None
 
 
 class Known:
-    """Which message lies where: sorted runs of (number, position), 16 bytes a message where a dict takes 150.
+    """Positions of messages by number: sorted runs of (number, position), 16 bytes per message where a dict takes 150.
 
     Each run is at least twice as long as the next, so that numbers that do not ascend cost no more than sorting them.
     """
@@ -188,7 +188,7 @@ class Known:
         self.runs: list[npt.NDArray[np.int64]] = []
 
     def add(self, numbers: list[int | None], positions: npt.NDArray[np.int64]) -> None:
-        """More messages, in the order of the file; those without a number cannot be answered."""
+        """Add messages in the order of the file; messages without a number cannot be answered."""
         rows = [k for k, one in enumerate(numbers) if one is not None]
         if rows:
             wanted = np.array([numbers[k] for k in rows], np.int64)
@@ -198,7 +198,7 @@ class Known:
             self.runs[-1] = _sorted(np.concatenate([self.runs[-1], last], 1))
 
     def find(self, answered: list[int | None], file: int) -> pa.Array | None:
-        """The ids uint64[n] of answered messages, null where none is, or it is not known yet; None: all are null."""
+        """Return the ids uint64[n] of answered messages, null if unknown; None if all are null."""
         rows = np.array([k for k, one in enumerate(answered) if one is not None], np.int64)
         if not len(rows) or not self.runs:
             return None
@@ -213,6 +213,6 @@ class Known:
 
 
 def _sorted(run: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """A run in the order of its numbers; equal ones in that of the file."""
+    """Return a run sorted by number; equal numbers keep the order of the file."""
     ascending = bool((run[0, 1:] >= run[0, :-1]).all())
     return run if ascending else run[:, np.argsort(run[0], kind="stable")]

@@ -1,4 +1,4 @@
-"""What kind of message a file is, told by its media type or its name; and times as exports write them."""
+"""Kinds of files by media type or name, and times as exports write them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SECONDS = pa.timestamp("s")
 
 
 def kind_of_file(name: Any, media_type: Any = None) -> str:
-    """image, video, audio, gif, sticker, contact, or file where neither the type nor the name tells.
+    """Return image, video, audio, gif, sticker or contact; file if neither type nor name determines the kind.
 
     >>> kind_of_file("photos/a.JPG"), kind_of_file("a.bin", "video/mp4"), kind_of_file(None)
     ('image', 'video', 'file')
@@ -40,7 +40,7 @@ def kind_of_file(name: Any, media_type: Any = None) -> str:
 
 
 def wall_clock(times: Sequence[str | None]) -> pa.Array:
-    """ISO 8601 texts as timestamp[s], the clock as written: zone and fractions are left out; null if it is no time."""
+    """Return ISO 8601 texts as timestamp[s] without zone and fractions; null if a text is not a time."""
     heads = pc.utf8_slice_codeunits(pa.array(times, pa.string()), 0, 19)
     try:
         return heads.cast(SECONDS)
@@ -56,7 +56,7 @@ def _clock(time: str | None) -> datetime | None:
 
 
 def utc_text(seconds: Any) -> str | None:
-    """Seconds since 1970 (a number, or its digits) as an ISO 8601 text in UTC; None if they are no time."""
+    """Return seconds since 1970 (a number or its digits) as an ISO 8601 text in UTC; None if they are not a time."""
     try:
         return datetime.fromtimestamp(int(seconds), timezone.utc).isoformat()
     except (ValueError, TypeError, OverflowError, OSError):

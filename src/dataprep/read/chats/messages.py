@@ -1,7 +1,7 @@
-"""What every chat reader gives: one document a message, with the same columns whatever the platform.
+"""Columns of all chat readers: one document per message, whatever the platform.
 
-`text` is what the export has for the message, the placeholder of a file or the line of a system message included;
-`meta` holds the rest as JSON: {"edited": true}, {"file": NAME} (null: the export left the file out, and the text is its
+`text` is the export's text of the message, including the placeholder of a file or the line of a system message; `meta`
+holds the rest as JSON: {"edited": true}, {"file": NAME} (null: the export left the file out, and the text is its
 caption), {"forwarded": NAME}, {"reactions": {...}}.
 """
 
@@ -37,7 +37,10 @@ COLUMNS: Mapping[str, pa.DataType] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Messages(Reader):
-    """Base of the chat readers. max_bad: see `trust.py`; a longer message than max_doc_bytes is dropped."""
+    """Base of the chat readers.
+
+    max_doc_bytes: longer messages are dropped. max_bad: the share of bad messages that a file may have (`trust.py`).
+    """
 
     max_doc_bytes: int = MAX_DOC_BYTES
     max_bad: float = MAX_BAD
@@ -49,7 +52,7 @@ class Messages(Reader):
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
-        """chat, author, time, kind and reply_to."""
+        """The columns chat, author, time, kind and reply_to."""
         return COLUMNS
 
 
@@ -63,6 +66,6 @@ def reject_utf16(head: bytes, url: str) -> None:
 def message_batch(
     piece: Slice, ids: B.Ids, texts: Any, columns: Mapping[str, Any], meta: Sequence[str] | None = None
 ) -> Batch:
-    """Messages as a batch; `columns` holds lists or Arrow arrays by name, and a column it lacks is null."""
+    """Return messages as a batch; `columns` holds lists or Arrow arrays by name, and a missing column is null."""
     arrays = {n: pa.array(columns.get(n, [None] * len(ids)), kind) for n, kind in COLUMNS.items()}
     return B.make(ids, texts, piece.source, meta, columns=arrays)

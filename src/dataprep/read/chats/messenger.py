@@ -1,13 +1,13 @@
-"""Messenger's and Instagram's JSON (`message_1.json`, `message_2.json` ...): one document a message.
+"""Reader of Messenger's and Instagram's JSON (`message_1.json`, `message_2.json` ...): one document per message.
 
-Meta writes each byte of UTF-8 as a character of its own ("Ã©" for "é"): texts and names whose characters are bytes
-that decode are repaired, all others left. Files are newest first: they are turned round, and the position of a message
-is its ordinal counted from the oldest of its file. `read` puts message_2.json, which is older, before message_1.json.
-Messenger's newer form for encrypted chats (`senderName`, `text`, `media`) is read too. Times are UTC: `timestamp_ms`
-tells no zone. Memory: the file itself, some 10,000 messages as Meta cuts them.
+Meta writes each byte of UTF-8 as a character ("Ã©" for "é"): texts and names whose characters are bytes that decode
+are repaired. Files are newest first: their order is reversed, and the position of a message is its number counted from
+the oldest of its file. `read` puts message_2.json, which is older, before message_1.json. Messenger's newer form for
+encrypted chats (`senderName`, `text`, `media`) is read too. Times are UTC: `timestamp_ms` has no zone. Memory: the
+file itself, about 10,000 messages as Meta splits them.
 
-Reactions are counted in meta, without their authors. What the platform says in a person's name ("Ada named the group
-Tea.") is told by its first words, in English: the author is null then, the kind `system` (or call, poll, location).
+Reactions are counted in meta, without their authors. Lines of the platform in a person's name ("Ada named the group
+Tea.") are recognised by their first words in English: author is null, kind is `system` (or call, poll, location).
 """
 
 from __future__ import annotations
@@ -90,10 +90,10 @@ REACTED = re.compile(r"Reacted .{1,20} to your message ?")
 
 @dataclass(frozen=True, kw_only=True)
 class Messenger(Messages):
-    """Reads message_N.json of Facebook Messenger; chat is its title, or its folder's name where it has none."""
+    """Reads message_N.json of Facebook Messenger; chat is its title, or its folder's name if it has none."""
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """The messages of a file, oldest first."""
+        """Yield the messages of a file, oldest first."""
         return B.recut(self._batches(piece, stats))
 
     def _batches(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
@@ -123,7 +123,7 @@ class Messenger(Messages):
         warm()
 
     def row(self, message: Mapping[str, Any]) -> Row:
-        """One message of either form."""
+        """Return a message of either form as a row."""
         author = _text(message.get("sender_name", message.get("senderName"))) or None
         stamp = message.get("timestamp_ms", message.get("timestamp"))
         time = utc_text(stamp // 1000) if isinstance(stamp, int) else None
@@ -141,13 +141,13 @@ class Messenger(Messages):
 
 @dataclass(frozen=True, kw_only=True)
 class Instagram(Messenger):
-    """Reads message_N.json of Instagram, which has the form of Messenger's."""
+    """Reads message_N.json of Instagram, which has Messenger's form."""
 
 
 def _survey(data: bytes, url: str) -> tuple[I64, str]:
-    """Where the messages lie, int64[n, 2] in the order of the file, and the chat's name.
+    """Return the byte ranges of the messages, int64[n, 2] in the order of the file, and the chat's name.
 
-    Errors: ReadError if the file is cut, is no export, or has no messages.
+    Raises ReadError if the file is truncated, is not an export, or has no messages.
     """
     walk = JsonStream(io.BytesIO(data), url, len(data))
     found = [np.stack([g.starts, g.ends], 1) + g.base for g in walk.groups()]
@@ -165,7 +165,7 @@ def _survey(data: bytes, url: str) -> tuple[I64, str]:
 
 
 def _newest_first(data: bytes, spans: I64) -> bool:
-    """Whether the first message that has a time is not older than the last."""
+    """Return whether the first message with a time is at least as new as the last."""
     stamps = (_stamp(data[start:end]) for start, end in spans.tolist())
     backwards = (_stamp(data[start:end]) for start, end in spans[::-1].tolist())
     return next(filter(None, stamps), 0) >= next(filter(None, backwards), 0)
@@ -180,9 +180,9 @@ def _stamp(data: bytes) -> int:
 
 
 def repaired(text: str) -> str:
-    """The text whose UTF-8 bytes were written as characters; what is none is left as it is.
+    """Return the text whose UTF-8 bytes were written as characters; other texts are returned unchanged.
 
-    >>> repaired("caf\u00c3\u00a9"), repaired("caf\u00e9"), repaired("\u20ac")
+    >>> repaired("cafÃ©"), repaired("café"), repaired("€")
     ('café', 'café', '€')
     """
     if text.isascii():
@@ -209,13 +209,13 @@ def _kind(message: Mapping[str, Any]) -> str:
 
 
 def _uris(message: Mapping[str, Any]) -> list[str]:
-    """Where attached files lie in the export."""
+    """Return the paths of attached files in the export."""
     found = [one for field in (*MEDIA, "media") for one in _listed(message.get(field))]
     return [_text(one.get("uri")) for one in found if isinstance(one, dict) and one.get("uri")]
 
 
 def _platform_says(said: str, author: str | None) -> str | None:
-    """The kind of what the platform says in a person's name; None if a person says it."""
+    """Return the kind of a line that the platform wrote in a person's name; None if a person wrote it."""
     if said in ALONE:
         return ALONE[said]
     if MISSED.fullmatch(said):
@@ -230,7 +230,7 @@ def _platform_says(said: str, author: str | None) -> str | None:
 
 
 def _shared(message: Mapping[str, Any], said: str) -> Iterator[str]:
-    """The link that is shared, if the text does not hold it already, and what is said of it."""
+    """Return the shared link, unless the text holds it, and its description."""
     share = message.get("share")
     fields = share if isinstance(share, dict) else {}
     told = (_text(fields.get("share_text")), _text(fields.get("link")))

@@ -1,10 +1,10 @@
-"""Any chat of the form `time - author: text`, its first line told by a format string; with the columns of a chat.
+"""Reader of any chat of the form `time - author: text`; a format string describes the first line of a message.
 
     dp.read("log.txt", format="chat", line="[{time:%d.%m.%Y %H:%M}] <{author}> {text}")
 
-`{time:...}` holds directives as in `strptime`: %Y %y %m %d %b %B %a %A %H %I %M %S %f %p %%. `{author}` may be left
-out; `{text}` comes last. A space in the format is a space or a no-break space; `{{` is a brace. A line of another form
-continues the message before it, and so does one whose time is none (the 31st of February). Every kind is "text".
+`{time:...}` holds directives as in `strptime`: %Y %y %m %d %b %B %a %A %H %I %M %S %f %p %%. `{author}` is optional;
+`{text}` comes last. A space in the format matches a space or a no-break space; `{{` is a brace. A line of another form
+continues the message before it, and so does one with an impossible time (the 31st of February). Every kind is "text".
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ EXAMPLE = "{time:%Y-%m-%d %H:%M} - {author}: {text}"
 
 @dataclass(frozen=True, kw_only=True)
 class Chat(Headed):
-    """Reads chats line by line. line: the form of a message's first line. max_bad: see `trust.py`."""
+    """Reads chats line by line. line: form of a message's first line. max_bad: share of bad messages (`trust.py`)."""
 
     line: str = EXAMPLE
 
@@ -54,16 +54,16 @@ class Chat(Headed):
         form_of(self.line)
 
     def begin(self) -> Callable[[str], Head | None]:
-        """The form, tried on a line."""
+        """Return a function that matches the form with a line."""
         return functools.partial(_begin, form_of(self.line))
 
     def expected(self) -> str:
-        """The format string."""
+        """Return the format string."""
         return f"line={self.line!r}"
 
 
 class Form(NamedTuple):
-    """A format string as regular expressions: of a line, with groups when, author and text; of the time in it."""
+    """Regular expressions of a format string: of a line, with the groups when, author and text, and of its time."""
 
     line: re.Pattern[str]
     time: re.Pattern[str]
@@ -72,9 +72,9 @@ class Form(NamedTuple):
 
 @functools.cache
 def form_of(line: str) -> Form:
-    """The regular expressions of a format string.
+    """Return the regular expressions of a format string.
 
-    Errors: PlanError that says what is wrong with it.
+    Raises PlanError with the reason if it is not valid.
     """
     fields = _fields(line)
     time = next(_time(form, line) for _, name, form in fields if name == "time")
@@ -88,7 +88,7 @@ def form_of(line: str) -> Form:
 
 
 def _fields(line: str) -> list[tuple[str, str, str]]:
-    """(text before, name, format) of each field, checked."""
+    """Check the fields; return (text before, name, format) of each."""
     try:
         parts = [(before, name, form) for before, name, form, _ in string.Formatter().parse(line)]
     except ValueError as e:
@@ -116,7 +116,7 @@ def _fields(line: str) -> list[tuple[str, str, str]]:
 
 
 def _time(form: str, line: str) -> str:
-    """The pattern of a time; directives may be parted by anything."""
+    """Return the pattern of a time; any text may separate the directives."""
     seen = re.findall(r"%(.?)", form)
     unknown = [d for d in seen if d not in DIRECTIVES]
     if unknown:
@@ -138,7 +138,7 @@ def _literal(text: str) -> str:
 
 
 def _begin(form: Form, line: str) -> Head | None:
-    """The beginning of a message, if the line is one and its time is."""
+    """Return the first line of a message, or None if the form does not match or the time is impossible."""
     found = form.line.match(line)
     if not found:
         return None
@@ -148,7 +148,7 @@ def _begin(form: Form, line: str) -> Head | None:
 
 @functools.lru_cache(maxsize=1 << 12)
 def _seconds(pattern: re.Pattern[str], when: str) -> int | None:
-    """Seconds since 1970 of a time as it is written; None if there is no such time."""
+    """Return seconds since 1970 of a written time; None if there is no such time."""
     found = pattern.match(when)
     if not found:
         return None
@@ -171,6 +171,6 @@ def _year(told: dict[str, str]) -> int:
 
 
 def _month(name: str) -> int:
-    """1 to 12, or 0 for a word that is no month."""
+    """Return 1 to 12, or 0 if the word is not a month."""
     short = name[:3].lower()
     return MONTHS.index(short) + 1 if short in MONTHS else 0

@@ -1,13 +1,14 @@
-"""Signal chats, as the widely used tools write them; Signal has no export that people can read.
+"""Reader of Signal chats as the widely used tools write them; Signal itself has no readable export.
 
-- signal-export (sigexport), `chat.md`: `[2024-05-03 09:12:05] Ilse: hello`, older with a comma or without seconds;
-  a quote as `> ` lines in front, reactions as `(- Ilse: X -)`, stickers as `(( X ))`, files as links into `media/`;
-- signal-export, `data.json`: one JSON object a line;
+- signal-export (sigexport), `chat.md`: `[2024-05-03 09:12:05] Ilse: hello`, older with a comma or without seconds; a
+  quote as `> ` lines before the text, reactions as `(- Ilse: X -)`, stickers as `(( X ))`, files as links to `media/`;
+- signal-export, `data.json`: one JSON object per line;
 - sigtop's short text: `2024-05-03 09:12 Ilse: [reply to Bee on 2024-05-03 09:10, edited, 1 attachment] hello`;
-- signalbackup-tools `--exporttxt`: `[May 03, 2024 09:12:05] <Ilse> hello`, files and events behind `***`.
+- signalbackup-tools `--exporttxt`: `[May 03, 2024 09:12:05] <Ilse> hello`, files and events after `***`.
 
-Not read: their HTML, CSV and XML, and sigtop's long text. Quotes, reactions and edit marks go from the text into meta:
-{"quote": TEXT, "reactions": {X: COUNT}, "edited": true, "file": NAME}; who is quoted is not told, so reply_to is null.
+Not read: their HTML, CSV and XML, and sigtop's long text. Quotes, reactions and edit marks move from the text to meta:
+{"quote": TEXT, "reactions": {X: COUNT}, "edited": true, "file": NAME}; the author of a quote is unknown, so reply_to is
+null.
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ POLL = re.compile(r"Poll: .*(\n\s+\[\d+\] .*)+\Z")
 
 @dataclass(frozen=True, kw_only=True)
 class Signal(Headed):
-    """Reads the chats that signal-export, sigtop and signalbackup-tools write. max_bad: see `trust.py`."""
+    """Reads chats from signal-export, sigtop and signalbackup-tools. max_bad: share of bad messages (`trust.py`)."""
 
     def begin(self) -> Callable[[str], Head | None]:
-        """The first line that begins a message in one of the forms settles the form of the file."""
+        """Return a function that tries all forms until one matches, and only that one afterwards."""
         chosen: list[Callable[[str], Head | None]] = []
 
         def first(line: str) -> Head | None:
@@ -63,14 +64,14 @@ class Signal(Headed):
         return first
 
     def expected(self) -> str:
-        """The forms."""
+        """Return the forms."""
         return (
             "a chat.md or data.json of signal-export ([2024-05-03 09:12] Ilse: hello), sigtop's short text "
             "(2024-05-03 09:12 Ilse: hello), or text of signalbackup-tools ([May 03, 2024 09:12:05] <Ilse> hello)"
         )
 
     def row(self, head: Head, text: str) -> Row:
-        """What a message is; only Markdown is not told by the first line."""
+        """Return a message as a row; only Markdown needs the whole message for its kind."""
         if not head.kind:
             return _row(head.author, text, head.meta or {})
         poll = head.kind == "text" and text.startswith("Poll: ") and POLL.match(text)
@@ -78,7 +79,7 @@ class Signal(Headed):
 
 
 def _row(author: str | None, text: str, meta: dict[str, Any]) -> Row:
-    """A message of signal-export's Markdown."""
+    """Return a message of signal-export's Markdown as a row."""
     if text == "(This message was deleted)":
         return Row(author, text, "deleted", meta)
     quote = QUOTE.match(text)
@@ -120,7 +121,7 @@ def _markdown(line: str) -> Head | None:
 
 
 def _short(line: str) -> Head | None:
-    """sigtop's: what is in square brackets in front of a text was written by the tool."""
+    """Parse a line of sigtop; square brackets before a text are written by the tool."""
     m = SHORT.match(line)
     time = _clock(m[1], int(m[2]), m[3], m[4], m[5], m[6]) if m else None
     if not m or time is None:
@@ -138,7 +139,7 @@ def _short(line: str) -> Head | None:
 
 
 def _tools(line: str) -> Head | None:
-    """signalbackup-tools': `***` is said by nobody."""
+    """Parse a line of signalbackup-tools; `***` has no author."""
     m = TOOLS.match(line)
     month = MONTHS.index(m[1].lower()) + 1 if m and m[1].lower() in MONTHS else 0
     time = _clock(m[3], month, m[2], m[4], m[5], m[6]) if m and month else None
@@ -154,7 +155,7 @@ def _tools(line: str) -> Head | None:
 
 
 def _json(line: str) -> Head | None:
-    """A line of signal-export's data.json."""
+    """Parse a line of signal-export's data.json."""
     if not line.startswith("{"):
         return None
     try:

@@ -1,4 +1,4 @@
-"""DiscordChatExporter's CSV: AuthorID,Author,Date,Content,Attachments,Reactions, one record a message."""
+"""Parser of DiscordChatExporter's CSV (AuthorID,Author,Date,Content,Attachments,Reactions), one record per message."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def csv_messages(reader: Messages, piece: Slice, stats: Ledger, author: str, dat
 
 
 def blocks(url: str) -> Iterator[tuple[int, list[list[str]]]]:
-    """Records, 4,096 at a time, each block with the number of its first."""
+    """Yield (number of the first record, records), 4,096 records at a time."""
     with files.open_read(url) as stream, io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="") as text:
         records = csv.reader(text, strict=True)
         first = 0
@@ -76,19 +76,19 @@ def blocks(url: str) -> Iterator[tuple[int, list[list[str]]]]:
 
 
 def platform_row(text: str, author: str | None, time: str | None, *, is_call: bool) -> Row:
-    """What the platform says: "Pinned a message." of Ilse is "Ilse pinned a message."."""
+    """Return the row of a platform message: "Pinned a message." of Ilse becomes "Ilse pinned a message."."""
     if is_call:
         return Row(text, author, time, "call")
     return Row(f"{author} {text[:1].lower()}{text[1:]}" if author else text, None, time, "system")
 
 
 def is_gif(text: str) -> bool:
-    """Whether a message is nothing but the link of an animation."""
+    """Return whether a message is nothing but the link of an animation."""
     return text.startswith(GIFS) and not any(c.isspace() for c in text)
 
 
 def dates(url: str) -> Iterator[str]:
-    """The dates of all records; none are needed, and the file is not read, where the first is ISO 8601."""
+    """Yield the dates of all records; none if the first is ISO 8601, so that the file is not read."""
     for _, block in blocks(url):
         if re.match(r"\d{4}-\d\d-\d\dT", block[0][2] if len(block[0]) > 2 else ""):
             return
@@ -96,7 +96,7 @@ def dates(url: str) -> Iterator[str]:
 
 
 def order_of(found: Iterator[str]) -> str:
-    """Which of day and month comes first: the order that makes the most dates possible, month first if both do."""
+    """Return the order of day and month that makes the most dates possible; month first if both do."""
     counts = dict.fromkeys(("mdy", "dmy", "ymd"), 0)
     for date in found:
         m = NUMBERS.match(date)
@@ -109,7 +109,7 @@ def order_of(found: Iterator[str]) -> str:
 
 
 def chat_of(url: str) -> str:
-    """The channel's name out of the file's: "Server - Category - channel [123].csv"."""
+    """Return the channel's name from the file's: "Server - Category - channel [123].csv"."""
     name = re.sub(r"\.csv(\.(gz|zst|xz))?$", "", files.name_of(url), flags=re.IGNORECASE)
     name = re.sub(r" *\[\d+\]( *\[part \d+\])?( *\((after|before|\d{4}).*\))?$", "", name)
     parts = name.split(" - ")
@@ -117,7 +117,7 @@ def chat_of(url: str) -> str:
 
 
 def _fault(record: list[str], n_bytes: int, max_bytes: int) -> str:
-    """Why a record is no message, or nothing."""
+    """Return the reason to drop a record, or ""."""
     if len(record) < len(COLUMNS):
         return "too_few_fields"
     if n_bytes > max_bytes:
@@ -150,7 +150,7 @@ def _reactions(field: str) -> dict[str, Any]:
 
 
 def iso(date: str, order: str) -> str | None:
-    """A date in any of the forms that versions of the exporter wrote, as ISO 8601; None if it is none."""
+    """Return a date in any form of the exporter's versions as ISO 8601; None if it is not a date."""
     if re.match(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", date):
         return date
     m = NUMBERS.match(date)

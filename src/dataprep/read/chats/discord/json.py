@@ -1,11 +1,11 @@
-"""DiscordChatExporter's JSON (streamed) and CSV files: one document a message.
+"""Readers of DiscordChatExporter's JSON (streamed) and CSV files: one document per message.
 
-The author is the nickname, which differs from server to server; `author="name"` takes the account's name, "id" its
-number. A bot's message says so in meta. Where the platform speaks (members come, messages are pinned) the text is who
-did what, the author null and the kind `system`; a call is the caller's. A message of attachments or stickers has their
-kind and its caption as text; of embeds only (a bot's), their titles, texts and fields. Time is the clock as written,
-its zone left out. In CSV, which has no types and no replies, the platform's fixed sentences are told by their words,
-and the position is the number of the record, not a byte offset.
+The author is the nickname, which differs from server to server; `author="name"` selects the account's name, "id" its
+number. Messages of bots are marked in meta. For messages of the platform (members join, messages are pinned) the text
+is actor and action, the author null and the kind `system`; a call has its caller as author. A message of attachments
+or stickers has their kind and its caption as text; a message of embeds only (by a bot) their titles, texts and fields.
+Time is the clock as written, without its zone. CSV has no types and no replies: the platform's fixed sentences are
+recognised by their words, and the position is the record number instead of a byte offset.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NAMES = {"nickname": ("nickname", "name", "id"), "name": ("name", "id"), "id": (
 
 @dataclass(frozen=True, kw_only=True)
 class Discord(JsonExport):
-    """Reads exports of a channel. author: "nickname", "name" or "id". date_order: of a CSV whose dates are not ISO."""
+    """Reads exports of a channel. author: "nickname", "name" or "id". date_order: for a CSV whose dates are not ISO."""
 
     author: str = "nickname"
     date_order: str | None = None
@@ -48,7 +48,7 @@ class Discord(JsonExport):
             raise PlanError(msg)
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """The messages of a file, JSON or CSV as its first byte says."""
+        """Yield the messages of a file, JSON if it begins with a brace, otherwise CSV."""
         with files.open_read(piece.url) as stream:
             is_json = stream.read(64).removeprefix(BOM).lstrip().startswith(b"{")
         if is_json:
@@ -56,7 +56,7 @@ class Discord(JsonExport):
         return csv_messages(self, piece, stats, self.author, self.date_order)
 
     def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
-        """The channel's name, and in a server the server's before it."""
+        """Return the channel's name, after its server's name if it is in a server."""
         guild, channel = document.get("guild"), document.get("channel")
         if not isinstance(channel, dict) or "messages" not in document:
             msg = f"no Discord channel is in the file, whose fields are {', '.join(document)[:200]}; "
@@ -66,12 +66,12 @@ class Discord(JsonExport):
         return {0: " / ".join(str(name) for name in (server, channel.get("name")) if name)}
 
     def answers(self, message: Mapping[str, Any]) -> int | None:
-        """What a reply refers to."""
+        """Return the number of the message that a reply refers to."""
         reference = message.get("reference")
         return number(reference.get("messageId")) if isinstance(reference, dict) else None
 
     def row(self, message: Mapping[str, Any]) -> Row:
-        """One message."""
+        """Return one message as a row."""
         who = message.get("author")
         who = who if isinstance(who, dict) else {}
         author = next((str(who[name]) for name in NAMES[self.author] if who.get(name)), None)
@@ -89,7 +89,7 @@ class Discord(JsonExport):
 
 
 def _attached(message: Mapping[str, Any]) -> tuple[list[str], str | None]:
-    """The names of attached files, and the kind of the first (a sticker's, if there is none)."""
+    """Return the names of attached files, and the kind of the first, or sticker if there are only stickers."""
     names = [str(a.get("fileName") or a.get("url") or "") for a in listed(message.get("attachments"))]
     if names:
         return names, kind_of_file(names[0])
@@ -122,7 +122,7 @@ def _meta(message: Mapping[str, Any], names: list[str], who: Mapping[str, Any]) 
 
 
 def listed(value: Any) -> list[dict[str, Any]]:
-    """The objects of a list; none if it is no list."""
+    """Return the objects of a list; none if it is not a list."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 

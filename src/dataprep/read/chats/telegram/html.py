@@ -1,9 +1,9 @@
-"""Telegram Desktop's pages (`messages.html`, `messages2.html` ...), in the columns of its JSON.
+"""Reader of Telegram Desktop's pages (`messages.html`, `messages2.html` ...), with the columns of its JSON.
 
-The pages are made by one program in one form, so messages are cut at their opening tags and read by expressions: a
-person's angle brackets are escaped in them. A joined message has the author of the one before. Lines of the platform
-have no time of their own: they get that of the message before, or the day they stand under. The lines that name a day
-are no messages, and counted. A page has some 1,000 messages and is read whole; the position is the byte offset.
+One program writes all pages in one form, with angle brackets in texts escaped, so messages are split at their opening
+tags and parsed with regular expressions. A joined message has the author of the one before. Lines of the platform have
+no time: they get that of the message before, or the date of the line above them. Lines that state a date are counted,
+not messages. A page has about 1,000 messages and is read whole; the position is the byte offset.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ DAY = "%d %B %Y"
 
 @dataclass
 class Page:
-    """What is known while the messages of a page pass by."""
+    """State while the messages of a page are read."""
 
     author: str | None = None
     time: str | None = None
@@ -64,9 +64,9 @@ class Page:
 
 
 def html_messages(reader: Messages, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-    """The messages of one page.
+    """Yield the messages of one page.
 
-    Errors: ReadError if it is another page, or cut.
+    Raises ReadError if it is not a Telegram page, or is truncated.
     """
     with files.open_read(piece.url) as stream:
         data = stream.read()
@@ -110,12 +110,12 @@ def _check(data: bytes, found: list[Any], url: str) -> None:
 
 
 def plain(markup: str) -> str:
-    """Text without its tags, line breaks kept."""
+    """Return text without its tags; line breaks are kept."""
     return html.unescape(TAG.sub("", BREAK.sub("\n", markup))).strip()
 
 
 def _row(sort: str, number: int, block: str, page: Page) -> tuple[Row | None, int | None]:
-    """One message and the number of what it answers; None for a line that names a day."""
+    """Return a message and the number of the message it answers; None for a line that states a date."""
     if sort == "service":
         said = _first(SERVICE, block)
         if number < 0:
@@ -153,7 +153,7 @@ def _day(said: str) -> str | None:
 
 
 def _content(block: str) -> tuple[str, str, dict[str, Any]]:
-    """The kind, what other fields than the text tell, and the file's name."""
+    """Return the kind, fields beyond the text, and the file's name."""
     wrapped, media = WRAPPED.search(block), MEDIA.search(block)
     if wrapped:
         return WRAPS[wrapped[1]], "", _file(wrapped[2])
@@ -169,5 +169,5 @@ def _content(block: str) -> tuple[str, str, dict[str, Any]]:
 
 
 def _file(name: str | None) -> dict[str, Any]:
-    """What meta tells of a file; None: the export left it out, and the text is its caption."""
+    """Return the file name for meta; None if the export left the file out, and the text is its caption."""
     return {"file": html.unescape(name) if name else None}

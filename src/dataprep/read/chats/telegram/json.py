@@ -1,11 +1,10 @@
-"""Telegram Desktop's `result.json`, of one chat or of a whole account, streamed: one document a message.
+"""Reader of Telegram Desktop's `result.json`, of one chat or a whole account, streamed: one document per message.
 
-Its pages (`messages.html`) are read by `telegram_html.py`.
-`text` is the message with its entities' marks left out, a poll's question and answers, a contact's name and number,
-or the place of a location. A sticker's emoji is in meta. Where the platform speaks (`type: service`) the text is the
-actor and the action, `Ilse: invite_members Greta`, the author null and the kind `system`; a call is the caller's.
-A deleted account has no name: its number stands for it (`user42`). Time is `date`, the clock of the exporting machine;
-where there is only `date_unixtime`, UTC. A message may answer one of the same chat that comes before it.
+`html.py` reads its pages (`messages.html`). `text` is the message without formatting, a poll's question and answers, a
+contact's name and number, or a location. A sticker's emoji is in meta. For messages of the platform (`type: service`)
+the text is actor and action, `Ilse: invite_members Greta`, the author null and the kind `system`; a call has its caller
+as author. A deleted account has no name: its number is used (`user42`). Time is `date`, the clock of the exporting
+machine, or UTC if there is only `date_unixtime`. A reply refers to an earlier message of the same chat.
 """
 
 from __future__ import annotations
@@ -45,18 +44,18 @@ OTHERS = ("guild", "channel", "participants")  # of Discord and Messenger
 
 @dataclass(frozen=True, kw_only=True)
 class Telegram(JsonExport):
-    """Reads result.json and messages.html; chat is its name, or its number where it has none (a deleted account's)."""
+    """Reads result.json and messages.html; chat is its name, or its number if it has none (a deleted account's)."""
 
     PLATFORM: ClassVar[str] = "Telegram"
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """The messages of a file, JSON or a page as its first byte says."""
+        """Yield the messages of a file, JSON or HTML by its first byte."""
         with files.open_read(piece.url) as stream:
             is_page = stream.read(64).removeprefix(BOM).lstrip().startswith(b"<")
         return html_messages(self, piece, stats) if is_page else super().__call__(piece, stats)
 
     def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
-        """The chats' names; where two chats of an account have one name, their numbers follow it."""
+        """Return the chats' names; if two chats of an account have one name, their numbers follow it."""
         found = [] if any(field in document for field in OTHERS) else list(_chats(document))
         if not found:
             msg = f"no Telegram chat is in the file, whose fields are {', '.join(document)[:200]}; "
@@ -69,12 +68,12 @@ class Telegram(JsonExport):
         }
 
     def answers(self, message: Mapping[str, Any]) -> int | None:
-        """What a reply names, unless that is in another chat."""
+        """Return the number that a reply refers to, unless it is in another chat."""
         answered = message.get("reply_to_message_id")
         return None if answered is None or "reply_to_peer_id" in message else number(answered)
 
     def row(self, message: Mapping[str, Any]) -> Row:
-        """One message or service message."""
+        """Return a message or service message as a row."""
         text = message.get("text")
         time = message.get("date") or utc_text(message.get("date_unixtime"))
         author = message.get("from") or message.get("from_id")
@@ -86,7 +85,7 @@ class Telegram(JsonExport):
 
 
 def _chats(value: Any) -> Iterator[Mapping[str, Any]]:
-    """The objects with messages, in the order of the file."""
+    """Yield the objects with messages, in the order of the file."""
     if isinstance(value, list):
         for inner in value:
             yield from _chats(inner)
@@ -99,7 +98,7 @@ def _chats(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _is_numbered(messages: Any) -> bool:
-    """Whether this is what the walk leaves of an array of messages: its own number."""
+    """Return whether this is the frame's replacement of an array of messages: its own number."""
     return isinstance(messages, list) and len(messages) == 1 and isinstance(messages[0], int)
 
 
@@ -108,7 +107,7 @@ def _name(chat: Mapping[str, Any]) -> str:
 
 
 def _rare(message: Mapping[str, Any], time: str | None) -> Row:
-    """A message that is more than text."""
+    """Return the row of a message that has more than text."""
     if message.get("type") == "service":
         return _service(message, time)
     author = message.get("from") or message.get("from_id")
@@ -123,7 +122,7 @@ def _rare(message: Mapping[str, Any], time: str | None) -> Row:
 
 
 def _content(message: Mapping[str, Any]) -> tuple[str, str]:
-    """The kind, and what is told by other fields than the text."""
+    """Return the kind, and fields beyond the text."""
     media = plain(message.get("media_type"))
     if media in MEDIA:
         return MEDIA[media], ""
@@ -137,7 +136,7 @@ def _content(message: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def plain(text: Any) -> str:
-    """A text as one string: it may be a list of strings and of entities with a text of their own."""
+    """Return a text as one string: it may be a list of strings and of entities with a text of their own."""
     if isinstance(text, list):
         return "".join(plain(part.get("text")) if isinstance(part, dict) else plain(part) for part in text)
     return "" if text is None else str(text)
@@ -180,7 +179,7 @@ CONTENT: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], str]]] = {  # by 
 
 
 def _service(message: Mapping[str, Any], time: str | None) -> Row:
-    """What the platform says: who did what."""
+    """Return the row of a service message: actor and action."""
     action = plain(message.get("action"))
     actor = plain(message.get("actor") or message.get("actor_id"))
     said = [plain(one) for name in WHAT for one in _listed(message.get(name)) if one is not None]

@@ -1,4 +1,4 @@
-"""Where WhatsApp's exports lie: a text file, compressed or not, or a zip as the phone makes it; and the chat's name."""
+"""Files of WhatsApp's exports: a text file, compressed or not, or a zip as the phone writes it; and the chat's name."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ TITLES = (  # what phones put before the name of the chat in the name of the fil
 
 
 class Stream(io.RawIOBase):
-    """The bytes of one export; counts them, and says what breaks in one sentence. A zip's errors are many."""
+    """Bytes of one export, counted; errors of a zip become ReadErrors."""
 
     def __init__(self, inner: Any, url: str) -> None:
         super().__init__()
         self.inner, self.url, self.n_bytes = inner, url, 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """The next bytes."""
+        """Read the next bytes."""
         try:
             n = int(self.inner.readinto(buffer))
         except (zipfile.BadZipFile, EOFError, zlib.error) as e:
@@ -48,14 +48,14 @@ class Stream(io.RawIOBase):
         return n
 
     def close(self) -> None:
-        """Close what is read."""
+        """Close the stream and its file."""
         self.inner.close()
         super().close()
 
 
 @dataclass(frozen=True)
 class Export:
-    """One chat: the file it lies in, its name, and in a zip the member."""
+    """One chat: its file, its name, and the member of a zip."""
 
     url: str
     chat: str
@@ -63,7 +63,7 @@ class Export:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[Stream]:
-        """The chat's bytes from the first on."""
+        """Return the chat's bytes as a stream."""
         if not self.member:
             with Stream(files.open_read(self.url), self.url) as stream:
                 yield stream
@@ -78,16 +78,16 @@ class Export:
                 yield stream
 
     def first_bytes(self) -> bytes:
-        """The first 64 kB."""
+        """Return the first 64 kB."""
         with self.open() as stream:
             return io.BufferedReader(stream, FIRST_BYTES).read(FIRST_BYTES)
 
 
 def exports(url: str) -> list[Export]:
-    """The chats of a file: one, or those of a zip.
+    """Return the chats of a file: one, or those of a zip.
 
-    Of a zip's text files these are the `_chat.txt` and those named as the zip is; if there is none, those that begin
-    like a chat (people send each other text files, and a zip may hold a folder of exports).
+    In a zip these are `_chat.txt` and text files with the zip's name; if there are none, text files that begin like a
+    chat (people send each other text files, and a zip may hold a folder of exports).
     """
     if not is_zip(url):
         return [Export(url, chat_of(url))]
@@ -107,7 +107,7 @@ def exports(url: str) -> list[Export]:
 
 
 def looks_like_chat(url: str) -> bool:
-    """Whether a text file, or one in a zip, begins with a WhatsApp header, and its first lines name an author."""
+    """Return whether a text file, or one in a zip, begins with a WhatsApp header, and soon names an author."""
     try:
         return any(is_chat(export.first_bytes()) for export in exports(url))
     except ReadError:
@@ -122,7 +122,7 @@ def sniff_whatsapp(head: bytes, url: str) -> bool:
 
 
 def is_chat(data: bytes) -> bool:
-    """Whether these first bytes of a file begin with a header, and one of them names an author or is WhatsApp's own."""
+    """Return whether the first bytes of a file begin with a header, and one has an author or is WhatsApp's own."""
     data = data[: data.rfind(b"\n") + 1] if len(data) == FIRST_BYTES else data
     found = H.find_in(data)
     if not len(found) or data[: found[0, S.START]].strip(b" \r\n\t\xef\xbb\xbf"):
@@ -134,12 +134,12 @@ def is_chat(data: bytes) -> bool:
 
 
 def is_zip(url: str) -> bool:
-    """Whether the name says so."""
+    """Return whether the file's name ends in .zip."""
     return url.lower().endswith(".zip")
 
 
 def chat_of(url: str) -> str:
-    """The chat's name: what the phone put in the file's name, or the folder's where the file is `_chat.txt`."""
+    """Return the chat's name from the file's name, or from the folder's if the file is `_chat.txt`."""
     name = re.sub(r"\.(txt|zip)(\.(gz|zst|xz))?$", "", files.name_of(url), flags=re.IGNORECASE)
     if name == "_chat":
         name = files.name_of(url.rpartition("/")[0]) or name

@@ -1,9 +1,9 @@
-"""What a whole WhatsApp export tells that no line does: which number is the day, and which lines really are headers.
+"""Decisions that need a whole WhatsApp export: the order of day and month, and which lines are headers.
 
-One pass over the file gathers its dates (`Survey`), and `Survey.plan` decides. Every form of header has an order of its
-own, or several one after another where an export of one phone is continued by another's. An order must make the dates
-possible; among those that do, the one by which time runs straight wins: 05/03 and 06/03 are days one after another, or
-a month apart. A form that few lines have is a quotation unless its times fit between those around it.
+One pass over the file collects its dates (`Survey`), and `Survey.plan` decides. Every form of header has an order of
+its own, or several in turn if an export of one phone is continued by another's. An order must make the dates possible;
+of several possible orders, the one in which time runs most steadily is taken: 05/03 and 06/03 are either consecutive
+days or a month apart. A form of few lines is a quotation unless its times fit between those of the lines around it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MARKS = {S.DOT: ".", S.SLASH: "/", S.DASH: "-", S.COMMA: ","}
 
 @dataclass(frozen=True)
 class Order:
-    """The order of day, month and year in the headers of one form, from a position of the file on."""
+    """Order of day, month and year in the headers of one form, from a position of the file on."""
 
     start: int
     name: str
@@ -40,7 +40,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Plan:
-    """Which forms are headers, and their orders; `undecided` shows a date that could be read either way."""
+    """Forms that are headers, and their orders; `undecided` is an example of an ambiguous date."""
 
     orders: dict[int, list[Order]]
     undecided: str = ""
@@ -49,7 +49,7 @@ class Plan:
     orderly: bool = False  # whether time hardly ever goes back a day, in enough lines to tell
 
     def times(self, found: Ints, base: int) -> tuple[Ints, npt.NDArray[np.int8]]:
-        """Seconds since 1970 of the lines found at `base` + START, and the order's number; -1: this is no header."""
+        """Return seconds since 1970 of the lines at `base` + START, and the number of the order (-1: not a header)."""
         which = np.full(len(found), -1, np.int8)
         for form, orders in self.orders.items():
             rows = np.flatnonzero(found[:, S.FORM] == form)
@@ -65,7 +65,7 @@ class Plan:
 
 
 def days_of(dates: Ints, order: str) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Days since 1970 of dates int64[n, 3] as they are written, and whether there are such days."""
+    """Return days since 1970 of dates int64[n, 3] as written, and whether there are such days."""
     y, m, d = (dates[:, order.index(part)] for part in "ymd")
     y = np.where(y < 100, y + 2_000, np.where(y >= BUDDHIST[0], y - BUDDHIST[1], y))
     possible = (m >= 1) & (m <= 12) & (d >= 1) & (d <= 31) & (y >= YEARS[0]) & (y < YEARS[1])
@@ -81,7 +81,7 @@ def days_of(dates: Ints, order: str) -> tuple[Ints, npt.NDArray[np.bool_]]:
 
 
 def _persian(y: Ints, m: Ints, d: Ints) -> Ints:
-    """Days since 1970 in the solar calendar of Iran; its 33-year rule is exact from 1244 to 1472."""
+    """Return days since 1970 in the solar calendar of Iran; its 33-year rule is exact from 1244 to 1472."""
     before = 365 * (y - 1) + (8 * y + 21) // 33
     return before + np.where(m <= 7, (m - 1) * 31, (m - 1) * 30 + 6) + d - 1 - 492_268
 
@@ -92,14 +92,14 @@ def _leap(y: Ints) -> Ints:
 
 @dataclass
 class Survey:
-    """The dates of a file in the order of its lines; neighbours of one form and date are held as one."""
+    """Dates of a file in the order of its lines; neighbours of one form and date are stored once."""
 
     chunks: list[Ints] = field(default_factory=list)  # int64[n, 7]: position, form, a, b, c, first and last seconds
     counts: list[Ints] = field(default_factory=list)
     lines: int = 0
 
     def add(self, found: Ints, base: int) -> None:
-        """The lines that look like headers in the next bytes of the file, which begin at `base`."""
+        """Add the lines that look like headers in the next bytes of the file, which begin at `base`."""
         if not len(found):
             return
         key = found[:, S.FORM : S.C + 1]
@@ -112,7 +112,7 @@ class Survey:
         self.lines += len(found)
 
     def plan(self, asked: str | None = None) -> Plan:
-        """Decide. asked: the order to take wherever the year does not come first in four digits."""
+        """Return the decision. asked: the order to use unless the year comes first in four digits."""
         if not self.chunks:
             return Plan({})
         runs, counts = np.concatenate(self.chunks), np.concatenate(self.counts)
@@ -134,7 +134,7 @@ class Survey:
 
 
 def _frequent(forms: Ints, counts: Ints) -> tuple[dict[int, int], list[int]]:
-    """How many lines each form has, and the forms that need no other proof: the first one, and long rows of lines."""
+    """Return the number of lines of each form, and the forms that need no proof: the first, and long runs of lines."""
     if not len(forms):
         return {}, []
     starts = np.flatnonzero(np.r_[True, forms[1:] != forms[:-1]])
@@ -149,7 +149,7 @@ def _frequent(forms: Ints, counts: Ints) -> tuple[dict[int, int], list[int]]:
 
 
 def _year(forms: Ints) -> Ints:
-    """Where the year is: 0 in two digits anywhere, 1 first, 2 last."""
+    """Return the position of the year: 0 in two digits anywhere, 1 first, 2 last."""
     return forms >> S.YEAR & 3
 
 
@@ -158,7 +158,7 @@ def _years(order: str) -> tuple[int, ...]:
 
 
 def _orders(runs: Ints, counts: Ints, asked: str | None) -> list[Order]:
-    """The orders of one form, one after another (almost always one)."""
+    """Return the orders of one form in turn (almost always one)."""
     year = int(_year(runs[:1, 1])[0])
     if year == 1:
         return [Order(0, "ymd", sure=True)]
@@ -177,7 +177,7 @@ def _orders(runs: Ints, counts: Ints, asked: str | None) -> list[Order]:
 
 
 def _is_sure(best: int, costs: list[float], possible: npt.NDArray[np.bool_], n: int) -> bool:
-    """Whether a date is possible in the best order only, or three dates and more make time run far straighter in it."""
+    """Return whether a date is possible in the best order only, or time is far steadier in it over three dates."""
     others = [i for i in range(len(costs)) if i != best]
     if all((possible[best] & ~possible[i]).any() for i in others[:1]):
         return True
@@ -185,13 +185,13 @@ def _is_sure(best: int, costs: list[float], possible: npt.NDArray[np.bool_], n: 
 
 
 def _cost(days: Ints, possible: npt.NDArray[np.bool_], weights: Ints) -> float:
-    """Days that time travels, twice where it goes back, and what impossible dates cost."""
+    """Return the days between neighbouring dates, doubled if time runs backwards, plus a cost per impossible date."""
     steps = np.clip(np.diff(days[possible]), -MAX_STEP, MAX_STEP)
     return float(np.where(steps < 0, -2 * steps, steps).sum() + IMPOSSIBLE * weights[~possible].sum())
 
 
 def _path(days: Ints, possible: npt.NDArray[np.bool_], weights: Ints) -> Ints:
-    """The cheapest order of every date (Viterbi): each order costs what `_cost` says, and changing it SWITCH."""
+    """Return the cheapest order of every date (Viterbi): costs are those of `_cost`, and SWITCH for each change."""
     n_orders, n = days.shape
     if possible.all(axis=1).any() or n == 1:  # no change is needed
         costs = [_cost(days[i], possible[i], weights) + i / 4 + 40 * (i == 2) for i in range(n_orders)]
@@ -220,7 +220,7 @@ def _path(days: Ints, possible: npt.NDArray[np.bool_], weights: Ints) -> Ints:
 
 
 def _by_the_others(runs: Ints, orders: dict[int, list[Order]], form: int, sure: list[int]) -> list[Order]:
-    """The order by which an undecided form fits best among the lines of those that are decided."""
+    """Return the order in which an undecided form fits best between the lines of the decided forms."""
     names = [o for o in ORDERS if int(_year(np.array(form))) in _years(o)]
     costs = []
     for name in names:
@@ -233,7 +233,7 @@ def _by_the_others(runs: Ints, orders: dict[int, list[Order]], form: int, sure: 
 
 
 def _times(runs: Ints, plan: Plan) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
-    """The first and last time of every run, and whether the plan reads it."""
+    """Return the first and last time of every run, and whether the plan reads it."""
     found = np.zeros((len(runs), S.FIELDS), np.int64)
     found[:, S.START], found[:, S.FORM : S.C + 1], found[:, S.SECONDS] = runs[:, 0], runs[:, 1:5], runs[:, 5]
     first, which = plan.times(found, 0)
@@ -241,7 +241,7 @@ def _times(runs: Ints, plan: Plan) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
 
 
 def _fits(runs: Ints, counts: Ints, plan: Plan, form: int, asked: str | None) -> list[Order]:
-    """The orders of a rare form if most of its times lie between those of the lines around them; else nothing."""
+    """Return the orders of a rare form if most of its times are between those of the lines around them, else []."""
     first, last, known = _times(runs, plan)
     mine = np.flatnonzero(runs[:, 1] == form)
     theirs = np.flatnonzero(known)
@@ -264,7 +264,7 @@ def _fits(runs: Ints, counts: Ints, plan: Plan, form: int, asked: str | None) ->
 
 
 def _stated(plan: Plan, runs: Ints, counts: Ints, asked: str | None) -> Plan:
-    """The plan with an example of what could not be decided, or not be read as asked."""
+    """Return the plan with an example of a date that is ambiguous, or impossible in the order asked for."""
     unsure = [form for form, orders in plan.orders.items() if not all(o.sure for o in orders)]
     rows = [i for i in range(len(runs)) if runs[i, 1] in unsure][:1] if unsure else []
     first, last, known = _times(runs, plan)
@@ -281,5 +281,5 @@ def _stated(plan: Plan, runs: Ints, counts: Ints, asked: str | None) -> Plan:
 
 
 def written(run: Ints) -> str:
-    """A date as the file has it (leading zeros apart)."""
+    """Return a date as in the file (without leading zeros)."""
     return MARKS.get(int(run[1]) >> S.SEPARATOR & 7, "-").join(map(str, run[2:5].tolist()))

@@ -1,6 +1,6 @@
-"""What WhatsApp writes when a message is deleted or edited, for calls and places, and what it says itself.
+"""Phrases of WhatsApp for deleted and edited messages, calls, places and its own messages, by kind and language.
 
-Lines as in `whatsapp_placeholders.py`.
+The lines have the form described in `placeholders.py`.
 """
 
 from __future__ import annotations

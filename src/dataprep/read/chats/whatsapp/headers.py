@@ -1,7 +1,7 @@
-"""The headers of WhatsApp's exports: what halves of the day, eras and calendars are called, and the forms in words.
+"""Words in the headers of WhatsApp's exports (halves of the day, eras, calendars), and the search for headers.
 
-To teach a language, add its words for the halves of the day to `HALVES`; full stops, spaces, marks and ASCII capitals
-do not matter.
+To support a language, add its words for the halves of the day to `HALVES`; full stops, spaces, marks and ASCII
+capitals do not matter.
 """
 
 from __future__ import annotations
@@ -115,20 +115,20 @@ TRIED = (
 
 
 def find(data: npt.NDArray[np.uint8], stop: int) -> npt.NDArray[np.int64]:
-    """The lines of data[:stop] that look like headers, int64[n, FIELDS] (see `whatsapp_scan.py`)."""
+    """Return the lines of data[:stop] that look like headers, int64[n, FIELDS] (see `scan.py`)."""
     keys, codes = words()
     return S.scan(data, stop, keys, codes)
 
 
 def find_in(data: bytes) -> npt.NDArray[np.int64]:
-    """The same in bytes of any length; where the last line lacks its line feed, it is given one."""
+    """Return the same for bytes of any length; a missing last line feed is added."""
     padded = np.frombuffer(data + b"\n" + bytes(64), np.uint8)
     return find(padded, len(data) + (not data.endswith(b"\n") and len(data) > 0))
 
 
 @functools.cache
 def words() -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """The words' hashes in a table with open addressing, uint64[SLOTS] (0 is empty), and their codes."""
+    """Return the hashes of the words in a table with open addressing, uint64[SLOTS] (0 is empty), and their codes."""
     keys, codes = np.zeros(S.SLOTS, np.uint64), np.zeros(S.SLOTS, np.int64)
     for word, code in _meanings().items():
         key = _hash(word)
@@ -140,7 +140,7 @@ def words() -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
 
 
 def _meanings() -> dict[str, int]:
-    """Codes by words, in small, capital and title letters."""
+    """Return codes by words, in small, capital and title letters."""
     found: dict[str, int] = {}
     for line in HALVES.split("\n"):
         for word, code in zip(line.split(" | "), (S.AM, S.PM), strict=True):

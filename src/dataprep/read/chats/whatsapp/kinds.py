@@ -1,9 +1,9 @@
-"""What a message of a WhatsApp export is: something somebody said, or what WhatsApp wrote in its place.
+"""Kinds of WhatsApp messages: text of a person, or a placeholder or line written by WhatsApp.
 
-Told by whole phrases, never by a word inside a sentence. iOS puts a direction mark (U+200E, in Arabic U+200F) before
-what it writes itself; Android puts its placeholders in `<>`, and leaves a few bare ("This message was deleted").
-Most messages are plain text: a kernel hashes the first line of each and looks it up, and only what it finds is looked
-at more closely, once for each distinct text.
+Only whole phrases decide, never a word inside a sentence. iOS puts a direction mark (U+200E, in Arabic U+200F) before
+everything it writes itself; Android puts its placeholders in `<>`, and leaves a few bare ("This message was deleted").
+Most messages are plain text: a kernel hashes the first line of each and looks it up, and only its hits are examined,
+once per distinct text.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NO_MARKS = str.maketrans("", "", MARKS)
 
 
 def forms(table: str) -> set[str]:
-    """The phrases of one text of the tables as phones may write them, ASCII capitals as small letters."""
+    """Return the phrases of one table text in all forms that phones write, ASCII capitals as small letters."""
     lines = (line.partition(":")[2] for line in table.strip().split("\n"))
     plain = {normalize("NFC", p.strip()) for line in lines for p in line.split(" | ")}
     plain |= {functools.reduce(lambda p, pair: p.replace(*pair), NUKTA, p) for p in plain}
@@ -82,7 +82,7 @@ OPTION = re.compile(  # of a poll, with its votes
 
 
 def _any_of(table: str) -> str:
-    """One regular expression of all that a text of the tables holds."""
+    """Return one regular expression of all phrases of a table text."""
     return "|".join(line.partition(": ")[2] for line in table.strip().split("\n"))
 
 
@@ -96,10 +96,10 @@ CUT = re.compile(r'(?:^|\s)(?:"[^"\s][^"]*|\u201c[^\u201d]+|\u00ab[^\u00bb]+|\u2
 def recognise(
     said: pa.LargeStringArray, has_author: npt.NDArray[np.bool_], *, marked: bool | None = None
 ) -> tuple[pa.StringArray, pa.LargeStringArray, list[str] | None]:
-    """What messages are: kinds, texts without edit marks and outer direction marks, metas (None: all are "{}").
+    """Return kinds, texts without edit marks and outer direction marks, and metas (None: all are "{}").
 
-    said: what stands behind "author: ", direction marks included; where nobody speaks, behind the header.
-    marked: whether the export marks what it writes itself; None: these messages tell.
+    said: the text after "author: ", direction marks included; without an author, the text after the header.
+    marked: whether the export marks what WhatsApp writes itself; None: decide from these messages.
     """
     offsets, data = B.buffers(said)
     flags = look(offsets, data, _table())
@@ -129,7 +129,7 @@ def recognise(
 
 
 def _venues(texts: pa.LargeStringArray) -> npt.NDArray[np.int64]:
-    """The messages that are a place with a name, its address and a link to it, as WhatsApp writes them."""
+    """Return the rows of messages that are a named place, its address and a link to it, in WhatsApp's form."""
     offsets, data = B.buffers(texts)
     stops = offsets[1:]
     long = np.flatnonzero(np.diff(offsets) > 2 * VENUE_ID)
@@ -140,16 +140,16 @@ def _venues(texts: pa.LargeStringArray) -> npt.NDArray[np.int64]:
 
 
 def is_system(candidate_author: str) -> bool:
-    """Whether what stands before a colon is no name but the beginning of a line WhatsApp wrote.
+    """Return whether the text before a colon is not a name but the beginning of a line written by WhatsApp.
 
-    A quotation mark that is not closed tells it in any language: it is the name of a group that holds the colon.
+    An unclosed quotation mark shows it in any language: the colon is part of a quoted group name.
     """
     line = candidate_author.translate(NO_MARKS).strip(SPACES)
     return bool(SPOKEN_BY_WHATSAPP.search(line) or CUT.search(line))
 
 
 class Found(NamedTuple):
-    """What a closer look told of a message; text is None where it stays as it is."""
+    """Result of the examination of a message; text is None if it stays as it is."""
 
     kind: str
     text: str | None
@@ -157,7 +157,7 @@ class Found(NamedTuple):
 
 
 def _one(said: str, *, speaks: bool, marked: bool) -> Found:
-    """One message; said with its direction marks, marked: whether the export has any."""
+    """Return the result for one message; said has its direction marks, marked: whether the export has any."""
     meta: dict[str, Any] = {}
     text = None
     end = TAIL.search(said, max(0, len(said) - END)) if "<" in said[-END:] else None
@@ -174,7 +174,7 @@ _known = functools.lru_cache(maxsize=1 << 12)(_one)  # "<Media omitted>" comes t
 
 
 def kind_of(said: str, *, speaks: bool, marked: bool) -> tuple[str, str]:
-    """The kind of a message, and the name of the file it attaches if it tells one."""
+    """Return the kind of a message, and the name of the file it attaches, or ""."""
     line = said.split("\n", 1)[0].strip(SPACES)
     parts = re.split("[\u200e\u200f]", line)
     ios = len(parts) > 1
@@ -203,13 +203,13 @@ def kind_of(said: str, *, speaks: bool, marked: bool) -> tuple[str, str]:
 
 
 def _call(whole: str, *, ios: bool) -> str:
-    """A length may follow ("voice call, 5 min"), or a time ("missed voice call at 10:30")."""
+    """Return "call" or ""; a length ("voice call, 5 min") or time ("missed voice call at 10:30") may follow."""
     head = re.split(r"[.,] | at \d", whole, maxsplit=1)[0]
     return "call" if head in CALLS and (ios or head in ANYWHERE) else ""
 
 
 def _block(said: str, whole: str) -> str:
-    """Messages of several parts, each behind a word and a colon: places, polls, events."""
+    """Return the kind of a message of several parts, each after a word and a colon: places, polls, events."""
     head, _, rest = whole.partition(":")
     kind = BEGINS.get(head.strip(SPACES), "")
     if kind == "location":
@@ -220,7 +220,7 @@ def _block(said: str, whole: str) -> str:
 
 
 def _attached(line: str, *, ios: bool, first: bool) -> str:
-    """The name of the file a line says is attached, or nothing; first: nothing stands in front of the line."""
+    """Return the name of the attached file that a line states, or ""; first: nothing precedes the line."""
     end = PAREN.match(line) if line.endswith((")", "\uff09")) else None
     if end:
         return end[0] if bare(end[1]) in ATTACHED or (first and OWN_NAME.match(end[0])) else ""
@@ -230,12 +230,12 @@ def _attached(line: str, *, ios: bool, first: bool) -> str:
 
 
 def bare(phrase: str) -> str:
-    """A phrase without direction marks, white space around it and full stop; ASCII capitals as small letters."""
+    """Return a phrase without direction marks, outer white space and full stop; ASCII capitals as small letters."""
     return phrase.translate(NO_MARKS).strip(SPACES).translate(SMALL).rstrip(".\u3002")
 
 
 @functools.cache
 def _table() -> npt.NDArray[np.uint64]:
-    """Everything that may be a whole first line, its beginning up to a colon or comma, or its end in brackets."""
+    """Return the hashes of all possible first lines, their beginnings up to a colon or comma, and ends in brackets."""
     wanted = {p for table in (ANYWHERE, ON_IOS, BEGINS) for p in table} | ATTACHED | CALLS
     return table_of(wanted | {f"{c} at " for c in CALLS})

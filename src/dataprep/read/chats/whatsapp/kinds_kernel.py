@@ -1,4 +1,7 @@
-"""Which messages of a WhatsApp export are worth a closer look: one pass over the bytes of their first lines."""
+"""Kernels that select the WhatsApp messages to examine: one pass over the bytes of their first lines.
+
+Twin: tests/twins/whatsapp_kinds.py
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _MULTIPLIER, _MASK = 1_099_511_628_211, (1 << 64) - 1
 
 
 def fold_hash(phrase: bytes) -> int:
-    """The hash `look` makes of a phrase without direction marks."""
+    """Return the hash that `look` computes for a phrase without direction marks."""
     h = 14_695_981_039_346_656_037
     for c in phrase:
         if c not in SKIPPED:
@@ -28,7 +31,7 @@ def fold_hash(phrase: bytes) -> int:
 
 
 def table_of(phrases: set[str]) -> npt.NDArray[np.uint64]:
-    """The phrases' hashes in a table with open addressing, uint64[SLOTS]."""
+    """Return the phrases' hashes in a table with open addressing, uint64[SLOTS]."""
     table = np.zeros(SLOTS, np.uint64)
     for h in sorted({fold_hash(p.encode()) for p in phrases}):
         slot = h % SLOTS
@@ -42,7 +45,7 @@ def table_of(phrases: set[str]) -> npt.NDArray[np.uint64]:
 def look(
     offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], table: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint8]:
-    """MAYBE, TRIM and MARKED of each text, uint8[n]."""
+    """Return the flags MAYBE, TRIM and MARKED of each text, uint8[n]."""
     out = np.zeros(len(offsets) - 1, np.uint8)
     for row in range(len(out)):
         start, stop = offsets[row], offsets[row + 1]
@@ -59,7 +62,7 @@ def look(
 
 @kernel
 def _first_line(data: npt.NDArray[np.uint8], start: int, stop: int, table: npt.NDArray[np.uint64]) -> tuple[int, int]:
-    """Where the first line ends, and what hashes tell: of all of it, and up to each space, sign and digit."""
+    """Return the end of the first line, and flags: MAYBE if a hash of it, or up to a space, sign or digit, is known."""
     flags, h, i = 0, SEED, start
     while i < stop and data[i] != 10:
         mark = _mark(data, i, stop)
@@ -87,7 +90,7 @@ def _first_line(data: npt.NDArray[np.uint8], start: int, stop: int, table: npt.N
 
 @kernel
 def _first_end(data: npt.NDArray[np.uint8], start: int, end: int, stop: int, table: npt.NDArray[np.uint64]) -> bool:
-    """Whether the first line ends as those of files and polls do: `>`, a colon, a phrase of the table in brackets."""
+    """Return whether the first line ends like those of files and polls: `>`, a colon, a known phrase in brackets."""
     last = _back(data, start, end) - 1
     c = data[last]
     if c == 62:  # ">"
@@ -111,7 +114,7 @@ def _first_end(data: npt.NDArray[np.uint8], start: int, end: int, stop: int, tab
 
 @kernel
 def _back(data: npt.NDArray[np.uint8], start: int, stop: int) -> int:
-    """The end of data[start:stop] without white space and marks behind; start + 1 at least."""
+    """Return the end of data[start:stop] without trailing white space and marks; at least start + 1."""
     while stop > start + 1:
         if data[stop - 1] in (9, 10, 13, 32):
             stop -= 1
@@ -126,7 +129,7 @@ def _back(data: npt.NDArray[np.uint8], start: int, stop: int) -> int:
 
 @kernel
 def _mark(data: npt.NDArray[np.uint8], i: int, stop: int) -> int:
-    """2 for U+200E and U+200F, 1 for the byte order mark, other direction marks and U+202F, else 0."""
+    """Return 2 for U+200E and U+200F, 1 for the byte order mark, other direction marks and U+202F, else 0."""
     if data[i] < 0xE2 or i + 2 >= stop:
         return 0
     a, b, c = data[i], data[i + 1], data[i + 2]
@@ -137,7 +140,7 @@ def _mark(data: npt.NDArray[np.uint8], i: int, stop: int) -> int:
 
 @kernel
 def _fold(h: np.uint64, c: np.uint8) -> np.uint64:
-    """The hash with one byte more; ASCII capitals are small letters, and SKIPPED bytes nothing."""
+    """Return the hash with one more byte; ASCII capitals count as small letters, and SKIPPED bytes are ignored."""
     if c in (32, 60, 62, 46, 13, 9):
         return h
     return (h ^ np.uint64(c | 32 if 65 <= c <= 90 else c)) * PRIME

@@ -1,8 +1,8 @@
-"""What WhatsApp writes in place of a file, by kind and language, as phones export it.
+"""Phrases that WhatsApp writes in place of a file, by kind and language, as phones export them.
 
-A line is a language and its phrases, between bars. Left out: direction marks, a full stop at the end, and in MARKED
-the `<` and `>` that old exports have around a phrase; small and capital letters are the same. To teach a language, add
-phrases seen in an export: an invented translation does harm, for it stands in the way of what somebody said.
+A line is a language and its phrases, separated by bars. Left out: direction marks, a full stop at the end, and in
+MARKED the `<` and `>` around a phrase in old exports; case does not matter. To support a language, add phrases seen in
+an export: an invented translation does harm, because people's own words may match it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Lines exactly like the headers of their file that are text all the same: told by who speaks and by the time.
+"""Quoted headers: lines exactly like the headers of their file that are text, recognised by author and time.
 
-Doubtful is a line without an author that is none of WhatsApp's own, and one whose author says nothing else in the file.
-It is text if its time lies a day or more outside the times of the lines around it: a real message fits in, be it the
-first of another export. In a file of few lines, or out of order anyhow, all are messages.
+Doubtful is a line without an author that is not WhatsApp's own, and one whose author has no other line in the file. It
+is text if its time is a day or more outside the times of the lines around it: a real message fits in, even the first
+of another export. In a file of few lines, or if the times are not in order, all are messages.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_DOUBTS = 1 << 16  # that are remembered; the further ones are taken for mess
 
 @dataclass
 class Doubts:
-    """Doubtful lines with the lines around them; added in the order of the file."""
+    """Doubtful lines with the lines around them, in the order of the file."""
 
     names: Counter[str] = field(default_factory=Counter)
     doubtful: list[tuple[Ints, str]] = field(default_factory=list)  # int64[3, FIELDS]: the line before, it, the next
@@ -29,7 +29,7 @@ class Doubts:
     last: Ints | None = None
 
     def add(self, found: Ints, base: int, codes: Ints, names: list[str | None], plain: npt.NDArray[np.bool_]) -> None:
-        """Lines that look like headers: names[codes[i]] is who speaks; plain[i]: nobody, and not WhatsApp either."""
+        """Add lines that look like headers: names[codes[i]] is the author; plain[i]: no author, not WhatsApp's own."""
         rows = found.copy()
         rows[:, S.START] += base
         present, first, counts = np.unique(codes, return_index=True, return_counts=True)
@@ -56,7 +56,7 @@ class Doubts:
             self.last = rows[solid[-1]]
 
     def text(self, plan: Plan) -> Ints:
-        """The positions of the lines that are text, ascending."""
+        """Return the positions of the lines that are text, ascending."""
         some = [three for three, name in (*self.doubtful, *self.waiting) if self.names[name] < 2]
         if not some or not plan.orderly:
             return np.zeros(0, np.int64)

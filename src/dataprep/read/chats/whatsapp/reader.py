@@ -1,12 +1,12 @@
-"""WhatsApp's exported chats (`.txt`, or the phone's `.zip`): one document a message, whatever phone and language.
+"""Reader of WhatsApp's exported chats (`.txt`, or the phone's `.zip`) in any language: one document per message.
 
-The file is read twice: first its dates are gathered, which tell the order of day and month and which lines are headers
-(`whatsapp_dates.py`), then its messages. A line that is no header continues the message before. A quotation whose form
-nothing else in the file has, or whose date is impossible, stays text, and so does one by nobody known at a time that
-does not fit (`whatsapp_doubts.py`); a line that in all this is like a header of this file becomes one.
+The file is read twice: the first pass collects its dates, which determine the order of day and month and which lines
+are headers (`dates.py`), the second its messages. A line that is not a header continues the message before. A quoted
+header stays text if no other line has its form, if its date is impossible, or if its author is unknown and its time
+does not fit (`quoted_headers.py`); other quoted headers become messages.
 
-The position is the byte offset of the message's first byte, in a zip with several chats as if they were joined. What
-ends in the middle of a character or of a header has that end taken off, and counted.
+The position is the byte offset of the message's first byte; the chats of a zip count as if they were joined. At the
+end of a truncated file, half a character or half a header is removed and counted.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ CUT = re.compile(rb"([\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{
 class WhatsApp(Messages):
     """Reads exported chats.
 
-    date_order: "dmy", "mdy" or "ymd"; None: the whole file tells (counted in Stats as `order.dmy`; a warning if it
-    does not tell). A year of four digits in front is always understood.
+    date_order: "dmy", "mdy" or "ymd"; None: decided by the whole file (counted in the statistics as `order.dmy`; a
+    warning if the dates are ambiguous). A year of four digits in front is always recognised.
     """
 
     date_order: str | None = None
@@ -65,7 +65,7 @@ class WhatsApp(Messages):
             raise PlanError(msg)
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """The messages of a file. Errors: ReadError if it holds no header, or date_order contradicts its dates."""
+        """Yield the messages of a file. Raises ReadError if it holds no header, or date_order contradicts its dates."""
         base = 0
         for export in exports(piece.url):
             chat = _Chat(self, export, piece, stats, base)
@@ -74,7 +74,7 @@ class WhatsApp(Messages):
 
 
 class _Held(NamedTuple):
-    """A message whose end is not read yet: its header's row, time and bytes so far (None: they are too many)."""
+    """Message whose end is not read yet: position, its header's row, time and bytes so far (None: over the limit)."""
 
     position: int
     row: Ints
@@ -102,7 +102,7 @@ class _Chat:
         self.trust = Trust(self.piece.url, self.reader.max_bad, remedy="format= names another reader")
 
     def batches(self) -> Iterator[Batch]:
-        """The messages in order."""
+        """Yield the messages in order."""
         survey, first_line = self._survey()
         plan = survey.plan(self.reader.date_order)
         if not plan.orders:
@@ -135,7 +135,7 @@ class _Chat:
         self.trust.close()
 
     def _blocks(self) -> Iterator[tuple[Any, int, int]]:
-        """Blocks of whole lines: bytes, how many count, position; no bytes for a line that is too long."""
+        """Yield blocks of whole lines: bytes, how many count, position; None for a line that is too long."""
         with self.export.open() as stream:
             size = 0
             for block in blocks(stream, 0, None, max(self.reader.max_doc_bytes, BLOCK)):  # type: ignore[arg-type]
@@ -146,7 +146,7 @@ class _Chat:
             self.stop, self.whole = self.base + stream.n_bytes, stream.n_bytes == size
 
     def _survey(self) -> tuple[Survey, bytes]:
-        """The dates of the file, and its first line."""
+        """Return the dates of the file, and its first line."""
         survey, first_line = Survey(), b""
         for data, stop, start in self._blocks():
             if data is None:
@@ -159,7 +159,7 @@ class _Chat:
         return survey, first_line
 
     def _learn(self, data: npt.NDArray[np.uint8], found: Ints, start: int) -> None:
-        """Remember who speaks, and the lines in which nobody seems to."""
+        """Remember the authors, and the lines that seem to have none."""
         spaced = found[:, S.SAID] >= 0
         stop = np.where(spaced, found[:, S.NAME_STOP], found[:, S.NAME])
         coded = _strings(*S.gather(data, found[:, S.NAME], stop)).dictionary_encode()
@@ -179,7 +179,7 @@ class _Chat:
             self.marked = any(mark.encode() in said for mark in "\u200e\u200f")
 
     def _state(self, plan: Plan) -> None:
-        """Say how dates are read."""
+        """Log and count how dates are read."""
         if plan.n_impossible:
             msg = (
                 f"date_order='{self.reader.date_order}' makes {plan.n_impossible:,} dates impossible, such as"
@@ -203,7 +203,7 @@ class _Chat:
             self.stats.count(f"order.{order}", int((which == number).sum()))
 
     def _append(self, held: _Held | None, data: bytes | None, size: int, start: int) -> _Held | None:
-        """More bytes of the message that is open (None: too many to keep); before the first message they are lost."""
+        """Append bytes to the open message (None: over the limit); drop bytes before the first message."""
         if held is None:
             self._lost(data, start, size)
             return None
@@ -214,7 +214,7 @@ class _Chat:
         return held._replace(n_bytes=n_bytes)
 
     def _lost(self, data: bytes | None, start: int, size: int) -> None:
-        """Lines before the first header, of which nobody knows when they were written: dropped."""
+        """Drop lines before the first header, whose time and author are unknown."""
         for line in [b"..."] if data is None else data.split(b"\n"):
             n_bytes = size if data is None else len(line)
             if line.strip(b" \r\t\xef\xbb\xbf"):
@@ -223,7 +223,7 @@ class _Chat:
             start += n_bytes + 1
 
     def _uncut(self, held: _Held, plan: Plan) -> _Held:
-        """The last message without what a cut left: half a character, half a header."""
+        """Return the last message without half a character or half a header at the end of a truncated file."""
         if held.data is None or self.whole:
             return held
         data = b"".join(held.data)
@@ -240,7 +240,7 @@ class _Chat:
     def _messages(
         self, held: _Held | None, block: npt.NDArray[np.uint8], found: Ints, times: Ints, start: int
     ) -> Iterator[Batch]:
-        """The open message and all but the last that begin in a block, as batches."""
+        """Yield the open message and all but the last that begin in a block, as batches."""
         before = b"".join(held.data or []) if held else b""
         last = int(found[-1, S.START]) if len(found) else 0
         first = int(found[0, S.START]) if len(found) else 0
@@ -257,7 +257,7 @@ class _Chat:
             yield from self._batches(data, rows, positions, when, sizes)
 
     def _batches(self, data: Any, rows: Ints, positions: Ints, when: Ints, sizes: Ints) -> Iterator[Batch]:
-        """Messages as columns; those that are too long or not UTF-8 are dropped."""
+        """Drop messages that are too long or not UTF-8; yield the others as columns."""
         stops = rows[:, S.START] + sizes
         bad = sizes > self.reader.max_doc_bytes + 1
         reasons = np.where(bad, "too_long", "").astype("<U12")
@@ -285,7 +285,7 @@ class _Chat:
         return message_batch(self.piece, ids, texts, columns, metas)
 
     def _names(self, data: Any, rows: Ints) -> tuple[pa.StringArray, npt.NDArray[np.bool_]]:
-        """Who speaks (null: WhatsApp), and whether somebody does."""
+        """Return the authors (null: WhatsApp), and whether each message has one."""
         spaced = rows[:, S.SAID] >= 0
         stop = np.where(rows[:, S.SAID] == -1, rows[:, S.NAME], rows[:, S.NAME_STOP])
         coded = _strings(*S.gather(data, rows[:, S.NAME], stop)).dictionary_encode()
@@ -303,14 +303,14 @@ class _Chat:
 
 
 def author_of(written: str) -> str | None:
-    """The name before a colon, without marks and the `~` of people who are not in the phone's list; None if no name."""
+    """Return the name before a colon, without marks and the `~` of people not among the contacts; None if no name."""
     if is_system(written):
         return None
     return written.strip(STRIPPED).removeprefix("~").lstrip(STRIPPED) or None
 
 
 def _moved(rows: Ints, by: int) -> Ints:
-    """Rows of `scan` for bytes that lie `by` further on."""
+    """Return rows of `scan` with positions shifted by `by` bytes."""
     moved = rows.copy()
     for column in (S.START, S.BODY, S.NAME, S.NAME_STOP, S.LINE_STOP):
         moved[:, column] += by
@@ -320,7 +320,7 @@ def _moved(rows: Ints, by: int) -> Ints:
 
 
 def _strings(offsets: Ints, data: npt.NDArray[np.uint8]) -> pa.LargeStringArray:
-    """Text whose bytes may not be UTF-8; what is not becomes U+FFFD (in the name of a message that will be dropped)."""
+    """Return text from bytes that may not be UTF-8; invalid bytes become U+FFFD (such messages are dropped later)."""
     texts = B.strings(offsets, data)
     if _is_utf8(data):
         return texts
@@ -329,7 +329,7 @@ def _strings(offsets: Ints, data: npt.NDArray[np.uint8]) -> pa.LargeStringArray:
 
 
 def _is_utf8(data: npt.NDArray[np.uint8]) -> bool:
-    """Whether all bytes together are UTF-8 (Arrow looks at 16 bytes at once)."""
+    """Return whether all bytes together are UTF-8 (Arrow checks 16 bytes at once)."""
     ends = np.array([0, len(data)], np.int64)
     one = pa.LargeBinaryArray.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(ends), pa.py_buffer(data)])
     try:
@@ -340,7 +340,7 @@ def _is_utf8(data: npt.NDArray[np.uint8]) -> bool:
 
 
 def _begins_header(line: bytes, example: bytes, plan: Plan) -> bool:
-    """Whether a line without an end is a header cut behind its date: with the end of another one it becomes one."""
+    """Return whether a line without an end is a header truncated after its date, by adding another header's end."""
     if len(re.findall(r"\d+", line.decode("utf-8", "replace"))) < 4:
         return False
     for i in range(len(example)):

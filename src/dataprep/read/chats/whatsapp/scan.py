@@ -1,8 +1,10 @@
-"""Finds the lines of a WhatsApp export that look like headers, and what numbers and words they hold: one pass of bytes.
+"""Kernels that find lines of a WhatsApp export that look like headers, with their numbers and words, in one pass.
 
-A header is a date and a time, in either order, in brackets or before a dash, a colon or a semicolon. Which of the lines
-that look like one *are* one is told by the whole file (`whatsapp_dates.py`), and words by a table of their hashes
-(`whatsapp_headers.py`). No function leaves its line: all of them stop at a line feed, and every line has one.
+A header is a date and a time, in either order, in brackets or before a dash, a colon or a semicolon. The whole file
+decides which of these lines are headers (`dates.py`); a table of hashes gives the meaning of words (`headers.py`). All
+functions stop at a line feed, and every line has one.
+
+Twin: tests/twins/whatsapp_headers.py
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ MAX_NAME = 400  # bytes of an author's name
 
 @kernel
 def _skip(data: Bytes, i: int) -> int:
-    """Where the first byte is that is neither a space nor a mark."""
+    """Return the position of the first byte that is neither a space nor a mark."""
     while True:
         c = data[i]
         if c in (32, 9):
@@ -60,7 +62,7 @@ def _skip(data: Bytes, i: int) -> int:
 
 @kernel
 def _is_e2(second: int, third: int) -> bool:
-    """U+2009-200F, U+202A-202F, U+2066-2069: thin spaces and marks."""
+    """Return whether a character is one of U+2009-200F, U+202A-202F, U+2066-2069: thin spaces and marks."""
     if second == 0x80:
         return 0x89 <= third <= 0x8F or 0xAA <= third <= 0xAF
     return 0xA6 <= third <= 0xA9
@@ -68,7 +70,7 @@ def _is_e2(second: int, third: int) -> bool:
 
 @kernel
 def _digit(data: Bytes, i: int) -> tuple[int, int]:  # noqa: PLR0911
-    """The digit at i (-1: none) and its bytes, in ASCII, Arabic, Persian, Indic, Thai, Burmese, full-width."""
+    """Return the digit at i (-1: none) and its size, in ASCII, Arabic, Persian, Indic, Thai, Burmese, full-width."""
     c = data[i]
     if 48 <= c <= 57:
         return c - 48, 1
@@ -91,7 +93,7 @@ def _digit(data: Bytes, i: int) -> tuple[int, int]:  # noqa: PLR0911
 
 @kernel
 def _number(data: Bytes, i: int) -> tuple[int, int, int]:
-    """A number of four digits at most: value, how many digits (0: none), where it ends."""
+    """Return a number of four digits at most: value, count of digits (0: none), end."""
     value, digits = 0, 0
     while True:
         d, width = _digit(data, i)
@@ -102,7 +104,7 @@ def _number(data: Bytes, i: int) -> tuple[int, int, int]:
 
 @kernel
 def _ends_word(data: Bytes, i: int) -> bool:
-    """Whether the byte at i can be in no word: line feeds, separators, brackets, dashes."""
+    """Return whether the byte at i cannot be in a word: line feeds, separators, brackets, dashes."""
     c = data[i]
     if c < 48:
         return c not in (9, 32, 39, 46)  # spaces, an apostrophe, a full stop
@@ -115,7 +117,7 @@ def _ends_word(data: Bytes, i: int) -> bool:
 
 @kernel
 def _word(data: Bytes, i: int, keys: Keys, codes: Ints) -> tuple[int, int]:
-    """What the word at i means (NEUTRAL if there is none, UNKNOWN if it is not in the table), and where it ends."""
+    """Return the code of the word at i (NEUTRAL if there is none, UNKNOWN if it is not in the table), and its end."""
     i = _skip(data, i)
     if 45 <= data[i] <= 58 and data[i] != 46:  # a dash, a slash, a digit, a colon
         return NEUTRAL, i
@@ -143,7 +145,7 @@ def _word(data: Bytes, i: int, keys: Keys, codes: Ints) -> tuple[int, int]:
 
 @kernel
 def _separator(data: Bytes, i: int) -> tuple[int, int]:
-    """Which separator of a date is at i (0: none), and where it ends."""
+    """Return the separator of a date at i (0: none), and its end."""
     i = _skip(data, i)
     c = data[i]
     code = DOT * (c == 46) + SLASH * (c == 47) + DASH * (c == 45) + COMMA * (c == 44)
@@ -162,7 +164,7 @@ def _separator(data: Bytes, i: int) -> tuple[int, int]:
 
 @kernel
 def _date(data: Bytes, i: int, keys: Keys, codes: Ints) -> tuple[int, int, int, int, int, int]:
-    """A date: where it ends (-1: none is here), its three numbers, its separator, where the year is."""
+    """Return the end of a date (-1: none), its three numbers, its separator, and the position of the year."""
     era = NEUTRAL
     if _digit(data, i)[0] < 0:
         era, i = _word(data, i, keys, codes)
@@ -192,7 +194,7 @@ def _date(data: Bytes, i: int, keys: Keys, codes: Ints) -> tuple[int, int, int, 
 
 @kernel
 def _time(data: Bytes, i: int) -> tuple[int, int, int, bool]:
-    """A time: where it ends (-1: none), the hour, the seconds after it, whether it has seconds."""
+    """Return the end of a time (-1: none), the hour, the seconds after it, and whether it has seconds."""
     hour, n, i = _number(data, i)
     i = _skip(data, i) if data[i] != 58 else i
     mark = data[i]
@@ -210,7 +212,7 @@ def _time(data: Bytes, i: int) -> tuple[int, int, int, bool]:
 
 @kernel
 def _hour(hour: int, half: int) -> int:
-    """The hour of 24; some phones write 00:04 AM, and 22:35 PM. -1: there is no such hour."""
+    """Return the hour of 24, or -1 if there is no such hour; some phones write 00:04 AM, and 22:35 PM."""
     if half in (AM, PM, NOON, NIGHT) and hour <= 12:
         afternoon = half == PM or (half == NOON and hour not in (10, 11)) or (half == NIGHT and 5 < hour < 12)
         return hour % 12 + 12 * afternoon
@@ -219,7 +221,7 @@ def _hour(hour: int, half: int) -> int:
 
 @kernel
 def _header(data: Bytes, i: int, keys: Keys, codes: Ints, out: Ints) -> int:  # noqa: PLR0911
-    """Where the header at i ends (-1: there is none); its numbers go to `out`."""
+    """Write the numbers of the header at i to `out`; return its end (-1: there is none)."""
     i = _skip(data, i)
     bracket = data[i] == 91
     i = _skip(data, i + 1) if bracket else i
@@ -271,7 +273,7 @@ def _header(data: Bytes, i: int, keys: Keys, codes: Ints, out: Ints) -> int:  # 
 
 @kernel
 def _end(data: Bytes, i: int, bracket: bool) -> tuple[int, int]:  # noqa: FBT001
-    """Which end of a header is at i (-1: none), and where the message begins."""
+    """Return the kind of header end at i (-1: none), and where the message begins."""
     c = data[i]
     if bracket:
         if c != 93:
@@ -288,9 +290,9 @@ def _end(data: Bytes, i: int, bracket: bool) -> tuple[int, int]:  # noqa: FBT001
 
 @kernel
 def _name(data: Bytes, out: Ints) -> None:
-    """The author's name: up to the first colon before a space or the line's end, else up to the first colon.
+    """Write the end of the author's name, the first colon before a space or line end, else the first colon, and SAID.
 
-    SAID is -1 where there is no colon, and negative where no space follows it: -2 - where the text begins.
+    SAID is the position of the text: -1 if there is no colon, and -2 - position if no space follows the colon.
     """
     i = out[BODY]
     first = -1
@@ -310,7 +312,7 @@ def _name(data: Bytes, out: Ints) -> None:
 
 @kernel
 def _may_be_header(data: Bytes, i: int) -> bool:
-    """Whether a line that begins with an ASCII letter has a digit soon; most lines that are no header have none."""
+    """Return whether a line that begins with an ASCII letter has a digit soon, which most other lines do not."""
     c = data[i]
     if not (65 <= c <= 90 or 97 <= c <= 122):
         return c not in (9, 10, 13, 32)
@@ -326,9 +328,9 @@ def _may_be_header(data: Bytes, i: int) -> bool:
 def scan(
     data: npt.NDArray[np.uint8], stop: int, keys: npt.NDArray[np.uint64], codes: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """The lines of data[:stop] that look like headers, int64[n, FIELDS]. Every line ends with a line feed.
+    """Return the lines of data[:stop] that look like headers, int64[n, FIELDS]. Every line ends with a line feed.
 
-    data has some bytes more than `stop`, so that looking ahead never leaves it.
+    data is a few bytes longer than `stop`, so that looking ahead stays inside.
     """
     room = 1_024
     out = np.empty((room, FIELDS), np.int64)
@@ -358,7 +360,7 @@ def scan(
 def gather(
     data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """The texts data[start:stop] as offsets and bytes, without the carriage returns before line feeds and at ends."""
+    """Return the texts data[start:stop] as offsets and bytes, without carriage returns at the ends of their lines."""
     offsets = np.zeros(len(starts) + 1, np.int64)
     size = 0
     for row in range(len(starts)):
