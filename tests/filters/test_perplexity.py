@@ -322,6 +322,6 @@ def test_the_command_shows_what_a_cut_loses(model, tmp_path, capsys, monkeypatch
     code, said = run("--cut", "0,50", "-n", "3")
     assert code == 0
     assert "20 scores" in said.out
-    assert "11 go" in said.out
+    assert "11 are dropped" in said.out
     assert said.out.count("perplexity_high") == 3
     assert run("--cut", "1,x")[0] == run("--cut", "heart")[0] == 1

@@ -431,7 +431,7 @@ def test_ids_that_cannot_be(home, dataprep):
     assert len(listed(str(run / "clean"))) == 0
     (home / "ids.txt").write_text(f"77:3\n{known}\n")
     code, out, _ = dataprep("forget", run, "--ids", home / "ids.txt", "--of", "clean", "--missing-ok")
-    assert (code, "1 ids are not there: 77:3" in out) == (0, True)
+    assert (code, "1 ids are unknown: 77:3" in out) == (0, True)
     with pytest.raises(PlanError, match="there is no folder x"):
         forget(str(run), [known], of="x")
     with pytest.raises(PlanError, match="holds nothing sealed"):
@@ -464,3 +464,11 @@ def test_kinship_is_found(home):
     assert [(files.name_of(p.url), o) for p, o in nodes["clean"].parents] == [("web", 0), ("chats", JOINED)]
     assert [(files.name_of(p.url), o) for p, o in nodes["shards"].parents] == [("clean", 0)]
     assert nodes["web"].input_files
+
+
+def test_the_function_and_the_folder_have_one_name() -> None:
+    """`dp.forget` stays the function, whatever of the folder is imported."""
+    from dataprep.forget import family
+
+    assert dp.forget is forget
+    assert family.find_family is find_family

@@ -1,7 +1,7 @@
-"""The command line: `dataprep run, plan, inspect, why, report, search, train, clean`.
+"""The command line: every command parses arguments, calls a function of the package, and prints the result.
 
-Every command is a thin face of something that Python can call as well. A DataprepError becomes one sentence on stderr
-and exit code 1; wrong usage is exit code 2; `--debug` shows the traceback.
+A DataprepError is printed as one sentence on stderr, with exit code 1; wrong usage has exit code 2; `--debug` shows the
+traceback.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ app = typer.Typer(
 )  # fmt: skip
 
 
-def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer hands the flag over by position
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer passes the flag by position
     if wanted:
         print(f"dataprep {__version__}")
         raise typer.Exit
@@ -50,7 +50,7 @@ def _options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
-    """Options of every command; `main` looks for --debug itself, since it must know after a command failed."""
+    """Options before the command; `main` reads --debug itself, since it needs it after a command failed."""
 
 
 TOPICS = (
@@ -62,7 +62,7 @@ for _topic in TOPICS:
 
 
 def main() -> None:
-    """The entry point."""
+    """Run the command in sys.argv; exit with 1 on a DataprepError, and with 130 on Ctrl-C."""
     try:
         app()
     except DataprepError as e:
@@ -71,5 +71,5 @@ def main() -> None:
         print(f"dataprep: {' '.join(str(e).split())}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
-        print("dataprep: stopped; what is finished is kept, run again to go on", file=sys.stderr)
+        print("dataprep: stopped; finished work is kept, and the same command resumes", file=sys.stderr)
         sys.exit(130)

@@ -15,13 +15,13 @@ from rich.text import Text
 from dataprep.errors import PlanError
 from dataprep.store import files
 
-Out = Annotated[str, typer.Option(help="The model to write, NAME.bin; NAME.bin.json tells about it.")]
+Out = Annotated[str, typer.Option(help="The model to write, NAME.bin; NAME.bin.json describes it.")]
 Format = Annotated[str | None, typer.Option("--format", help="As in dp.read: jsonl, lines, paragraphs ...")]
-Epochs = Annotated[int | None, typer.Option(help="How often every text is seen.")]
-Dim = Annotated[int | None, typer.Option(help="Length of the vectors.")]
-HeldOut = Annotated[float, typer.Option("--held-out", help="Share of the texts that are only asked about.")]
-MaxTexts = Annotated[int | None, typer.Option("--max-texts", help="Texts of a label, at most.")]
-Seed = Annotated[int, typer.Option(help="Another seed, another model.")]
+Epochs = Annotated[int | None, typer.Option(help="Passes over the texts.")]
+Dim = Annotated[int | None, typer.Option(help="Dimension of the vectors.")]
+HeldOut = Annotated[float, typer.Option("--held-out", help="Fraction of the texts held out for the test.")]
+MaxTexts = Annotated[int | None, typer.Option("--max-texts", help="Texts per label at most.")]
+Seed = Annotated[int, typer.Option(help="Seed of the training.")]
 SHOWN = 20  # labels of a confusion table
 
 
@@ -30,8 +30,8 @@ def train_langid(
         list[str], typer.Argument(metavar="CODE=PATH...", help="Texts of each language; or PATH... with --label.")
     ],
     out: Out,
-    label: Annotated[str | None, typer.Option(help="The field that names the language of each document.")] = None,
-    test: Annotated[list[str] | None, typer.Option(help="Texts to ask about, as CODE=PATH or PATH.")] = None,
+    label: Annotated[str | None, typer.Option(help="The field with the language of each document.")] = None,
+    test: Annotated[list[str] | None, typer.Option(help="Texts to test on, as CODE=PATH or PATH.")] = None,
     format: Format = None,  # noqa: A002 - the option's name
     epochs: Epochs = None,
     dim: Dim = None,
@@ -39,17 +39,17 @@ def train_langid(
     max_texts: MaxTexts = None,
     seed: Seed = 0,
 ) -> None:
-    """Train a fastText model that tells languages apart, for dp.Language(model=NAME.bin)."""
+    """Train a fastText model that identifies languages, for dp.Language(model=NAME.bin)."""
     from dataprep.filters.classifiers.train import LANGUAGE, train_classifier
 
-    asked = _texts(test, label, format) if test else None
+    tested = _texts(test, label, format) if test else None
     settings = _settings(LANGUAGE, epochs, dim, held_out, max_texts, seed)
-    _print(train_classifier(_texts(texts, label, format), out, settings, test=asked))
+    _print(train_classifier(_texts(texts, label, format), out, settings, test=tested))
 
 
 def train_quality(
-    positive: Annotated[list[str], typer.Option("--positive", help="Texts such as you want; as often as needed.")],
-    negative: Annotated[list[str], typer.Option("--negative", help="Ordinary texts of your corpus.")],
+    positive: Annotated[list[str], typer.Option("--positive", help="Wanted texts; may be repeated.")],
+    negative: Annotated[list[str], typer.Option("--negative", help="Ordinary texts of your corpus; may be repeated.")],
     out: Out,
     format: Format = None,  # noqa: A002 - the option's name
     epochs: Epochs = None,
@@ -58,7 +58,7 @@ def train_quality(
     max_texts: MaxTexts = None,
     seed: Seed = 0,
 ) -> None:
-    """Train a fastText model that tells wanted texts from ordinary ones, for dp.Quality(model=NAME.bin)."""
+    """Train a fastText model that separates wanted from ordinary texts, for dp.Quality(model=NAME.bin)."""
     from dataprep.filters.classifiers.train import QUALITY, train_classifier
 
     texts = {"high": _read(positive, format), "low": _read(negative, format)}
@@ -73,14 +73,14 @@ def _settings(given: Any, epochs: int | None, dim: int | None, held_out: float, 
 
 
 def _texts(given: list[str], label: str | None, form: str | None) -> dict[str, Any]:
-    """The texts of each label: of files that are of one, or of files with a field."""
+    """Return texts by label: from files of one label each, or by the field `label`."""
     if label is not None:
         return _by_field(given, label, form)
     paths: dict[str, list[str]] = {}
     for one in given:
         code, equals, path = one.partition("=")
         if not equals or not code or not path or files.exists(one):
-            msg = f"{one!r} does not say which language it is; write CODE=PATH (fr={one}), or name the field by --label"
+            msg = f"{one!r} has no language; write CODE=PATH (fr={one}), or name the field with --label"
             raise PlanError(msg)
         paths.setdefault(code, []).append(path)
     return {code: _read(found, form) for code, found in paths.items()}
@@ -94,7 +94,7 @@ def _read(paths: list[str], form: str | None) -> Iterator[str]:
 
 
 def _by_field(paths: list[str], label: str, form: str | None) -> dict[str, list[str]]:
-    """The texts by what the field says; those of which it says nothing are left out."""
+    """Return texts by the value of a field; texts without one are left out."""
     from dataprep.read import read
 
     found: dict[str, list[str]] = {}
@@ -107,24 +107,24 @@ def _by_field(paths: list[str], label: str, form: str | None) -> dict[str, list[
 
 
 def _print(made: Any) -> None:
-    """How many texts, how many right, and what was taken for what."""
+    """Print the number of texts, the accuracy, and the confusion table."""
     console = Console(highlight=False)
-    asked = {label: sum(row.values()) for label, row in made.confusion.items()}
-    console.print(f"{sum(made.n_train.values()):,} texts of {len(made.labels)} labels learnt")
-    n = sum(asked.values())
-    console.print(f"{made.accuracy:.2%} of {n:,} texts held out are told right; a row is what they are")
-    shown = sorted(asked, key=lambda label: (-asked[label], label))[:SHOWN]
+    tested = {label: sum(row.values()) for label, row in made.confusion.items()}
+    console.print(f"{sum(made.n_train.values()):,} texts of {len(made.labels)} labels were learned")
+    n = sum(tested.values())
+    console.print(f"{made.accuracy:.2%} of {n:,} held-out texts are identified correctly; a row per true label")
+    shown = sorted(tested, key=lambda label: (-tested[label], label))[:SHOWN]
     answers = sorted({answer for label in shown for answer in made.confusion[label]})[:SHOWN]
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title in ("", *answers, "right"):
         table.add_column(Text(title), justify="right" if title else "left")
     for label in shown:
         row = made.confusion[label]
-        right = f"{row.get(label, 0) / max(1, asked[label]):.1%}"
+        right = f"{row.get(label, 0) / max(1, tested[label]):.1%}"
         table.add_row(Text(label), *(f"{row[a]:,}" if a in row else "" for a in answers), right)
     console.print(table)
-    if len(asked) > SHOWN:
-        console.print(f"and {len(asked) - SHOWN} more labels, in {escape(made.path)}.json")
+    if len(tested) > SHOWN:
+        console.print(f"and {len(tested) - SHOWN} more labels, in {escape(made.path)}.json")
     console.print(escape(made.path))
 
 

@@ -1,4 +1,4 @@
-"""The command that trains n-gram models: train-ngram."""
+"""The command `train-ngram`, which trains n-gram models."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from dataprep.store import files
 
 
 def train_ngram(
-    text: Annotated[list[str], typer.Argument(metavar="TEXT...", help="Text files, one sentence a line.")],
+    text: Annotated[list[str], typer.Argument(metavar="TEXT...", help="Text files with one sentence per line.")],
     out: Annotated[str, typer.Option(help="The ARPA file to write.")],
-    order: Annotated[int, typer.Option("-o", "--order", help="Words of the longest n-grams.")] = 5,
+    order: Annotated[int, typer.Option("-o", "--order", help="Words in the longest n-grams.")] = 5,
     prune: Annotated[
-        str, typer.Option(metavar="0 0 1", help="Leave out n-grams seen at most so often, for each order.")
+        str, typer.Option(metavar="0 0 1", help="Per order, leave out n-grams that occur at most so often.")
     ] = "",
     discount_fallback: Annotated[
-        bool, typer.Option("--discount-fallback", help="Discounts of 0.5, 1 and 1.5 where text is too little.")
+        bool, typer.Option("--discount-fallback", help="Use discounts of 0.5, 1 and 1.5 if there is too little text.")
     ] = False,
     skip_symbols: Annotated[
-        bool, typer.Option("--skip-symbols", help="Leave out <s>, </s> and <unk> where the text has them.")
+        bool, typer.Option("--skip-symbols", help="Leave out <s>, </s> and <unk> in the text.")
     ] = False,
-    memory: Annotated[str, typer.Option(help="What n-grams may take at once, like 8GB.")] = "2GB",
-    binary: Annotated[bool, typer.Option("--binary", help="Run KenLM's build_binary too.")] = False,
+    memory: Annotated[str, typer.Option(help="Memory for n-grams, like 8GB.")] = "2GB",
+    binary: Annotated[bool, typer.Option("--binary", help="Also run KenLM's build_binary.")] = False,
 ) -> None:
     """Train an interpolated modified Kneser-Ney model (ARPA), as KenLM's lmplz does."""
     from dataprep.ngram import train
@@ -44,14 +44,14 @@ def train_ngram(
 
 
 def _thresholds(text: list[str], prune: str) -> tuple[list[str], list[int]]:
-    """The files and the thresholds: as lmplz takes `--prune 0 0 1`, all but the first number arrive among the files."""
+    """Return files and thresholds; lmplz takes `--prune 0 0 1`, of which the last numbers arrive among the files."""
     if not prune:
         return text, [0]
     more = [t for t in text if t.isdecimal() and not files.exists(t)]
     try:
         thresholds = [int(x) for x in [*prune.replace(",", " ").split(), *more]]
     except ValueError as e:
-        msg = f"--prune {prune!r} is not a number for each order; write --prune 0 0 1"
+        msg = f"--prune {prune!r} must be a number per order, like --prune 0 0 1"
         raise PlanError(msg) from e
     return [t for t in text if t not in more], thresholds
 

@@ -1,4 +1,4 @@
-"""The command that chooses cuts of perplexity: perplexity."""
+"""The command `perplexity`, which shows the documents that a cut of perplexity would drop."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ TEXT_CHARS = 90
 def perplexity(
     inputs: Annotated[list[str], typer.Argument(metavar="INPUT...", help="Sealed Datasets, or input files.")],
     model: Annotated[str, typer.Option(help="The n-gram model: an ARPA file or a KenLM binary.")],
-    cut: Annotated[str, typer.Option(help="head, middle, tail, or two percentiles of what stays, like 1,90.")] = "1,90",
+    cut: Annotated[str, typer.Option(help="head, middle, tail, or two percentiles to keep, like 1,90.")] = "1,90",
     unit: Annotated[str, typer.Option(help="document or paragraph.")] = "document",
     tokenizer: Annotated[str | None, typer.Option(help="A SentencePiece model.")] = None,
-    n: Annotated[int, typer.Option("-n", min=1, help="How many of each language to show.")] = 20,
+    n: Annotated[int, typer.Option("-n", min=1, help="Documents to show per language.")] = 20,
 ) -> None:
-    """What a cut of perplexity would lose: the documents nearest to it; nothing is written."""
+    """Show the documents that a cut of perplexity would drop, those nearest to the cut first; write nothing."""
     from dataprep.filters.percentiles import Percentiles
     from dataprep.filters.perplexity import Perplexity
     from dataprep.read import read
@@ -36,8 +36,8 @@ def perplexity(
     for language, found in bounds.items():
         low, high = ("-" if found[name] is None else f"{found[name]:,.1f}" for name in ("low", "high"))
         console.print(
-            f"[bold]{escape(language)}[/]: {found['scores']:,} scores, {low} <= perplexity < {high} stays: "
-            f"{found['lost']:,} go, those nearest to the cut first",
+            f"[bold]{escape(language)}[/]: {found['scores']:,} scores, {low} <= perplexity < {high} is kept: "
+            f"{found['lost']:,} are dropped, those nearest to the cut first",
             soft_wrap=True,
         )
         for row in lost.to_pylist():
@@ -49,13 +49,13 @@ def perplexity(
 
 
 def _percentiles(cut: str) -> str | tuple[float, float]:
-    """The cut that the option names."""
+    """Return the value of --cut."""
     if "," not in cut:
         return cut
     try:
         low, high = map(float, cut.split(","))
     except ValueError as e:
-        msg = f"--cut {cut!r} is neither head, middle, tail nor two percentiles like 1,90"
+        msg = f"--cut {cut!r} must be head, middle, tail, or two percentiles like 1,90"
         raise PlanError(msg) from e
     return low, high
 

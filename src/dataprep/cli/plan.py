@@ -1,4 +1,4 @@
-"""The command that looks ahead: plan."""
+"""The command `plan`, which estimates memory, disk and time of a run."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def plan(
     what: Annotated[list[str], typer.Argument(metavar="PIPELINE|INPUT...", help="A pipeline file, or input files.")],
     workers: Workers = 1,
     memory: Memory = None,
-    sample_mb: Annotated[int, typer.Option(min=1, help="Megabytes of text to try.")] = 16,
+    sample_mb: Annotated[int, typer.Option(min=1, help="Megabytes of text in the sample.")] = 16,
 ) -> None:
-    """Peak memory, disk, passes and time of a run, from file sizes and a sample that is really run."""
+    """Estimate peak memory, disk, passes and time of a run, by running it on a sample."""
     from dataprep.history.estimate import estimate
 
     console = Console()
     steps = pipeline_file.load(what[0]) if what[0].endswith(".py") else [_reading(what)]
-    with console.status("trying a sample"):
+    with console.status("running a sample"):
         found = estimate(steps, sample_mb << 20)
     stored, text, sample = map(decimal, (found.stored_bytes, found.text_bytes, found.sample_bytes))
-    console.print(f"{stored} stored, about {text} of text; {sample} were tried", highlight=False)
+    console.print(f"{stored} stored, about {text} of text; the sample has {sample}", highlight=False)
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("step")
     for title in ("passes", "disk MB", "minutes", "peak MB"):
@@ -42,20 +42,21 @@ def plan(
     allowed = machine_memory() if memory is None else parse_bytes(memory)
     _print_memory(console, "all workers together", found.peak_bytes * workers, allowed, "use fewer workers")
     for held in found.reserved:
-        _print_memory(console, f"{held.what}, beside one worker", held.n_bytes + WORKER_BYTES, allowed, held.instead)
+        needed = held.n_bytes + WORKER_BYTES
+        _print_memory(console, f"{held.what}, in addition to one worker", needed, allowed, held.instead)
 
 
-def _print_memory(console: Console, who: str, needed: int, allowed: int, instead: str) -> None:
-    """What is taken, beside what may be."""
+def _print_memory(console: Console, holder: str, needed: int, allowed: int, instead: str) -> None:
+    """Print the memory that is needed and that is allowed; `instead` is the advice if it does not fit."""
     fits = "fits" if needed <= allowed else "[bold red]does not fit[/]"
-    line = f"{who}: about {decimal(needed)} of memory, {fits} into {decimal(allowed)}"
+    line = f"{holder}: about {decimal(needed)} of memory, {fits} into {decimal(allowed)}"
     console.print(line if needed <= allowed else f"{line}; {instead}", highlight=False)
 
 
 def _reading(inputs: list[str]) -> pipeline_file.Step:
-    """A step that reads input files and seals them."""
+    """Return a step that reads input files and seals them."""
     if any(name.endswith(".py") for name in inputs):
-        msg = "plan takes one pipeline file, or input files"
+        msg = "plan takes either one pipeline file or input files"
         raise PlanError(msg)
 
     def read(out: str, run: Any) -> Any:

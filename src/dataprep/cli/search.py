@@ -1,4 +1,4 @@
-"""The command that looks for text in a corpus: search."""
+"""The command `search`, which counts and shows occurrences of a text in a corpus."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ from rich.text import Text
 
 from dataprep.core.batch import show_id
 from dataprep.core.dataset import open_dataset
-from dataprep.core.folder import datasets
+from dataprep.core.folder import INDEX as INDEX_FOLDER
+from dataprep.core.folder import Folder, datasets
 from dataprep.errors import PlanError
 from dataprep.search.index import DISK, INDEX, Hit, SuffixIndex
 from dataprep.store import files
 
 from .options import Workers, runner
 
-PIECE_CHARS = 200  # shown of a match
-CELL_CHARS = 60  # and in a table
+MATCH_CHARS = 200  # shown of a match
+CELL_CHARS = 60  # shown of a match in a table
 
 
 def search(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="A sealed Dataset, a run (its last), or an index.")],
-    text: Annotated[str | None, typer.Argument(help="What to look for, byte for byte.")] = None,
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A sealed Dataset, a run (its last one), or an index.")],
+    text: Annotated[str | None, typer.Argument(help="The text to find, byte for byte.")] = None,
     limit: Annotated[int, typer.Option(min=0, help="Occurrences to show.")] = 10,
-    context: Annotated[int, typer.Option(min=0, help="Characters around each.")] = 60,
+    context: Annotated[int, typer.Option(min=0, help="Characters around each occurrence.")] = 60,
     longest: Annotated[
-        str | None, typer.Option(metavar="FILE|TEXT", help="Show the longest piece that a text shares with the corpus.")
+        str | None, typer.Option(metavar="FILE|TEXT", help="Show the longest passage of a text that is in the corpus.")
     ] = None,
-    index: Annotated[str | None, typer.Option(help="Where the index is; DIR/index by default.")] = None,
+    index: Annotated[str | None, typer.Option(help="The folder of the index; DIR/index by default.")] = None,
     workers: Workers = 1,
 ) -> None:
-    """How often a text occurs in a corpus, and where; or what the longest piece is that another text shares with it."""
+    """Count and show the occurrences of a text in a corpus, or its longest passage that occurs there."""
     if (text is None) == (longest is None):
-        msg = "give either a text to look for, or --longest FILE|TEXT"
+        msg = "give either a text to find, or --longest FILE|TEXT"
         raise PlanError(msg)
     console = Console()
     found = _index(folder, index, workers)
@@ -50,29 +51,29 @@ def search(
         _print_longest(console, found, longest, limit, context)
 
 
-def _index(folder: str, place: str | None, workers: int) -> SuffixIndex:
-    """The index in a folder, or of the (last) Dataset in it; made if there is none of it."""
+def _index(folder: str, url: str | None, workers: int) -> SuffixIndex:
+    """Return the index in a folder, or that of its last Dataset, which is built if it does not exist."""
     if files.exists(files.join(folder, INDEX)):
         return SuffixIndex.open(folder)
     docs = open_dataset(datasets(folder, saved=False)[-1].url)
-    place = place or files.join(str(docs.url), "index")
-    if not files.exists(files.join(place, INDEX)):
+    url = url or Folder(str(docs.url)).path(INDEX_FOLDER)
+    if not files.exists(files.join(url, INDEX)):
         size = int(docs.manifest["bytes"])
-        print(f"making an index of {decimal(size)} of text at {place}: up to {decimal(DISK * size)}", file=sys.stderr)
-    return SuffixIndex.build(docs, place, runner(workers), replace=True)
+        print(f"building an index of {decimal(size)} of text at {url}: up to {decimal(DISK * size)}", file=sys.stderr)
+    return SuffixIndex.build(docs, url, runner(workers), replace=True)
 
 
 def _print_hits(console: Console, index: SuffixIndex, text: str, limit: int, context: int) -> None:
     n = index.count(text)
     console.print(Text.assemble((_line(text), "bold"), f" occurs {_times(n)} in {_corpus(index)}"), soft_wrap=True)
-    _print_places(console, index.find(text, limit, context), n)
+    _print_occurrences(console, index.find(text, limit, context), n)
 
 
-def _print_places(console: Console, hits: list[Hit], n: int) -> None:
-    """Where each occurrence is, and the text around it."""
+def _print_occurrences(console: Console, hits: list[Hit], n: int) -> None:
+    """Print each occurrence: document, source, and the text around it."""
     for hit in hits:
         console.print(Text.assemble((f"{show_id(hit.id)}+{hit.start}", "cyan"), "  ", (hit.source, "dim")))
-        match = (_line(hit.match[:PIECE_CHARS]), "bold yellow")
+        match = (_line(hit.match[:MATCH_CHARS]), "bold yellow")
         console.print(Text.assemble("  ", _line(hit.before), match, _line(hit.after)))
     if n > len(hits) > 0:
         console.print(f"[dim]and {n - len(hits):,} more; --limit shows them[/]", highlight=False)
@@ -81,38 +82,38 @@ def _print_places(console: Console, hits: list[Hit], n: int) -> None:
 def _print_longest(console: Console, index: SuffixIndex, text: str, limit: int, context: int) -> None:
     shared = index.longest(text)
     if not shared.n_bytes:
-        console.print(f"nothing of it occurs in {_corpus(index)}", highlight=False, soft_wrap=True)
+        console.print(f"no passage of it occurs in {_corpus(index)}", highlight=False, soft_wrap=True)
         return
     share = shared.n_bytes / len(text.encode())
-    said = f"{shared.n_bytes:,} bytes from byte {shared.start:,} on ({share:.0%} of the text)"
-    console.print(f"{said} occur {_times(shared.count)} in {_corpus(index)}", highlight=False, soft_wrap=True)
-    _print_places(console, index.find(shared.text, limit, context), shared.count)
+    passage = f"{shared.n_bytes:,} bytes from byte {shared.start:,} on ({share:.0%} of the text)"
+    console.print(f"{passage} occur {_times(shared.count)} in {_corpus(index)}", highlight=False, soft_wrap=True)
+    _print_occurrences(console, index.find(shared.text, limit, context), shared.count)
 
 
-def _print_file(console: Console, index: SuffixIndex, place: str, limit: int, context: int) -> None:
-    """A file of one document as a text; of several, a line each for those that share the most."""
+def _print_file(console: Console, index: SuffixIndex, path: str, limit: int, context: int) -> None:
+    """Print the longest passage of a file of one document; of several, a row for each that shares the most."""
     from dataprep.read import read
 
-    texts = read(place).table(["text"]).column("text").to_pylist()
+    texts = read(path).table(["text"]).column("text").to_pylist()
     if len(texts) == 1:
         _print_longest(console, index, texts[0], limit, context)
         return
     found = index.contamination(texts).sort_by([("longest_bytes", "descending"), ("text", "ascending")])
-    console.print(f"{len(texts):,} texts of {place} against {_corpus(index)}", highlight=False, soft_wrap=True)
+    console.print(f"{len(texts):,} texts of {path} against {_corpus(index)}", highlight=False, soft_wrap=True)
     console.print(_contamination(found.slice(0, limit)))
 
 
 def _contamination(rows: pa.Table) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("text", "shared", "of it", "times"):
+    for title in ("text", "bytes shared", "of it", "times"):
         table.add_column(title, justify="right")
-    table.add_column("first in")
-    table.add_column("the piece", overflow="fold")
+    table.add_column("first occurs in")
+    table.add_column("passage", overflow="fold")
     for row in rows.to_pylist():
         share = row["longest_bytes"] / max(1, row["n_bytes"])
-        where = "" if row["id"] is None else f"{show_id(row['id'])}+{row['found_at']} {row['source']}"
+        first = "" if row["id"] is None else f"{show_id(row['id'])}+{row['found_at']} {row['source']}"
         numbers = (f"{row['text'] + 1:,}", f"{row['longest_bytes']:,}", f"{share:.0%}", f"{row['count']:,}")
-        table.add_row(*numbers, Text(where), Text(_line(row["longest"][:CELL_CHARS])))
+        table.add_row(*numbers, Text(first), Text(_line(row["longest"][:CELL_CHARS])))
     return table
 
 
@@ -125,7 +126,7 @@ def _times(n: int) -> str:
 
 
 def _line(text: str) -> str:
-    """A text on one line."""
+    """Return a text on one line."""
     return text.replace("\n", "⏎").replace("\t", " ").replace("\r", "")
 
 

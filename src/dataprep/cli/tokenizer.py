@@ -1,4 +1,4 @@
-"""Commands about vocabularies: train-tokenizer, tokenizer."""
+"""Commands about tokenizers: train-tokenizer, tokenizer."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from dataprep.errors import PlanError
 
 from .options import Workers, runner
 
-Docs = Annotated[list[str], typer.Argument(metavar="DOCS...", help="A folder that a run wrote, or files to read.")]
-Val = Annotated[float, typer.Option(help="Share of the documents that training never looks at.")]
+Docs = Annotated[list[str], typer.Argument(metavar="DOCS...", help="The folder of a run, or files to read.")]
+Val = Annotated[float, typer.Option(help="Fraction of the documents held out for validation.")]
 Weights = Annotated[str, typer.Option(metavar="chat=3,web=1", help="Proportions of the sources in the sample.")]
 
 
 def train_tokenizer(
     docs: Docs,
     out: Annotated[str, typer.Option(help="The folder for tokenizer.json, or NAME.tiktoken.")],
-    vocab_size: Annotated[int, typer.Option("--vocab-size", help="Ids in all.")] = 32_000,
-    sample: Annotated[float, typer.Option(help="Share of every source and language that is learned from.")] = 0.05,
+    vocab_size: Annotated[int, typer.Option("--vocab-size", help="Number of ids.")] = 32_000,
+    sample: Annotated[float, typer.Option(help="Fraction of every source and language to learn from.")] = 0.05,
     weights: Weights = "",
     special: Annotated[
-        list[str] | None, typer.Option(help="course, chatml, code, or a special token; as often as needed.")
+        list[str] | None, typer.Option(help="course, chatml, code, or a special token; may be repeated.")
     ] = None,
-    reserve: Annotated[int, typer.Option(help="Unused special tokens for later.")] = 0,
+    reserve: Annotated[int, typer.Option(help="Number of unused special tokens.")] = 0,
     pattern: Annotated[str, typer.Option(help="words, gpt2, gpt4, llama3, o200k or a regex.")] = "words",
     digits: Annotated[
-        str | None, typer.Option(help="groups, single or runs; by default as the pattern has it.")
+        str | None, typer.Option(help="groups, single or runs; by default that of the pattern.")
     ] = None,
-    characters: Annotated[bool, typer.Option("--characters", help="One token a character, for experiments.")] = False,
+    characters: Annotated[bool, typer.Option("--characters", help="One token per character, for experiments.")] = False,
     val: Val = 0.05,
-    seed: Annotated[int, typer.Option(help="Another seed, another sample.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the sample.")] = 0,
     dtype: Annotated[str, typer.Option(help="uint32 allows more than 65,536 ids.")] = "uint16",
     workers: Workers = 1,
 ) -> None:
-    """Learn a vocabulary from a sample of documents: byte-level BPE, or their characters."""
+    """Train a tokenizer on a sample of documents: byte-level BPE, or characters."""
     from dataprep.read import read
     from dataprep.tokens.vocabulary.characters import train_characters
     from dataprep.tokens.vocabulary.train import Tokenizer, train_bpe
@@ -57,25 +57,25 @@ def train_tokenizer(
 
 
 def tokenizer(
-    place: Annotated[str, typer.Argument(metavar="TOKENIZER", help="Its folder, tokenizer.json or .tiktoken.")],
+    path: Annotated[str, typer.Argument(metavar="TOKENIZER", help="Its folder, tokenizer.json or .tiktoken.")],
     docs: Docs,
     beside: Annotated[
-        str | None, typer.Option(help="Another vocabulary, or the folder of GPT-2's encoder.json and vocab.bpe.")
+        str | None, typer.Option(help="A tokenizer to compare with, or a folder with encoder.json and vocab.bpe.")
     ] = None,
     shares: Annotated[
-        str, typer.Option(metavar="0.01,0.05,1", help="Samples to learn from anew: what their size costs.")
+        str, typer.Option(metavar="0.01,0.05,1", help="Also train on samples of these fractions, to compare.")
     ] = "",
     weights: Weights = "",
-    rare: Annotated[int, typer.Option(help="A token seen fewer times is listed.")] = 10,
+    rare: Annotated[int, typer.Option(help="List tokens that occur fewer times.")] = 10,
     val: Val = 0.05,
-    json: Annotated[str | None, typer.Option("--json", help="Write the figures to this file too.")] = None,
+    json: Annotated[str | None, typer.Option("--json", help="Also write the figures to this file.")] = None,
     workers: Workers = 1,
 ) -> None:
-    """Report on a vocabulary: bytes per token by source and language, rare and long tokens."""
+    """Report on a tokenizer: bytes per token by source and language, rare and long tokens."""
     from dataprep.read import read
     from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
-    found = Tokenizer.load(place).report(
+    found = Tokenizer.load(path).report(
         read(docs), beside=beside, shares=_numbers(shares), weights=_weights(weights), rare=rare, val=val,
         run=runner(workers),
     )  # fmt: skip
@@ -85,12 +85,12 @@ def tokenizer(
 
 
 def _weights(given: str) -> dict[str, float] | None:
-    """`chat=3,web=1` as numbers by source."""
+    """Return `chat=3,web=1` as numbers by source."""
     pairs = [one.partition("=") for one in given.split(",") if one.strip()]
     try:
         return {name.strip(): float(weight) for name, _, weight in pairs} or None
     except ValueError as e:
-        msg = f"--weights {given!r} is not a number for each source; write --weights chat=3,web=1"
+        msg = f"--weights {given!r} must be a number per source, like --weights chat=3,web=1"
         raise PlanError(msg) from e
 
 
@@ -98,7 +98,7 @@ def _numbers(given: str) -> tuple[float, ...]:
     try:
         return tuple(float(one) for one in given.split(",") if one.strip())
     except ValueError as e:
-        msg = f"--shares {given!r} is no list of shares; write --shares 0.01,0.05,1"
+        msg = f"--shares {given!r} must be a list of fractions, like --shares 0.01,0.05,1"
         raise PlanError(msg) from e
 
 

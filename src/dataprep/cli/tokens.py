@@ -1,4 +1,4 @@
-"""Commands on token shards, and on anything sealed: verify, show, export, import."""
+"""Commands about token shards: show, export, import; and verify, for everything that is sealed."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from dataprep.unicode.printable import printable
 from .options import Workers, runner
 
 ShardFolder = Annotated[str, typer.Argument(help="A folder of token shards.")]
-COLOURS = ("on blue", "on dark_green", "on dark_red", "on purple4", "on grey30")  # of tokens, one after the other
+COLOURS = ("on blue", "on dark_green", "on dark_red", "on purple4", "on grey30")  # of tokens, in turn
 
 
 def verify(
     folder: Annotated[str, typer.Argument(help="Token shards, a sealed Dataset, or the folder of a whole run.")],
     workers: Workers = 1,
 ) -> None:
-    """Read everything again and compare: sizes, hashes, ids, document ends; every problem is listed, exit code 1."""
+    """Check sizes, hashes, ids and document ends of all files; list every problem, with exit code 1."""
     from dataprep.history.verify import stated_totals
     from dataprep.history.verify import verify as check
 
@@ -48,27 +48,27 @@ def verify(
 
 def _problems(problems: list[Any]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
-    for title in ("file", "what was found", "what to do"):
+    for title in ("file", "problem", "what to do"):
         table.add_column(title, overflow="fold")
     for p in problems:
         table.add_row(escape(p.file), f"[red]{escape(p.found)}[/]", escape(p.do))
     return table
 
 
-def _amounts(told: dict[str, Any]) -> str:
-    tokens = "" if told["tokens"] is None else f", {told['tokens']:,} tokens"
-    return f"{told['documents']:,} documents{tokens}, {told['bytes']:,} bytes of text"
+def _amounts(totals: dict[str, Any]) -> str:
+    tokens = "" if totals["tokens"] is None else f", {totals['tokens']:,} tokens"
+    return f"{totals['documents']:,} documents{tokens}, {totals['bytes']:,} bytes of text"
 
 
 def show(
     folder: ShardFolder,
-    doc: Annotated[int, typer.Option(help="Its number: 0 is the first, -1 the last.")] = 0,
-    id_: Annotated[str | None, typer.Option("--id", help="Or its id, as file:position or as an integer.")] = None,
-    shard: Annotated[str | None, typer.Option(help="Count --doc in this shard only, as train-00003.")] = None,
-    random_: Annotated[bool, typer.Option("--random", help="Any document.")] = False,
-    tokens: Annotated[int, typer.Option(min=1, help="Show so many tokens, at most.")] = 400,
+    doc: Annotated[int, typer.Option(help="The number of the document: 0 is the first, -1 the last.")] = 0,
+    id_: Annotated[str | None, typer.Option("--id", help="Its id, as file:position or as an integer.")] = None,
+    shard: Annotated[str | None, typer.Option(help="Count --doc in this shard only, like train-00003.")] = None,
+    random_: Annotated[bool, typer.Option("--random", help="Show a random document.")] = False,
+    tokens: Annotated[int, typer.Option(min=1, help="Tokens to show at most.")] = 400,
 ) -> None:
-    """One document as the trainer sees it: its text token by token, its ids, and where it comes from."""
+    """Show one document as training reads it: its tokens, their ids, its source and its shard."""
     from dataprep.tokens.shards.shard import Shards
 
     console = Console(highlight=False)
@@ -89,7 +89,7 @@ def show(
 
 
 def _number(shards: Any, doc: int, shard: str | None) -> int:
-    """The number of the document that the options mean."""
+    """Return the number of the document that the options name."""
     first, n = 0, len(shards)
     if shard is not None:
         names = [s["name"] for s in shards.shards]
@@ -99,7 +99,7 @@ def _number(shards: Any, doc: int, shard: str | None) -> int:
         first = sum(s["documents"] for s in shards.shards[: names.index(shard)])
         n = shards.shards[names.index(shard)]["documents"]
     if not -n <= doc < n:
-        msg = f"there is no document {doc}; there are {n:,}, the first is 0"
+        msg = f"--doc {doc} must be from 0 to {n - 1:,}, or negative to count from the end"
         raise PlanError(msg)
     return first + doc % n
 
@@ -125,16 +125,16 @@ def _print_document(console: Console, shards: Any, k: int, most: int) -> None:
         console.print(f"[dim]and {len(ids) - most:,} more tokens (--tokens {len(ids)})[/]")
     if not all(learned):
         console.print(f"[dim]dimmed tokens are masked: {learned.count(False):,} of {len(learned):,} are not learned[/]")
-    _print_trail(console, shards, at.id)
+    _print_hint(console, shards, at.id)
 
 
 def _pieces(shards: Any, ids: list[int]) -> list[str]:
-    """What each id stands for; half a character as its bytes."""
+    """Return the text of each id; a part of a character is shown as its bytes."""
     from dataprep.tokens.shards.claim import own_tokenizer
 
     tok = own_tokenizer(shards)
     if tok is None:
-        return [f"<{i}>" for i in ids]  # shards may lie without their tokenizer
+        return [f"<{i}>" for i in ids]  # shards may be stored without their tokenizer
     names = {i: name for name, i in tok.special.items()}
     raw = {i: token for token, i in tok.vocab.items()}
     return [names.get(i) or _piece(raw[i]) if i in raw or i in names else f"<{i}>" for i in ids]
@@ -149,7 +149,7 @@ def _piece(token: bytes | str) -> str:
         return "".join(chr(b) if 0x20 <= b < 0x7F else f"<{b:02x}>" for b in token)
 
 
-def _print_trail(console: Console, shards: Any, id_: int) -> None:
+def _print_hint(console: Console, shards: Any, id_: int) -> None:
     """Print the command that shows more, if the shards are in the folder of a run."""
     home = str(PurePath(shards.path).parent)
     if any(Folder(files.join(home, name)).is_dataset for name in files.listdir(home)):
@@ -159,10 +159,10 @@ def _print_trail(console: Console, shards: Any, id_: int) -> None:
 def export(
     folder: ShardFolder,
     to: Annotated[str, typer.Option(help="llmc, megatron, datatrove or nanogpt.")],
-    out: Annotated[str, typer.Option(help="Where the files go.")],
+    out: Annotated[str, typer.Option(help="Folder for the files.")],
     workers: Workers = 1,
 ) -> None:
-    """Write token shards in the form of llm.c, Megatron-LM, datatrove (nanotron) or nanoGPT."""
+    """Write token shards in the format of llm.c, Megatron-LM, datatrove (nanotron) or nanoGPT."""
     from dataprep.tokens.shards.export import export as write
 
     for path in write(folder, to, out, run=runner(workers)):
@@ -172,12 +172,12 @@ def export(
 def import_(
     path: Annotated[str, typer.Argument(help="A .bin file, or a folder with train.bin and val.bin.")],
     tokenizer: Annotated[str, typer.Option(help="The tokenizer.json that made the ids, or its folder.")],
-    out: Annotated[str, typer.Option(help="Where the token shards go.")],
+    out: Annotated[str, typer.Option(help="Folder for the token shards.")],
     eot: Annotated[int | None, typer.Option(help="The id between documents; <|endoftext|> by default.")] = None,
     dtype: Annotated[str, typer.Option(help="uint32 for bare files of four bytes a token.")] = "uint16",
-    replace: Annotated[bool, typer.Option("--replace", help="Overwrite what another recipe left in --out.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite another recipe's output in --out.")] = False,
 ) -> None:
-    """Make token shards of nanoGPT's .bin files or llm.c's; documents are cut at the separator."""
+    """Make token shards from .bin files of nanoGPT or llm.c; documents are cut at the separator."""
     from dataprep.tokens.shards.import_tokens import import_tokens
 
     print(import_tokens(path, tokenizer, out, eot=eot, dtype=dtype, replace=replace))

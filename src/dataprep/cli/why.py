@@ -1,4 +1,4 @@
-"""The command that explains one document: who dropped it, for whom, and what was cut out of it."""
+"""The command `why`: the stages that dropped or cut one document, and the document kept for it."""
 
 from __future__ import annotations
 
@@ -12,39 +12,40 @@ from rich.text import Text
 
 from dataprep.core.batch import parse_id, show_id
 from dataprep.core.tables import Cut
-from dataprep.history import why as trail
+from dataprep.history import why as fates
 from dataprep.history.cuts import context
 from dataprep.unicode.printable import printable
 
+from .options import RunFolder
 from .text_pair import NO_TEXT, SHOWN_CHARS, text_pair
 
 MOST_SPANS = 5  # of one stage in one document
 
 
 def why(
-    folder: Annotated[str, typer.Argument(help="A folder that a run wrote.")],
-    id_: Annotated[str, typer.Argument(metavar="ID", help="A document, as file:position or as an integer.")],
+    folder: RunFolder,
+    id_: Annotated[str, typer.Argument(metavar="ID", help="The id of a document, as file:position or as an integer.")],
 ) -> None:
-    """Why a document is not in the result, or not whole: the trail of drops, what was cut, and the texts."""
+    """Show why a document was dropped or cut: stages, reasons, spans, texts, and the document kept for it."""
     console = Console()
-    fate = trail.follow(folder, parse_id(id_))
+    fate = fates.follow(folder, parse_id(id_))
     _print_cuts(console, folder, fate)
     for drop in fate.drops:
-        like = "" if drop.similarity is None else f", similarity {drop.similarity:.3f}"
-        whom = "" if drop.kept is None else f" for {show_id(drop.kept)}"
-        whom += f" of {drop.kept_in}" if drop.kept_in else ""
-        said = f"[bold]{show_id(drop.id)}[/] was dropped by {escape(f'{drop.stage}: ')}[cyan]{escape(drop.reason)}[/]"
-        tail = f"{escape(whom)}{like} [dim]({escape(drop.folder)})[/]"
-        console.print(said + tail, highlight=False, soft_wrap=True)
+        similarity = "" if drop.similarity is None else f", similarity {drop.similarity:.3f}"
+        kept = "" if drop.kept is None else f" for {show_id(drop.kept)}"
+        kept += f" of {drop.kept_in}" if drop.kept_in else ""
+        head = f"[bold]{show_id(drop.id)}[/] was dropped by {escape(f'{drop.stage}: ')}[cyan]{escape(drop.reason)}[/]"
+        tail = f"{escape(kept)}{similarity} [dim]({escape(drop.folder)})[/]"
+        console.print(head + tail, highlight=False, soft_wrap=True)
     kept_in = fate.home or fate.kept_in
     if kept_in is not None:
         console.print(f"[bold]{show_id(fate.survivor)}[/] is kept in {escape(kept_in)}", highlight=False)
     _print_texts(console, folder, fate)
 
 
-def _print_texts(console: Console, folder: str, fate: trail.Fate) -> None:
-    """Its text, beside the survivor's if there is one."""
-    row = trail.dropped_document(folder, fate.drops[0]) if fate.drops else trail.document(folder, fate.id)
+def _print_texts(console: Console, folder: str, fate: fates.Fate) -> None:
+    """Print its text, next to that of the document kept for it if there is one."""
+    row = fates.dropped_document(folder, fate.drops[0]) if fate.drops else fates.document(folder, fate.id)
     text = None if row is None else str(row["text"])
     head = printable(f"{show_id(fate.id)}  {row['source'] if row else ''}")
     if fate.survivor == fate.id and fate.home is None:
@@ -52,19 +53,19 @@ def _print_texts(console: Console, folder: str, fate: trail.Fate) -> None:
         console.print(NO_TEXT if text is None else printable(text[:SHOWN_CHARS]), markup=False, highlight=False)
         return
     last = next(drop for drop in reversed(fate.drops) if drop.kept is not None)
-    other = trail.survivor(folder, last)
+    other = fates.survivor(folder, last)
     other_head = f"{show_id(fate.survivor)}  {other['source'] if other else ''}"
     console.print(text_pair((head, other_head), (text, None if other is None else str(other["text"]))))
 
 
-def _print_cuts(console: Console, folder: str, fate: trail.Fate) -> None:
-    """What each stage cut out of it, where, and where the same stood first."""
-    for (place, stage), group in groupby(fate.cuts, lambda cut: (cut.folder, cut.stage)):
+def _print_cuts(console: Console, folder: str, fate: fates.Fate) -> None:
+    """Print the spans that each stage cut out, with their first occurrences."""
+    for (url, stage), group in groupby(fate.cuts, lambda cut: (cut.folder, cut.stage)):
         cuts = list(group)
         n_bytes = sum(cut.end - cut.start for cut in cuts)
         spans = "one span" if len(cuts) == 1 else f"{len(cuts):,} spans"
-        said = f"{escape(stage)} cut {spans} out of [bold]{show_id(fate.id)}[/], {n_bytes:,} bytes"
-        console.print(f"{said} [dim]({escape(place)})[/]", highlight=False, soft_wrap=True)
+        head = f"{escape(stage)} cut {spans} out of [bold]{show_id(fate.id)}[/], {n_bytes:,} bytes"
+        console.print(f"{head} [dim]({escape(url)})[/]", highlight=False, soft_wrap=True)
         for cut in cuts[:MOST_SPANS]:
             _print_cut(console, folder, cut)
         if len(cuts) > MOST_SPANS:
@@ -73,7 +74,7 @@ def _print_cuts(console: Console, folder: str, fate: trail.Fate) -> None:
 
 def _print_cut(console: Console, folder: str, cut: Cut) -> None:
     console.print(f"  bytes {cut.start:,} to {cut.end:,}", highlight=False)
-    data = trail.text_as_read(folder, cut.id, cut.folder, cut.stage)
+    data = fates.text_as_read(folder, cut.id, cut.folder, cut.stage)
     console.print(_in_context(data, cut.start, cut.end, "bold yellow"))
     if cut.kept is None or cut.kept_start is None:
         return
@@ -81,16 +82,16 @@ def _print_cut(console: Console, folder: str, cut: Cut) -> None:
     first = f"{show_id(cut.kept)}{home}, byte {cut.kept_start:,}"
     console.print(f"  first occurs in [bold]{escape(first)}[/]", highlight=False)
     if cut.kept_in is None:
-        data = trail.text_as_read(folder, cut.kept, cut.folder, cut.stage)
+        data = fates.text_as_read(folder, cut.kept, cut.folder, cut.stage)
         end = cut.kept_start + cut.end - cut.start
         console.print(_in_context(data, cut.kept_start, end, "bold cyan"))
 
 
 def _in_context(data: bytes | None, start: int, end: int, style: str) -> Text:
-    """A span with what stands around it, on one line."""
+    """Return a span with the text around it, on one line."""
     if data is None or end > len(data):
         return Text(f"    {NO_TEXT}", "dim")
-    before, inside, after = (printable(" ".join(piece.split())) for piece in context(data, start, end))
+    before, inside, after = (printable(" ".join(text.split())) for text in context(data, start, end))
     return Text.assemble(("    … ", "dim"), (before, "dim"), " ", (inside, style), " ", (after, "dim"), (" …", "dim"))
 
 

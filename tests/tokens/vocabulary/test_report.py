@@ -129,7 +129,7 @@ def test_command_line(tmp_path, dataprep):
     assert (code, "bytes/tok" in said, "what the sample costs" in said) == (0, True, True)
     assert json.loads((tmp_path / "r.json").read_text())["beside"] == "tok"
     code, _, said = dataprep(*train, "--weights", "a=x")
-    assert (code, "--weights 'a=x' is not a number for each source" in said) == (1, True)
+    assert (code, "--weights 'a=x' must be a number per source" in said) == (1, True)
     code, said, _ = dataprep("train-tokenizer", text, "--out", tmp_path / "c", "--characters")
     assert (code, "<Characters: " in said) == (0, True)
 
