@@ -30,10 +30,10 @@ import dataprep as dp
 from dataprep.tokens.sample import Sample
 from dataprep.tokens.split import Split
 from dataprep.tokens.vocabulary.cutting import machine_of
-from dataprep.tokens.vocabulary.merges import count_words
 from dataprep.tokens.vocabulary.patterns import PATTERNS
 from dataprep.tokens.vocabulary.special import EOT
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
+from dataprep.tokens.vocabulary.word_counts import count_words
 
 CASES = {
     "train: tokenizers alone": "all texts in a list, the same trainer",

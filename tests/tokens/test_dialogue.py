@@ -16,9 +16,9 @@ from dataprep.errors import PlanError, ReadError
 from dataprep.tokens.dialogue import TokenSize, check_template, encode_dialogues
 from dataprep.tokens.shards.verify import verify_shards
 from dataprep.tokens.templates import ANY, Template, specials_of, template_of
+from dataprep.tokens.vocabulary.merges import learn_merges
 from dataprep.tokens.vocabulary.patterns import PATTERNS
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer, keep_loaded
-from dataprep.tokens.vocabulary.train import learn
 
 INST = (
     "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}{{ '[INST] ' + m.content + ' [/INST]' }}"
@@ -31,7 +31,7 @@ TEXT = ["salam, are you there? always, put on the other coat. wach labas? it is 
 @pytest.fixture(scope="module")
 def chat_tok() -> Tokenizer:
     """60 merges, and the special tokens of both built-in templates."""
-    return Tokenizer.from_merges(learn([TEXT], 60, PATTERNS["words"]), special=["course", "chatml"])
+    return Tokenizer.from_merges(learn_merges([TEXT], 60, PATTERNS["words"]), special=["course", "chatml"])
 
 
 def turn(role, content, name=None, weight=1):

@@ -59,7 +59,7 @@ def train_tokenizer(
 def tokenizer(
     path: Annotated[str, typer.Argument(metavar="TOKENIZER", help="Its folder, tokenizer.json or .tiktoken.")],
     docs: Docs,
-    beside: Annotated[
+    compare: Annotated[
         str | None, typer.Option(help="A tokenizer to compare with, or a folder with encoder.json and vocab.bpe.")
     ] = None,
     shares: Annotated[
@@ -76,7 +76,7 @@ def tokenizer(
     from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
     found = Tokenizer.load(path).report(
-        read(docs), beside=beside, shares=_numbers(shares), weights=_weights(weights), rare=rare, val=val,
+        read(docs), compare=compare, shares=_numbers(shares), weights=_weights(weights), rare=rare, val=val,
         run=runner(workers),
     )  # fmt: skip
     Console(highlight=False).print(found)

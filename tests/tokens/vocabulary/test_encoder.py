@@ -145,9 +145,9 @@ def test_texts_of_more_words_than_a_block(pairs, name):
 @given(st.lists(st.text("abé ", max_size=40), min_size=1, max_size=8), st.text("abé", max_size=4 * SCANNED))
 def test_merging_equals_the_slow_twin(texts, word):
     """A word of any length, merged by scanning or with a heap, as ten lines of Python merge it."""
-    from dataprep.tokens.vocabulary.train import learn
+    from dataprep.tokens.vocabulary.merges import learn_merges
 
-    merges = learn([texts], 40, PATTERNS["words"], min_count=1)
+    merges = learn_merges([texts], 40, PATTERNS["words"], min_count=1)
     tok = Tokenizer.from_merges(merges)
     rules = rules_of(tok.vocab, tok.merges)
     data = np.frombuffer(word.encode(), np.uint8)

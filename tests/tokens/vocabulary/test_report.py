@@ -10,7 +10,7 @@ import laws
 from dataprep.core.dataset import Dataset
 from dataprep.errors import PlanError
 from dataprep.tokens.vocabulary.characters import Characters
-from dataprep.tokens.vocabulary.report import kinds, visible
+from dataprep.tokens.vocabulary.measure import kinds, visible
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
 TEXTS = {"en": ["the rain in the north", "nobody minds the rain"], "ar": ["كانت الأمطار في الشمال", "لا أحد هناك"]}
@@ -28,14 +28,14 @@ def docs(tmp_path):
 
 def test_figures_are_those_of_the_texts(tok, docs):
     """Rows by source and language add up what each text alone gives, with both vocabularies."""
-    beside = Tokenizer.of_bytes()
-    found = tok.report(docs, val=0.0, beside=beside)
+    other = Tokenizer.of_bytes()
+    found = tok.report(docs, val=0.0, compare=other)
     table = docs.table().to_pylist()
     for row in found.rows:
         texts = [r["text"] for r in table if (r["source"], r["language"]) == (row.source, row.language)]
         ids = [i for text in texts for i in tok.encode(text)]
         assert (row.documents, row.tokens) == (len(texts), len(ids))
-        assert row.n_bytes == row.beside == sum(len(text.encode()) for text in texts)
+        assert row.n_bytes == row.compared == sum(len(text.encode()) for text in texts)
         assert row.characters == sum(map(len, texts))
         assert row.fallback == sum(
             len(t) == 1 and t[0] > 127 for t in map(tok.tiktoken().decode_single_token_bytes, ids)
@@ -43,7 +43,7 @@ def test_figures_are_those_of_the_texts(tok, docs):
     assert [row.n_bytes for row in found.rows] == sorted((row.n_bytes for row in found.rows), reverse=True)
     assert {(row.source, row.language) for row in found.rows} == {(s, x) for s in ("one", "two") for x in TEXTS}
     assert found.total.tokens == sum(row.tokens for row in found.rows) == found.counts.sum()
-    assert found.total.beside_bytes_per_token == 1.0
+    assert found.total.compared_bytes_per_token == 1.0
     assert "all documents" in found.measured_on
 
 
@@ -86,7 +86,7 @@ def test_written_and_printed(tok, docs, tmp_path):
     assert read["pattern"] == "words"
     assert read["rare"]["never"] == len(found.rare_tokens(1))
     assert len(read["rows"]) == 4
-    assert "GPT-2's column is left out" in str(found)
+    assert "for a comparison give compare=" in str(found)
 
 
 def test_tokens_by_kind():
@@ -124,10 +124,10 @@ def test_command_line(tmp_path, dataprep):
     code, said, _ = dataprep(*train, "--vocab-size", 300, "--special", "chatml", "--reserve", 1)
     assert (code, "<Tokenizer: 2" in said) == (0, True)
     assert list(Tokenizer.load(where).special) == ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|reserved_0|>"]
-    report = ("--beside", where, "--json", tmp_path / "r.json", "--shares", "0.5,1")
+    report = ("--compare", where, "--json", tmp_path / "r.json", "--shares", "0.5,1")
     code, said, _ = dataprep("tokenizer", where, text, *report)
     assert (code, "bytes/tok" in said, "what the sample costs" in said) == (0, True, True)
-    assert json.loads((tmp_path / "r.json").read_text())["beside"] == "tok"
+    assert json.loads((tmp_path / "r.json").read_text())["compared"] == "tok"
     code, _, said = dataprep(*train, "--weights", "a=x")
     assert (code, "--weights 'a=x' must be a number per source" in said) == (1, True)
     code, said, _ = dataprep("train-tokenizer", text, "--out", tmp_path / "c", "--characters")
@@ -136,6 +136,6 @@ def test_command_line(tmp_path, dataprep):
 
 def test_beside_gpt2(tok, docs, shared):
     """GPT-2's folder is known by its files, and told by its name."""
-    found = tok.report(docs, beside=shared / "tokens" / "gpt2-bpe")
-    assert found.beside == "GPT-2"
-    assert found.total.beside > 0
+    found = tok.report(docs, compare=shared / "tokens" / "gpt2-bpe")
+    assert found.compared == "GPT-2"
+    assert found.total.compared > 0

@@ -18,10 +18,10 @@ from tokenizers import pre_tokenizers
 import twins.bpe
 from dataprep.errors import PlanError, ReadError
 from dataprep.tokens.vocabulary.alphabet import CHAR_OF
+from dataprep.tokens.vocabulary.merges import learn_merges
 from dataprep.tokens.vocabulary.patterns import ALSO, PATTERNS, SPELLINGS, regex_of
 from dataprep.tokens.vocabulary.special import special_names
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
-from dataprep.tokens.vocabulary.train import learn
 
 BYTES = {bytes([b]): b for b in range(256)}
 ABC = BYTES | {b"abcd": 256}
@@ -38,7 +38,7 @@ def equal_ids(tok: Tokenizer, text: str) -> list[int]:
 
 def test_textbook_example():
     """The example every introduction uses: aaabdaaabac becomes XdXac."""
-    merges = learn([["aaabdaaabac"]], 3, PATTERNS["words"])
+    merges = learn_merges([["aaabdaaabac"]], 3, PATTERNS["words"])
     assert [a + b for a, b in merges] == [b"aa", b"ab", b"aaab"]
     tok = Tokenizer.from_merges(merges)
     x, d, a, c = tok.vocab[b"aaab"], ord("d"), ord("a"), ord("c")
@@ -50,7 +50,7 @@ def test_learning_equals_the_slow_twin(texts, n_merges, min_count):
     """The merges are those of BPE as published, ties by the older token."""
     words = Counter(word for text in texts for word in twins.bpe.bpe_words(text))
     slow = twins.bpe.bpe_learn(words, n_merges, min_count, order=lambda b: ord(CHAR_OF[b]) - 1_000)
-    assert learn([texts], n_merges, PATTERNS["words"], min_count) == slow
+    assert learn_merges([texts], n_merges, PATTERNS["words"], min_count) == slow
 
 
 @given(st.lists(KNOWN | PIECES, max_size=30).map("".join))
@@ -67,7 +67,7 @@ def test_engines_agree_for_any_trained_vocabulary(data):
     """Whatever was learned from few letters, where many merges overlap, `tiktoken` merges as `tokenizers` does."""
     letters = data.draw(st.sampled_from(["ab", "abc", "aé", "ab "]))
     texts = data.draw(st.lists(st.text(letters, max_size=40), min_size=1, max_size=10))
-    tok = Tokenizer.from_merges(learn([texts], 60, PATTERNS["words"], min_count=1))
+    tok = Tokenizer.from_merges(learn_merges([texts], 60, PATTERNS["words"], min_count=1))
     for text in data.draw(st.lists(st.text(letters, max_size=60), min_size=1, max_size=10)):
         equal_ids(tok, text)
 

@@ -24,7 +24,7 @@ from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U32, U64, Int, code_point
 
 from .special import UNKNOWN, special_names
-from .tokenizer import Tokenizer
+from .tokenizer import OPENERS, Tokenizer
 
 if TYPE_CHECKING:
     from dataprep.core.dataset import Dataset
@@ -166,6 +166,9 @@ class Characters(Tokenizer):
             what = f"lacks {min(missing)}" if missing else f"has {min(clash)!r} both as a character and as special"
             msg = f"the character vocabulary {what}; make it with dp.train_characters or Characters.of"
             raise PlanError(msg)
+
+
+OPENERS["WordLevel"] = Characters.from_json
 
 
 def _points(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:

@@ -43,6 +43,24 @@ class Cache(NamedTuple):
     used: I64  # entries; of `ids`; of `bytes`; how often all was forgotten
 
 
+class Slot(NamedTuple):
+    """An entry of the cache, and the two numbers by which its word is found."""
+
+    entry: U64  # index of its first number in `Cache.table`
+    a: U64
+    b: U64
+
+
+class Work(NamedTuple):
+    """All that the kernels need to encode words."""
+
+    machine: Machine
+    rules: Rules
+    masks: U64
+    cache: Cache
+    out: U32
+
+
 def empty_cache(slots: int = SLOTS, side: int = SIDE) -> Cache:
     """A cache of `slots` (a power of two) entries; memory is taken as it is used."""
     table = np.zeros(slots * WIDTH + 8, np.uint64)
@@ -71,7 +89,8 @@ class Encoder:
             out = self._out if room <= len(self._out) else np.empty(room, np.uint32)
             if room <= KEPT_ROOM:
                 self._out = out
-            n = _encode(starts, stops, data, self.machine, self.rules, MASKS, self.cache, out, ends, self.eot)
+            work = Work(self.machine, self.rules, MASKS, self.cache, out)
+            n = _encode(starts, stops, data, work, ends, self.eot)
             return out[:n].astype(dtype), ends
 
 
@@ -111,13 +130,12 @@ def _same(data: U8, i: Int, n: Int, kept: U8, at: Int) -> bool:
 
 
 @kernel
-def _learn(
-    data: U8, start: Int, stop: Int, rules: Rules, cache: Cache, e: Int, a: Int, b: Int, out: U32, o: Int
-) -> Int:
-    """Merge a word that is not in the cache, write its ids to out[o:], and keep it in entry `e`; returns their end."""
+def _add(data: U8, start: Int, stop: Int, work: Work, slot: Slot, o: Int) -> Int:
+    """Merge a word that is not in the cache, write its ids to out[o:], and cache it; return the end of the ids."""
+    cache, out = work.cache, work.out
     table, used = cache.table, cache.used
     n = stop - start
-    end = merge_word(data, start, stop, rules, cache.scratch, out, o)
+    end = merge_word(data, start, stop, work.rules, cache.scratch, out, o)
     count = end - o
     if n > LONGEST:
         return end
@@ -140,16 +158,16 @@ def _learn(
             cache.bytes[used[2] + j] = data[start + j]
         used[1] += n_aside
         used[2] += n_bytes
-    table[e], table[e + np.uint64(1)], table[e + np.uint64(2)], table[e + np.uint64(3)] = a, b, head, tail
+    e = slot.entry
+    table[e], table[e + np.uint64(1)], table[e + np.uint64(2)], table[e + np.uint64(3)] = slot.a, slot.b, head, tail
     used[0] += 1
     return end
 
 
 @kernel
-def _look_up(
-    data: U8, start: Int, word_ends: I64, n_words: Int, rules: Rules, masks: U64, cache: Cache, out: U32, o: Int
-) -> Int:
-    """Write the ids of words one after another to out[o:]; returns where they end."""
+def _look_up(data: U8, start: Int, word_ends: I64, n_words: Int, work: Work, o: Int) -> Int:
+    """Write the ids of consecutive words to out[o:]; return the end of the ids."""
+    cache, masks, out = work.cache, work.masks, work.out
     table = cache.table
     last, mask = np.uint64(max(0, len(data) - 16)), np.uint64(len(table) // WIDTH - 1)
     eight, half = np.uint64(8), np.uint64(32)
@@ -177,7 +195,7 @@ def _look_up(
             e = (e + np.uint64(WIDTH)) & (mask * np.uint64(WIDTH) | np.uint64(3))
             head = table[e + np.uint64(2)]
         if not head:
-            o = np.uint64(_learn(data, np.int64(i), np.int64(stop), rules, cache, e, a, b, out, np.int64(o)))
+            o = np.uint64(_add(data, np.int64(i), np.int64(stop), work, Slot(e, a, b), np.int64(o)))
         elif head & np.uint64(ASIDE):
             at, count = table[e + np.uint64(3)] & np.uint64(0xFFFFFFFF), (head >> eight) & np.uint64(0xFFFF)
             for j in range(0, np.int64(count), EIGHT):
@@ -195,11 +213,9 @@ def _look_up(
 
 
 @kernel
-def _encode(
-    starts: I64, stops: I64, data: U8, machine: Machine, rules: Rules, masks: U64, cache: Cache, out: U32,
-    doc_ends: U64, eot: Int,
-) -> Int:  # fmt: skip
-    """Encode every text; the separator follows each. Returns how many ids there are in `out`."""
+def _encode(starts: I64, stops: I64, data: U8, work: Work, doc_ends: U64, eot: Int) -> Int:
+    """Write the ids of every text to `out`, the separator after each; return the number of ids."""
+    machine, out = work.machine, work.out
     ends = np.empty(BLOCK, np.int64)
     o = np.int64(0)
     for d in range(len(starts)):
@@ -212,7 +228,7 @@ def _encode(
                 k -= taken_back(move, machine)
                 ends[k] = stop
                 done = k + 1
-            o = _look_up(data, start, ends, done, rules, masks, cache, out, o)
+            o = _look_up(data, start, ends, done, work, o)
             if i < stop:
                 start, ends[0], ends[1], k = ends[done - 1], ends[done], ends[done + 1], np.int64(2)
         out[o] = eot

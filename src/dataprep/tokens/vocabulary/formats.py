@@ -43,7 +43,7 @@ def transformers_config(special: Mapping[str, int]) -> bytes:
     return json.dumps(config, indent=2).encode() + b"\n"
 
 
-def from_json(value: dict[str, Any], url: str) -> Parts:
+def parts_of_json(value: dict[str, Any], url: str) -> Parts:
     """The parts in a `tokenizer.json` of a byte-level BPE; any other kind is refused."""
     model = value["model"]
     unlike = [f"model {model['type']}"] if model["type"] != "BPE" else []

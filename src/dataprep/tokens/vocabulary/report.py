@@ -1,37 +1,28 @@
-"""What to look at before a vocabulary is settled on: how well it compresses which text, and which tokens are wasted."""
+"""The report of a vocabulary: its figures by source and language, as plain values and as tables."""
 
 from __future__ import annotations
 
+import io
 import os
-import unicodedata
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
 
-from dataprep.core import batch as B
-from dataprep.errors import PlanError
 from dataprep.store import files
-from dataprep.tokens.sample import Drawn, Sample, Stratum
-from dataprep.tokens.split import HOLD_OUT, SEED, Split
-
-from .patterns import ALSO, DIGITS, PATTERNS, regex_of
-from .special import UNKNOWN
-from .tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from dataprep.core.dataset import Dataset
-    from dataprep.core.runner import Runner
-
-MAX_BYTES = 64 << 20  # of text that is encoded: two million tokens of each of ten strata say enough
 LISTED = 100  # tokens of each list
-PAIRS_OF_FILES = (("encoder.json", "vocab.bpe"), ("vocab.json", "merges.txt"))  # as GPT-2 was published, and since
+SHOWN = 20  # sources and languages in the tables; all are in the JSON
+TOKENS = 12  # tokens of each list in the tables
+SUMS = ("documents", "n_bytes", "characters", "tokens", "fallback", "unknown")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +37,7 @@ class Row:
     tokens: int = 0
     fallback: int = 0  # tokens that are one byte of a longer character
     unknown: int = 0  # characters that a character tokenizer does not have
-    beside: int | None = None  # tokens of the other vocabulary
+    compared: int | None = None  # tokens of the other vocabulary
 
     @property
     def bytes_per_token(self) -> float:
@@ -54,14 +45,14 @@ class Row:
         return self.n_bytes / max(1, self.tokens)
 
     @property
-    def beside_bytes_per_token(self) -> float | None:
-        """The same with the other vocabulary."""
-        return None if self.beside is None else self.n_bytes / max(1, self.beside)
+    def compared_bytes_per_token(self) -> float | None:
+        """UTF-8 bytes of text per token of the other vocabulary; None without one."""
+        return None if self.compared is None else self.n_bytes / max(1, self.compared)
 
     def json(self) -> dict[str, Any]:
         """As plain values, ratios included."""
         more = {"bytes_per_token": self.bytes_per_token, "characters_per_token": self.characters / max(1, self.tokens)}
-        return asdict(self) | more | {"beside_bytes_per_token": self.beside_bytes_per_token}
+        return asdict(self) | more | {"compared_bytes_per_token": self.compared_bytes_per_token}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,15 +80,15 @@ class TokenizerReport:
     longest: list[str]
     longest_space: str
     samples: list[SampleCost] = field(default_factory=list)
-    beside: str | None = None
+    compared: str | None = None  # the name of the other vocabulary
     _names: Mapping[int, str] = field(repr=False, default_factory=dict)
 
     @property
     def total(self) -> Row:
         """All rows together."""
         of = {name: sum(getattr(row, name) for row in self.rows) for name in SUMS}
-        beside = None if self.beside is None else sum(row.beside or 0 for row in self.rows)
-        return Row(source="all", beside=beside, **of)
+        compared = None if self.compared is None else sum(row.compared or 0 for row in self.rows)
+        return Row(source="all", compared=compared, **of)
 
     def rare_tokens(self, least: int | None = None) -> list[tuple[str, int]]:
         """Tokens seen fewer than `least` (by default `rare`) times, and how often: the rarest first.
@@ -120,7 +111,7 @@ class TokenizerReport:
             "kinds",
             "longest",
             "longest_space",
-            "beside",
+            "compared",
         )
         return {name: getattr(self, name) for name in told} | {
             "total": self.total.json(),
@@ -134,199 +125,77 @@ class TokenizerReport:
         files.write_json(os.fspath(path), self.json())
 
     def __rich__(self) -> RenderableType:
-        from .tables import tables
-
-        return tables(self)
+        return _tables(self)
 
     def __str__(self) -> str:
-        from .tables import plain
-
-        return plain(self)
-
-
-SUMS = ("documents", "n_bytes", "characters", "tokens", "fallback", "unknown")
+        out = io.StringIO()
+        Console(file=out, width=120, highlight=False).print(_tables(self))
+        return out.getvalue().rstrip()
 
 
-def report(
-    tok: Tokenizer,
-    docs: Dataset,
-    *,
-    beside: Tokenizer | str | os.PathLike[str] | None = None,
-    shares: Sequence[float] = (),
-    weights: Mapping[str, float] | None = None,
-    rare: int = 10,
-    val: float | None = None,
-    split_seed: int = SEED,
-    split: Split | None = None,
-    max_bytes: int = MAX_BYTES,
-    run: Runner | None = None,
-) -> TokenizerReport:
-    """Measure a vocabulary on documents that it has not learned from.
-
-    Args:
-        tok: any Tokenizer.
-        docs: the corpus; the documents that `train_bpe` holds out are encoded, all documents where there are none.
-        beside: another vocabulary for comparison, such as GPT-2's: a Tokenizer, its tokenizer.json, or the folder of
-            its encoder.json and vocab.bpe. Nothing is downloaded.
-        shares: samples to learn a vocabulary of the same size from, for what the sample's size costs: (0.01, 0.05, 1).
-        weights: of these samples, as in `train_bpe`.
-        rare: a token seen fewer times is listed.
-        val: as in `train_bpe`; by default what `tok` was trained with, else 0.05.
-        split_seed: as in `train_bpe`.
-        split: as in `train_bpe`.
-        max_bytes: UTF-8 bytes that are encoded, about: of every source and language its share.
-        run: who reads; `dp.Serial()` by default.
-
-    Raises:
-        PlanError: no text, `beside` is no vocabulary, or `shares` of a tokenizer that is no BPE.
-
-    >>> print(tok.report(docs, beside="gpt2", shares=(0.01, 0.05, 1)))
-    """
-    if split is None and val is None and tok.trained_on:
-        split = Split(**tok.trained_on)
-    split = split or Split(val=HOLD_OUT if val is None else val, seed=split_seed)
-    plan = Sample(split=split, max_bytes=max_bytes, held_out=True)
-    other = None if beside is None else _vocabulary(beside)
-    drawn, measured_on = _drawn(plan, docs, run)
-    counts = np.zeros(tok.vocab_size, np.int64)
-    rows = _rows(drawn, tok, other, counts)
-    names = {i: visible(token) for token, i in tok.vocab.items() if len(token) > 1 or not tok.merges}
-    by_size = sorted(tok.vocab, key=lambda token: (-len(token), tok.vocab[token]))
-    return TokenizerReport(
-        vocab_size=tok.vocab_size, special=len(tok.special), pattern=_pattern_name(tok.pattern), hash=tok.hash,
-        measured_on=measured_on, rows=rows, rare=rare, counts=counts, kinds=kinds(tok),
-        longest=[visible(token) for token in by_size[:LISTED]],
-        longest_space=visible(next((token for token in by_size if token.isspace()), b"")),
-        samples=_samples(tok, docs, plan, drawn, shares, weights, run),
-        beside=None if other is None else _name(beside, other), _names=names,
-    )  # fmt: skip
+def _tables(report: TokenizerReport) -> Group:
+    """Head, text by source and language, samples, tokens."""
+    rare, never = report.rare_tokens(), len(report.rare_tokens(1))
+    ordinary = report.vocab_size - report.special
+    lines = [
+        f"{report.vocab_size:,} ids, {report.special} special, pattern {report.pattern}, hash {report.hash[:8]}",
+        f"measured on {report.measured_on}",
+    ]
+    parts: list[RenderableType] = [Text("\n".join(lines)), _texts(report)]
+    if report.compared is None:
+        parts.append(Text("for a comparison give compare=, such as the folder of GPT-2's encoder.json and vocab.bpe"))
+    if report.samples:
+        parts.append(_samples(report))
+    kinds = ", ".join(f"{name} {n:,}" for name, n in list(report.kinds.items())[:TOKENS])
+    parts.append(Text(f"\ntokens are {kinds}"))
+    parts.append(Text(f"longest white space: {report.longest_space or 'none'}"))
+    parts.append(Text(f"longest: {_list(report.longest)}"))
+    share = len(rare) / max(1, ordinary)
+    seen = f"of {report.total.tokens:,} tokens of text, {len(rare):,} ({share:.1%}) are seen under {report.rare} times"
+    parts.append(Text(f"{seen}, {never:,} never"))
+    parts.append(Text(f"rarest: {_list([name for name, _ in rare])}"))
+    return Group(*parts)
 
 
-def _drawn(plan: Sample, docs: Dataset, run: Runner | None) -> tuple[Drawn, str]:
-    """The held-out texts; all texts where none are held out."""
-    drawn, told = plan.draw(docs, run), f"val={plan.split.val}, test={plan.split.test}"
-    n_bytes = sum(drawn.taken.values())
-    if n_bytes:
-        return drawn, f"{n_bytes:,} bytes that training holds out ({told})"
-    drawn = replace(plan, split=Split(val=0.0), held_out=False).draw(docs, run)
-    n_bytes = sum(drawn.taken.values())
-    if not n_bytes:
-        msg = "there is no text to measure a vocabulary on; check the input"
-        raise PlanError(msg)
-    return drawn, f"{n_bytes:,} bytes of all documents, since {told} holds none out: it has learned from them"
+def _list(tokens: list[str]) -> str:
+    return " ".join(f"[{token}]" for token in tokens[:TOKENS])
 
 
-def _rows(drawn: Drawn, tok: Tokenizer, other: Tokenizer | None, counts: npt.NDArray[np.int64]) -> list[Row]:
-    """Figures by source and language; `counts` gets how often each id was seen."""
-    lone = np.zeros(tok.vocab_size, bool)
-    lone[[i for token, i in tok.vocab.items() if len(token) == 1 and token[0] >= 0x80]] = True
-    unknown = np.arange(tok.vocab_size) == tok.special.get(UNKNOWN, -1)
-    sums: dict[Stratum, Counter[str]] = {}
-    for batch in drawn.batches():
-        texts = batch.column("text")
-        offsets, data = B.buffers(texts)
-        ids, ends = tok.encode_column(texts)
-        counts += np.bincount(ids, minlength=len(counts))
-        starts = np.append(np.uint64(0), ends[:-1])
-        found = {
-            "documents": np.ones(len(texts), np.int64),
-            "n_bytes": np.diff(offsets),
-            "characters": _between(((data & 0xC0) != 0x80), offsets[:-1], offsets[1:]),
-            "tokens": (ends - starts).astype(np.int64) - 1,  # without the separator
-            "fallback": _between(lone[ids], starts, ends),
-            "unknown": _between(unknown[ids], starts, ends),
-        }
-        if other is not None:
-            found["beside"] = np.diff(other.encode_column(texts)[1].astype(np.int64), prepend=0) - 1
-        _tally(sums, batch, found)
-    counts[tok.eot] = 0
-    rows = [Row(source=s, language=x, **of) for (s, x), of in sums.items()]
-    return sorted(rows, key=lambda row: (-row.n_bytes, row.source, row.language))
+def _texts(report: TokenizerReport) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    told = any(row.language for row in report.rows)
+    for title in ("source", "language") if told else ("source",):
+        table.add_column(title)
+    more = ["fallback"] + (["unknown"] if report.total.unknown else [])
+    titles = ["documents", "MB", "bytes/tok", "chars/tok", *more]
+    titles += [f"{report.compared} bytes/tok", f"tokens / {report.compared}"] if report.compared else []
+    for title in titles:
+        table.add_column(title, justify="right")
+    shown = report.rows[:SHOWN]
+    for row in [*shown, report.total]:
+        names = [Text(row.source), *([Text(row.language)] if told else [])]
+        table.add_row(*names, *_figures(row, unknown="unknown" in more))
+    if len(report.rows) > SHOWN:
+        table.caption = f"and {len(report.rows) - SHOWN} more, in the JSON"
+    return table
 
 
-def _between(flags: npt.NDArray[np.bool_], starts: Any, stops: Any) -> npt.NDArray[np.int64]:
-    """How many flags are set in each span."""
-    total = np.append(0, np.cumsum(flags))
-    return np.asarray(total[stops] - total[starts], np.int64)
+def _figures(row: Row, *, unknown: bool) -> list[str]:
+    tokens = max(1, row.tokens)
+    figures = [f"{row.documents:,}", f"{row.n_bytes / 1e6:,.2f}", f"{row.bytes_per_token:.3f}"]
+    figures += [f"{row.characters / tokens:.3f}", f"{row.fallback / tokens:.2%}"]
+    figures += [f"{row.unknown / tokens:.2%}"] if unknown else []
+    if row.compared is not None:
+        figures += [f"{row.compared_bytes_per_token:.3f}", f"{row.tokens / max(1, row.compared):.1%}"]
+    return figures
 
 
-def _tally(sums: dict[Stratum, Counter[str]], batch: pa.RecordBatch, found: dict[str, npt.NDArray[np.int64]]) -> None:
-    table = pa.table({"source": batch.column("source"), "language": batch.column("language"), **found})
-    for row in table.group_by(["source", "language"]).aggregate([(name, "sum") for name in found]).to_pylist():
-        of = sums.setdefault((row["source"], row["language"]), Counter())
-        of.update({name: row[f"{name}_sum"] for name in found})
-
-
-def _samples(
-    tok: Tokenizer, docs: Dataset, plan: Sample, drawn: Drawn, shares: Sequence[float],
-    weights: Mapping[str, float] | None, run: Runner | None,
-) -> list[SampleCost]:  # fmt: skip
-    """Vocabularies of the same size from samples of other sizes, on the same text."""
-    from .train import train_on
-
-    if shares and not tok.merges:
-        msg = "shares= learns BPE vocabularies to compare with, and this tokenizer is none; leave shares= out"
-        raise PlanError(msg)
-    weighed, costs = None if weights is None else tuple(sorted(weights.items())), []
-    for share in sorted(shares):
-        sample = replace(plan, share=share, held_out=False, max_bytes=1 << 62, weights=weighed).draw(docs, run)
-        made = train_on(sample, len(tok.merges), tok.pattern, 2, list(tok.special))
-        n_bytes = n_tokens = 0
-        for batch in drawn.batches():
-            ids, _ = made.encode_column(batch.column("text"))
-            n_tokens += len(ids) - batch.num_rows
-            n_bytes += B.text_bytes(batch)
-        taken = sum(sample.taken.values())
-        costs.append(SampleCost(share=share, n_bytes=taken, bytes_per_token=n_bytes / max(1, n_tokens)))
-    return costs
-
-
-def kinds(tok: Tokenizer) -> dict[str, int]:
-    """Ordinary tokens by what they are: letters by script, digits, white space, signs, parts of a character."""
-    return dict(Counter(_kind(token) for token in tok.vocab).most_common())
-
-
-def _kind(token: bytes) -> str:
-    try:
-        text = token.decode()
-    except UnicodeDecodeError:
-        return "parts of characters"
-    letter = next((c for c in text if c.isalpha()), None)
-    if letter is not None:
-        return unicodedata.name(letter, "other").split()[0].split("-")[0].capitalize()
-    digit = any(c.isnumeric() for c in text)
-    return "digits" if digit else "white space" if text.isspace() else "signs"
-
-
-def visible(token: bytes) -> str:
-    """A token as people can read it: line ends and the like escaped, a space as it is, runs of one character short."""
-    text = token.decode("utf-8", "backslashreplace")
-    if len(text) > 8 and len(set(text)) == 1:
-        return f"{visible(text[0].encode())} × {len(text)}"
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def _vocabulary(given: Tokenizer | str | os.PathLike[str]) -> Tokenizer:
-    if isinstance(given, Tokenizer):
-        return given
-    url = os.fspath(given)
-    for vocab, merges in PAIRS_OF_FILES:
-        if files.exists(files.join(url, vocab)) and files.exists(files.join(url, merges)):
-            return Tokenizer.from_files(files.join(url, vocab), files.join(url, merges))
-    return Tokenizer.load(url)
-
-
-def _name(given: Any, tok: Tokenizer) -> str:
-    """How the other vocabulary is called: GPT-2's is known by its size and last token."""
-    if tok.vocab_size == 50_257 and tok.pattern == PATTERNS["gpt2"]:
-        return "GPT-2"
-    return tok.hash[:8] if isinstance(given, Tokenizer) else files.name_of(os.fspath(given).rstrip("/"))
-
-
-def _pattern_name(regex: str) -> str:
-    """How `train_bpe` would be told of it: its name, and the policy for digits where that is another."""
-    for name in PATTERNS | ALSO:
-        for digits in (None, *DIGITS):
-            if regex_of(name, digits) == regex:
-                return name if digits is None else f"{name}, digits={digits}"
-    return regex
+def _samples(report: TokenizerReport) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False, title="what the sample costs", title_justify="left")
+    for title in ("sample", "MB", "bytes/tok", "tokens more than the largest"):
+        table.add_column(title, justify="right")
+    best = report.samples[-1].bytes_per_token
+    for one in report.samples:
+        costs = f"{best / one.bytes_per_token - 1:+.2%}"
+        table.add_row(f"{one.share:.2%}", f"{one.n_bytes / 1e6:,.2f}", f"{one.bytes_per_token:.3f}", costs)
+    return table

@@ -14,7 +14,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +29,8 @@ from dataprep.core import batch as B
 from dataprep.errors import CorruptShard, PlanError, ReadError
 from dataprep.store import files
 
-from . import formats
 from .alphabet import BYTE_OF, to_bytes, to_chars
+from .formats import merges_of, parts_of_json, read_tiktoken, transformers_config, write_tiktoken
 from .patterns import PATTERNS, regex_of
 from .special import EOT, special_names
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .report import TokenizerReport
 
 LONG = 100_000  # characters; `tiktoken`'s regex engine overflows its stack on a million spaces
+PAIRS_OF_FILES = (("encoder.json", "vocab.bpe"), ("vocab.json", "merges.txt"))  # as GPT-2 was published, and since
 Merges = Sequence[tuple[bytes, bytes]]
 
 
@@ -113,8 +114,8 @@ class Tokenizer:
             )
             raise PlanError(msg)
         told = files.read_json(f"{url}.json") if special is None or pattern is None else {}
-        ranks, regex = formats.read_tiktoken(url), regex_of(pattern or str(told["pat_str"]))
-        return cls(ranks, formats.merges_of(ranks, url), special or told["special_tokens"], regex)
+        ranks, regex = read_tiktoken(url), regex_of(pattern or str(told["pat_str"]))
+        return cls(ranks, merges_of(ranks, url), special or told["special_tokens"], regex)
 
     @classmethod
     def of_bytes(cls, special: str | Iterable[str] = ()) -> Tokenizer:
@@ -148,10 +149,10 @@ class Tokenizer:
         url = os.fspath(path)
         if url.endswith(".tiktoken"):
             self.tiktoken()  # refuses what has no such form
-            formats.write_tiktoken(url, self.vocab, self.special, self.pattern)
+            write_tiktoken(url, self.vocab, self.special, self.pattern)
             return url
         if not url.endswith(".json"):
-            files.write_bytes(files.join(url, "tokenizer_config.json"), formats.transformers_config(self.special))
+            files.write_bytes(files.join(url, "tokenizer_config.json"), transformers_config(self.special))
             url = files.join(url, "tokenizer.json")
         files.write_bytes(url, self.engine.to_str(pretty=True).encode() + b"\n")
         return url
@@ -282,14 +283,28 @@ class Tokenizer:
         """The text of some ids; bytes that are no UTF-8 (half a character) become U+FFFD."""
         return self._tiktoken.decode([int(i) for i in ids])
 
-    def report(self, docs: Dataset, **options: Any) -> TokenizerReport:
-        """Bytes per token by source and language, rare and long tokens; options as `tokenizer_report.report` has them.
+    def report(
+        self, docs: Dataset, *, compare: Tokenizer | str | os.PathLike[str] | None = None, **options: Any
+    ) -> TokenizerReport:
+        """Measure the vocabulary on documents that it was not trained on: bytes per token, rare and long tokens.
 
-        >>> print(tok.report(docs, beside="gpt2", shares=(0.01, 0.05, 1)))
+        Args:
+            docs: the corpus. The documents that `train_bpe` holds out are encoded, or all if it holds out none.
+            compare: another vocabulary, such as GPT-2's: a Tokenizer, its tokenizer.json, or the folder of its
+                encoder.json and vocab.bpe. Nothing is downloaded.
+            options: `shares`, sample sizes to train vocabularies of the same size with, such as (0.01, 0.05, 1), and
+                `weights` of these samples, as in `train_bpe`; `rare` (10), list tokens seen fewer times; `val`,
+                `split_seed` and `split`, as in `train_bpe`, by default those that the vocabulary was trained with;
+                `max_bytes`, the UTF-8 bytes to encode, about; `run`, a Runner, by default `dp.Serial()`.
+
+        Raises:
+            PlanError: there is no text, `compare` is not a vocabulary, or `shares` is given and this is not a BPE.
+
+        >>> print(tok.report(docs, compare="gpt2", shares=(0.01, 0.05, 1)))
         """
-        from .report import report
+        from .measure import measure
 
-        return report(self, docs, **options)
+        return measure(self, docs, compare=None if compare is None else _named(compare), **options)
 
     def _check(self) -> None:
         """Refuse a vocabulary on which the two engines could differ; the module's docstring says why these suffice."""
@@ -355,9 +370,28 @@ def _unpickle(
     return tok
 
 
-def _from_json(value: dict[str, Any], url: str) -> Tokenizer:
-    if value["model"]["type"] == "WordLevel":
-        from .characters import Characters
+def _named(given: Tokenizer | str | os.PathLike[str]) -> tuple[str, Tokenizer]:
+    """Return a vocabulary and its name in a report; GPT-2's is recognised by its size and pattern."""
+    tok = given if isinstance(given, Tokenizer) else _opened(os.fspath(given))
+    if tok.vocab_size == 50_257 and tok.pattern == PATTERNS["gpt2"]:
+        return "GPT-2", tok
+    return tok.hash[:8] if isinstance(given, Tokenizer) else files.name_of(os.fspath(given).rstrip("/")), tok
 
-        return Characters.from_json(value, url)
-    return Tokenizer(*formats.from_json(value, url))
+
+def _opened(url: str) -> Tokenizer:
+    for vocab, merges in PAIRS_OF_FILES:
+        if files.exists(files.join(url, vocab)) and files.exists(files.join(url, merges)):
+            return Tokenizer.from_files(files.join(url, vocab), files.join(url, merges))
+    return Tokenizer.load(url)
+
+
+def _from_json(value: dict[str, Any], url: str) -> Tokenizer:
+    return OPENERS.get(value["model"]["type"], _byte_level)(value, url)
+
+
+def _byte_level(value: dict[str, Any], url: str) -> Tokenizer:
+    return Tokenizer(*parts_of_json(value, url))
+
+
+# Functions that open another kind of vocabulary, by the model type in its tokenizer.json. `characters.py` adds its own.
+OPENERS: dict[str, Callable[[dict[str, Any], str], Tokenizer]] = {}

@@ -6,28 +6,19 @@ texts only the distinct words are kept, so memory grows with these and not with 
 
 from __future__ import annotations
 
-import json
-import logging
 import os
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
-from tokenizers import Regex, models, pre_tokenizers, trainers
-from tokenizers import Tokenizer as Engine
 
 from dataprep.errors import PlanError
 from dataprep.store import files, receipts
 from dataprep.store.key import key
-from dataprep.tokens.sample import Drawn, Sample
+from dataprep.tokens.sample import Sample
 from dataprep.tokens.shard_format import token_dtype
 from dataprep.tokens.split import HOLD_OUT, SEED, Split
 
-from .alphabet import to_bytes
-from .cutting import machine_of
-from .merges import count_words, merges_of_words, texts_of
+from .merges import learn_from_sample
 from .patterns import regex_of
 from .special import special_names
 from .tokenizer import Tokenizer
@@ -37,8 +28,6 @@ if TYPE_CHECKING:
     from dataprep.core.runner import Runner
 
 __all__ = ["Tokenizer", "train_bpe"]
-
-log = logging.getLogger("dataprep")
 
 VERSION = 2  # goes up when the same input gives another vocabulary
 MIN_BYTES = 8 << 20  # a small corpus is sampled more densely, up to all of it: 32,000 merges need some text
@@ -100,9 +89,9 @@ def train_bpe(
     >>> tok.save("work/tokenizer.json")
     """
     names = special_names(special, reserve)
-    room = vocab_size - 256 - len(names)
+    n_merges = vocab_size - 256 - len(names)
     token_dtype(vocab_size, dtype)
-    if room < 0:
+    if n_merges < 0:
         msg = f"vocab_size={vocab_size} has no room for 256 bytes and {len(names)} special tokens"
         raise PlanError(msg)
     split = split or Split(val=val, seed=split_seed)
@@ -113,7 +102,8 @@ def train_bpe(
     regex = regex_of(pattern, digits)
 
     def train() -> Tokenizer:
-        return train_on(plan.draw(docs, run), room, regex, min_count, names)
+        merges = learn_from_sample(plan.draw(docs, run), n_merges, regex, min_count)
+        return Tokenizer.from_merges(merges, names, regex)
 
     if out is None:
         tok = train()
@@ -124,49 +114,3 @@ def train_bpe(
         tok = Tokenizer.load(folder)
     tok.trained_on = asdict(split)
     return tok
-
-
-def train_on(drawn: Drawn, room: int, regex: str, min_count: int, special: Sequence[str]) -> Tokenizer:
-    """A vocabulary of up to `room` merges, learned from a sample."""
-    if not sum(drawn.there.values()):
-        msg = "there is no text on the training side, so nothing to learn a vocabulary from; check the input and val="
-        raise PlanError(msg)
-    merges = learn((batch.column("text") for batch in drawn.batches()), room, regex, min_count)
-    if len(merges) < room:
-        log.warning(
-            "the sample gave %s merges where there is room for %s, so the vocabulary is smaller; "
-            "give more text, a larger sample=, or a smaller vocab_size=",
-            *(f"{n:,}" for n in (len(merges), room)),
-        )
-    return Tokenizer.from_merges(merges, special, regex)
-
-
-def learn(
-    texts: Iterable[Sequence[str] | pa.LargeStringArray], n_merges: int, pattern: str, min_count: int = 2
-) -> list[tuple[bytes, bytes]]:
-    """The merges that `tokenizers` learns from batches of texts, in order; at most `n_merges`.
-
-    Our kernels learn the same ones wherever the pattern has a machine, in a tenth of the time.
-    """
-    machine = machine_of(pattern)
-    if machine is None:
-        return learn_by_tokenizers(texts, n_merges, pattern, min_count)
-    return merges_of_words(count_words(texts, machine), n_merges, min_count)
-
-
-def learn_by_tokenizers(
-    texts: Iterable[Sequence[str] | pa.LargeStringArray], n_merges: int, pattern: str, min_count: int = 2
-) -> list[tuple[bytes, bytes]]:
-    """The same by `tokenizers` itself, which any regular expression will do for."""
-    engine = Engine(models.BPE())
-    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    engine.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(pattern), "isolated"), byte_level])
-    trainer = trainers.BpeTrainer(
-        vocab_size=256 + n_merges,
-        min_frequency=min_count,
-        initial_alphabet=byte_level.alphabet(),
-        show_progress=sys.stderr.isatty(),
-    )
-    engine.train_from_iterator((texts_of(batch).to_pylist() for batch in texts), trainer)
-    pairs = json.loads(engine.to_str())["model"]["merges"]
-    return [(to_bytes(a), to_bytes(b)) for a, b in (p.split(" ") if isinstance(p, str) else p for p in pairs)]

@@ -1,0 +1,157 @@
+"""Pairs of neighbouring tokens with their counts and places, in a hash table and a heap. Twin: tests/twins/bpe.py."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U64, Int
+
+from .word_counts import I32, grown
+
+# Indexes into `Places.state`.
+N_PAIRS, HEAP_SIZE, UNUSED, FREED, N_MERGES = range(5)
+
+
+class Pairs(NamedTuple):
+    """The pairs of neighbours that are frequent enough, and their places as linked lists."""
+
+    slots: I32  # a pair's number, from 1, at its hash's place or after it
+    key: U64  # left << 32 | right
+    counts: I64
+    head: I32  # the entries of its first and last place
+    tail: I32
+    heap: I32  # pairs by count as it was when they were put there (`seen`), then by key
+    seen: I64
+
+
+class Places(NamedTuple):
+    """The linked lists of places, and the counters of learning."""
+
+    entry: I32  # the place of each list entry
+    link: I32  # the next entry of each, or 0
+    state: I64  # pairs; size of the heap; first unused entry; first freed entry; merges so far
+
+
+class Occurrences(NamedTuple):
+    """The count of a pair, and the first and last entry of its list."""
+
+    count: Int
+    head: Int
+    tail: Int
+
+
+def no_pairs(n: int) -> Pairs:
+    """Return a table for up to `n` pairs."""
+    i32, i64 = np.empty(n, np.int32), np.empty(n, np.int64)
+    return Pairs(np.zeros(2 * n, np.int32), np.empty(n, np.uint64), i64, i32, i32.copy(), i32.copy(), i64.copy())
+
+
+def twice(pairs: Pairs, n: int) -> Pairs:
+    """Return a table of twice the size that holds the first `n` pairs."""
+    larger = Pairs(np.zeros(2 * len(pairs.slots), np.int32), *(grown(a, 2 * len(pairs.key)) for a in pairs[1:]))
+    _place_pairs(larger, n)
+    return larger
+
+
+@kernel(inline="always")
+def _slot(key: Int, slots: I32) -> Int:
+    h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    return (h ^ (h >> np.uint64(32))) & np.uint64(len(slots) - 1)
+
+
+@kernel
+def _place_pairs(pairs: Pairs, n: int) -> None:
+    for p in range(n):
+        _place_pair(pairs, p)
+
+
+@kernel
+def _place_pair(pairs: Pairs, p: Int) -> None:
+    s = _slot(pairs.key[p], pairs.slots)
+    while pairs.slots[s]:
+        s = (s + np.uint64(1)) & np.uint64(len(pairs.slots) - 1)
+    pairs.slots[s] = p + 1
+
+
+@kernel
+def find_pair(pairs: Pairs, left: Int, right: Int) -> Int:
+    """Return the number of a pair, or -1."""
+    key = np.uint64(left) << np.uint64(32) | np.uint64(right)
+    s = _slot(key, pairs.slots)
+    while pairs.slots[s]:
+        p = np.int64(pairs.slots[s]) - 1
+        if pairs.key[p] == key:
+            return p
+        s = (s + np.uint64(1)) & np.uint64(len(pairs.slots) - 1)
+    return np.int64(-1)
+
+
+@kernel
+def new_entry(place: Int, places: Places) -> Int:
+    """Return the number of a new list entry for a place; freed entries are used first."""
+    link, state = places.link, places.state
+    e = state[FREED]
+    if e:
+        state[FREED] = link[e]
+    else:
+        e = state[UNUSED]
+        state[UNUSED] += 1
+    places.entry[e], link[e] = place, 0
+    return e
+
+
+@kernel
+def add_pair(pairs: Pairs, left: Int, right: Int, found: Occurrences, places: Places, least: Int) -> None:
+    """Add a pair if its count is at least `least`; else free its list, since its count can only fall."""
+    state = places.state
+    if found.count < least:
+        places.link[found.tail] = state[FREED]
+        state[FREED] = found.head
+        return
+    p = state[N_PAIRS]
+    state[N_PAIRS] += 1
+    pairs.key[p] = np.uint64(left) << np.uint64(32) | np.uint64(right)
+    pairs.counts[p], pairs.head[p], pairs.tail[p] = found
+    _place_pair(pairs, p)
+    push(pairs, state, p)
+
+
+@kernel(inline="always")
+def _ahead(pairs: Pairs, p: Int, q: Int) -> Int:
+    """Return whether pair p is merged before pair q."""
+    return pairs.seen[p] > pairs.seen[q] or (pairs.seen[p] == pairs.seen[q] and pairs.key[p] < pairs.key[q])
+
+
+@kernel
+def push(pairs: Pairs, state: I64, p: Int) -> None:
+    """Put pair `p` on the heap with its count."""
+    pairs.seen[p] = pairs.counts[p]
+    heap, i = pairs.heap, state[HEAP_SIZE]
+    state[HEAP_SIZE] += 1
+    while i > 0 and _ahead(pairs, p, heap[(i - 1) >> 1]):
+        heap[i] = heap[(i - 1) >> 1]
+        i = (i - 1) >> 1
+    heap[i] = p
+
+
+@kernel
+def pop(pairs: Pairs, state: I64) -> Int:
+    """Take the most frequent pair off the heap; of equally frequent pairs the one of the older tokens."""
+    heap = pairs.heap
+    top = np.int64(heap[0])
+    state[HEAP_SIZE] -= 1
+    size, i = state[HEAP_SIZE], np.int64(0)
+    p = np.int64(heap[size])
+    while 2 * i + 1 < size:
+        child = 2 * i + 1
+        if child + 1 < size and _ahead(pairs, heap[child + 1], heap[child]):
+            child += 1
+        if not _ahead(pairs, heap[child], p):
+            break
+        heap[i] = heap[child]
+        i = child
+    heap[i] = p
+    return top
