@@ -162,7 +162,7 @@ def test_pattern_is_chosen_by_name_or_written_out(tmp_path):
         ({"vocab_size": 256}, "vocab_size=256 has no room for 256 bytes and 1 special tokens"),
         ({"sample": 5}, "sample=5 is not a share"),
         ({"val": -0.1}, "val=-0.1 is not a share"),
-        ({"val": 1.0}, "no text on the training side"),
+        ({"val": 1.0}, "training side has no text"),
     ],
 )
 def test_bad_wishes_are_refused(tmp_path, wanted, sentence):

@@ -32,7 +32,6 @@ from .pairs import (
     N_PAIRS,
     Occurrences,
     Pairs,
-    Places,
     add_pair,
     find_pair,
     new_entry,
@@ -112,6 +111,14 @@ class Text(NamedTuple):
     word: I32  # the number of the word at each place
 
 
+class Rule(NamedTuple):
+    """A merge: the pair (left, right) becomes the token `new`."""
+
+    left: Int
+    right: Int
+    new: Int
+
+
 class Fresh(NamedTuple):
     """The pairs that a merge makes, while it goes on: those of a token with the new one, and of the new one with it."""
 
@@ -134,12 +141,12 @@ def merges_of_words(words: Words, n_merges: int, min_count: int) -> list[tuple[b
     tokens = 256 + n_merges + 1
     head, tail, touched = (np.zeros((2, tokens), np.int32) for _ in range(3))
     fresh = Fresh(np.zeros((2, tokens), np.int64), head, tail, touched, np.zeros(2, np.int64))
-    places = Places(np.empty(3 * n + 1, np.int32), np.empty(3 * n + 1, np.int32), np.array([0, 0, 1, 0, 0]))
+    entry, link, state = np.empty(3 * n + 1, np.int32), np.empty(3 * n + 1, np.int32), np.array([0, 0, 1, 0, 0])
     pairs, made = no_pairs(PAIRS), np.empty((n_merges, 2), np.int32)
-    _first_pairs(text, pairs, places, least)
-    while _merge(text, pairs, fresh, places, made, least):
-        pairs = twice(pairs, int(places.state[N_PAIRS]))
-    made = made[: places.state[N_MERGES]]
+    _first_pairs(text, pairs, entry, link, state, least)
+    while _merge(text, pairs, fresh, entry, link, state, made, least):
+        pairs = twice(pairs, int(state[N_PAIRS]))
+    made = made[: state[N_MERGES]]
     pieces = [bytes([b]) for b in ORDER]
     for left, right in made.tolist():
         pieces.append(pieces[left] + pieces[right])
@@ -158,16 +165,15 @@ def _text(words: Words) -> Text:
 
 
 @kernel
-def _first_pairs(text: Text, pairs: Pairs, places: Places, least: Int) -> None:
+def _first_pairs(text: Text, pairs: Pairs, entry: I32, link: I32, state: I64, least: Int) -> None:
     """Add the pairs of bytes."""
-    link = places.link
     count = np.zeros(1 << 16, np.int64)
     head, tail = np.zeros(1 << 16, np.int32), np.zeros(1 << 16, np.int32)
     for i in range(len(text.token)):
         if text.after[i] >= 0:
             pair = np.int64(text.token[i]) << 8 | np.int64(text.token[text.after[i]])
             count[pair] += text.weight[text.word[i]]
-            e = new_entry(i, places)
+            e = new_entry(i, entry, link, state)
             if head[pair]:
                 link[tail[pair]] = e
             else:
@@ -175,15 +181,15 @@ def _first_pairs(text: Text, pairs: Pairs, places: Places, least: Int) -> None:
             tail[pair] = e
     for b in range(1 << 16):
         if head[b]:
-            add_pair(pairs, b >> 8, b & 255, Occurrences(count[b], head[b], tail[b]), places, least)
+            add_pair(pairs, b >> 8, b & 255, Occurrences(count[b], head[b], tail[b]), link, state, least)
 
 
 @kernel
-def _note(fresh: Fresh, side: Int, token: Int, place: Int, weight: Int, places: Places) -> None:
+def _note(fresh: Fresh, side: Int, token: Int, place: Int, weight: Int, entry: I32, link: I32, state: I64) -> None:
     """Add a place to a pair that the current merge makes."""
-    e = new_entry(place, places)
+    e = new_entry(place, entry, link, state)
     if fresh.head[side, token]:
-        places.link[fresh.tail[side, token]] = e
+        link[fresh.tail[side, token]] = e
     else:
         fresh.head[side, token] = e
         fresh.touched[side, fresh.n[side]] = token
@@ -201,9 +207,8 @@ def _less(pairs: Pairs, left: Int, right: Int, weight: Int) -> None:
 
 
 @kernel
-def _merge(text: Text, pairs: Pairs, fresh: Fresh, places: Places, made: I32, least: Int) -> bool:
+def _merge(text: Text, pairs: Pairs, fresh: Fresh, entry: I32, link: I32, state: I64, made: I32, least: Int) -> bool:
     """Merge until `made` is full or no pair is frequent enough; return whether `pairs` must grow first."""
-    link, state = places.link, places.state
     while state[N_MERGES] < len(made) and state[HEAP_SIZE]:
         new = 256 + state[N_MERGES]
         if state[N_PAIRS] + 2 * new + 2 > len(pairs.key):
@@ -216,9 +221,10 @@ def _merge(text: Text, pairs: Pairs, fresh: Fresh, places: Places, made: I32, le
         left, right = np.int64(pairs.key[p] >> np.uint64(32)), np.int64(pairs.key[p] & np.uint64(0xFFFFFFFF))
         made[state[N_MERGES], 0], made[state[N_MERGES], 1] = left, right
         state[N_MERGES] += 1
+        rule = Rule(left, right, new)
         e = np.int64(pairs.head[p])
         while e:
-            _merge_at(places.entry[e], left, right, new, text, pairs, fresh, places)
+            _merge_at(entry[e], rule, text, pairs, fresh, entry, link, state)
             following = link[e]
             link[e] = state[FREED]
             state[FREED] = e
@@ -228,15 +234,16 @@ def _merge(text: Text, pairs: Pairs, fresh: Fresh, places: Places, made: I32, le
                 t = int(fresh.touched[side, i])
                 a, b = (t, new) if side == 0 else (new, t)
                 found = Occurrences(fresh.counts[side, t], fresh.head[side, t], fresh.tail[side, t])
-                add_pair(pairs, a, b, found, places, least)
+                add_pair(pairs, a, b, found, link, state, least)
                 fresh.counts[side, t], fresh.head[side, t] = 0, 0
             fresh.n[side] = 0
     return False
 
 
 @kernel
-def _merge_at(i: Int, left: Int, right: Int, new: Int, text: Text, pairs: Pairs, fresh: Fresh, places: Places) -> None:
+def _merge_at(i: Int, rule: Rule, text: Text, pairs: Pairs, fresh: Fresh, entry: I32, link: I32, state: I64) -> None:
     """Merge the pair at place `i` if it is still there, and count the pairs of its neighbours again."""
+    left, right, new = rule
     if text.token[i] != left:
         return
     j = text.after[i]
@@ -251,9 +258,9 @@ def _merge_at(i: Int, left: Int, right: Int, new: Int, text: Text, pairs: Pairs,
             fresh.counts[1, left] -= weight  # noted a moment ago, when the token before this one was merged
         else:
             _less(pairs, t, left, weight)
-        _note(fresh, 0, t, back, weight, places)
+        _note(fresh, 0, t, back, weight, entry, link, state)
     if ahead >= 0:
         t = text.token[ahead]
         text.before[ahead] = i
         _less(pairs, right, t, weight)
-        _note(fresh, 1, t, i, weight, places)
+        _note(fresh, 1, t, i, weight, entry, link, state)
