@@ -14,6 +14,7 @@ import laws
 from dataprep.errors import PlanError
 from dataprep.tokens.vocabulary.characters import Characters, train_characters
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
+from twins.characters import character_ids
 
 ROWS = ["the rain in the north", "", "雨 é\n\t🌧️", "أمطار <|endoftext|>"]
 
@@ -29,7 +30,7 @@ def test_ids_are_characters(tok, texts, step):
     """A column's ids are those of each text, a character an id, the separator after each, whichever rows are chosen."""
     rows = np.arange(len(texts)) % step == 0
     chosen = [text for text, row in zip(texts, rows, strict=True) if row]
-    slow = [[tok.vocab.get(c.encode(), tok.special["<|unk|>"]) for c in text] for text in chosen]
+    slow = [character_ids(text, tok.vocab, tok.special["<|unk|>"]) for text in chosen]
     assert tok.encode_batch(chosen) == slow
     ids, ends = tok.encode_column(pa.array(["x", *texts], pa.large_string()).slice(1), "uint16", rows)
     assert ids.tolist() == [i for found in slow for i in (*found, tok.eot)]

@@ -1,4 +1,4 @@
-"""Merging the bytes of one word by a vocabulary's rules: lowest rank first, leftmost first, as BPE has it.
+"""Merge the bytes of one word by a vocabulary's rules: lowest rank first, leftmost first. Twin: tests/twins/bpe.py.
 
 The rule (left id, right id) -> merged id is one number in an open-addressing table; its rank is the merged id, as in
 `tiktoken` (`Tokenizer` has checked that ids rise with the rules). Short words scan all their pairs for each merge;

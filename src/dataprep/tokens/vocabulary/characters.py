@@ -1,7 +1,7 @@
-"""A tokenizer whose tokens are the characters of a corpus, for small experiments: 65 of them for tinyshakespeare.
+"""Character vocabularies, one id per character, for small experiments: 65 ids for tinyshakespeare.
 
-It looks like any other Tokenizer, so that encoding, shards and the trainer take it as it is. A character that it was
-not made with becomes `<|unk|>`, one id each, and is decoded as U+FFFD: such a text does not come back as it was.
+`Characters` is a Tokenizer, so encoding, shards and the trainer accept it. A character that is not in the vocabulary
+becomes `<|unk|>`, which decodes as U+FFFD, so such a text does not decode to itself. Twin: tests/twins/characters.py.
 """
 
 from __future__ import annotations

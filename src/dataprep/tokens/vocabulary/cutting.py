@@ -1,7 +1,7 @@
-"""Text cut into words by a machine of `patterns.py`: one table look-up a character, whatever the pattern.
+"""Cut text into words by a machine of `patterns.py`: one table look-up per character. Twin: tests/twins/bpe.py.
 
-What is a letter, mark, number or space is read off `tiktoken`'s own regex engine, so that a newer Unicode there is
-a newer Unicode here.
+The classes of characters (letter, mark, number, space) are read from `tiktoken`'s own regex engine, so that both use
+the same version of Unicode.
 """
 
 from __future__ import annotations
