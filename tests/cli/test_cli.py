@@ -117,7 +117,7 @@ def test_why_follows_the_trail(dataprep, finished):
     assert "was dropped by MinHash: near_duplicate" in said
     assert f"similarity {pair.similarity:.3f}" in said
     assert "is kept in" in said
-    text = why.document(str(finished), pair.id)["text"].split()[0]
+    text = why.find_document(str(finished), pair.id)["text"].split()[0]
     assert said.count(text) >= 2
 
 

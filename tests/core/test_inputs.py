@@ -47,7 +47,7 @@ def test_a_text_that_no_step_saved_is_read_from_the_input(tmp_path, make):
     drops = dp.open_dataset(out).drops().to_pylist()
     assert len(drops) == 2
     for row in drops:
-        found = why.document(out, row["id"])
+        found = why.find_document(out, row["id"])
         assert (found["id"], found["text"], found["source"]) == (row["id"], given[row["id"]], "pages")
     assert inputs.document(out, 9 << 40) is None
 
@@ -63,7 +63,7 @@ def test_sealed_inputs_are_found_under_their_shifted_ids(tmp_path):
     dp.Pipeline(dp.Exact()).run(both, out=out)
     given = {row["id"]: row["text"] for row in both.table(["id", "text"]).to_pylist()}
     for row in dp.open_dataset(out).drops().to_pylist():
-        assert why.document(out, row["id"])["text"] == given[row["id"]]
+        assert why.find_document(out, row["id"])["text"] == given[row["id"]]
 
 
 def test_a_changed_or_missing_input_is_not_used(tmp_path):
@@ -72,17 +72,17 @@ def test_a_changed_or_missing_input_is_not_used(tmp_path):
     out = str(tmp_path / "out")
     dp.Pipeline(dp.Exact()).run(dp.read(url), out=out)
     gone = dp.open_dataset(out).drops().to_pylist()[0]["id"]
-    assert why.document(out, gone) is not None
+    assert why.find_document(out, gone) is not None
     text = (tmp_path / "in.jsonl").read_text()
     (tmp_path / "in.jsonl").write_text(text.replace("a page", "A page"))
-    assert why.document(out, gone) is None
+    assert why.find_document(out, gone) is None
     (tmp_path / "in.jsonl").write_text(text)
     told = files.read_json(files.join(out, ORIGIN))
     told["readers"][0] = {"module": "subprocess", "name": "Popen", "fields": {"args": ["true"]}}
     files.write_json(files.join(out, ORIGIN), told)
-    assert why.document(out, gone) is None
+    assert why.find_document(out, gone) is None
     os.unlink(files.join(out, ORIGIN))
-    assert why.document(out, gone) is None
+    assert why.find_document(out, gone) is None
 
 
 def test_a_large_file_is_not_read_from_its_beginning(tmp_path, monkeypatch):
@@ -92,7 +92,7 @@ def test_a_large_file_is_not_read_from_its_beginning(tmp_path, monkeypatch):
         dp.Pipeline(dp.Exact()).run(dp.read(make(tmp_path)), out=out)
         gone = dp.open_dataset(out).drops().to_pylist()[0]["id"]
         monkeypatch.setattr(inputs, "MAX_SCAN_BYTES", 10)
-        assert (why.document(out, gone) is not None) == there
+        assert (why.find_document(out, gone) is not None) == there
 
 
 def shorter(text: str) -> str:
@@ -105,6 +105,6 @@ def test_a_text_that_a_stage_had_changed_is_not_taken_from_the_input(tmp_path):
     out = str(tmp_path / "out")
     dp.Pipeline(dp.Map(shorter), dp.Exact()).run(dp.read(plain(tmp_path)), out=out)
     gone = dp.open_dataset(out).drops().to_pylist()[0]["id"]
-    assert why.document(out, gone)["text"] == "page"
+    assert why.find_document(out, gone)["text"] == "page"
     files.remove(files.join(out, "steps"))
-    assert why.document(out, gone) is None
+    assert why.find_document(out, gone) is None

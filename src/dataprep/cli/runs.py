@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from dataprep.core import pipeline_file
+from dataprep.core.folder import STEPS, Folder
 from dataprep.errors import PlanError
 from dataprep.store import files
 
@@ -83,18 +84,15 @@ def train(
 
 def clean(folder: RunFolder) -> None:
     """Remove the saved steps between input and result; `dataprep why` then cannot show dropped texts."""
-    found = [url for url in _steps_under(folder) if files.exists(url)]
+    if not files.is_dir(folder):
+        msg = f"{folder} is not a folder; it must be the folder of a run"
+        raise PlanError(msg)
+    inside = (folder, *(files.join(folder, name) for name in files.listdir(folder)))
+    found = [url for url in (Folder(home).path(STEPS) for home in inside) if files.exists(url)]
     freed = sum(files.size(f) for url in found for f in files.expand(url))
     for url in found:
         files.remove(url)
     print(f"removed {len(found)} folders of steps, {freed / 1e6:.1f} MB")
-
-
-def _steps_under(folder: str) -> list[str]:
-    if not files.is_dir(folder):
-        msg = f"{folder} is not a folder; it must be the folder of a run"
-        raise PlanError(msg)
-    return [files.join(place, "steps") for place in (folder, *(files.join(folder, n) for n in files.listdir(folder)))]
 
 
 COMMANDS = (run, train, clean)

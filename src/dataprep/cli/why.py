@@ -45,7 +45,7 @@ def why(
 
 def _print_texts(console: Console, folder: str, fate: fates.Fate) -> None:
     """Print its text, next to that of the document kept for it if there is one."""
-    row = fates.dropped_document(folder, fate.drops[0]) if fate.drops else fates.document(folder, fate.id)
+    row = fates.dropped_document(folder, fate.drops[0]) if fate.drops else fates.find_document(folder, fate.id)
     text = None if row is None else str(row["text"])
     head = printable(f"{show_id(fate.id)}  {row['source'] if row else ''}")
     if fate.survivor == fate.id and fate.home is None:

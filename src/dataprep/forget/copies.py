@@ -33,7 +33,7 @@ class Copy:
     is_kept: bool
 
 
-def conversations_of(node: Relative, ids: Ids) -> Ids:
+def joined_documents(node: Relative, ids: Ids) -> Ids:
     """Return the documents that messages were joined to in the pass that wrote a Dataset."""
     found = [np.zeros(0, np.uint64)]
     for rows in _drop_tables([node]):

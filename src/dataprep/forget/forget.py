@@ -21,7 +21,7 @@ from dataprep.core.runner import Runner
 from dataprep.errors import PlanError
 from dataprep.store import files
 
-from .copies import Copy, conversations_of, dropped_ids, duplicates_of, windows_of_same
+from .copies import Copy, dropped_ids, duplicates_of, joined_documents, windows_of_same
 from .datasets import add_to_list, ids_in_file, remove_documents, remove_parts
 from .family import Relative, find_family, ids_everywhere, owner_of_ids, parents_first
 from .leftovers import refill_filters, remaining_files, remove_work_files
@@ -203,7 +203,7 @@ def _ids_to_remove(nodes: list[Relative], lists: dict[Relative, Ids]) -> dict[Re
         more, on_list = np.unique(np.concatenate([NONE, *shifted])), lists.get(node, NONE)
         for one in node.datasets if node.kind == DATASET else ():
             if one.manifest:
-                more = np.union1d(more, conversations_of(one, np.union1d(on_list, more)))
+                more = np.union1d(more, joined_documents(one, np.union1d(on_list, more)))
                 more = np.union1d(more, windows_of_same(one, np.union1d(on_list, more)))
             to_remove[one] = np.union1d(on_list, more)
         made_of_them[node] = more

@@ -94,12 +94,12 @@ def summarize(folder: str) -> RunSummary:
         manifests={url: docs.manifest for url, docs in finals.items()},
         stages=stages,
         sources=sources,
-        alarms=alarms(stages, sources),
+        alarms=find_alarms(stages, sources),
         fits=[fit for docs in finals.values() for fit in docs.manifest.get("fits", [])],
         similarities=similarity.by_stage(folder),
         sizes=found.sizes() if found.removed else None,
-        largest=[(c, [text_pair(folder, drop) for drop in c.examples[:1]]) for c in found.largest(LARGEST)],
-        least_similar=[text_pair(folder, drop) for drop in similarity.least_similar(folder, LEAST_SIMILAR)],
+        largest=[(c, [drop_diff(folder, drop) for drop in c.examples[:1]]) for c in found.largest(LARGEST)],
+        least_similar=[drop_diff(folder, drop) for drop in similarity.least_similar(folder, LEAST_SIMILAR)],
         repeats=most_repeated_cuts(folder, REPEATS),
         languages=_languages(list(finals.values())[-1]),
         tokens=token_folder(folder),
@@ -147,7 +147,7 @@ def totals(summary: RunSummary) -> tuple[Amount, Amount]:
     return read, kept
 
 
-def alarms(stages: list[StageStats], sources: dict[str, tuple[Amount, Amount]]) -> list[str]:
+def find_alarms(stages: list[StageStats], sources: dict[str, tuple[Amount, Amount]]) -> list[str]:
     """Return a sentence for each source of which one stage, or all together, removed at least 99 of 100 documents."""
     found = Stats(stages).alarms()
     for name, (read, kept) in sources.items():
@@ -158,7 +158,7 @@ def alarms(stages: list[StageStats], sources: dict[str, tuple[Amount, Amount]]) 
     return found
 
 
-def text_pair(folder: str, drop: Drop) -> TextPair:
+def drop_diff(folder: str, drop: Drop) -> TextPair:
     """Return both texts of a drop, as far as they can still be read."""
     rows = why.dropped_document(folder, drop), why.survivor(folder, drop)
     texts = [None if row is None else str(row["text"]) for row in rows]

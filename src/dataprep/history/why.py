@@ -66,7 +66,7 @@ def follow(url: str, id_: int) -> Fate:
     return Fate(id_, tuple(drops), tuple(_cuts_of(folders, id_)), kept_in)
 
 
-def document(url: str, id_: int) -> dict[str, Any] | None:
+def find_document(url: str, id_: int) -> dict[str, Any] | None:
     """Return a document as the last Dataset of the run that holds it stores it, else as it is in the input.
 
     Returns None if it was dropped after a step that was removed, or if the input is missing or has changed.
@@ -91,7 +91,7 @@ def survivor(url: str, drop: Drop) -> dict[str, Any] | None:
         return _as_read(url, drop.kept, drop)
     urls = (drop.kept_in, posixpath.normpath(Folder(drop.folder).path("..", drop.kept_in)))
     home = next((url for url in urls if Folder(url).is_dataset), None)
-    return None if home is None else document(home, drop.kept)
+    return None if home is None else find_document(home, drop.kept)
 
 
 def text_as_read(url: str, id_: int, folder: str, stage: str) -> bytes | None:
@@ -134,7 +134,7 @@ def _from_input(url: str, id_: int) -> dict[str, Any] | None:
 
 
 def _as_read(url: str, id_: int, drop: Drop) -> dict[str, Any] | None:
-    row, data = document(url, id_), text_as_read(url, id_, drop.folder, drop.stage)
+    row, data = find_document(url, id_), text_as_read(url, id_, drop.folder, drop.stage)
     return row if row is None or data is None else {**row, "text": data.decode()}
 
 

@@ -48,13 +48,13 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> 
     return f"<table>{head}<tbody>{body}</tbody></table>"
 
 
-def number(n: float, share_of: float = 0) -> str:
+def format_number(n: float, share_of: float = 0) -> str:
     """Return a number, followed by its percentage of `share_of` in small type."""
-    share = f" <small>{percent(n, share_of)}</small>" if share_of else ""
+    share = f" <small>{format_percent(n, share_of)}</small>" if share_of else ""
     return f"{n:,.0f}{share}"
 
 
-def percent(n: float, of: float) -> str:
+def format_percent(n: float, of: float) -> str:
     """Return a percentage with as many digits as show that it is neither 0 nor 100: 41%, 0.3%, 99.97%."""
     share = n / of if of else 0.0
     if share in (0.0, 1.0) or 0.01 <= share <= 0.99:
@@ -62,10 +62,10 @@ def percent(n: float, of: float) -> str:
     return f"{share:.1%}" if 0.001 <= share <= 0.999 else f"{share:.2%}"
 
 
-def size(n: float) -> str:
+def format_bytes(n: float) -> str:
     """Return a number of bytes with three digits and a decimal unit.
 
-    >>> size(1_234_000)
+    >>> format_bytes(1_234_000)
     '1.23 MB'
     """
     units = ("bytes", "kB", "MB", "GB", "TB", "PB")

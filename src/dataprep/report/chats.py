@@ -11,7 +11,7 @@ from dataprep.history.run_summary import RunSummary
 from dataprep.messages.counts import CONVERSATION_MESSAGES, clock_of, months_of, of_family
 
 from . import charts
-from .blocks import card, number, plots, section, text
+from .blocks import card, format_number, plots, section, text
 
 MOST_MONTHS = 120  # a column each; with more of them, years
 NOT_CHANGED = ("names.common_left", "names.shared")  # counts of matches that were left as they are
@@ -45,7 +45,7 @@ def ranked(title: str, found: Counter[str], style: str = "") -> str:
     body = "".join(
         f'<tr><th scope="row" dir="auto">{text(name, 40)}</th>'
         f'<td class="bar" aria-hidden="true"><span>{_bar(n / most) if is_one else ""}</span></td>'
-        f"<td>{number(n, total)}</td></tr>"
+        f"<td>{format_number(n, total)}</td></tr>"
         for name, n, is_one in rows
     )
     inside = f'<table class="bars {style}"><caption class="unseen">{title}</caption><tbody>{body}</tbody></table>'

@@ -13,7 +13,7 @@ from dataprep.history.clusters import Cluster
 from dataprep.history.run_summary import RunSummary, TextPair
 
 from . import charts
-from .blocks import card, columns, diff_html, percent, plots, section, size, table, text
+from .blocks import card, columns, diff_html, format_bytes, format_percent, plots, section, table, text
 
 MOST_DOTS = 300
 MOST_CHARTS = 7  # stages that measured similarities
@@ -133,7 +133,7 @@ def _pair(pair: TextPair) -> str:
 def cuts(summary: RunSummary) -> str:
     """Return the section about spans that were cut out of kept documents, with the most frequent ones."""
     rows = [
-        (text(stage.name), size(stage.cut), _count(stage.counts["spans cut"]), _share(stage))
+        (text(stage.name), format_bytes(stage.cut), _count(stage.counts["spans cut"]), _share(stage))
         for stage in summary.stages
         if stage.cut or stage.counts["spans cut"]
     ]
@@ -143,7 +143,7 @@ def cuts(summary: RunSummary) -> str:
     repeats = [
         (
             f"{r.times:,} ×",
-            size(r.n_bytes) + (f" to {size(r.most_bytes)}" if r.most_bytes > r.n_bytes else ""),
+            format_bytes(r.n_bytes) + (f" to {format_bytes(r.most_bytes)}" if r.most_bytes > r.n_bytes else ""),
             f"{show_id(r.kept)}{f' of {text(r.kept_in)}' if r.kept_in else ''}, byte {r.kept_start:,}",
             "<i>no text</i>" if r.text is None else f'<div class="text" dir="auto">{text(r.text, 400)}</div>',
         )
@@ -159,7 +159,7 @@ def _count(n: int) -> str:
 
 
 def _share(stage: StageStats) -> str:
-    return percent(stage.cut, stage.total(stage.into).bytes)
+    return format_percent(stage.cut, stage.total(stage.into).bytes)
 
 
 def examples(summary: RunSummary) -> str:

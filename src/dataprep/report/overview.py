@@ -9,7 +9,7 @@ from dataprep.core.stats import Amount, StageStats
 from dataprep.history.run_summary import RunSummary, totals
 
 from . import charts
-from .blocks import card, number, percent, section, size, text
+from .blocks import card, format_bytes, format_number, format_percent, section, text
 
 MOST_REASONS = 8  # with a colour and a column of their own
 MOST_SOURCES = 40
@@ -28,12 +28,12 @@ def tiles(summary: RunSummary) -> str:
     """Return the key figures of the run."""
     read, kept = totals(summary)
     found = [
-        (number(read.docs), "documents read"),
-        (number(kept.docs), f"documents kept, {percent(kept.docs, read.docs)} of them"),
-        (size(kept.bytes), f"of text kept, of {size(read.bytes)}"),
+        (format_number(read.docs), "documents read"),
+        (format_number(kept.docs), f"documents kept, {format_percent(kept.docs, read.docs)} of them"),
+        (format_bytes(kept.bytes), f"of text kept, of {format_bytes(read.bytes)}"),
     ]
     if summary.tokens:
-        found.append((number(summary.tokens.tokens), "tokens in shards"))
+        found.append((format_number(summary.tokens.tokens), "tokens in shards"))
     bits = [row["bits_per_byte"] for row in summary.metrics if row.get("bits_per_byte") is not None]
     if bits:
         found.append((f"{bits[-1]:.3f}", f"bits per byte, {bits[0]:.3f} at the start"))
@@ -70,19 +70,20 @@ def _stage(stage: StageStats, read: Amount, summary: RunSummary) -> str:
         rest = sum(n for _, n in reasons[MOST_LINES:])
         lines.append(f'<span class="lost-text">−{rest:,} for {len(reasons) - MOST_LINES} other reasons</span>')
     if stage.cut:
-        lines.append(f'<span class="cut-text">−{size(stage.cut)} cut out of texts</span>')
+        lines.append(f'<span class="cut-text">−{format_bytes(stage.cut)} cut out of texts</span>')
     return _step(stage.name, "".join(lines), stage.total(stage.into), stage.total(stage.out), read, summary)
 
 
 def _step(
     name: str, why: str, into: Amount, out: Amount, read: Amount, summary: RunSummary, *, exact: bool = False
 ) -> str:
-    docs, n_bytes = max(1, read.docs), max(1, read.bytes)
+    docs = max(1, read.docs)
+    text_kept = f"{format_bytes(out.bytes)} <small>{format_percent(out.bytes, max(1, read.bytes))}</small>"
     cells = [
         f'<span role="rowheader"><b dir="auto">{text(name)}</b><span class="why">{why}</span></span>',
         f'<span role="cell" class="shape">{charts.wedge(into.docs / docs, out.docs / docs)}</span>',
-        f'<span role="cell" data-of="documents">{number(out.docs, docs)}</span>',
-        f'<span role="cell" data-of="text">{size(out.bytes)} <small>{percent(out.bytes, n_bytes)}</small></span>',
+        f'<span role="cell" data-of="documents">{format_number(out.docs, docs)}</span>',
+        f'<span role="cell" data-of="text">{text_kept}</span>',
     ]
     if summary.tokens:
         per_token = summary.tokens.n_bytes / max(1, summary.tokens.tokens)
@@ -153,6 +154,6 @@ def _source(
     head = f'<th scope="row" dir="auto">{_breaking(name, 40)}</th>'
     return (
         f'<tr>{head}<td class="bar" aria-hidden="true"><span>{pieces}</span></td>'
-        f"<td>{read.docs:,}</td><td>{number(kept.docs, whole)}</td>{cells}"
-        f"<td>{size(kept.bytes)} <small>{percent(kept.bytes, max(1, read.bytes))}</small></td></tr>"
+        f"<td>{read.docs:,}</td><td>{format_number(kept.docs, whole)}</td>{cells}"
+        f"<td>{format_bytes(kept.bytes)} <small>{format_percent(kept.bytes, max(1, read.bytes))}</small></td></tr>"
     )

@@ -9,7 +9,7 @@ from dataprep.core.stage import spelled
 from dataprep.history.run_summary import RunSummary
 from dataprep.store import files
 
-from .blocks import card, section, size, table, text
+from .blocks import card, format_bytes, section, table, text
 
 SEED = re.compile(r"(\w*seed)=(\d+)")
 
@@ -22,7 +22,8 @@ def recipe(summary: RunSummary) -> str:
         steps.append(
             f'<div class="step"><h3 dir="auto">{text(files.name_of(url))}</h3>'
             f"{f'<ol>{stages}</ol>' if stages else '<p>a copy of its input</p>'}"
-            f"<p class='note'>{manifest['docs']:,} documents, {size(manifest['bytes'])} from {_inputs(manifest)}<br>"
+            f"<p class='note'>{manifest['docs']:,} documents, {format_bytes(manifest['bytes'])} "
+            f"from {_inputs(manifest)}<br>"
             f"key <code>{text(manifest['key'])}</code> content <code>{text(manifest['content'])}</code></p></div>"
         )
     if summary.tokens:

@@ -8,7 +8,7 @@ from dataprep.core.ledger import BYTES_DROPPED, BYTES_KEPT
 from dataprep.history.run_summary import RunSummary
 
 from . import charts
-from .blocks import card, number, plots, section, table, text
+from .blocks import card, format_number, plots, section, table, text
 
 CURVE_POINTS = 250
 MOST_SHARDS = 24
@@ -58,9 +58,9 @@ def _languages(summary: RunSummary) -> str:
         return ""
     total = sum(summary.languages.values())
     best = summary.languages.most_common(MOST_LANGUAGES)
-    rows = [(text(name), number(n, total)) for name, n in best]
+    rows = [(text(name), format_number(n, total)) for name, n in best]
     rest = total - sum(n for _, n in best)
-    rows += [(f"{len(summary.languages) - len(best):,} others", number(rest, total))] if rest else []
+    rows += [(f"{len(summary.languages) - len(best):,} others", format_number(rest, total))] if rest else []
     return card(table(["language", "documents"], rows, "Documents by language"), title="Languages")
 
 
