@@ -93,14 +93,14 @@ def test_what_is_left_out_is_counted(tmp_path, caplog) -> None:
         ("a.txt", "dear diary\n", {}, r"a\.txt is not a chat export of whatsapp, .*begins 'dear diary'; .*platform="),
         ("a.txt", "2023|05|Ann|hi\n", {}, r"begins '2023\|05\|Ann\|hi'; tried: '03/05/2024, 09:12 - NAME: TEXT'"),
         ("a.txt", "\ufeffhi\n".encode("utf-16-le"), {}, r"a\.txt, byte 0: the file is UTF-16, .* convert it"),
-        ("a.zip", b"PK\x03\x04 cut", {}, r"a\.zip: this is no whole zip .* fetch the file again"),
+        ("a.zip", b"PK\x03\x04 cut", {}, r"a\.zip: the zip is truncated or damaged .* fetch the file again"),
         ("a.jsonl", '{"text": "x"}\n', {}, r"a\.jsonl is not a chat export"),
         ("a.html", "<html></html>", {}, r"a\.html: no reader is known for this suffix .*, and it is not a chat export"),
         ("a.csv", "x,y\n", {}, "and it is not a chat export"),
         ("a.txt", "x", {"date_order": "dym"}, "date_order='dym' must be one of dmy, mdy, ymd"),
         ("a.txt", "x", {"platform": "icq"}, "platform='icq' must be one of whatsapp, signal"),
-        ("a.json", telegram((1, 1, "x", None)), {"platform": "discord"}, "no Discord channel is in the file"),
-        ("a.json", telegram(), {}, "the chat is empty"),
+        ("a.json", telegram((1, 1, "x", None)), {"platform": "discord"}, "the file has no Discord channel"),
+        ("a.json", telegram(), {}, "the chat has no messages"),
     ],
 )
 def test_bad_input(tmp_path, name, text, options, says) -> None:

@@ -121,13 +121,13 @@ def test_a_hub_that_cannot_be_reached(monkeypatch) -> None:
     with pytest.raises(dp.DataprepError, match=r"a/b: the hub cannot be reached.*local folder"):
         dp.read("a/b", format="hf")
     monkeypatch.setattr(datasets, "load_dataset", absent)
-    with pytest.raises(ReadError, match=r"a/b: the data set cannot be loaded .*local folder"):
+    with pytest.raises(ReadError, match=r"a/b: the dataset cannot be loaded .*local folder"):
         dp.read("a/b", format="hf", revision="main")
 
 
 def test_bad_rows(tmp_path) -> None:
     """A wrong column, no rows, and rows that change their types leave nothing behind."""
-    with pytest.raises(ReadError, match=r"'body' is not there; there are text \(.*\), source"):
+    with pytest.raises(ReadError, match=r"no text column 'body'; there are text \(.*\), source"):
         dp.read(datasets.Dataset.from_list(ROWS), text="body")
     with pytest.raises(ReadError, match="no rows"):
         dp.read(datasets.IterableDataset.from_generator(lambda: iter(())), key="none")

@@ -102,7 +102,7 @@ def test_wrong_columns(tmp_path) -> None:
     pq.write_table(pa.table({"text": ["a"], "n": ["x"]}), tmp_path / "a.parquet")
     with pytest.raises(ReadError, match=r"no column url; there are text \(string\), n"):
         dp.read(str(tmp_path / "a.parquet"), columns=["url"])
-    with pytest.raises(PlanError, match="'number' is no type"):
+    with pytest.raises(PlanError, match="'number' is not a column type"):
         dp.read(str(tmp_path / "a.parquet"), columns={"n": "number"})
     with pytest.raises(ReadError, match="column n of type string cannot be cast to int64"):
         dp.read(str(tmp_path / "a.parquet"), columns={"n": "int64"}).count  # noqa: B018 - reads

@@ -26,7 +26,7 @@ from dataprep.store import files, receipts
 from dataprep.store.key import key as key_of
 
 PREFIX = "hf://datasets/"
-ROWS = 1_000  # asked for at once
+ROWS = 1_000  # fetched at once
 GROUP_BYTES = 32 << 20  # of a row group: memory while sealing, and what a part can be made of
 
 
@@ -90,7 +90,7 @@ def _given(data: Any, split: str | None, config: str | None, revision: str | Non
         return Given(rows, source, key_of(["hf", key]))
     if isinstance(rows, datasets.IterableDataset):
         msg = (
-            "an IterableDataset does not tell what is in it; say what keeps its rows apart from others, "
+            "nothing in an IterableDataset identifies its rows; set key= to a name of its own, "
             'for example key="OWNER/NAME train 2024-05-01", or give the repository by name'
         )
         raise PlanError(msg)
@@ -99,23 +99,21 @@ def _given(data: Any, split: str | None, config: str | None, revision: str | Non
 
 def _named(datasets: Any, name: str, split: str | None, config: str | None, revision: str | None, key: Any) -> Given:
     """Return a repository on the hub, streamed, or a local folder."""
-    place, _, at = name.removeprefix(PREFIX).partition("@")
+    path, _, at = name.removeprefix(PREFIX).partition("@")
     revision = revision or at or None
-    if files.is_dir(place) and not name.startswith(PREFIX):
-        with _sentences(place):
-            saved = files.exists(files.join(place, "state.json")) or files.exists(
-                files.join(place, "dataset_dict.json")
-            )
-            found = datasets.load_from_disk(place) if saved else datasets.load_dataset(place, config, streaming=True)
-        inside = [files.fingerprint(url) for url in files.expand(place)]
+    if files.is_dir(path) and not name.startswith(PREFIX):
+        with _sentences(path):
+            saved = files.exists(files.join(path, "state.json")) or files.exists(files.join(path, "dataset_dict.json"))
+            found = datasets.load_from_disk(path) if saved else datasets.load_dataset(path, config, streaming=True)
+        inside = [files.fingerprint(url) for url in files.expand(path)]
         recipe = [inside, config, split] if key is None else [key]
-        return Given(_one_split(found, split), files.name_of(place), key_of(["hf", *recipe]))
-    with _sentences(place):
+        return Given(_one_split(found, split), files.name_of(path), key_of(["hf", *recipe]))
+    with _sentences(path):
         if revision is None and key is None:
-            revision = need("huggingface_hub", extra="hf").HfApi().dataset_info(place).sha
-        found = datasets.load_dataset(place, config, revision=revision, streaming=True)
+            revision = need("huggingface_hub", extra="hf").HfApi().dataset_info(path).sha
+        found = datasets.load_dataset(path, config, revision=revision, streaming=True)
     rows = _one_split(found, split)
-    return Given(rows, place, key_of(["hf", place, config, str(rows.split), revision] if key is None else ["hf", key]))
+    return Given(rows, path, key_of(["hf", path, config, str(rows.split), revision] if key is None else ["hf", key]))
 
 
 def _one_split(found: Any, split: str | None) -> Any:
@@ -135,8 +133,8 @@ def _sentences(name: str) -> Iterator[None]:
     """Turn exceptions of the hub's library into errors of one sentence."""
     try:
         yield
-    except (FileNotFoundError, ValueError) as e:  # no such data set, configuration or file
-        msg = f"the data set cannot be loaded ({_first_line(e)}); check its name, or give a local folder"
+    except (FileNotFoundError, ValueError) as e:  # no such dataset, configuration or file
+        msg = f"the dataset cannot be loaded ({_first_line(e)}); check its name, or give a local folder"
         raise ReadError(msg, name) from e
     except Exception as e:
         if not isinstance(e, OSError) and "hub" not in type(e).__module__ and "http" not in type(e).__module__:
@@ -166,7 +164,7 @@ def _seal(given: Given, url: str, text: str) -> dict[str, Any]:
         n = _write(f, given, text)
     if not n:
         files.remove(url)
-        msg = "the data set has no rows"
+        msg = "the dataset has no rows"
         raise ReadError(msg, given.source)
     return {"files": [url], "rows": n, "source": given.source}
 
@@ -203,7 +201,7 @@ def _schema(schema: pa.Schema, given: Given, text: str) -> pa.Schema:
     """Return the columns of the first rows; a column without any value yet is a string column."""
     if text not in schema.names:
         there = ", ".join(f"{field.name} ({field.type})" for field in schema)
-        msg = f"the text column {text!r} is not there; there are {there}; name one of them with text="
+        msg = f"there is no text column {text!r}; there are {there}; name one of them with text="
         raise ReadError(msg, given.source)
     fields = [field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in schema]
     return pa.schema(fields)

@@ -39,7 +39,7 @@ def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Ite
     """
     raw = bytearray(BLOCK + PADDING)
     held = 0  # bytes in front that were read and not given out: the beginning of a line
-    skipped = None  # bytes of the line being skipped, which is told of if it began in here
+    skipped = None  # bytes of the line being skipped, which is reported if it began in this slice
     tell = True
     if start and stream.read(1) != b"\n":
         skipped, tell = 0, False

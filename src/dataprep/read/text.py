@@ -63,7 +63,7 @@ class Lines(Reader):
 
     def __post_init__(self) -> None:
         if self.max_doc_bytes < 1:
-            msg = f"max_doc_bytes={self.max_doc_bytes} leaves no document; it is the bytes of the longest one to keep"
+            msg = f"max_doc_bytes={self.max_doc_bytes} must be at least 1: the bytes of the longest one to keep"
             raise PlanError(msg)
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:

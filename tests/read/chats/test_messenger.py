@@ -130,10 +130,10 @@ def test_bad_messages(rows_of) -> None:
     [
         (export(said(), said())[:120], "the export ends in the middle of its messages"),
         (export(said())[:-2], "the file ends early"),
-        (export(), "the chat is empty"),
+        (export(), "the chat has no messages"),
         (
             '{"name": "x", "messages": [{}]}',
-            "no Messenger or Instagram chat is in the file, whose fields are name, mess",
+            "the file has no Messenger or Instagram chat; its fields are name, mess",
         ),
     ],
 )

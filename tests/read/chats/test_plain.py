@@ -95,10 +95,10 @@ def test_format_strings(tmp_path, line, first, want) -> None:
         ("no fields", r"lacks \{time\}"),
         ("{time:%Y-%m-%d} {text}.", r"does not end with \{text\}"),
         ("{time:%Y-%m-%d} {author}{text}", "nothing between"),
-        ("{time:%H:%M} {text}", "tells no day"),
+        ("{time:%H:%M} {text}", "has no date"),
         ("{time:%Y-%m-%d %Q} {text}", "unknown directive %Q"),
         ("{time:%Y %y-%m-%d} {text}", "the same twice: %Y %y"),
-        ("{time:%Y-%m-%d} {text", "no format string"),
+        ("{time:%Y-%m-%d} {text", "is not a format string"),
     ],
 )
 def test_refused_format_strings(line, wrong) -> None:
@@ -110,7 +110,7 @@ def test_refused_format_strings(line, wrong) -> None:
 def test_bad_input(tmp_path) -> None:
     """Not a chat; lines in front; bytes that are not UTF-8; too long; cut; CRLF and a byte order mark; nothing."""
     path = tmp_path / "a.txt"
-    with pytest.raises(ReadError, match=r"no message begins with b'Dear diary'; expected is line='\{time:%Y"):
+    with pytest.raises(ReadError, match=r"no message begins with b'Dear diary'; the expected form is line='\{time:%Y"):
         read_bytes(path, b"Dear diary\ntoday\n")
     with pytest.raises(ReadError, match="holds no records"):
         read_bytes(path, b"\n\n")

@@ -183,7 +183,7 @@ def test_bad_input(tmp_path) -> None:
     path = tmp_path / "a.md"
     for text in ("# Tea\n", "[2024-02-30 09:12] Me: x\n", '{"text": "x"}\n', "[Foo 03, 2024 09:12:05] <A> b\n"):
         with pytest.raises(
-            ReadError, match=r"no message begins with b'.*expected is a chat\.md or data\.json of signal"
+            ReadError, match=r"no message begins with b'.*the expected form is a chat\.md or data\.json of signal"
         ):
             read_text(path, text)
     head = b"[2024-05-03 09:12] Me: "

@@ -108,9 +108,9 @@ def test_truncated_anywhere(tmp_path) -> None:
         (b"not a warc\n", "begin here with WARC/"),
         (b"WARC/1.0\r\nWARC-Type: conversion\r\n\r\n", "Content-Length is missing"),
         (record("conversion", b"x").replace(b": 1", b": -1"), "Content-Length is -1"),
-        (b"WARC/1.0\r\nno colon\r\n\r\n", "a header should stand here"),
+        (b"WARC/1.0\r\nno colon\r\n\r\n", "a header should be here"),
         (b"WARC/1.0\r\nA: b", "headers have no end"),
-        (INFO, "no conversion record, only warcinfo"),
+        (INFO, "no conversion records, which wet files hold, only warcinfo"),
         (record("response", b"HTTP/1.1 200 OK"), "only response"),
     ],
 )

@@ -84,7 +84,9 @@ class Headed(Messages, Lines):
 
         Raises ReadError with the first line and the expected form if no line begins a message.
         """
-        trust = Trust(piece.url, self.max_bad, remedy=f"expected is {self.expected()}; format= names another reader")
+        trust = Trust(
+            piece.url, self.max_bad, remedy=f"the expected form is {self.expected()}; name another reader with format="
+        )
         good = Columns()
         bad: list[tuple[int, str, int]] = []
         size = 0
@@ -152,8 +154,8 @@ def _batch(
 ) -> Iterator[Batch]:
     """Drop the bad messages (position, reason, bytes); yield the good ones as a batch."""
     trust.saw(good.positions, [position for position, _, _ in bad], lambda: bad[0][1])
-    gone = np.array([doc_id(piece.file, position) for position, _, _ in bad], np.uint64)
-    stats.drop(gone, [why for _, why, _ in bad], n_bytes=[n for _, _, n in bad])
+    dropped = np.array([doc_id(piece.file, position) for position, _, _ in bad], np.uint64)
+    stats.drop(dropped, [why for _, why, _ in bad], n_bytes=[n for _, _, n in bad])
     if good.positions:
         columns = {
             "chat": [chat_of(piece.url)] * len(good.positions),

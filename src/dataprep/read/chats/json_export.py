@@ -65,7 +65,7 @@ class JsonExport(Messages):
 
     def _batches(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         names = self.names(self._document(piece.url), piece.url)
-        trust = Trust(piece.url, self.max_bad, remedy="format= names another reader")
+        trust = Trust(piece.url, self.max_bad, remedy="name another reader with format=")
         known, chat = Known(), -1
         with files.open_read(piece.url) as stream:
             for group in JsonStream(stream, piece.url, self.max_doc_bytes).groups():
@@ -90,10 +90,10 @@ class JsonExport(Messages):
                 n_messages += len(group.starts) + (group.too_long is not None)
             document = walk.document()
         if not isinstance(document, dict):
-            msg = f"the file holds no {self.PLATFORM} chat but a JSON list; format= names another reader"
+            msg = f"the file is a JSON list, not a {self.PLATFORM} chat; name another reader with format="
             raise ReadError(msg, url, 0)
         if not n_messages and walk.arrays:
-            msg = "the chat is empty: there is no message in it; remove the file"
+            msg = "the chat has no messages; remove the file"
             raise ReadError(msg, url, 0)
         return document
 

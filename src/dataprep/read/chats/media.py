@@ -32,9 +32,9 @@ def kind_of_file(name: Any, media_type: Any = None) -> str:
     """
     if isinstance(media_type, str) and media_type:
         main = media_type.partition("/")[0]
-        told = TYPES.get(media_type) or (main if main in MAIN_TYPES else None)
-        if told:
-            return told
+        kind = TYPES.get(media_type) or (main if main in MAIN_TYPES else None)
+        if kind:
+            return kind
     bare = str(name or "").partition("?")[0].lower()
     return BY_SUFFIX.get(posixpath.splitext(bare)[1], "file")
 

@@ -28,7 +28,7 @@ KINDS = (
 
 COLUMNS: Mapping[str, pa.DataType] = {
     "chat": pa.string(),  # the name of the group or of the other person
-    "author": pa.string(),  # null where the platform itself speaks
+    "author": pa.string(),  # null if the platform wrote the message
     "time": pa.timestamp("s"),  # as the exporting device's clock showed it, without a zone
     "kind": pa.string(),  # one of KINDS
     "reply_to": pa.uint64(),  # the id of the message it answers, null if none or not in this file
@@ -47,7 +47,7 @@ class Messages(Reader):
 
     def __post_init__(self) -> None:
         if self.max_doc_bytes < 1:
-            msg = f"max_doc_bytes={self.max_doc_bytes} leaves no message; it is the bytes of the longest one to keep"
+            msg = f"max_doc_bytes={self.max_doc_bytes} must be at least 1: the bytes of the longest one to keep"
             raise PlanError(msg)
 
     @property

@@ -100,7 +100,7 @@ class Messenger(Messages):
         with files.open_read(piece.url) as stream:
             data = stream.read()
         spans, chat = _survey(data, piece.url)
-        trust = Trust(piece.url, self.max_bad, remedy="format= names another reader")
+        trust = Trust(piece.url, self.max_bad, remedy="name another reader with format=")
         turned = _newest_first(data, spans)
         for first in range(0, len(spans), GROUP):
             stop = len(spans) - first
@@ -154,11 +154,11 @@ def _survey(data: bytes, url: str) -> tuple[I64, str]:
     document = walk.document()
     if not isinstance(document, dict) or not walk.arrays or not any(name in document for name in MARKS):
         fields = ", ".join(document)[:200] if isinstance(document, dict) else "none: it is a list"
-        msg = f"no Messenger or Instagram chat is in the file, whose fields are {fields}; "
+        msg = f"the file has no Messenger or Instagram chat; its fields are {fields}; "
         msg += "give message_1.json, or name another reader with format="
         raise ReadError(msg, url, 0)
     if not found:
-        msg = "the chat is empty: there is no message in it; remove the file"
+        msg = "the chat has no messages; remove the file"
         raise ReadError(msg, url, 0)
     title = _text(document.get("title", document.get("threadName")))
     return np.concatenate(found), title or files.name_of(url.rpartition("/")[0]) or files.name_of(url)
@@ -233,8 +233,8 @@ def _shared(message: Mapping[str, Any], said: str) -> Iterator[str]:
     """Return the shared link, unless the text holds it, and its description."""
     share = message.get("share")
     fields = share if isinstance(share, dict) else {}
-    told = (_text(fields.get("share_text")), _text(fields.get("link")))
-    return (one for one in told if one and one not in said)
+    found = (_text(fields.get("share_text")), _text(fields.get("link")))
+    return (one for one in found if one and one not in said)
 
 
 def _meta(message: Mapping[str, Any]) -> dict[str, Any]:

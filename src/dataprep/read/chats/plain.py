@@ -82,7 +82,7 @@ def form_of(line: str) -> Form:
     before = "".join(_literal(literal) + groups[name] for literal, name, _ in fields[:-1])
     bare = fields[-1][0].rstrip(" ")
     blank = fields[-1][0][len(bare) :]
-    end = f"(?:{_literal(blank)}|\\Z)" if blank else ""  # where nothing is said, the space before it may be gone
+    end = f"(?:{_literal(blank)}|\\Z)" if blank else ""  # if the text is empty, the space before it may be missing
     pattern = re.compile(rf"{before}{_literal(bare)}{end}(?P<text>.*)\Z", re.DOTALL)
     return Form(pattern, re.compile(time), "author" in pattern.groupindex)
 
@@ -92,7 +92,7 @@ def _fields(line: str) -> list[tuple[str, str, str]]:
     try:
         parts = [(before, name, form) for before, name, form, _ in string.Formatter().parse(line)]
     except ValueError as e:
-        msg = f"line={line!r} is no format string: {e}; write it as {EXAMPLE!r}"
+        msg = f"line={line!r} is not a format string: {e}; write it as {EXAMPLE!r}"
         raise PlanError(msg) from e
     fields: list[tuple[str, str, str]] = []
     before = ""
@@ -124,10 +124,10 @@ def _time(form: str, line: str) -> str:
         raise PlanError(msg)
     for one in ("Yy", "mbB", "d", "HI"):
         if sum(d in one for d in seen) > 1:
-            msg = f"line={line!r} tells the same twice: %{' %'.join(d for d in seen if d in one)}"
+            msg = f"line={line!r} has the same twice: %{' %'.join(d for d in seen if d in one)}"
             raise PlanError(msg)
     if not all(set(seen) & set(one) for one in ("Yy", "mbB", "d")):
-        msg = f"line={line!r} tells no day: {{time:...}} needs %Y or %y, %m or %b, and %d"
+        msg = f"line={line!r} has no date: {{time:...}} needs %Y or %y, %m or %b, and %d"
         raise PlanError(msg)
     pieces = re.split(r"%(.)", form)
     return "".join(DIRECTIVES[p] if i % 2 else _literal(p) for i, p in enumerate(pieces))
@@ -152,21 +152,21 @@ def _seconds(pattern: re.Pattern[str], when: str) -> int | None:
     found = pattern.match(when)
     if not found:
         return None
-    told = found.groupdict()
-    month = _month(told["b"]) if "b" in told else int(told["m"])
-    hour, half = int(told.get("H") or told.get("I") or 0), told.get("p")
+    groups = found.groupdict()
+    month = _month(groups["b"]) if "b" in groups else int(groups["m"])
+    hour, half = int(groups.get("H") or groups.get("I") or 0), groups.get("p")
     if half and 1 <= hour <= 12:
         hour = hour % 12 + 12 * (half in "pP")
-    minute, second = int(told.get("M") or 0), int(told.get("S") or 0)
+    minute, second = int(groups.get("M") or 0), int(groups.get("S") or 0)
     if hour > 23 or minute > 59 or second > 60:
         return None
-    return since_1970(_year(told), month, int(told["d"]), hour * 3_600 + minute * 60 + second)
+    return since_1970(_year(groups), month, int(groups["d"]), hour * 3_600 + minute * 60 + second)
 
 
-def _year(told: dict[str, str]) -> int:
-    if "Y" in told:
-        return int(told["Y"])
-    year = int(told["y"])
+def _year(groups: dict[str, str]) -> int:
+    if "Y" in groups:
+        return int(groups["Y"])
+    year = int(groups["y"])
     return year + (1900 if year > 68 else 2000)  # as strptime has it
 
 

@@ -159,27 +159,27 @@ def _json(line: str) -> Head | None:
     if not line.startswith("{"):
         return None
     try:
-        told = json.loads(line)
-        when = datetime.fromisoformat(told["date"])
-        body, sender = str(told["body"]), str(told["sender"])
+        record = json.loads(line)
+        when = datetime.fromisoformat(record["date"])
+        body, sender = str(record["body"]), str(record["sender"])
     except (ValueError, KeyError, TypeError):
         return None
     time = since_1970(when.year, when.month, when.day, when.hour * 3_600 + when.minute * 60 + when.second)
     meta: dict[str, Any] = {}
-    quote = str(told.get("quote") or "").strip("\n")
+    quote = str(record.get("quote") or "").strip("\n")
     if quote:
         meta["quote"] = re.sub(r"^> ?", "", quote, flags=re.MULTILINE)
-    if told.get("reactions"):
-        meta["reactions"] = _counted(r["emoji"] if isinstance(r, dict) else str(r[-1]) for r in told["reactions"])
-    names = [str(one.get("name")) for one in told.get("attachments") or () if isinstance(one, dict)]
+    if record.get("reactions"):
+        meta["reactions"] = _counted(r["emoji"] if isinstance(r, dict) else str(r[-1]) for r in record["reactions"])
+    names = [str(one.get("name")) for one in record.get("attachments") or () if isinstance(one, dict)]
     if names:
         meta |= {"file": names[0]} if len(names) == 1 else {"files": names}
     author = None if sender == "No-Sender" else sender
     kind = (
-        ("deleted" if told.get("deleted") else "")
+        ("deleted" if record.get("deleted") else "")
         or (kind_of_file(names[0]) if names else "")
-        or ("sticker" if told.get("sticker") else "")
-        or ("call" if told.get("call") or CALL.match(body.rstrip(" ")) else "")
+        or ("sticker" if record.get("sticker") else "")
+        or ("call" if record.get("call") or CALL.match(body.rstrip(" ")) else "")
         or ("text" if author else "system")
     )
     return Head(time, author, body.removesuffix("  "), kind, meta)

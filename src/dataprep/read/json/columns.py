@@ -54,7 +54,7 @@ def arrow_type(kind: str) -> pa.DataType:
     try:
         return KINDS.get(kind) or pa.type_for_alias(kind)
     except ValueError as e:
-        msg = f"{kind!r} is no type of a column; write string, int64, double, bool, timestamp[us] ..."
+        msg = f"{kind!r} is not a column type; write string, int64, double, bool, timestamp[us] ..."
         raise PlanError(msg) from e
 
 

@@ -55,7 +55,7 @@ class Jsonl(Reader):
         check_taken(self.text, [name for name, _ in self.columns])
         check_kinds(self.columns)
         if self.max_doc_bytes < 1:
-            msg = f"max_doc_bytes={self.max_doc_bytes} leaves no document; it is the bytes of the longest line to keep"
+            msg = f"max_doc_bytes={self.max_doc_bytes} must be at least 1: the bytes of the longest line to keep"
             raise PlanError(msg)
 
     @classmethod
@@ -150,14 +150,14 @@ class _Found:
 
     def without(self, invalid: Ints) -> _Found:
         """Return the records with `invalid` lines (start, bytes) among the bad lines, as not UTF-8 unless too long."""
-        gone = np.isin(self.starts, invalid[:, 0])
-        keep = pa.array(~gone)
+        valid = ~np.isin(self.starts, invalid[:, 0])
+        keep = pa.array(valid)
         known = np.isin(self.bad[:, 0], invalid[:, 0]) & (self.bad[:, 2] != J.TOO_LONG)
         bad = np.where(known[:, None] & (np.arange(3) == 2), J.INVALID_UTF8, self.bad)
         lines = invalid[np.isin(invalid[:, 0], self.starts)]
         bad = np.concatenate([bad, np.pad(lines, ((0, 0), (0, 1)), constant_values=J.INVALID_UTF8)])
         meta = None if self.meta is None else self.meta.filter(keep)
-        return _Found(self.starts[~gone], self.text.filter(keep), meta, self.spans[~gone], bad[np.argsort(bad[:, 0])])
+        return _Found(self.starts[valid], self.text.filter(keep), meta, self.spans[valid], bad[np.argsort(bad[:, 0])])
 
 
 def _invalid_lines(block: Block) -> Ints:

@@ -23,7 +23,7 @@ from dataprep.read.trust import MAX_BAD, MAX_DOC_BYTES, Trust
 from .records import Entry, read_records
 from .response import Refused, refuse
 
-FLUSH = 1_024  # refused records that are booked together
+FLUSH = 1_024  # refused records that are recorded together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class Crawl(Reader):
             msg = f"{self.NAME} has no field {strange[0][0]!r} that is a {strange[0][1]}; there are {known}"
             raise PlanError(msg)
         if self.max_doc_bytes < 1:
-            msg = f"max_doc_bytes={self.max_doc_bytes} leaves no document; it is the bytes of the longest one to keep"
+            msg = f"max_doc_bytes={self.max_doc_bytes} must be at least 1: the bytes of the longest one to keep"
             raise PlanError(msg)
 
     @classmethod
@@ -91,7 +91,7 @@ class Crawl(Reader):
         wanted = frozenset({self.HOLDS})
         for entry in read_records(piece.url, wanted, self.max_block(), strict=self.strict):
             if len(refused) >= FLUSH:
-                _book(refused, piece, stats)
+                _record_drops(refused, piece, stats)
             if entry.lost:
                 refused.append((entry.position, entry.lost, entry.n_bytes))
                 archive.saw((), (entry.position,), lambda e=entry: e.message)  # type: ignore[misc]
@@ -108,13 +108,13 @@ class Crawl(Reader):
                 continue
             if found is not None:
                 yield Record(entry.position, found[0], len(found[0]), orjson.dumps(found[1]).decode())
-        _book(refused, piece, stats)
+        _record_drops(refused, piece, stats)
         for kind, n in types.items():
             stats.count(f"records.{kind}", n if kind != self.HOLDS and kind not in self.OTHERS else 0)
         archive.close()
         if not types[self.HOLDS]:
             broken = f" and {archive.bad:,} broken" if archive.bad else ""
-            msg = f"there is no {self.HOLDS} record, only {', '.join(types)}{broken}: {self.NAME} files hold them"
+            msg = f"the file has no {self.HOLDS} records, which {self.NAME} files hold, only {', '.join(types)}{broken}"
             raise ReadError(msg, piece.url, 0)
 
     def _checked(self, entry: Entry, kind: str, stats: Ledger, seen: set[Any]) -> Any:
@@ -136,7 +136,7 @@ class Crawl(Reader):
         return B.with_column(batch, "meta", left)
 
 
-def _book(refused: list[tuple[int, str, int]], piece: Slice, stats: Ledger) -> None:
+def _record_drops(refused: list[tuple[int, str, int]], piece: Slice, stats: Ledger) -> None:
     """Record the dropped records in the statistics and empty the list; each position counts once."""
     once = {position: (why, n) for position, why, n in reversed(refused)}
     ids = np.array([doc_id(piece.file, position) for position in once], np.uint64)

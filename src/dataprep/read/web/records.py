@@ -125,15 +125,15 @@ class _Archive:
                     good += 1
                 break
             except ReadError as e:
-                reason, place = getattr(e, "reason", "damaged"), self._place()
-                if held is not None and reason == "no_record":  # what stands here may be the rest of the record before
-                    reason, place = "wrong_length", held.position
-                elif held is not None and place != held.position:
+                reason, position = getattr(e, "reason", "damaged"), self._broken_at()
+                if held is not None and reason == "no_record":  # this may be the rest of the record before
+                    reason, position = "wrong_length", held.position
+                elif held is not None and position != held.position:
                     yield held
                 if self.strict:
                     raise
                 good, held = 0, None
-                yield Entry(place, {}, max(0, self.at - self.start), None, reason, e.message)
+                yield Entry(position, {}, max(0, self.at - self.start), None, reason, e.message)
                 if not self._resync():
                     break
         if held is not None:
@@ -274,7 +274,7 @@ class _Archive:
                 continue
             name, colon, value = text.partition(":")
             if not colon:
-                self._fail("bad_header", f"a header should stand here, not {text[:40]!r}")
+                self._fail("bad_header", f"a header should be here, not {text[:40]!r}")
             name = name.strip().lower()
             found[name] = value.strip()
         self._fail("bad_header", f"the record has over {MAX_HEADERS:,} header lines")
@@ -306,14 +306,14 @@ class _Archive:
         assert stored is not None
         return stored
 
-    def _place(self) -> int:
+    def _broken_at(self) -> int:
         """Return the offset at which the broken record begins."""
         if self.members is not None and self.apart is not False and not self.inside:
             self.mark = max(self.mark, *self.members.starts.values(), 0)
         return self.mark
 
     def _fail(self, reason: str, found: str) -> None:
-        raise Broken(reason, found, self.url, self._place())
+        raise Broken(reason, found, self.url, self._broken_at())
 
     def _resync(self) -> bool:
         """Move to the next record that can be found after a broken one; return False if there is none."""

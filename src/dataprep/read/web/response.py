@@ -111,7 +111,7 @@ def unchunked(data: bytes) -> tuple[bytes, bool]:
 def _unpacked(data: bytes, name: str, max_bytes: int) -> tuple[bytes, bool]:
     """Return at most max_bytes + 1 decompressed bytes, and whether the end was reached."""
     if not data or (name in BEGINS and not data.startswith(BEGINS[name])):
-        return data, True  # a header that lies
+        return data, True  # the header is wrong
     if name not in UNPACK:
         refuse("bad_encoding")
     try:

@@ -113,8 +113,8 @@ def test_bad_records(rows_of) -> None:
     ("data", "says"),
     [
         (export(said())[:-60], "the export ends in the middle of its messages"),
-        (export(), "the chat is empty"),
-        ('{"name": "x", "messages": [{}]}', "no Discord channel is in the file, whose fields are name, messages"),
+        (export(), "the chat has no messages"),
+        ('{"name": "x", "messages": [{}]}', "the file has no Discord channel; its fields are name, messages"),
         ("a,b\n1,2\n", "its first line is 'a,b', not 'AuthorID,Author,Date,Content'"),
         (CSV[:80], "record 0 or one soon after it is broken or cut"),
         ("AuthorID,Author,Date,Content\n", "the file holds no records"),
@@ -129,7 +129,7 @@ def test_bad_files(rows_of, data, says) -> None:
 @pytest.mark.parametrize("options", [{"author": "tag"}, {"date_order": "dym"}])
 def test_bad_parameters(options) -> None:
     """A wrong choice is told with those there are."""
-    with pytest.raises(PlanError, match="is none of"):
+    with pytest.raises(PlanError, match="must be one of"):
         Discord(**options)
 
 

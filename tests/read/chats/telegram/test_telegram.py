@@ -164,14 +164,14 @@ WHOLE = export(said(1, "one"), said(2, "two"))
         (WHOLE[:-40], r"in\.json, byte \d{3}: the export ends in the middle of its messages"),
         (WHOLE[:-1], r"byte \d{3}: the file ends early"),
         (WHOLE[:30], r"byte 30: the file ends early"),
-        (export(), "byte 0: the chat is empty"),
-        ('{"a": 1, "b": 2}', "no Telegram chat is in the file, whose fields are a, b"),
+        (export(), "byte 0: the chat has no messages"),
+        ('{"a": 1, "b": 2}', "the file has no Telegram chat; its fields are a, b"),
         ('{"guild": {}, "channel": {}, "messages": [{}]}', "no Telegram chat"),
         ('{"a": 1}\n{"a": 2}\n', "is not one JSON document"),
         ("[1]", "a JSON list"),
         ("hello", "is not one JSON document but begins b'hello'"),
         ('{"name": "Tea", "messages": [1, 2]}', "all 2 records are bad; this is the first: not_an_object b'1'"),
-        ("<html><body></body></html>", "no messages of Telegram Desktop are in the page"),
+        ("<html><body></body></html>", "the page has no messages of Telegram Desktop"),
     ],
 )
 def test_bad_files(rows_of, data, says) -> None:

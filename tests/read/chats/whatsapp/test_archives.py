@@ -72,7 +72,7 @@ def test_zips_that_cannot_be_read(tmp_path) -> None:
         read(zipped(tmp_path / "a.zip", a_jpg=b""))
     path = tmp_path / "b.zip"
     path.write_bytes(b"PK nonsense")
-    with pytest.raises(ReadError, match="no whole zip"):
+    with pytest.raises(ReadError, match="zip is truncated or damaged"):
         read(path)
     assert not looks_like_chat(str(path))
     whole = zipped(tmp_path / "c.zip", c_txt=CHAT * 50).read_bytes()
@@ -127,7 +127,9 @@ def test_what_is_no_chat(tmp_path) -> None:
     for text in ("Lieber Tom,\nam 5.3. komme ich\n", "Sat Mar 5 2024 10:00 <Tom> hi\n"):
         path.write_text(text)
         line = text.split("\n", maxsplit=1)[0]
-        with pytest.raises(ReadError, match=rf"first line is '{line}'; tried were '03/05/2024, 09:12 - NAME: TEXT'"):
+        with pytest.raises(
+            ReadError, match=rf"first line is '{line}'; known forms are '03/05/2024, 09:12 - NAME: TEXT'"
+        ):
             read(path)
         assert not looks_like_chat(str(path))
     path.write_bytes(CHAT.encode("utf-16"))
@@ -161,7 +163,7 @@ def test_the_order_is_stated(tmp_path, caplog) -> None:
         read(path, date_order="mdy")
     path.write_text("05/03/2024, 10:00 - A: x\n")
     assert read(path)[2] == {"order.dmy": 1, "order.undecided": 1}
-    assert "nothing tells which number of 5/3/2024 is the day; dates are read as dmy, date_order=" in caplog.text
+    assert "dates such as 5/3/2024 are ambiguous and are read as dmy; set date_order=" in caplog.text
     caplog.clear()
     assert read(path, date_order="mdy")[2] == {"order.mdy": 1}
     assert not caplog.records

@@ -157,7 +157,7 @@ def test_bad_input(tmp_path) -> None:
     assert [r["text"] for r in rows] == ["x", "x"]
     assert [(d["id"], d["reason"]) for d in drops] == [(0, "no_header"), (len(head + good), "invalid_utf8")]
     with pytest.raises(
-        ReadError, match=r"Bee\.txt, byte 0: no line begins.*first line is 'one'; tried were '03/05/2024"
+        ReadError, match=r"Bee\.txt, byte 0: no line begins.*first line is 'one'; known forms are '03/05/2024"
     ):
         read_text(tmp_path, "one\ntwo\n")
     (tmp_path / "b.jsonl").write_text('{"text": "x"}\n')

@@ -38,7 +38,7 @@ ORDERS = {"dmy": "%d {0} %m {0} %Y", "mdy": "%m {0} %d {0} %Y", "ymd": "%Y {0} %
 
 def csv_messages(reader: Messages, piece: Slice, stats: Ledger, author: str, date_order: str | None) -> Iterator[Batch]:
     """Yield the records of a file. Raises ReadError for another first line, or an end inside a quoted field."""
-    trust = Trust(piece.url, reader.max_bad, remedy="format= names another reader")
+    trust = Trust(piece.url, reader.max_bad, remedy="name another reader with format=")
     order = date_order or order_of(dates(piece.url))
     chat = chat_of(piece.url)
     for first, block in blocks(piece.url):
@@ -65,7 +65,8 @@ def blocks(url: str) -> Iterator[tuple[int, list[list[str]]]]:
         try:
             head = next(records, [])
             if head[: len(COLUMNS)] != COLUMNS:
-                msg = f"no Discord channel: its first line is {','.join(head)[:80]!r}, not {','.join(COLUMNS)!r}"
+                shown = ",".join(head)[:80]
+                msg = f"the file is not a Discord channel: its first line is {shown!r}, not {','.join(COLUMNS)!r}"
                 raise ReadError(msg, url, 0)
             while block := list(itertools.islice(filter(None, records), B.MAX_ROWS // 4)):
                 yield first, block

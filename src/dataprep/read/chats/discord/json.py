@@ -41,10 +41,10 @@ class Discord(JsonExport):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.author not in NAMES:
-            msg = f"author={self.author!r} is none of {', '.join(NAMES)}"
+            msg = f"author={self.author!r} must be one of {', '.join(NAMES)}"
             raise PlanError(msg)
         if self.date_order not in {None, "dmy", "mdy", "ymd"}:
-            msg = f"date_order={self.date_order!r} is none of dmy, mdy, ymd"
+            msg = f"date_order={self.date_order!r} must be one of dmy, mdy, ymd"
             raise PlanError(msg)
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
@@ -59,7 +59,7 @@ class Discord(JsonExport):
         """Return the channel's name, after its server's name if it is in a server."""
         guild, channel = document.get("guild"), document.get("channel")
         if not isinstance(channel, dict) or "messages" not in document:
-            msg = f"no Discord channel is in the file, whose fields are {', '.join(document)[:200]}; "
+            msg = f"the file has no Discord channel; its fields are {', '.join(document)[:200]}; "
             msg += "give a file of DiscordChatExporter, or name another reader with format="
             raise ReadError(msg, url, 0)
         server = guild.get("name") if isinstance(guild, dict) and guild.get("id") != "0" else None

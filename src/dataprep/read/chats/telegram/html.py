@@ -39,7 +39,7 @@ SERVICE = re.compile(r'<div class="body details">\s*(.*?)\s*</div>', re.DOTALL)
 REPLY = re.compile(r'<div class="reply_to details">[^<]*<a href="#go_to_message(\d+)"')
 WRAPPED = re.compile(r'<a class="(photo|video_file|animated|sticker)_wrap[^"]*"(?: href="([^"]*)")?')
 MEDIA = re.compile(r'<(?:div|a) class="media clearfix pull_left(?: block_link)? media_(\w+)"(?: href="([^"]*)")?')
-TOLD = re.compile(r'<div class="(?:title bold|status details)">\s*(.*?)\s*</div>', re.DOTALL)
+TITLE_LINES = re.compile(r'<div class="(?:title bold|status details)">\s*(.*?)\s*</div>', re.DOTALL)
 POLL = re.compile(r'<div class="(?:question bold|answer)">\s*(?:- )?(.*?)\s*(?:<span|</div>)', re.DOTALL)
 REACTION = re.compile(r'<span class="emoji">\s*(.*?)\s*</span>(?:.{0,40}?<span class="count">\s*(\d+))?', re.DOTALL)
 TAG = re.compile(r"<[^>]*>")
@@ -88,7 +88,7 @@ def html_messages(reader: Messages, piece: Slice, stats: Ledger) -> Iterator[Bat
             good.append(m.start())
             numbers.append(int(m[2]))
             answered.append(reply)
-    trust = Trust(piece.url, reader.max_bad, remedy="format= names another reader")
+    trust = Trust(piece.url, reader.max_bad, remedy="name another reader with format=")
     refuse(bad, piece, stats, trust, good)
     stats.count("lines that name a day", page.days)
     trust.close()
@@ -100,8 +100,8 @@ def html_messages(reader: Messages, piece: Slice, stats: Ledger) -> Iterator[Bat
 def _check(data: bytes, found: list[Any], url: str) -> None:
     if not found or not PAGE.search(data):
         empty = b'class="history"' in data
-        msg = "the chat is empty: there is no message in it; remove the file" if empty else (
-            "no messages of Telegram Desktop are in the page; give messages.html, or name another reader with format="
+        msg = "the chat has no messages; remove the file" if empty else (
+            "the page has no messages of Telegram Desktop; give messages.html, or name another reader with format="
         )  # fmt: skip
         raise ReadError(msg, url, 0)
     if not data.rstrip().endswith(b"</html>"):
@@ -129,14 +129,14 @@ def _row(sort: str, number: int, block: str, page: Page) -> tuple[Row | None, in
     body, forward, rest = block.partition('<div class="forwarded body">')
     if "joined" not in sort:
         page.author = _first(FROM, body) or None
-    kind, told, meta = _content(block)
+    kind, content, meta = _content(block)
     if forward:
         meta["forwarded"] = plain((FORWARDED.search(forward + rest) or ["", ""])[1]) or True
     counts = {plain(m[1]): int(m[2] or 1) for m in REACTION.finditer(block)}
     if counts:
         meta["reactions"] = counts
     reply = REPLY.search(body)
-    text = "\n".join(filter(None, [told, _first(TEXT, block)]))
+    text = "\n".join(filter(None, [content, _first(TEXT, block)]))
     return Row(text, page.author, time, kind, meta), int(reply[1]) if reply else None
 
 
@@ -153,7 +153,7 @@ def _day(said: str) -> str | None:
 
 
 def _content(block: str) -> tuple[str, str, dict[str, Any]]:
-    """Return the kind, fields beyond the text, and the file's name."""
+    """Return the kind, the text of other fields, and meta with the file's name."""
     wrapped, media = WRAPPED.search(block), MEDIA.search(block)
     if wrapped:
         return WRAPS[wrapped[1]], "", _file(wrapped[2])
@@ -161,13 +161,14 @@ def _content(block: str) -> tuple[str, str, dict[str, Any]]:
         return "poll", "\n".join(plain(m[1]) for m in POLL.finditer(block)), {}
     if media is None:
         return "text", "", {}
-    told = [plain(m[1]) for m in TOLD.finditer(block)]
-    kind = TITLES.get(told[0] if told else "") or KINDS.get(media[1]) or kind_of_file(media[2] or (told or [""])[0])
+    titles = [plain(m[1]) for m in TITLE_LINES.finditer(block)]
+    title = titles[0] if titles else ""
+    kind = TITLES.get(title) or KINDS.get(media[1]) or kind_of_file(media[2] or title)
     if kind in {"contact", "location", "call"}:
-        return kind, "\n".join(filter(None, told)), {}
+        return kind, "\n".join(filter(None, titles)), {}
     return kind, "", _file(media[2])
 
 
 def _file(name: str | None) -> dict[str, Any]:
-    """Return the file name for meta; None if the export left the file out, and the text is its caption."""
+    """Return meta with the file's name; None as name if the export left the file out and the text is its caption."""
     return {"file": html.unescape(name) if name else None}

@@ -58,7 +58,7 @@ class Telegram(JsonExport):
         """Return the chats' names; if two chats of an account have one name, their numbers follow it."""
         found = [] if any(field in document for field in OTHERS) else list(_chats(document))
         if not found:
-            msg = f"no Telegram chat is in the file, whose fields are {', '.join(document)[:200]}; "
+            msg = f"the file has no Telegram chat; its fields are {', '.join(document)[:200]}; "
             msg += "give result.json, or name another reader with format="
             raise ReadError(msg, url, 0)
         count = Counter(_name(chat) for chat in found)
@@ -111,9 +111,9 @@ def _rare(message: Mapping[str, Any], time: str | None) -> Row:
     if message.get("type") == "service":
         return _service(message, time)
     author = message.get("from") or message.get("from_id")
-    kind, told = _content(message)
+    kind, content = _content(message)
     return Row(
-        "\n".join(filter(None, [told, plain(message.get("text"))])),
+        "\n".join(filter(None, [content, plain(message.get("text"))])),
         None if author is None else str(author),
         time,
         kind,
@@ -122,7 +122,7 @@ def _rare(message: Mapping[str, Any], time: str | None) -> Row:
 
 
 def _content(message: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the kind, and fields beyond the text."""
+    """Return the kind, and the text of other fields."""
     media = plain(message.get("media_type"))
     if media in MEDIA:
         return MEDIA[media], ""
@@ -183,11 +183,11 @@ def _service(message: Mapping[str, Any], time: str | None) -> Row:
     action = plain(message.get("action"))
     actor = plain(message.get("actor") or message.get("actor_id"))
     said = [plain(one) for name in WHAT for one in _listed(message.get(name)) if one is not None]
-    told = " ".join(filter(None, [action, ", ".join(filter(None, said)), plain(message.get("text"))]))
+    text = " ".join(filter(None, [action, ", ".join(filter(None, said)), plain(message.get("text"))]))
     meta = {"action": action} if action else None
     if action in CALLS and actor:
-        return Row(told, actor, time, "call", meta)
-    return Row(f"{actor}: {told}" if actor else told, None, time, "call" if action in CALLS else "system", meta)
+        return Row(text, actor, time, "call", meta)
+    return Row(f"{actor}: {text}" if actor else text, None, time, "call" if action in CALLS else "system", meta)
 
 
 def _listed(value: Any) -> list[Any]:

@@ -19,7 +19,7 @@ from . import headers as H
 from . import scan as S
 from .kinds import is_system
 
-FIRST_BYTES = 1 << 16  # of a file, by which it is told whether it is a chat
+FIRST_BYTES = 1 << 16  # of a file, which show whether it is a chat
 TITLES = (  # what phones put before the name of the chat in the name of the file
     r"WhatsApp[ -]Chat (with|mit|met|med|-)|Chat (de )?WhatsApp (con|com)|Conversa do WhatsApp com|"
     r"Discussion WhatsApp avec|Чат WhatsApp с|محادثة واتساب مع"
@@ -156,7 +156,7 @@ def _zip(url: str) -> Iterator[zipfile.ZipFile]:
         try:
             archive = zipfile.ZipFile(raw)
         except (zipfile.BadZipFile, EOFError) as e:
-            msg = f"this is no whole zip ({e}); fetch the file again"
+            msg = f"the zip is truncated or damaged ({e}); fetch the file again"
             raise ReadError(msg, url) from e
         with archive:
             yield archive

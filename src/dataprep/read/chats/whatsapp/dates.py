@@ -22,7 +22,7 @@ DAY = 86_400
 MAX_STEP = 400  # days: one wrong clock must not outweigh a whole chat
 IMPOSSIBLE, SWITCH = 2_000, 5_000  # days that an impossible message costs, and another order: three messages in a row
 RARE, FEW = 0.2, 10  # a form needs no other proof with this share of the most frequent one's lines, so many in a row
-SLACK = 60  # seconds by which a quotation may seem younger: a form without seconds beside one with
+SLACK = 60  # seconds by which a quotation may seem newer: one form has seconds, the other has not
 YEARS = (1970, 2200)  # of Gregorian years, those in which an export may be
 BUDDHIST, PERSIAN = (2_500, 543), (1_340, 1_420)  # first year and difference; first and last year
 
@@ -44,7 +44,7 @@ class Plan:
 
     orders: dict[int, list[Order]]
     undecided: str = ""
-    impossible: str = ""  # a date that the order asked for cannot read
+    impossible: str = ""  # a date that is impossible in the wanted order
     n_impossible: int = 0
     orderly: bool = False  # whether time hardly ever goes back a day, in enough lines to tell
 
@@ -111,8 +111,8 @@ class Survey:
         self.counts.append(stops - starts)
         self.lines += len(found)
 
-    def plan(self, asked: str | None = None) -> Plan:
-        """Return the decision. asked: the order to use unless the year comes first in four digits."""
+    def plan(self, wanted: str | None = None) -> Plan:
+        """Return the decision. wanted: the order to use unless the year comes first in four digits."""
         if not self.chunks:
             return Plan({})
         runs, counts = np.concatenate(self.chunks), np.concatenate(self.counts)
@@ -121,16 +121,16 @@ class Survey:
             some |= days_of(runs[:, 2:5], order)[1] & np.isin(_year(runs[:, 1]), _years(order))
         runs, counts = runs[some], counts[some]
         sizes, frequent = _frequent(runs[:, 1], counts)
-        orders = {form: _orders(runs[runs[:, 1] == form], counts[runs[:, 1] == form], asked) for form in sizes}
+        orders = {form: _orders(runs[runs[:, 1] == form], counts[runs[:, 1] == form], wanted) for form in sizes}
         unsure = [form for form in frequent if not orders[form][-1].sure]
-        if asked is None and 0 < len(unsure) < len(frequent):
+        if wanted is None and 0 < len(unsure) < len(frequent):
             for form in unsure:
                 orders[form] = _by_the_others(runs, orders, form, [f for f in frequent if f not in unsure])
         plan = Plan({form: orders[form] for form in frequent})
         for form in sorted(set(sizes) - set(frequent), key=lambda form: -sizes[form]):
-            if fits := _fits(runs, counts, plan, form, asked):
+            if fits := _fits(runs, counts, plan, form, wanted):
                 plan.orders[form] = fits
-        return _stated(plan, runs, counts, asked)
+        return _stated(plan, runs, counts, wanted)
 
 
 def _frequent(forms: Ints, counts: Ints) -> tuple[dict[int, int], list[int]]:
@@ -157,14 +157,14 @@ def _years(order: str) -> tuple[int, ...]:
     return (0, 1) if order == "ymd" else (0, 2)
 
 
-def _orders(runs: Ints, counts: Ints, asked: str | None) -> list[Order]:
+def _orders(runs: Ints, counts: Ints, wanted: str | None) -> list[Order]:
     """Return the orders of one form in turn (almost always one)."""
     year = int(_year(runs[:1, 1])[0])
     if year == 1:
         return [Order(0, "ymd", sure=True)]
     names = [o for o in ORDERS if year in _years(o)]
-    if asked in names:
-        return [Order(0, asked, sure=True)]
+    if wanted in names:
+        return [Order(0, wanted, sure=True)]
     new = np.r_[True, (runs[1:, 2:5] != runs[:-1, 2:5]).any(axis=1)]
     dates, starts = runs[new], runs[new, 0]
     weights = np.minimum(np.add.reduceat(counts, np.flatnonzero(new)), 5)
@@ -240,7 +240,7 @@ def _times(runs: Ints, plan: Plan) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
     return first, first - runs[:, 5] + runs[:, 6], which >= 0
 
 
-def _fits(runs: Ints, counts: Ints, plan: Plan, form: int, asked: str | None) -> list[Order]:
+def _fits(runs: Ints, counts: Ints, plan: Plan, form: int, wanted: str | None) -> list[Order]:
     """Return the orders of a rare form if most of its times are between those of the lines around them, else []."""
     first, last, known = _times(runs, plan)
     mine = np.flatnonzero(runs[:, 1] == form)
@@ -253,7 +253,7 @@ def _fits(runs: Ints, counts: Ints, plan: Plan, form: int, asked: str | None) ->
     ceiling = np.where(after < len(theirs), first[next_one], np.iinfo(np.int64).max // 2)
     alone = counts[mine].sum() == 1 and counts[known].sum() > 1 and after[0] < len(theirs)
     names = [o for o in ORDERS if int(_year(np.array(form))) in _years(o)]
-    names = [asked] if asked in names else names
+    names = [wanted] if wanted in names else names
     shares = []
     for name in names:
         begin, end, possible = _times(runs[mine], Plan({form: [Order(0, name, sure=True)]}))
@@ -263,12 +263,12 @@ def _fits(runs: Ints, counts: Ints, plan: Plan, form: int, asked: str | None) ->
     return [] if alone or shares[best] <= 0.5 else [Order(0, names[best], sure=True)]
 
 
-def _stated(plan: Plan, runs: Ints, counts: Ints, asked: str | None) -> Plan:
-    """Return the plan with an example of a date that is ambiguous, or impossible in the order asked for."""
+def _stated(plan: Plan, runs: Ints, counts: Ints, wanted: str | None) -> Plan:
+    """Return the plan with an example of a date that is ambiguous, or impossible in the wanted order."""
     unsure = [form for form, orders in plan.orders.items() if not all(o.sure for o in orders)]
     rows = [i for i in range(len(runs)) if runs[i, 1] in unsure][:1] if unsure else []
     first, last, known = _times(runs, plan)
-    lost = np.flatnonzero(~known & np.isin(runs[:, 1], list(plan.orders)) & (asked is not None))
+    lost = np.flatnonzero(~known & np.isin(runs[:, 1], list(plan.orders)) & (wanted is not None))
     back = int((first[known][1:] < last[known][:-1] - DAY).sum())
     n = int(counts[known].sum())
     return Plan(

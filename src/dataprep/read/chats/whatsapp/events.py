@@ -45,7 +45,7 @@ DELETED = """
 """
 
 DELETED_BY = "this message was deleted by "  # a name follows, or "an admin"
-ADMIN = "(?<! as )admin|админ|yönetici|amministrator|管理|관리자|مشرف"  # behind one of DELETED
+ADMIN = "(?<! as )admin|админ|yönetici|amministrator|管理|관리자|مشرف"  # after one of DELETED
 
 MISSED = """
     en: missed voice call | missed video call | missed group voice call | missed group video call
@@ -94,7 +94,7 @@ CALLS = """
     pt: chamada de voz | videochamada | ligação de voz | ligação de vídeo
     ru: аудиозвонок | видеозвонок
     tr: sesli arama | görüntülü arama
-"""  # people type these: recognised behind a direction mark only
+"""  # people type these: recognised after a direction mark only
 
 LIVE = """
     en: live location shared
@@ -146,7 +146,7 @@ EDITED = """
     tr: bu mesaj düzenlendi
 """  # `TEXT <phrase>`
 
-BEGINS: dict[str, str] = {  # what stands before the first colon: of a place, with its address behind; of a poll, alone
+BEGINS: dict[str, str] = {  # text before the first colon: of a place, whose address follows; of a poll, alone
     "location": """
         en: location
         ar: موقع | الموقع
@@ -270,7 +270,7 @@ DOES = r"""
     tr: oluşturdu|ekledi|çıkardı|ayrıldı|değiştirdi|katıldı
     uk: створи\S* групу|додав|додала|видалив|видалила|вийшов|вийшла|змінив|змінила|приєднав|приєднала
     vi: đã tạo nhóm|đã thêm|đã rời|đã thay đổi|đã xóa|đã tham gia
-"""  # what WhatsApp says that somebody did, behind a space: regular expressions
+"""  # WhatsApp's lines about an action of somebody, after a space: regular expressions
 
 DOES_CLOSE = """
     ja: がグループ|を追加しました|退出しました|変更しました|参加しました|削除しました|作成しました

@@ -113,8 +113,8 @@ def recognise(
     rows = np.flatnonzero(flags & MAYBE)
     held = zip(said.take(rows).to_pylist(), has_author[rows].tolist(), strict=True)
     found = [(_known if len(s) < SHORT else _one)(s, speaks=speaks, marked=marked) for s, speaks in held]
-    told = np.array([KINDS.index(f.kind) for f in found], np.int32)
-    kinds[rows] = np.where(told == TEXT, kinds[rows], told)
+    codes = np.array([KINDS.index(f.kind) for f in found], np.int32)
+    kinds[rows] = np.where(codes == TEXT, kinds[rows], codes)
     edits = {row: f for row, f in zip(rows.tolist(), found, strict=True) if f.text is not None}
     if edits:
         mask = np.zeros(len(said), np.bool_)

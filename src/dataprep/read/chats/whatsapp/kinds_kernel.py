@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from dataprep.unicode.kernel import kernel
 
-MAYBE = 1  # the first line may stand in place of a message, or the last one may end with an edit mark
-TRIM = 2  # a direction mark, a line feed or a carriage return stands at an end
+MAYBE = 1  # the first line may be a placeholder, or the last one may end with an edit mark
+TRIM = 2  # a direction mark, a line feed or a carriage return is at an end
 MARKED = 4  # the first line has U+200E or U+200F
 
 SEED, PRIME = np.uint64(14_695_981_039_346_656_037), np.uint64(1_099_511_628_211)  # FNV-1a, 64 bits
-SLOTS = 1 << 13  # of the table of hashes; 0 is an empty one
+SLOTS = 1 << 13  # slots of the table of hashes; 0 is empty
 LONGEST = 160  # bytes of a first line that are hashed; no phrase is longer
-SKIPPED = b" <>.\r\t"  # bytes a hash leaves out, beside direction marks
+SKIPPED = b" <>.\r\t"  # bytes a hash leaves out, in addition to direction marks
 _MULTIPLIER, _MASK = 1_099_511_628_211, (1 << 64) - 1
 
 

@@ -45,7 +45,7 @@ MEDIA = """
     zh: <省略多媒体文件> | <忽略多媒體檔> | <省略多媒體檔案>
 """  # Android's, whatever the file is; "null" is what can be viewed once
 
-MARKED: dict[str, str] = {  # iOS's: behind a direction mark, or anywhere in an export that has none
+MARKED: dict[str, str] = {  # iOS's: after a direction mark, or anywhere in an export that has none
     "image": """
         en: image omitted
         ar: لم يتم إدراج الصورة
@@ -323,4 +323,4 @@ ATTACHED = """
     uk: файл додано
     vi: tệp đính kèm
     zh: 文件附件 | 附件檔案
-"""  # Android's `NAME (phrase)`; iOS's `<phrase: NAME>` is told by its form
+"""  # Android's `NAME (phrase)`; iOS's `<phrase: NAME>` is recognised by its form

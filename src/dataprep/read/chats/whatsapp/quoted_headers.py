@@ -16,11 +16,11 @@ import numpy.typing as npt
 from . import scan as S
 from .dates import DAY, Ints, Plan
 
-MAX_DOUBTS = 1 << 16  # that are remembered; the further ones are taken for messages
+MAX_DOUBTFUL = 1 << 16  # lines that are remembered; further ones count as messages
 
 
 @dataclass
-class Doubts:
+class DoubtfulLines:
     """Doubtful lines with the lines around them, in the order of the file."""
 
     names: Counter[str] = field(default_factory=Counter)
@@ -34,16 +34,16 @@ class Doubts:
         rows[:, S.START] += base
         present, first, counts = np.unique(codes, return_index=True, return_counts=True)
         named = [(names[code], i, n) for code, i, n in zip(present, first.tolist(), counts.tolist(), strict=True)]
-        doubts = [(i, "") for i in np.flatnonzero(plain).tolist()]
-        doubts += [(i, name) for name, i, _ in named if name is not None and name not in self.names]
+        doubtful = [(i, "") for i in np.flatnonzero(plain).tolist()]
+        doubtful += [(i, name) for name, i, _ in named if name is not None and name not in self.names]
         self.names.update({name: n for name, _, n in named if name is not None})
         firm = ~plain
-        firm[[i for i, _ in doubts]] = False
+        firm[[i for i, _ in doubtful]] = False
         solid = np.flatnonzero(firm)
-        for i, name in sorted(doubts):
+        for i, name in sorted(doubtful):
             at = int(np.searchsorted(solid, i))
             before = rows[solid[at - 1]] if at else self.last
-            if before is None or len(self.doubtful) + len(self.waiting) >= MAX_DOUBTS:
+            if before is None or len(self.doubtful) + len(self.waiting) >= MAX_DOUBTFUL:
                 continue
             three = np.stack([before, rows[i], rows[solid[at]] if at < len(solid) else before])
             (self.doubtful if at < len(solid) else self.waiting).append((three, name))
@@ -63,6 +63,6 @@ class Doubts:
         lines = np.stack(some)
         times, which = (x.reshape(-1, 3) for x in plan.times(lines.reshape(-1, S.FIELDS), 0))
         early, late = times[:, [0, 2]].min(axis=1), times[:, [0, 2]].max(axis=1)
-        ends = lines[:, 0, S.START] == lines[:, 2, S.START]  # no line follows it: it may be as late as it likes
+        ends = lines[:, 0, S.START] == lines[:, 2, S.START]  # no line follows it, so any later time fits
         outside = (times[:, 1] < early - DAY) | ((times[:, 1] > late + DAY) & ~ends)
         return np.unique(lines[outside & (which >= 0).all(axis=1), 1, S.START])

@@ -38,7 +38,7 @@ from . import scan as S
 from .archives import Export, chat_of, exports, looks_like_chat
 from .dates import ORDERS, Ints, Plan, Survey
 from .kinds import is_system, recognise
-from .quoted_headers import Doubts
+from .quoted_headers import DoubtfulLines
 
 __all__ = ["WhatsApp", "chat_of", "looks_like_chat"]
 log = logging.getLogger("dataprep")
@@ -61,7 +61,7 @@ class WhatsApp(Messages):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.date_order not in {None, *ORDERS}:
-            msg = f"date_order={self.date_order!r} is none of {', '.join(ORDERS)}"
+            msg = f"date_order={self.date_order!r} must be one of {', '.join(ORDERS)}"
             raise PlanError(msg)
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
@@ -96,10 +96,10 @@ class _Chat:
     whole: bool = True  # whether its last line has a line feed
     marked: bool = False  # whether a message's first line has a direction mark, as all that iOS writes itself
     authors: dict[str, str | None] = field(default_factory=dict)
-    doubts: Doubts = field(default_factory=Doubts)
+    doubtful: DoubtfulLines = field(default_factory=DoubtfulLines)
 
     def __post_init__(self) -> None:
-        self.trust = Trust(self.piece.url, self.reader.max_bad, remedy="format= names another reader")
+        self.trust = Trust(self.piece.url, self.reader.max_bad, remedy="name another reader with format=")
 
     def batches(self) -> Iterator[Batch]:
         """Yield the messages in order."""
@@ -108,7 +108,7 @@ class _Chat:
         if not plan.orders:
             _refuse(self.piece.url, first_line)
         self._state(plan)
-        text = self.doubts.text(plan)
+        text = self.doubtful.text(plan)
         self.stats.count("header_like_text", len(text))
         held: _Held | None = None
         for data, stop, start in self._blocks():
@@ -172,7 +172,7 @@ class _Chat:
         unnamed = np.flatnonzero(plain)
         lines = _strings(*S.gather(data, found[unnamed, S.BODY], found[unnamed, S.LINE_STOP])).to_pylist()
         plain[unnamed] = [not is_system(line) for line in lines]
-        self.doubts.add(found, start, codes, names, plain)
+        self.doubtful.add(found, start, codes, names, plain)
         if not self.marked:
             begin = np.where(spaced, found[:, S.SAID], found[:, S.BODY])
             said = S.gather(data, begin, found[:, S.LINE_STOP])[1].tobytes()
@@ -183,14 +183,14 @@ class _Chat:
         if plan.n_impossible:
             msg = (
                 f"date_order='{self.reader.date_order}' makes {plan.n_impossible:,} dates impossible, such as"
-                f" {plan.impossible}; leave it out, or name the order of this file"
+                f" {plan.impossible}; leave it out, or set the order of this file"
             )
             raise ReadError(msg, self.piece.url)
         names = ", ".join(dict.fromkeys(o.name for orders in plan.orders.values() for o in orders))
         if plan.undecided and self.piece.url not in _WARNED:  # once: a run reads a file several times
             _WARNED.add(self.piece.url)
             log.warning(
-                "%s: nothing tells which number of %s is the day; dates are read as %s, date_order= settles it",
+                "%s: dates such as %s are ambiguous and are read as %s; set date_order= to change this",
                 self.piece.url, plan.undecided, names,
             )  # fmt: skip
         if plan.undecided:
@@ -357,6 +357,6 @@ def _no_date(line: bytes) -> str:
 def _refuse(url: str, first_line: bytes) -> None:
     reject_utf16(first_line, url)
     shown = first_line[:80].decode("utf-8", "replace").strip()
-    found = f"no line begins like a message of WhatsApp; the first line is {shown!r}"
-    msg = f"{found}; tried were {H.TRIED}; format= names another reader"
+    found = f"no line begins like a WhatsApp message; the first line is {shown!r}"
+    msg = f"{found}; known forms are {H.TRIED}; name another reader with format="
     raise ReadError(msg, url, 0)

@@ -332,17 +332,17 @@ def scan(
 
     data is a few bytes longer than `stop`, so that looking ahead stays inside.
     """
-    room = 1_024
-    out = np.empty((room, FIELDS), np.int64)
+    capacity = 1_024
+    out = np.empty((capacity, FIELDS), np.int64)
     n = start = 0
     while start < stop:
         i = start
         body = -1
         if _may_be_header(data, start):
-            if n == room:
-                more = np.empty((2 * room, FIELDS), np.int64)
-                more[:room] = out
-                out, room = more, 2 * room
+            if n == capacity:
+                more = np.empty((2 * capacity, FIELDS), np.int64)
+                more[:capacity] = out
+                out, capacity = more, 2 * capacity
             body = _header(data, i, keys, codes, out[n])
         i = max(body, i)
         while data[i] != 10:
