@@ -26,7 +26,7 @@ TIERS = [
     {"report"}, {"cli"}, {"__init__", "__main__"},
 ]  # fmt: skip
 TIER_OF = {room: n for n, rooms in enumerate(TIERS) for room in rooms}
-TRAINER_MAY = ("errors", "store.atomic", "tokens.shard_format", "tokens.shards.shard", "train")
+TRAINER_MAY = ("errors", "store.atomic", "store.splitmix", "tokens.shard_format", "tokens.shards.shard", "train")
 LOCAL_PATHS = {
     "store.atomic", "store.files", "tokens.shards.shard", "tokens.shards.writer", "unicode.kernel", "core.runner",
 }  # fmt: skip

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dataprep.store import splitmix
+
 from . import batch as B
 from .batch import Batch, Ids, show_id
 from .stats import EXAMPLE_CHARS, EXAMPLES, Amount, Example, StageStats
@@ -240,12 +242,9 @@ def watch(stage: Callable[..., Iterator[Batch]], batches: Iterator[Batch], ledge
 
 
 def mix(ids: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
-    """Return hash(seed, id), uint64[n], by splitmix64's finaliser: the same on every machine."""
+    """Return hash(seed, id), uint64[n]: the same on every machine."""
     with np.errstate(over="ignore"):
-        x = ids + np.uint64((seed * 0x9E3779B97F4A7C15 + 0x9E3779B97F4A7C15) & (1 << 64) - 1)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(x ^ (x >> np.uint64(31)), np.uint64)
+        return splitmix.mix(ids + np.uint64((seed + 1) * splitmix.GOLDEN & (1 << 64) - 1))
 
 
 def _tally(into: dict[str, Amount], source: pa.DictionaryArray, n_bytes: npt.NDArray[np.int64]) -> None:

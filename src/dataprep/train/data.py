@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from dataprep.errors import PlanError
+from dataprep.store.splitmix import mix
 
 from .masks import Mask
 
@@ -132,13 +133,6 @@ def _feistel(
         moved -= size * (moved >= size)
         moved, other, size, other_size = other, moved, other_size, size
     return moved * wide + other if len(keys) % 2 == 0 else other * wide + moved
-
-
-def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of splitmix64 (Steele, Lea and Flood 2014): every input bit moves every output bit."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 def to_device(rows: Rows, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, Mask | None]:

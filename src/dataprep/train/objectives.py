@@ -18,14 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dataprep.errors import PlanError
+from dataprep.store.splitmix import GOLDEN, mix
 
 from .config import TrainConfig
-from .data import IGNORE, Objective, Rows, mix
+from .data import IGNORE, Objective, Rows
 
 Tokens = NDArray[Any]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the step of splitmix64 (Steele, Lea and Flood 2014)
+_GOLDEN = np.uint64(GOLDEN)
 
 
 class Example(NamedTuple):

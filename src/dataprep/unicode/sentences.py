@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .kernel import kernel
 from .text import ALPHA, CASED, U8, U16, UPPER, WORD, code_point
-from .whitespace import before
+from .utf8 import step_back
 
 
 @kernel(_nrt=False)
@@ -34,11 +34,11 @@ def inside_sentence(line: U8, a: int, i: int, run: int, after: int, classes: U16
         return True
     if run - i > 1 or i == a:
         return False
-    letter = before(line, i)
+    letter = step_back(line, i)
     point, _ = code_point(line, letter)
     if not classes[point] & ALPHA:
         return False
     if letter == a:
         return True
-    point, _ = code_point(line, before(line, letter))
+    point, _ = code_point(line, step_back(line, letter))
     return not (classes[point] & WORD or point == 0x27)

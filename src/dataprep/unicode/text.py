@@ -9,20 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from . import tables
 from .kernel import kernel
+from .utf8 import U8 as U8  # noqa: PLC0414 - exported, as are the next three
+from .utf8 import Int as Int  # noqa: PLC0414
+from .utf8 import code_point as code_point  # noqa: PLC0414
+from .utf8 import put as put  # noqa: PLC0414
 
-U8 = npt.NDArray[np.uint8]
 U16 = npt.NDArray[np.uint16]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
-Int: TypeAlias = Any  # inside a kernel: NumPy's integers and Python's are one
 
 # Bits of `classes()`; what each means is written beside its ranges in unicode.py.
 SPACE, LINE, ALPHA, DECIMAL, NUMERIC, NUMBER = 1, 2, 4, 8, 16, 32
@@ -72,20 +74,6 @@ def _ranges(text: str) -> Iterator[tuple[int, int]]:
     for span in text.split():
         first, _, last = span.partition("-")
         yield int(first, 16), int(last or first, 16)
-
-
-@kernel(inline="always")
-def code_point(data: U8, i: Int) -> tuple[Int, Int]:
-    """The code point that starts at byte `i` of valid UTF-8, and its length in bytes."""
-    b: Int = np.int64(data[i])
-    if b < 0x80:
-        return b, 1
-    if b < 0xE0:
-        return (b & 0x1F) << 6 | np.int64(data[i + 1]) & 0x3F, 2
-    if b < 0xF0:
-        return (b & 0x0F) << 12 | (np.int64(data[i + 1]) & 0x3F) << 6 | np.int64(data[i + 2]) & 0x3F, 3
-    tail = (np.int64(data[i + 1]) & 0x3F) << 12 | (np.int64(data[i + 2]) & 0x3F) << 6
-    return (b & 0x07) << 18 | tail | np.int64(data[i + 3]) & 0x3F, 4
 
 
 @kernel
@@ -247,23 +235,6 @@ def distinct(starts: I64, hashes: U64) -> tuple[I64, U64]:
                 k += 1
         ends[d + 1] = k
     return ends, out[:k]
-
-
-@kernel(inline="always")
-def put(out: U8, k: Int, c: Int) -> Int:
-    """Write code point `c` as UTF-8 at `out[k:]`; returns where the next one goes."""
-    if c < 0x80:
-        out[k] = c
-        return k + 1
-    if c < 0x800:
-        out[k], out[k + 1] = 0xC0 | c >> 6, 0x80 | c & 0x3F
-        return k + 2
-    if c < 0x10000:
-        out[k], out[k + 1], out[k + 2] = 0xE0 | c >> 12, 0x80 | c >> 6 & 0x3F, 0x80 | c & 0x3F
-        return k + 3
-    out[k], out[k + 1] = 0xF0 | c >> 18, 0x80 | c >> 12 & 0x3F
-    out[k + 2], out[k + 3] = 0x80 | c >> 6 & 0x3F, 0x80 | c & 0x3F
-    return k + 4
 
 
 NORMAL_FORMS = ("space", "lower", "words")  # each forgives what the one before it does, and more

@@ -6,22 +6,8 @@
 from __future__ import annotations
 
 from .kernel import kernel
-from .text import SPACE, U8, U16, code_point
-
-
-@kernel(_nrt=False)
-def code_size(lead: int) -> int:
-    """The bytes of the code point that begins with `lead`."""
-    return 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
-
-
-@kernel(_nrt=False)
-def before(line: U8, i: int) -> int:
-    """Where the code point that ends before byte `i` begins."""
-    i -= 1
-    while line[i] & 0xC0 == 0x80:
-        i -= 1
-    return i
+from .text import SPACE, U16
+from .utf8 import U8, code_point, code_size, step_back
 
 
 @kernel(_nrt=False)
@@ -43,7 +29,7 @@ def strip(line: U8, a: int, b: int, classes: U16) -> tuple[int, int]:
             break
         a += size
     while a < b:
-        i = before(line, b)
+        i = step_back(line, b)
         if space(line, i, classes) == 0:
             break
         b = i

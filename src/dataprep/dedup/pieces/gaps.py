@@ -16,7 +16,8 @@ from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U16, Int, classes
-from dataprep.unicode.whitespace import before, space
+from dataprep.unicode.utf8 import step_back
+from dataprep.unicode.whitespace import space
 
 Spans = Any  # a structured array of verdict.SPAN
 
@@ -74,11 +75,11 @@ def _widen(start: I64, end: I64, first: int, last: int, data: U8, at: int, stop:
     a, b = at + start[first], at + end[last]
     while a < b and space(data, a, table):
         a += space(data, a, table)
-    while b > a and space(data, before(data, b), table):
-        b = before(data, b)
+    while b > a and space(data, step_back(data, b), table):
+        b = step_back(data, b)
     low, high = a, b
-    while low > at and space(data, before(data, low), table):
-        low = before(data, low)
+    while low > at and space(data, step_back(data, low), table):
+        low = step_back(data, low)
     while high < stop and space(data, high, table):
         high += space(data, high, table)
     feeds_before, feeds_after = _feeds(data, low, a), _feeds(data, b, high)

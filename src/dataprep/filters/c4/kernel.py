@@ -13,7 +13,8 @@ import numpy as np
 from dataprep.filters.packed_strings import Packed, ends_with_one, starts_with_one
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import DECIMAL, I64, U8, U16, U32, code_point
-from dataprep.unicode.whitespace import code_size, has_words, strip, word_too_long
+from dataprep.unicode.utf8 import code_size
+from dataprep.unicode.whitespace import has_words, strip, word_too_long
 
 from .lines import BLOCK, BRACKET, CURLY, FOLD, Phrases, Room, line_ends, make_room, phrases_in
 from .sentences import count_sentences

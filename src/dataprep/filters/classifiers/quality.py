@@ -15,7 +15,7 @@ from dataprep.core.score import ScoredFilter
 from dataprep.errors import PlanError
 from dataprep.filters.percentiles import range_elsewhere
 from dataprep.store import files
-from dataprep.unicode.text import U8
+from dataprep.unicode.utf8 import whole_points
 
 from . import models
 
@@ -110,7 +110,9 @@ class Quality(ScoredFilter):
         model, label = models.load(models.find(self.model)), self._label
         found = np.zeros(batch.num_rows)
         for row, (start, stop) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)):
-            shown = data[start : _end(data, start, stop, self.max_bytes)].tobytes()
+            if self.max_bytes is not None and stop - start > self.max_bytes:
+                stop = whole_points(data, start, start + self.max_bytes)  # noqa: PLW2901
+            shown = data[start:stop].tobytes()
             found[row] = next((p for p, name in model.top(shown, len(model.labels)) if name == label), 0.0)
         return {"quality_score": pa.array(models.round_scores(found))}
 
@@ -122,13 +124,3 @@ class Quality(ScoredFilter):
         why[values < low] = "quality_low"
         why[values >= high] = "quality_high"
         return pa.array(why, pa.string())
-
-
-def _end(data: U8, start: int, stop: int, max_bytes: int | None) -> int:
-    """Where to stop looking: no code point is split."""
-    if max_bytes is None or stop - start <= max_bytes:
-        return stop
-    stop = start + max_bytes
-    while stop > start and data[stop] & 0xC0 == 0x80:
-        stop -= 1
-    return stop

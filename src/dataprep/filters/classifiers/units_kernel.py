@@ -6,6 +6,7 @@ import numpy as np
 
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import ALPHA, I64, U8, U16, code_point
+from dataprep.unicode.utf8 import whole_points
 
 DOCUMENT, PARAGRAPH, LINE = 0, 1, 2
 UNITS = {"document": DOCUMENT, "paragraph": PARAGRAPH, "line": LINE}
@@ -44,9 +45,7 @@ def cut(offsets: I64, data: U8, unit: int, max_bytes: int, min_letters: int, tab
                 after = end
             stop = b
             if b - a > max_bytes:
-                stop = a + max_bytes
-                while stop > a and data[stop] & 0xC0 == 0x80:
-                    stop -= 1
+                stop = whole_points(data, a, a + max_bytes)
             letters, i = 0, a
             while i < stop and letters < min_letters:
                 point, size = code_point(data, i)

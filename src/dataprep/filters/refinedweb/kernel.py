@@ -27,7 +27,8 @@ from dataprep.unicode.text import (
     code_point,
     lowered,
 )
-from dataprep.unicode.whitespace import code_size, strip
+from dataprep.unicode.utf8 import code_size, step_back
+from dataprep.unicode.whitespace import strip
 
 KEEP, UPPER_CASE, NUMBERS, COUNTER, FEW_WORDS, EDITED, REMOVED_WORDS, EMPTY = range(8)
 NAMES = ("valid", "upper_case", "numbers", "counter", "few_words", "edited", "removed_words", "empty")
@@ -185,9 +186,7 @@ def _bare(data: U8, a: int, b: int, classes: U16) -> tuple[int, int]:
     while a < b and not classes[code_point(data, a)[0]] & WORD:
         a += code_size(data[a])
     while a < b:
-        i = b - 1
-        while data[i] & 0xC0 == 0x80:
-            i -= 1
+        i = step_back(data, b)
         if classes[code_point(data, i)[0]] & WORD:
             break
         b = i
