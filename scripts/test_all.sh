@@ -27,20 +27,7 @@ for version in 3.10 3.12 3.13; do
   fi
 done
 
-# The wheel, without extras: its command, and the example of the README from read to token shards.
-wheel() (
-  set -e
-  rm -rf out/wheel && mkdir -p out/wheel
-  "${PYTHON:-python3}" -m pip wheel --disable-pip-version-check --quiet --no-deps --wheel-dir out/wheel .
-  "${PYTHON:-python3}" -m venv out/wheel/venv
-  out/wheel/venv/bin/python -m pip install --disable-pip-version-check --quiet -c constraints.txt out/wheel/*.whl
-  awk '/^```python/ {on = 1; next} /^```/ {on = 0} on' README.md >out/wheel/example.py
-  ln -s ../../sample_data out/wheel/sample_data
-  cd out/wheel
-  venv/bin/dataprep --help >/dev/null
-  venv/bin/python example.py
-)
-if wheel; then summary+=("wheel: passed"); else summary+=("wheel: FAILED") && failed=1; fi
+if bash scripts/test_wheel.sh; then summary+=("wheel: passed"); else summary+=("wheel: FAILED") && failed=1; fi
 
 printf '%s\n' "${summary[@]}"
 exit $failed
