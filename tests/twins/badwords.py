@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
+from twins.unicode import WORD, points
 from twins.folding import fold_chars
 
 
 def bad_words(text: str, entries: tuple[str, ...], whole_words: bool) -> int:
     """The places of a text where an entry ends."""
-    folded, part = fold_chars(text), [bool(re.match(r"\w", c)) or unicodedata.category(c)[0] == "M" for c in text]
+    folded, part = fold_chars(text), [bool(re.match(WORD, c)) or c in points("MARK") for c in text]
 
     def ends_at(entry: str, i: int) -> bool:
         a = i - len(entry)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from twins.unicode import LETTER, WORD, lower, points
+
 CITATION = re.compile(r"\[(?:\d*|edit|citation needed)\]")
 
 
@@ -18,18 +20,18 @@ def c4(text: str, rule) -> tuple[str | None, str, Counter]:
             seen["word_too_long"] += 1
             continue
         line = CITATION.sub("", line) if rule.citations else line
-        lower = line.lower().replace("ς", "σ")
+        folded = lower(line).replace("ς", "σ")
         if rule.end_marks and (not line.endswith(rule.end_marks) or line.endswith(rule.not_end_marks or ("\n",))):
             what = "no_end_mark"
         elif len(line.split()) < (rule.min_words or 0):
             what = "too_few_words"
-        elif rule.lorem_ipsum and "lorem ipsum" in lower:
+        elif rule.lorem_ipsum and "lorem ipsum" in folded:
             return "lorem_ipsum", "", seen
-        elif rule.javascript and "javascript" in lower:
+        elif rule.javascript and "javascript" in folded:
             what = "javascript"
         elif rule.curly_bracket and "{" in line:
             return "curly_bracket", "", seen
-        elif any(p.lower().replace("ς", "σ") in lower for p in rule.policy or ()):
+        elif any(lower(p).replace("ς", "σ") in folded for p in rule.policy or ()):
             what = "policy"
         else:
             valid.append(line)
@@ -49,7 +51,7 @@ def c4_sentences(line: str, marks: tuple[str, ...]) -> int:
         before, after = line[: m.start()], line[m.end() : m.end() + 1]
         if not after or not (m[3] or ord(m[1][-1]) > 0x7F):
             continue
-        small = (after.islower() or after.istitle()) and not after.isupper()
-        initial = m[1] == "." and re.search(r"(?<![\w'])[^\W\d_]\Z", before)
+        small = after in points("CASED") and after not in points("UPPER")
+        initial = m[1] == "." and re.search(rf"(?<!{WORD})(?<!'){LETTER}\Z", before)
         count += not (set(m[1]) == {"."} and (small or initial))
     return count

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from twins.unicode import lower
+
 
 def fold_chars(text: str) -> str:
     """Lower case, one character for one."""
@@ -9,4 +11,4 @@ def fold_chars(text: str) -> str:
 
 
 def _lower_one(c: str) -> str:
-    return c.lower() if len(c.lower()) == 1 else "i"
+    return lower(c) if len(lower(c)) == 1 else "i"

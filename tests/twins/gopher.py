@@ -6,13 +6,15 @@ import itertools
 import re
 from collections import Counter
 
+from twins.unicode import NO_WORD, lower, points
+
 
 def gopher(text: str, rule, lists) -> dict[str, float]:
     """The scores of Gopher for one text; `lists` are its lists of stop words."""
     words, lines, paragraphs = text.split(), lines_of(text), paragraphs_of(text)
     chars = sum(map(len, words))
-    letters = {re.sub(r"\W", "", w.lower()).replace("ς", "σ") for w in words}
-    stops = [{re.sub(r"\W", "", w.lower()).replace("ς", "σ") for w in ws} for ws in lists]
+    letters = {re.sub(NO_WORD, "", lower(w)).replace("ς", "σ") for w in words}
+    stops = [{re.sub(NO_WORD, "", lower(w)).replace("ς", "σ") for w in ws} for ws in lists]
     out = {
         "words": len(words),
         "mean_word_chars": share(chars, len(words)),
@@ -20,7 +22,7 @@ def gopher(text: str, rule, lists) -> dict[str, float]:
         "ellipses": share(text.count("...") + text.count("…"), len(words)),
         "bullet_lines": share(sum(line.startswith(rule.bullets) for line in lines), len(lines)),
         "ellipsis_lines": share(sum(line.endswith(("...", "…")) for line in lines), len(lines)),
-        "alphabetic": share(sum(any(c.isalpha() for c in w) for w in words), len(words)),
+        "alphabetic": share(sum(any(c in points("ALPHA") for c in w) for w in words), len(words)),
         "stop_words": max((len(letters & s) for s in stops), default=0),
     }
     dup_lines, dup_line_chars = repeated_units(lines)

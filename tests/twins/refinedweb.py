@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from twins.unicode import NO_WORD, points
 from twins.folding import fold_chars
 
 
@@ -12,6 +13,7 @@ def refinedweb(text: str, rule) -> tuple[str | None, str, Counter]:
     """RefinedWeb on one text: reason or None, the text left, lines by what became of them."""
     seen, left, before, after = Counter(), [], 0, 0
     inf = float("inf")
+    most_numeric = inf if rule.max_numeric is None else rule.max_numeric
     for raw in text.splitlines(keepends=True):
         line, ending = raw.splitlines()[0], raw[len(raw.splitlines()[0]) :]
         words, chars = line.split(), "".join(line.split())
@@ -20,9 +22,9 @@ def refinedweb(text: str, rule) -> tuple[str | None, str, Counter]:
             left.append(raw)
             continue
         what, edited = "valid", None
-        if sum(c.isupper() for c in chars) > (inf if rule.max_upper is None else rule.max_upper) * len(chars):
+        if sum(c in points("UPPER") for c in chars) > (inf if rule.max_upper is None else rule.max_upper) * len(chars):
             what = "upper_case"
-        elif sum(c.isnumeric() for c in chars) > (inf if rule.max_numeric is None else rule.max_numeric) * len(chars):
+        elif sum(c in points("NUMERIC") for c in chars) > most_numeric * len(chars):
             what = "numbers"
         elif is_counter(line, rule.counters):
             what = "counter"
@@ -46,8 +48,8 @@ def refinedweb(text: str, rule) -> tuple[str | None, str, Counter]:
 def is_counter(line: str, counters: tuple[str, ...]) -> bool:
     """A number and a counter."""
     number, thing = [*re.split(r"\s", line.strip(), maxsplit=1), ""][:2]
-    bare = re.sub(r"^\W+|\W+$", "", thing)
-    return bool(re.fullmatch(r"\d+[kmbKMB]?", re.sub(r"\W", "", number))) and fold_chars(bare) in {
+    bare = re.sub(f"^{NO_WORD}+|{NO_WORD}+$", "", thing)
+    return bool(re.fullmatch(r"\d+[kmbKMB]?", re.sub(NO_WORD, "", number))) and fold_chars(bare) in {
         fold_chars(c) for c in counters
     }
 

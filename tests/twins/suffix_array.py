@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 
+from twins.unicode import WORD
+
 
 def windows_of(text: str, width: int, by_word: bool) -> list[tuple[int, int]]:
     """Where windows start and end, in bytes."""
     if not by_word:
         return [(i, i + width) for i in range(len(text.encode()) - width + 1)]
-    size = [len(text[: m.start()].encode()) for m in re.finditer(r"\w+", text)]
-    ends = [len(text[: m.end()].encode()) for m in re.finditer(r"\w+", text)]
+    size = [len(text[: m.start()].encode()) for m in re.finditer(f"{WORD}+", text)]
+    ends = [len(text[: m.end()].encode()) for m in re.finditer(f"{WORD}+", text)]
     return list(zip(size, ends[width - 1 :], strict=False))
 
 
@@ -35,6 +37,6 @@ def repeated_spans(texts: list[str], width: int, by_word: bool, cut: str) -> lis
 
 def allowed_cuts(text: str, cut: str) -> list[int]:
     """The places in bytes where a text may be cut: between code points; not inside words; where lines begin."""
-    inside = {"char": "(?!)", "word": r"(?<=\w)(?=\w)", "line": r"(?<=[^\n])(?!\Z)"}[cut]
+    inside = {"char": "(?!)", "word": f"(?<={WORD})(?={WORD})", "line": r"(?<=[^\n])(?!\Z)"}[cut]
     bad = {m.start() for m in re.finditer(inside, text)}
     return [len(text[:i].encode()) for i in range(len(text) + 1) if i not in bad]

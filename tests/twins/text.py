@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 
+from twins.unicode import WORD, lower
+
 
 def words(text: str) -> list[str]:
     """The words of a text."""
-    return re.findall(r"\w+", text.lower())
+    return re.findall(f"{WORD}+", lower(text))
 
 
 def normal(text: str, form: str) -> str:
     """A text's normal form."""
     if form == "words":
         return " ".join(words(text))
-    return " ".join((text.lower() if form == "lower" else text).split())
+    return " ".join((lower(text) if form == "lower" else text).split())
 
 
 def shingle_set(text: str, unit: str, n: int) -> set[tuple[str, ...]]:

@@ -8,6 +8,7 @@ import unicodedata
 import numpy as np
 
 from dataprep.unicode.text import SENTENCE, classes
+from twins.unicode import LETTER, WORD, lower, points
 from twins.text import normal
 
 TERMINALS = "".join(map(chr, np.flatnonzero(classes() & SENTENCE)))
@@ -26,8 +27,8 @@ def sentences(text: str) -> list[str]:
         first = 0
         for m in re.finditer("([" + re.escape(TERMINALS) + r"]+)([\"')\]}»’”]*)(\s*)", line):
             before, after = line[: m.start()], line[m.end() : m.end() + 1]
-            small = (after.islower() or after.istitle()) and not after.isupper()
-            initial = m[1] == "." and re.search(r"(?<![\w'])[^\W\d_]\Z", before)
+            small = after in points("CASED") and after not in points("UPPER")
+            initial = m[1] == "." and re.search(rf"(?<!{WORD})(?<!'){LETTER}\Z", before)
             inside = set(m[1]) == {"."} and (small or initial)
             if after and (m[3] or ord(m[1][-1]) > 0x7F) and not inside:
                 found.append(line[first : m.end(2)].strip())
@@ -39,10 +40,10 @@ def sentences(text: str) -> list[str]:
 def unit_form(unit: str, form: str | None) -> str:
     """A unit's normal form."""
     if form == "c4":
-        return unit.strip().lower()
+        return lower(unit.strip())
     if form != "ccnet":
         return unit if form is None else normal(unit, form)
-    left = [c for ch in unit.strip().lower() for c in unicodedata.normalize("NFD", ch)]
+    left = [c for ch in lower(unit.strip()) for c in unicodedata.normalize("NFD", ch)]
     left = [c for c in left if unicodedata.category(c) not in ("Mn", "Cc") or c.isspace()]
-    left = ["0" if c.isdecimal() else c for c in left if unicodedata.category(c)[0] != "P"]
+    left = ["0" if c in points("DECIMAL") else c for c in left if unicodedata.category(c)[0] != "P"]
     return " ".join("".join(left).split())

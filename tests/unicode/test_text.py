@@ -18,7 +18,8 @@ from dataprep.unicode import text as T
 
 POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 SAME_UNICODE = unicodedata.unidata_version == tables.VERSION
-KNOWN = POINTS if SAME_UNICODE else [c for c in POINTS if T.classes()[c]]  # what both versions know
+BOTH = [c for c in POINTS if T.classes()[c] and unicodedata.category(chr(c)) != "Cn"]
+KNOWN = POINTS if SAME_UNICODE else BOTH  # what both versions know
 
 
 def is_known(ch: str) -> bool:

@@ -69,7 +69,7 @@ ENCODED = [
     (gzip.compress(HTML), {"Content_Encoding": "gzip"}),
     (gzip.compress(HTML[:20]) + gzip.compress(HTML[20:]), {"Content_Encoding": "x-gzip"}),
     (zlib.compress(HTML), {"Content_Encoding": "deflate"}),
-    (zlib.compress(HTML, wbits=-15), {"Content_Encoding": "deflate"}),
+    (zlib.compress(HTML)[2:-4], {"Content_Encoding": "deflate"}),
     (zstandard.ZstdCompressor().compress(HTML), {"Content_Encoding": "zstd"}),
     (chunked(HTML), {"Transfer_Encoding": "chunked"}),
     (chunked(gzip.compress(HTML)), {"Transfer_Encoding": "chunked", "Content_Encoding": "gzip"}),

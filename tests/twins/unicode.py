@@ -1,0 +1,53 @@
+"""Characters as every twin sees them: the project's Unicode tables read plainly, the same on every Python."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from dataprep.unicode import tables
+
+
+@cache
+def points(name: str) -> frozenset[str]:
+    """The characters of a class of the tables, as "ALPHA"."""
+    spans = [span.partition("-") for span in tables.CLASSES[name].split()]
+    return frozenset(chr(c) for a, _, b in spans for c in range(int(a, 16), int(b or a, 16) + 1))
+
+
+def pattern(*names: str) -> str:
+    r"""The inside of a regular expression's brackets with all characters of the classes."""
+    spans = [span.partition("-") for name in names for span in tables.CLASSES[name].split()]
+    return "".join(rf"\U{int(a, 16):08x}-\U{int(b or a, 16):08x}" for a, _, b in spans)
+
+
+WORD = f"[_{pattern('ALPHA', 'NUMERIC')}]"  # as \w
+NO_WORD = f"[^{WORD[1:]}"  # as \W
+LETTER = f"(?![_{pattern('DECIMAL')}]){WORD}"  # as [^\W\d_]
+
+
+@cache
+def _lowered() -> dict[str, str]:
+    found = {}
+    for run in tables.LOWER.split():
+        span, _, change = run.partition("/")
+        first, last = (int(x, 16) for x in span.split("-"))
+        for c in range(first, last + 1, int(change[0])):
+            found[chr(c)] = chr(c + int(change[1:], 16))
+    return found
+
+
+def lower(text: str) -> str:
+    """As str.lower: U+0130 becomes two characters, and a capital sigma that ends a word the final form."""
+    if text.isascii():
+        return text.lower()
+    out = []
+    for i, c in enumerate(text):
+        if c == "\u03a3":
+            before, after = (
+                next((x for x in side if x not in points("IGNORABLE")), "") for side in (text[:i][::-1], text[i + 1 :])
+            )
+            is_final = before in points("CASED") and after not in points("CASED")
+            out.append("\u03c2" if is_final else "\u03c3")
+        else:
+            out.append("i\u0307" if c == "\u0130" else _lowered().get(c, c))
+    return "".join(out)
