@@ -6,6 +6,7 @@ ARGS     ?=
 VENV     ?= .venv
 BIN      := $(VENV)/bin
 STAMP    := $(VENV)/installed
+WORKERS  ?= -n 2 --dist loadfile
 INSTALL   = $(if $(shell uv --version 2>/dev/null),uv pip install -p $(BIN)/python,$(BIN)/python -m pip \
             --disable-pip-version-check install)
 STEPS    := ingest filter dedup-exact dedup-minhash dedup-suffix tokenizer encode train report
