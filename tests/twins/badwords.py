@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from twins.unicode import WORD, points
 from twins.folding import fold_chars
+from twins.unicode import WORD, points
 
 
 def bad_words(text: str, entries: tuple[str, ...], whole_words: bool) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from twins.unicode import NO_WORD, points
 from twins.folding import fold_chars
+from twins.unicode import NO_WORD, points
 
 
 def refinedweb(text: str, rule) -> tuple[str | None, str, Counter]:

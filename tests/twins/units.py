@@ -8,8 +8,8 @@ import unicodedata
 import numpy as np
 
 from dataprep.unicode.text import SENTENCE, classes
-from twins.unicode import LETTER, WORD, lower, points
 from twins.text import normal
+from twins.unicode import LETTER, WORD, lower, points
 
 TERMINALS = "".join(map(chr, np.flatnonzero(classes() & SENTENCE)))
 
