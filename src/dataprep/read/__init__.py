@@ -70,7 +70,7 @@ def read(
     found = [f for p in given for f in _expand(p, wanted)] if sources is None else _with_sources(sources, wanted)
     found = list({f.url: f for f in found}.values())  # a file that two globs match is read once
     if not found:
-        msg = "read was given no path"
+        msg = f"path={path!r} names no file; give a path or a list of paths"
         raise PlanError(msg)
     return number(found, _readers(found, text, columns, options))
 
@@ -81,7 +81,7 @@ def _is_hf(path: Any, name: Any) -> bool:
 
 
 def _read_hf(path: Any, text: str, columns: Any, options: Mapping[str, Any]) -> Dataset:
-    """Seal the rows of a Hugging Face data set, and read the sealed file."""
+    """Write the rows of a Hugging Face data set to a file, unless it is there; return its Dataset."""
     hf = importlib.import_module(".hf", __name__)
     mine = {k: v for k, v in options.items() if k in HF_OPTIONS}
     others = {k: v for k, v in options.items() if k not in HF_OPTIONS}
@@ -95,7 +95,7 @@ def _listed(path: Any) -> list[Any]:
     if isinstance(path, (str, os.PathLike, Dataset)):
         path = [path]
     if not isinstance(path, Iterable) or isinstance(path, bytes):
-        msg = f"read takes a path, a list of paths or a Dataset, not {path!r}"
+        msg = f"path={path!r} must be a path, a list of paths or a Dataset"
         raise PlanError(msg)
     return [p if isinstance(p, Dataset) else os.fspath(p) for p in path]
 
@@ -109,9 +109,9 @@ def _sealed(path: Any) -> Dataset | None:
 
 
 def _open_sealed(given: list[Any], sealed: list[Dataset | None]) -> Dataset:
-    strangers = [p for p, s in zip(given, sealed, strict=True) if s is None]
-    if strangers:
-        msg = f"{strangers[0]} is not a sealed Dataset as the others are; seal it first with Pipeline().run(docs, out=)"
+    unsealed = [p for p, s in zip(given, sealed, strict=True) if s is None]
+    if unsealed:
+        msg = f"{unsealed[0]} is not a sealed Dataset, but others are; seal it first with Pipeline().run(docs, out=)"
         raise PlanError(msg)
     docs = [s for s in sealed if s is not None]
     return docs[0] if len(docs) == 1 else join_datasets(docs)
@@ -139,7 +139,9 @@ def _expand(path: str, wanted: Format | None) -> list[InputFile]:
         _reject(unknown[0])
     zips = [u for u in unknown if files.suffix(u) == ".zip"]
     if zips:
-        log.warning("%d zips in %s are damaged or no chats, and are left out: %s", len(zips), path, ", ".join(zips[:5]))
+        log.warning(
+            "%d zips in %s are damaged or not chats, and are left out: %s", len(zips), path, ", ".join(zips[:5])
+        )
     empty = next((f for f in found if not f.n_bytes), None)
     if empty is not None:
         msg = "the file is empty; remove it or fetch it again"
@@ -176,7 +178,8 @@ def _chats_only(found: list[InputFile], path: str) -> list[InputFile]:
     if others:
         shown = ", ".join(f.url for f in others[:5])
         log.warning("%s holds chats; %d files that are not chats are left out: %s", path, len(others), shown)
-    return [f for f in found if f not in others]
+    left_out = set(others)
+    return [f for f in found if f not in left_out]
 
 
 def _readers(found: list[InputFile], text: str, columns: Any, options: Mapping[str, Any]) -> dict[Format, Reader]:
@@ -196,7 +199,7 @@ def _readers(found: list[InputFile], text: str, columns: Any, options: Mapping[s
     one = next(iter(adds))
     odd = next((name for name in adds if adds[name] != adds[one]), None)
     if odd is not None:
-        msg = f"{one} and {odd} files give different columns ({adds[one]} and {adds[odd]}); read them apart"
+        msg = f"{one} and {odd} files give different columns ({adds[one]} and {adds[odd]}); read them in two calls"
         raise PlanError(msg)
     return readers
 
@@ -207,7 +210,7 @@ def _reader(name: str, kind: Any, given: Mapping[str, Any], url: str) -> Reader:
     mine = {k: v for k, v in given.items() if k in fields}
     columns = given["columns"]
     if columns and "columns" not in fields:
-        msg = f"{url}: {name} has no fields that columns= could lift"
+        msg = f"{url}: {name} has no fields for columns=; leave columns= out"
         raise PlanError(msg)
     if columns:
         typed = columns.items() if isinstance(columns, Mapping) else kind.types_of(url, tuple(columns))
