@@ -159,7 +159,7 @@ def test_demo_from_raw_text_to_a_model_that_writes(root, tmp_path, monkeypatch):
     assert done["encode"].split("val").n_tokens > 1_000
     assert "bits per byte after 4 steps" in done["train"]
     page = Path(done["report"]).read_text(encoding="utf-8")
-    for word in ("too_few_sentences", "licences", "What the model writes", "polyline"):
+    for word in ("too_few_sentences", "licences", "Texts that the model wrote", "polyline"):
         assert word in page, word
     before = {p: p.stat().st_mtime_ns for p in out.rglob("*") if p.suffix in {".parquet", ".bin", ".pt", ".zst"}}
     list(pipeline_file.execute(steps, str(out), Serial()))
