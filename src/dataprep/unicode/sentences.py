@@ -1,4 +1,7 @@
-"""Where a sentence ends, without a model: `C4` documents the rule and counts by it, `Exact` cuts spans by it."""
+"""The end of a sentence, without a model: `C4` documents the rule and counts by it, `Exact` cuts spans by it.
+
+Twin: tests/twins/units.py.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Unicode classes and lower-casing as tables, and the kernels that every stage shares: words, normal forms, hashes.
 
 Kernels read a text column as Arrow keeps it: `offsets` int64[n + 1] into `data`, valid UTF-8. Tables are at the fixed
-Unicode version of `unicode.py`, so that every Python gives the same words; Python's `re` and `str.lower` are the
+Unicode version of `tables.py`, so that every Python gives the same words; Python's `re` and `str.lower` are the
 reference (tested on every code point). Lower-casing serves hashing only: offsets always refer to unchanged text.
+Twin: tests/twins/text.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """White space and words in UTF-8, as `str.strip` and `str.split` see them.
 
-`classes` is `text.classes()`. For `_nrt=False` see filters/c4_marks.py: these kernels are called for every line.
+`classes` is `text.classes()`. `_nrt=False` leaves out reference counting: these kernels are called for every line.
+Twin: tests/twins/c4.py.
 """
 
 from __future__ import annotations
