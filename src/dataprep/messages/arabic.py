@@ -3,7 +3,7 @@
 Use them on copies that are compared (deduplication, search) or if a model should see one form; each switch loses
 something that the author may have written on purpose.
 
-Twin: `str.translate` (tests/messages/test_arabic.py)
+Twin: tests/twins/arabic.py
 """
 
 from __future__ import annotations

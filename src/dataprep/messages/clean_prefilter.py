@@ -2,7 +2,7 @@
 
 It may flag a message that no rule changes, never miss one that a rule changes.
 
-Twin: the rules on every message (tests/messages/test_clean.py)
+Twin: tests/twins/clean.py, which applies all rules to every message
 """
 
 from __future__ import annotations

@@ -64,21 +64,21 @@ class Overlaps(Estimator):
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
         """Compare messages of the times that exports share; return the stage that drops the repeated ones."""
-        made_by = self.key_for(docs)
+        work_key = self.key_for(docs)
         receipt, url = files.join(out, "verdicts.json"), files.join(out, "verdicts.parquet")
-        made = receipts.once(receipt, made_by, lambda: _find(docs, run, out, made_by, url))
+        made = receipts.once(receipt, work_key, lambda: _find(docs, run, out, work_key, url))
         files.remove(files.join(out, _GatherRows.folder))
         facts = {name: made[name] for name in ("documents", "shared", "dropped")}
-        return DropIds(verdicts=url, key=made_by, estimator=self.name, facts=facts)
+        return DropIds(verdicts=url, key=work_key, estimator=self.name, facts=facts)
 
 
-def _find(docs: Dataset, run: Runner, out: str, made_by: str, url: str) -> dict[str, Any]:
+def _find(docs: Dataset, run: Runner, out: str, work_key: str, url: str) -> dict[str, Any]:
     columns = ["id", "chat", "author", "time", "text", *(["kind"] if "kind" in docs.columns else [])]
     spans: Spans = {}
     for found in run.map(_FindSpans(tuple(columns)), docs.tasks, "Overlaps: times"):
         for export, span in found.items():
             spans[export] = spans[export].joined(span) if export in spans else span
-    gather = _GatherRows(out, made_by, tuple(columns), shared_times(spans))
+    gather = _GatherRows(out, work_key, tuple(columns), shared_times(spans))
     counts = list(run.map(gather, docs.tasks if gather.shared else [], "Overlaps: gather"))
     dropped = next(iter(run.map(_Compare(out, url, len(counts)), [0], "Overlaps: compare")))
     n_docs = sum(span.n for span in spans.values())

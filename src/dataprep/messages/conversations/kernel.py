@@ -36,7 +36,7 @@ class OpenChats(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """When a conversation ends: gaps in seconds and bytes; the number of the next one, and the bytes read before."""
+    """Limits of a conversation in seconds and bytes; the number of the next one, and the bytes read before."""
 
     gap: int
     reply_gap: int

@@ -139,13 +139,13 @@ class _Before:
         back = np.full(len(self.names), len(names), np.int32)
         back[mine] = np.arange(len(names), dtype=np.int32)
         chats, authors = (batch[n].cast(pa.string()).dictionary_encode("encode") for n in ("chat", "author"))
-        whole = self._rows([(c,) for c in chats.dictionary.to_pylist()], chats.indices.to_numpy())
+        by_chat = self._rows([(c,) for c in chats.dictionary.to_pylist()], chats.indices.to_numpy())
         width = max(1, len(authors.dictionary))
         pairs, which = np.unique(chats.indices.to_numpy() * width + authors.indices.to_numpy(), return_inverse=True)
         keys = [(chats.dictionary[int(p) // width].as_py(), authors.dictionary[int(p) % width].as_py()) for p in pairs]
-        own = self._rows(keys, which)
+        by_author = self._rows(keys, which)
         known = np.where(codes < len(names), mine[np.minimum(codes, len(names) - 1)], -1) if len(names) else codes
-        guessed = carry(known.astype(np.int32), is_sure, script, own, whole, self.last)
+        guessed = carry(known.astype(np.int32), is_sure, script, by_author, by_chat, self.last)
         return np.where(guessed >= 0, back[guessed], codes).astype(np.int32)
 
     def _rows(self, keys: list[Any], which: Any) -> Any:
@@ -157,11 +157,11 @@ class _Before:
 
 
 @kernel
-def carry(codes: Codes, is_sure: Any, script: Codes, own: Any, whole: Any, last: Any) -> Codes:
+def carry(codes: Codes, is_sure: Any, script: Codes, by_author: Any, by_chat: Any, last: Any) -> Codes:
     """Return the label of each message: its own if sure, else its author's last in this script, else the chat's last.
 
-    Update `last`, int32[rows, 2 scripts], which is kept from batch to batch; -1 is no label. own, whole: its rows for
-    the author and for the chat. A message without any of these keeps its own.
+    Update `last`, int32[rows, 2 scripts], which is kept from batch to batch; -1 is no label. by_author, by_chat: rows
+    of `last` for each message, int64[n]. A message without any of these keeps its own label.
     """
     out = codes.copy()
     for i in range(len(codes)):
@@ -169,9 +169,9 @@ def carry(codes: Codes, is_sure: Any, script: Codes, own: Any, whole: Any, last:
         if s < 0 or s > 1:
             out[i] = -1
         elif is_sure[i] and codes[i] >= 0:
-            last[own[i], s] = last[whole[i], s] = codes[i]
-        elif last[own[i], s] >= 0:
-            out[i] = last[own[i], s]
-        elif last[whole[i], s] >= 0:
-            out[i] = last[whole[i], s]
+            last[by_author[i], s] = last[by_chat[i], s] = codes[i]
+        elif last[by_author[i], s] >= 0:
+            out[i] = last[by_author[i], s]
+        elif last[by_chat[i], s] >= 0:
+            out[i] = last[by_chat[i], s]
     return out

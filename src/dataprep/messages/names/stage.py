@@ -133,14 +133,14 @@ class Pseudonyms(Estimator):
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Stage:
         """Learn all names, write the table of pseudonyms, and return the stage that applies it."""
-        made_by, url = self.key_for(docs), files.join(out, "people.parquet")
-        n_parts = len(list(run.map(_CollectNames(out, made_by), docs.tasks, "Pseudonyms: names")))
+        work_key, url = self.key_for(docs), files.join(out, "people.parquet")
+        n_parts = len(list(run.map(_CollectNames(out, work_key), docs.tasks, "Pseudonyms: names")))
         parts = [_CollectNames.url(out, number) for number in range(n_parts)]
-        found = receipts.once(url + ".json", made_by, lambda: self._write(url, parts))
+        found = receipts.once(url + ".json", work_key, lambda: self._write(url, parts))
         if self.mapping is not None and not current():
             self._keep(url, out)
         return Pseudonymised(
-            people=url, key=made_by, facts={n: found[n] for n in ("people", "chats")}, consent=self.consent,
+            people=url, key=work_key, facts={n: found[n] for n in ("people", "chats")}, consent=self.consent,
             min_chars=self.min_chars, common=self.common, prefixes=self.prefixes, blank=self.blank,
             keep_meta=self.keep_meta,
         )  # fmt: skip
