@@ -62,10 +62,11 @@ def test_an_error_of_another_file_passes(tmp_path):
         list(pipeline_file.execute(steps, str(tmp_path / "out"), Serial()))
 
 
-def test_the_command_prints_one_sentence(dataprep, tmp_path):
-    """`dataprep run` exits with 1 and the sentence on stderr."""
+def test_the_command_prints_one_sentence(dataprep, tmp_path, monkeypatch):
+    """`dataprep run` exits with 1 and the sentence on stderr, for a relative path too."""
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "pipe.py").write_text("import dataprep as dp\nstage = dp.C4(min_wrods=5)\n")
-    code, _, said = dataprep("run", tmp_path / "pipe.py")
+    code, _, said = dataprep("run", "pipe.py")
     assert code == 1
     assert said.startswith(f"dataprep: {tmp_path}/pipe.py:2: C4.__init__() got an unexpected keyword argument")
     assert said.count("\n") == 1

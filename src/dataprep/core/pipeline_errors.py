@@ -48,12 +48,12 @@ def calling(path: str) -> Iterator[None]:
 def _sentence(path: str, error: Exception) -> str:
     """Return "FILE:LINE: what is wrong; did you mean NAME?"."""
     own = [(f, line) for f, line in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == path]
-    place = f"{path}:{own[-1][1]}" if own else path
+    position = f"{path}:{own[-1][1]}" if own else path
     if isinstance(error, DataprepError):
-        return f"{place}: {error}"
-    said = str(error).partition("; it has ")[0].partition(". Did you mean")[0] or "raised without a message"
-    said = said if isinstance(error, WRITTEN_WRONG) else f"{type(error).__name__}: {said}"
-    return f"{place}: {said}{_nearest(error, own[-1][0] if own else None)}"
+        return f"{position}: {error}"
+    message = str(error).partition("; it has ")[0].partition(". Did you mean")[0] or "raised without a message"
+    message = message if isinstance(error, WRITTEN_WRONG) else f"{type(error).__name__}: {message}"
+    return f"{position}: {message}{_nearest(error, own[-1][0] if own else None)}"
 
 
 def _nearest(error: Exception, frame: FrameType | None) -> str:

@@ -125,7 +125,7 @@ def _import(path: str) -> Any:
         raise PlanError(msg)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    with pipeline_errors.importing(path):
+    with pipeline_errors.importing(spec.origin or path):
         spec.loader.exec_module(module)
     cloudpickle.register_pickle_by_value(module)  # workers cannot import this file
     return module
