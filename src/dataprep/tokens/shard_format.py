@@ -13,18 +13,18 @@ KIND, VERSION = "tokens", 1
 SHARD_TOKENS = 100_000_000  # 200 MB of uint16: few enough files for a trillion tokens, small enough to copy one
 DTYPES: dict[str, np.dtype[Any]] = {"uint16": np.dtype("<u2"), "uint32": np.dtype("<u4")}
 ENDS = np.dtype("<u8")
-AGAIN = "remove manifest.json and make the folder again"  # a sealed folder of the same recipe is found, not made
+AGAIN = "remove manifest.json and make the folder again"  # with its manifest it is complete, and not made
 
 
 def token_dtype(vocab_size: int, dtype: str = "uint16") -> np.dtype[Any]:
-    """The stored integer type, refused where the vocabulary does not fit into it."""
+    """Return the stored integer type. Raises PlanError if the vocabulary does not fit into it."""
     if dtype not in DTYPES:
-        msg = f"dtype={dtype!r} is not a token type; choose one of {', '.join(DTYPES)}"
+        msg = f"dtype={dtype!r} must be one of {', '.join(DTYPES)}"
         raise PlanError(msg)
-    room = 1 << 8 * DTYPES[dtype].itemsize
-    if vocab_size > room:
+    n_ids = 1 << 8 * DTYPES[dtype].itemsize
+    if vocab_size > n_ids:
         msg = (
-            f"a vocabulary of {vocab_size:,} does not fit into {dtype} shards, which hold {room:,} ids; "
+            f"a vocabulary of {vocab_size:,} does not fit into {dtype} shards, which hold {n_ids:,} ids; "
             'train a smaller one or pass dtype="uint32" (twice the disk)'
         )
         raise PlanError(msg)
@@ -32,5 +32,5 @@ def token_dtype(vocab_size: int, dtype: str = "uint16") -> np.dtype[Any]:
 
 
 def content_hash(data: Any) -> str:
-    """The hash of an array or of bytes, as the manifest has it."""
+    """Return the hash of an array or of bytes, as written in the manifest."""
     return "sha256:" + hashlib.sha256(np.frombuffer(data, np.uint8).data).hexdigest()

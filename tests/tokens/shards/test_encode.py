@@ -235,7 +235,7 @@ def test_leak_between_training_and_encoding_is_said(tmp_path, caplog):
         assert "seed=1" in caplog.text
         caplog.clear()
         dp.encode(docs, tok, out=tmp_path / "other", val=0.1)
-    assert "the tokenizer has seen documents that this holds out (it left out val=0.05" in caplog.text
+    assert "the tokenizer was trained on documents of this validation split (trained with val=0.05" in caplog.text
 
 
 def test_nothing_to_encode(tok, tmp_path, caplog):

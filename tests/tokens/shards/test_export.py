@@ -107,7 +107,7 @@ def test_nothing_of_an_earlier_export_stays(tmp_path, form):
 
 def test_forms_that_are_refused(shards, tmp_path, dataprep):
     """An unknown form, or the shards' own folder as target."""
-    with pytest.raises(PlanError, match="no form 'gguf'; export to llmc, megatron, datatrove, nanogpt"):
+    with pytest.raises(PlanError, match="to='gguf' must be one of llmc, megatron, datatrove, nanogpt"):
         export(shards, "gguf", tmp_path / "e")
     with pytest.raises(PlanError, match="another folder"):
         export(shards, "nanogpt", shards.path)
@@ -172,16 +172,16 @@ def test_import_of_what_cannot_be(tok, tmp_path, dataprep):
     with pytest.raises(ReadError, match="token 1 is 60,000, and the tokenizer has 586 ids; give the tokenizer that"):
         import_tokens(tmp_path, tok, tmp_path / "s")
     bin_.write_bytes(b"\1\0\2")
-    with pytest.raises(ReadError, match="has 3 bytes, no whole number of uint16 ids"):
+    with pytest.raises(ReadError, match="has 3 bytes, not a whole number of uint16 ids"):
         import_tokens(bin_, tok, tmp_path / "s")
     bin_.write_bytes(struct.pack("<3i", 20240520, 1, 50) + bytes(1012) + bytes(40))
-    with pytest.raises(ReadError, match="its header promises 50 tokens"):
+    with pytest.raises(ReadError, match="its header states 50 tokens"):
         import_tokens(bin_, tok, tmp_path / "s")
     (tmp_path / "none").mkdir()
     tok.save(tmp_path / "t")
     code, _, err = dataprep("import", tmp_path / "none", "--tokenizer", tmp_path / "t", "--out", tmp_path / "s")
-    assert (code, "holds no .bin file" in err) == (1, True)
-    with pytest.raises(PlanError, match="'dev' is no side"):
+    assert (code, "has no .bin file" in err) == (1, True)
+    with pytest.raises(PlanError, match="'dev' must be one of train, val, test"):
         import_tokens({"dev": str(bin_)}, tok, tmp_path / "s")
 
 

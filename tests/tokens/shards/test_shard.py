@@ -148,7 +148,7 @@ def test_a_mask_for_all_or_none(tmp_path):
 
 def test_no_folder_of_shards(tmp_path):
     """A wrong path, or another program's manifest, is one sentence."""
-    with pytest.raises(PlanError, match=r"holds no manifest\.json"):
+    with pytest.raises(PlanError, match=r"has no manifest\.json"):
         Shards.open(tmp_path)
     (tmp_path / "manifest.json").write_text('{"kind": "dataset"}')
     with pytest.raises(PlanError, match="does not describe token shards"):
@@ -161,7 +161,7 @@ def test_vocabulary_must_fit():
     assert token_dtype(65_537, "uint32") == np.uint32
     with pytest.raises(PlanError, match="a vocabulary of 65,537 does not fit into uint16 shards"):
         token_dtype(65_537)
-    with pytest.raises(PlanError, match="dtype='int64' is not a token type"):
+    with pytest.raises(PlanError, match="dtype='int64' must be one of uint16, uint32"):
         token_dtype(10, "int64")
 
 

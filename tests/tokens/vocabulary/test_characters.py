@@ -93,7 +93,7 @@ def test_what_characters_cannot_be(tok, tmp_path):
         tok.save(tmp_path / "x.tiktoken")
     with pytest.raises(PlanError, match="'a' both as a character and as special"):
         Characters({b"a": 0}, {"<|endoftext|>": 1, "<|unk|>": 2, "a": 3})
-    with pytest.raises(PlanError, match="no character that occurs 9 times"):
+    with pytest.raises(PlanError, match="no character occurs min_count=9 times"):
         train_characters(laws.dataset_of(tmp_path, ["abc"]), min_count=9)
     with pytest.raises(PlanError, match=r"lacks <\|unk\|>"):
         Characters({b"a": 0}, {"<|endoftext|>": 1})

@@ -154,9 +154,9 @@ def test_special_tokens_come_in_sets(tok):
     assert named.encode("the rain") == made.encode("the rain")
     assert named.hash != made.hash
     for wanted in ({"<|no|>": "<|yes|>"}, {"<|x|>": "<|im_end|>"}, {"<|x|>": "<|a|>", "<|reserved_1|>": "<|a|>"}):
-        with pytest.raises(PlanError, match="cannot be renamed"):
+        with pytest.raises(PlanError, match="must map special tokens to new names"):
             made.renamed(wanted)
-    with pytest.raises(PlanError, match="'chat' would be any word of a text, and is no set"):
+    with pytest.raises(PlanError, match="'chat' is an ordinary word, and not a set"):
         special_names(["chat"])
     with pytest.raises(PlanError, match="reserve=-1"):
         special_names(reserve=-1)
@@ -181,7 +181,7 @@ def test_tiktoken_form(tok, tmp_path, monkeypatch):
     again = Tokenizer.load(place)
     assert (again.hash, again.merges) == (tok.hash, tok.merges)
     (tmp_path / "v.tiktoken.json").unlink()
-    with pytest.raises(PlanError, match=r"v.tiktoken holds ranks alone, and no v.tiktoken.json"):
+    with pytest.raises(PlanError, match=r"v.tiktoken holds ranks only, and no v.tiktoken.json"):
         Tokenizer.load(place)
     assert Tokenizer.from_tiktoken(place, tok.special, "words").hash == tok.hash
     (tmp_path / "v.tiktoken").write_text("QQ== 0\nnot base64\n")

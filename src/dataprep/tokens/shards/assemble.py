@@ -1,4 +1,4 @@
-"""The second pass of `encode`: pieces, which are as the parts were, become shards, which are as large as asked for."""
+"""The second pass of `encode`: assemble shards of `shard_tokens` from the pieces of all parts."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ BLOCK_TOKENS = 1 << 22  # copied at a time
 
 
 @dataclass(frozen=True)
-class Plan:
-    """One shard: the documents [start, stop) of these pieces, and the bytes of their text."""
+class ShardPlan:
+    """One shard to write: the documents [start, stop) of each of these pieces."""
 
     side: str
     number: int
     runs: tuple[tuple[str, int, int], ...]
 
 
-def plans(pieces: str, receipts: Sequence[dict[str, Any]], shard_tokens: int) -> list[Plan]:
-    """The shards to make of the pieces that these receipts list, train first, then validation and test."""
-    made: list[Plan] = []
+def shard_plans(pieces: str, receipts: Sequence[dict[str, Any]], shard_tokens: int) -> list[ShardPlan]:
+    """Return the shards to write from the pieces in `receipts`, train first, then validation and test."""
+    made: list[ShardPlan] = []
     for side in SIDES:
         found = [(f"{r['folder']}/{e['name']}", e) for r in receipts for e in r["entries"] if e["split"] == side]
         ends = [ends_of(read_rows(f"{pieces}/{name}")) for name, _ in found]
         for number, runs in enumerate(arrange(ends, shard_tokens)):
-            made.append(Plan(side, number, tuple((found[i][0], start, stop) for i, start, stop in runs)))
+            made.append(ShardPlan(side, number, tuple((found[i][0], start, stop) for i, start, stop in runs)))
     return made
 
 
 @dataclass(frozen=True, kw_only=True)
-class Join:
-    """The task: one shard put together from the pieces it spans, with a receipt."""
+class Assemble:
+    """Task that assembles one shard from its pieces, with a receipt."""
 
     out: str
     pieces: str
     dtype: str
 
-    def __call__(self, plan: Plan) -> dict[str, Any]:
-        """The shard's entry in the manifest."""
+    def __call__(self, plan: ShardPlan) -> dict[str, Any]:
+        """Return the shard's entry in the manifest."""
         receipt = files.join(self.pieces, f"{plan.side}-{plan.number:05d}.json")
         entry = receipts.once(receipt, key(plan.runs), lambda: self._write(plan))["entry"]
         return dict(entry)
 
-    def _write(self, plan: Plan) -> dict[str, Any]:
+    def _write(self, plan: ShardPlan) -> dict[str, Any]:
         with Writer(self.out, plan.side, plan.number, dtype=self.dtype) as shard:
             for name, start, stop in plan.runs:
                 self._copy(shard, files.join(self.pieces, name), start, stop)
@@ -64,7 +64,7 @@ class Join:
     def _copy(self, shard: Writer, piece: str, start: int, stop: int) -> None:
         dtype, table = DTYPES[self.dtype], read_rows(piece)
         ends = ends_of(table)
-        with ExitStack() as stack:  # read: what is mapped would count as this process's memory
+        with ExitStack() as stack:  # read, not mapped: mapped pages would count as this process's memory
             begin = int(ends[start - 1]) if start else 0
             bins = _open_at(stack, f"{piece}.bin", begin * dtype.itemsize)
             masks = _open_at(stack, f"{piece}.msk", begin) if files.exists(f"{piece}.msk") else None
@@ -77,7 +77,7 @@ class Join:
                 shard.add(block, ends_of(rows) - np.uint64(first), ids, source, n_bytes, mask)
 
 
-def _open_at(stack: ExitStack, url: str, place: int) -> BinaryIO:
+def _open_at(stack: ExitStack, url: str, offset: int) -> BinaryIO:
     f = stack.enter_context(files.open_raw(url))
-    f.seek(place)
+    f.seek(offset)
     return f

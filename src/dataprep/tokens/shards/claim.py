@@ -1,4 +1,4 @@
-"""Whose folder of token shards it is: who may write there, what is taken up again, and what is swept out."""
+"""Claim an output folder of token shards: resume the same recipe, reject another's, delete leftovers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHARD_FILE = re.compile(r"(?P<name>(train|val|test)-\d{5}(\.g\d+)?)\.(bin|idx|ms
 
 
 def local_folder(out: str | os.PathLike[str]) -> str:
-    """The path of a local folder; any other place is refused."""
+    """Return the path of a local folder. Raises PlanError for any other URL."""
     url = os.fspath(out)
     if not files.is_local(url):
         msg = f"{url} is not a local folder; token shards are memory-mapped, so write to a disk and copy them after"
@@ -31,23 +31,24 @@ def local_folder(out: str | os.PathLike[str]) -> str:
 
 
 def check_shard_tokens(shard_tokens: int) -> None:
-    """A shard has room for a token."""
+    """Raise PlanError if `shard_tokens` is less than 1."""
     if shard_tokens < 1:
-        msg = f"shard_tokens={shard_tokens} leaves no room for a token; the default is {SHARD_TOKENS:,}"
+        msg = f"shard_tokens={shard_tokens} must be 1 or more; the default is {SHARD_TOKENS:,}"
         raise PlanError(msg)
 
 
-def claim(out: str, recipe: str, *, replace: bool, gone: Ids | None = None) -> Shards | None:
-    """What this very recipe has sealed in `out`; what another has left there is refused or removed.
+def claim(out: str, recipe: str, *, replace: bool, dropped: Ids | None = None) -> Shards | None:
+    """Return the shards in `out` if they are complete and of this recipe; else delete their manifest and return None.
 
-    gone: the documents that must not be in it; by default those on its own list.
+    Raises StaleOutput if they are of another recipe, unless `replace`. dropped: ids of documents that must not be in
+    them; the default is the folder's own list of forgotten documents.
     """
-    place = files.join(out, "manifest.json")
-    if not files.exists(place):
+    url = files.join(out, "manifest.json")
+    if not files.exists(url):
         return None
-    found = files.read_json(place)
+    found = files.read_json(url)
     same = found.get("recipe") == recipe
-    if same and found.get("forgotten") == forget_list.digest(forget_list.listed(out) if gone is None else gone):
+    if same and found.get("forgotten") == forget_list.digest(forget_list.listed(out) if dropped is None else dropped):
         try:
             return swept(Shards.open(out))
         except CorruptShard as e:
@@ -60,38 +61,38 @@ def claim(out: str, recipe: str, *, replace: bool, gone: Ids | None = None) -> S
     elif not replace:
         msg = f"{out} was made by another recipe or from other input; give another folder as out, or replace=True"
         raise StaleOutput(msg)
-    files.remove(place)  # first, so that nothing half-replaced looks sealed
+    files.remove(url)  # first, so that a half-replaced folder does not look complete
     return None
 
 
-def told_of(out: str, tok: Tokenizer) -> dict[str, str]:
-    """What a manifest says of the tokenizer that was saved in the folder; `hash` is of what decides ids."""
+def tokenizer_entry(out: str, tok: Tokenizer) -> dict[str, str]:
+    """Return the manifest's entry on the tokenizer saved in `out`; `hash` covers all that decides ids."""
     with files.open_raw(files.join(out, "tokenizer.json")) as f:
         return {"file": "tokenizer.json", "hash": tok.hash, "file_hash": content_hash(f.read())}
 
 
 def own_tokenizer(shards: Shards) -> Tokenizer | None:
-    """The tokenizer that lies beside the shards, or None; CorruptShard where it is not the one that encoded them."""
-    told = shards.manifest.get("tokenizer") or {}
-    url = files.join(str(shards.path), told.get("file", "tokenizer.json"))
+    """Return the tokenizer in the folder of shards, or None. Raises CorruptShard if it did not encode them."""
+    entry = shards.manifest.get("tokenizer") or {}
+    url = files.join(str(shards.path), entry.get("file", "tokenizer.json"))
     if not files.exists(url):
         return None
     tok = Tokenizer.load(url)
-    if told.get("hash") not in (None, tok.hash):
-        what = f"another tokenizer ({tok.hash[:8]}) than the one that encoded these shards ({told['hash'][:8]})"
+    if entry.get("hash") not in (None, tok.hash):
+        what = f"another tokenizer ({tok.hash[:8]}) than the one that encoded these shards ({entry['hash'][:8]})"
         msg = f"{url} is {what}; put the right one there"
         raise CorruptShard(msg)
     return tok
 
 
 def receipt_of(out: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """What a task that wrote a shard leaves behind: the shard's files, and its entry in the manifest."""
+    """Return the receipt of a written shard: its files and its entry in the manifest."""
     kinds = ["bin", "idx", "docs.parquet", *(["msk"] if "mask_hash" in entry else [])]
     return {"files": [files.join(out, f"{entry['name']}.{kind}") for kind in kinds], "entry": entry}
 
 
 def swept(shards: Shards) -> Shards:
-    """The shards, once pieces and what other recipes left beside them are removed."""
+    """Delete pieces and other recipes' shard files; return `shards`."""
     out, names = os.fspath(shards.path), {s["name"] for s in shards.shards}
     files.sweep(out)
     for name in files.listdir(out):

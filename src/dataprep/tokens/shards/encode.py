@@ -1,7 +1,7 @@
-"""Documents to token shards: two passes that any number of workers may share, and the same bytes whoever does them.
+"""`encode`: write documents as token shards in two passes, with the same bytes for any number of workers.
 
-Each task encodes one part into pieces; then each shard is put together from the pieces it spans, so that shards have
-their size and their number whatever the parts were. Both leave receipts; the manifest comes last and seals the folder.
+Each task encodes one part into pieces; then each shard is assembled from the pieces it spans, so that sizes and
+numbers of shards do not depend on the parts. Both write receipts; the manifest is last and completes the folder.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from dataprep.tokens.dialogue import COLUMN, check_template, contents, encode_di
 from dataprep.tokens.shard_format import DTYPES, SHARD_TOKENS, token_dtype
 from dataprep.tokens.split import SEED, SIDES, VAL, Split
 from dataprep.tokens.templates import Template, template_of
-from dataprep.tokens.vocabulary.encoder import pairs, places_of
+from dataprep.tokens.vocabulary.encoder import count_byte_pairs, find_byte_pairs
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer, keep_loaded, load_once
 
-from .assemble import Join, plans
-from .claim import check_shard_tokens, claim, local_folder, swept, told_of
+from .assemble import Assemble, shard_plans
+from .claim import check_shard_tokens, claim, local_folder, swept, tokenizer_entry
 from .pieces import KINDS, PieceWriter
 from .shard import Shards
 from .writer import write_manifest
@@ -64,24 +64,24 @@ def encode(
     shard_tokens: int = SHARD_TOKENS,
     replace: bool = False,
 ) -> Shards:
-    """Write every document's ids, each followed by `<|endoftext|>`, into train, validation and test shards.
+    """Write the ids of every document, followed by `<|endoftext|>`, to train, validation and test shards.
 
     Args:
-        docs: the corpus; documents come in the order of their ids.
-        tokenizer: a Tokenizer, or where its `tokenizer.json` lies.
-        out: a local folder (shards are memory-mapped); interrupted work in it is taken up again. While it works it
-            takes twice the disk of the shards.
+        docs: the corpus; documents are written in the order of their ids.
+        tokenizer: a Tokenizer, or the path of its `tokenizer.json`.
+        out: a local folder (shards are memory-mapped); interrupted work in it is resumed. It needs twice the disk
+            space of the shards while it runs.
         val: share of the documents held out, by hash(split_seed, id); at most that of `train_bpe`.
         split_seed: as in `train_bpe`.
-        run: who does the work; `dp.Serial()` by default.
-        split: a `dp.Split` in place of `val` and `split_seed`, for a test side or to keep groups together.
-        template: encodes the column `messages` (role, content) of `dp.Turns` or of a chat data set instead of the text,
-            by "course", "chatml" or a Jinja chat template, with a loss mask over what the assistant says.
+        run: a Runner; the default is `dp.Serial()`.
+        split: a `dp.Split` instead of `val` and `split_seed`, for a test split or to keep groups together.
+        template: encode the column `messages` (role, content) of `dp.Turns` or of a chat data set instead of the text,
+            by "course", "chatml" or a Jinja chat template, with a loss mask over the assistant's turns.
         dtype: "uint32" for a vocabulary over 65,536.
-        shard_tokens: most tokens of one shard; a longer document gets a shard of its own.
-        replace: overwrite what another recipe has left in `out`.
+        shard_tokens: largest number of tokens per shard; a longer document gets a shard of its own.
+        replace: overwrite another recipe's output in `out`.
 
-    An empty document is kept: it is its separator alone, so that documents agree one to one with the Dataset's rows.
+    An empty document is kept as its separator only, so that documents and rows of the Dataset agree one to one.
 
     Raises:
         PlanError: the vocabulary does not fit `dtype`, or `out` is not a local folder.
@@ -99,24 +99,24 @@ def encode(
     _check_split(tok, split)
     layout = Layout(split=split, template=_template(docs, tok, template), dtype=dtype, shard_tokens=shard_tokens)
     recipe = key([VERSION, docs.key, tok.hash, layout])
-    gone = forget_list.wanted(docs, folder)
-    made = claim(folder, recipe, replace=replace, gone=gone)
+    dropped = forget_list.wanted(docs, folder)
+    made = claim(folder, recipe, replace=replace, dropped=dropped)
     if made is not None:
         return made
     write_inputs(docs, folder)
-    docs = forget_list.without(docs, folder, gone)
-    return _encode(docs, tok, folder, run or Serial(), layout, {"recipe": recipe, **forget_list.noted(gone)})
+    docs = forget_list.without(docs, folder, dropped)
+    return _encode(docs, tok, folder, run or Serial(), layout, {"recipe": recipe, **forget_list.noted(dropped)})
 
 
 def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: Layout, told: dict[str, str]) -> Shards:
     pieces = files.join(out, f"pieces-{key(told)[:8]}")
     place = keep_loaded(tok.save(out), tok)
-    task = Encode(out=pieces, tokenizer=place, hash=tok.hash, layout=layout)
+    task = EncodePart(out=pieces, tokenizer=place, hash=tok.hash, layout=layout)
     if run.workers > 1:
         tok.encode_batch(["compiled once, before workers start"])
     receipts = list(run.map(task, docs.tasks, "encode"))
-    joining = Join(out=out, pieces=pieces, dtype=layout.dtype)
-    entries = list(run.map(joining, plans(pieces, receipts, layout.shard_tokens), "join"))
+    assemble = Assemble(out=out, pieces=pieces, dtype=layout.dtype)
+    entries = list(run.map(assemble, shard_plans(pieces, receipts, layout.shard_tokens), "join"))
     write_manifest(
         out,
         entries,
@@ -125,7 +125,7 @@ def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: Layout
         dtype=layout.dtype,
         token_bytes=tok.token_bytes,
         special=tok.special,
-        tokenizer=told_of(out, tok),
+        tokenizer=tokenizer_entry(out, tok),
         split=asdict(layout.split),
         template=layout.template and layout.template.source,
         special_in_text=_spelled(receipts),
@@ -141,7 +141,7 @@ def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: Layout
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """What decides which tokens lie in which shard, beside the texts and the vocabulary."""
+    """All that decides the content of each shard, in addition to the texts and the vocabulary."""
 
     split: Split
     template: Template | None
@@ -150,21 +150,21 @@ class Layout:
 
     @property
     def columns(self) -> list[str]:
-        """What is read of a document."""
+        """Columns to read."""
         return [*dict.fromkeys(["id", "text" if self.template is None else COLUMN, "source", *self.split.columns])]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Encode:
-    """The task: one part into pieces `OUT/part-00012/train-00000.*` (a new one at `shard_tokens`), with a receipt."""
+class EncodePart:
+    """Task that encodes one part into pieces `OUT/part-00012/train-00000.*`, a new one at `shard_tokens`."""
 
     out: str
-    tokenizer: str  # where it lies: a vocabulary does not travel with every task
+    tokenizer: str  # its URL: a vocabulary is not sent with every task
     hash: str
     layout: Layout
 
     def __call__(self, item: Part) -> dict[str, Any]:
-        """The receipt, made now or found: the folder and its entries, train first."""
+        """Return the receipt: the folder and its entries, train first."""
         name = f"part-{item.number:05d}"
         recipe = key([VERSION, item.key, self.hash, self.layout])
         return receipts.once(files.join(self.out, f"{name}.json"), recipe, lambda: self._write(name, item))
@@ -182,28 +182,28 @@ class Encode:
         return load_once(self.tokenizer, self.hash)
 
     def write(self, batches: Iterable[B.Batch], folder: str) -> list[dict[str, Any]]:
-        """Encode batches into a folder of pieces; their entries, train first."""
+        """Encode batches into a folder of pieces; return their entries, train first."""
         tok, layout = self._tok, self.layout
         with ExitStack() as stack:
-            rolls = [stack.enter_context(_Roll(folder, side, layout)) for side in SIDES]
+            writers = [stack.enter_context(_SideWriter(folder, side, layout)) for side in SIDES]
             for batch in batches:
                 sides = layout.split.sides(batch)
-                for number, roll in enumerate(rolls):
+                for number, writer in enumerate(writers):
                     rows = sides == number
                     if rows.any():
-                        roll.add(tok, batch, rows)
-        return [entry for roll in rolls for entry in roll.entries]
+                        writer.add(tok, batch, rows)
+        return [entry for writer in writers for entry in writer.entries]
 
 
-class _Roll:
-    """The pieces of one side: a new file every `shard_tokens`, so that memory does not grow with the part."""
+class _SideWriter:
+    """Writes the pieces of one side: a new file every `shard_tokens`, so that memory does not grow with the part."""
 
     def __init__(self, folder: str, side: str, layout: Layout) -> None:
         self.folder, self.side, self.layout = folder, side, layout
         self.entries: list[dict[str, Any]] = []
         self.writer: PieceWriter | None = None
 
-    def __enter__(self) -> _Roll:
+    def __enter__(self) -> _SideWriter:
         return self
 
     def add(self, tok: Tokenizer, batch: B.Batch, rows: npt.NDArray[np.bool_]) -> None:
@@ -223,11 +223,11 @@ class _Roll:
 
 
 def _encoded(tok: Tokenizer, layout: Layout, batch: B.Batch, rows: npt.NDArray[np.bool_]) -> tuple[Any, Any, Any, Any]:
-    """The ids of some rows, the documents' ends, the bytes of text each stands for, and the mask if there is one."""
+    """Return the ids of rows, the ends of their documents, the bytes of their texts, and their mask or None."""
     dtype, mask = DTYPES[layout.dtype], None
     if layout.template is None:
         tokens, ends = tok.encode_column(batch.column("text"), dtype, rows)
-        if type(tok) is Tokenizer:  # bytes in, bytes out; characters that are unknown stand for none
+        if type(tok) is Tokenizer:  # bytes in, bytes out; unknown characters represent none
             return tokens, ends, np.diff(B.buffers(batch)[0])[rows], None
     else:
         tokens, ends, mask = encode_dialogues(tok, layout.template, batch.column(COLUMN).filter(pa.array(rows)), dtype)
@@ -236,7 +236,7 @@ def _encoded(tok: Tokenizer, layout: Layout, batch: B.Batch, rows: npt.NDArray[n
 
 
 def _counted(batches: Iterable[B.Batch], tok: Tokenizer, found: Counter[str]) -> Iterator[B.Batch]:
-    """The batches; how often their texts spell special tokens, which are encoded as text, is counted on the way."""
+    """Yield the batches, and count special tokens that their texts contain; these are encoded as text."""
     names = {name: np.frombuffer(name.encode(), np.uint8) for name in tok.special}
     starts = {bytes(name[:2]) for name in names.values()}
     for batch in batches:
@@ -249,15 +249,15 @@ def _counted(batches: Iterable[B.Batch], tok: Tokenizer, found: Counter[str]) ->
 
 
 def _places(text: npt.NDArray[np.uint8], start: bytes) -> npt.NDArray[np.int64]:
-    """Where the first two bytes of special tokens (nearly all have the same) occur."""
+    """Return the offsets of the first two bytes of special tokens (most begin alike)."""
     if len(start) == 1:
         return np.flatnonzero(text == start[0])
-    n = pairs(text, start[0], start[1])  # a wide scan, and mostly there are none
-    return places_of(text, start[0], start[1], n) if n else np.zeros(0, np.int64)
+    n = count_byte_pairs(text, start[0], start[1])  # vectorised, and mostly 0
+    return find_byte_pairs(text, start[0], start[1], n) if n else np.zeros(0, np.int64)
 
 
 def _count(text: npt.NDArray[np.uint8], places: npt.NDArray[np.int64], token: npt.NDArray[np.uint8]) -> int:
-    """How many of these places a token begins at."""
+    """Return the number of offsets at which a token begins."""
     places = places[places + len(token) <= len(text)]
     for i, byte in enumerate(token):
         places = places[text[places + i] == byte]
@@ -269,12 +269,12 @@ def _spelled(receipts: Iterable[dict[str, Any]]) -> dict[str, int]:
     for receipt in receipts:
         found.update(receipt["spelled"])
     if found:
-        told = ", ".join(f"{name} {n:,}" for name, n in sorted(found.items()))
-        log.info("documents spell special tokens (%s); in the shards they are text", told)
+        counts = ", ".join(f"{name} {n:,}" for name, n in sorted(found.items()))
+        log.info("documents contain special tokens (%s); they are encoded as text", counts)
     return dict(sorted(found.items()))
 
 
-# -- what is said where nothing is wrong
+# -- checks
 
 
 def _template(docs: Dataset, tok: Tokenizer, given: str | os.PathLike[str] | Template | None) -> Template | None:
@@ -305,23 +305,23 @@ def _check_split(tok: Tokenizer, split: Split) -> None:
     seen = tok.trained_on and Split(**tok.trained_on)
     if seen and not seen.holds_out(split):
         log.warning(
-            "the tokenizer has seen documents that this holds out (it left out %s, this holds out %s): "
-            "train it with the same split, or one whose shares are larger",
-            *(_told(s) for s in (seen, split)),
+            "the tokenizer was trained on documents of this validation split (trained with %s, encoding with %s); "
+            "train it again with the same split, or with larger shares",
+            *(_described(s) for s in (seen, split)),
         )
 
 
-def _told(split: Split) -> str:
+def _described(split: Split) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in asdict(split).items() if value is not None)
 
 
 def _check_sides(shards: Shards, layout: Layout) -> None:
     if not len(shards):
-        log.warning("%s: there were no documents to encode", shards.path)
+        log.warning("%s: the input has no documents to encode", shards.path)
     for side, share in (("val", layout.split.val), ("test", layout.split.test)):
         if len(shards) and share and not len(shards.split(side)):
             log.warning(
-                "%s: none of %s documents is on the %s side at %s=%s, so there is no loss to measure there; raise it",
+                "%s: none of %s documents is on the %s side at %s=%s, so no loss can be measured there; raise it",
                 shards.path,
                 f"{len(shards):,}",
                 {"val": "validation"}.get(side, side),

@@ -1,11 +1,11 @@
-"""Token shards in the forms that other trainers read, and the files of a few trainers made into shards.
+"""`export`: write token shards in the file formats of other trainers.
 
     llmc       train_000000.bin   256 int32 (magic, version, number of tokens), then the tokens; EOT before a document
     megatron   train_document.bin + .idx   the indexed data set of Megatron-LM and NeMo
-    datatrove  train-00000.ds + .ds.index + .ds.metadata (+ .ds.loss where there are masks), which nanotron reads
+    datatrove  train-00000.ds + .ds.index + .ds.metadata (+ .ds.loss if there are masks), which nanotron reads
     nanogpt    train.bin, val.bin   the tokens and nothing else, EOT after each document
 
-Files are copied a block at a time and appear whole or not at all; what is there already is found by its receipt.
+Files are copied block by block, appear only when complete, and are found by their receipts when export runs again.
 """
 
 from __future__ import annotations
@@ -46,40 +46,40 @@ MEGATRON_MAGIC = b"MMIDIDX\x00\x00"
 def export(
     shards: Shards | str | os.PathLike[str], to: str, out: str | os.PathLike[str], *, run: Runner | None = None
 ) -> list[str]:
-    """Write all tokens again in another trainer's form; returns the paths.
+    """Write all tokens in the file format of another trainer; return the paths.
 
     Args:
         shards: a folder of token shards, or a Shards.
         to: "llmc", "megatron", "datatrove" or "nanogpt".
-        out: a local folder. Interrupted work in it is taken up again, and files that an earlier export in the same
-            form has left there are removed; it needs as much disk as the shards.
-        run: who does the work; `dp.Serial()` by default.
+        out: a local folder, which needs as much disk space as the shards. Interrupted work in it is resumed, and other
+            files of an earlier export in the same format are deleted.
+        run: a Runner; the default is `dp.Serial()`.
 
-    Every form has the same tokens in the same order. `llmc` begins with a separator and ends without one, since there
-    it stands before each document. Only `datatrove` has a place for masks; the others leave them out, with a warning.
+    Every format has the same tokens in the same order. `llmc` begins with a separator and ends without one, since its
+    separator precedes each document. Only `datatrove` stores masks; the others omit them, with a warning.
 
     Raises:
-        PlanError: an unknown form, or tokens that do not go into it.
+        PlanError: the format is unknown, or cannot hold these tokens.
     """
     found = shards if isinstance(shards, Shards) else Shards.open(shards)
     folder = local_folder(out)
     if to not in FORMS:
-        msg = f"there is no form {to!r}; export to {', '.join(FORMS)}"
+        msg = f"to={to!r} must be one of {', '.join(FORMS)}"
         raise PlanError(msg)
     if os.path.realpath(folder) == os.path.realpath(found.path):
         msg = f"{folder} holds the shards themselves; give another folder as out"
         raise PlanError(msg)
     if to != "datatrove" and any("mask_hash" in s for s in found.shards):
-        log.warning("%s has no place for masks of what is to be learned, so they are left out", to)
+        log.warning("%s does not store loss masks, so they are omitted", to)
     jobs = list(FORMS[to](found, folder))
-    done = (run or Serial()).map(Job.done, jobs, f"export to {to}")
+    done = (run or Serial()).map(ExportFile.done, jobs, f"export to {to}")
     paths = list(dict.fromkeys(path for written in done for path in written))  # the tokenizer is once in all
     _sweep(folder, to, {os.path.basename(job.path) for job in jobs}, {os.path.basename(path) for path in paths})
     return paths
 
 
 def _sweep(folder: str, form: str, jobs: set[str], kept: set[str]) -> None:
-    """Remove what an earlier export in this form has left here: a trainer that globs `train_*.bin` would read it."""
+    """Delete other files of an earlier export in this format: a trainer that globs `train_*.bin` would read them."""
     receipts = files.join(folder, "receipts", form)
     for name in files.listdir(receipts) if files.is_dir(receipts) else []:
         if name.removesuffix(".json") not in jobs:
@@ -91,17 +91,17 @@ def _sweep(folder: str, form: str, jobs: set[str], kept: set[str]) -> None:
 
 
 @dataclass(frozen=True)
-class Job:
-    """The item: one file, or files that belong together, of some shards; with a receipt."""
+class ExportFile:
+    """One file, or files that belong together, to write from some shards; with a receipt."""
 
-    write: Callable[[Job], list[str]]
+    write: Callable[[ExportFile], list[str]]
     shards: Shards
     names: tuple[str, ...]  # of the shards it is made of
     path: str  # without suffix
 
     @property
     def entries(self) -> list[tuple[int, dict[str, Any]]]:
-        """The shards' numbers and entries."""
+        """Numbers and manifest entries of the shards."""
         return [(i, s) for i, s in enumerate(self.shards.shards) if s["name"] in self.names]
 
     @property
@@ -118,22 +118,22 @@ class Job:
         return self.path
 
     def done(self) -> list[str]:
-        """The paths, written now or found."""
+        """Write the files unless a receipt shows that they exist; return their paths."""
         made_of = [(s["name"], s["hash"], s["ends_hash"], s.get("mask_hash")) for _, s in self.entries]
         form = self.write.__name__.lstrip("_")
-        place = files.join(os.path.dirname(self.path), "receipts", form, f"{os.path.basename(self.path)}.json")
+        url = files.join(os.path.dirname(self.path), "receipts", form, f"{os.path.basename(self.path)}.json")
         recipe = key([VERSION, self.write.__name__, self.shards.manifest["dtype"], self.shards.eot, made_of])
         written: list[str] = []
 
         def make() -> dict[str, Any]:
             return {"files": self.write(self)}
 
-        receipt = receipts.once(place, recipe, make)
+        receipt = receipts.once(url, recipe, make)
         written += [files.join(os.path.dirname(self.path), os.path.basename(f["name"])) for f in receipt["files"]]
         return written
 
     def copy(self, f: IO[bytes], entry: dict[str, Any], kind: str = "bin", n_bytes: int | None = None) -> None:
-        """Append a file of a shard, or its first `n_bytes`."""
+        """Append a file of a shard to `f`, or its first `n_bytes`."""
         with files.open_raw(files.join(str(self.shards.path), f"{entry['name']}.{kind}")) as source:
             if n_bytes is None:
                 shutil.copyfileobj(source, f, COPY_BYTES)
@@ -146,7 +146,7 @@ class Job:
 # -- llm.c
 
 
-def _llmc_jobs(shards: Shards, out: str) -> Iterator[Job]:
+def _llmc_jobs(shards: Shards, out: str) -> Iterator[ExportFile]:
     counted: dict[str, int] = {}
     for s in shards.shards:
         if s["tokens"] > LLMC_TOKENS:
@@ -154,11 +154,11 @@ def _llmc_jobs(shards: Shards, out: str) -> Iterator[Job]:
             raise PlanError(msg)
         number = counted.get(s["split"], 0)
         counted[s["split"]] = number + 1
-        yield Job(_llmc, shards, (s["name"],), files.join(out, f"{s['split']}_{number:06d}"))
+        yield ExportFile(_llmc, shards, (s["name"],), files.join(out, f"{s['split']}_{number:06d}"))
 
 
-def _llmc(job: Job) -> list[str]:
-    """Here the separator ends a document, there it begins one: the same stream, with the last one put first."""
+def _llmc(job: ExportFile) -> list[str]:
+    """Write llm.c's form: in a shard the separator ends a document, there it begins one, so the last is moved first."""
     dtype = job.shards.dtype
     header = np.zeros(LLMC_INTS, "<i4")
     header[:3] = (*LLMC[job.shards.manifest["dtype"]], job.n_tokens)
@@ -174,16 +174,16 @@ def _llmc(job: Job) -> list[str]:
 # -- Megatron-LM
 
 
-def _megatron_jobs(shards: Shards, out: str) -> Iterator[Job]:
+def _megatron_jobs(shards: Shards, out: str) -> Iterator[ExportFile]:
     if shards.vocab_size > 2**31:
         msg = f"Megatron has no uint32, and a vocabulary of {shards.vocab_size:,} does not fit into int32"
         raise PlanError(msg)
     for split, names in _by_split(shards):
-        yield Job(_megatron, shards, names, files.join(out, f"{split}_document"))
+        yield ExportFile(_megatron, shards, names, files.join(out, f"{split}_document"))
 
 
-def _megatron(job: Job) -> list[str]:
-    """Every document is a sequence with its separator; the index has lengths, byte offsets, and document bounds."""
+def _megatron(job: ExportFile) -> list[str]:
+    """Write each document as a sequence with its separator; the index has lengths, byte offsets, document bounds."""
     code, itemsize = MEGATRON[job.shards.manifest["dtype"]], np.uint64(job.shards.dtype.itemsize)
     n = sum(int(s["documents"]) for _, s in job.entries)
     with files.atomic(f"{job.path}.bin") as f:
@@ -200,8 +200,8 @@ def _megatron(job: Job) -> list[str]:
     return [f"{job.path}.bin", f"{job.path}.idx"]
 
 
-def _ranges(job: Job) -> Iterator[tuple[Any, Any]]:
-    """Where the documents of each shard begin and end in the file of all of them."""
+def _ranges(job: ExportFile) -> Iterator[tuple[Any, Any]]:
+    """Yield the token starts and ends of the documents of each shard in the joint file."""
     before = np.uint64(0)
     for i, s in job.entries:
         ends = np.asarray(job.shards.ends(i)) + before
@@ -212,12 +212,12 @@ def _ranges(job: Job) -> Iterator[tuple[Any, Any]]:
 # -- datatrove and nanotron
 
 
-def _datatrove_jobs(shards: Shards, out: str) -> Iterator[Job]:
-    return (Job(_datatrove, shards, (s["name"],), files.join(out, s["name"])) for s in shards.shards)
+def _datatrove_jobs(shards: Shards, out: str) -> Iterator[ExportFile]:
+    return (ExportFile(_datatrove, shards, (s["name"],), files.join(out, s["name"])) for s in shards.shards)
 
 
-def _datatrove(job: Job) -> list[str]:
-    """The tokens, the documents' ends, three lines about them, and a mask of one byte a token if there is one."""
+def _datatrove(job: ExportFile) -> list[str]:
+    """Write the tokens, the documents' ends, three lines of metadata, and the mask if there is one."""
     ((_, s),) = job.entries
     path, suffixes = f"{job.path}.ds", ["", ".index", ".metadata"]
     for kind, suffix in (("bin", ""), ("idx", ".index"), ("msk", ".loss")):
@@ -225,14 +225,14 @@ def _datatrove(job: Job) -> list[str]:
             with files.atomic(path + suffix) as f:
                 job.copy(f, s, kind)
     suffixes += [".loss"] if "mask_hash" in s else []
-    told = job.shards.manifest.get("tokenizer") or {}
-    name = f"{told.get('file', 'Unknown Tokenizer')}|{job.shards.dtype.itemsize}"
+    entry = job.shards.manifest.get("tokenizer") or {}
+    name = f"{entry.get('file', 'Unknown Tokenizer')}|{job.shards.dtype.itemsize}"
     files.write_bytes(f"{path}.metadata", f"{name}\n{s['tokens']}\n{_rounded(s['tokens'])}".encode())
     return [path + suffix for suffix in suffixes]
 
 
 def _rounded(n: int) -> str:
-    """The third line of the metadata is for people: 1.23 GT."""
+    """Return the third line of the metadata, a rounded number such as 1.23 GT."""
     unit = next((u for u in ((10**12, "TT"), (10**9, "GT"), (10**6, "MT"), (10**3, "kT")) if n >= u[0]), (1, "T"))
     return f"{n / unit[0]:.3g} {unit[1]}"
 
@@ -240,29 +240,29 @@ def _rounded(n: int) -> str:
 # -- nanoGPT
 
 
-def _nanogpt_jobs(shards: Shards, out: str) -> Iterator[Job]:
+def _nanogpt_jobs(shards: Shards, out: str) -> Iterator[ExportFile]:
     if shards.manifest["dtype"] != "uint16":
         log.warning("nanoGPT reads uint16; these files are %s: change its np.memmap", shards.manifest["dtype"])
-    own_tokenizer(shards)  # which is copied, so it must be the right one
-    return (Job(_nanogpt, shards, names, files.join(out, split)) for split, names in _by_split(shards))
+    own_tokenizer(shards)  # raises if it is another one: it is copied
+    return (ExportFile(_nanogpt, shards, names, files.join(out, split)) for split, names in _by_split(shards))
 
 
-def _nanogpt(job: Job) -> list[str]:
+def _nanogpt(job: ExportFile) -> list[str]:
     with files.atomic(f"{job.path}.bin") as f:
         for _, s in job.entries:
             job.copy(f, s)
     return [f"{job.path}.bin", *_tokenizer(job)]
 
 
-def _tokenizer(job: Job) -> list[str]:
-    """The tokenizer beside: the files do not say what their numbers mean."""
+def _tokenizer(job: ExportFile) -> list[str]:
+    """Copy the tokenizer to the output folder, since the files do not identify it."""
     source = files.join(str(job.shards.path), "tokenizer.json")
     if not files.exists(source):
         return []
-    place = files.join(os.path.dirname(job.path), "tokenizer.json")
-    with files.open_raw(source) as tokenizer, files.atomic(place) as f:
+    url = files.join(os.path.dirname(job.path), "tokenizer.json")
+    with files.open_raw(source) as tokenizer, files.atomic(url) as f:
         shutil.copyfileobj(tokenizer, f)
-    return [place]
+    return [url]
 
 
 def _by_split(shards: Shards) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -270,7 +270,7 @@ def _by_split(shards: Shards) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield split, tuple(s["name"] for s in shards.shards if s["split"] == split)
 
 
-FORMS: dict[str, Callable[[Shards, str], Iterator[Job]]] = {
+FORMS: dict[str, Callable[[Shards, str], Iterator[ExportFile]]] = {
     "llmc": _llmc_jobs,
     "megatron": _megatron_jobs,
     "datatrove": _datatrove_jobs,

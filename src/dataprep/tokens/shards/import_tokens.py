@@ -1,4 +1,4 @@
-"""Tokens that others have written, as token shards: nanoGPT's bare `train.bin`, and llm.c's files with their header."""
+"""`import_tokens`: convert nanoGPT's `train.bin` and llm.c's files to token shards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dataprep.tokens.shard_format import DTYPES, ENDS, SHARD_TOKENS, token_dtype
 from dataprep.tokens.split import SIDES
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
-from .claim import check_shard_tokens, claim, local_folder, swept, told_of
+from .claim import check_shard_tokens, claim, local_folder, swept, tokenizer_entry
 from .export import COPY_BYTES, LLMC, LLMC_INTS
 from .shard import Shards
 from .writer import Writer, arrange, copy_ranges, write_manifest
@@ -37,24 +37,24 @@ def import_tokens(
     shard_tokens: int = SHARD_TOKENS,
     replace: bool = False,
 ) -> Shards:
-    """Make token shards of files that nanoGPT or llm.c were to read; documents are cut at the separator.
+    """Write token shards from files made for nanoGPT or llm.c; the separator delimits documents.
 
     Args:
         path: a folder whose `.bin` names begin with or hold train, val, valid or test, or {"train": path or list}.
-        tokenizer: the one that made the ids; they do not say it themselves.
+        tokenizer: the tokenizer that made the ids; the files do not name it.
         out: a local folder.
-        eot: the id of the separator; `<|endoftext|>` of the tokenizer by default. Where another one separates
-            documents, `<|endoftext|>` is written in its place.
-        dtype: "uint32" if the bare files hold four bytes a token; llm.c's headers say it.
-        shard_tokens: most tokens of one shard; a longer document gets a shard of its own.
-        replace: overwrite what another recipe has left in `out`.
+        eot: the id of the separator; `<|endoftext|>` of the tokenizer by default. Another separator is
+            replaced by `<|endoftext|>`.
+        dtype: "uint32" if nanoGPT files hold four bytes per token; llm.c's headers state it.
+        shard_tokens: largest number of tokens per shard; a longer document gets a shard of its own.
+        replace: overwrite another recipe's output in `out`.
 
-    In nanoGPT's files a separator ends a document, in llm.c's it begins one; the same comes out. A document's id is the
-    number of its file and the token it begins at, `file:position`; what follows the last separator is a document too.
+    In nanoGPT's files a separator ends a document, in llm.c's it begins one; the result is the same. A document's id is
+    the number of its file and its first token, `file:position`; tokens after the last separator are a document too.
 
     Raises:
-        PlanError: no files, or a vocabulary that does not fit.
-        ReadError: a file that is cut short, or ids that the tokenizer does not have.
+        PlanError: there are no files, or the vocabulary does not fit `dtype`.
+        ReadError: a file is incomplete, or has ids that the tokenizer does not have.
     """
     tok = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
     folder = local_folder(out)
@@ -78,7 +78,7 @@ def import_tokens(
         dtype=dtype,
         token_bytes=tok.token_bytes,
         special=tok.special,
-        tokenizer=told_of(folder, tok),
+        tokenizer=tokenizer_entry(folder, tok),
         imported=[{"split": b.side, "name": os.path.basename(b.url), "form": b.form} for b in found],
         recipe=recipe,
     )
@@ -108,17 +108,17 @@ class _Bin:
         if name is None:
             kind = DTYPES[dtype]
             if size % kind.itemsize:
-                msg = f"has {size:,} bytes, no whole number of {dtype} ids; it is cut short, or of another type"
+                msg = f"has {size:,} bytes, not a whole number of {dtype} ids; fetch it again, or give its dtype="
                 raise ReadError(msg, url)
             return cls(url, side, number, "nanogpt", kind, 0, size // kind.itemsize)
         kind, n = DTYPES[name], int(ints[2])
         if size != LLMC_INTS * 4 + n * kind.itemsize:
-            msg = f"has {size:,} bytes, its header promises {n:,} tokens of {kind.itemsize}; fetch it again"
+            msg = f"has {size:,} bytes, its header states {n:,} tokens of {kind.itemsize}; fetch it again"
             raise ReadError(msg, url)
         return cls(url, side, number, "llmc", kind, LLMC_INTS * 4, n)
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[npt.NDArray[Any]]:
-        """The ids [start, stop), some at a time."""
+        """Yield the ids [start, stop) in blocks."""
         left = ((self.n if stop is None else stop) - start) * self.dtype.itemsize
         with files.open_raw(self.url) as f:
             f.seek(self.first + start * self.dtype.itemsize)
@@ -127,16 +127,16 @@ class _Bin:
                 yield np.frombuffer(block, self.dtype)
 
     def ends(self, tok: Tokenizer, separator: int) -> tuple[npt.NDArray[np.uint64], int]:
-        """Where documents end, behind their separators, and how many ids before the first are no document's.
+        """Return the exclusive ends of documents, separators included, and the number of ids before the first document.
 
-        The separator that llm.c begins with is no document's; the last document gets one in the end.
+        That number is 1 for llm.c's leading separator; the last document, which has none, is counted with one.
         """
         found, at = [np.zeros(0, np.int64)], 0
         for block in self.blocks():
             if len(block) and int(block.max()) >= tok.vocab_size:
-                where = int(np.argmax(block >= tok.vocab_size))
+                i = int(np.argmax(block >= tok.vocab_size))
                 msg = (
-                    f"token {at + where:,} is {int(block[where]):,}, and the tokenizer has {tok.vocab_size:,} ids; "
+                    f"token {at + i:,} is {int(block[i]):,}, and the tokenizer has {tok.vocab_size:,} ids; "
                     "give the tokenizer that made the file"
                 )
                 raise ReadError(msg, self.url)
@@ -152,11 +152,11 @@ class _Bin:
 
 
 def _given(path: Any) -> list[tuple[str, str]]:
-    """(side, path) of every file, in order of the sides."""
+    """Return (split, path) of every file, train first."""
     if isinstance(path, Mapping):
         wrong = sorted(set(path) - set(SIDES))
         if wrong:
-            msg = f"{wrong[0]!r} is no side; there are {', '.join(SIDES)}"
+            msg = f"{wrong[0]!r} must be one of {', '.join(SIDES)}"
             raise PlanError(msg)
         named = [(s, p) for s in SIDES for p in ([path[s]] if isinstance(path.get(s), str) else path.get(s, ()))]
     else:
@@ -166,13 +166,13 @@ def _given(path: Any) -> list[tuple[str, str]]:
         named = [(_side(n), os.path.join(home, n)) for n in names if n.endswith(".bin")]
     found = sorted(((s, os.fspath(p)) for s, p in named), key=lambda one: SIDES.index(one[0]))
     if not found:
-        msg = f"{path} holds no .bin file; give the folder with train.bin and val.bin"
+        msg = f"{path} has no .bin file; give the folder with train.bin and val.bin"
         raise PlanError(msg)
     return found
 
 
 def _side(name: str) -> str:
-    """The side that a file's name tells; train where it tells none."""
+    """Return the split in a file's name; train if there is none."""
     words = name.replace("-", "_").replace(".", "_").lower().split("_")
     return next((NAMES[word] for word in words if word in NAMES), "train")
 
@@ -180,7 +180,7 @@ def _side(name: str) -> str:
 def _write(
     found: Sequence[_Bin], side: str, tok: Tokenizer, separator: int, out: str, dtype: str, shard_tokens: int
 ) -> Iterator[dict[str, Any]]:
-    """The shards of one side."""
+    """Write the shards of one split; yield their entries."""
     bins = [b for b in found if b.side == side]
     known = [b.ends(tok, separator) for b in bins]
     cut = [ends - np.uint64(begins) for ends, begins in known]
@@ -194,12 +194,12 @@ def _write(
 def _copy(
     shard: Writer, source: _Bin, ends: npt.NDArray[Any], begins: int, docs: tuple[int, int], tok: Tokenizer, old: int
 ) -> None:
-    """Append the documents [start, stop) of a file, some at a time."""
+    """Append the documents `docs` = (start, stop) of a file, in blocks."""
     sizes, dtype = tok.token_bytes, shard.dtype
     for first, last, start, stop in copy_ranges(ends, *docs, COPY_BYTES // dtype.itemsize):
         read = list(source.blocks(start + begins, min(stop + begins, source.n)))
         tokens = np.concatenate([np.zeros(0, dtype), *read]).astype(dtype, copy=False)
-        if len(tokens) < stop - start:  # the file's last document, which nothing follows
+        if len(tokens) < stop - start:  # the file's last document has no separator
             tokens = np.append(tokens, dtype.type(tok.eot))
         bounds = ends[first:last] - np.uint64(start)
         if old != tok.eot:

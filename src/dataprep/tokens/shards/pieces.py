@@ -1,7 +1,7 @@
-"""What the first pass of `encode` leaves for the second: tokens, and a row about each document; nothing is compressed.
+"""Pieces: files of tokens and document rows, from the first pass of `encode` to the second; not compressed.
 
 PIECE.bin          ids as in a shard
-PIECE.msk          their mask, where there is one
+PIECE.msk          their mask, if there is one
 PIECE.docs.arrow   id, source, end (exclusive, in tokens), size (bytes of text), one record batch
 """
 
@@ -24,7 +24,7 @@ SCHEMA = pa.schema({"id": pa.uint64(), "source": B.SOURCE, "end": pa.uint64(), "
 
 
 class PieceWriter:
-    """Writes one piece; nothing of it can be seen before the `with` block ends without an error."""
+    """Writes one piece; its files appear when the `with` block ends without an error."""
 
     def __init__(self, folder: str, side: str, number: int, dtype: str) -> None:
         self.side, self.name, self.dtype = side, f"{side}-{number:05d}", DTYPES[dtype]
@@ -40,7 +40,7 @@ class PieceWriter:
         return self
 
     def add(self, tokens: Any, ends: Any, ids: Any, sources: pa.Array, sizes: Any, mask: Any = None) -> None:
-        """Append whole documents: `ends` uint64[n] exclusive in `tokens`, `sizes` int64[n] the bytes of their texts."""
+        """Append whole documents: `ends` uint64[n] are exclusive, `sizes` int64[n] the bytes of their texts."""
         self._bin.write(np.ascontiguousarray(tokens, self.dtype).view(np.uint8).data)
         if mask is not None:
             self._mask = self._mask or self._open.enter_context(files.atomic(f"{self.url}.msk"))
@@ -59,7 +59,7 @@ class PieceWriter:
 
 
 def read_rows(url: str) -> pa.RecordBatch:
-    """The rows of a piece; memory-mapped, so that only what is looked at is read."""
+    """Return the rows of a piece, memory-mapped."""
     try:
         with pa.memory_map(f"{url}.docs.arrow") as f:
             return pa.ipc.open_file(f).get_batch(0)
@@ -69,6 +69,6 @@ def read_rows(url: str) -> pa.RecordBatch:
 
 
 def ends_of(rows: pa.RecordBatch) -> npt.NDArray[np.uint64]:
-    """Where its documents end."""
+    """Return the exclusive ends of the documents, uint64[n]."""
     ends: npt.NDArray[np.uint64] = rows.column("end").to_numpy()
     return ends

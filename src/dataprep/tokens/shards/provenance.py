@@ -1,4 +1,4 @@
-"""Which document lies where in a shard: the only file that knows `NAME.docs.parquet`. Read and written with pyarrow."""
+"""`NAME.docs.parquet`: id, source and token range of each document of a shard; needs pyarrow."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Document:
 
 
 def docs_table(ends: npt.NDArray[Any], ids: Sequence[npt.NDArray[np.uint64]], sources: Sequence[Any]) -> bytes:
-    """The Parquet file of a shard's documents; `sources` are lists of names or Arrow arrays."""
+    """Return the Parquet file of a shard's documents; `sources` are lists of names or Arrow arrays."""
     names = [s.cast(pa.string()) if isinstance(s, pa.Array) else pa.array(s, pa.string()) for s in sources]
     columns = {
         "id": np.concatenate([np.zeros(0, np.uint64), *ids]),
-        "source": pa.chunked_array(names, pa.string()).combine_chunks(),  # or the bytes would tell of the batches
+        "source": pa.chunked_array(names, pa.string()).combine_chunks(),  # or the bytes would depend on the batches
         "start": np.concatenate([np.zeros(1, np.uint64), ends])[:-1],
         "stop": ends - np.uint64(1),  # the document without its separator
     }
@@ -47,7 +47,7 @@ def docs_table(ends: npt.NDArray[Any], ids: Sequence[npt.NDArray[np.uint64]], so
 
 
 def read_docs(path: str, name: str, columns: Sequence[str] = COLUMNS) -> pa.Table:
-    """The documents of a shard, in order; a CorruptShard if the file is not what was written."""
+    """Return the documents of a shard, in order. Raises CorruptShard if the file cannot be read as that table."""
     url = files.join(path, f"{name}.docs.parquet")
     try:
         with files.open_raw(url) as f:

@@ -1,13 +1,13 @@
-"""Token shards on disk: the only file that knows how ids are stored.
+"""`Shards`: reads token shards, memory-mapped, in this format on disk.
 
-    DIR/manifest.json           what is here: tokenizer, special ids, shards with their counts and hashes
+    DIR/manifest.json           tokenizer, special ids, shards with their counts and hashes
     DIR/train-00000.bin         raw little-endian uint16, no header: np.memmap(path, dtype=np.uint16) reads it
-    DIR/train-00000.idx         uint64 document ends (exclusive, the separator counted), one a document
-    DIR/train-00000.msk         uint8, one a token: 1 where the token is to be learned; only in sets that have masks
+    DIR/train-00000.idx         uint64 document ends (exclusive, the separator included), one per document
+    DIR/train-00000.msk         uint8 per token: 1 if it counts in the loss; only in folders with masks
     DIR/train-00000.docs.parquet  id, source, start, stop: the tokens [start, stop) of each document, without separator
-    DIR/token_bytes.npy         bytes of text each id stands for (0 for special tokens): bits per byte, not per token
+    DIR/token_bytes.npy         bytes of text per id (0 for special tokens), for a loss in bits per byte
 
-Every document is followed by `<|endoftext|>` and lies in one shard. An empty document is its separator alone, so that
+Every document is followed by `<|endoftext|>` and is in one shard. An empty document is its separator only, so that
 documents and rows of the Dataset agree one to one. Reading needs numpy only; `.docs.parquet` is written with pyarrow.
 """
 
@@ -33,7 +33,7 @@ Ends = npt.NDArray[np.uint64]
 
 
 class Shards:
-    """Encoded documents at rest, memory-mapped: opening costs nothing, and workers share the pages.
+    """Encoded documents in files, memory-mapped: opening reads no tokens, and processes share the pages.
 
     >>> shards = Shards.open("work/shards")
     >>> len(shards), shards.n_tokens
@@ -49,16 +49,16 @@ class Shards:
         self.dtype = DTYPES[manifest["dtype"]]
         self.eot: int = manifest["eot"]
         self.vocab_size: int = manifest["vocab_size"]
-        self._rising: set[int] = set()  # shards whose document ends were looked at
+        self._rising: set[int] = set()  # shards whose document ends were checked
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], split: str | None = None, *, sizes: bool = True) -> Shards:
-        """The shards in a folder, all (train, then val, then test) or one split's; `sizes`: compare the files'."""
+        """Open the shards of a folder, or of one split; `sizes`: check file sizes against the manifest."""
         path = Path(path)
         try:
             manifest = json.loads((path / "manifest.json").read_bytes())
         except FileNotFoundError as e:
-            msg = f"{path} holds no manifest.json, so it is no folder of token shards; make one with dp.encode"
+            msg = f"{path} has no manifest.json, so it is not a folder of token shards; make one with dp.encode"
             raise PlanError(msg) from e
         except ValueError as e:
             msg = f"{path / 'manifest.json'} is not JSON ({e}); remove it and encode again"
@@ -72,7 +72,7 @@ class Shards:
         return shards
 
     def split(self, name: str) -> Shards:
-        """The documents of one side, "train", "val" or "test" (possibly none)."""
+        """Return the documents of one split, "train", "val" or "test" (possibly none)."""
         return Shards(self.path, self.manifest, name)
 
     def __len__(self) -> int:
@@ -87,17 +87,17 @@ class Shards:
 
     @property
     def n_tokens(self) -> int:
-        """Everything in the files, separators included."""
+        """Number of tokens, separators included."""
         return sum(s["tokens"] for s in self.shards)
 
     @property
     def n_bytes(self) -> int:
-        """UTF-8 bytes of the text these tokens stand for."""
+        """UTF-8 bytes of the text of these tokens."""
         return sum(s["bytes"] for s in self.shards)
 
     @cached_property
     def token_bytes(self) -> npt.NDArray[np.int32] | None:
-        """Bytes of text per id, int32[vocab_size], 0 for special tokens; None where it was not recorded."""
+        """Bytes of text per id, int32[vocab_size], 0 for special tokens; None if it was not recorded."""
         name = self.manifest["bytes_per_token"]
         if name is None:
             return None
@@ -112,17 +112,17 @@ class Shards:
         return sizes
 
     def memmaps(self) -> list[np.memmap[Any, Any]]:
-        """The tokens of each shard, in order: uint16[tokens], read from disk as they are touched."""
+        """Return the tokens of each shard, in order: uint16[tokens], read from disk on access."""
         return self._memmaps
 
     def masks(self) -> list[np.memmap[Any, Any] | None]:
-        """For each shard which of its tokens are to be learned, uint8[tokens]; None where all are."""
+        """Return the loss mask of each shard, uint8[tokens]; None if all tokens count."""
         return self._masks
 
     def ends(self, i: int) -> Ends:
-        """Where the documents of shard `i` end in its memmap, uint64[documents], separators included.
+        """Return the exclusive ends of the documents of shard `i`, uint64[documents], separators included.
 
-        CorruptShard where they do not rise to the end of the tokens, which is looked at once.
+        Raises CorruptShard if they do not rise to the end of the tokens; this is checked once.
         """
         ends, s = self._ends[i], self.shards[i]
         if i not in self._rising:
@@ -132,7 +132,7 @@ class Shards:
         return ends
 
     def document(self, k: int) -> Tokens:
-        """The ids of document `k` (0-based, train before val), without its separator."""
+        """Return the ids of document `k` (0-based, train before val), without its separator."""
         k = range(len(self))[k]  # negative numbers and IndexError as for a list
         i = int(np.searchsorted(self._documents_before, k, side="right")) - 1
         ends, at = self.ends(i), k - int(self._documents_before[i])
@@ -140,7 +140,7 @@ class Shards:
         return np.array(self._memmaps[i][start : int(ends[at]) - 1])
 
     def provenance(self, k: int) -> Document:
-        """Which document `k` is and where it lies: id, source, split, shard, start, stop; read with pyarrow."""
+        """Return id, source, split, shard and token range of document `k`; needs pyarrow."""
         from .provenance import locate
 
         return locate(str(self.path), self.shards, range(len(self))[k])

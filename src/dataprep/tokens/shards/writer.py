@@ -20,7 +20,7 @@ from .shard import Ends, Shards, Tokens
 
 
 class Writer:
-    """Writes one shard; nothing of it can be seen before the `with` block ends without an error.
+    """Writes one shard; its files appear when the `with` block ends without an error.
 
     >>> with Writer(out, "train", 0, eot=50256) as shard:
     ...     shard.add(tokens, ends, ids, sources)
@@ -31,7 +31,7 @@ class Writer:
     def __init__(
         self, out: str | os.PathLike[str], split: str, number: int, *, dtype: str = "uint16", hashed: bool = True
     ) -> None:
-        """`hashed=False` spares the hash of tokens that are to be written again."""
+        """Set up shard `number` of a split; `hashed=False` omits the hash of tokens that will be written again."""
         self.out, self.split, self.name, self.hashed = Path(out), split, f"{split}-{number:05d}", hashed
         self.dtype = DTYPES[dtype]
         self.tokens = self.documents = self.bytes = 0
@@ -60,8 +60,8 @@ class Writer:
         """Append whole documents.
 
         `tokens` [n_tokens] with each document's separator, `ends` [n] exclusive ends in `tokens`, `ids` uint64 [n],
-        `sources` n names (list or Arrow array), `n_bytes` the UTF-8 bytes of their text, `mask` [n_tokens] 1 where a
-        token is to be learned: with every call, or with none.
+        `sources` n names (list or Arrow array), `n_bytes` the UTF-8 bytes of their text, `mask` [n_tokens] 1 if a
+        token counts in the loss: given in every call, or in none.
         """
         ends = np.asarray(ends, ENDS)
         data = np.ascontiguousarray(tokens, self.dtype)
@@ -72,7 +72,7 @@ class Writer:
             self._hash.update(view.data)
         self._bin.write(view.data)
         if mask is not None:
-            self._learn(np.ascontiguousarray(mask, np.uint8), len(data))
+            self._add_mask(np.ascontiguousarray(mask, np.uint8), len(data))
         assert (mask is None) == (self._mask is None), "every document of a shard has a mask, or none has"
         self._ends.append(ends + np.uint64(self.tokens))
         self._ids.append(np.asarray(ids, np.uint64))
@@ -81,7 +81,7 @@ class Writer:
         self.documents += len(ends)
         self.bytes += n_bytes
 
-    def _learn(self, mask: npt.NDArray[np.uint8], n_tokens: int) -> None:
+    def _add_mask(self, mask: npt.NDArray[np.uint8], n_tokens: int) -> None:
         assert len(mask) == n_tokens, (len(mask), n_tokens)
         if self._mask is None:
             assert not self.tokens, "every document of a shard has a mask, or none has"
@@ -91,7 +91,7 @@ class Writer:
 
     def __exit__(self, *error: object) -> None:
         if error[0] is None:
-            from .provenance import docs_table  # pyarrow: reading does without
+            from .provenance import docs_table  # imports pyarrow, which readers do not need
 
             ends = np.concatenate(self._ends) if self._ends else np.zeros(0, ENDS)
             with whole(self.out / f"{self.name}.idx") as f:
@@ -125,7 +125,7 @@ def write_manifest(
     special: Mapping[str, int] | None = None,
     **more: Any,
 ) -> None:
-    """Seal a folder of shards; `more` is kept as it is (tokenizer hash, split rule, recipe key ...)."""
+    """Write the manifest, which completes a folder of shards; `more` (tokenizer, split, recipe ...) is added to it."""
     token_dtype(vocab_size, dtype)
     out, sizes = Path(out), None if token_bytes is None else np.asarray(token_bytes, np.int32)
     if sizes is not None:
@@ -164,7 +164,7 @@ def save(
 ) -> Shards:
     """Write documents that are already ids, `{"train": [ids, ...], "val": [ids, ...]}`, without separators.
 
-    `masks` in the same form say which ids are to be learned; the last value of each is for the separator.
+    `masks` have the same form, 1 for ids that count in the loss; the last value of each is for the separator.
     """
     kind = token_dtype(vocab_size, dtype)
     sizes = np.zeros(vocab_size, np.int64) if token_bytes is None else np.asarray(token_bytes, np.int64)
@@ -186,13 +186,13 @@ def save(
 
 
 def arrange(pieces: Sequence[npt.NDArray[Any]], shard_tokens: int) -> list[list[tuple[int, int, int]]]:
-    """Which documents make each shard, as runs (piece, start, stop): in order, at most `shard_tokens` tokens a shard.
+    """Return the documents of each shard as runs (piece, start, stop), in order, at most `shard_tokens` tokens each.
 
-    `pieces` are the document ends of token files one after another. A document longer than a shard stands alone. How
-    the tokens were cut into pieces does not matter.
+    `pieces` are the document ends of token files one after another. A longer document has a shard of its own.
+    The result does not depend on the cuts between pieces.
     """
     shards: list[list[tuple[int, int, int]]] = []
-    held = shard_tokens  # what the last shard holds: as if one before the first were full
+    held = shard_tokens  # tokens in the last shard: as if one before the first were full
     for number, ends in enumerate(pieces):
         start = before = 0
         while start < len(ends):

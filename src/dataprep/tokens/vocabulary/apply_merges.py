@@ -30,7 +30,7 @@ class Rules(NamedTuple):
 
 
 def rules_of(vocab: Mapping[bytes, int], merges: Sequence[tuple[bytes, bytes]]) -> Rules | None:
-    """The tables of a vocabulary; None where ids are too large for them."""
+    """Return the tables of a vocabulary; None if its ids are too large for them."""
     if max(vocab.values()) >= MAX_IDS:
         return None
     single = np.array([vocab[bytes([b])] for b in range(256)], np.uint32)
@@ -46,7 +46,7 @@ def rules_of(vocab: Mapping[bytes, int], merges: Sequence[tuple[bytes, bytes]]) 
 
 @kernel(inline="always")
 def _slot(pair: Int, slots: Int) -> Int:
-    """Where a pair (left << 21 | right) is looked for first."""
+    """Return the first slot to probe for a pair (left << 21 | right)."""
     h = np.uint64(pair) * np.uint64(0x9E3779B97F4A7C15)
     return (h ^ (h >> np.uint64(32))) & np.uint64(slots - 1)
 
@@ -62,7 +62,7 @@ def _fill(packed: U64, pairs: U64) -> None:
 
 @kernel
 def rank(left: Int, right: Int, pairs: U64) -> Int:
-    """The id that two ids merge into, which is their rank; NONE where no rule merges them."""
+    """Return the id that two ids merge into, which is their rank; NONE if no rule merges them."""
     pair = np.uint64(left) << np.uint64(ID_BITS) | np.uint64(right)
     s = _slot(pair, len(pairs))
     while pairs[s]:
@@ -74,11 +74,11 @@ def rank(left: Int, right: Int, pairs: U64) -> Int:
 
 @kernel
 def merge_word(data: U8, start: Int, stop: Int, rules: Rules, scratch: I64, out: U32, o: Int) -> Int:
-    """Write the ids of the word data[start:stop] to out[o:]; returns where they end.
+    """Write the ids of the word data[start:stop] to out[o:]; return the end of the ids.
 
-    A piece stays at the place of its first byte. `after` and `before` are the places of its neighbours, `keys` is the
-    rank of its pair with the next one << 32 | its place: the smallest key is the next pair to merge. `scratch` is room
-    for a short word, int64[5 * SCANNED].
+    A piece is stored at the index of its first byte. `after` and `before` are the indexes of its neighbours, `keys`
+    is the rank of its pair with the next one << 32 | its index: the smallest key is the next pair to merge. `scratch`,
+    int64[5 * SCANNED], is the buffer for a short word.
     """
     pairs, n = rules.pairs, stop - start
     scanned = n <= SCANNED
@@ -106,10 +106,10 @@ def merge_word(data: U8, start: Int, stop: Int, rules: Rules, scratch: I64, out:
         left = best & 0xFFFFFFFF
         if keys[left] != best:  # a neighbour was merged since this was put on the heap
             continue
-        gone, back = after[left], before[left]
-        ahead = after[gone]
+        merged, back = after[left], before[left]
+        ahead = after[merged]
         out[o + left], after[left] = best >> 32, ahead
-        keys[left] = keys[gone] = np.int64(NONE) << 32
+        keys[left] = keys[merged] = np.int64(NONE) << 32
         if ahead < n:
             before[ahead] = left
             keys[left] = rank(out[o + left], out[o + ahead], pairs) << 32 | left
@@ -129,7 +129,7 @@ def merge_word(data: U8, start: Int, stop: Int, rules: Rules, scratch: I64, out:
 
 @kernel
 def _push(heap: I64, size: Int, key: Int) -> Int:
-    """Add a pair to a heap of `size`, unless it has no rule; returns the new size."""
+    """Add a pair to a heap of `size`, unless it has no rule; return the new size."""
     if key >> 32 == NONE:
         return size
     i = size
@@ -142,7 +142,7 @@ def _push(heap: I64, size: Int, key: Int) -> Int:
 
 @kernel
 def _pop(heap: I64, size: Int) -> Int:
-    """Remove the smallest key of a heap of `size`; returns the new size."""
+    """Remove the smallest key of a heap of `size`; return the new size."""
     size -= 1
     key, i = heap[size], np.int64(0)
     while 2 * i + 1 < size:

@@ -19,7 +19,7 @@ from dataprep.unicode.text import I64, U8, U16, Int, code_point
 from .patterns import SPECIAL, lines_of, machine_name
 
 CLASSES = "aslveASLVExMN_wno'/$"
-BESIDE = {"a": "slve", "A": "SLVE", "o": "'/"}  # what a line means too by these, unless it names it
+ALSO_MEANT = {"a": "slve", "A": "SLVE", "o": "'/"}  # what a line means too by these, unless it names it
 END = len(CLASSES) - 1
 BEGIN = 0  # the state before the first character of a text
 STATE, BACK, CUT = 32, 3, 4  # a move: the next state times 32; cuts taken back (two bits); whether a cut is set
@@ -34,7 +34,7 @@ class Machine(NamedTuple):
 
 @cache
 def machine_of(pattern: str) -> Machine | None:
-    """The machine of a pattern; None where there is none."""
+    """Return the machine of a pattern; None if it has none."""
     found = machine_name(pattern)
     return None if found is None else Machine(_classes(found[0]), _moves(*found))
 
@@ -59,7 +59,7 @@ def _classes(name: str) -> U8:
 
 @cache
 def classes_of_engine() -> dict[str, npt.NDArray[np.int64]]:
-    """Code points in `tiktoken`'s regex engine: small (a), capital (A) and other (x) letters, M, N, white space (w)."""
+    """Return `tiktoken`'s code points by class: small (a), capital (A), other (x) letters, M, N, white space (w)."""
     planes = [*range(0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xF0000)]  # the others are empty or private
     text = matched(r"[\p{L}\p{M}\p{N}\s]+", "".join(map(chr, planes)))
     kinds = {"a": r"\p{Ll}", "A": r"[\p{Lu}\p{Lt}]", "x": r"[\p{Lm}\p{Lo}]", "M": r"\p{M}", "N": r"\p{N}", "w": r"\s"}
@@ -67,14 +67,14 @@ def classes_of_engine() -> dict[str, npt.NDArray[np.int64]]:
 
 
 def matched(regex: str, text: str) -> str:
-    """The parts of a text that `tiktoken` finds matches of a regex in, joined."""
+    """Return the joined matches of a regex in a text, as `tiktoken` finds them."""
     single = {bytes([b]): b for b in range(256)}
     engine = tiktoken.Encoding("classes", pat_str=regex, mergeable_ranks=single, special_tokens={})
     return engine.encode_to_numpy(text).astype(np.uint8).tobytes().decode()
 
 
 def _moves(name: str, numbers: str) -> U16:
-    """A machine's table, from its lines."""
+    """Return a machine's table of moves."""
     lines = lines_of(name, numbers)
     number = {line[0]: i for i, line in enumerate(lines)} | {"end": 0}
     first = _targets(lines[0])
@@ -92,18 +92,18 @@ def _moves(name: str, numbers: str) -> U16:
 def _targets(line: list[str]) -> dict[str, str]:
     found = dict(zip(line[1::2], line[2::2], strict=True))
     each = {c: to for chars, to in found.items() for c in chars}
-    return {c: each[kind] for kind in BESIDE if kind in each for c in BESIDE[kind]} | each
+    return {c: each[kind] for kind in ALSO_MEANT if kind in each for c in ALSO_MEANT[kind]} | each
 
 
 @kernel(inline="always")
 def _row(move: Int) -> Int:
-    """Where the moves of the state begin that a move led to."""
+    """Return the index of the first move of the state that a move leads to."""
     return np.uint64(move) & np.uint64(0xFFE0)
 
 
 @kernel
 def taken_back(move: Int, machine: Machine) -> Int:
-    """How many cuts the end of the text takes back, after its last move."""
+    """Return the number of cuts that the end of the text takes back after its last move."""
     return np.int64(machine.moves[_row(move) | np.uint64(END)] & BACK)
 
 
@@ -111,7 +111,7 @@ def taken_back(move: Int, machine: Machine) -> Int:
 def cut(data: U8, i: Int, stop: Int, move: Int, machine: Machine, ends: I64, k: Int) -> tuple[Int, Int, Int]:
     """Cut a text that ends before byte `stop` into words, from byte `i` on, until it ends or `ends` is full.
 
-    `move` is the last one made (BEGIN at the text's first byte); ends[:k] are the words' ends so far. Returns the new
+    `move` is the last one made (BEGIN at the text's first byte); ends[:k] are the ends of words so far. Return the new
     `i`, `move` and `k`. Before the text has ended, the last two of the ends may still be taken back.
     """
     classes, moves = machine.classes, machine.moves

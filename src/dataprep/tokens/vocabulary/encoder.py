@@ -24,7 +24,7 @@ Tokens = npt.NDArray[Any]
 SLOTS = 1 << 20  # of 32 bytes, half of them used: 32 MB for half a million words
 SIDE = 1 << 22  # ids (16 MB) of words with more than three, and bytes (4 MB) of words of over 16
 LONGEST = 255  # bytes of a word that is kept
-KEPT_ROOM = 1 << 24  # ids: room for the ids of a batch is used again, that of a single huge document given back
+KEPT_ROOM = 1 << 24  # ids: the buffer of a batch is reused, that of a single huge document is freed
 EIGHT = 8  # ids that are copied at once, so that the processor need not guess how many: arrays have as much to spare
 BLOCK = 1 << 12  # words cut before they are looked up
 # An entry: two numbers that are the word's first 16 bytes (the hash, for a longer one); then n_bytes | n_ids << 8 |
@@ -34,13 +34,13 @@ MASKS = np.array([(1 << 8 * n) - 1 for n in range(8)] + [(1 << 64) - 1] * 17, np
 
 
 class Cache(NamedTuple):
-    """Words and their ids."""
+    """Cached words and their ids."""
 
     table: U64  # entries of four, from a cache line on: none lies across two
     ids: U32
     bytes: U8
     scratch: I64  # for `merge_word`
-    used: I64  # entries; of `ids`; of `bytes`; how often all was forgotten
+    used: I64  # number of entries, of `ids`, of `bytes`, and of times the cache was emptied
 
 
 class Slot(NamedTuple):
@@ -62,7 +62,7 @@ class Work(NamedTuple):
 
 
 def empty_cache(slots: int = SLOTS, side: int = SIDE) -> Cache:
-    """A cache of `slots` (a power of two) entries; memory is taken as it is used."""
+    """Return a cache of `slots` (a power of two) entries; memory is used as entries are added."""
     table = np.zeros(slots * WIDTH + 8, np.uint64)
     start = -table.ctypes.data % 64 // 8
     table = table[start : start + slots * WIDTH]
@@ -71,7 +71,7 @@ def empty_cache(slots: int = SLOTS, side: int = SIDE) -> Cache:
 
 
 class Encoder:
-    """A vocabulary's tables, and its cache."""
+    """Encodes texts with a vocabulary's tables and a cache of words."""
 
     def __init__(self, machine: Machine, rules: Rules, eot: int, cache: Cache | None = None) -> None:
         self.machine, self.rules, self.eot = machine, rules, eot
@@ -80,7 +80,7 @@ class Encoder:
         self._lock = threading.Lock()  # the kernel runs without the GIL, and there is one cache
 
     def encode(self, starts: I64, stops: I64, data: U8, dtype: npt.DTypeLike) -> tuple[Tokens, U64]:
-        """The ids of texts data[start:stop], each followed by the separator, and their ends (exclusive, uint64[n])."""
+        """Return the ids of texts data[start:stop], the separator after each, and their exclusive ends, uint64[n]."""
         starts, stops = starts.view(), stops.view()
         starts.flags.writeable = stops.flags.writeable = False  # a kernel is compiled again for arrays it may write to
         ends = np.empty(len(starts), np.uint64)
@@ -96,7 +96,7 @@ class Encoder:
 
 @kernel
 def _few(data: U8, i: Int, stop: Int) -> Int:
-    """Up to eight bytes as one number, a byte at a time."""
+    """Return up to eight bytes as one number, reading a byte at a time."""
     x = np.uint64(0)
     for j in range(min(8, stop - i)):
         x |= np.uint64(data[i + j]) << np.uint64(8 * j)
@@ -105,7 +105,7 @@ def _few(data: U8, i: Int, stop: Int) -> Int:
 
 @kernel
 def _key_of_long(data: U8, i: Int, stop: Int) -> tuple[Int, Int]:
-    """Two hashes of a word of over 16 bytes; the last eight bytes may be read twice."""
+    """Return two hashes of a word of over 16 bytes; the last eight bytes may be read twice."""
     last = stop - np.uint64(8)
     a, b = stop - i, np.uint64(0)
     while i < stop:
@@ -120,7 +120,7 @@ def _key_of_long(data: U8, i: Int, stop: Int) -> tuple[Int, Int]:
 
 @kernel
 def _same(data: U8, i: Int, n: Int, kept: U8, at: Int) -> bool:
-    """Whether a word of `n` > 16 bytes is the one kept at kept[at:]."""
+    """Return whether a word of `n` > 16 bytes equals the one at kept[at:]."""
     j, last = np.uint64(0), n - np.uint64(8)
     while j < n:
         if eight_bytes(data, i + min(j, last)) != eight_bytes(kept, at + min(j, last)):
@@ -239,7 +239,7 @@ def _encode(starts: I64, stops: I64, data: U8, work: Work, doc_ends: U64, eot: I
 
 @kernel
 def size_in_bytes(tokens: Tokens, sizes: npt.NDArray[np.int32]) -> int:
-    """The bytes of text that ids stand for; `sizes` by id."""
+    """Return the bytes of text that ids represent; `sizes` are the bytes of each id."""
     total = 0
     for t in tokens:
         total += sizes[t]
@@ -247,8 +247,8 @@ def size_in_bytes(tokens: Tokens, sizes: npt.NDArray[np.int32]) -> int:
 
 
 @kernel
-def pairs(data: U8, first: Int, second: Int) -> int:
-    """How often one byte stands before another; a loop that the compiler makes wide, unlike a search."""
+def count_byte_pairs(data: U8, first: Int, second: Int) -> int:
+    """Return the number of times a byte precedes another; the compiler vectorises this loop, unlike a search."""
     n = 0
     for i in range(len(data) - 1):
         n += (data[i] == first) & (data[i + 1] == second)
@@ -256,8 +256,8 @@ def pairs(data: U8, first: Int, second: Int) -> int:
 
 
 @kernel
-def places_of(data: U8, first: Int, second: Int, n: Int) -> I64:
-    """Where these `n` pairs of bytes begin."""
+def find_byte_pairs(data: U8, first: Int, second: Int, n: Int) -> I64:
+    """Return the offsets of the `n` occurrences of a pair of bytes, int64[n]."""
     places, k, i = np.empty(n, np.int64), 0, 0
     while k < n:
         places[k] = i

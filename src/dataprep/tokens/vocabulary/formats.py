@@ -1,4 +1,4 @@
-"""The files that a vocabulary comes in: `tokenizer.json` and its config, and `tiktoken`'s list of bytes and ranks."""
+"""Files of a vocabulary: `tokenizer.json` and its config, and `tiktoken`'s list of bytes and ranks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .patterns import PATTERNS
 from .special import EOT, UNKNOWN
 
 Pair = tuple[bytes, bytes]
-# What transformers must be told beside tokenizer.json; decoded text must not be tidied, or it is another text.
+# Settings that transformers needs in addition to tokenizer.json; it must not clean up decoded text.
 CONFIG = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
 ROLES = {"bos_token": "<|startoftext|>", "eos_token": EOT, "unk_token": UNKNOWN, "pad_token": "<|padding|>"}
 CHATML = (
@@ -27,7 +27,7 @@ CHATML = (
 
 
 class Parts(NamedTuple):
-    """What a Tokenizer is made of, as read from a file."""
+    """Arguments of `Tokenizer`, as read from a file."""
 
     vocab: dict[bytes, int]
     merges: list[Pair]
@@ -36,7 +36,7 @@ class Parts(NamedTuple):
 
 
 def transformers_config(special: Mapping[str, int]) -> bytes:
-    """`tokenizer_config.json`, with which `transformers.AutoTokenizer` opens a folder."""
+    """Return `tokenizer_config.json`, which `transformers.AutoTokenizer` needs to open a folder."""
     config: dict[str, Any] = CONFIG | {role: name for role, name in ROLES.items() if name in special}
     if {"<|im_start|>", "<|im_end|>"} <= special.keys():
         config["chat_template"] = CHATML
@@ -44,7 +44,7 @@ def transformers_config(special: Mapping[str, int]) -> bytes:
 
 
 def parts_of_json(value: dict[str, Any], url: str) -> Parts:
-    """The parts in a `tokenizer.json` of a byte-level BPE; any other kind is refused."""
+    """Return the parts of a `tokenizer.json`. Raises PlanError if it is not a plain byte-level BPE."""
     model = value["model"]
     unlike = [f"model {model['type']}"] if model["type"] != "BPE" else []
     unlike += [f"a {part}" for part in ("normalizer", "truncation", "padding") if value.get(part)]
@@ -63,7 +63,7 @@ def parts_of_json(value: dict[str, Any], url: str) -> Parts:
 
 
 def _pattern(pre: dict[str, Any] | None) -> str | None:
-    """The regex of a byte-level pre-tokenizer; None for another kind."""
+    """Return the regex of a byte-level pre-tokenizer; None for another kind."""
     steps = (pre or {}).get("pretokenizers", [pre])
     kinds = [(step or {}).get("type") for step in steps]
     last = steps[-1]
@@ -77,14 +77,14 @@ def _pattern(pre: dict[str, Any] | None) -> str | None:
 
 
 def write_tiktoken(url: str, vocab: Mapping[bytes, int], special: Mapping[str, int], pattern: str) -> None:
-    """A line `base64 rank` for every token but the special ones; these and the pattern lie in URL.json."""
+    """Write a line `base64 rank` per ordinary token, and the special tokens and pattern to URL.json."""
     lines = [b"%b %d\n" % (base64.b64encode(t), i) for t, i in sorted(vocab.items(), key=lambda item: item[1])]
     files.write_bytes(url, b"".join(lines))
     files.write_json(f"{url}.json", {"pat_str": pattern, "special_tokens": dict(special)})
 
 
 def read_tiktoken(url: str) -> dict[bytes, int]:
-    """The bytes and ranks of a `.tiktoken` file."""
+    """Return the bytes and ranks of a `.tiktoken` file."""
     with files.open_read(url) as f:
         lines = f.read().splitlines()
     ranks: dict[bytes, int] = {}
@@ -98,12 +98,12 @@ def read_tiktoken(url: str) -> dict[bytes, int]:
 
 
 def merges_of(ranks: Mapping[bytes, int], url: str = "the vocabulary") -> list[Pair]:
-    """The rules (left, right) that a list of ranks stands for: what each token is just before its last merge."""
+    """Return the merges (left, right) that ranks imply: the two tokens before the last merge of each token."""
     found = []
     for token in sorted((t for t in ranks if len(t) > 1), key=ranks.__getitem__):
         pieces = _before_last(token, ranks)
         if len(pieces) != 2:
-            msg = f"{url}: token {token!r} cannot be reached by merging two others, so this is no byte-level BPE"
+            msg = f"{url}: token {token!r} cannot be reached by merging two others, so this is not a byte-level BPE"
             raise PlanError(msg)
         found.append((pieces[0], pieces[1]))
     return found

@@ -17,7 +17,7 @@ SETS = {
 
 
 def special_names(wanted: str | Iterable[str] = (), reserve: int = 0) -> tuple[str, ...]:
-    """The special tokens that are meant, each once, `<|endoftext|>` first and `reserve` unused ones last.
+    """Return special tokens, each once, `<|endoftext|>` first and `reserve` unused ones last.
 
     `wanted` holds names of `SETS` and special tokens themselves.
 
@@ -25,14 +25,14 @@ def special_names(wanted: str | Iterable[str] = (), reserve: int = 0) -> tuple[s
     ('<|endoftext|>', '<|im_start|>', '<|im_end|>', '<|tool|>', '<|reserved_0|>')
     """
     if reserve < 0:
-        msg = f"reserve={reserve} is not a number of special tokens; give 0 or more"
+        msg = f"reserve={reserve} must be 0 or more special tokens"
         raise PlanError(msg)
     each = [wanted] if isinstance(wanted, str) else list(wanted)
     names = [EOT, *(name for one in each for name in SETS.get(one, (one,)))]
     bare = next((name for name in names if not name or name.isalnum()), None)
     if bare is not None:
         msg = (
-            f"special token {bare!r} would be any word of a text, and is no set ({', '.join(SETS)}); "
+            f"special token {bare!r} is an ordinary word, and not a set ({', '.join(SETS)}); "
             "give it a name like <|name|>"
         )
         raise PlanError(msg)

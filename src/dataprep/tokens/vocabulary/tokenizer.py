@@ -1,11 +1,11 @@
-"""Byte-level BPE: the vocabulary, and the two engines that read it, `tokenizers` and `tiktoken`, with equal ids.
+"""`Tokenizer`: a byte-level BPE vocabulary with equal ids in two engines, `tokenizers` and `tiktoken`.
 
 `tokenizers` merges by the rank of a *rule* (left, right), `tiktoken` by the rank of the merged *bytes*. They agree on
 every text exactly when no two rules make the same bytes, ids rise with the rules, and each token's bytes, encoded
 alone, give that token: the pieces of a span that no merge crosses are those of the span encoded alone, and only one
-pair of pieces can be its last (so a pair that tiktoken would merge without a rule never comes to stand side by side).
-`_check` tests these three things, so that a vocabulary with other semantics is refused instead of encoded otherwise.
-Batches are encoded by the kernels of `encoder.py`, which give the same ids.
+pair of pieces can be its last (so a pair that tiktoken would merge without a rule never occurs).
+`_check` tests these three conditions and rejects any other vocabulary. The kernels of `encoder.py` encode batches,
+with the same ids.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ class Tokenizer:
         special: Mapping[str, int],
         pattern: str = PATTERNS["words"],
     ) -> None:
-        """`vocab` bytes to id, `merges` (left, right) in order, `special` text to id, `pattern` the words' regex."""
+        """Check and keep `vocab` (bytes to id), `merges` in order, `special` (text to id) and the regex of words."""
         self.vocab, self.merges = dict(vocab), list(merges)
         self.special, self.pattern = dict(special), pattern
-        self.trained_on: dict[str, Any] | None = None  # the split and sample it learned from, while that is known
+        self.trained_on: dict[str, Any] | None = None  # the split it was trained with, if known
         self._check()
 
     def __repr__(self) -> str:
@@ -78,7 +78,7 @@ class Tokenizer:
     def from_merges(
         cls, merges: Merges, special: str | Iterable[str] = (), pattern: str = PATTERNS["words"]
     ) -> Tokenizer:
-        """Ids are the 256 bytes, then the merges in order, then `<|endoftext|>` and the other special tokens.
+        """Return a tokenizer: ids are the 256 bytes, the merges in order, `<|endoftext|>`, the other special tokens.
 
         `special` names tokens, or sets of them: "course", "chatml", "code".
         """
@@ -88,7 +88,7 @@ class Tokenizer:
 
     @classmethod
     def from_files(cls, vocab: str, merges: str, pattern: str = PATTERNS["gpt2"]) -> Tokenizer:
-        """GPT-2's two files: `encoder.json` or `vocab.json`, and `vocab.bpe` or `merges.txt`."""
+        """Open GPT-2's two files: `encoder.json` or `vocab.json`, and `vocab.bpe` or `merges.txt`."""
         ids: dict[str, int] = files.read_json(vocab)
         with files.open_read(merges) as f:
             lines = f.read().decode("utf-8").splitlines()
@@ -105,28 +105,28 @@ class Tokenizer:
     def from_tiktoken(
         cls, path: str | os.PathLike[str], special: Mapping[str, int] | None = None, pattern: str | None = None
     ) -> Tokenizer:
-        """A `.tiktoken` file; what it does not hold is asked for, or read from `PATH.json` where `save` left that."""
+        """Open a `.tiktoken` file; special tokens and pattern are given, or read from the `PATH.json` of `save`."""
         url = os.fspath(path)
         if (special is None or pattern is None) and not files.exists(f"{url}.json"):
             msg = (
-                f"{url} holds ranks alone, and no {files.name_of(url)}.json is beside it; say which special tokens and "
-                'pattern belong to it: Tokenizer.from_tiktoken(path, {"<|endoftext|>": 100257}, "gpt4")'
+                f"{url} holds ranks only, and no {files.name_of(url)}.json is next to it; give its special tokens "
+                'and pattern: Tokenizer.from_tiktoken(path, {"<|endoftext|>": 100257}, "gpt4")'
             )
             raise PlanError(msg)
-        told = files.read_json(f"{url}.json") if special is None or pattern is None else {}
-        ranks, regex = read_tiktoken(url), regex_of(pattern or str(told["pat_str"]))
-        return cls(ranks, merges_of(ranks, url), special or told["special_tokens"], regex)
+        config = files.read_json(f"{url}.json") if special is None or pattern is None else {}
+        ranks, regex = read_tiktoken(url), regex_of(pattern or str(config["pat_str"]))
+        return cls(ranks, merges_of(ranks, url), special or config["special_tokens"], regex)
 
     @classmethod
     def of_bytes(cls, special: str | Iterable[str] = ()) -> Tokenizer:
-        """A plain byte tokenizer for small experiments: ids 0 to 255 are the bytes, then the special tokens."""
+        """Return a byte tokenizer for small experiments: ids 0 to 255 are the bytes, then the special tokens."""
         return cls.from_merges([], special)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tokenizer:
         """Open what `save` wrote, or another byte-level BPE as `tokenizer.json` (or its folder) or `.tiktoken`.
 
-        Any other kind is refused.
+        Raises PlanError or ReadError for any other kind of tokenizer.
         """
         url = os.fspath(path)
         if url.endswith(".tiktoken"):
@@ -140,15 +140,15 @@ class Tokenizer:
                 raise ReadError(msg, url) from e
 
     def save(self, path: str | os.PathLike[str]) -> str:
-        """Write the vocabulary; returns the URL.
+        """Write the vocabulary and return its URL.
 
         A folder gets `tokenizer.json`, which `tokenizers` opens, and the `tokenizer_config.json` that `transformers`
-        wants beside it; NAME.json is the former alone. NAME.tiktoken is `tiktoken`'s list of bytes and ranks, with
-        pattern and special tokens beside it in NAME.tiktoken.json.
+        also needs; NAME.json gets the former only. NAME.tiktoken is `tiktoken`'s list of bytes and ranks, with pattern
+        and special tokens in NAME.tiktoken.json.
         """
         url = os.fspath(path)
         if url.endswith(".tiktoken"):
-            self.tiktoken()  # refuses what has no such form
+            self.tiktoken()  # raises if there is no such form
             write_tiktoken(url, self.vocab, self.special, self.pattern)
             return url
         if not url.endswith(".json"):
@@ -158,13 +158,13 @@ class Tokenizer:
         return url
 
     def renamed(self, names: Mapping[str, str]) -> Tokenizer:
-        """The same ids, some special tokens under other names: how one that was reserved comes into use.
+        """Return a tokenizer with the same ids and other names of special tokens, for example of reserved ones.
 
         >>> tok = tok.renamed({"<|reserved_0|>": "<|tool|>"})
         """
         unknown, clash = names.keys() - self.special.keys(), set(names.values()) & self.special.keys()
         if unknown or clash or len(set(names.values())) < len(names):
-            msg = f"special tokens cannot be renamed by {dict(names)}: found {', '.join(self.special)}"
+            msg = f"{dict(names)} must map special tokens to new names; there are {', '.join(self.special)}"
             raise PlanError(msg)
         special = {names.get(name, name): i for name, i in self.special.items()}
         made = _unpickle(self.vocab, self.merges, special, self.pattern, self.trained_on, type(self))
@@ -173,17 +173,17 @@ class Tokenizer:
 
     @property
     def vocab_size(self) -> int:
-        """One more than the largest id; special tokens count."""
+        """Largest id plus one; special tokens count."""
         return max(*self.vocab.values(), *self.special.values()) + 1
 
     @property
     def eot(self) -> int:
-        """The id of `<|endoftext|>`, which follows every document in the shards."""
+        """Id of `<|endoftext|>`, which follows every document in the shards."""
         return self.special[EOT]
 
     @cached_property
     def hash(self) -> str:
-        """What decides ids, hashed (sha256, hex): vocabulary, merges, special tokens, pattern; not the JSON's form."""
+        """Hash (sha256, hex) of all that decides ids: vocabulary, merges, special tokens, pattern."""
         digest = hashlib.sha256()
         for token, i in sorted(self.vocab.items(), key=lambda item: item[1]):
             digest.update(b"%d %d %b\n" % (i, len(token), token))
@@ -202,8 +202,8 @@ class Tokenizer:
 
     @cached_property
     def engine(self) -> tokenizers.Tokenizer:
-        """The same vocabulary in `tokenizers`."""
-        vocab = {to_chars(t): i for t, i in self.vocab.items()} | self.special  # else they would be numbered anew
+        """The vocabulary as a `tokenizers.Tokenizer`."""
+        vocab = {to_chars(t): i for t, i in self.vocab.items()} | self.special  # else they would get new ids
         tok = tokenizers.Tokenizer(models.BPE(vocab, [(to_chars(a), to_chars(b)) for a, b in self.merges]))
         tok.pre_tokenizer = pre_tokenizers.Sequence(
             [
@@ -221,7 +221,7 @@ class Tokenizer:
         return tiktoken.Encoding(name, pat_str=self.pattern, mergeable_ranks=self.vocab, special_tokens=self.special)
 
     def tiktoken(self) -> tiktoken.Encoding:
-        """The same vocabulary in `tiktoken`."""
+        """Return the vocabulary as a `tiktoken.Encoding`."""
         return self._tiktoken
 
     @cached_property
@@ -234,18 +234,18 @@ class Tokenizer:
         return None if machine is None or rules is None else Encoder(machine, rules, self.eot)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text; special tokens in it are ordinary text."""
+        """Return the ids of a text; special tokens in it are ordinary text."""
         if len(text) > LONG and self._encoder is not None:
-            with contextlib.suppress(UnicodeEncodeError):  # half a surrogate pair, which `tiktoken` takes for U+FFFD
+            with contextlib.suppress(UnicodeEncodeError):  # half a surrogate pair, which `tiktoken` encodes as U+FFFD
                 ids: list[int] = self.encode_column(pa.array([text], pa.large_string()))[0][:-1].tolist()
                 return ids
         return self._tiktoken.encode_ordinary(text)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each text; special tokens in them are ordinary text."""
+        """Return the ids of each text; special tokens in them are ordinary text."""
         try:
             column = pa.array(texts, pa.large_string())
-        except UnicodeEncodeError:  # half a surrogate pair, which `tiktoken` takes for U+FFFD
+        except UnicodeEncodeError:  # half a surrogate pair, which `tiktoken` encodes as U+FFFD
             return [self.encode(text) for text in texts]
         tokens, ends = self.encode_column(column)
         ids, stops = tokens.tolist(), ends.tolist()
@@ -254,10 +254,10 @@ class Tokenizer:
     def encode_column(
         self, texts: pa.LargeStringArray, dtype: npt.DTypeLike = np.uint32, rows: npt.NDArray[np.bool_] | None = None
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint64]]:
-        """The ids of all texts, each followed by `<|endoftext|>`, and their ends (exclusive, uint64[n]).
+        """Return the ids of all texts, each followed by `<|endoftext|>`, and their exclusive ends, uint64[n].
 
-        Kernels do it where the pattern is one of `PATTERNS` (ten times the speed of `tiktoken`), else `tiktoken`.
-        `rows` says which of the texts to encode, bool[len(texts)]; all by default.
+        If the pattern is one of `PATTERNS`, kernels encode (ten times the speed of `tiktoken`), else `tiktoken`.
+        `rows`, bool[len(texts)], selects the texts to encode; the default is all.
         """
         if self._encoder is None:
             return self._encode_by_tiktoken(
@@ -270,7 +270,7 @@ class Tokenizer:
     def _encode_by_tiktoken(
         self, texts: Sequence[str], dtype: npt.DTypeLike
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint64]]:
-        """All texts in one call, joined by the separator; one by one where a text spells it."""
+        """Encode all texts in one call, joined by the separator, or one by one if a text contains it."""
         joined = EOT.join([*texts, ""])
         if joined.count(EOT) > len(texts):
             found = [[*self.encode(text), self.eot] for text in texts]
@@ -280,7 +280,7 @@ class Tokenizer:
         return tokens.astype(dtype), np.flatnonzero(tokens == self.eot).astype(np.uint64) + np.uint64(1)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of some ids; bytes that are no UTF-8 (half a character) become U+FFFD."""
+        """Return the text of ids; bytes that are not UTF-8 (half a character) become U+FFFD."""
         return self._tiktoken.decode([int(i) for i in ids])
 
     def report(
@@ -307,7 +307,7 @@ class Tokenizer:
         return measure(self, docs, compare=None if compare is None else _named(compare), **options)
 
     def _check(self) -> None:
-        """Refuse a vocabulary on which the two engines could differ; the module's docstring says why these suffice."""
+        """Raise PlanError if the two engines could differ on the vocabulary; see the module's docstring."""
         missing = [b for b in range(256) if bytes([b]) not in self.vocab]
         if missing:
             msg = f"the vocabulary is not byte-level: it lacks {len(missing)} of the 256 bytes, first {missing[0]:#04x}"
@@ -338,25 +338,25 @@ _LOADED: dict[tuple[str, str], Tokenizer] = {}
 
 
 def keep_loaded(url: str, tok: Tokenizer) -> str:
-    """Remember what lies at a URL, so that tasks in this process need not read it again; returns the URL."""
+    """Cache the tokenizer stored at a URL for tasks in this process; return the URL."""
     _LOADED.clear()  # one at a time: a run has one vocabulary
     _LOADED[url, tok.hash] = tok
     return url
 
 
 def load_once(url: str, expected: str) -> Tokenizer:
-    """The tokenizer that a task names by its place and hash; loaded once a process."""
+    """Return the tokenizer at a URL, loaded once per process. Raises CorruptShard if its hash is not `expected`."""
     if (url, expected) not in _LOADED:
         tok = Tokenizer.load(url)
         if tok.hash != expected:
-            msg = f"{url} is not the tokenizer this run began with; two runs may be writing to the same folder"
+            msg = f"{url} is not the tokenizer this run began with; give each run a folder of its own"
             raise CorruptShard(msg)
         keep_loaded(url, tok)
     return _LOADED[url, expected]
 
 
 def unreachable(vocab: Mapping[bytes, int], merges: Merges) -> list[bytes]:
-    """The merged tokens that their own bytes, encoded alone by the rules, do not give."""
+    """Return the merged tokens whose bytes, encoded alone by the rules, give other tokens."""
     chars = {to_chars(t): i for t, i in vocab.items()}
     model = models.BPE(chars, [(to_chars(a), to_chars(b)) for a, b in merges])
     return [a + b for a, b in merges if len(model.tokenize(to_chars(a + b))) != 1]

@@ -1,7 +1,7 @@
 """Train a byte-level BPE on a stratified sample of the training side.
 
-Which documents are sampled is a pure function of hash(seed, id): workers, batch cuts and order do not matter. Of the
-texts only the distinct words are kept, so memory grows with these and not with the sample.
+The sample is a pure function of hash(seed, id): workers, batches and order do not matter. Only the distinct words of
+its texts are kept, so memory grows with them and not with the sample.
 """
 
 from __future__ import annotations
@@ -55,35 +55,35 @@ def train_bpe(
     max_bytes: int = MAX_BYTES,
     dtype: str = "uint16",
 ) -> Tokenizer:
-    """Learn a vocabulary from a share of the training documents. The corpus is read twice, once to see what it holds.
+    """Train a vocabulary on a sample of the training documents. The corpus is read twice, first to count its bytes.
 
     Args:
-        docs: the corpus; documents that `dp.encode` would hold out are never looked at.
-        vocab_size: ids in all: 256 bytes, `<|endoftext|>`, `special` and reserved tokens included.
-        sample: share of the bytes of every source and language (the `language` column, where there is one), chosen by
-            hash(seed, id); raised until `min_bytes` are found.
-        seed: of the sample.
-        run: who does the work; `dp.Serial()` by default.
-        out: a folder for `tokenizer.json`; what the same call has left there is opened, not learned again.
-        weights: {"chat": 3, "web": 1}: the bytes that are learned from have these proportions by source, whatever
-            the corpus has. No text is repeated: what cannot be met is refused.
-        val: share of the documents never looked at; `encode` may hold out any smaller one.
-        split_seed: which documents these are; as in `encode`.
-        split: a `dp.Split` in place of `val` and `split_seed`, where `encode` gets one.
-        special: special tokens beside `<|endoftext|>`, with the last ids in this order: their names, or "course",
-            "chatml" and "code" for sets of them.
-        reserve: unused special tokens for later; `Tokenizer.renamed` gives them a name.
-        pattern: how text is cut into words: "words", "gpt2", "gpt4", "llama3", "o200k", or a regular expression.
-        digits: "groups" of three, "single" or "runs"; None: as the pattern has it.
-        min_count: a pair of tokens seen fewer times is not merged.
-        min_bytes: UTF-8 bytes below which the sample is enlarged.
-        max_bytes: UTF-8 bytes the sample may hold, about.
+        docs: the corpus; documents that `dp.encode` would hold out are not used.
+        vocab_size: number of ids, including 256 bytes, `<|endoftext|>`, `special` and reserved tokens.
+        sample: share of the bytes of every source and language (the `language` column, if there is one), chosen by
+            hash(seed, id); raised until it has `min_bytes`.
+        seed: seed of the sample.
+        run: a Runner; the default is `dp.Serial()`.
+        out: a folder for `tokenizer.json`; the result of an equal call is opened, not trained again.
+        weights: {"chat": 3, "web": 1}: the sample's bytes have these proportions by source, whatever the corpus
+            has. No text is repeated; PlanError is raised if a source is too small.
+        val: share of the documents not to use; `encode` may hold out any smaller share.
+        split_seed: seed that chooses these documents; as in `encode`.
+        split: a `dp.Split` instead of `val` and `split_seed`, the same as for `encode`.
+        special: special tokens in addition to `<|endoftext|>`, with the last ids in this order: their names, or the
+            sets "course", "chatml" and "code".
+        reserve: number of unused special tokens for later; `Tokenizer.renamed` gives them names.
+        pattern: the way text is cut into words: "words", "gpt2", "gpt4", "llama3", "o200k", or a regular expression.
+        digits: "groups" of three, "single" or "runs"; None: as in the pattern.
+        min_count: a pair of tokens that occurs fewer times is not merged.
+        min_bytes: smallest size of the sample in UTF-8 bytes.
+        max_bytes: approximate largest size of the sample in UTF-8 bytes.
         dtype: "uint32" allows a vocabulary over 65,536.
 
-    Where the text gives fewer merges than asked for, the vocabulary is smaller, and a warning is logged.
+    If the text gives fewer merges, the vocabulary is smaller, and a warning is logged.
 
     Raises:
-        PlanError: a vocabulary that does not fit, weights that cannot be met, or no text to learn from.
+        PlanError: the vocabulary does not fit, the weights cannot be met, or there is no text.
 
     >>> tok = dp.train_bpe(clean, vocab_size=32_000, sample=0.05, special="chatml")
     >>> tok.save("work/tokenizer.json")
@@ -92,7 +92,7 @@ def train_bpe(
     n_merges = vocab_size - 256 - len(names)
     token_dtype(vocab_size, dtype)
     if n_merges < 0:
-        msg = f"vocab_size={vocab_size} has no room for 256 bytes and {len(names)} special tokens"
+        msg = f"vocab_size={vocab_size} must be at least 256 bytes and {len(names)} special tokens = {256 + len(names)}"
         raise PlanError(msg)
     split = split or Split(val=val, seed=split_seed)
     plan = Sample(
