@@ -89,7 +89,7 @@ class BadWords(ScoredFilter):
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """The places where an entry ends."""
+        """The number of matches."""
         return {self._column: pa.int64()}
 
     @property
@@ -98,7 +98,7 @@ class BadWords(ScoredFilter):
         return self.entries, self._edges
 
     def recipe(self) -> Any:
-        """The entries, not where they lie."""
+        """Return the entries, not the path of their file."""
         return self.VERSION, self.measure, self._column, self.max_matches
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
@@ -107,7 +107,7 @@ class BadWords(ScoredFilter):
         return {self._column: pa.array(found)}
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """`bad_words` for what has more matches than allowed."""
+        """Return `bad_words` for documents with more matches than allowed."""
         return reasons(self, self._rules, scores)
 
 
@@ -117,7 +117,7 @@ def _automaton(entries: tuple[str, ...], *, edges: bool) -> K.Automaton:
 
 
 def _read(url: str) -> tuple[str, ...]:
-    """The lines of a list."""
+    """Return the lines of a list."""
     try:
         with files.open_read(url) as f:
             return tuple(f.read().decode("utf-8-sig").splitlines())

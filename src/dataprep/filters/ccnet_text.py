@@ -15,7 +15,7 @@ MARKS = {mark: plain for plain, marks in PLAIN.items() for mark in marks}
 
 
 class _Table(dict[int, str]):
-    """What each code point of a decomposed, lower-cased text becomes; found out once each."""
+    """The replacement of each code point of a decomposed, lower-cased text; computed once each."""
 
     def __missing__(self, point: int) -> str:
         c = chr(point)
@@ -46,5 +46,5 @@ def ccnet_normal(text: str) -> str:
 
 
 def ccnet_lines(text: str) -> str:
-    """Every line normalised: `dp.Map(ccnet_lines)` makes the text that a model for `Perplexity` is trained on."""
+    """Return the text with every line normalised: training text for the models of `Perplexity`."""
     return "\n".join(map(ccnet_normal, text.split("\n")))

@@ -85,12 +85,12 @@ class Hosts(Stage):
         return (self.column,)
 
     def recipe(self) -> Any:
-        """What the lists hold, not where they lie."""
+        """Return what the lists hold, not their paths."""
         lists = [xxhash.xxh3_128_hexdigest(text.encode()) for text in (self.blocked, self.allowed)]
         return self.VERSION, lists, self.substrings, self.column
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Look at each URL of a batch once."""
+        """Check each different URL of a batch once."""
         for batch in batches:
             found = addresses(batch, self.column, self.name)
             known = over_rows(found, over_hosts(found, np.array([bool(h) for h in found.hosts], bool)), missing=False)
@@ -99,7 +99,7 @@ class Hosts(Stage):
             yield drop_rows(batch, pa.array(REASONS, pa.string()).take(pa.array(codes)), stats)
 
     def _verdicts(self, found: Addresses) -> Any:
-        """Which of REASONS each URL has."""
+        """Return the index in REASONS for each URL, int8[URLs]."""
         verdicts = np.zeros(len(found.urls), np.int8)
         if self.allowed:
             by_host, by_path = _matches(found, self.allowed)
@@ -113,7 +113,7 @@ class Hosts(Stage):
         return verdicts
 
     def _words_in(self, urls: pa.StringArray) -> Any:
-        """How many of the words each URL holds."""
+        """Return the number of words in each URL, int64[URLs]."""
         return K.matches(*B.buffers(_decoded(urls)), _automaton(self.substrings), classes(), lowered())
 
 
@@ -123,7 +123,7 @@ def _automaton(words: tuple[str, ...]) -> K.Automaton:
 
 
 def _matches(found: Addresses, packed: str) -> tuple[Any, Any]:
-    """Of each URL, whether its host is in a list, and whether its path is; bool[n] each."""
+    """Return for each URL whether its host is in a list, and whether its path is; bool[n] each."""
     domains, paths = _rules(packed)
     whole = np.array([_listed(host, domains) for host in found.hosts], bool)
     in_part = np.array([_site(host) in paths for host in found.hosts], bool)
@@ -135,7 +135,7 @@ def _matches(found: Addresses, packed: str) -> tuple[Any, Any]:
 
 
 def _listed(host: str, domains: frozenset[str]) -> bool:
-    """Whether a host or a domain above it is in a list; nothing is above an IP address."""
+    """Return whether a host or a domain above it is in a list; nothing is above an IP address."""
     if host in domains:
         return True
     if _is_ip(host):
@@ -153,7 +153,7 @@ def _site(host: str) -> str:
 
 
 def _below(path: str, listed: frozenset[str]) -> bool:
-    """Whether a path, or one above it, is in a list."""
+    """Return whether a path, or one above it, is in a list."""
     if path in listed:
         return True
     ends = (i for i, c in enumerate(path) if c in "/?#;")
@@ -162,7 +162,7 @@ def _below(path: str, listed: frozenset[str]) -> bool:
 
 @lru_cache(maxsize=4)
 def _rules(packed: str) -> tuple[frozenset[str], dict[str, frozenset[str]]]:
-    """The domains of a list, and the paths of each site."""
+    """Return the domains of a list, and the paths of each site."""
     domains, paths = [], {}  # type: list[str], dict[str, list[str]]
     for entry in packed.split("\n"):
         host, slash, path = entry.partition("/")
@@ -174,14 +174,14 @@ def _rules(packed: str) -> tuple[frozenset[str], dict[str, frozenset[str]]]:
 
 
 def _decoded(urls: pa.StringArray) -> pa.StringArray:
-    """The URLs with percent-encoding undone."""
+    """Return the URLs with percent-encoding undone."""
     if not pc.any(pc.match_substring(urls, "%")).as_py():
         return urls
     return pa.array([unquote(url) if "%" in url else url for url in urls.to_pylist()], pa.large_string())
 
 
 def _packed(given: str | Sequence[str], name: str) -> str:
-    """The entries of a list in one form, sorted, without those that a shorter one covers."""
+    """Return the entries of a list in one form, sorted, without those that a shorter one covers."""
     entries = {_entry(text, where, name) for where, text in _entries(given)}
     if given and not entries:
         msg = f"Hosts({name}={given!r}) holds no entry; write one domain a line"
@@ -192,12 +192,12 @@ def _packed(given: str | Sequence[str], name: str) -> str:
 
 
 def _is_ip(host: str) -> bool:
-    """Whether a host is an address; no top-level domain ends with a digit."""
+    """Return whether a host is an address; no top-level domain ends with a digit."""
     return host[-1:].isdigit() or host[:1] == "["
 
 
 def _entries(given: str | Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Where each entry stands, and the entry: of a tuple, or of the files that a location names."""
+    """Yield where each entry was found, and the entry: of a tuple, or of the files that a location names."""
     if not isinstance(given, str):
         yield from (("", text) for text in given)
     elif given:
@@ -209,7 +209,7 @@ def _entries(given: str | Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _lines(url: str) -> Iterator[tuple[str, str]]:
-    """The lines of a file without comments."""
+    """Yield the lines of a file without comments."""
     try:
         with files.open_read(url) as f:
             text = f.read().decode("utf-8-sig")
@@ -227,7 +227,7 @@ def _lines(url: str) -> Iterator[tuple[str, str]]:
 
 
 def _entry(text: str, where: str, name: str) -> str:
-    """An entry in one form: a host, or a host and a path."""
+    """Return an entry in one form: a host, or a host and a path."""
     host, slash, path = SCHEME.sub("", text.strip()).partition("/")
     clean = host_name(re.sub(r"^(?:\*?\.)+|:\d+$", "", host.rpartition("@")[2]))
     if not clean:

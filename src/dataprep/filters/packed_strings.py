@@ -1,4 +1,4 @@
-"""Byte strings end to end, as kernels read them, what a line starts or ends with, and case forgiven."""
+"""Byte strings end to end, as kernels read them; tests of a line's start and end; folding. Twin: tests/twins/c4.py."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ class Packed(NamedTuple):
 
 
 def pack(strings: Sequence[bytes | str]) -> Packed:
-    """Strings as kernels read them."""
+    """Return strings as kernels read them."""
     raw = [s.encode() if isinstance(s, str) else s for s in strings]
     data = np.frombuffer(b"".join(raw) or b"\0", np.uint8).copy()
     return Packed(data, np.cumsum([0, *map(len, raw)], dtype=np.int64))
 
 
 def fold_chars(text: str) -> str:
-    """Each character in lower case, one for one, so that places stay; both small sigmas are one."""
+    """Return each character in lower case, one for one, so that offsets are kept; both small sigmas are one."""
     return "".join(chr(int(lowered()[ord(c)]) & POINT) for c in text).replace("ς", "σ")
 
 
 @kernel(inline="always")
 def fold_char(c: Int, lower: U32) -> Int:
-    """A code point as `fold_chars` folds it."""
+    """Return a code point as `fold_chars` folds it."""
     small = np.int64(lower[c] & POINT)
     return np.int64(0x3C3) if small == 0x3C2 else small
 
 
 @kernel(_nrt=False)
 def starts_with(line: U8, a: int, b: int, strings: Packed, k: int) -> int:
-    """The bytes of string `k` if `line[a:b]` starts with it, else 0."""
+    """Return the bytes of string `k` if `line[a:b]` starts with it, else 0."""
     start, stop = strings.starts[k], strings.starts[k + 1]
     if stop - start > b - a:
         return 0
@@ -51,7 +51,7 @@ def starts_with(line: U8, a: int, b: int, strings: Packed, k: int) -> int:
 
 @kernel(_nrt=False)
 def starts_with_one(line: U8, a: int, b: int, strings: Packed) -> int:
-    """The bytes of the longest of the strings that `line[a:b]` starts with, or 0."""
+    """Return the bytes of the longest of the strings that `line[a:b]` starts with, or 0."""
     size = 0
     for k in range(len(strings.starts) - 1):
         size = max(size, starts_with(line, a, b, strings, k))
@@ -60,7 +60,7 @@ def starts_with_one(line: U8, a: int, b: int, strings: Packed) -> int:
 
 @kernel(_nrt=False)
 def ends_with_one(line: U8, a: int, b: int, strings: Packed) -> bool:
-    """Whether `line[a:b]` ends with one of the strings."""
+    """Return whether `line[a:b]` ends with one of the strings."""
     for k in range(len(strings.starts) - 1):
         size = strings.starts[k + 1] - strings.starts[k]
         if size <= b - a and starts_with(line, b - size, b, strings, k) == size:

@@ -1,4 +1,4 @@
-"""Perplexity: how well an n-gram model foretells a text; noise it cannot foretell, near copies of its text it can."""
+"""Perplexity: how well an n-gram model predicts a text: badly for noise, well for near copies of its training text."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Perplexity(ScoredFilter):
     r"""Keep documents, or paragraphs, whose perplexity under an n-gram model is in a range; scored by KenLM.
 
     model: path of an ARPA file or a KenLM binary; `dataprep train-ngram` makes one. With "{language}" in it, each
-    document is measured by the model of its column `language`, and kept as it is where there is none.
-    keep: (low, high): what has low <= perplexity < high stays; None is no bound. Reasons: "perplexity_low" (nearly a
-    copy of what the model learned), "perplexity_high" (noise), "perplexity_no_words" (nothing to measure).
+    document is measured by the model of its column `language`, and kept if there is none.
+    keep: (low, high): documents with low <= perplexity < high are kept; None sets no bound. Reasons: "perplexity_low"
+    (nearly a copy of the training text), "perplexity_high" (noise), "perplexity_no_words" (nothing to measure).
     `Percentiles(Perplexity(...), cut="head")` finds the range on your corpus instead.
-    unit: "document", or "paragraph": lines, those out of range are cut out ("lines.perplexity_high" ... in the books;
-    lines without words are no paragraphs and stay), and documents of which none is left go.
+    unit: "document", or "paragraph": lines out of range are cut out (counted as "lines.perplexity_high" ...; lines
+    without words are kept), and documents of which none is left are dropped.
     normalize: "ccnet", each line as `ccnet_normal` writes it, or None. A model wants the text it was trained on.
     tokenizer: path of a SentencePiece model ("{language}" as above); None: words between white space.
     preset: "ccnet2020": as `cc_net` did it: the whole document is normalised, which removes line feeds and so glues
@@ -112,7 +112,7 @@ class Perplexity(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """What the models hold, and how texts reach them."""
+        """Content of the models, and the treatment of texts before them."""
         held = [sorted((_language(p, path), file_hash(p)) for p in _paths(path)) for path in self._models]
         return held, self.unit, self.normalize, self.preset
 
@@ -121,7 +121,7 @@ class Perplexity(ScoredFilter):
         return (self.model,) if self.tokenizer is None else (self.model, self.tokenizer)
 
     def recipe(self) -> Any:
-        """What the models hold, not where they lie."""
+        """Return what the models hold, not their paths."""
         return self.measure, self.keep, self.VERSION
 
     def warm(self) -> None:
@@ -158,7 +158,7 @@ class Perplexity(ScoredFilter):
         return measured
 
     def _of(self, language: str) -> tuple[Any, Any]:
-        """The model and the tokenizer of a language, None where there is none."""
+        """Return the model and the tokenizer of a language, None where there is none."""
         paths = [path.replace(ANY, language) for path in self._models]
         if self.needs and not all(map(os.path.isfile, paths)):
             return None, None
@@ -216,7 +216,7 @@ STAYS = (None, "perplexity_no_words")
 
 
 def _of_all(reasons: list[str | None]) -> str | None:
-    """The reason to drop a document with these reasons to cut its paragraphs."""
+    """Return the reason to drop a document with these reasons to cut its paragraphs."""
     measured = [r for r in reasons if r != "perplexity_no_words"]
     if not measured:
         return "perplexity_no_words"
@@ -224,13 +224,13 @@ def _of_all(reasons: list[str | None]) -> str | None:
 
 
 def _perplexity(lines: list[tuple[float, int]]) -> float | None:
-    """Of lines together; None where they have no words."""
+    """Return the perplexity of lines together; None if they have no words."""
     total = sum(n for _, n in lines)
     return round(10.0 ** (-sum(x for x, _ in lines) / total), DECIMALS) if total else None
 
 
 def _paths(path: str) -> list[str]:
-    """The local files that a path, which may hold "{language}", names."""
+    """Return the local files that a path, which may hold "{language}", names."""
     if ANY not in path:
         return [path] if os.path.isfile(path) else []
     return files.expand(path.replace(ANY, "*"))
@@ -254,7 +254,7 @@ def _check_magic(path: str) -> None:
 
 @cache
 def _model(path: str, content: str) -> Any:  # noqa: ARG001 - a file that changed is read anew
-    """A model, read once a process."""
+    """Return a model, read once a process."""
     kenlm = need("kenlm", extra="perplexity")
     config = kenlm.Config()
     config.show_progress = False
@@ -269,7 +269,7 @@ def _model(path: str, content: str) -> Any:  # noqa: ARG001 - a file that change
 
 @cache
 def _pieces(path: str, content: str) -> Any:  # noqa: ARG001 - a file that changed is read anew
-    """A SentencePiece model, read once a process."""
+    """Return a SentencePiece model, read once a process."""
     sentencepiece = need("sentencepiece", extra="perplexity")
     try:
         return sentencepiece.SentencePieceProcessor(model_file=path)

@@ -47,7 +47,7 @@ class RepairText(Stage):
         need("ftfy", extra="repair")
 
     def recipe(self) -> Any:
-        """The parameters, and ftfy's version: its judgement gets better."""
+        """Return the parameters, and ftfy's version: its judgement gets better."""
         return self.VERSION, self.encoding, self.controls, self.form, need("ftfy", extra="repair").__version__
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
@@ -61,7 +61,7 @@ class RepairText(Stage):
             yield B.with_column(batch, "text", pa.array(new, pa.large_string())) if n else batch
 
     def repairer(self) -> Callable[[str], str]:
-        """The repair of one text."""
+        """Return the repair of one text."""
         ftfy = need("ftfy", extra="repair")
         config = ftfy.TextFixerConfig(
             unescape_html=False,
@@ -80,7 +80,7 @@ class RepairText(Stage):
 
 
 def _by_line(text: str, repair: Callable[[str], str]) -> str:
-    """The text with its odd lines repaired; ftfy itself goes line by line."""
+    """Return the text with its odd lines repaired; ftfy itself goes line by line."""
     if not _ODD.search(text):
         return text
     return "".join(repair(line) if _ODD.search(line) else line for line in re.split(r"(?<=\n)", text))

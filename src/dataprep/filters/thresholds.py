@@ -15,7 +15,7 @@ DROPS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_eq
 
 
 class Threshold(NamedTuple):
-    """A document goes if its score stands so to the parameter; a parameter of None switches the rule off."""
+    """A rule that drops a document by one comparison; a parameter of None switches the rule off."""
 
     parameter: str
     score: str
@@ -24,7 +24,7 @@ class Threshold(NamedTuple):
 
 
 def reasons(stage: Any, rules: Sequence[Threshold], scores: Mapping[str, pa.Array]) -> pa.StringArray:
-    """The reason of the first rule that drops each row, null to keep it."""
+    """Return the reason of the first rule that drops each row, null to keep it."""
     first = np.full(len(next(iter(scores.values()))), len(rules))
     for k, rule in reversed(list(enumerate(rules))):
         limit = getattr(stage, rule.parameter)
@@ -34,7 +34,7 @@ def reasons(stage: Any, rules: Sequence[Threshold], scores: Mapping[str, pa.Arra
 
 
 def check_numbers(stage: Any, rules: Sequence[Threshold]) -> None:
-    """Refuse a threshold that is no number from 0."""
+    """Raise PlanError for a threshold that is not a number of at least 0."""
     for rule in rules:
         value = getattr(stage, rule.parameter)
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0):
@@ -43,7 +43,7 @@ def check_numbers(stage: Any, rules: Sequence[Threshold]) -> None:
 
 
 def tuple_of_words(stage: Any, name: str) -> None:
-    """Make a list a tuple, and refuse what is no tuple of strings without white space."""
+    """Make a list a tuple; raise PlanError for anything but strings without white space."""
     value = getattr(stage, name)
     value = tuple(value) if isinstance(value, list) else value
     good = isinstance(value, tuple) and all(isinstance(v, str) and v for v in value)
@@ -54,5 +54,5 @@ def tuple_of_words(stage: Any, name: str) -> None:
 
 
 def share(part: Any, whole: Any) -> pa.Array:
-    """A part of the whole as float64, 0 of nothing: 3 of 10 is the literal 0.3, which a threshold can equal."""
+    """Return a part of the whole as float64, 0 of nothing: 3 of 10 is the literal 0.3, which a threshold can equal."""
     return pa.array(np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0))

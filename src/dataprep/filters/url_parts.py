@@ -35,7 +35,7 @@ class Addresses(NamedTuple):
 
 
 def addresses(batch: Batch, column: str, who: str) -> Addresses:
-    """The addresses in a column of strings."""
+    """Return the addresses in a column of strings."""
     coded = _coded(batch.column(column), f"{who}(column={column!r})")
     urls = coded.dictionary.cast(pa.string())
     names, paths = split(urls)
@@ -46,7 +46,7 @@ def addresses(batch: Batch, column: str, who: str) -> Addresses:
 
 
 def split(urls: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
-    """The host of each URL as it is written, and what follows it; "" where there is none."""
+    """Return the host of each URL as it is written, and what follows it; "" where there is none."""
     if not len(urls):
         return urls, urls
     parts = pc.extract_regex(urls, PARTS)
@@ -65,7 +65,7 @@ def _coded(column: pa.Array, where: str) -> pa.DictionaryArray:
 
 
 def host_name(host: str) -> str:
-    """A host in one form: lower case, Punycode (IDNA 2003), no dot at the end; "" if it is none.
+    """Return a host in one form: lower case, Punycode (IDNA 2003), no dot at the end; "" if it is none.
 
     >>> host_name("WWW.Exämple.ORG.")
     'www.xn--exmple-cua.org'
@@ -87,10 +87,10 @@ def _punycode(host: str) -> str:
 
 
 def over_hosts(found: Addresses, values: Any) -> Any:
-    """A value a host as a value a URL, both NumPy arrays."""
+    """Return a value a host as a value a URL, both NumPy arrays."""
     return np.asarray(values)[found.host_of] if len(found.hosts) else np.zeros(0, np.asarray(values).dtype)
 
 
 def over_rows(found: Addresses, values: Any, missing: Any) -> Any:
-    """A value a URL as a value a document, both NumPy arrays; `missing` for documents without a URL."""
+    """Return a value a URL as a value a document, both NumPy arrays; `missing` for documents without a URL."""
     return np.append(np.asarray(values), missing)[found.rows]

@@ -3,6 +3,8 @@
 An edge of a word is a symbol of its own. It is fed before and behind the text and every character that is no part of a
 word, and stands at both ends of each entry, so that a match needs no look back: "ass" is found in "an ass." and not in
 "class", "a-" only before white space or another sign.
+
+Twin: tests/twins/badwords.py.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ class Automaton(NamedTuple):
 
 
 def encode(entry: str, *, edges: bool) -> list[int]:
-    """An entry as symbols: its folded bytes, and the edges between and around them."""
+    """Return an entry as symbols: its folded bytes, and the edges between and around them."""
     if not edges:
         return list(fold_chars(entry).encode())
     out = [EDGE]
@@ -46,7 +48,7 @@ def encode(entry: str, *, edges: bool) -> list[int]:
 
 
 def build(entries: Sequence[str], *, edges: bool) -> Automaton:
-    """The automaton of Aho and Corasick (1975), failure links resolved into one table."""
+    """Return the automaton of Aho and Corasick (1975), failure links resolved into one table."""
     codes = [encode(e, edges=edges) for e in entries]
     used = sorted({s for code in codes for s in code})
     symbols = np.zeros(257, np.int64)
@@ -91,7 +93,7 @@ def _resolved(children: list[dict[int, int]], ends: list[bool], width: int) -> I
 
 @kernel
 def matches(offsets: I64, data: U8, automaton: Automaton, classes: U16, lower: U32) -> I64:
-    """At how many places of each text an entry ends, int64[n]."""
+    """Return the number of matches in each text, int64[n]."""
     goto, symbols, edges = automaton.goto, automaton.symbols, automaton.edges
     out = np.zeros(len(offsets) - 1, np.int64)
     edge, room = symbols[EDGE], np.zeros(4, np.uint8)

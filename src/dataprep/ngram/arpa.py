@@ -1,4 +1,7 @@
-"""The ARPA format: lines of log10 probability, words, log10 back-off; and its header read back."""
+"""The ARPA format: lines of log10 probability, words, log10 back-off; and its header read back.
+
+Twin: tests/twins/ngram.py.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ NUMBER_BYTES = 16  # the longest number and what stands behind it
 
 
 def header(counts: Sequence[int]) -> bytes:
-    """The header: how many n-grams of each order."""
+    """Return the header: how many n-grams of each order."""
     return b"\\data\\\n" + b"".join(b"ngram %d=%d\n" % (n, count) for n, count in enumerate(counts, 1))
 
 

@@ -3,6 +3,8 @@
 Two orders make everything else a pass over neighbours. In *suffix* order (last word first) the n-grams with one ending
 stand together; in *context* order (last but one first, the last word left out) those with one context. The second,
 stably sorted by the last word, is the first.
+
+Twin: tests/twins/ngram.py.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def n_bytes(order: int) -> int:
 
 
 def shares(frequency: I64, order: int, memory: int) -> tuple[npt.NDArray[np.int16], int]:
-    """The part of each word, so that none has more n-grams than memory holds; and how many parts there are."""
+    """Return the part of each word, so that none has more n-grams than memory holds; and how many parts there are."""
     room = memory // n_bytes(order)
     most = int(frequency.max(initial=0))
     if most > room:
@@ -76,7 +76,7 @@ def scatter(folder: str, blocks: Iterator[I32], order: int, part_of: npt.NDArray
 
 
 def scattered(heap: Heap, order: int) -> I32:
-    """The n-grams of a part, int32[order, n]; the heap is gone then."""
+    """Return the n-grams of a part, int32[order, n]; the heap is gone then."""
     columns, start = np.empty((order, sum(heap.sizes)), np.int32), 0
     with heap.f as f:
         f.seek(0)
@@ -130,7 +130,7 @@ class Exchange:
             _put(self.folder, f"{source}-{part}.{len(contexts)}.weights", gamma[comes == source])
 
     def take(self, order: int) -> Iterator[tuple[I32, Any, Any]]:
-        """All n-grams of an order, with probability and weight; their files are removed."""
+        """Yield all n-grams of an order, with probability and weight; their files are removed."""
         for source in range(self.n_parts):
             for to in range(self.n_parts):
                 name = f"{source}-{to}.{order}"
@@ -145,7 +145,7 @@ def _put(folder: str, name: str, array: npt.NDArray[Any]) -> None:
 
 
 def _taken(folder: str, name: str, dtype: Any) -> npt.NDArray[Any]:
-    """The numbers in a file, which is removed."""
+    """Return the numbers in a file, which is removed."""
     path = os.path.join(folder, name)
     array = np.fromfile(path, dtype)
     os.unlink(path)

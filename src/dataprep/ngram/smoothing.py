@@ -36,7 +36,7 @@ class Nodes(NamedTuple):
 
 
 def nodes(ngrams: Sorted, prune: Sequence[int]) -> Iterator[Nodes]:
-    """The n-grams of every order from 2 on; those with <s> behind their first word are none."""
+    """Yield the n-grams of every order from 2 on; those with <s> behind their first word are none."""
     top = len(ngrams.columns)
     begins = [_begins(ngrams, n) for n in range(1, top + 1)]
     for n in range(2, top + 1):
@@ -53,7 +53,7 @@ def nodes(ngrams: Sorted, prune: Sequence[int]) -> Iterator[Nodes]:
 
 
 def _begins(ngrams: Sorted, n: int) -> Bools:
-    """Where an n-gram of order n begins: another than in the row before, and no <s> behind its first word."""
+    """Return the rows whose n-gram of order n differs from the row before, and has no <s> after its first word."""
     new = np.ones(ngrams.columns.shape[1], np.bool_)
     if len(new):
         new[1:] = (ngrams.columns[:n, 1:] != ngrams.columns[:n, :-1]).any(0)
@@ -61,7 +61,7 @@ def _begins(ngrams: Sorted, n: int) -> Bools:
 
 
 class Statistics:
-    """How many n-grams of each order there are, are kept, and have an adjusted count of 1, 2, 3, 4."""
+    """Numbers of n-grams of each order: all, kept, and with an adjusted count of 1, 2, 3, 4."""
 
     def __init__(self, order: int) -> None:
         self.of_count = np.zeros((order, 6), np.int64)  # the last column: 5 and more
@@ -73,7 +73,7 @@ class Statistics:
         self.kept[order - 1] += int(kept.sum())
 
     def discounts(self, fallback: Sequence[float] | None) -> F64:
-        """What is taken off adjusted counts of 0, 1, 2, and 3 or more, of every order: float64[order, 4]."""
+        """Return the discounts of adjusted counts of 0, 1, 2, and 3 or more, float64[order, 4]."""
         return np.array([[0.0, *self._discounts(n, fallback)] for n in range(1, len(self.kept) + 1)])
 
     def _discounts(self, order: int, fallback: Sequence[float] | None) -> Sequence[float]:
@@ -121,7 +121,7 @@ def unigrams(adjusted: I64, discounts: F64) -> F64:
 
 
 def smooth(ngrams: Sorted, prune: Sequence[int], discounts: F64, words: F64) -> Iterator[Smoothed]:
-    """Every order from 2 on; `words` are the probabilities of order 1."""
+    """Yield every order from 2 on; `words` are the probabilities of order 1."""
     lower = words[ngrams.columns[0]]
     same = np.ones(max(0, len(ngrams.by_context) - 1), np.bool_)
     number = np.empty(len(ngrams.by_context), np.int32)  # of the context of each n-gram of the highest order

@@ -35,7 +35,7 @@ MAX_ORDER = 6  # what a KenLM from PyPI can load
 
 @dataclass(frozen=True)
 class NgramModel:
-    """What was trained: where it is, how many n-grams of each order it has, the discounts, and what was read."""
+    """A trained model: its path, numbers of n-grams of each order, discounts, and sizes of the text."""
 
     path: str
     counts: tuple[int, ...]
@@ -46,7 +46,7 @@ class NgramModel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Plan:
+class _Settings:
     order: int
     prune: tuple[int, ...]
     fallback: tuple[float, ...] | None
@@ -94,7 +94,7 @@ def train(
     Source: Heafield et al., "Scalable Modified Kneser-Ney Language Model Estimation" (2013).
     """
     prune = tuple(prune) or (0,)
-    plan = _Plan(
+    plan = _Settings(
         order=order,
         prune=prune + prune[-1:] * (order - len(prune)),
         fallback=(FALLBACK if discount_fallback is True else tuple(discount_fallback)) if discount_fallback else None,
@@ -115,7 +115,7 @@ def train(
 class _Training:
     """One run, and what it holds in memory throughout: the vocabulary and one number a word."""
 
-    def __init__(self, plan: _Plan, folder: str) -> None:
+    def __init__(self, plan: _Settings, folder: str) -> None:
         self.plan, self.folder, self.words = plan, folder, Vocabulary()
         self.stats = Statistics(plan.order)
         self.n_sentences = self.n_words = 0
@@ -204,7 +204,7 @@ class _Training:
 
 
 def _blocks(texts: str | Sequence[str] | Dataset) -> Iterator[tuple[str, bytes]]:
-    """Where it comes from, and a block of text that ends with white space; a file ends with a line feed."""
+    """Yield the source of a block of text, and the block, which ends with white space; a file ends with a line feed."""
     if hasattr(texts, "batches"):
         for batch in texts.batches(["text"]):
             offsets, data = B.buffers(batch)
@@ -247,7 +247,7 @@ def _tool() -> str:
 
 
 def _binary(tool: str, model: NgramModel) -> NgramModel:
-    """The model in KenLM's own format, beside the ARPA."""
+    """Return the model in KenLM's own format, beside the ARPA."""
     path = os.path.splitext(model.path)[0] + ".binary"
     done = subprocess.run([tool, model.path, path + ".tmp"], capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:

@@ -1,4 +1,4 @@
-"""Words to numbers as `lmplz` reads text: one sentence a line, words between blanks, numbers in order of appearance."""
+"""Words to numbers as `lmplz` reads text, a sentence per line, in order of appearance. Twin: tests/twins/ngram.py."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Vocabulary:
 
     @property
     def ends(self) -> I64:
-        """Where words end in the pool, int64[words + 1]."""
+        """Ends of the words in the pool, int64[words + 1]."""
         return self.table.ends[: len(self) + 1]
 
     @property
@@ -58,7 +58,7 @@ class Vocabulary:
         numbers(data, 0, self.table, out, 0, 0, 1)
 
     def read(self, block: bytes, order: int, *, skip_symbols: bool, where: str) -> Iterator[I32]:
-        """The numbers of a block of text that ends with white space; a sentence's end is EOS, then order - 1 BOS."""
+        """Yield the word numbers of a block that ends with white space; each line ends with EOS and order - 1 BOS."""
         data, i = np.frombuffer(block, np.uint8), 0
         out = np.empty(OUT_TOKENS + order, np.int32)
         while True:
@@ -161,7 +161,7 @@ def numbers(data: U8, i: int, table: Table, out: I32, n_bos: int, skip: int, set
 
 @kernel
 def same(data: U8, start: int, stop: int, table: Table, word: Int) -> bool:
-    """Whether the bytes are those of a word."""
+    """Return whether the bytes are those of a word."""
     a = table.ends[word]
     if table.ends[word + 1] - a != stop - start:
         return False
@@ -173,5 +173,5 @@ def same(data: U8, start: int, stop: int, table: Table, word: Int) -> bool:
 
 @kernel(inline="always")
 def blank(c: Int) -> bool:
-    """What ends a word, beside the line feed: a blank, a carriage return, a tab, NUL."""
+    """Return whether a byte ends a word: a blank, a carriage return, a tab or NUL."""
     return c <= 0x20 and c in (0x20, 0x0D, 0x09, 0)

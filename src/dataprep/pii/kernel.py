@@ -1,6 +1,6 @@
-"""Which lines can hold personal data at all: one look at each byte, so that patterns are tried on few lines only.
+"""A prefilter of lines that can hold personal data: one pass over the bytes, so that patterns are tried on few lines.
 
-It may name a line too many, never one too few (tested against the patterns over the whole text).
+It may return a line too many, never one too few. Twin: tests/twins/pii.py, the patterns over the whole text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PLAIN, NEWLINE, AT, COLON, DIGIT, ARABIC, PERSIAN, NBSP, WIDE, SEPARATOR, DOT = 
 
 
 def byte_kinds() -> U8:
-    """The kind of each byte, uint8[256]."""
+    """Return the kind of each byte, uint8[256]."""
     table = np.full(256, PLAIN, np.uint8)
     table[list(b"0123456789")] = DIGIT
     table[list(b" ()-/+")] = SEPARATOR
@@ -29,7 +29,7 @@ def byte_kinds() -> U8:
 
 @kernel(inline="always")
 def digit_bytes(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
-    """The bytes of the digit that starts at `i`: Western, Arabic-Indic or Persian; 0 if there is none."""
+    """Return the bytes of the digit that starts at `i`: Western, Arabic-Indic or Persian; 0 if there is none."""
     kind = kinds[data[i]]
     if kind == DIGIT:
         return 1
@@ -42,7 +42,7 @@ def digit_bytes(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
 
 @kernel(inline="always")
 def between_bytes(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
-    """The bytes of the separator that starts at `i`; any sign of U+2000 to U+203F counts. 0 if there is none."""
+    """Return the bytes of the separator that starts at `i`; any sign of U+2000 to U+203F counts. 0 if there is none."""
     kind = kinds[data[i]]
     if kind in (SEPARATOR, DOT):
         return 1
@@ -55,13 +55,13 @@ def between_bytes(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
 
 @kernel(inline="always")
 def is_hex(b: Int) -> bool:
-    """Whether a byte is a hexadecimal digit."""
+    """Return whether a byte is a hexadecimal digit."""
     return bool(48 <= b <= 57 or 65 <= b <= 70 or 97 <= b <= 102)
 
 
 @kernel
 def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
-    """The lines that can hold something wanted: int64[m, 4] of text, first byte, end, and what they can hold."""
+    """Return the lines that can hold a wanted kind, int64[m, 4]: text, first byte, end, bits of the kinds."""
     n, room = len(offsets) - 1, len(offsets) - 1
     for i in range(offsets[0], offsets[n]):
         room += data[i] == 10

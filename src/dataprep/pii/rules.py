@@ -1,4 +1,4 @@
-"""What is personal data: a pattern and a check for each kind. No pattern crosses a line break."""
+"""Patterns of personal data, and a check for each kind. No pattern crosses a line break."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KINDS = ("email", "ip", "iban", "card", "phone")  # an earlier kind takes the pl
 
 
 class Found(NamedTuple):
-    """Something personal, in characters of a text."""
+    """A match, in characters of a text."""
 
     start: int
     end: int
@@ -74,7 +74,7 @@ _IBAN = re.compile(r"(?<!\w)[A-Z]{2}[0-9]{2}(?=[ \u00a0-]?[A-Z0-9])")
 
 
 def find(text: str, kinds: tuple[str, ...]) -> list[Found]:
-    """Everything of these kinds in a text, in order; none overlaps another."""
+    """Return all matches of these kinds in a text, in order; none overlaps another."""
     found: list[Found] = []
     for kind in KINDS:
         if kind in kinds:
@@ -84,18 +84,18 @@ def find(text: str, kinds: tuple[str, ...]) -> list[Found]:
 
 
 def luhn(digits: str) -> bool:
-    """Whether the check digit of a card number is right (ISO/IEC 7812): every second digit from the right twice."""
+    """Return whether a card number's check digit is right (ISO/IEC 7812): every second digit from the right twice."""
     twice = (sum(divmod(2 * int(d), 10)) for d in digits[-2::-2])
     return (sum(map(int, digits[-1::-2])) + sum(twice)) % 10 == 0
 
 
 def mod97(iban: str) -> bool:
-    """Whether the check digits of an IBAN are right (ISO 7064, MOD 97-10)."""
+    """Return whether the check digits of an IBAN are right (ISO 7064, MOD 97-10)."""
     return int("".join(str(int(c, 36)) for c in iban[4:] + iban[:4])) % 97 == 1
 
 
 def issued(digits: str) -> bool:
-    """Whether card networks give out numbers of this beginning and length."""
+    """Return whether card networks give out numbers of this beginning and length."""
     n, two, four = len(digits), int(digits[:2]), int(digits[:4])
     if n == 14:  # Diners
         return 3000 <= four <= 3059 or two in (36, 38, 39)
@@ -160,7 +160,7 @@ def _phones(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_isbn(text: str, start: int, end: int) -> bool:
-    """Whether this is a book's number in a URL (ISBN-10, its sum weighted 10 to 1 a multiple of 11)."""
+    """Return whether this is a book's number in a URL (ISBN-10, its sum weighted 10 to 1 a multiple of 11)."""
     number = text[start:end]
     if text[start - 1 : start] != "/" or not re.fullmatch("[0-9]{10}", number):
         return False

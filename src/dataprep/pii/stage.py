@@ -24,7 +24,7 @@ _CAN = {"email": K.EMAIL, "ip": K.IP, "iban": K.IBAN, "card": K.NUMBER, "phone":
 
 
 class _Place(NamedTuple):
-    """Something personal, in bytes of a batch's text buffer."""
+    """A match, in bytes of a batch's text buffer."""
 
     start: int
     end: int
@@ -34,7 +34,7 @@ class _Place(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PII(Stage):
-    r"""Replace what points to a person, or drop the documents that hold it.
+    r"""Replace personal data in texts, or drop the documents with it.
 
     >>> PII()                                           # "mail me at <email>"
     >>> PII(kinds=("email", "phone"), replace="")
@@ -44,15 +44,15 @@ class PII(Stage):
         (international with + or 00, or behind @ or wa.me/ as WhatsApp writes it; national with a leading 0, North
         American with signs; Western, Arabic-Indic and Persian digits); card (prefixes and lengths as issued, Luhn's
         check digit); iban (the country's length, MOD 97).
-    replace: what stands in its place; `{kind}` is the kind. None: the text stays as it is, finds are only counted.
-    action: "replace", or "drop": documents go (`pii`), what is left is not changed.
-    max_found: documents with more finds go. By default none of them by "replace", all with a find by "drop".
+    replace: the replacement, in which `{kind}` is the kind. None: texts are not changed, matches are only counted.
+    action: "replace", or "drop": documents are dropped (`pii`), the others are not changed.
+    max_found: documents with more matches are dropped. None: none of them with "replace", all with a match with "drop".
 
-    Finds are counted as pii.email ..., those of dropped documents too. Nothing is found across a line break (\n).
+    Matches are counted as pii.email ..., those of dropped documents too. Nothing is found across a line break (\n).
     Version numbers, dates, prices and ISBNs are no phones; a bare national number without its 0 is missed. Names and
     postal addresses are not looked for.
 
-    Raises PlanError for a kind or an action that is none, or a negative max_found.
+    Raises PlanError for an unknown kind or action, or a negative max_found.
     """
 
     compiled: ClassVar[bool] = True
@@ -87,7 +87,7 @@ class PII(Stage):
         return 0 if self.max_found is None and self.action == "drop" else self.max_found
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Find, count, replace and drop."""
+        """Count and replace matches; drop documents with too many."""
         for batch in batches:
             places = list(self._places(batch))
             for kind, n in Counter(p.kind for p in places).items():
@@ -98,7 +98,7 @@ class PII(Stage):
             yield self._keep(out, places, stats)
 
     def _places(self, batch: Batch) -> Iterator[_Place]:
-        """What the patterns find in the lines that the kernel suspects, in order."""
+        """Yield the matches of the patterns in the lines that the kernel selected, in order."""
         offsets, data = B.buffers(batch)
         wanted = int(np.bitwise_or.reduce([_CAN[k] for k in self.kinds]))
         for row, start, stop, can in K.suspects(offsets, data, K.byte_kinds(), wanted).tolist():
@@ -116,7 +116,7 @@ class PII(Stage):
 
 
 def _replaced(batch: Batch, places: list[_Place], replace: str) -> pa.LargeStringArray:
-    """The text column with other bytes at the places."""
+    """Return the text column with every match replaced."""
     offsets, data = B.buffers(batch)
     words = {kind: replace.replace("{kind}", kind).encode() for kind in KINDS}
     pieces: list[Any] = []

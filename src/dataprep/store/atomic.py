@@ -14,7 +14,7 @@ from dataprep.errors import DataprepError
 
 @contextlib.contextmanager
 def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write that appears under `path` when the block ends without an error, and not otherwise.
+    """Yield a file to write that appears under `path` when the block ends without an error, and not otherwise.
 
     It is written under a hidden name unique to the attempt, synced, and renamed; then the folder is synced, so that
     the name too outlives a power cut. A full disk is one sentence.
@@ -49,5 +49,5 @@ def _sync_folder(folder: str) -> None:
 
 
 def is_attempt(name: str) -> bool:
-    """Whether a name is of a file that was being written; if nobody writes any more, its writer was killed."""
+    """Return whether a name is of a file that was being written; if nobody writes any more, its writer was killed."""
     return name.startswith(".") and name.endswith(".tmp")

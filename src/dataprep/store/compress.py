@@ -19,7 +19,7 @@ SUFFIXES = (".gz", ".zst", ".xz")
 
 
 def decompressed(raw: BinaryIO, url: str) -> BinaryIO:
-    """The bytes behind a stored file, decompressed as its suffix says."""
+    """Return the bytes behind a stored file, decompressed as its suffix says."""
     lower = url.lower()
     if lower.endswith(".gz"):
         return cast("BinaryIO", io.BufferedReader(_Checked(gzip.GzipFile(fileobj=raw), raw, url), 1 << 20))
@@ -61,7 +61,7 @@ class _Checked(io.RawIOBase):
 
 @contextlib.contextmanager
 def compressor(f: BinaryIO, name: str) -> Iterator[Any]:
-    """A stream that writes into `f`, compressed as the name's suffix says."""
+    """Yield a stream that writes into `f`, compressed as the name's suffix says."""
     if name.endswith(".gz"):
         with gzip.GzipFile(fileobj=f, mode="wb", mtime=0, filename="") as out:  # no clock, no name: same bytes
             yield out

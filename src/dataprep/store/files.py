@@ -25,17 +25,17 @@ HASH_BLOCK = 1 << 20
 
 
 def is_local(url: str) -> bool:
-    """Whether a URL is a path of this machine."""
+    """Return whether a URL is a path of this machine."""
     return "://" not in url or url.startswith("file://")
 
 
 def path_of(url: str) -> str:
-    """The local path behind a local URL."""
+    """Return the local path behind a local URL."""
     return url.removeprefix("file://")
 
 
 def fs_of(url: str) -> tuple[Any, str]:
-    """The fsspec file system of a URL, and the path inside it."""
+    """Return the fsspec file system of a URL, and the path inside it."""
     try:
         return cast("tuple[Any, str]", fsspec.core.url_to_fs(url))
     except (ImportError, ValueError) as e:  # a protocol nobody knows, or whose package is not installed
@@ -44,17 +44,17 @@ def fs_of(url: str) -> tuple[Any, str]:
 
 
 def join(url: str, *names: str) -> str:
-    """`url/name/...`; works on every kind of URL, where `Path` does not."""
+    """Return `url/name/...`; works on every kind of URL, unlike `Path`."""
     return "/".join([url.rstrip("/") if url != "/" else "", *names])
 
 
 def name_of(url: str) -> str:
-    """The last part of a URL."""
+    """Return the last part of a URL."""
     return posixpath.basename(url.rstrip("/"))
 
 
 def suffix(url: str) -> str:
-    """The suffix that says the format, compression left out: `.jsonl` of `a.jsonl.zst`."""
+    """Return the suffix that says the format, compression left out: `.jsonl` of `a.jsonl.zst`."""
     name = name_of(url).lower()
     for compressed in compress.SUFFIXES:
         name = name.removesuffix(compressed)
@@ -62,17 +62,17 @@ def suffix(url: str) -> str:
 
 
 def is_compressed(url: str) -> bool:
-    """Whether the name says that the file cannot be entered in the middle."""
+    """Return whether the name's suffix is one of compressed files, which must be read from the start."""
     return url.lower().endswith(compress.SUFFIXES)
 
 
 def real(url: str) -> str:
-    """One name for one place: absolute and without links where it is local."""
+    """Return one name per file: an absolute path without links if it is local."""
     return os.path.realpath(path_of(url)) if is_local(url) else url.rstrip("/")
 
 
 def exists(url: str) -> bool:
-    """Whether there is a file or folder."""
+    """Return whether there is a file or folder."""
     if is_local(url):
         return os.path.exists(path_of(url))
     fs, path = fs_of(url)
@@ -80,7 +80,7 @@ def exists(url: str) -> bool:
 
 
 def is_dir(url: str) -> bool:
-    """Whether there is a folder."""
+    """Return whether there is a folder."""
     if is_local(url):
         return os.path.isdir(path_of(url))
     fs, path = fs_of(url)
@@ -100,7 +100,7 @@ def size(url: str) -> int:
 
 
 def expand(pattern: str) -> list[str]:
-    """The files a path, a folder or a glob names, sorted; an empty list if there are none."""
+    """Return the files a path, a folder or a glob names, sorted; an empty list if there are none."""
     fs, path = fs_of(pattern)
     protocol = "" if is_local(pattern) else pattern.split("://", 1)[0] + "://"
     given = path_of(pattern) if not protocol else path  # a relative path stays one
@@ -120,7 +120,7 @@ def _hidden(path: str) -> bool:
 
 
 def listdir(url: str) -> list[str]:
-    """The names in a folder, sorted; an empty list if there is no folder."""
+    """Return the names in a folder, sorted; an empty list if there is no folder."""
     if not is_dir(url):
         return []
     if is_local(url):
@@ -137,7 +137,7 @@ def remove(url: str) -> None:
 
 
 def open_raw(url: str) -> BinaryIO:
-    """The stored bytes, seekable."""
+    """Return the stored bytes, seekable."""
     try:
         if is_local(url):
             return open(path_of(url), "rb")
@@ -149,7 +149,7 @@ def open_raw(url: str) -> BinaryIO:
 
 
 def open_read(url: str) -> BinaryIO:
-    """The decompressed bytes as a stream; `.gz` (several members too), `.zst` and `.xz` by suffix.
+    """Return the decompressed bytes as a stream; `.gz` (several members too), `.zst` and `.xz` by suffix.
 
     A file that ends inside a compressed stream, or does not decompress, is a ReadError with the offset.
     """
@@ -158,7 +158,7 @@ def open_read(url: str) -> BinaryIO:
 
 @contextlib.contextmanager
 def atomic(url: str) -> Iterator[BinaryIO]:
-    """A file to write that appears under `url` when the block ends without an error, and not otherwise."""
+    """Yield a file to write that appears under `url` when the block ends without an error, and not otherwise."""
     if not is_local(url):
         fs, path = fs_of(url)
         with fs.transaction, fs.open(path, "wb") as f:
@@ -169,7 +169,7 @@ def atomic(url: str) -> Iterator[BinaryIO]:
 
 
 def sweep(url: str) -> None:
-    """Remove what killed attempts left in a local folder, at any depth, to which nobody is writing."""
+    """Delete the temporary files of killed attempts in a local folder, at any depth; nobody may be writing there."""
     if is_local(url):
         for folder, _, names in os.walk(path_of(url)):
             for name in filter(is_attempt, names):
@@ -198,7 +198,7 @@ def read_json(url: str) -> Any:
 
 
 def content_hash(url: str) -> str:
-    """xxh3-128 of a file's bytes, hex."""
+    """Return the xxh3-128 of a file's bytes, in hex."""
     digest = xxhash.xxh3_128()
     with open_raw(url) as f:
         while block := f.read(HASH_BLOCK):
@@ -207,7 +207,7 @@ def content_hash(url: str) -> str:
 
 
 def fingerprint(url: str) -> str:
-    """Tells an input file: name, size, hash of its first and last 64 kB; never mtime or folder."""
+    """Return a hash that identifies an input file: name, size, first and last 64 kB; not mtime or folder."""
     n = size(url)
     digest = xxhash.xxh3_128(f"{name_of(url)}\0{n}\0".encode())
     with open_raw(url) as f:

@@ -27,12 +27,12 @@ SIMPLE = (str, int, float, bool, type(None))
 
 
 def key(value: Any) -> str:
-    """The key of anything a recipe may hold: 32 hex digits, the same in every process and on every machine."""
+    """Return the key of anything a recipe may hold: 32 hex digits, the same in every process and on every machine."""
     return xxhash.xxh3_128_hexdigest(orjson.dumps(_plain(value, ()), option=orjson.OPT_SORT_KEYS))
 
 
 def _plain(value: Any, seen: tuple[int, ...]) -> Any:  # noqa: PLR0911 - one line a kind of value
-    """Nested lists and strings that are equal exactly when the recipes are."""
+    """Return nested lists and strings that are equal exactly if the recipes are."""
     if isinstance(value, SIMPLE):
         return repr(value)
     if isinstance(value, (bytes, np.generic, pa.DataType, pa.Schema)):
@@ -116,7 +116,7 @@ def _filled(cell: Any) -> bool:
 
 
 def _names(code: types.CodeType) -> set[str]:
-    """Globals that a function names, those of the functions and comprehensions inside it included."""
+    """Return the globals that a function names, including those of functions and comprehensions inside it."""
     inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
     return set(code.co_names).union(*(_names(c) for c in inner))
 
@@ -152,7 +152,7 @@ def _show(value: Any) -> str:
 
 
 def parameter_names(fn: Callable[..., Any]) -> Sequence[str]:
-    """The names of a function's parameters; what cannot be asked is a PlanError."""
+    """Return the names of a function's parameters. Raises PlanError if the signature cannot be inspected."""
     try:
         return list(inspect.signature(fn).parameters)
     except (TypeError, ValueError) as e:

@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 def track(results: Iterator[R], items: Sequence[Any], label: str) -> Iterator[R]:
-    """The same results; on a terminal, a bar by stored bytes where items know theirs, else by items."""
+    """Yield the same results; on a terminal, show a bar by stored bytes if items know theirs, else by items."""
     if not label or not items or not sys.stderr.isatty():
         return results
     return _tracked(results, items, label)
@@ -38,7 +38,7 @@ def _tracked(results: Iterator[R], items: Sequence[Any], label: str) -> Iterator
 
 
 def _pace(done: int, total: int, seconds: float, in_bytes: bool) -> str:  # noqa: FBT001 - two ways to say a rate
-    """The rate so far and the time left; results come in bursts, so the rate is that of the whole run."""
+    """Return the rate so far and the time left; results come in bursts, so the rate is that of the whole run."""
     rate = done / max(seconds, 1e-3)
     left = timedelta(seconds=round((total - done) / max(rate, 1e-9)))
     return f"{decimal(int(rate))}/s, {left} left" if in_bytes else f"{rate:,.1f}/s, {left} left"

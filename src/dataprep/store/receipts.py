@@ -14,7 +14,7 @@ from . import files
 
 
 def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The receipt of work that is done once: found if it is valid, else made.
+    """Return the receipt of work that is done once: found if it is valid, else made.
 
     `make` writes its files (with `atomic`) and returns {"files": [their urls], ...}; everything else it returns
     must be JSON. A receipt of another key, or whose files are missing or of another size, is void.
@@ -31,7 +31,7 @@ def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str
 
 
 def valid(receipt: str, key: str) -> dict[str, Any] | None:
-    """The receipt, if it is there, of this key, and its files are there in the sizes it states."""
+    """Return the receipt, if it is there, of this key, and its files are there in the sizes it states."""
     if not files.exists(receipt):
         return None
     record = cast("dict[str, Any]", files.read_json(receipt))
@@ -45,7 +45,7 @@ def valid(receipt: str, key: str) -> dict[str, Any] | None:
 
 
 def _relative(url: str, receipt: str) -> str:
-    """A file's path from the folder of its receipt, so that the whole may be moved."""
+    """Return a file's path from the folder of its receipt, so that the whole may be moved."""
     (_, path), (_, home) = _split(url), _split(receipt)
     return posixpath.relpath(path, posixpath.dirname(home))
 

@@ -42,7 +42,7 @@ class SpillWriter:
 
 @contextlib.contextmanager
 def spill_to(url: str, n_sections: int) -> Iterator[SpillWriter]:
-    """A shuffle file that appears whole when the block ends."""
+    """Yield a shuffle file that appears whole when the block ends."""
     with files.atomic(url) as f:
         writer = SpillWriter(f, n_sections)
         yield writer
@@ -50,7 +50,7 @@ def spill_to(url: str, n_sections: int) -> Iterator[SpillWriter]:
 
 
 class Spill:
-    """Reads a shuffle file: `where(segment, k)` for places, `read(segment, k, dtype)` for contents."""
+    """Reader of a shuffle file: `where(segment, k)` for offsets, `read(segment, k, dtype)` for contents."""
 
     def __init__(self, url: str) -> None:
         self.f = files.open_raw(url)
@@ -65,18 +65,18 @@ class Spill:
         self.f.close()
 
     def where(self, segment: int, first: int, last: int | None = None) -> tuple[int, int]:
-        """Where the sections first..last (without last; default: one) of a segment start and stop, in bytes."""
+        """Return the first byte and the end of the sections first..last (without last; default: one) of a segment."""
         last = first + 1 if last is None else last
         self.f.seek(self.table + 8 * (segment * self.n_sections + first))
         offsets = np.frombuffer(self.f.read(8 * (last - first + 1)), np.int64)
         return int(offsets[0]), int(offsets[-1])
 
     def read(self, segment: int, first: int, last: int | None = None, dtype: Any = np.uint8) -> npt.NDArray[Any]:
-        """The contents of the sections first..last of a segment."""
+        """Return the contents of the sections first..last of a segment."""
         start, stop = self.where(segment, first, last)
         return self.bytes(start, stop).view(dtype)
 
     def bytes(self, start: int, stop: int) -> npt.NDArray[np.uint8]:
-        """The bytes start..stop of the file."""
+        """Return the bytes start..stop of the file."""
         self.f.seek(start)
         return np.frombuffer(self.f.read(stop - start), np.uint8)

@@ -83,7 +83,7 @@ def _parts(function: Any) -> Iterator[Any]:
         inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]  # comprehensions
         codes += inner
         yield f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {getattr(code, 'co_exceptiontable', b'').hex()}"
-        yield from _constant(fn.__qualname__, tuple(c for c in code.co_consts if c not in inner))
+        yield from _constant(fn.__qualname__, tuple(c for c in code.co_consts if c not in inner and c != fn.__doc__))
         for name, value in _read(code, names):
             yield name
             yield from _constant(f"{fn.__qualname__}: {name}", value)
@@ -204,7 +204,7 @@ class _Locator(caching._CacheLocator):  # noqa: SLF001
 
 
 def _record_fields(kinds: Any) -> Any:
-    """The field names of the records among argument types; Numba's own key has only their class and types."""
+    """Return the field names of the records among argument types; Numba's own key has only their class and types."""
     return tuple((getattr(k, "fields", ()), _record_fields(k)) for k in kinds if isinstance(k, BaseTuple))
 
 

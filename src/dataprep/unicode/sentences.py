@@ -12,7 +12,7 @@ from .utf8 import step_back
 
 @kernel(_nrt=False)
 def skip_closers(line: U8, i: int, b: int) -> int:
-    """Past the quotation marks and brackets that close with a sentence."""
+    """Return the offset after the quotation marks and brackets that close with a sentence."""
     while i < b:
         c = line[i]
         if c in (0x22, 0x27, 0x29, 0x5D, 0x7D):  # " ' ) ] }
@@ -28,7 +28,7 @@ def skip_closers(line: U8, i: int, b: int) -> int:
 
 @kernel(_nrt=False)
 def inside_sentence(line: U8, a: int, i: int, run: int, after: int, classes: U16) -> bool:
-    """Whether full stops `line[i:run]` end no sentence: a small letter follows, or one stands before (J. Doe)."""
+    """Return whether full stops `line[i:run]` end no sentence: before a small letter, or after one letter (J. Doe)."""
     for j in range(i, run):
         if line[j] != 0x2E:
             return False

@@ -45,7 +45,7 @@ POINT = (1 << 21) - 1
 
 @cache
 def classes() -> U16:
-    """The class bits of every code point, uint16[0x110000]: `classes()[ord(".")] & PUNCT`."""
+    """Return the class bits of every code point, uint16[0x110000]: `classes()[ord(".")] & PUNCT`."""
     table = np.zeros(0x110000, np.uint16)
     for name, bit in BITS.items():
         for first, last in _ranges(tables.CLASSES[name]):
@@ -58,7 +58,7 @@ def classes() -> U16:
 
 @cache
 def lowered() -> U32:
-    """The lower-case code point of every code point, with the bits IN_WORD, SIGMA and DOTTED; uint32[0x110000]."""
+    """Return the lower-case form of every code point, with the bits IN_WORD, SIGMA and DOTTED; uint32[0x110000]."""
     table = np.arange(0x110000, dtype=np.uint32)
     for run in tables.LOWER.split():
         span, _, change = run.partition("/")
@@ -79,7 +79,7 @@ def _ranges(text: str) -> Iterator[tuple[int, int]]:
 
 @kernel
 def final_sigma(data: U8, i: Int, start: Int, stop: Int, table: U16) -> bool:
-    """Whether the capital sigma at byte `i` of a text lowers to the final form (SpecialCasing, Final_Sigma)."""
+    """Return whether the capital sigma at byte `i` of a text lowers to the final form (SpecialCasing, Final_Sigma)."""
     j = i
     before = 0
     while j > start and not before:
@@ -109,7 +109,7 @@ PLACE_FACTORS = _RANDOM.randint(0, 1 << 63, PLACES, np.uint64) * np.uint64(2) + 
 
 @kernel(inline="always")
 def mix64(x: Int) -> Int:
-    """The finaliser of MurmurHash3: a bijection of 64 bits that lets every bit reach every bit."""
+    """Return the finaliser of MurmurHash3: a bijection of 64 bits that lets every bit reach every bit."""
     h = np.uint64(x)
     h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     h = (h ^ (h >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
@@ -122,7 +122,7 @@ def word_hashes(offsets: I64, data: U8, low: U32, table: U16, factors: U64) -> t
 
     `low` is `lowered()`, `table` is `classes()`, `factors` is PLACE_FACTORS. Returns offsets int64[n + 1] into the
     hashes uint64[words]. No branch depends on where words end (they end every sixth byte, and no processor guesses
-    where): a hash is stored at every character, and the place moves on where a word ended.
+    where): a hash is stored at every character, and the index advances where a word ended.
     """
     zero, one = np.uint64(0), np.uint64(1)
     ascii_word = np.zeros(128, np.uint8)
@@ -211,7 +211,7 @@ def shingle_hashes(ends: I64, items: U64, n: int) -> tuple[I64, U64]:
 
 @kernel
 def distinct(starts: I64, hashes: U64) -> tuple[I64, U64]:
-    """Every document's hashes once each, in order of first occurrence."""
+    """Return every document's hashes once each, in order of first occurrence."""
     n = len(starts) - 1
     longest = 1
     for d in range(n):
@@ -243,7 +243,7 @@ NORMAL_FORMS = ("space", "lower", "words")  # each forgives what the one before 
 
 @kernel
 def _normal(offsets: I64, data: U8, low: U32, table: U16, level: int) -> tuple[I64, U8]:
-    """The texts with every gap as one space: level 0 white space; 1 that and lower case; 2 what is not a word."""
+    """Return texts with every gap as one space: level 0 white space; 1 that and lower case; 2 all but words."""
     n = len(offsets) - 1
     ends = np.zeros(n + 1, np.int64)
     out = np.empty((offsets[n] - offsets[0]) * 3 // 2 + 4, np.uint8)  # U+0130 grows from two bytes to three
@@ -277,7 +277,7 @@ def _normal(offsets: I64, data: U8, low: U32, table: U16, level: int) -> tuple[I
 
 
 def normal_form(offsets: I64, data: U8, form: str) -> tuple[I64, U8]:
-    """The texts in a normal form, as new offsets int64[n + 1] (from 0) and UTF-8 bytes.
+    """Return the texts in a normal form, as new offsets int64[n + 1] (from 0) and UTF-8 bytes.
 
     "space": runs of white space are one space, none at the ends. "lower": and lower case. "words": the words of the
     lower-cased text, one space between them, so that punctuation is forgiven too.
@@ -287,7 +287,7 @@ def normal_form(offsets: I64, data: U8, form: str) -> tuple[I64, U8]:
 
 @kernel
 def _without(offsets: I64, data: U8, first: I64, starts: I64, ends: I64, table: U16) -> tuple[I64, U8, I64]:
-    """The texts without their spans: offsets int64[n + 1], bytes, and characters left that are not white space.
+    """Return the texts without their spans: offsets int64[n + 1], bytes, and characters left that are not white space.
 
     Spans first[d]..first[d + 1] are those of text d, in order, in bytes of it. Characters are counted only in texts
     that lose something.
@@ -316,13 +316,13 @@ def _without(offsets: I64, data: U8, first: I64, starts: I64, ends: I64, table: 
 
 
 def without(offsets: I64, data: U8, first: I64, starts: I64, ends: I64) -> tuple[I64, U8, I64]:
-    """The texts without some spans of bytes; see `_without`."""
+    """Return the texts without some spans of bytes; see `_without`."""
     return _without(offsets, data, first, starts, ends, classes())
 
 
 @kernel(inline="always")
 def eight_bytes(data: U8, i: Int) -> Int:
-    """The eight bytes from `i` (uint64) on as one number. One load: a signed place could be negative, and is not."""
+    """Return the eight bytes from `i` (uint64) on as one number, in one load: an unsigned offset is never negative."""
     w = np.uint64(data[i]) | np.uint64(data[i + np.uint64(1)]) << np.uint64(8)
     w |= np.uint64(data[i + np.uint64(2)]) << np.uint64(16) | np.uint64(data[i + np.uint64(3)]) << np.uint64(24)
     w |= np.uint64(data[i + np.uint64(4)]) << np.uint64(32) | np.uint64(data[i + np.uint64(5)]) << np.uint64(40)
@@ -331,7 +331,7 @@ def eight_bytes(data: U8, i: Int) -> Int:
 
 @kernel
 def text_hashes(offsets: I64, data: U8) -> U64:
-    """A 128-bit hash of each text's bytes, uint64[n, 2]: two multiply-and-shift chains with different constants."""
+    """Return a 128-bit hash of each text's bytes, uint64[n, 2]: two multiply-and-shift chains."""
     n = len(offsets) - 1
     out = np.empty((n, 2), np.uint64)
     shift, eight = np.uint64(32), np.uint64(8)
@@ -355,12 +355,12 @@ def text_hashes(offsets: I64, data: U8) -> U64:
 
 
 def words(offsets: I64, data: U8) -> tuple[I64, U64]:
-    """Word hashes of every text: offsets int64[n + 1], hashes uint64[words]. See `word_hashes`."""
+    """Return the word hashes of every text: offsets int64[n + 1], hashes uint64[words]. See `word_hashes`."""
     return word_hashes(offsets, data, lowered(), classes(), PLACE_FACTORS)
 
 
 def shingles(offsets: I64, data: U8, unit: str, n: int) -> tuple[I64, U64]:
-    """Hashes of the runs of `n` words, or of `n` characters of the "lower" form: offsets int64, hashes uint64."""
+    """Return hashes of the runs of `n` words, or `n` characters of the "lower" form: offsets int64, hashes uint64."""
     if unit == "word":
         ends, items = words(offsets, data)
     else:
@@ -369,7 +369,7 @@ def shingles(offsets: I64, data: U8, unit: str, n: int) -> tuple[I64, U64]:
 
 
 def shingle_hash(shingle: bytes | str) -> int:
-    """The 32-bit hash of a shingle of words, as MinHash uses it: `datasketch.MinHash(hashfunc=shingle_hash)`.
+    """Return the 32-bit hash of a shingle of words, as MinHash uses it: `datasketch.MinHash(hashfunc=shingle_hash)`.
 
     >>> shingle_hash(b"the quick brown fox jumps") == shingle_hash("The quick, brown fox jumps.")
     True

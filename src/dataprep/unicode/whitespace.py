@@ -13,7 +13,7 @@ from .utf8 import U8, code_point, code_size, step_back
 
 @kernel(_nrt=False)
 def space(line: U8, i: int, classes: U16) -> int:
-    """The bytes of the white space that begins at byte `i`; 0 for anything else."""
+    """Return the bytes of the white space that begins at byte `i`; 0 for anything else."""
     c = line[i]
     if c < 0x80:
         return 1 if c == 0x20 or 0x09 <= c <= 0x0D or 0x1C <= c <= 0x1F else 0
@@ -23,7 +23,7 @@ def space(line: U8, i: int, classes: U16) -> int:
 
 @kernel(_nrt=False)
 def strip(line: U8, a: int, b: int, classes: U16) -> tuple[int, int]:
-    """The line without white space at its ends, as `str.strip` cuts it."""
+    """Return the range of the line without white space at its ends, as `str.strip` cuts it."""
     while a < b:
         size = space(line, a, classes)
         if size == 0:
@@ -39,7 +39,7 @@ def strip(line: U8, a: int, b: int, classes: U16) -> tuple[int, int]:
 
 @kernel(_nrt=False)
 def skip_spaces(line: U8, i: int, b: int, classes: U16) -> int:
-    """Past white space."""
+    """Return the offset after white space."""
     while i < b:
         size = space(line, i, classes)
         if size == 0:
@@ -50,7 +50,7 @@ def skip_spaces(line: U8, i: int, b: int, classes: U16) -> int:
 
 @kernel(_nrt=False)
 def has_words(line: U8, a: int, b: int, n: int, classes: U16) -> bool:
-    """Whether the line has at least `n` words, as `str.split` cuts them."""
+    """Return whether the line has at least `n` words, as `str.split` cuts them."""
     inside = False
     while n > 0 and a < b:
         size = space(line, a, classes)
@@ -62,7 +62,7 @@ def has_words(line: U8, a: int, b: int, n: int, classes: U16) -> bool:
 
 @kernel(_nrt=False)
 def word_too_long(line: U8, a: int, b: int, max_chars: int, classes: U16) -> bool:
-    """Whether a word, as `str.split` cuts them, has more than `max_chars` code points."""
+    """Return whether a word, as `str.split` cuts them, has more than `max_chars` code points."""
     if not unbroken(line, a, b, max_chars):
         return False
     chars = 0
@@ -77,7 +77,7 @@ def word_too_long(line: U8, a: int, b: int, max_chars: int, classes: U16) -> boo
 
 @kernel(_nrt=False)
 def unbroken(line: U8, a: int, b: int, n: int) -> bool:
-    """Whether more than `n` bytes in a row hold no blank: looks at few bytes, and most long lines end here."""
+    """Return whether more than `n` bytes in a row hold no blank; reads few bytes, and is False for most long lines."""
     while b - a > n:
         i = a + n
         while i >= a and line[i] != 0x20:

@@ -1,7 +1,7 @@
 """C4's rules over Arrow buffers: one pass over the bytes of a page, line by line.
 
 The order of the rules is that of the published code, since it decides which reason a line is counted under and which
-pages a later rule never sees.
+pages a later rule never sees. Twin: tests/twins/c4.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataprep.unicode.whitespace import has_words, strip, word_too_long
 from .lines import BLOCK, BRACKET, CURLY, FOLD, Phrases, Room, line_ends, make_room, phrases_in
 from .sentences import count_sentences
 
-# What becomes of a line (and, from PAGE on, of its page).
+# Codes of a line (and, from PAGE on, of its page).
 KEEP, WORD_TOO_LONG, NO_END_MARK, TOO_FEW_WORDS, JAVASCRIPT, POLICY = 0, 1, 2, 3, 4, 5
 PAGE, LOREM_IPSUM, CURLY_BRACKET, TOO_FEW_SENTENCES, EMPTY = 6, 6, 7, 8, 9
 NAMES = (
@@ -31,7 +31,7 @@ NAMES = (
 HAS_LOREM, HAS_JAVASCRIPT, HAS_POLICY = 32, 64, 128
 
 
-class Rules(NamedTuple):
+class C4Rules(NamedTuple):
     """`C4`'s parameters as the kernels read them."""
 
     max_word_chars: int
@@ -52,8 +52,8 @@ class Rules(NamedTuple):
 
 
 @kernel
-def clean(offsets: I64, data: U8, rules: Rules, out: U8, out_offsets: I64, reasons: U8, counts: I64) -> int:
-    """Clean pages; how many are kept.
+def clean(offsets: I64, data: U8, rules: C4Rules, out: U8, out_offsets: I64, reasons: U8, counts: I64) -> int:
+    """Clean pages; return the number of pages kept.
 
     Writes the kept pages' text to `out` and its offsets to `out_offsets`, each page's reason (KEEP: 0) to `reasons`,
     and adds each line looked at to `counts` under what became of it.
@@ -72,9 +72,9 @@ def clean(offsets: I64, data: U8, rules: Rules, out: U8, out_offsets: I64, reaso
 
 @kernel(_nrt=False)
 def clean_page(
-    data: U8, start: int, stop: int, rules: Rules, room: Room, out: U8, first: int, counts: I64
+    data: U8, start: int, stop: int, rules: C4Rules, room: Room, out: U8, first: int, counts: I64
 ) -> tuple[int, int]:
-    """Clean one page to `out[first:]`: the page's reason, and where its text ends."""
+    """Write a cleaned page to `out[first:]`; return the page's reason and the end of its text."""
     begin, holds, sentences, w, end = start, int(np.int64(0)), 0, first, first
     for at in range(start, stop + 1, BLOCK):
         lines, holds = line_ends(data, at, stop, rules.phrases, holds, room)
@@ -100,8 +100,8 @@ def clean_page(
 
 
 @kernel(_nrt=False)
-def judge(data: U8, a: int, b: int, holds: int, rules: Rules, room: Room) -> tuple[int, U8, int, int]:
-    """Look at the line `data[a:b]`: what becomes of it, and its text as `(buffer, start, stop)`."""
+def judge(data: U8, a: int, b: int, holds: int, rules: C4Rules, room: Room) -> tuple[int, U8, int, int]:
+    """Return the code (KEEP ...) of the line `data[a:b]`, and its text as `(buffer, start, stop)`."""
     line = data
     a, b = strip(line, a, b, rules.classes)
     if b - a > rules.max_word_chars and word_too_long(line, a, b, rules.max_word_chars, rules.classes):
@@ -121,14 +121,14 @@ def judge(data: U8, a: int, b: int, holds: int, rules: Rules, room: Room) -> tup
 
 
 @kernel(_nrt=False)
-def sentences_of(line: U8, a: int, b: int, rules: Rules, enough: int) -> int:
-    """The sentences of a line, or `enough` if there are more."""
+def sentences_of(line: U8, a: int, b: int, rules: C4Rules, enough: int) -> int:
+    """Return the sentences of a line, or `enough` if there are more."""
     return count_sentences(line, a, b, rules.sentence_marks, rules.sentence_leads, rules.classes, enough)
 
 
 @kernel(_nrt=False)
-def by_content(holds: int, rules: Rules) -> int:
-    """What becomes of a line for what it says."""
+def by_content(holds: int, rules: C4Rules) -> int:
+    """Return the code (KEEP ...) of a line for the phrases in it."""
     if holds & HAS_LOREM:
         return LOREM_IPSUM
     if holds & HAS_JAVASCRIPT:
@@ -140,7 +140,7 @@ def by_content(holds: int, rules: Rules) -> int:
 
 @kernel(_nrt=False)
 def append(line: U8, a: int, b: int, classes: U16, out: U8, first: int, w: int, end: int) -> tuple[int, int]:
-    """Join a line to the page at `out[w:]`: the new `w`, and where the page ends without white space behind it.
+    """Append a line to the page at `out[w:]`; return the new `w`, and the page's end without white space.
 
     Lines come stripped, but a removed citation can leave white space at their ends; a page is stripped too.
     """
@@ -160,7 +160,7 @@ def append(line: U8, a: int, b: int, classes: U16, out: U8, first: int, w: int, 
 
 @kernel(_nrt=False)
 def no_end_mark(line: U8, a: int, b: int, holds: int, may_end: U8, max_word_chars: int) -> bool:
-    """Whether the last byte alone shows that a line has no end mark; most lines that go are found here."""
+    """Return whether the last byte alone shows that a line has no end mark; this drops most lines."""
     if b - a > max_word_chars or holds & BRACKET:
         return False
     while b > a and line[b - 1] == 0x20:
@@ -169,8 +169,8 @@ def no_end_mark(line: U8, a: int, b: int, holds: int, may_end: U8, max_word_char
 
 
 @kernel(_nrt=False)
-def ends_sentence(line: U8, a: int, b: int, rules: Rules) -> bool:
-    """Whether the line ends with an end mark that is not an ellipsis; always, where no marks are asked for."""
+def ends_sentence(line: U8, a: int, b: int, rules: C4Rules) -> bool:
+    """Return whether the line ends with an end mark that is not an ellipsis; True if the rule is off."""
     if len(rules.end_marks.starts) == 1:
         return True
     return ends_with_one(line, a, b, rules.end_marks) and not ends_with_one(line, a, b, rules.not_end_marks)
@@ -178,7 +178,7 @@ def ends_sentence(line: U8, a: int, b: int, rules: Rules) -> bool:
 
 @kernel(_nrt=False)
 def without_citations(line: U8, a: int, b: int, cited: U8, bracketed: Packed, classes: U16) -> int:
-    r"""Copy the line without `\[\d*\]`, `[edit]` and `[citation needed]`; bytes left."""
+    r"""Copy the line without `\[\d*\]`, `[edit]` and `[citation needed]`; return the bytes written."""
     w = 0
     while a < b:
         size = citation(line, a, b, bracketed, classes) if line[a] == 0x5B else 0
@@ -192,7 +192,7 @@ def without_citations(line: U8, a: int, b: int, cited: U8, bracketed: Packed, cl
 
 @kernel(_nrt=False)
 def citation(line: U8, a: int, b: int, bracketed: Packed, classes: U16) -> int:
-    """The bytes of the citation whose bracket is at `a`; 0 if it is none."""
+    """Return the bytes of the citation whose bracket is at `a`; 0 if it is none."""
     i = a + 1
     while i < b:
         point, size = code_point(line, i)

@@ -1,7 +1,7 @@
-"""Where a page's lines break, and where phrases may begin: the vectorised half of C4.
+"""Line breaks of a page, and offsets where phrases may begin: the vectorised half of C4. Twin: tests/twins/c4.py.
 
 A byte-by-byte automaton waits for each table look-up before the next. Here a block of the page is lower-cased into a
-buffer of 4 kB and compared with constants, 32 or 64 bytes an instruction; what is left to look at one by one is about
+buffer of 4 kB and compared with constants, 32 or 64 bytes an instruction; what is left to examine one by one is about
 one byte in eighty. A phrase is searched by its two rarest letters at their distance, and compared whole where both are
 found.
 
@@ -40,7 +40,7 @@ class Phrases(NamedTuple):
 
 
 def pack_phrases(phrases: Sequence[tuple[str, int]]) -> Phrases:
-    """Phrases and the bits they set."""
+    """Return phrases and their bits as the kernels read them."""
     words = [fold_text(phrase).encode() for phrase, _ in phrases]
     anchors = np.array([_anchor(w) for w in words], np.int64).reshape(-1, 4)
     bits = np.array([bit for _, bit in phrases], np.int64)
@@ -48,7 +48,7 @@ def pack_phrases(phrases: Sequence[tuple[str, int]]) -> Phrases:
 
 
 def fold_text(text: str) -> str:
-    """Lower case as `fold_line` sees it: both small sigmas are one letter, as they are in capitals."""
+    """Return a text in lower case as `fold_line` writes it: both small sigmas are one letter."""
     return text.lower().replace("ς", "σ")
 
 
@@ -59,12 +59,12 @@ def _anchor(word: bytes) -> tuple[int, int, int, int]:
 
 
 def _rank(byte: int) -> int:
-    """Small for bytes that are rare: digits and signs, then letters; the lead bytes of other scripts are common."""
+    """Return a rank: small for rare bytes (digits, signs), then letters; lead bytes of other scripts are common."""
     return 99 if byte >= 0xC0 else RAREST_FIRST.find(chr(byte)) if byte < 0x80 else 20
 
 
 class Room(NamedTuple):
-    """Buffers that the kernels work in, made once a batch."""
+    """Buffers that the kernels work in, made once per batch."""
 
     low: U8  # a block in lower case, and as much behind it as a phrase may reach
     marks: U8  # [BLOCK]
@@ -76,7 +76,7 @@ class Room(NamedTuple):
 
 @kernel
 def make_room(longest_page: int, longest_phrase: int) -> Room:
-    """Room for the longest page (memory that is not written is not used)."""
+    """Return buffers for the longest page (memory that is not written is not used)."""
     return Room(
         np.zeros(BLOCK + longest_phrase + 128, np.uint8),
         np.zeros(BLOCK, np.uint8),
@@ -153,7 +153,7 @@ def mark(low: U8, n: int, anchors: I64, marks: U8) -> None:
 
 @kernel(_nrt=False)
 def phrases_at(low: U8, i: int, stop: int, phrases: Phrases) -> int:
-    """The bits of the phrases that begin at byte `i` of lower-cased text and end before `stop`."""
+    """Return the bits of the phrases that begin at byte `i` of lower-cased text and end before `stop`."""
     bits = 0
     for k in range(len(phrases.bits)):
         if starts_with(low, i, stop, phrases.words, k):
@@ -181,7 +181,7 @@ def fold_line(line: U8, a: int, b: int, folded: U8, lower: U32) -> int:
 
 @kernel(_nrt=False)
 def phrases_in(line: U8, a: int, b: int, folded: U8, lower: U32, phrases: Phrases) -> int:
-    """The bits of all phrases in a line, the slow way: every code point lower-cased, every position tried."""
+    """Return the bits of all phrases in a line, the slow way: every code point lower-cased, every position tried."""
     n = fold_line(line, a, b, folded, lower)
     bits = 0
     for i in range(n):

@@ -1,4 +1,4 @@
-"""How many sentences a line has: the rule that `C4` documents, without a model."""
+"""The number of sentences of a line, by the rule that `C4` documents. Twin: tests/twins/c4.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataprep.unicode.whitespace import skip_spaces, strip
 
 @kernel(_nrt=False)
 def count_sentences(line: U8, a: int, b: int, marks: Packed, leads: U8, classes: U16, enough: int) -> int:
-    """The sentences of a line, or `enough` if there are more. `leads` [256]: may this byte begin a mark?"""
+    """Return the sentences of a line, at most `enough`. leads: [256], 1 for bytes that can begin a mark."""
     a, b = strip(line, a, b, classes)
     found = 1 if a < b else 0
     i = a

@@ -69,13 +69,13 @@ class C4(Stage):
     >>> C4(end_marks=C4.WORLD_END_MARKS, sentence_marks=C4.WORLD_SENTENCE_MARKS)     # not only English
 
     A page is cut into lines as `str.splitlines` does, lines are stripped, and each meets these rules in this order,
-    that of the published code. Lines go and are counted as `lines.REASON`, lines that stay as `lines.valid`; the rules
-    named *page* drop the whole page with that reason, and its later lines are not looked at.
+    that of the published code. Dropped lines are counted as `lines.REASON`, kept lines as `lines.valid`; rules named
+    *page* drop the whole page with that reason, and its later lines are not examined.
 
-    | parameter | a line goes, or its page, if | reason |
+    | parameter | a line is dropped, or its page, if | reason |
     |---|---|---|
     | max_word_chars | a word (`str.split`) has more code points | word_too_long |
-    | citations | (`[12]`, `[]`, `[edit]`, `[citation needed]` are taken out; see below) | |
+    | citations | (`[12]`, `[]`, `[edit]`, `[citation needed]` are removed; see below) | |
     | end_marks, not_end_marks | it does not end with one of the first, or does with one of the second | no_end_mark |
     | min_words | it has fewer words | too_few_words |
     | lorem_ipsum | *page*: it says "lorem ipsum" | lorem_ipsum |
@@ -84,7 +84,7 @@ class C4(Stage):
     | policy | it says one of these phrases | policy |
     | min_sentences | *page*: its lines have fewer sentences together | too_few_sentences |
 
-    White space beside a citation stays, so a line that ends in `. [1]` has no end mark left, as in the published code.
+    White space next to a citation is kept, so a line that ends in `. [1]` has no end mark, as in the published code.
     Phrases are found whatever their case (`str.lower`; the two small sigmas count as one). What is left is joined with
     line feeds and stripped; a page of nothing, possible only with rules switched off, is dropped as `empty`. None,
     False or () switches a rule off. Bad words and sentences repeated across pages are other stages' work.
@@ -130,7 +130,7 @@ class C4(Stage):
             _check(name, given)
 
     def recipe(self) -> Any:
-        """The rules as they stand: which preset they came from changes nothing."""
+        """Return the values of the rules; the preset that they came from changes nothing."""
         return (self.VERSION, {name: getattr(self, name) for name in _PUBLISHED})
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
@@ -142,10 +142,10 @@ class C4(Stage):
         for name, n in zip(K.NAMES[: K.PAGE], counts.tolist(), strict=False):
             stats.count(f"lines.{name}", n)
 
-    def _rules(self) -> K.Rules:
+    def _rules(self) -> K.C4Rules:
         phrases, leads = self._phrases(), np.zeros(256, np.uint8)
         leads[[m.encode()[0] for m in self.sentence_marks or ()]] = 1
-        return K.Rules(
+        return K.C4Rules(
             max_word_chars=1 << 62 if self.max_word_chars is None else self.max_word_chars,
             citations=bool(self.citations),
             end_marks=pack(self.end_marks or ()),
@@ -164,7 +164,7 @@ class C4(Stage):
         )
 
     def _may_end(self) -> U8:
-        """[256]: the last bytes of end marks, and those of white space, which is stripped first."""
+        """Return a table [256] of the last bytes of end marks and of white space, which is stripped first."""
         table = np.full(256, not self.end_marks, np.uint8)
         table[[m.encode()[-1] for m in self.end_marks or ()]] = 1
         table[_space_ends()] = 1
@@ -176,8 +176,8 @@ class C4(Stage):
         return phrases + [(p, K.HAS_POLICY) for p in self.policy or ()]
 
 
-def _clean(batch: Batch, rules: K.Rules, counts: I64, stats: Ledger) -> Batch:
-    """The kept pages of one batch; the others are dropped with their reasons."""
+def _clean(batch: Batch, rules: K.C4Rules, counts: I64, stats: Ledger) -> Batch:
+    """Return the kept pages of one batch; the others are dropped with their reasons."""
     offsets, data = B.buffers(batch)
     out = np.empty(int(offsets[-1] - offsets[0]), np.uint8)
     out_offsets, reasons = np.zeros(len(offsets), np.int64), np.empty(batch.num_rows, np.uint8)
@@ -191,7 +191,7 @@ def _clean(batch: Batch, rules: K.Rules, counts: I64, stats: Ledger) -> Batch:
 
 
 def _check(name: str, value: Any) -> None:
-    """Refuse what no kernel could make sense of."""
+    """Raise PlanError for a value that is not of the rule's type."""
     kind = type(_PUBLISHED[name])
     if kind is not tuple:
         good = value is None or (type(value) is kind and int(value) >= 0)
@@ -209,7 +209,7 @@ def _check(name: str, value: Any) -> None:
 
 
 def _problem(name: str, text: str) -> str | None:
-    """What is wrong with one word of a rule."""
+    """Return the error in one word of a rule, or None."""
     if name == "sentence_marks":
         return None if len(text) == 1 else f"holds single characters, and {text!r} is more"
     if any(classes()[ord(c)] & LINE for c in text):
@@ -222,13 +222,13 @@ def _problem(name: str, text: str) -> str | None:
 
 
 def _has_case_beyond_ascii(phrase: str) -> bool:
-    """Whether some other letter beyond ASCII lowers to one of this phrase's."""
+    """Return whether some other letter beyond ASCII lowers to one of this phrase's."""
     return any(ord(c) > 0x7F and ord(c) in _lower_letters() for c in fold_text(phrase))
 
 
 @cache
 def _space_ends() -> list[int]:
-    """The last bytes of white space."""
+    """Return the last bytes of white space."""
     return sorted({chr(c).encode()[-1] for c in np.flatnonzero(classes() & SPACE).tolist()})
 
 

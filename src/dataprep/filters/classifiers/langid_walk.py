@@ -1,4 +1,7 @@
-"""py3langid with its walk over the bytes of a text compiled: the same scores, bit for bit, several times as fast."""
+"""py3langid with its walk over the bytes of a text compiled: the same scores, bit for bit, several times as fast.
+
+Its slow twin is py3langid itself (tests/filters/classifiers/test_language.py).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ SAMPLES = (b"", b"The garden was open to everyone. ", "الحديقة مفتوح
 
 @kernel
 def walk(text: U8, moves: Any, rows: I64, features: I32, seen: I32) -> tuple[I64, I32]:
-    """The features of a text in order of their first visit, and how often each is visited.
+    """Return the features of a text in order of their first visit, and how often each is visited.
 
     moves, rows, features: the automaton: state = moves[rows[state] + byte], which shows features[state] or -1. seen:
     zeros for every feature, and zeros again afterwards.
@@ -52,7 +55,7 @@ def load() -> Any:
 
 
 def _walker(identifier: Any, plain: Any) -> Any:
-    """The identifier with one method replaced."""
+    """Return the identifier with one method replaced."""
     moves = np.frombuffer(plain.tk_nextmove, np.dtype(plain.tk_nextmove.typecode))
     rows, features = np.asarray(plain.tk_row, np.int64) << 8, np.asarray(plain.tk_output, np.int32)
     seen = np.zeros(len(plain.nb_ptc), np.int32)

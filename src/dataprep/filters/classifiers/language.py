@@ -112,7 +112,7 @@ class Language(ScoredFilter):
         return (models.identity(models.find(self.model)), self.unit, self.max_bytes, self.min_letters)
 
     def recipe(self) -> Any:
-        """What the model file holds, not where it lies; the order of codes changes nothing."""
+        """Return what the model file holds, not its path; the order of codes changes nothing."""
         return (self.VERSION, sorted(set(self.keep)), self.measure, self.min_score, self.mixed)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
@@ -169,7 +169,7 @@ class Language(ScoredFilter):
         return pc.if_else(pc.equal(language, UNKNOWN), None, why).cast(pa.string())
 
     def _kept_share(self, column: pa.ListArray) -> Any:
-        """The share of each document that is in the kept languages."""
+        """Return the share of each document that is in the kept languages."""
         pairs, counts = column.flatten(), column.value_lengths().to_numpy()
         kept = pc.is_in(pairs.field("language"), pa.array(self.keep, pa.string())).to_numpy(zero_copy_only=False)
         rows = np.repeat(np.arange(len(column)), counts)

@@ -61,7 +61,7 @@ class Classifier(Protocol):
         """All that it may answer."""
 
     def top(self, text: bytes, k: int) -> list[tuple[float, str]]:
-        """The k most probable labels of a text in UTF-8, best first."""
+        """Return the k most probable labels of a text in UTF-8, best first."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Py3langid:
 
 
 def find(model: str) -> str:
-    """The path of a fastText model, or "builtin"; a name is looked for in DATAPREP_MODELS and the cache folder.
+    """Return the path of a fastText model, or "builtin"; a name is looked for in DATAPREP_MODELS and the cache folder.
 
     Raises PlanError if there is none, and it cannot be downloaded.
     """
@@ -117,7 +117,7 @@ def find(model: str) -> str:
 
 
 def cache_folder() -> str:
-    """Where downloaded models are kept."""
+    """Return the folder of downloaded models."""
     return files.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dataprep", "models")
 
 
@@ -141,7 +141,7 @@ def _download(name: str, known: Download) -> str:
 
 
 def identity(path: str) -> str:
-    """What tells a model: the version of py3langid, or the hash of the file."""
+    """Return what identifies a model: the version of py3langid, or the hash of the file."""
     if path == BUILTIN:
         need("py3langid", extra="langid")
         from importlib.metadata import version
@@ -151,7 +151,7 @@ def identity(path: str) -> str:
 
 
 def file_hash(path: str) -> str:
-    """The hash of a local file's content; read again only if the file changed."""
+    """Return the hash of a local file's content; read again only if the file changed."""
     found = os.stat(path)
     return _hash(path, found.st_size, found.st_mtime_ns)
 
@@ -162,7 +162,7 @@ def _hash(path: str, size: int, changed: int) -> str:  # noqa: ARG001 - a file t
 
 
 def load(path: str) -> Classifier:
-    """The model that `find` found, loaded once a process."""
+    """Return the model that `find` found, loaded once a process."""
     return _load(path, identity(path))
 
 
@@ -218,7 +218,7 @@ def check_labels(wanted: Sequence[str], model: str, labels: Sequence[str]) -> No
 
 
 def labels_of(name: str) -> frozenset[str]:
-    """The codes of a model known by name, as far as this machine can tell."""
+    """Return the codes of a model known by name, as far as this machine can tell."""
     if name == BUILTIN:
         try:
             return frozenset(load(BUILTIN).labels)

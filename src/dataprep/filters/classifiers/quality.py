@@ -97,7 +97,7 @@ class Quality(ScoredFilter):
         return (models.identity(models.find(self.model)), self._label, self.max_bytes)
 
     def recipe(self) -> Any:
-        """The model by its content, not by where it lies."""
+        """Return the model by its content, not by where it lies."""
         return (self.VERSION, self.measure, self._range)
 
     def warm(self) -> None:

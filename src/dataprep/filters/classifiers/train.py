@@ -40,7 +40,7 @@ fasttext.train_supervised(thread=1, verbose=0, **settings).save_model(path)
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How a classifier is trained; names and meanings are fastText's.
+    """Settings of training; names and meanings are fastText's.
 
     dim: of the vectors. min_n, max_n: characters of the pieces of words that count (0, 0: none). word_ngrams: words in
     a row that count. bucket: rows for pieces and word n-grams; the model file has 4 * dim bytes a row. min_count: of a
@@ -142,7 +142,7 @@ def _lines(texts: Iterable[str], settings: Settings) -> list[bytes]:
 
 
 def _held_out(lines: Sequence[bytes], share: float) -> list[bytes]:
-    """The lines with the smallest hashes."""
+    """Return the lines with the smallest hashes."""
     return list(lines[: max(1, round(len(lines) * share))])
 
 

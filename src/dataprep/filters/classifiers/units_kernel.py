@@ -1,4 +1,7 @@
-"""Where the documents, paragraphs or lines of texts lie, and which of them have enough letters to tell a language."""
+"""Where the documents, paragraphs or lines of texts lie, and which of them have enough letters to tell a language.
+
+Twin: tests/twins/language_units.py.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ UNITS = {"document": DOCUMENT, "paragraph": PARAGRAPH, "line": LINE}
 
 @kernel
 def cut(offsets: I64, data: U8, unit: int, max_bytes: int, min_letters: int, table: U16) -> tuple[I64, int]:
-    """The units with at least `min_letters` letters: int64[m, 4] of row, start, stop, bytes; in order.
+    """Return the units with at least `min_letters` letters: int64[m, 4] of row, start, stop, bytes; in order.
 
     Letters are looked for in the first `max_bytes` bytes of a unit, which [start, stop) are, without a split code
     point; the last column counts the whole unit. A paragraph ends at a line of nothing but blanks.

@@ -3,6 +3,8 @@
 The walk looks at every word once: a rolling hash of as many words as the shortest run has asks a bit table, which
 says no to nearly all; where it says yes, the runs of each length are hashed and looked up. What is found by hash is
 only a candidate: the bytes of the words decide.
+
+Twin: tests/twins/decontaminate.py.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ class Runs(NamedTuple):
 
 
 def words_of(texts: pa.LargeStringArray) -> Words:
-    """The words of texts, and where they stand in the normal form."""
+    """The words of texts, and their offsets in the normal form."""
     offsets, data = B.buffers(B.strings(*normal_form(*B.buffers(texts), "words")))
     ends, hashes = words(offsets, data)
     firsts = offsets[:-1][np.diff(offsets) > 0]
@@ -55,7 +57,7 @@ def words_of(texts: pa.LargeStringArray) -> Words:
 
 
 def table_of(texts: Words, n: int, shortest: int, key_bits: int) -> tuple[Runs, npt.NDArray[np.int64], I64]:
-    """The table of all runs of `n` words, and of all words of texts with `shortest` to n - 1 of them.
+    """Return the table of all runs of `n` words, and of all words of texts with `shortest` to n - 1 of them.
 
     Returns it, the number of each run in the order of the texts, and the text that each of those is of.
     """
@@ -81,13 +83,13 @@ def table_of(texts: Words, n: int, shortest: int, key_bits: int) -> tuple[Runs, 
 
 @kernel(inline="always")
 def _key(h: Int, length: Int, mask: U64) -> Int:
-    """The hash of a run, of the polynomial of its words."""
+    """Return the hash of a run, of the polynomial of its words."""
     return mix64(h ^ np.uint64(length)) & mask[0]
 
 
 @kernel
 def _find(runs: Runs, key: Int, data: U8, at: Int, size: Int) -> tuple[Int, Int]:
-    """The number of the run with these bytes, or -1, and its slot or the free one where it belongs."""
+    """Return the number of the run with these bytes, or -1, and its slot or the free one where it belongs."""
     last = np.uint64(len(runs.slots) - 1)
     slot = key & last
     while runs.slots[slot] >= 0:
@@ -104,14 +106,14 @@ def _find(runs: Runs, key: Int, data: U8, at: Int, size: Int) -> tuple[Int, Int]
 
 @kernel
 def _span(texts: Words, d: Int, j: Int, length: Int) -> Int:
-    """The bytes of `length` words from word j of text d."""
+    """Return the bytes of `length` words from word j of text d."""
     last = j + length
     return (texts.starts[last] - 1 if last < texts.ends[d + 1] else texts.offsets[d + 1]) - texts.starts[j]
 
 
 @kernel
 def _fill(runs: Runs, texts: Words, first: I64, length: I64) -> I64:
-    """Put every run into the table; returns their numbers."""
+    """Write every run to the table; return their numbers."""
     out = np.empty(len(first), np.int64)
     stem, used, d = runs.lengths[0] if len(runs.lengths) else 0, 0, 0
     shift = np.uint64(64)
@@ -141,7 +143,7 @@ def _fill(runs: Runs, texts: Words, first: I64, length: I64) -> I64:
 
 @kernel
 def candidates(ends: I64, hashes: U64, runs: Runs) -> npt.NDArray[np.bool_]:
-    """In which texts, given as the hashes of their words, a run may stand: its hash does."""
+    """Return the texts, given as the hashes of their words, in which a run can occur because its hash does."""
     n = len(ends) - 1
     out = np.zeros(n, np.bool_)
     stem, factor, drop = runs.lengths[0], np.uint64(FACTOR), np.uint64(1)
@@ -205,7 +207,7 @@ def places(texts: Words, runs: Runs, out: I64) -> int:
 
 
 def find(texts: pa.LargeStringArray, runs: Runs) -> I64:
-    """(text, number of a run) for each place where one stands, int64[places, 2] in order of texts."""
+    """Return (text, number of the run) for each occurrence, int64[occurrences, 2] in order of texts."""
     rows = np.flatnonzero(candidates(*words(*B.buffers(texts)), runs))
     few = words_of(texts.take(pa.array(rows)))
     out = np.empty((len(few.hashes), 2), np.int64)  # more are rare: a place has a run of each length at the most

@@ -108,7 +108,7 @@ class Decontaminate(ScoredFilter):
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """Of each set: the places at which one of its runs stands, and the questions they are of."""
+        """Two columns per set: occurrences of its runs, and the questions that they are part of."""
         kinds = (("", pa.int64()), ("_questions", QUESTIONS))
         return {f"decontaminate_{name}{end}": kind for name, _ in self.sets for end, kind in kinds}
 
@@ -118,11 +118,11 @@ class Decontaminate(ScoredFilter):
         return self.digest, self.ngram, self.min_words, self._key_bits
 
     def recipe(self) -> Any:
-        """The questions, not where they lie."""
+        """Return the questions, not their paths."""
         return self.VERSION, self.measure, self.min_ngrams, self.action
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Look for every run of every set."""
+        """Count the occurrences of the runs of every set."""
         index = _index(self.sets, self.ngram, self.min_words, self._key_bits)
         rows, owners = index.owners_of(K.find(batch.column("text"), index.runs))
         out: dict[str, pa.Array] = {}
@@ -161,7 +161,7 @@ class Decontaminate(ScoredFilter):
                 stats.count(f"{name}: question {question}", n)
 
     def questions(self, docs: Dataset) -> pa.Table:
-        """The questions found on the way to `docs`: set, question, documents, text; those of most documents first."""
+        """Return the questions found in `docs`: set, question, documents, text; those in most documents first."""
         books = [book.counts for book in docs.stats.stages if book.name == self.name]
         rows = [
             {"set": name, "question": number, "documents": n, "text": text}
@@ -200,19 +200,19 @@ def _index(sets: Texts, ngram: int, min_words: int, key_bits: int) -> _Index:
 
 
 def _once(a: I64, b: I64) -> tuple[I64, I64, I64]:
-    """Every pair once, in order, and where each stands first."""
+    """Return every pair once, in order, and where each stands first."""
     width = int(b.max(initial=0)) + 1
     pairs, at = np.unique(a * width + b, return_index=True)
     return pairs // width, pairs % width, at
 
 
 def _names(sets: Any) -> list[str]:
-    """The names of sets that were read before."""
+    """Return the names of sets that were read before."""
     return [name for name, _ in sets] if isinstance(sets, tuple) else []
 
 
 def _texts(name: str, given: Any, fields: tuple[str, ...]) -> tuple[str, ...]:
-    """The questions of one set, whatever it was given as."""
+    """Return the questions of one set, whatever it was given as."""
     if isinstance(given, str):
         return _read(given, fields)
     if isinstance(given, Dataset):

@@ -34,7 +34,7 @@ class FineWeb(ScoredFilter):
     >>> FineWeb(max_dup_line_chars=0.01)                 # as the code of its authors has it
     >>> FineWeb(min_end_mark_lines=None)                 # poems, chats
 
-    | parameter | a document goes if | paper | their code | reason |
+    | parameter | a document is dropped if | paper | their code | reason |
     |---|---|---|---|---|
     | min_end_mark_lines | so many of the lines or fewer end with one of `end_marks` | 0.12 | 0.12 | few_end_marks |
     | max_short_lines | so many or more have `short_line_chars` characters at most | 0.67, 30 | 0.67, 30 | short_lines |
@@ -70,7 +70,7 @@ class FineWeb(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """What is counted as an end mark, and as a short line."""
+        """The end marks, and the length of a short line."""
         return self.end_marks, self.short_line_chars
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
@@ -81,5 +81,5 @@ class FineWeb(ScoredFilter):
         return {r.score: share(n[part], n[parts[part]]) for r, part in zip(RULES, parts, strict=True)}
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """The first rule, in the order of the table, that a document breaks."""
+        """Return the first rule, in the order of the table, that a document breaks."""
         return reasons(self, RULES, scores)

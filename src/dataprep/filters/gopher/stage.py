@@ -53,7 +53,7 @@ class Gopher(ScoredFilter):
     weighs nothing; *lines* end as `str.splitlines` ends them, and blank ones are not counted; *paragraphs* are lines
     without a blank line between them. Lines and paragraphs are equal if their words are.
 
-    | parameter | a document goes if (numbers as published) | reason |
+    | parameter | a document is dropped if (numbers as published) | reason |
     |---|---|---|
     | min_words, max_words | it has fewer words than 50, or more than 100,000 | too_few_words, too_many_words |
     | min_, max_mean_word_chars | its words' mean is below 3 characters, or above 10 | short_words, long_words |
@@ -145,7 +145,7 @@ class Gopher(ScoredFilter):
         return _shares(K.count(offsets, data, rules))
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """The first rule, in the order of the table, that a document breaks."""
+        """Return the first rule, in the order of the table, that a document breaks."""
         return reasons(self, RULES, scores)
 
 
@@ -165,7 +165,7 @@ def pack_words(lists: tuple[tuple[str, ...], ...]) -> tuple[Any, Any, int, int]:
 
 
 def _shares(counts: I64) -> dict[str, pa.Array]:
-    """The scores of `RULES`, in their order, from the kernel's counts."""
+    """Return the scores of `RULES`, in their order, from the kernel's counts."""
     n = {name: counts[:, k] for k, name in enumerate(K.COUNTS)}
     words, chars, lines = n["words"], n["chars"], n["lines"]
     values = [

@@ -1,7 +1,7 @@
 """RefinedWeb's corrections of lines over Arrow buffers: one pass to weigh a line, a second to copy what is left of it.
 
-Case is forgiven character by character (`fold_chars`), so that a match has the same place in the text as in its folded
-form.
+Case is folded character by character (`fold_chars`), so that a match has the same offset in a text and in its folded
+form. Twin: tests/twins/refinedweb.py.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ NAMES = ("valid", "upper_case", "numbers", "counter", "few_words", "edited", "re
 
 
 class Phrases(NamedTuple):
-    """Folded phrases, and which bytes a text that holds one may have at its start."""
+    """Folded phrases, and the bytes that a text which starts with one can start with."""
 
     data: U8
     starts: I64
     leads: U8  # [256]
 
 
-class Rules(NamedTuple):
+class RefinedWebRules(NamedTuple):
     """`RefinedWeb`'s parameters as the kernels read them."""
 
     max_upper: float
@@ -59,7 +59,7 @@ class Rules(NamedTuple):
 
 
 def pack_phrases(phrases: tuple[str, ...]) -> Phrases:
-    """Phrases as the kernels read them."""
+    """Return phrases as the kernels read them."""
     folded, leads = [fold_chars(p) for p in phrases], np.zeros(256, np.uint8)
     small = lowered() & POINT
     small[small == ord("ς")] = ord("σ")
@@ -69,11 +69,11 @@ def pack_phrases(phrases: tuple[str, ...]) -> Phrases:
 
 
 @kernel
-def correct(offsets: I64, data: U8, rules: Rules, out: U8, ends: I64, reasons: U8, counts: I64) -> int:
-    """Correct each document's lines; how many documents are kept.
+def correct(offsets: I64, data: U8, rules: RefinedWebRules, out: U8, ends: I64, reasons: U8, counts: I64) -> int:
+    """Correct each document's lines; return the number of documents kept.
 
     Writes the kept texts to `out` and where they end to `ends`, each document's reason (KEEP: 0) to `reasons`, and adds
-    each line that is not blank to `counts` under what became of it.
+    each line that is not blank to `counts` under its code.
     """
     w = kept = int(np.int64(0))
     for d in range(len(reasons)):
@@ -89,8 +89,10 @@ def correct(offsets: I64, data: U8, rules: Rules, out: U8, ends: I64, reasons: U
 
 
 @kernel(_nrt=False)
-def _document(data: U8, start: int, stop: int, rules: Rules, out: U8, w: int, counts: I64) -> tuple[int, int, int]:
-    """Correct one document at `out[w:]`: where it ends, and its words before and after."""
+def _document(
+    data: U8, start: int, stop: int, rules: RefinedWebRules, out: U8, w: int, counts: I64
+) -> tuple[int, int, int]:
+    """Write a corrected document to `out[w:]`; return its end, and its words before and after."""
     before, after, a = 0, 0, start
     while a < stop:
         b, words, chars, upper, numeric = _weigh(data, a, stop, rules.classes)
@@ -114,7 +116,7 @@ def _document(data: U8, start: int, stop: int, rules: Rules, out: U8, w: int, co
 
 @kernel(_nrt=False)
 def _weigh(data: U8, i: int, stop: int, classes: U16) -> tuple[int, int, int, int, int]:
-    """Where a line ends, its words, their characters, and how many of those are upper case, and numeric."""
+    """Return a line's end, its words, their characters, and the number of upper-case and numeric ones."""
     words, chars, upper, numeric, inside = 0, 0, 0, 0, False
     while i < stop:
         c, size = code_point(data, i)
@@ -133,7 +135,7 @@ def _weigh(data: U8, i: int, stop: int, classes: U16) -> tuple[int, int, int, in
 
 @kernel(_nrt=False)
 def _behind_break(data: U8, b: int, stop: int) -> int:
-    r"""Past the line break at `b`, of which `\r\n` is one."""
+    r"""Return the offset after the line break at `b`; `\r\n` is one."""
     if b >= stop:
         return stop
     if data[b] == 0x0D and b + 1 < stop and data[b + 1] == 0x0A:
@@ -142,8 +144,8 @@ def _behind_break(data: U8, b: int, stop: int) -> int:
 
 
 @kernel(_nrt=False)
-def _judge(data: U8, a: int, b: int, words: int, chars: int, upper: int, numeric: int, rules: Rules) -> int:
-    """What becomes of a line that is not blank, before edits."""
+def _judge(data: U8, a: int, b: int, words: int, chars: int, upper: int, numeric: int, rules: RefinedWebRules) -> int:
+    """Return the code (KEEP ...) of a line that is not blank, before edits."""
     if upper > rules.max_upper * chars:
         return UPPER_CASE
     if numeric > rules.max_numeric * chars:
@@ -154,8 +156,8 @@ def _judge(data: U8, a: int, b: int, words: int, chars: int, upper: int, numeric
 
 
 @kernel(_nrt=False)
-def _is_counter(data: U8, a: int, b: int, rules: Rules) -> bool:
-    """Whether a line is a number and one of the counters: `1.2K likes`."""
+def _is_counter(data: U8, a: int, b: int, rules: RefinedWebRules) -> bool:
+    """Return whether a line is a number and one of the counters: `1.2K likes`."""
     if len(rules.counters.starts) == 1:
         return False
     a, b = strip(data, a, b, rules.classes)
@@ -182,7 +184,7 @@ def _is_counter(data: U8, a: int, b: int, rules: Rules) -> bool:
 
 @kernel(_nrt=False)
 def _bare(data: U8, a: int, b: int, classes: U16) -> tuple[int, int]:
-    r"""Without what is not `\w` at both ends."""
+    r"""Return the range without characters other than `\w` at its ends."""
     while a < b and not classes[code_point(data, a)[0]] & WORD:
         a += code_size(data[a])
     while a < b:
@@ -195,7 +197,7 @@ def _bare(data: U8, a: int, b: int, classes: U16) -> tuple[int, int]:
 
 @kernel(_nrt=False)
 def _longest(data: U8, a: int, b: int, phrases: Phrases, lower: U32) -> int:
-    """Where the longest phrase that `data[a:b]` begins with ends, case forgiven; -1 if it begins with none."""
+    """Return the end of the longest phrase that `data[a:b]` starts with, whatever its case; -1 if there is none."""
     best = -1
     if a < b and not phrases.leads[data[a]]:
         return best
@@ -213,8 +215,8 @@ def _longest(data: U8, a: int, b: int, phrases: Phrases, lower: U32) -> int:
 
 
 @kernel(_nrt=False)
-def _edit(data: U8, a: int, b: int, rules: Rules, out: U8, w: int) -> tuple[int, int]:
-    """Write a line without the phrases at `out[w:]`, stripped: where it ends (-1: it holds none), and its words."""
+def _edit(data: U8, a: int, b: int, rules: RefinedWebRules, out: U8, w: int) -> tuple[int, int]:
+    """Write a line without the phrases to `out[w:]`, stripped; return its end (-1: no phrase in it) and its words."""
     a, b = strip(data, a, b, rules.classes)
     first, last, begin = a, b, w
     found = _longest(data, a, b, rules.prefixes, rules.lower)

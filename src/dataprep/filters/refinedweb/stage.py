@@ -34,20 +34,20 @@ class RefinedWeb(Stage):
 
     | parameter | what | counted as |
     |---|---|---|
-    | max_upper | a line goes if more than 0.5 of its characters are upper case ("mainly", DCLM's number) | upper_case |
-    | max_numeric | it goes if more than 0.999999 of them are numeric ("only", DCLM's number) | numbers |
-    | counters | it goes if it is a number and one of these words ("3 likes", "1.2K views") | counter |
-    | min_line_words | it goes if it has fewer words than 2 | few_words |
+    | max_upper | a line is dropped if more than 0.5 of its characters are upper case (DCLM's "mainly") | upper_case |
+    | max_numeric | it is dropped if more than 0.999999 of them are numeric ("only", DCLM's number) | numbers |
+    | counters | it is dropped if it is a number and one of these words ("3 likes", "1.2K views") | counter |
+    | min_line_words | it is dropped if it has fewer words than 2 | few_words |
     | max_edit_words, prefixes, suffixes, anywhere | a line of 10 words or fewer loses these phrases | edited |
-    | max_removed_words | the document goes if it lost more than 0.05 of its words | (reason) removed_words |
+    | max_removed_words | the document is dropped if it lost more than 0.05 of its words | (reason) removed_words |
 
     The rules are tried in this order, and lines are counted as `lines.REASON` (`lines.valid`: untouched). Lines end as
-    `str.splitlines` ends them; blank ones stay and are not counted; a line that goes takes its line break with it.
+    `str.splitlines` ends them; blank ones are kept and not counted; a line is dropped with its line break.
     Characters are code points other than white space, words runs of them. A phrase is found whatever its case, inside
-    words too, of several at one place the longest; an edited line is stripped, and goes if nothing is left. Nothing
-    else changes. A document of which nothing is left goes as `empty`. None or () switches a rule off. The paper names
-    the kinds of phrases and one example of each, which are the defaults here; `counters` are words of English, French
-    and Arabic. Pages' quality and repetition are `Gopher`'s, as in both papers; URLs another stage's.
+    words too, the longest of several at one offset; an edited line is stripped, and dropped if nothing is left. Nothing
+    else changes. A document of which nothing is left is dropped as `empty`. None or () switches a rule off. The
+    paper has the kinds of phrases and one example of each, which are the defaults; `counters` are English, French
+    and Arabic words. Pages' quality and repetition are `Gopher`'s, as in both papers; URLs another stage's.
 
     Raises PlanError for a number below 0, or a phrase that no stripped line can hold.
     """
@@ -80,11 +80,11 @@ class RefinedWeb(Stage):
         for name, n in zip(K.NAMES[: K.REMOVED_WORDS], counts.tolist(), strict=False):
             stats.count(f"lines.{name}", n)
 
-    def _rules(self) -> K.Rules:
+    def _rules(self) -> K.RefinedWebRules:
         def limit(value: float | None) -> float:
             return float("inf") if value is None else float(value)
 
-        return K.Rules(
+        return K.RefinedWebRules(
             max_upper=limit(self.max_upper),
             max_numeric=limit(self.max_numeric),
             counters=K.pack_phrases(self.counters),
@@ -99,8 +99,8 @@ class RefinedWeb(Stage):
         )
 
 
-def _corrected(batch: Batch, rules: K.Rules, counts: Any, stats: Ledger) -> Batch:
-    """The kept documents of one batch; the others are dropped with their reasons."""
+def _corrected(batch: Batch, rules: K.RefinedWebRules, counts: Any, stats: Ledger) -> Batch:
+    """Return the kept documents of one batch; the others are dropped with their reasons."""
     offsets, data = B.buffers(batch)
     out = np.empty(int(offsets[-1] - offsets[0]), np.uint8)
     ends, reasons = np.zeros(len(offsets), np.int64), np.zeros(batch.num_rows, np.uint8)
@@ -112,7 +112,7 @@ def _corrected(batch: Batch, rules: K.Rules, counts: Any, stats: Ledger) -> Batc
 
 
 def _check_phrases(name: str, value: Any) -> None:
-    """Refuse what no stripped line can hold."""
+    """Raise PlanError for phrases that no stripped line can hold."""
     if not isinstance(value, tuple) or not all(isinstance(v, str) and v for v in value):
         msg = f'RefinedWeb({name}={value!r}): {name} is a tuple of phrases, as in ("read more...",), or ()'
         raise PlanError(msg)

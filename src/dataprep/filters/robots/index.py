@@ -28,7 +28,7 @@ UNREADABLE = -1
 
 
 class Found(NamedTuple):
-    """What a host answered last when it was asked for robots.txt."""
+    """The last answer of a host to a request for robots.txt."""
 
     date: str
     rules: str | None = None  # None: unreadable
@@ -43,7 +43,7 @@ class Index(NamedTuple):
 
 
 def read(sources: Iterable[str]) -> bytes:
-    """The robots.txt of all hosts, packed; the same bytes wherever the files lie and in whatever order.
+    """Return the robots.txt of all hosts, packed; the same bytes wherever the files lie and in whatever order.
 
     Errors: PlanError if there is none, or an archive is damaged.
     """
@@ -65,12 +65,12 @@ def read(sources: Iterable[str]) -> bytes:
 
 @lru_cache(maxsize=4)
 def unpack(packed: bytes) -> Index:
-    """What `read` packed."""
+    """Return the index that `read` packed."""
     return Index(*orjson.loads(zstandard.ZstdDecompressor().decompress(packed)))
 
 
 def rules_of(data: bytes) -> str | None:
-    r"""The lines of a robots.txt that make groups and rules; None if it is no text.
+    r"""Return the lines of a robots.txt that make groups and rules; None if it is no text.
 
     >>> rules_of(b"\xef\xbb\xbfUser-agent: CCBot/2.0\r\nCrawl-delay: 2\r\nDisallow: /x")
     'User-agent: CCBot\nDisallow: /x'
@@ -85,12 +85,12 @@ def rules_of(data: bytes) -> str | None:
 
 
 def _rank(found: Found) -> tuple[str, bool, str]:
-    """The latest wins; of two of one time, the same one in whatever order."""
+    """Return the later of two answers; of two with one time, the same one in either order."""
     return found.date, not found.redirect, found.rules or found.redirect
 
 
 def _final(host: str, hosts: dict[str, Found]) -> str | None:
-    """The rules after redirects; none if these lead nowhere (RFC 9309, 2.3.1.2 and 2.3.1.3: unavailable)."""
+    """Return the rules after redirects; none if these lead nowhere (RFC 9309, 2.3.1.2 and 2.3.1.3: unavailable)."""
     for _ in range(MAX_REDIRECTS + 1):
         found = hosts.get(host)
         if found is None or not found.redirect:
@@ -100,7 +100,7 @@ def _final(host: str, hosts: dict[str, Found]) -> str | None:
 
 
 def _found(url: str) -> Iterator[tuple[str, Found]]:
-    """The hosts of one file: an archive, HOST.txt or HOST/robots.txt; nothing of other files."""
+    """Yield the hosts of one file: an archive, HOST.txt or HOST/robots.txt; nothing of other files."""
     *_, folder, name = ["", *url.split("/")]
     if files.suffix(url) == ".warc":
         yield from _archive(url)
@@ -130,7 +130,7 @@ def _archive(url: str) -> Iterator[tuple[str, Found]]:
 
 
 def _answer(record: Any, url: str) -> Found:
-    """What a response says, by its status (RFC 9309, 2.3.1)."""
+    """Return the answer in a response, by its status (RFC 9309, 2.3.1)."""
     date = record.headers.get("WARC-Date") or ""
     status, redirect, body = _http(record.reader.read(MAX_BLOCK_BYTES))
     if 200 <= status < 300:
@@ -157,6 +157,6 @@ def _http(block: bytes) -> tuple[int, str, bytes | None]:
 
 
 def host_and_path(url: str) -> tuple[str, str]:
-    """The host of one URL in one form, and what follows it."""
+    """Return the host of one URL in one form, and what follows it."""
     hosts, paths = split(pa.array([url], pa.string()))
     return host_name(cast("str", hosts[0].as_py())), cast("str", paths[0].as_py())

@@ -74,13 +74,13 @@ class Robots(Stage):
         return (self.column,)
 
     def recipe(self) -> Any:
-        """What the files hold, not where they lie."""
+        """Return what the files hold, not their paths."""
         index = unpack(self.packed)
         rules = xxhash.xxh3_128_hexdigest(repr((index.texts, sorted(index.hosts.items()))).encode())
         return self.VERSION, rules, self.agents, self.unreadable, self.column
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Ask about each URL of a batch once."""
+        """Check each different URL of a batch once."""
         index = unpack(self.packed)
         for batch in batches:
             found = addresses(batch, self.column, self.name)
@@ -98,7 +98,7 @@ class Robots(Stage):
             yield drop_rows(batch, pa.array(REASONS, pa.string()).take(pa.array(over_rows(found, codes, 0))), stats)
 
     def _forbidden(self, found: Addresses, texts: Any, rules: list[str]) -> Any:
-        """Whether each URL is forbidden to each agent; bool[agents, URLs]."""
+        """Return whether each URL is forbidden to each agent; bool[agents, URLs]."""
         out = np.zeros((len(self.agents), len(texts)), bool)
         for i in np.flatnonzero(texts >= 0).tolist():
             text = rules[texts[i]]
@@ -114,7 +114,7 @@ class Robots(Stage):
 
 
 def _rows(found: Addresses, urls: Any) -> int:
-    """How many documents have one of these URLs."""
+    """Return the number of documents that have one of these URLs."""
     return int(np.count_nonzero(over_rows(found, urls, missing=False)))
 
 
