@@ -16,6 +16,14 @@ ROOT = Path(__file__).parent.parent
 # The same examples every run, and no deadline: kernels compile on their first call.
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci")
+SLOW = frozenset((Path(__file__).parent / "slow.txt").read_text().split())
+
+
+def pytest_collection_modifyitems(items):
+    """Mark the tests of slow.txt: over a second, in processes of their own, or with workers; `make test-fast` skips."""
+    for item in items:
+        if f"{item.path.relative_to(ROOT / 'tests').as_posix()}::{item.originalname}" in SLOW:
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")
