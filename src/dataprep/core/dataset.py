@@ -239,14 +239,14 @@ def open_dataset(url: str) -> Dataset:
 
 
 def _shard(url: str, shard: dict[str, Any]) -> Slice:
-    place = files.join(url, shard["name"])
-    found = files.size(place) if files.exists(place) else None
+    stored = files.join(url, shard["name"])
+    found = files.size(stored) if files.exists(stored) else None
     if found != shard["size"]:
         state = "is missing" if found is None else f"has {found:,} bytes, {shard['size']:,} were sealed"
-        msg = f"{place} {state}; run the pipeline again with replace=True"
+        msg = f"{stored} {state}; run the pipeline again with replace=True"
         raise CorruptShard(msg)
     made = shard.get("sealed", shard["hash"])  # the hash before documents were forgotten, so that keys stay the same
-    return Slice(place, 0, source="", fingerprint=made, n_bytes=shard["size"])
+    return Slice(stored, 0, source="", fingerprint=made, n_bytes=shard["size"])
 
 
 def join_datasets(datasets: Sequence[Dataset]) -> Dataset:

@@ -154,8 +154,8 @@ def home_of(url: str) -> Folder | None:
 
 def run_steps(url: str) -> list[str] | None:
     """Return the names of a run's steps in order; None if the folder is not that of `dataprep run`."""
-    place = files.join(url, RUN)
-    return list(files.read_json(place)["steps"]) if files.exists(place) else None
+    at = files.join(url, RUN)
+    return list(files.read_json(at)["steps"]) if files.exists(at) else None
 
 
 def children(url: str) -> list[Folder]:
@@ -198,5 +198,5 @@ def datasets(url: str, *, saved: bool = True) -> list[Folder]:
 
 def token_folders(url: str) -> list[Folder]:
     """Return the folders of token shards: the folder itself, and those directly inside."""
-    found = (Folder(place) for place in (url, *(files.join(url, name) for name in files.listdir(url))))
+    found = (Folder(at) for at in (url, *(files.join(url, name) for name in files.listdir(url))))
     return [folder for folder in found if folder.kind == TOKENS]

@@ -29,10 +29,10 @@ REASON = "forgotten"  # in drop tables
 
 def listed(folder: str) -> Ids:
     """Return the ids on the list of a folder, ascending; empty if there is no list."""
-    place = files.join(folder, FORGET_LIST)
-    if not files.exists(place):
+    list_url = files.join(folder, FORGET_LIST)
+    if not files.exists(list_url):
         return np.zeros(0, np.uint64)
-    with files.open_raw(place) as f:
+    with files.open_raw(list_url) as f:
         return np.asarray(pq.read_table(f, columns=["id"])["id"].to_numpy(), np.uint64)
 
 

@@ -115,9 +115,9 @@ class Ledger:
             return
         id_array = np.asarray(ids, np.uint64).reshape(-1)
         n = len(id_array)
-        places = (_column(values, pa.int64(), n) for values in (start, end))
+        bounds = (_column(values, pa.int64(), n) for values in (start, end))
         whose = (_column(kept_in, pa.string(), n), _column(kept, pa.uint64(), n), _column(kept_start, pa.int64(), n))
-        columns = [pa.array(id_array), pa.repeat(self.stage, n), *places, *whose]
+        columns = [pa.array(id_array), pa.repeat(self.stage, n), *bounds, *whose]
         self.cuts.append(pa.RecordBatch.from_arrays(columns, schema=CUTS))
         self.count("spans cut", n)
 

@@ -70,7 +70,7 @@ def _renumber(batch: Batch, offset: int) -> Batch:
 class Part:
     """What one task works on: slices of files, their reader, and the stages still to apply.
 
-    number: its place in the Dataset; key: the key of its content and stages; both are set by `Dataset.tasks`.
+    number: its index in the Dataset; key: the key of its content and stages; both are set by `Dataset.tasks`.
     labels: the names of the stages in statistics, where they differ from the stages' own. forgotten: the URL of a
     forget list, whose documents are dropped right after reading; no key depends on it.
     """

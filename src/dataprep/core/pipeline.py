@@ -35,7 +35,7 @@ log = logging.getLogger("dataprep")
 
 @dataclass(frozen=True)
 class Step:
-    """One stage in its place: `key` covers the input and everything up to it; `label` is its name in statistics."""
+    """One stage of a Pipeline: `key` covers the input and everything up to it; `label` is its name in statistics."""
 
     number: int
     stage: Stage | Estimator

@@ -1,7 +1,6 @@
-"""What one pass does: Stage, Estimator, and the stages every pipeline shares (Filter, Map, DropIds).
+"""Stage: one pass over documents; plain functions as stages (Filter, Map); what manifests state about stages.
 
-A Stage maps batches to batches. An Estimator looks at everything once (`fit`) and returns the Stage that applies what
-it found; it never rewrites text: its verdicts are a table, inspected and combined like any other data.
+A Stage maps batches to batches. An Estimator (`estimator.py`) reads everything once and returns a Stage.
 """
 
 from __future__ import annotations
@@ -170,23 +169,23 @@ class _Function(Stage):
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The columns its parameters name."""
+        """The columns that its parameters name."""
         return tuple(n for n in parameter_names(self.fn) if n not in B.FIXED)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"
 
     def recipe(self) -> Any:
-        """The function, or the version given in its place."""
+        """Return what the key depends on: the function, or `version` if it was given."""
         return (self.name, self.version) if self.version is not None else self.fn
 
 
 @dataclass(frozen=True, repr=False)
 class Filter(_Function):
-    """Keep or drop each document by a plain function whose parameter names are column names.
+    """Keeps or drops each document by a plain function whose parameter names are column names.
 
     The function returns a str to drop with that reason, None or True to keep, False to drop with the function's name.
-    `version=` replaces the key of a function whose source Python cannot find.
+    version: replaces the key of a function whose source Python cannot find.
 
     >>> def too_short(text): return "too_short" if len(text) < 200 else None
     >>> stage = Filter(too_short)
@@ -195,7 +194,7 @@ class Filter(_Function):
     only_drops: ClassVar[bool] = True
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Ask the function about each row."""
+        """Yield the rows that the function keeps."""
         columns = parameter_names(self.fn)
         for batch in batches:
             reasons = [self._reason(self.fn(*row), row) for row in _rows(batch, columns)]
@@ -217,7 +216,7 @@ class Filter(_Function):
 
 @dataclass(frozen=True, repr=False)
 class Map(_Function):
-    """Rewrite each document's text by a plain function, or add columns.
+    """Rewrites each document's text by a plain function, or adds columns.
 
     The function returns the new text (str), or a dict of columns: those in `adds`, and "text" if it changes.
 
@@ -232,15 +231,15 @@ class Map(_Function):
         super().__post_init__()
         fixed = sorted(set(self.adds) & set(B.FIXED))
         if fixed:
-            msg = f"Map({self.name}) adds {', '.join(fixed)}, which every batch has already; return text in the dict"
+            msg = f"Map({self.name}) adds {', '.join(fixed)}, which every batch has already; adds= must name other columns"
             raise PlanError(msg)
 
     def recipe(self) -> Any:
-        """The function (or its version) and the columns."""
+        """Return what the key depends on: the function (or its version) and the columns."""
         return (super().recipe(), {name: str(kind) for name, kind in self.adds.items()})
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
-        """Call the function on each row."""
+        """Yield the rows with the function's results."""
         columns = parameter_names(self.fn)
         for batch in batches:
             answers = [self._columns(self.fn(*row)) for row in _rows(batch, columns)]
@@ -282,12 +281,12 @@ class Head(Stage):
 
 
 def drop_rows(batch: Batch, reasons: pa.StringArray, stats: Ledger) -> Batch:
-    """The rows without a reason (null); the others are dropped with theirs."""
+    """Return the rows whose reason is null; record the others as dropped with theirs."""
     keep = pc.is_null(reasons)
     if batch.num_rows == 0 or pc.all(keep).as_py():
         return batch
-    gone = pc.invert(keep)
-    stats.drop(B.ids(batch.filter(gone)), reasons.filter(gone))
+    dropped = pc.invert(keep)
+    stats.drop(B.ids(batch.filter(dropped)), reasons.filter(dropped))
     return batch.filter(keep)
 
 
