@@ -231,7 +231,7 @@ class Map(_Function):
         super().__post_init__()
         fixed = sorted(set(self.adds) & set(B.FIXED))
         if fixed:
-            msg = f"Map({self.name}) adds {', '.join(fixed)}, which every batch has already; adds= must name other columns"
+            msg = f"Map({self.name}) adds {', '.join(fixed)}, which every batch has; adds= must name other columns"
             raise PlanError(msg)
 
     def recipe(self) -> Any:
