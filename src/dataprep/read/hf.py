@@ -27,11 +27,11 @@ from dataprep.store.key import key as key_of
 
 PREFIX = "hf://datasets/"
 ROWS = 1_000  # fetched at once
-GROUP_BYTES = 32 << 20  # of a row group: memory while sealing, and what a part can be made of
+GROUP_BYTES = 32 << 20  # of a row group: memory while writing, and the smallest size of a part
 
 
 @dataclasses.dataclass(frozen=True)
-class Given:
+class HubSource:
     """Dataset object, its origin, and its key."""
 
     rows: Any
@@ -80,24 +80,26 @@ def _plain(source: str) -> str:
     return re.sub(r"[^\w.-]+", "-", source).strip("-") or "rows"
 
 
-def _given(data: Any, split: str | None, config: str | None, revision: str | None, key: str | None) -> Given:
+def _given(data: Any, split: str | None, config: str | None, revision: str | None, key: str | None) -> HubSource:
     datasets = need("datasets", extra="hf")
     if isinstance(data, str):
         return _named(datasets, data, split, config, revision, key)
     rows = _one_split(data, split)
     source = key or getattr(rows.info, "dataset_name", None) or "rows"
     if key is not None:
-        return Given(rows, source, key_of(["hf", key]))
+        return HubSource(rows, source, key_of(["hf", key]))
     if isinstance(rows, datasets.IterableDataset):
         msg = (
             "nothing in an IterableDataset identifies its rows; set key= to a name of its own, "
             'for example key="OWNER/NAME train 2024-05-01", or give the repository by name'
         )
         raise PlanError(msg)
-    return Given(rows, source, _content_key(rows))
+    return HubSource(rows, source, _content_key(rows))
 
 
-def _named(datasets: Any, name: str, split: str | None, config: str | None, revision: str | None, key: Any) -> Given:
+def _named(
+    datasets: Any, name: str, split: str | None, config: str | None, revision: str | None, key: Any
+) -> HubSource:
     """Return a repository on the hub, streamed, or a local folder."""
     path, _, at = name.removeprefix(PREFIX).partition("@")
     revision = revision or at or None
@@ -107,13 +109,15 @@ def _named(datasets: Any, name: str, split: str | None, config: str | None, revi
             found = datasets.load_from_disk(path) if saved else datasets.load_dataset(path, config, streaming=True)
         inside = [files.fingerprint(url) for url in files.expand(path)]
         recipe = [inside, config, split] if key is None else [key]
-        return Given(_one_split(found, split), files.name_of(path), key_of(["hf", *recipe]))
+        return HubSource(_one_split(found, split), files.name_of(path), key_of(["hf", *recipe]))
     with _sentences(path):
         if revision is None and key is None:
             revision = need("huggingface_hub", extra="hf").HfApi().dataset_info(path).sha
         found = datasets.load_dataset(path, config, revision=revision, streaming=True)
     rows = _one_split(found, split)
-    return Given(rows, path, key_of(["hf", path, config, str(rows.split), revision] if key is None else ["hf", key]))
+    return HubSource(
+        rows, path, key_of(["hf", path, config, str(rows.split), revision] if key is None else ["hf", key])
+    )
 
 
 def _one_split(found: Any, split: str | None) -> Any:
@@ -158,7 +162,7 @@ def _content_key(rows: Any) -> str:
     return key_of(["hf", digest.hexdigest()])
 
 
-def _seal(given: Given, url: str, text: str) -> dict[str, Any]:
+def _seal(given: HubSource, url: str, text: str) -> dict[str, Any]:
     """Stream the rows into one Parquet file with a row group every 32 MB."""
     with files.atomic(url) as f:
         n = _write(f, given, text)
@@ -169,12 +173,12 @@ def _seal(given: Given, url: str, text: str) -> dict[str, Any]:
     return {"files": [url], "rows": n, "source": given.source}
 
 
-def _tables(given: Given) -> Iterator[pa.Table]:
+def _tables(given: HubSource) -> Iterator[pa.Table]:
     with _sentences(given.source):
         yield from given.rows.with_format("arrow").iter(batch_size=ROWS)
 
 
-def _write(f: BinaryIO, given: Given, text: str) -> int:
+def _write(f: BinaryIO, given: HubSource, text: str) -> int:
     writer: pq.ParquetWriter | None = None
     schema = pa.schema([])
     held: list[pa.Table] = []
@@ -197,7 +201,7 @@ def _write(f: BinaryIO, given: Given, text: str) -> int:
     return n
 
 
-def _schema(schema: pa.Schema, given: Given, text: str) -> pa.Schema:
+def _schema(schema: pa.Schema, given: HubSource, text: str) -> pa.Schema:
     """Return the columns of the first rows; a column without any value yet is a string column."""
     if text not in schema.names:
         there = ", ".join(f"{field.name} ({field.type})" for field in schema)
@@ -207,7 +211,7 @@ def _schema(schema: pa.Schema, given: Given, text: str) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _like(table: pa.Table, schema: pa.Schema, given: Given, row: int) -> pa.Table:
+def _like(table: pa.Table, schema: pa.Schema, given: HubSource, row: int) -> pa.Table:
     try:
         return table.select(schema.names).replace_schema_metadata(None).cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError, ValueError) as e:

@@ -18,7 +18,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
-class Block:
+class LineBlock:
     """Whole lines `data[:stop]`, each with its newline; the buffer `data`, longer by PADDING at least, is reused later.
 
     start: bytes of the stream before data[0]. too_long: if not None, the block holds no lines: one line at `start` of
@@ -31,14 +31,14 @@ class Block:
     too_long: int | None = None
 
 
-def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Iterator[Block]:
+def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Iterator[LineBlock]:
     """Yield the lines that begin in [start, stop); the stream must begin at byte max(0, start - 1).
 
     The byte before `start` shows whether a line begins there: a line that began earlier belongs to the slice before. A
     missing last newline is added. Memory: max_line and one block.
     """
     raw = bytearray(BLOCK + PADDING)
-    held = 0  # bytes in front that were read and not given out: the beginning of a line
+    held = 0  # bytes at the front that were read but not returned: the beginning of a line
     skipped = None  # bytes of the line being skipped, which is reported if it began in this slice
     tell = True
     if start and stream.read(1) != b"\n":
@@ -59,7 +59,7 @@ def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Ite
                 skipped, held = skipped + n, 0
                 continue
             if tell:
-                yield Block(np.empty(0, np.uint8), 0, start, skipped + end)
+                yield LineBlock(np.empty(0, np.uint8), 0, start, skipped + end)
             start, skipped, tell = start + skipped + end + 1, None, True
             held = _move(raw, end + 1, n)
             continue
@@ -68,7 +68,7 @@ def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Ite
         if last >= 0:
             cut = last + 1
         if cut:
-            yield Block(np.frombuffer(raw, np.uint8), cut, start)
+            yield LineBlock(np.frombuffer(raw, np.uint8), cut, start)
         if last >= 0 or not got:
             return
         start, held = start + cut, _move(raw, cut, n)

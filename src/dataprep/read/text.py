@@ -141,7 +141,7 @@ def _batch(records: list[Record], piece: Slice, stats: Ledger, trust: Trust | No
         texts = pa.array([r.data for r in good], pa.large_binary()).cast(pa.large_string())
     bad.sort()
     if trust is not None:
-        trust.saw([r.position for r in good], [r.position for r, _ in bad], lambda: _describe(*bad[0]))
+        trust.count([r.position for r in good], [r.position for r, _ in bad], lambda: _describe(*bad[0]))
     stats.drop(_ids([r for r, _ in bad], piece), [why for _, why in bad], n_bytes=[r.n_bytes for r, _ in bad])
     if good:
         yield B.make(_ids(good, piece), texts, piece.source, [r.meta for r in good])

@@ -30,7 +30,7 @@ class Trust:
     bad: int = 0
     first: tuple[int, str] | None = None  # position and description of the first bad record
 
-    def saw(self, good: Any, bad: Any, first: Callable[[], str]) -> None:
+    def count(self, good: Any, bad: Any, first: Callable[[], str]) -> None:
         """Count ascending positions of good and bad records; `first` describes the first bad one.
 
         Raises ReadError if 100 bad records came before any good one.

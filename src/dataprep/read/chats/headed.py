@@ -24,12 +24,12 @@ from dataprep.read.text import Lines, Record
 from dataprep.read.trust import Trust
 from dataprep.store import files
 
-from .messages import Messages, message_batch
+from .messages import ChatReader, message_batch
 
 UNIX_DAY = 719_163  # the ordinal of 1970-01-01
 
 
-class Head(NamedTuple):
+class FirstLine(NamedTuple):
     """First line of a message: its time in seconds since 1970 on the exporting device's clock, its author and its text.
 
     kind and meta: what the first line alone determines; kind is "" if the whole message is needed.
@@ -46,13 +46,13 @@ class Held(NamedTuple):
     """Message: position, first line, further lines (None: too long), size in bytes, and whether it is the last."""
 
     position: int
-    head: Head
+    head: FirstLine
     rest: list[bytes] | None
     n_bytes: int
     last: bool = False
 
 
-class Row(NamedTuple):
+class MessageContent(NamedTuple):
     """Message as a row of the batch."""
 
     author: str | None
@@ -62,12 +62,12 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Headed(Messages, Lines):
+class Headed(ChatReader, Lines):
     """Base of these readers; a subclass recognises first lines (`begin`) and classifies messages (`row`)."""
 
     splits: ClassVar[bool] = False
 
-    def begin(self) -> Callable[[str], Head | None]:
+    def begin(self) -> Callable[[str], FirstLine | None]:
         """Return a function, called once per file, that parses a first line of a message, or returns None."""
         raise NotImplementedError
 
@@ -75,9 +75,9 @@ class Headed(Messages, Lines):
         """Return the form of a first line, for the error about a file without any."""
         raise NotImplementedError
 
-    def row(self, head: Head, text: str) -> Row:
+    def row(self, head: FirstLine, text: str) -> MessageContent:
         """Return a whole message as a row."""
-        return Row(head.author, text, head.kind or "text", head.meta or {})
+        return MessageContent(head.author, text, head.kind or "text", head.meta or {})
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Yield the messages of a file.
@@ -105,7 +105,7 @@ class Headed(Messages, Lines):
 
     def _messages(self, piece: Slice, stats: Ledger, trust: Trust) -> Iterator[Held]:
         begin = self.begin()
-        head: Head | None = None
+        head: FirstLine | None = None
         rest: list[bytes] | None = []
         position = n_bytes = 0
         for line in self._lines(piece):
@@ -116,7 +116,7 @@ class Headed(Messages, Lines):
                 head, rest, position, n_bytes = found, [], line.position, 0
             elif not head:
                 if line.data is None or line.data.strip():
-                    trust.saw([], [line.position], functools.partial(_headless, line))
+                    trust.count([], [line.position], functools.partial(_headless, line))
                     stats.drop([doc_id(piece.file, line.position)], "no_header", n_bytes=[line.n_bytes])
                 continue
             elif rest is not None and line.data is not None:
@@ -139,7 +139,7 @@ class Columns:
         self.kinds: list[str] = []
         self.metas: list[str] = []
 
-    def add(self, position: int, time: int | None, row: Row) -> None:
+    def add(self, position: int, time: int | None, row: MessageContent) -> None:
         """Append one message."""
         self.positions.append(position)
         self.times.append(time)
@@ -153,7 +153,7 @@ def _batch(
     good: Columns, bad: list[tuple[int, str, int]], piece: Slice, stats: Ledger, trust: Trust
 ) -> Iterator[Batch]:
     """Drop the bad messages (position, reason, bytes); yield the good ones as a batch."""
-    trust.saw(good.positions, [position for position, _, _ in bad], lambda: bad[0][1])
+    trust.count(good.positions, [position for position, _, _ in bad], lambda: bad[0][1])
     dropped = np.array([doc_id(piece.file, position) for position, _, _ in bad], np.uint64)
     stats.drop(dropped, [why for _, why, _ in bad], n_bytes=[n for _, _, n in bad])
     if good.positions:

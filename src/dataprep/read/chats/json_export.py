@@ -25,21 +25,21 @@ from dataprep.read.trust import Trust
 from dataprep.store import files
 
 from .media import wall_clock
-from .messages import Messages, message_batch
+from .messages import ChatReader, message_batch
 
 
-class Row(NamedTuple):
+class MessageRow(NamedTuple):
     """Message as its platform's reader interprets it."""
 
     text: str
     author: str | None
-    time: str | None  # ISO 8601; what follows the seconds is left out
+    time: str | None  # ISO 8601; anything after the seconds is ignored
     kind: str = "text"
     meta: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class JsonExport(Messages):
+class JsonExport(ChatReader):
     """Base of readers that stream; a subclass names the chats and interprets messages."""
 
     PLATFORM: ClassVar[str]
@@ -51,7 +51,7 @@ class JsonExport(Messages):
         """
         raise NotImplementedError
 
-    def row(self, message: Mapping[str, Any]) -> Row:
+    def row(self, message: Mapping[str, Any]) -> MessageRow:
         """Return one message as a row."""
         raise NotImplementedError
 
@@ -150,12 +150,12 @@ def _message(data: bytes, max_bytes: int) -> dict[str, Any] | str:
 
 def refuse(bad: list[Bad], piece: Slice, stats: Ledger, trust: Trust, good: Sequence[int] | Any = ()) -> None:
     """Drop the bad messages; count good and bad ones."""
-    trust.saw(good, [one.position for one in bad], lambda: f"{bad[0].reason} {bad[0].looks}")
+    trust.count(good, [one.position for one in bad], lambda: f"{bad[0].reason} {bad[0].looks}")
     ids = np.array([doc_id(piece.file, one.position) for one in bad], np.uint64)
     stats.drop(ids, [one.reason for one in bad], n_bytes=[one.n_bytes for one in bad])
 
 
-def batch_of(rows: list[Row], chat: str, positions: Any, piece: Slice, reply_to: Any = None) -> Batch:
+def batch_of(rows: list[MessageRow], chat: str, positions: Any, piece: Slice, reply_to: Any = None) -> Batch:
     """Return rows as a batch; positions: int64[n]. reply_to: uint64[n] with nulls."""
     texts, authors, times, kinds, metas = zip(*rows, strict=True)
     columns = {

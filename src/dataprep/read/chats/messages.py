@@ -36,7 +36,7 @@ COLUMNS: Mapping[str, pa.DataType] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Messages(Reader):
+class ChatReader(Reader):
     """Base of the chat readers.
 
     max_doc_bytes: longer messages are dropped. max_bad: the share of bad messages that a file may have (`trust.py`).

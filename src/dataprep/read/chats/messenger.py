@@ -33,9 +33,9 @@ from dataprep.read.json.stream import GROUP, Group, JsonStream, warm
 from dataprep.read.trust import Trust
 from dataprep.store import files
 
-from .json_export import Row, batch_of, refuse, sort_out
+from .json_export import MessageRow, batch_of, refuse, sort_out
 from .media import kind_of_file, utc_text
-from .messages import Messages
+from .messages import ChatReader
 
 MEDIA = {
     "photos": "image", "videos": "video", "audio_files": "audio", "gifs": "gif", "files": "file", "sticker": "sticker",
@@ -49,7 +49,7 @@ PLAIN = {
     "is_unsent_image_by_messenger_kid_parent",
 }
 EVENTS = {"Subscribe", "Unsubscribe"}
-DONE = {  # what the platform says after a name, or after You, up to the end of the message; anything else is a person's
+DONE = {  # the platform's words after a name, or after You, up to the end of the message; other texts are a person's
     "call": (
         r"(started|joined|ended) (a|the) ((audio|video|voice) )?(call|chat)",
         r"(missed|answered) (a|your) ((audio|video|voice) )?(call|chat)( from .+)?",
@@ -89,7 +89,7 @@ REACTED = re.compile(r"Reacted .{1,20} to your message ?")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Messenger(Messages):
+class Messenger(ChatReader):
     """Reads message_N.json of Facebook Messenger; chat is its title, or its folder's name if it has none."""
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
@@ -122,7 +122,7 @@ class Messenger(Messages):
         """Compile the kernels; called once, before workers start."""
         warm()
 
-    def row(self, message: Mapping[str, Any]) -> Row:
+    def row(self, message: Mapping[str, Any]) -> MessageRow:
         """Return a message of either form as a row."""
         author = _text(message.get("sender_name", message.get("senderName"))) or None
         stamp = message.get("timestamp_ms", message.get("timestamp"))
@@ -130,13 +130,13 @@ class Messenger(Messages):
         said = _text(message.get("content", message.get("text")))
         if message.keys() <= PLAIN:
             kind = _platform_says(said, author) or "text"
-            return Row(said, None if kind in NOBODYS else author, time, kind)
+            return MessageRow(said, None if kind in NOBODYS else author, time, kind)
         meta = _meta(message)
         kind = _kind(message)
         if kind == "text":
             kind = "system" if _text(message.get("type")) in EVENTS else _platform_says(said, author) or "text"
         text = "\n".join(filter(None, [said, *_shared(message, said)]))
-        return Row(text, None if kind in NOBODYS else author, time, kind, meta)
+        return MessageRow(text, None if kind in NOBODYS else author, time, kind, meta)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from dataprep.errors import PlanError
 
-from .headed import Head, Headed, since_1970
+from .headed import FirstLine, Headed, since_1970
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 SPACE = "[ \u00a0\u202f]"
@@ -53,7 +53,7 @@ class Chat(Headed):
         super().__post_init__()
         form_of(self.line)
 
-    def begin(self) -> Callable[[str], Head | None]:
+    def begin(self) -> Callable[[str], FirstLine | None]:
         """Return a function that matches the form with a line."""
         return functools.partial(_begin, form_of(self.line))
 
@@ -62,7 +62,7 @@ class Chat(Headed):
         return f"line={self.line!r}"
 
 
-class Form(NamedTuple):
+class LineForm(NamedTuple):
     """Regular expressions of a format string: of a line, with the groups when, author and text, and of its time."""
 
     line: re.Pattern[str]
@@ -71,7 +71,7 @@ class Form(NamedTuple):
 
 
 @functools.cache
-def form_of(line: str) -> Form:
+def form_of(line: str) -> LineForm:
     """Return the regular expressions of a format string.
 
     Raises PlanError with the reason if it is not valid.
@@ -84,7 +84,7 @@ def form_of(line: str) -> Form:
     blank = fields[-1][0][len(bare) :]
     end = f"(?:{_literal(blank)}|\\Z)" if blank else ""  # if the text is empty, the space before it may be missing
     pattern = re.compile(rf"{before}{_literal(bare)}{end}(?P<text>.*)\Z", re.DOTALL)
-    return Form(pattern, re.compile(time), "author" in pattern.groupindex)
+    return LineForm(pattern, re.compile(time), "author" in pattern.groupindex)
 
 
 def _fields(line: str) -> list[tuple[str, str, str]]:
@@ -137,13 +137,13 @@ def _literal(text: str) -> str:
     return SPACE.join(re.escape(part) for part in text.split(" "))
 
 
-def _begin(form: Form, line: str) -> Head | None:
+def _begin(form: LineForm, line: str) -> FirstLine | None:
     """Return the first line of a message, or None if the form does not match or the time is impossible."""
     found = form.line.match(line)
     if not found:
         return None
     time = _seconds(form.time, found["when"])
-    return None if time is None else Head(time, found["author"] if form.named else None, found["text"])
+    return None if time is None else FirstLine(time, found["author"] if form.named else None, found["text"])
 
 
 @functools.lru_cache(maxsize=1 << 12)

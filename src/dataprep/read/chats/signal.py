@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from .headed import Head, Headed, Row, since_1970
+from .headed import FirstLine, Headed, MessageContent, since_1970
 from .media import kind_of_file
 from .plain import MONTHS
 
@@ -49,11 +49,11 @@ POLL = re.compile(r"Poll: .*(\n\s+\[\d+\] .*)+\Z")
 class Signal(Headed):
     """Reads chats from signal-export, sigtop and signalbackup-tools. max_bad: share of bad messages (`trust.py`)."""
 
-    def begin(self) -> Callable[[str], Head | None]:
+    def begin(self) -> Callable[[str], FirstLine | None]:
         """Return a function that tries all forms until one matches, and only that one afterwards."""
-        chosen: list[Callable[[str], Head | None]] = []
+        chosen: list[Callable[[str], FirstLine | None]] = []
 
-        def first(line: str) -> Head | None:
+        def first(line: str) -> FirstLine | None:
             for form in chosen or (_json, _markdown, _short, _tools):
                 head = form(line)
                 if head:
@@ -70,18 +70,18 @@ class Signal(Headed):
             "(2024-05-03 09:12 Ilse: hello), or text of signalbackup-tools ([May 03, 2024 09:12:05] <Ilse> hello)"
         )
 
-    def row(self, head: Head, text: str) -> Row:
+    def row(self, head: FirstLine, text: str) -> MessageContent:
         """Return a message as a row; only Markdown needs the whole message for its kind."""
         if not head.kind:
             return _row(head.author, text, head.meta or {})
         poll = head.kind == "text" and text.startswith("Poll: ") and POLL.match(text)
-        return Row(head.author, text, "poll" if poll else head.kind, head.meta or {})
+        return MessageContent(head.author, text, "poll" if poll else head.kind, head.meta or {})
 
 
-def _row(author: str | None, text: str, meta: dict[str, Any]) -> Row:
+def _row(author: str | None, text: str, meta: dict[str, Any]) -> MessageContent:
     """Return a message of signal-export's Markdown as a row."""
     if text == "(This message was deleted)":
-        return Row(author, text, "deleted", meta)
+        return MessageContent(author, text, "deleted", meta)
     quote = QUOTE.match(text)
     if quote:
         meta["quote"] = re.sub(r"^> ?", "", quote[1].rstrip("\n"), flags=re.MULTILINE)
@@ -95,12 +95,12 @@ def _row(author: str | None, text: str, meta: dict[str, Any]) -> Row:
     text = text.removesuffix("  ")
     if names:
         meta |= {"file": names[0]} if len(names) == 1 else {"files": names}
-        return Row(author, text.strip(), kind_of_file(names[0]), meta)
+        return MessageContent(author, text.strip(), kind_of_file(names[0]), meta)
     if sticker:
-        return Row(author, text.strip(), "sticker", meta)
+        return MessageContent(author, text.strip(), "sticker", meta)
     if author is None:
-        return Row(None, text, "call" if CALL.match(text) else "system", meta)
-    return Row(author, text, "call" if CALL.match(text) else "text", meta)
+        return MessageContent(None, text, "call" if CALL.match(text) else "system", meta)
+    return MessageContent(author, text, "call" if CALL.match(text) else "text", meta)
 
 
 def _counted(emoji: Iterable[str]) -> dict[str, int]:
@@ -114,13 +114,13 @@ def _clock(year: str, month: int, day: str, *clock: str | None) -> int | None:
     return since_1970(int(year), month, int(day), hour * 3_600 + minute * 60 + second)
 
 
-def _markdown(line: str) -> Head | None:
+def _markdown(line: str) -> FirstLine | None:
     m = MARKDOWN.match(line)
     time = _clock(m[1], int(m[2]), m[3], m[4], m[5], m[6]) if m else None
-    return Head(time, None if m[7] == "No-Sender" else m[7] or None, m[8]) if m and time is not None else None
+    return FirstLine(time, None if m[7] == "No-Sender" else m[7] or None, m[8]) if m and time is not None else None
 
 
-def _short(line: str) -> Head | None:
+def _short(line: str) -> FirstLine | None:
     """Parse a line of sigtop; square brackets before a text are written by the tool."""
     m = SHORT.match(line)
     time = _clock(m[1], int(m[2]), m[3], m[4], m[5], m[6]) if m else None
@@ -128,17 +128,17 @@ def _short(line: str) -> Head | None:
         return None
     own = OWN.match(m[8])
     if own:
-        return Head(time, None, m[8], "call" if own[1] == "call-history" else "system")
+        return FirstLine(time, None, m[8], "call" if own[1] == "call-history" else "system")
     details = DETAILS.match(m[8])
     if not details:
-        return Head(time, m[7], m[8], "text")
+        return FirstLine(time, m[7], m[8], "text")
     files = re.search(r"\d+ attachments?\Z", details[1])
     text = (f"[{files[0]}] " if files else "") + m[8][details.end() :]
     edited = re.search(r"(?:\A|, )edited(?:,|\Z)", details[1])
-    return Head(time, m[7], text, "file" if files else "text", {"edited": True} if edited else None)
+    return FirstLine(time, m[7], text, "file" if files else "text", {"edited": True} if edited else None)
 
 
-def _tools(line: str) -> Head | None:
+def _tools(line: str) -> FirstLine | None:
     """Parse a line of signalbackup-tools; `***` has no author."""
     m = TOOLS.match(line)
     month = MONTHS.index(m[1].lower()) + 1 if m and m[1].lower() in MONTHS else 0
@@ -146,15 +146,15 @@ def _tools(line: str) -> Head | None:
     if not m or time is None:
         return None
     if m[7]:
-        return Head(time, m[7], m[8], "text")
+        return FirstLine(time, m[7], m[8], "text")
     sent = SENT.match(m[8])
     if sent:
         meta = {"file": sent["name"]} if sent["name"] else None
-        return Head(time, sent["who"], m[8], kind_of_file(sent["name"], sent["type"]), meta)
-    return Head(time, None, m[8], "call" if re.search(r"\bcall(ed)?\b", m[8], re.IGNORECASE) else "system")
+        return FirstLine(time, sent["who"], m[8], kind_of_file(sent["name"], sent["type"]), meta)
+    return FirstLine(time, None, m[8], "call" if re.search(r"\bcall(ed)?\b", m[8], re.IGNORECASE) else "system")
 
 
-def _json(line: str) -> Head | None:
+def _json(line: str) -> FirstLine | None:
     """Parse a line of signal-export's data.json."""
     if not line.startswith("{"):
         return None
@@ -182,4 +182,4 @@ def _json(line: str) -> Head | None:
         or ("call" if record.get("call") or CALL.match(body.rstrip(" ")) else "")
         or ("text" if author else "system")
     )
-    return Head(time, author, body.removesuffix("  "), kind, meta)
+    return FirstLine(time, author, body.removesuffix("  "), kind, meta)

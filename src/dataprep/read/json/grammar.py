@@ -163,7 +163,7 @@ def copy_string(data: U8, i: int, out: U8, o: int) -> tuple[int, int]:
     lone = False
     while True:
         hit = ZERO
-        while True:  # scan and copy at once; what is written beyond the end is written over or cut off
+        while True:  # scan and copy at once; bytes written beyond the end are overwritten or cut off
             word: Any = load64(data, i)  # type: ignore[call-arg]
             store64(out, o, word)
             hit = special_bytes(word)

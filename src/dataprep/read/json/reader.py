@@ -24,7 +24,7 @@ from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Reader, Slice
 from dataprep.errors import PlanError
-from dataprep.read.lines import BOM, PADDING, Block, blocks, open_at
+from dataprep.read.lines import BOM, PADDING, LineBlock, blocks, open_at
 from dataprep.read.trust import MAX_BAD, MAX_DOC_BYTES, Trust
 from dataprep.store import files
 
@@ -78,7 +78,7 @@ class Jsonl(Reader):
                 for found in self._scan(block):
                     bad_at = found.bad[:, 0] + block.start
                     verdicts = [J.REASONS[v] for v in found.bad[:, 2].tolist()]
-                    trust.saw(found.starts + block.start, bad_at, functools.partial(_describe, block, found))
+                    trust.count(found.starts + block.start, bad_at, functools.partial(_describe, block, found))
                     stats.drop(
                         bad_at.astype(np.uint64) + np.uint64(doc_id(piece.file, 0)), verdicts, n_bytes=found.bad[:, 1]
                     )
@@ -89,11 +89,11 @@ class Jsonl(Reader):
     def warm(self) -> None:
         """Compile the kernels on one line; called once, before workers start."""
         line = b'{"a": 1}\n'
-        block = Block(np.frombuffer(bytearray(line + bytes(PADDING)), np.uint8), len(line), 1)
+        block = LineBlock(np.frombuffer(bytearray(line + bytes(PADDING)), np.uint8), len(line), 1)
         for found in self._scan(block):
             _values(block, found.bad[:, :2], "string")
 
-    def _scan(self, block: Block) -> Iterator[_Found]:
+    def _scan(self, block: LineBlock) -> Iterator[_Found]:
         """Yield the records of one block, at most 16,384 at a time."""
         if block.too_long is not None:
             yield _Found.of_bad(0, block.too_long, J.TOO_LONG)
@@ -124,7 +124,7 @@ class Jsonl(Reader):
             np.empty(J.MAX_DEPTH - 1, np.uint8),
         )  # fmt: skip
 
-    def _batch(self, found: _Found, block: Block, piece: Slice) -> Batch:
+    def _batch(self, found: _Found, block: LineBlock, piece: Slice) -> Batch:
         columns = {}
         for k, (name, kind) in enumerate(self.columns):
             columns[name] = _values(block, found.spans[:, k], kind)
@@ -160,7 +160,7 @@ class _Found:
         return _Found(self.starts[valid], self.text.filter(keep), meta, self.spans[valid], bad[np.argsort(bad[:, 0])])
 
 
-def _invalid_lines(block: Block) -> Ints:
+def _invalid_lines(block: LineBlock) -> Ints:
     """Return the lines that are not UTF-8, int64[n, 2] of (start, bytes); Arrow checks the whole block first."""
     everything = pa.array([0, block.stop], pa.int64()).buffers()[1]
     try:
@@ -179,7 +179,7 @@ def _invalid_lines(block: Block) -> Ints:
     return np.array(found, np.int64).reshape(-1, 2)
 
 
-def _values(block: Block, spans: Ints, kind: str) -> pa.Array:
+def _values(block: LineBlock, spans: Ints, kind: str) -> pa.Array:
     """Return the values at `spans` as one column."""
     starts, stops = np.ascontiguousarray(spans[:, 0]), np.ascontiguousarray(spans[:, 1])
     out = np.empty(int((stops - starts).sum()) + PADDING, np.uint8)
@@ -194,7 +194,7 @@ def _own(ends: Ints, data: npt.NDArray[np.uint8]) -> pa.LargeStringArray:
     return B.strings(ends, data if used * 2 > len(data) else data[:used].copy())
 
 
-def _describe(block: Block, found: _Found) -> str:
+def _describe(block: LineBlock, found: _Found) -> str:
     """Return a description of the first bad line for an error message."""
     start, n_bytes, verdict = found.bad[0].tolist()
     if verdict == J.TOO_LONG:

@@ -29,7 +29,7 @@ class Fields(NamedTuple):
     """The fields to find: the text field's name, then those of the columns."""
 
     names: U8  # UTF-8
-    ends: I64  # [1 + columns], where each name ends in `names`
+    ends: I64  # [1 + columns], end of each name in `names`
     max_line: int  # bytes of the longest line to keep
     keep_meta: bool
 

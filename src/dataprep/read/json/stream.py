@@ -61,7 +61,7 @@ class JsonStream:
         self.frame = bytearray()
         self.arrays = 0
         self.raw = bytearray(BLOCK + PADDING)
-        self.base = self.n = self.i = 0  # the stream's offset of raw[0]; bytes held; where the walk is
+        self.base = self.n = self.i = 0  # stream offset of raw[0]; bytes held; index of the next byte to read
         self.state = np.array([0, 0, -1, -1], np.int64)
 
     def groups(self) -> Iterator[Group]:
@@ -110,7 +110,7 @@ class JsonStream:
 
     def _messages(self) -> Iterator[Group]:
         self.state[:] = 0, 0, -1, -1
-        long = None  # where a message began that is skipped
+        long = None  # offset of a message that is skipped
         while True:
             starts, ends = np.empty(GROUP, np.int64), np.empty(GROUP, np.int64)
             data = np.frombuffer(self.raw, np.uint8)

@@ -94,7 +94,7 @@ class Crawl(Reader):
                 _record_drops(refused, piece, stats)
             if entry.lost:
                 refused.append((entry.position, entry.lost, entry.n_bytes))
-                archive.saw((), (entry.position,), lambda e=entry: e.message)  # type: ignore[misc]
+                archive.count((), (entry.position,), lambda e=entry: e.message)  # type: ignore[misc]
                 continue
             archive.good += 1
             kind = entry.headers.get("warc-type", "").lower() or "without a type"

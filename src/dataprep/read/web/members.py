@@ -33,7 +33,7 @@ class Broken(ReadError):
         return type(self), (self.reason, self.message, self.path, self.offset)
 
 
-class Members(io.RawIOBase):
+class ArchiveMembers(io.RawIOBase):
     """Decompressed stream of a gzip or zstd file from offset `at`; `starts[bytes read before] = stored offset`."""
 
     def __init__(self, raw: BinaryIO, url: str, magic: bytes, at: int = 0) -> None:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from dataprep.errors import ReadError
 from dataprep.store import files
 
-from .members import CHUNK, Broken, Members
+from .members import CHUNK, ArchiveMembers, Broken
 from .resync import ARC_LINE, BEGINS, find_line, find_member, magic_of
 
 MAX_HEADER = 1 << 16  # bytes of one header line
@@ -91,13 +91,13 @@ class _Archive:
     def open(self, at: int) -> None:
         """Continue reading at a stored offset."""
         self.close()
-        self.members: Members | None = None
+        self.members: ArchiveMembers | None = None
         self.at = 0 if self.magic else at
-        self.mark = self.start = at  # where the record we are in begins: as stored, in decompressed bytes
+        self.mark = self.start = at  # start of the current record: stored offset, offset in decompressed bytes
         self.line = b""  # a line read ahead
         raw = files.open_raw(self.url)
         if self.magic:
-            self.members = Members(raw, self.url, self.magic, at)
+            self.members = ArchiveMembers(raw, self.url, self.magic, at)
             self.stream = io.BufferedReader(self.members, CHUNK)
             self.start = 0
         elif self.url.lower().endswith(".xz"):
@@ -155,7 +155,7 @@ class _Archive:
 
         self.close()
         held: list[Entry] = []
-        begin = after = self.mark  # after: where the next record begins if nothing is between
+        begin = after = self.mark  # after: start of the next record if nothing is in between
         raw = files.open_raw(self.url)
         raw.seek(begin)
         try:

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from dataprep.store import files
 
-from .members import CHUNK, GZIP, SKIPPABLE, ZSTD, Broken, Members
+from .members import CHUNK, GZIP, SKIPPABLE, ZSTD, ArchiveMembers, Broken
 
 MAX_LINE = 1 << 12  # bytes of the line a record begins with; in an ARC it holds the address
 ARC_LINE = re.compile(rb"([a-zA-Z][a-zA-Z0-9+.-]*:\S*) \S+ (\d{14}) [^\r\n]*?(\d+)\r?\n")
@@ -57,7 +57,7 @@ def find_member(url: str, magic: bytes, after: int) -> int | None:
 
 
 def _begins_record(probe: BinaryIO, url: str, magic: bytes, at: int) -> bool:
-    member = Members(probe, url, magic, at)
+    member = ArchiveMembers(probe, url, magic, at)
     head = bytearray(MAX_LINE)
     try:
         n = member.readinto(head)

@@ -18,9 +18,9 @@ from dataprep.core.batch import Batch
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import ReadError
-from dataprep.read.chats.json_export import Bad, Row, batch_of, refuse
+from dataprep.read.chats.json_export import Bad, MessageRow, batch_of, refuse
 from dataprep.read.chats.media import kind_of_file
-from dataprep.read.chats.messages import Messages
+from dataprep.read.chats.messages import ChatReader
 from dataprep.read.trust import Trust
 from dataprep.store import files
 
@@ -36,7 +36,9 @@ CLOCKS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
 ORDERS = {"dmy": "%d {0} %m {0} %Y", "mdy": "%m {0} %d {0} %Y", "ymd": "%Y {0} %m {0} %d"}
 
 
-def csv_messages(reader: Messages, piece: Slice, stats: Ledger, author: str, date_order: str | None) -> Iterator[Batch]:
+def csv_messages(
+    reader: ChatReader, piece: Slice, stats: Ledger, author: str, date_order: str | None
+) -> Iterator[Batch]:
     """Yield the records of a file. Raises ReadError for another first line, or an end inside a quoted field."""
     trust = Trust(piece.url, reader.max_bad, remedy="name another reader with format=")
     order = date_order or order_of(dates(piece.url))
@@ -76,11 +78,11 @@ def blocks(url: str) -> Iterator[tuple[int, list[list[str]]]]:
             raise ReadError(msg, url) from e
 
 
-def platform_row(text: str, author: str | None, time: str | None, *, is_call: bool) -> Row:
+def platform_row(text: str, author: str | None, time: str | None, *, is_call: bool) -> MessageRow:
     """Return the row of a platform message: "Pinned a message." of Ilse becomes "Ilse pinned a message."."""
     if is_call:
-        return Row(text, author, time, "call")
-    return Row(f"{author} {text[:1].lower()}{text[1:]}" if author else text, None, time, "system")
+        return MessageRow(text, author, time, "call")
+    return MessageRow(f"{author} {text[:1].lower()}{text[1:]}" if author else text, None, time, "system")
 
 
 def is_gif(text: str) -> bool:
@@ -130,7 +132,7 @@ def _is_text(field: str) -> bool:
     return not any("\ud800" <= c <= "\udfff" for c in field)
 
 
-def _row(record: list[str], order: str, author: str) -> Row:
+def _row(record: list[str], order: str, author: str) -> MessageRow:
     number, name, date, text = record[: len(COLUMNS)]
     who = (number or name if author == "id" else name or number) or None
     time = iso(date, order)
@@ -142,7 +144,7 @@ def _row(record: list[str], order: str, author: str) -> Row:
     if attached:
         bare = [url.partition("?")[0].rpartition("/")[2] for url in attached]
         names = {"file": bare[0]} if len(bare) == 1 else {"files": bare}
-    return Row(text, who, time, kind, names | _reactions(record[5] if len(record) > 5 else ""))
+    return MessageRow(text, who, time, kind, names | _reactions(record[5] if len(record) > 5 else ""))
 
 
 def _reactions(field: str) -> dict[str, Any]:

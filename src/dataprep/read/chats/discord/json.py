@@ -18,7 +18,7 @@ from dataprep.core.batch import Batch
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
-from dataprep.read.chats.json_export import JsonExport, Row, number
+from dataprep.read.chats.json_export import JsonExport, MessageRow, number
 from dataprep.read.chats.media import kind_of_file
 from dataprep.read.lines import BOM
 from dataprep.store import files
@@ -70,7 +70,7 @@ class Discord(JsonExport):
         reference = message.get("reference")
         return number(reference.get("messageId")) if isinstance(reference, dict) else None
 
-    def row(self, message: Mapping[str, Any]) -> Row:
+    def row(self, message: Mapping[str, Any]) -> MessageRow:
         """Return one message as a row."""
         who = message.get("author")
         who = who if isinstance(who, dict) else {}
@@ -85,7 +85,7 @@ class Discord(JsonExport):
             text = "\n".join(_embedded(message))
         if kind is None:
             kind = "poll" if message.get("poll") else "gif" if is_gif(text) else "text"
-        return Row(text, author, time, kind, _meta(message, names, who))
+        return MessageRow(text, author, time, kind, _meta(message, names, who))
 
 
 def _attached(message: Mapping[str, Any]) -> tuple[list[str], str | None]:

@@ -21,9 +21,9 @@ from dataprep.core.batch import Batch
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import ReadError
-from dataprep.read.chats.json_export import Bad, Known, Row, batch_of, refuse
+from dataprep.read.chats.json_export import Bad, Known, MessageRow, batch_of, refuse
 from dataprep.read.chats.media import kind_of_file
-from dataprep.read.chats.messages import Messages
+from dataprep.read.chats.messages import ChatReader
 from dataprep.read.text import is_utf8
 from dataprep.read.trust import Trust
 from dataprep.store import files
@@ -63,7 +63,7 @@ class Page:
     known: Known = field(default_factory=Known)
 
 
-def html_messages(reader: Messages, piece: Slice, stats: Ledger) -> Iterator[Batch]:
+def html_messages(reader: ChatReader, piece: Slice, stats: Ledger) -> Iterator[Batch]:
     """Yield the messages of one page.
 
     Raises ReadError if it is not a Telegram page, or is truncated.
@@ -114,7 +114,7 @@ def plain(markup: str) -> str:
     return html.unescape(TAG.sub("", BREAK.sub("\n", markup))).strip()
 
 
-def _row(sort: str, number: int, block: str, page: Page) -> tuple[Row | None, int | None]:
+def _row(sort: str, number: int, block: str, page: Page) -> tuple[MessageRow | None, int | None]:
     """Return a message and the number of the message it answers; None for a line that states a date."""
     if sort == "service":
         said = _first(SERVICE, block)
@@ -122,7 +122,7 @@ def _row(sort: str, number: int, block: str, page: Page) -> tuple[Row | None, in
             page.days += 1
             page.time = _day(said) or page.time
             return None, None
-        return Row(said, None, page.time, "system"), None
+        return MessageRow(said, None, page.time, "system"), None
     date = DATE.search(block)
     time = f"{date[3]}-{date[2]}-{date[1]}T{date[4]}" if date else None
     page.time = time or page.time
@@ -137,7 +137,7 @@ def _row(sort: str, number: int, block: str, page: Page) -> tuple[Row | None, in
         meta["reactions"] = counts
     reply = REPLY.search(body)
     text = "\n".join(filter(None, [content, _first(TEXT, block)]))
-    return Row(text, page.author, time, kind, meta), int(reply[1]) if reply else None
+    return MessageRow(text, page.author, time, kind, meta), int(reply[1]) if reply else None
 
 
 def _first(pattern: re.Pattern[str], block: str) -> str:

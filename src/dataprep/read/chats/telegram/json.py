@@ -18,7 +18,7 @@ from dataprep.core.batch import Batch
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import ReadError
-from dataprep.read.chats.json_export import JsonExport, Row, number
+from dataprep.read.chats.json_export import JsonExport, MessageRow, number
 from dataprep.read.chats.media import kind_of_file, utc_text
 from dataprep.read.lines import BOM
 from dataprep.store import files
@@ -72,7 +72,7 @@ class Telegram(JsonExport):
         answered = message.get("reply_to_message_id")
         return None if answered is None or "reply_to_peer_id" in message else number(answered)
 
-    def row(self, message: Mapping[str, Any]) -> Row:
+    def row(self, message: Mapping[str, Any]) -> MessageRow:
         """Return a message or service message as a row."""
         text = message.get("text")
         time = message.get("date") or utc_text(message.get("date_unixtime"))
@@ -81,7 +81,7 @@ class Telegram(JsonExport):
             return _rare(message, time if isinstance(time, str) else None)
         if message.get("type") == "service":
             return _service(message, time)
-        return Row(text, author, time)
+        return MessageRow(text, author, time)
 
 
 def _chats(value: Any) -> Iterator[Mapping[str, Any]]:
@@ -106,13 +106,13 @@ def _name(chat: Mapping[str, Any]) -> str:
     return str(chat.get("name") or ("Saved Messages" if chat.get("type") == "saved_messages" else chat.get("id", "")))
 
 
-def _rare(message: Mapping[str, Any], time: str | None) -> Row:
+def _rare(message: Mapping[str, Any], time: str | None) -> MessageRow:
     """Return the row of a message that has more than text."""
     if message.get("type") == "service":
         return _service(message, time)
     author = message.get("from") or message.get("from_id")
     kind, content = _content(message)
-    return Row(
+    return MessageRow(
         "\n".join(filter(None, [content, plain(message.get("text"))])),
         None if author is None else str(author),
         time,
@@ -178,7 +178,7 @@ CONTENT: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], str]]] = {  # by 
 }
 
 
-def _service(message: Mapping[str, Any], time: str | None) -> Row:
+def _service(message: Mapping[str, Any], time: str | None) -> MessageRow:
     """Return the row of a service message: actor and action."""
     action = plain(message.get("action"))
     actor = plain(message.get("actor") or message.get("actor_id"))
@@ -186,8 +186,8 @@ def _service(message: Mapping[str, Any], time: str | None) -> Row:
     text = " ".join(filter(None, [action, ", ".join(filter(None, said)), plain(message.get("text"))]))
     meta = {"action": action} if action else None
     if action in CALLS and actor:
-        return Row(text, actor, time, "call", meta)
-    return Row(f"{actor}: {text}" if actor else text, None, time, "call" if action in CALLS else "system", meta)
+        return MessageRow(text, actor, time, "call", meta)
+    return MessageRow(f"{actor}: {text}" if actor else text, None, time, "call" if action in CALLS else "system", meta)
 
 
 def _listed(value: Any) -> list[Any]:
@@ -204,7 +204,7 @@ def _meta(message: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(name, str) and not name.startswith("("):  # "(File not included. ...)"
         meta["file"] = name
     elif isinstance(name, str) and message.get("text"):
-        meta["file"] = None  # what was left out has a caption
+        meta["file"] = None  # the file was left out and has a caption
     if isinstance(message.get("sticker_emoji"), str):
         meta["emoji"] = message["sticker_emoji"]
     if isinstance(message.get("via_bot"), str):

@@ -20,13 +20,13 @@ from . import scan as S
 from .kinds import is_system
 
 FIRST_BYTES = 1 << 16  # of a file, which show whether it is a chat
-TITLES = (  # what phones put before the name of the chat in the name of the file
+TITLES = (  # text before the chat's name in file names
     r"WhatsApp[ -]Chat (with|mit|met|med|-)|Chat (de )?WhatsApp (con|com)|Conversa do WhatsApp com|"
     r"Discussion WhatsApp avec|Чат WhatsApp с|محادثة واتساب مع"
 )
 
 
-class Stream(io.RawIOBase):
+class ExportStream(io.RawIOBase):
     """Bytes of one export, counted; errors of a zip become ReadErrors."""
 
     def __init__(self, inner: Any, url: str) -> None:
@@ -62,10 +62,10 @@ class Export:
     member: str = ""
 
     @contextlib.contextmanager
-    def open(self) -> Iterator[Stream]:
+    def open(self) -> Iterator[ExportStream]:
         """Return the chat's bytes as a stream."""
         if not self.member:
-            with Stream(files.open_read(self.url), self.url) as stream:
+            with ExportStream(files.open_read(self.url), self.url) as stream:
                 yield stream
             return
         with _zip(self.url) as archive:
@@ -74,7 +74,7 @@ class Export:
             except (RuntimeError, NotImplementedError, zipfile.BadZipFile) as e:
                 msg = f"'{self.member}' in the zip cannot be opened ({e}); unpack it and read the text file"
                 raise ReadError(msg, self.url) from e
-            with Stream(inner, self.url) as stream:
+            with ExportStream(inner, self.url) as stream:
                 yield stream
 
     def first_bytes(self) -> bytes:

@@ -39,7 +39,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Plan:
+class DateOrders:
     """Forms that are headers, and their orders; `undecided` is an example of an ambiguous date."""
 
     orders: dict[int, list[Order]]
@@ -111,10 +111,10 @@ class Survey:
         self.counts.append(stops - starts)
         self.lines += len(found)
 
-    def plan(self, wanted: str | None = None) -> Plan:
+    def plan(self, wanted: str | None = None) -> DateOrders:
         """Return the decision. wanted: the order to use unless the year comes first in four digits."""
         if not self.chunks:
-            return Plan({})
+            return DateOrders({})
         runs, counts = np.concatenate(self.chunks), np.concatenate(self.counts)
         some = np.zeros(len(runs), np.bool_)
         for order in ORDERS:
@@ -126,7 +126,7 @@ class Survey:
         if wanted is None and 0 < len(unsure) < len(frequent):
             for form in unsure:
                 orders[form] = _by_the_others(runs, orders, form, [f for f in frequent if f not in unsure])
-        plan = Plan({form: orders[form] for form in frequent})
+        plan = DateOrders({form: orders[form] for form in frequent})
         for form in sorted(set(sizes) - set(frequent), key=lambda form: -sizes[form]):
             if fits := _fits(runs, counts, plan, form, wanted):
                 plan.orders[form] = fits
@@ -224,7 +224,7 @@ def _by_the_others(runs: Ints, orders: dict[int, list[Order]], form: int, sure: 
     names = [o for o in ORDERS if int(_year(np.array(form))) in _years(o)]
     costs = []
     for name in names:
-        plan = Plan({**{f: orders[f] for f in sure}, form: [Order(0, name, sure=True)]})
+        plan = DateOrders({**{f: orders[f] for f in sure}, form: [Order(0, name, sure=True)]})
         first, last, known = _times(runs, plan)
         days = np.column_stack([first, last])[known].ravel() // DAY
         costs.append(_cost(days, np.ones(len(days), np.bool_), np.ones(len(days), np.int64)))
@@ -232,7 +232,7 @@ def _by_the_others(runs: Ints, orders: dict[int, list[Order]], form: int, sure: 
     return [Order(0, best, sure=min(costs) < max(costs))]
 
 
-def _times(runs: Ints, plan: Plan) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
+def _times(runs: Ints, plan: DateOrders) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
     """Return the first and last time of every run, and whether the plan reads it."""
     found = np.zeros((len(runs), S.FIELDS), np.int64)
     found[:, S.START], found[:, S.FORM : S.C + 1], found[:, S.SECONDS] = runs[:, 0], runs[:, 1:5], runs[:, 5]
@@ -240,7 +240,7 @@ def _times(runs: Ints, plan: Plan) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
     return first, first - runs[:, 5] + runs[:, 6], which >= 0
 
 
-def _fits(runs: Ints, counts: Ints, plan: Plan, form: int, wanted: str | None) -> list[Order]:
+def _fits(runs: Ints, counts: Ints, plan: DateOrders, form: int, wanted: str | None) -> list[Order]:
     """Return the orders of a rare form if most of its times are between those of the lines around them, else []."""
     first, last, known = _times(runs, plan)
     mine = np.flatnonzero(runs[:, 1] == form)
@@ -256,14 +256,14 @@ def _fits(runs: Ints, counts: Ints, plan: Plan, form: int, wanted: str | None) -
     names = [wanted] if wanted in names else names
     shares = []
     for name in names:
-        begin, end, possible = _times(runs[mine], Plan({form: [Order(0, name, sure=True)]}))
+        begin, end, possible = _times(runs[mine], DateOrders({form: [Order(0, name, sure=True)]}))
         fits = possible & (begin >= floor - SLACK * (begin % 60 == 0)) & (end <= ceiling + SLACK)
         shares.append(float(counts[mine][fits].sum() / counts[mine].sum()))
     best = int(np.argmax(shares))
     return [] if alone or shares[best] <= 0.5 else [Order(0, names[best], sure=True)]
 
 
-def _stated(plan: Plan, runs: Ints, counts: Ints, wanted: str | None) -> Plan:
+def _stated(plan: DateOrders, runs: Ints, counts: Ints, wanted: str | None) -> DateOrders:
     """Return the plan with an example of a date that is ambiguous, or impossible in the wanted order."""
     unsure = [form for form, orders in plan.orders.items() if not all(o.sure for o in orders)]
     rows = [i for i in range(len(runs)) if runs[i, 1] in unsure][:1] if unsure else []
@@ -271,7 +271,7 @@ def _stated(plan: Plan, runs: Ints, counts: Ints, wanted: str | None) -> Plan:
     lost = np.flatnonzero(~known & np.isin(runs[:, 1], list(plan.orders)) & (wanted is not None))
     back = int((first[known][1:] < last[known][:-1] - DAY).sum())
     n = int(counts[known].sum())
-    return Plan(
+    return DateOrders(
         plan.orders,
         undecided=written(runs[rows[0]]) if rows else "",
         impossible=written(runs[lost[0]]) if len(lost) else "",

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from . import scan as S
 
-# Languages by what they write before noon, then after it; those of the Unicode locale data that phones are set to.
+# Languages by their words for before noon, then after it; those of the Unicode locale data that phones are set to.
 HALVES = """
 am | pm
 a | p

@@ -60,7 +60,7 @@ ATTACHED, EDITED = frozenset(forms(P.ATTACHED)), frozenset(forms(E.EDITED))
 GONE = tuple(f"{form} " for form in forms(E.DELETED))
 ADMIN = re.compile(E.ADMIN)
 CALLS = frozenset(forms(E.MISSED) | forms(E.CALLS))
-NAMES = (  # what the names of attached files tell
+NAMES = (  # kinds by the names of attached files
     (re.compile(r"(^|-)(STK|STICKER)-|\.webp$", re.IGNORECASE), "sticker"),
     (re.compile(r"(^|-)GIF-|\.gif$", re.IGNORECASE), "gif"),
     (re.compile(r"(^|-)(IMG|PHOTO)-|\.(jpe?g|png|heic)$", re.IGNORECASE), "image"),
@@ -74,7 +74,7 @@ ANGLE = re.compile(r"<(?P<word>[^<>:]{2,40}): ?(?P<name>[^<>/]+\.[^<>/. ]+)>\Z")
 # A place with a name, as iOS and as Android write it.
 VENUE = re.compile(r"(?:[^\n]+: |(?:[^\n]+\n){1,3})https://foursquare\.com/v/[0-9a-f]{24}\Z")
 VENUE_ID = len("/0123456789abcdef01234567")
-OWN_NAME = re.compile(r"[A-Z]{3}-\d{8}-WA\d{4,}\.\w+\Z")  # what Android calls the files it saves
+OWN_NAME = re.compile(r"[A-Z]{3}-\d{8}-WA\d{4,}\.\w+\Z")  # names of files that Android saves
 NUMBERED = re.compile(r"\d{4,8}-")  # how the names of iOS's attached files begin
 OPTION = re.compile(  # of a poll, with its votes
     r"^[\u200e\u200f]?[^\s:\uff1a][^:\uff1a\n]{1,20}[:\uff1a] ?.*[(\uff08][^()\n]*\d[^()\n]*[)\uff09]$", re.MULTILINE
@@ -148,7 +148,7 @@ def is_system(candidate_author: str) -> bool:
     return bool(SPOKEN_BY_WHATSAPP.search(line) or CUT.search(line))
 
 
-class Found(NamedTuple):
+class Examined(NamedTuple):
     """Result of the examination of a message; text is None if it stays as it is."""
 
     kind: str
@@ -156,7 +156,7 @@ class Found(NamedTuple):
     meta: str
 
 
-def _one(said: str, *, speaks: bool, marked: bool) -> Found:
+def _one(said: str, *, speaks: bool, marked: bool) -> Examined:
     """Return the result for one message; said has its direction marks, marked: whether the export has any."""
     meta: dict[str, Any] = {}
     text = None
@@ -167,7 +167,7 @@ def _one(said: str, *, speaks: bool, marked: bool) -> Found:
     kind, name = kind_of(said, speaks=speaks, marked=marked)
     if name:
         meta = {"file": name, **meta}
-    return Found(kind, text, json.dumps(meta, ensure_ascii=False) if meta else "{}")
+    return Examined(kind, text, json.dumps(meta, ensure_ascii=False) if meta else "{}")
 
 
 _known = functools.lru_cache(maxsize=1 << 12)(_one)  # "<Media omitted>" comes thousands of times

@@ -43,7 +43,7 @@ MEDIA = """
     ur: <میڈیا چھوڑ دیا گیا>
     vi: <bỏ qua tệp phương tiện> | <bỏ qua media>
     zh: <省略多媒体文件> | <忽略多媒體檔> | <省略多媒體檔案>
-"""  # Android's, whatever the file is; "null" is what can be viewed once
+"""  # Android's, for all files; "null" is a file that can be viewed once
 
 MARKED: dict[str, str] = {  # iOS's: after a direction mark, or anywhere in an export that has none
     "image": """

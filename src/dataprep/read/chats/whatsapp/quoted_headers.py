@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import scan as S
-from .dates import DAY, Ints, Plan
+from .dates import DAY, DateOrders, Ints
 
 MAX_DOUBTFUL = 1 << 16  # lines that are remembered; further ones count as messages
 
@@ -55,7 +55,7 @@ class DoubtfulLines:
             self.waiting = [(three, name) for three, name in self.waiting if three[1, S.START] >= base]
             self.last = rows[solid[-1]]
 
-    def text(self, plan: Plan) -> Ints:
+    def text(self, plan: DateOrders) -> Ints:
         """Return the positions of the lines that are text, ascending."""
         some = [three for three, name in (*self.doubtful, *self.waiting) if self.names[name] < 2]
         if not some or not plan.orderly:

@@ -28,7 +28,7 @@ from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
-from dataprep.read.chats.messages import Messages, message_batch, reject_utf16
+from dataprep.read.chats.messages import ChatReader, message_batch, reject_utf16
 from dataprep.read.lines import BLOCK, blocks
 from dataprep.read.text import is_utf8
 from dataprep.read.trust import Trust
@@ -36,7 +36,7 @@ from dataprep.read.trust import Trust
 from . import headers as H
 from . import scan as S
 from .archives import Export, chat_of, exports, looks_like_chat
-from .dates import ORDERS, Ints, Plan, Survey
+from .dates import ORDERS, DateOrders, Ints, Survey
 from .kinds import is_system, recognise
 from .quoted_headers import DoubtfulLines
 
@@ -49,7 +49,7 @@ CUT = re.compile(rb"([\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{
 
 
 @dataclass(frozen=True, kw_only=True)
-class WhatsApp(Messages):
+class WhatsApp(ChatReader):
     """Reads exported chats.
 
     date_order: "dmy", "mdy" or "ymd"; None: decided by the whole file (counted in the statistics as `order.dmy`; a
@@ -178,7 +178,7 @@ class _Chat:
             said = S.gather(data, begin, found[:, S.LINE_STOP])[1].tobytes()
             self.marked = any(mark.encode() in said for mark in "\u200e\u200f")
 
-    def _state(self, plan: Plan) -> None:
+    def _state(self, plan: DateOrders) -> None:
         """Log and count how dates are read."""
         if plan.n_impossible:
             msg = (
@@ -218,11 +218,11 @@ class _Chat:
         for line in [b"..."] if data is None else data.split(b"\n"):
             n_bytes = size if data is None else len(line)
             if line.strip(b" \r\t\xef\xbb\xbf"):
-                self.trust.saw([], [start], functools.partial(_no_date, line))
+                self.trust.count([], [start], functools.partial(_no_date, line))
                 self.stats.drop([doc_id(self.piece.file, start)], "no_header", n_bytes=[n_bytes])
             start += n_bytes + 1
 
-    def _uncut(self, held: _Held, plan: Plan) -> _Held:
+    def _uncut(self, held: _Held, plan: DateOrders) -> _Held:
         """Return the last message without half a character or half a header at the end of a truncated file."""
         if held.data is None or self.whole:
             return held
@@ -265,7 +265,7 @@ class _Chat:
             for i in np.flatnonzero(~bad).tolist():
                 if not is_utf8(data[rows[i, S.START] : stops[i]].tobytes()):
                     bad[i], reasons[i] = True, "invalid_utf8"
-        self.trust.saw(positions[~bad], positions[bad], lambda: str(reasons[bad][0]).replace("_", " "))
+        self.trust.count(positions[~bad], positions[bad], lambda: str(reasons[bad][0]).replace("_", " "))
         self._drop(positions[bad], reasons[bad].tolist(), sizes[bad])
         good = np.flatnonzero(~bad)
         for cut in range(0, len(good), B.MAX_ROWS):
@@ -339,7 +339,7 @@ def _is_utf8(data: npt.NDArray[np.uint8]) -> bool:
     return True
 
 
-def _begins_header(line: bytes, example: bytes, plan: Plan) -> bool:
+def _begins_header(line: bytes, example: bytes, plan: DateOrders) -> bool:
     """Return whether a line without an end is a header truncated after its date, by adding another header's end."""
     if len(re.findall(r"\d+", line.decode("utf-8", "replace"))) < 4:
         return False

@@ -19,11 +19,11 @@ from dataprep.unicode.kernel import kernel
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Keys: TypeAlias = npt.NDArray[np.uint64]
-# Columns of what `scan` gives, int64 each.
+# Columns of `scan`'s result, int64 each.
 START, BODY, FORM, A, B, C, SECONDS, NAME, NAME_STOP, SAID, LINE_STOP = range(11)
 FIELDS = 11
 
-# The form of a header, by bits: what must be alike in the headers of one export. Spaces, commas and marks are not in.
+# The form of a header, by bits, equal in all headers of one export; spaces, commas and marks do not count.
 BRACKET, TIME_FIRST, WITH_SECONDS, WITH_HALF = 1, 2, 4, 8
 SEPARATOR = 4  # shift of 3 bits: . / - , 年
 YEAR = 7  # shift of 2 bits: 0 in two digits, 1 first, 2 last
