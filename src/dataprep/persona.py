@@ -137,7 +137,7 @@ def persona(
         raise PlanError(msg)
     home = f"{folder}/tokenizer"
     if tokenizer is None:
-        special = specials_of(written, known=(), marks=ANY)
+        special = specials_of(written, known=(), pattern=ANY)
         tok = train_bpe(conversations, vocab_size, sample=1.0, run=runner, out=home, special=special, split=split)
     else:
         tok = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)

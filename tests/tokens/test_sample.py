@@ -12,7 +12,7 @@ from dataprep.core.runner import Local
 from dataprep.errors import PlanError
 from dataprep.tokens import sample as module
 from dataprep.tokens import split
-from dataprep.tokens.sample import AT_LEAST, BINS, DOC_BYTES, Sample, Strata, Task, heads
+from dataprep.tokens.sample import AT_LEAST, BINS, DOC_BYTES, Sample, SampleTask, Strata, heads
 from dataprep.tokens.split import Split
 
 ALL = {"split": Split(val=0.0)}
@@ -34,10 +34,10 @@ def texts_of(drawn):
 
 def pick(plan, batches):
     """The texts that one part of these batches gives."""
-    count = Task(plan, ("id", "text", "source"))
+    count = SampleTask(plan, ("id", "text", "source"))
     total = Strata(merge_sources=True)
     total.add(count.count(batches))
-    task = Task(plan, ("id", "text", "source"), plan.limits(total.sums))
+    task = SampleTask(plan, ("id", "text", "source"), plan.limits(total.sums))
     return [text for batch in task.pick(batches).batches() for text in batch.column("text").to_pylist()]
 
 
@@ -131,8 +131,8 @@ def test_weights_are_met_by_less_where_more_was_not_asked_for(tmp_path):
 @pytest.mark.parametrize(
     ("weights", "sentence"),
     [
-        ({"one": 1}, "nothing for the source 'two'; the sources with text are one, two"),
-        ({"one": 1, "two": 1, "tow": 1}, "'tow', which is no source"),
+        ({"one": 1}, "nothing for the source 'two'; give each source a weight, 0 to leave it out: one, two"),
+        ({"one": 1, "two": 1, "tow": 1}, "'tow', which is not a source"),
         ({"one": 9, "two": 1}, r"weights ask for 360,000 bytes of 'one', which holds 200,000; .* sample=0.56"),
         ({"one": -1, "two": 1}, "weights=.* has one: -1"),
         ({"one": 0, "two": 0}, "no source above 0"),

@@ -70,7 +70,7 @@ def test_three_sides_have_their_shares():
     rates = np.bincount(side_of(IDS, 0.1, 0.05), minlength=3) / len(IDS)
     assert np.abs(rates - [0.85, 0.1, 0.05]).max() < 5 * np.sqrt(0.15 / len(IDS))
     assert (side_of(IDS, 0.5, 0.5) != 0).all()
-    with pytest.raises(PlanError, match=r"val=0.6 and test=0.5 are more than all"):
+    with pytest.raises(PlanError, match=r"val=0.6 and test=0.5 must be 1 or less"):
         Split(val=0.6, test=0.5)
 
 
@@ -153,5 +153,5 @@ KNOWN = [107, 306, 590, 949]
 
 def test_share_outside_zero_and_one_is_refused():
     """val=5 (per cent?) is a sentence, not a corpus without a training side."""
-    with pytest.raises(PlanError, match="val=5 is not a share"):
+    with pytest.raises(PlanError, match="val=5 must be a share"):
         check_share("val", 5)

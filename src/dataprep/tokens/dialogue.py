@@ -1,7 +1,8 @@
-"""Dialogues to tokens: ids, and a mask that covers what the person said and the mark that ends it.
+"""Encode dialogues: ids, and a loss mask over the assistant's turns and the special token that ends each.
 
-Between two special tokens all text is encoded as one, so that the ids are those of `transformers` on the rendered
-template; a token is learned if its last byte was said by the person. Special tokens come from the template alone.
+All text between two special tokens is encoded at once, so that the ids are those of `transformers` on the rendered
+template; a token counts in the loss if its last byte is in an assistant's turn. Special tokens come from the template
+only.
 """
 
 from __future__ import annotations
@@ -30,36 +31,34 @@ Ids = npt.NDArray[Any]
 
 
 class Encoded(NamedTuple):
-    """Documents as ids: their ends, exclusive, and which ids are to be learned."""
+    """Documents as ids, with their exclusive ends and loss mask."""
 
     tokens: npt.NDArray[Any]
     ends: npt.NDArray[np.uint64]
     mask: npt.NDArray[np.uint8]
 
 
-Speaker = tuple[str, bool, bool]  # of a turn: the role, whether it has a name, whether it is to be learned
-Fragment = tuple[
-    str | int, bool
-]  # the template's text, the number of a turn, ~ that of its name; whether it is learned
-Plan = list[list[Fragment] | tuple[int, bool]]  # texts between special tokens, and these
+Speaker = tuple[str, bool, bool]  # of a turn: the role, whether it has a name, whether it counts in the loss
+Fragment = tuple[str | int, bool]  # the template's text, the number of a turn, ~ that of its name; whether it counts
+TurnPlan = list[list[Fragment] | tuple[int, bool]]  # texts between special tokens, and these
 
 
 def check_template(tok: Tokenizer, template: Template) -> None:
-    """A template's special tokens are in the vocabulary; else they would be spelled out letter by letter."""
+    """Raise PlanError if a special token of the template is not in the vocabulary."""
     missing = specials_of(template, list(tok.special))
     if missing:
         wanted = template.source if template.source in BUILT_IN else missing
-        msg = f"the tokenizer has no {', '.join(missing)}, which the template writes; train it with special={wanted!r}"
+        msg = f"the tokenizer has no {', '.join(missing)}, which the template uses; train it with special={wanted!r}"
         raise PlanError(msg)
 
 
 def encode_dialogues(tok: Tokenizer, template: Template, dialogues: pa.Array, dtype: npt.DTypeLike) -> Encoded:
-    """The ids of dialogues (list of {role, name, content, weight}, or that as JSON), each ended by `<|endoftext|>`.
+    """Return the ids of dialogues (lists of {role, name, content, weight}, or JSON of them), each with `<|endoftext|>`.
 
-    A weight of null or 1 makes an assistant's turn learned; all else is context. A template that ends with the
-    separator needs no second one.
+    An assistant's turn counts in the loss if its weight is null or 1; all else is context. A template that ends with
+    the separator gets no second one.
     """
-    plans: dict[tuple[Speaker, ...], Plan] = {}
+    plans: dict[tuple[Speaker, ...], TurnPlan] = {}
     parts = _Parts()
     ends: list[int] = []
     for row in dialogues.to_pylist():
@@ -76,17 +75,17 @@ def encode_dialogues(tok: Tokenizer, template: Template, dialogues: pa.Array, dt
 
 @dataclass
 class _Parts:
-    """What dialogues are made of, one after another; bytes are those of all texts together."""
+    """Parts of dialogues, one after another; byte offsets are those of all texts joined."""
 
     texts: list[str] = field(default_factory=list)  # between two special tokens
     codes: list[int] = field(default_factory=list)  # of each part: a special token, or TEXT
-    marks: list[bool] = field(default_factory=list)  # whether that special token is to be learned
-    starts: list[int] = field(default_factory=list)  # bytes that are to be learned: [start, stop)
+    counted: list[bool] = field(default_factory=list)  # whether that special token counts in the loss
+    starts: list[int] = field(default_factory=list)  # byte ranges that count in the loss: [start, stop)
     stops: list[int] = field(default_factory=list)
     n_bytes: int = 0
 
-    def add(self, plan: Plan, messages: Sequence[Mapping[str, Any]], eot: int) -> None:
-        """One dialogue, which ends with eot."""
+    def add(self, plan: TurnPlan, messages: Sequence[Mapping[str, Any]], eot: int) -> None:
+        """Add one dialogue, ended by `eot`."""
         begin = len(self.codes)
         for step in plan:
             if isinstance(step, tuple):
@@ -99,10 +98,10 @@ class _Parts:
 
     def _code(self, code: int, learned: bool) -> None:  # noqa: FBT001 - a pair of the plan
         self.codes.append(code)
-        self.marks.append(learned)
+        self.counted.append(learned)
 
     def _fragment(self, what: str | int, messages: Sequence[Mapping[str, Any]], *, learned: bool) -> str:
-        text = what if isinstance(what, str) else _said(what, messages)
+        text = what if isinstance(what, str) else _text_of(what, messages)
         start, self.n_bytes = self.n_bytes, self.n_bytes + len(text.encode())
         if learned and text:
             self.starts.append(start)
@@ -110,15 +109,15 @@ class _Parts:
         return text
 
 
-def _said(number: int, messages: Sequence[Mapping[str, Any]]) -> str:
+def _text_of(number: int, messages: Sequence[Mapping[str, Any]]) -> str:
     text: str = messages[number]["content"] if number >= 0 else messages[~number]["name"]
     return text
 
 
 def _together(parts: _Parts, ids: Ids, stops: I64, ends: I64, token_bytes: npt.NDArray[Any]) -> Encoded:
-    """Tokens of texts (each ended by one that does not count, at stops) and special tokens in their order.
+    """Join the ids of texts (each followed by a separator, which is dropped) and special tokens in their order.
 
-    ends: of each dialogue, in parts.
+    stops: exclusive ends of the texts in `ids`. ends: exclusive ends of the dialogues, in parts.
     """
     counts = np.ones(len(parts.codes), np.int64)
     codes = np.array(parts.codes, np.int64)
@@ -129,13 +128,13 @@ def _together(parts: _Parts, ids: Ids, stops: I64, ends: I64, token_bytes: npt.N
     is_text[special] = False
     said = np.delete(ids, stops - 1)
     tokens, mask = np.zeros(len(is_text), ids.dtype), np.zeros(len(is_text), np.uint8)
-    tokens[special], mask[special] = codes[codes != TEXT], np.array(parts.marks, np.bool_)[codes != TEXT]
+    tokens[special], mask[special] = codes[codes != TEXT], np.array(parts.counted, np.bool_)[codes != TEXT]
     tokens[is_text], mask[is_text] = said, _learned(np.cumsum(token_bytes[said], dtype=np.int64), parts)
     return Encoded(tokens, np.concatenate([[0], after])[ends].astype(np.uint64), mask)
 
 
 def contents(dialogues: pa.Array) -> pa.Array:
-    """What is said in dialogues, large_string; those in JSON as they are."""
+    """Return the contents of dialogues as large_string; JSON is returned unchanged."""
     if not _is_text(dialogues):
         dialogues = pc.struct_field(pc.list_flatten(dialogues), "content")
     return dialogues.cast(pa.large_string())
@@ -146,7 +145,7 @@ def _is_text(column: pa.Array) -> bool:
 
 
 def _checked(dialogue: Any) -> list[Mapping[str, Any]]:
-    """The messages, each with a role and a content; readers give JSON where a file is JSONL."""
+    """Return the messages, from a list or its JSON. Raises PlanError if one lacks a role or a content."""
     try:
         messages = json.loads(dialogue) if isinstance(dialogue, str) else dialogue
         good = all(isinstance(m[name], str) for m in messages for name in ("role", "content"))
@@ -162,7 +161,7 @@ def _checked(dialogue: Any) -> list[Mapping[str, Any]]:
 
 
 def _learned(stops: I64, parts: _Parts) -> npt.NDArray[np.bool_]:
-    """Whether the last byte of each token is to be learned."""
+    """Return whether the last byte of each token counts in the loss."""
     first, last = (np.searchsorted(stops, np.array(x, np.int64), side="right") for x in (parts.starts, parts.stops))
     changes = np.bincount(first, minlength=len(stops) + 1) - np.bincount(last, minlength=len(stops) + 1)
     learned: npt.NDArray[np.bool_] = np.cumsum(changes)[: len(stops)] > 0
@@ -174,11 +173,11 @@ def _speaker(message: Mapping[str, Any]) -> Speaker:
     return message["role"], bool(message.get("name")), learned
 
 
-def _plan(tok: Tokenizer, template: Template, speakers: tuple[Speaker, ...]) -> Plan:
-    """Special tokens, and what stands between them."""
-    plan: Plan = []
+def _plan(tok: Tokenizer, template: Template, speakers: tuple[Speaker, ...]) -> TurnPlan:
+    """Return the special tokens of an order of speakers, and the texts between them."""
+    plan: TurnPlan = []
     run: list[Fragment] = []
-    ended = True  # whether the mark that ends the last answer was written
+    ended = True  # whether the special token that ends the last answer was added
     for piece in template.pieces(tuple((role, named) for role, named, _ in speakers)):
         if isinstance(piece, int):
             learned = piece >= 0 and speakers[piece][2]
@@ -192,7 +191,7 @@ def _plan(tok: Tokenizer, template: Template, speakers: tuple[Speaker, ...]) -> 
                 continue
             plan += [run, (tok.special[part], not ended)]
             run, ended = [], True
-        ended = True  # without a mark nothing after the answer is learned
+        ended = True  # without a special token nothing after the answer counts
     return [*plan, run]
 
 
@@ -204,19 +203,19 @@ def _splitter(names: tuple[str, ...]) -> re.Pattern[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenSize:
-    """How many tokens turns have, for `dp.Turns(size=)`.
+    """Number of tokens in turns, for `dp.Turns(size=)`.
 
-    tokenizer: where `tokenizer.json` lies. hash: of the vocabulary. block: tokens of the longest window, the
+    tokenizer: path of `tokenizer.json`. hash: hash of the vocabulary. block: tokens of the longest window, the
     separator included.
     """
 
-    tokenizer: str = field(repr=False)  # a place; the hash says what it is
+    tokenizer: str = field(repr=False)  # a path, so not in the recipe
     hash: str
     template: Template
     block: int
 
     def recipe(self) -> Any:
-        """What is in it, not where it lies."""
+        """Return what decides the result: not the path."""
         return (self.hash, self.template, self.block)
 
     @property
@@ -224,21 +223,21 @@ class TokenSize:
         return load_once(self.tokenizer, self.hash)
 
     def count(self, texts: pa.LargeStringArray) -> npt.NDArray[np.int64]:
-        """Tokens of each text."""
+        """Return the number of tokens of each text."""
         ends = self._tok.encode_column(texts)[1].astype(np.int64)
         return np.diff(ends, prepend=0) - 1
 
     def overhead(self, role: str, name: str | None) -> int:
-        """Tokens that the template adds to a turn: one more than it does, as texts that meet may be cut otherwise."""
+        """Return the tokens that the template adds to a turn, plus one, since joined texts may be cut differently."""
         return _overhead(self, role, name)
 
     @property
     def fixed(self) -> int:
-        """Tokens of a window beside its turns: the template's beginning, and the separator."""
+        """Tokens of a window in addition to its turns: the template's beginning and the separator."""
         return max(1, _length(self, [("user", None)]) - _overhead(self, "user", None) + 1)
 
     def cut(self, text: str, tokens: int, *, keep_end: bool) -> str:
-        """The beginning or the end of a text, of at most so many tokens, cut at a character."""
+        """Return the beginning or the end of a text, of at most `tokens` tokens, cut at a character."""
         ids = self._tok.encode(text)
         if len(ids) <= tokens:
             return text

@@ -1,8 +1,8 @@
-"""A stratified sample of a corpus: of every source and language its share, chosen by hash(seed, id).
+"""`Sample`: draw a stratified sample of a corpus, a share of every source and language, by hash(seed, id).
 
-Two passes. The first adds up the bytes of each stratum by the leading bits of its documents' hashes; from that a limit
-of the hash follows for each stratum, and the second takes the documents below it. So nothing is held that is not
-taken, and neither workers nor batches nor order matter.
+Two passes. The first adds up the bytes of each stratum by the leading bits of its documents' hashes; the sums give
+a limit of the hash per stratum, and the second pass takes the documents below it. So only sampled texts are held, and
+the sample does not depend on workers, batches or order.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from dataprep.core.part import Part
     from dataprep.core.runner import Runner
 
-Stratum = tuple[str, str]  # source and language; "" where a document has none, or they are not told apart
+Stratum = tuple[str, str]  # source and language; "" if a document has none, or strata are merged
 Bytes = npt.NDArray[np.int64]
 
-DOC_BYTES = 1 << 20  # of one document: its head; one huge file must not be the sample
+DOC_BYTES = 1 << 20  # of one document, its beginning: one huge file must not be the whole sample
 BINS = 1 << 12  # a stratum's sample is exact to one document, or to 1/4,096 of the stratum where that is more
-AT_LEAST = 64 << 10  # bytes of each stratum, so that a language of a few documents has a voice
-MAX_STRATA = 1 << 10  # 32 MB of sums; with more, sources are not told apart (or languages, where sources have weights)
+AT_LEAST = 64 << 10  # bytes of each stratum, so that a language of a few documents is represented
+MAX_STRATA = 1 << 10  # 32 MB of sums; with more, sources are merged (or languages, if sources have weights)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """What to take of which side.
+    """The share of a side to sample.
 
     `share` of the side's bytes, at least `min_bytes` and at most `max_bytes`; with `weights`, sources have bytes in
     these proportions.
@@ -58,11 +58,11 @@ class Sample:
         bad = next(((name, w) for name, w in self.weights or () if not 0 <= w < float("inf")), None)
         if bad or (self.weights is not None and not sum(w for _, w in self.weights)):
             what = f"{bad[0]}: {bad[1]}" if bad else "no source above 0"
-            msg = f"weights={dict(self.weights or ())} has {what}; give each source a number from 0 up"
+            msg = f"weights={dict(self.weights or ())} has {what}; give each source a number of 0 or more"
             raise PlanError(msg)
 
     def draw(self, docs: Dataset, run: Runner | None = None) -> Drawn:
-        """What the corpus holds, and the sample of it."""
+        """Count the bytes of the corpus, and return its sample."""
         missing = set(self.split.columns) - set(docs.columns)
         if missing:
             msg = f"the split's group is the column {min(missing)!r}, and the documents have {', '.join(docs.columns)}"
@@ -70,15 +70,15 @@ class Sample:
         more = ["language"] if "language" in docs.columns else []
         columns = dict.fromkeys(["id", "text", "source", *more, *self.split.columns])
         run, total = run or Serial(), Strata(merge_sources=self.weights is None)
-        for found in run.map(Task(self, tuple(columns)), docs.parts, "count"):
+        for found in run.map(SampleTask(self, tuple(columns)), docs.parts, "count"):
             total.add(found)
         limits = self.limits(total.sums)
-        task = Task(self, tuple(columns), limits, by_source=total.by_source, by_language=total.by_language)
+        task = SampleTask(self, tuple(columns), limits, by_source=total.by_source, by_language=total.by_language)
         n_bytes = {s: int(total.sums[s][:limit].sum()) for s, limit in limits.items()}
         return Drawn({s: int(sums.sum()) for s, sums in total.sums.items()}, n_bytes, task, docs.parts, run)
 
     def limits(self, sums: Mapping[Stratum, Bytes]) -> dict[Stratum, int]:
-        """How many of the `BINS` bins of each stratum are taken; `sums` has the bytes of each bin."""
+        """Return the number of bins, of `BINS`, to take of each stratum; `sums` has the bytes of each bin."""
         sizes = {stratum: int(of.sum()) for stratum, of in sums.items()}
         wanted = self._wanted(sizes) if self.weights is None else self._weighted(sizes)
         return {stratum: _bins(sums[stratum], want) for stratum, want in wanted.items() if want}
@@ -110,7 +110,7 @@ class Sample:
 
 
 def _bins(sums: Bytes, want: float) -> int:
-    """The bins to take for `want` bytes: as many as fit, those of one document at least."""
+    """Return the number of bins that fit into `want` bytes, at least those of one document."""
     fit = int(np.searchsorted(np.cumsum(sums), want + 0.5, "right"))  # a rounded product must not lose a document
     return max(fit, int(np.flatnonzero(sums)[0]) + 1 if sums.any() else 0)
 
@@ -118,8 +118,8 @@ def _bins(sums: Bytes, want: float) -> int:
 def _check_names(weights: Mapping[str, float], there: Mapping[str, int]) -> None:
     unknown, missing = sorted(weights.keys() - there.keys()), sorted(there.keys() - weights.keys())
     if unknown or missing:
-        what = f"{unknown[0]!r}, which is no source" if unknown else f"nothing for the source {missing[0]!r}"
-        msg = f"weights has {what}; the sources with text are {', '.join(sorted(there)[:20])}: weigh each, 0 leaves out"
+        what = f"{unknown[0]!r}, which is not a source" if unknown else f"nothing for the source {missing[0]!r}"
+        msg = f"weights has {what}; give each source a weight, 0 to leave it out: {', '.join(sorted(there)[:20])}"
         raise PlanError(msg)
 
 
@@ -132,7 +132,7 @@ class Strata:
         self.by_source = self.by_language = True
 
     def add(self, found: Mapping[Stratum, tuple[Bytes, Bytes]]) -> None:
-        """One part's bins and their bytes."""
+        """Add the bins of one part and their bytes."""
         for stratum, (bins, n_bytes) in found.items():
             name = self._name(stratum)
             if name not in self.sums:
@@ -149,8 +149,8 @@ class Strata:
 
 
 @dataclass(frozen=True)
-class Task:
-    """One part: without `limits` the bytes of each stratum by bin, with them the documents below their limit."""
+class SampleTask:
+    """Task on one part: without `limits` count the bytes by stratum and bin, with them take the documents below."""
 
     sample: Sample
     columns: tuple[str, ...]
@@ -159,15 +159,15 @@ class Task:
     by_language: bool = True
 
     def __call__(self, part: Part) -> Any:
-        """Bins and bytes by stratum, or what was picked."""
+        """Return the bins and bytes by stratum, or the documents taken."""
         batches = part.batches(list(self.columns))
         return self.count(batches) if self.limits is None else self.pick(batches)
 
     def count(self, batches: Iterable[B.Batch]) -> dict[Stratum, tuple[Bytes, Bytes]]:
-        """The bins of each stratum that hold bytes, ascending, and how many."""
+        """Return the non-empty bins of each stratum, ascending, and their bytes."""
         total: dict[Stratum, Bytes] = {}
         for batch in batches:
-            names, codes, bins, take = self._look(batch)
+            names, codes, bins, take = self._strata(batch)
             sizes = np.minimum(B.lengths(batch), DOC_BYTES) * take
             for code in np.unique(codes[sizes > 0]).tolist():
                 of = codes == code
@@ -176,12 +176,12 @@ class Task:
         return {name: (np.flatnonzero(of), of[of > 0]) for name, of in total.items()}
 
     def pick(self, batches: Iterable[B.Batch]) -> Picked:
-        """The documents of a part that belong to the sample, in order."""
+        """Return the documents of a part that belong to the sample, in order."""
         found = [self._picked(batch) for batch in batches]
         return Picked.of([batch for batch in found if batch.num_rows])
 
     def _picked(self, batch: B.Batch) -> pa.RecordBatch:
-        names, codes, bins, take = self._look(batch)
+        names, codes, bins, take = self._strata(batch)
         limits = np.array([(self.limits or {}).get(name, 0) for name in names], np.int64)
         rows = np.flatnonzero(take & (bins < limits[codes]))
         of = [names[code] for code in codes[rows].tolist()]
@@ -189,23 +189,23 @@ class Task:
         columns = [texts, pa.array([s for s, _ in of], pa.string()), pa.array([x for _, x in of], pa.string())]
         return pa.RecordBatch.from_arrays(columns, names=["text", "source", "language"])
 
-    def _look(self, batch: B.Batch) -> tuple[list[Stratum], Bytes, Bytes, npt.NDArray[np.bool_]]:
-        """The strata of a batch, and of each document the stratum's number, its bin and whether it is on the side."""
+    def _strata(self, batch: B.Batch) -> tuple[list[Stratum], Bytes, Bytes, npt.NDArray[np.bool_]]:
+        """Return the strata of a batch, and per document its stratum's number, its bin and if it is on the side."""
         ids = B.ids(batch)
         bins = (sample_rank(ids, self.sample.seed) >> np.uint64(64 - BINS.bit_length() + 1)).astype(np.int64)
         side = (self.sample.split.sides(batch) != 0) == self.sample.held_out
         values, codes = [[""], [""]], np.zeros(len(ids), np.int64)
-        for place, (column, told) in enumerate((("source", self.by_source), ("language", self.by_language))):
-            if told and column in batch.schema.names:
-                own, values[place] = _coded(batch.column(column))
-                codes = codes * len(values[place]) + own
-        used, codes = np.unique(codes, return_inverse=True)
+        for i, (column, used) in enumerate((("source", self.by_source), ("language", self.by_language))):
+            if used and column in batch.schema.names:
+                own, values[i] = _coded(batch.column(column))
+                codes = codes * len(values[i]) + own
+        found, codes = np.unique(codes, return_inverse=True)
         n = len(values[1])
-        return [(values[0][code // n], values[1][code % n]) for code in used.tolist()], codes, bins, side
+        return [(values[0][code // n], values[1][code % n]) for code in found.tolist()], codes, bins, side
 
 
 def _coded(column: pa.Array) -> tuple[Bytes, list[str]]:
-    """The number of each value, and what the numbers mean; a missing value is the empty string."""
+    """Return the code of each value, and the value of each code; a missing value is the empty string."""
     coded = column if isinstance(column, pa.DictionaryArray) else column.dictionary_encode()
     values = [str(value or "") for value in coded.dictionary.to_pylist()]
     own = pc.fill_null(coded.indices.cast(pa.int64()), len(values)).to_numpy(zero_copy_only=False)
@@ -214,14 +214,14 @@ def _coded(column: pa.Array) -> tuple[Bytes, list[str]]:
 
 @dataclass(frozen=True)
 class Picked:
-    """What one part gives to the sample, small enough to travel: an Arrow stream, compressed."""
+    """The documents that one part adds to the sample, as a compressed Arrow stream."""
 
     n_bytes: int
     stream: bytes
 
     @classmethod
     def of(cls, batches: Sequence[pa.RecordBatch]) -> Picked:
-        """Batches of texts, sources and languages."""
+        """Compress batches of texts, sources and languages."""
         if not batches:
             return cls(0, b"")
         sink = io.BytesIO()
@@ -230,28 +230,28 @@ class Picked:
         return cls(sum(B.text_bytes(batch) for batch in batches), sink.getvalue())
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The texts, with source and language, in order."""
+        """Yield the texts with source and language, in order."""
         yield from pa.ipc.open_stream(self.stream) if self.stream else ()
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A sample: the bytes there are and those that are taken, by stratum, and the way to the texts."""
+    """A sample: the bytes in the corpus and those taken, by stratum, and the task that reads the texts."""
 
     there: dict[Stratum, int]
     taken: dict[Stratum, int]
-    task: Task
+    task: SampleTask
     parts: Sequence[Part]
     run: Runner = field(repr=False)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The texts, with source and language; a part at a time, read anew by each call."""
+        """Yield the texts with source and language, read again by each call, a part at a time."""
         for picked in self.run.map(self.task, self.parts, "sample"):
             yield from picked.batches()
 
 
 def heads(texts: pa.LargeStringArray) -> pa.LargeStringArray:
-    """Long documents cut to their first megabyte, at a character."""
+    """Return the texts, long ones cut to their first megabyte at a character."""
     offsets, data = B.buffers(texts)
     if not len(texts) or int(np.diff(offsets).max()) <= DOC_BYTES:
         return texts

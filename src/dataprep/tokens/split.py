@@ -1,6 +1,6 @@
-"""Which documents are held out for validation and test, and which are sampled: pure functions of hash(seed, id).
+"""`Split`: assign documents to train, validation and test, and rank them for samples, by hash(seed, id).
 
-Nothing is stored and nothing moves: `train_bpe`, `encode` and whoever asks later get the same sides from the ids.
+Nothing is stored: `train_bpe`, `encode` and later callers compute the same sides from the ids.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from dataprep.unicode.text import text_hashes
 SIDES = ("train", "val", "test")
 VAL = 0.005  # of the documents: enough for a steady loss on any corpus that is worth training on
 SEED = 0
-HOLD_OUT = 0.05  # of the documents no tokenizer learns from, so that any smaller validation share is unseen
-# One stream of hashes a purpose: a sample must not consist of the documents nearest to the validation side.
+HOLD_OUT = 0.05  # of the documents that no tokenizer is trained on, so that any smaller validation share is unseen
+# One stream of hashes per purpose: a sample must not consist of the documents nearest to the validation side.
 _SPLIT, _SAMPLE = 0x53504C49, 0x53414D50
 
 
 @dataclass(frozen=True, kw_only=True)
 class Split(Stage):
-    """Which documents train, which validate and which test: a pure function of hash(seed, id), or of a group's name.
+    """Assigns documents to train, validation and test: a pure function of hash(seed, id), or of a group's name.
 
-    val, test: shares of the documents; neither moves the other's. group: a column whose equal values stay together (a
-    host, a conversation, an author), so that no side has seen the other's; a document without a value is a group of its
-    own. seed: another seed is another split.
+    val, test: shares of the documents; changing one does not move the documents of the other. group: a column whose
+    equal values (a host, a conversation, an author) are on one side; a document without a value is a group of its own.
+    seed: another seed gives another split.
 
-    `dp.encode(..., split=)` and `dp.train_bpe(..., split=)` ask it. As a stage it writes the column `side` (0 train, 1
-    val, 2 test), by which a deduplication keeps the copy that is held out:
+    `dp.encode(..., split=)` and `dp.train_bpe(..., split=)` use it. As a stage it adds the column `side` (0 train, 1
+    val, 2 test), with which a deduplication keeps the copy that is held out:
 
     >>> split = Split(val=0.01, test=0.01, group="host")
     >>> dp.Pipeline(split, dp.MinHash(keep="best:side")).run(docs, out="clean")    # doctest: +SKIP
@@ -51,26 +51,26 @@ class Split(Stage):
         check_share("val", self.val)
         check_share("test", self.test)
         if self.val + self.test > 1:
-            msg = f"val={self.val} and test={self.test} are more than all documents; leave some to train on"
+            msg = f"val={self.val} and test={self.test} must be 1 or less in sum; leave documents to train on"
             raise PlanError(msg)
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The group's column."""
+        """Column of the group."""
         return () if self.group is None or self.group in B.FIXED else (self.group,)
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
-        """The column `side`."""
+        """Column `side`."""
         return {"side": pa.uint8()}
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that `sides` reads."""
+        """Columns that `sides` reads."""
         return ("id",) if self.group is None else ("id", self.group)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """The documents with their side."""
+        """Yield the batches with the column `side`."""
         for batch in batches:
             sides = self.sides(batch)
             for number, name in enumerate(SIDES):
@@ -78,31 +78,31 @@ class Split(Stage):
             yield B.with_column(batch, "side", pa.array(sides))
 
     def sides(self, batch: Batch) -> npt.NDArray[np.uint8]:
-        """The side of each document as its number in `SIDES`, uint8[n]."""
+        """Return the side of each document as an index into `SIDES`, uint8[n]."""
         ids = B.ids(batch)
         names = ids if self.group is None else _group_ids(batch.column(self.group), ids)
         return side_of(names, self.val, self.test, self.seed)
 
     def holds_out(self, other: Split) -> bool:
-        """Whether everything that another split holds out is held out by this one."""
+        """Return whether this split holds out all that `other` holds out."""
         same = (self.group, self.seed) == (other.group, other.seed)
         return other.val + other.test == 0 or (same and self.val >= other.val and self.test >= other.test)
 
 
 def _group_ids(column: pa.Array, ids: Ids) -> Ids:
-    """A number for each group, equal for equal names; a document without a group has its own."""
+    """Return a number per document, equal for equal groups; a document without a group has its own."""
     names = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
     try:
         names = names.cast(pa.large_string())
     except pa.ArrowNotImplementedError as e:
-        msg = f"group= names a column of {column.type}, which are no names; give one of texts, numbers or times"
+        msg = f"group= names a column of {column.type}, which must be texts, numbers or times; give another column"
         raise PlanError(msg) from e
     hashes = text_hashes(*B.buffers(names.fill_null("")))[:, 0]
     return np.where(names.is_null().to_numpy(zero_copy_only=False), ids, hashes)
 
 
 def side_of(ids: Ids, val: float = VAL, test: float = 0.0, seed: int = SEED) -> npt.NDArray[np.uint8]:
-    """The side of each document as its number in `SIDES`, uint8[n].
+    """Return the side of each document as an index into `SIDES`, uint8[n].
 
     Validation takes the smallest hashes and test the largest, so that neither share moves the other's documents.
 
@@ -115,18 +115,18 @@ def side_of(ids: Ids, val: float = VAL, test: float = 0.0, seed: int = SEED) -> 
 
 
 def sample_rank(ids: Ids, seed: int = SEED) -> Ids:
-    """A random order of the documents, uint64[n]; the smallest ones are a sample, and a larger one holds it."""
+    """Return a random rank per document, uint64[n]; the smallest ranks are a sample, and part of any larger one."""
     return mix(mix(ids, seed), _SAMPLE)
 
 
 def check_share(name: str, share: float) -> None:
-    """A share of documents lies in [0, 1]."""
+    """Raise PlanError if `share` is not in [0, 1]."""
     if not 0 <= share <= 1:
-        msg = f"{name}={share} is not a share of the documents; give a number from 0 to 1"
+        msg = f"{name}={share} must be a share of the documents, from 0 to 1"
         raise PlanError(msg)
 
 
 def _below(hashes: Ids, share: float) -> npt.NDArray[np.bool_]:
-    if share >= 1:  # 2**64 is no uint64
+    if share >= 1:  # 2**64 is not a uint64
         return np.ones(len(hashes), bool)
     return np.asarray(hashes < np.uint64(int(share * 2**64)))

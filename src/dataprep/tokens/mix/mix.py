@@ -1,9 +1,9 @@
-"""`Mix`: how many tokens of each source a training set gets, and how many epochs of each that means.
+"""`Mix`: plan and write a training set with given shares of tokens from several sources.
 
 Shares are of tokens, by explicit weights or by temperature. No source is repeated more than `max_epochs` times: up to
 4 epochs are nearly as good as new text, beyond that the gain fades (Muennighoff et al. 2023, "Scaling data-constrained
-language models"; T5's table of repeats, Raffel et al. 2020, says the same). What a source cannot give goes to the
-others in proportion, as UniMax does (Chung et al. 2023). The plan is data: it is printed, locked, and then written.
+language models"; T5's table of repeats, Raffel et al. 2020, says the same). Tokens that a source lacks come from
+the others in proportion, as in UniMax (Chung et al. 2023). The plan can be printed, and is saved with the mixture.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataprep.store import files
 from dataprep.tokens.shard_format import SHARD_TOKENS
 from dataprep.tokens.shards.shard import Shards
 
-from .write_mixture import Stream, streams_of, write_blend
+from .write_mixture import Stream, streams_of, write_mixture
 
 if TYPE_CHECKING:
     from dataprep.core.runner import Runner
@@ -35,34 +35,34 @@ Sources = Mapping[str, "Shards | str | os.PathLike[str]"]
 
 @dataclass(frozen=True)
 class Share:
-    """One source in a plan: what there is, what was asked for, and what came out."""
+    """One source in a plan: its tokens, its wanted share, and its share of the mixture."""
 
     source: str
     tokens: int
-    """Training tokens there are, separators included."""
+    """Training tokens in the source, separators included."""
     asked: float
-    """The share of the mixture that was asked for."""
+    """The wanted share of the mixture."""
     got: int
-    """Tokens that it has in the mixture, repeats included."""
+    """Tokens of the source in the mixture, repeats included."""
     share: float
-    """The share that this is."""
+    """The share of the mixture that `got` is."""
     epochs: float
 
 
 @dataclass(frozen=True)
-class Plan:
+class MixPlan:
     """A mixture before it is written."""
 
     shares: tuple[Share, ...]
 
     @property
     def tokens(self) -> int:
-        """Tokens of the whole mixture."""
+        """Number of tokens in the mixture."""
         return sum(s.got for s in self.shares)
 
     @property
     def weights(self) -> dict[str, float]:
-        """The shares that come out, by source: what a trainer that mixes while it reads is to be given."""
+        """Shares of the mixture by source, as a trainer that mixes while reading takes them."""
         return {s.source: s.share for s in self.shares}
 
     def __str__(self) -> str:
@@ -77,17 +77,17 @@ class Plan:
 
 @dataclass(frozen=True)
 class Mix:
-    """The shares that sources have in a training set.
+    """Shares of sources in a training set.
 
     weights: by source name, in proportion to each other. temperature: instead of weights, shares proportional to
-    tokens ** (1 / temperature): 1 as the sources are, larger is more even (mT5, Xue et al. 2021, has 1 / 0.3).
-    max_epochs: how often a source may be repeated. seed: of which documents make the last, broken epoch.
+    tokens ** (1 / temperature): 1 keeps the sources' proportions, larger is more even (mT5, Xue et al. 2021: 1 / 0.3).
+    max_epochs: largest number of times to repeat a source. seed: chooses the documents of the last, partial epoch.
 
     >>> mix = dp.Mix({"web": 0.6, "chat": 0.1, "books": 0.3}, max_epochs=4)
     >>> print(mix.plan({"web": "work/web", "chat": "work/chat", "books": "work/books"}))
     >>> shards = mix.write({"web": "work/web", ...}, out="work/mixed", tokens=1_000_000_000)
 
-    Sources are folders of token shards by name, made with one tokenizer; or one folder, whose own sources are meant.
+    Sources are folders of token shards by name, encoded with one tokenizer, or one folder whose sources are mixed.
     """
 
     weights: Mapping[str, float] | None = None
@@ -97,19 +97,19 @@ class Mix:
 
     def __post_init__(self) -> None:
         if (self.weights is None) == (self.temperature is None):
-            msg = "Mix takes weights, {source: share}, or temperature=, and not both"
+            msg = "Mix takes either weights, {source: share}, or temperature="
             raise PlanError(msg)
         for source, weight in (self.weights or {}).items():
             if not (isinstance(weight, (int, float)) and 0 < weight < math.inf):
-                msg = f"the weight of {source!r} is {weight!r}; give a positive number, or leave the source out of both"
+                msg = f"the weight of {source!r} is {weight!r}; it must be a positive number, or leave the source out"
                 raise PlanError(msg)
         for name, value in (("temperature", self.temperature), ("max_epochs", self.max_epochs)):
             if value is not None and not 0 < value < math.inf:
-                msg = f"{name}={value!r} is no positive number"
+                msg = f"{name}={value!r} must be a positive number"
                 raise PlanError(msg)
 
-    def plan(self, sources: Sources | Shards | str | os.PathLike[str], tokens: int | None = None) -> Plan:
-        """How many tokens and epochs of each source make `tokens` in all (default: as many as there are)."""
+    def plan(self, sources: Sources | Shards | str | os.PathLike[str], tokens: int | None = None) -> MixPlan:
+        """Return the tokens and epochs of each source in a mixture of `tokens` (default: all that the sources have)."""
         return self._plan(streams_of(sources), tokens)
 
     def write(
@@ -122,23 +122,23 @@ class Mix:
         shard_tokens: int = SHARD_TOKENS,
         replace: bool = False,
     ) -> Shards:
-        """Write the mixture as shards that any trainer reads, with `mixture.lock.json` beside them.
+        """Write the mixture as shards that any trainer reads, and its plan as `mixture.lock.json`.
 
-        Every epoch of a source is spread evenly over the whole: any stretch of the shards has the shares of the plan.
-        Whole documents are taken; the last epoch of a source takes those with the smallest hash(seed, id). Validation
-        and test sides are those of all sources, once, in order. Needs about 60 bytes of memory a document placed.
+        Every epoch of a source is spread evenly over the mixture: any range of the shards has the shares of the plan.
+        Documents are kept whole; the last epoch of a source has those with the smallest hash(seed, id). Validation
+        and test splits are those of all sources, once, in order. Needs about 60 bytes of memory per document.
 
         Raises:
-            PlanError: the tokens cannot be had within `max_epochs`, names and weights differ, or tokenizers do.
-            StaleOutput: `out` holds another mixture, and not `replace`.
+            PlanError: `max_epochs` gives too few tokens, or weights or tokenizers do not match the sources.
+            StaleOutput: `out` has another mixture, and `replace` is False.
         """
         streams = streams_of(sources)
         plan = self._plan(streams, tokens)
         for share in plan.shares:
             if share.share < share.asked - UNMET:
                 log.warning(
-                    "%s gets %.1f %% of the tokens and not the %.1f %% asked for, since max_epochs=%g of it give no "
-                    "more; give more of it, raise max_epochs=, or ask for fewer tokens=",
+                    "%s gets %.1f %% of the tokens, not the wanted %.1f %%, since max_epochs=%g allows no more; "
+                    "give more of it, raise max_epochs=, or ask for fewer tokens=",
                     share.source,
                     100 * share.share,
                     100 * share.asked,
@@ -146,7 +146,7 @@ class Mix:
                 )
             if share.epochs >= MAX_EPOCHS:
                 log.warning(
-                    "%s is repeated %.1f times; beyond 4 epochs repeated text is worth little (Muennighoff 2023): "
+                    "%s is repeated %.1f times; beyond 4 epochs repeated text helps little (Muennighoff 2023): "
                     "give more of it, a smaller weight, or fewer tokens",
                     share.source,
                     share.epochs,
@@ -165,20 +165,20 @@ class Mix:
             sources = [{**asdict(share), "recipe": recipes[share.source]} for share in made]
             return {**lock, "tokens": sum(written.values()), "sources": sources}
 
-        shards = write_blend(streams, got, os.fspath(out), self.seed, shard_tokens, run, described, replace=replace)
-        place = files.join(os.fspath(shards.path), LOCK)
-        if not files.exists(place) or files.read_json(place) != shards.manifest["mixture"]:
-            files.write_json(place, shards.manifest["mixture"])
+        shards = write_mixture(streams, got, os.fspath(out), self.seed, shard_tokens, run, described, replace=replace)
+        url = files.join(os.fspath(shards.path), LOCK)
+        if not files.exists(url) or files.read_json(url) != shards.manifest["mixture"]:
+            files.write_json(url, shards.manifest["mixture"])
         return shards
 
-    def _plan(self, streams: list[Stream], tokens: int | None) -> Plan:
+    def _plan(self, streams: list[Stream], tokens: int | None) -> MixPlan:
         available = {s.name: s.tokens for s in streams}
         asked = self._asked(available)
         total = sum(available.values()) if tokens is None else tokens
-        return Plan(tuple(_shares(streams, asked, _fill(available, asked, total, self.max_epochs))))
+        return MixPlan(tuple(_shares(streams, asked, _fill(available, asked, total, self.max_epochs))))
 
     def _asked(self, available: Mapping[str, int]) -> dict[str, float]:
-        """The share of each source, adding up to 1."""
+        """Return the wanted share of each source; the sum is 1."""
         if self.weights is None:
             raw = {name: n ** (1 / float(self.temperature or 1)) for name, n in available.items()}
         else:
@@ -201,7 +201,7 @@ def _check_names(available: Mapping[str, int], weights: Mapping[str, float]) -> 
 
 
 def _fill(available: Mapping[str, int], asked: Mapping[str, float], total: int, max_epochs: float) -> dict[str, int]:
-    """Tokens of each source: its share, at most `max_epochs` of it, and what is lacking from the others."""
+    """Return the tokens of each source: its share, at most `max_epochs` of it; others make up for the rest."""
     room = {name: int(n * max_epochs) for name, n in available.items()}
     if total < 1 or total > sum(room.values()):
         msg = (

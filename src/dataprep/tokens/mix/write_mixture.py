@@ -1,7 +1,7 @@
-"""Write a mixture: documents of several sources, some of them several times, evenly spread over new shards.
+"""Write a mixture: documents of several sources, some repeated, spread evenly over new shards.
 
-The order is decided first, and small: which document of which source comes where. Then each shard is a task of its own,
-which copies its documents out of the memory-mapped shards of the sources; all sources are read from front to back.
+The order of documents is computed first and stored. Then a task per shard copies its documents from the memory-mapped
+shards of the sources; all sources are read from start to end.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class Stream:
 
     @cached_property
     def shards(self) -> Shards:
-        """The folder."""
+        """Shards of the folder."""
         return Shards.open(self.path)
 
     @cached_property
     def train(self) -> Shards:
-        """Its training side."""
+        """Training split of the folder."""
         return self.shards.split("train")
 
     @cached_property
@@ -123,7 +123,7 @@ def streams_of(sources: Any) -> list[Stream]:
     return streams
 
 
-def write_blend(
+def write_mixture(
     streams: list[Stream],
     got: Mapping[str, int],
     out: str,
@@ -134,7 +134,7 @@ def write_blend(
     *,
     replace: bool,
 ) -> Shards:
-    """The folder of shards with `got` tokens of each stream (whole documents); `described` tells the manifest."""
+    """Write shards with `got` tokens of each stream, in whole documents; `described` makes the manifest's `mixture`."""
     check_shard_tokens(shard_tokens)
     folder = local_folder(out)
     if folder in [os.path.normpath(s.path) for s in streams]:
@@ -147,16 +147,18 @@ def write_blend(
         return made
     pieces = files.join(folder, f"pieces-{recipe[:8]}")
     written: dict[str, int] = {}
-    shards: list[Piece] = []
+    shards: list[MixedShard] = []
     for side in SIDES:
         places, lengths = _order(streams, got, seed) if side == "train" else _held_out(streams, side)
         if side == "train":
             written = {s.name: int(lengths[places["stream"] == i].sum()) for i, s in enumerate(streams)}
         files.write_bytes(files.join(pieces, f"{side}.places"), places.tobytes())
         for number, ((_, start, stop),) in enumerate(arrange([np.cumsum(lengths)], shard_tokens)):
-            shards.append(Piece(side, number, start, stop))
+            shards.append(MixedShard(side, number, start, stop))
     first = streams[0].shards
-    task = Blend(out=folder, pieces=pieces, streams=_light(streams), dtype=first.manifest["dtype"], key=recipe)
+    task = WriteMixedShard(
+        out=folder, pieces=pieces, streams=_light(streams), dtype=first.manifest["dtype"], key=recipe
+    )
     entries = list((run or Serial()).map(task, shards, "mix"))
     if own_tokenizer(first) is not None:
         files.write_bytes(files.join(folder, "tokenizer.json"), _bytes(files.join(streams[0].path, "tokenizer.json")))
@@ -174,13 +176,13 @@ def write_blend(
 
 
 def _light(streams: list[Stream]) -> tuple[Stream, ...]:
-    """As they travel to workers: without what was read of them."""
+    """Return the streams without their caches, as they are sent to workers."""
     return tuple(Stream(s.name, s.path, s.only) for s in streams)
 
 
 @dataclass(frozen=True)
-class Piece:
-    """One shard to write: its documents are the places [start, stop) of its side."""
+class MixedShard:
+    """One shard to write: the rows [start, stop) in the order of its side."""
 
     side: str
     number: int
@@ -189,8 +191,8 @@ class Piece:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blend:
-    """The task: one shard, with a receipt."""
+class WriteMixedShard:
+    """Task that writes one shard, with a receipt."""
 
     out: str
     pieces: str
@@ -198,30 +200,30 @@ class Blend:
     dtype: str
     key: str
 
-    def __call__(self, piece: Piece) -> dict[str, Any]:
-        """The shard's entry in the manifest."""
-        receipt = files.join(self.pieces, f"{piece.side}-{piece.number:05d}.json")
-        made = receipts.once(receipt, key([self.key, piece]), lambda: self._write(piece))
+    def __call__(self, job: MixedShard) -> dict[str, Any]:
+        """Return the shard's entry in the manifest."""
+        receipt = files.join(self.pieces, f"{job.side}-{job.number:05d}.json")
+        made = receipts.once(receipt, key([self.key, job]), lambda: self._write(job))
         return dict(made["entry"])
 
-    def _write(self, piece: Piece) -> dict[str, Any]:
-        with files.open_raw(files.join(self.pieces, f"{piece.side}.places")) as f:
-            f.seek(piece.start * PLACE.itemsize)
-            places = np.frombuffer(f.read((piece.stop - piece.start) * PLACE.itemsize), PLACE)
-        source = _Source(self.streams, piece.side)
+    def _write(self, job: MixedShard) -> dict[str, Any]:
+        with files.open_raw(files.join(self.pieces, f"{job.side}.places")) as f:
+            f.seek(job.start * PLACE.itemsize)
+            places = np.frombuffer(f.read((job.stop - job.start) * PLACE.itemsize), PLACE)
+        source = _Copier(self.streams, job.side)
         first = self.streams[0].shards
         sizes = first.token_bytes
-        with Writer(self.out, piece.side, piece.number, dtype=self.dtype) as shard:
+        with Writer(self.out, job.side, job.number, dtype=self.dtype) as shard:
             for tokens, ends, ids, names, mask in source.blocks(places):
                 if len(tokens) and int(tokens.max()) >= first.vocab_size:
-                    msg = f"a source holds an id outside the vocabulary of {first.vocab_size:,}; `dataprep verify` them"
+                    msg = f"a source has ids outside the vocabulary of {first.vocab_size:,}; `dataprep verify` them"
                     raise CorruptShard(msg)
                 n_bytes = 0 if sizes is None else int(size_in_bytes(tokens, sizes))
                 shard.add(tokens, ends, ids, names, n_bytes, mask)
         return receipt_of(self.out, shard.entry)
 
 
-class _Source:
+class _Copier:
     """Copies documents out of the shards of one side of all streams."""
 
     def __init__(self, streams: tuple[Stream, ...], side: str) -> None:
@@ -232,7 +234,7 @@ class _Source:
         self.tables: dict[int, tuple[int, pa.Table]] = {}  # the last one of each stream: they are read in order
 
     def blocks(self, places: npt.NDArray[Any]) -> Iterator[tuple[Any, ...]]:
-        """(tokens, ends, ids, sources, mask) of some documents at a time, in the order of `places`."""
+        """Yield (tokens, ends, ids, sources, mask) of blocks of documents, in the order of `places`."""
         starts, lengths = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
         at = np.empty(len(places), np.int64)  # the shard each lies in
         for stream, side in enumerate(self.sides):
@@ -268,7 +270,7 @@ class _Source:
         return tokens, ends, np.concatenate(ids)[back], pa.concat_arrays(names).take(pa.array(back)), mask
 
     def _table(self, stream: int, i: int) -> pa.Table:
-        """Ids and sources of a shard's documents; a source of a named folder is `name/source`."""
+        """Return ids and sources of a shard's documents; a source of a named folder is `name/source`."""
         held = self.tables.get(stream)
         if held is None or held[0] != i:
             table, name = _docs(self.sides[stream], i, "id", "source"), self.streams[stream]
@@ -280,13 +282,13 @@ class _Source:
 
 
 def _spans(here: Numbers, there: Numbers, lengths: Numbers) -> tuple[Numbers, Numbers]:
-    """Every place of spans that begin at `here`, and at `there`."""
+    """Return all indexes of spans that begin at `here`, and of those that begin at `there`."""
     steps = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     return np.repeat(here, lengths) + steps, np.repeat(there, lengths) + steps
 
 
 def _order(streams: list[Stream], got: Mapping[str, int], seed: int) -> tuple[npt.NDArray[Any], Numbers]:
-    """The training documents of the mixture in order, and their tokens."""
+    """Return the training documents of the mixture in order, and their numbers of tokens."""
     placed = [s.placed(got[s.name], seed) for s in streams]
     places = np.zeros(sum(len(docs) for docs, _ in placed), PLACE)
     places["stream"] = np.repeat(np.arange(len(streams)), [len(docs) for docs, _ in placed])
@@ -300,7 +302,7 @@ def _order(streams: list[Stream], got: Mapping[str, int], seed: int) -> tuple[np
 
 
 def _held_out(streams: list[Stream], side: str) -> tuple[npt.NDArray[Any], Numbers]:
-    """A held-out side of every folder, once."""
+    """Return the documents of a held-out side of every folder, once, and their numbers of tokens."""
     folders = {s.path: i for i, s in reversed(list(enumerate(streams)))}
     lengths = {i: _lengths(streams[i].shards.split(side)) for i in sorted(folders.values())}
     places = np.zeros(sum(map(len, lengths.values())), PLACE)
@@ -310,7 +312,7 @@ def _held_out(streams: list[Stream], side: str) -> tuple[npt.NDArray[Any], Numbe
 
 
 def _lengths(side: Shards) -> Numbers:
-    """Tokens of each document, separators included."""
+    """Return the number of tokens of each document, separators included."""
     ends = [np.asarray(side.ends(i)).astype(np.int64) for i in range(len(side.shards))]
     return np.concatenate([np.zeros(0, np.int64), *(np.diff(e, prepend=0) for e in ends)])
 
@@ -324,8 +326,8 @@ def _vocabulary(shards: Shards) -> tuple[Any, ...]:
     return (m.get("tokenizer", {}).get("hash"), m["vocab_size"], m["eot"])
 
 
-def _path(place: Any) -> str:
-    return os.fspath(place.path if isinstance(place, Shards) else place)
+def _path(source: Any) -> str:
+    return os.fspath(source.path if isinstance(source, Shards) else source)
 
 
 def _bytes(url: str) -> bytes:

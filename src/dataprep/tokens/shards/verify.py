@@ -1,4 +1,4 @@
-"""Whether a folder of token shards still is what was written: every file is read, and every problem listed."""
+"""`verify_shards`: read every file of a folder of token shards, and list what differs from what was written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BLOCK_BYTES = 8 << 20  # read at a time
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong: with which file, what was found, and what to do."""
+    """A problem: the file, what was found, and what to do."""
 
     file: str
     found: str
@@ -37,14 +37,14 @@ class Problem(NamedTuple):
 
 
 def verify_shards(path: str | os.PathLike[str], run: Runner | None = None) -> list[Problem]:
-    """Read every file of a folder of token shards, and list what is not as it was written; nothing, if all is well.
+    """Read every file of a folder of token shards; return its problems, an empty list if there are none.
 
-    Looked at are the sizes, the hashes, that ids lie in the vocabulary, that each document ends in its separator, that
-    the bytes of text are those of the ids, that masks are 0 and 1, that `.docs.parquet` agrees with `.idx`, that
-    `tokenizer.json` is the one that encoded, and that no other shard lies in the folder. What an older manifest has
-    no hash of is compared as far as it can be.
+    Checked are sizes, hashes, that ids are in the vocabulary, that each document ends with its separator, that the
+    bytes of text are those of the ids, that masks are 0 and 1, that `.docs.parquet` agrees with `.idx`, that
+    `tokenizer.json` is the one that encoded, and that there are no other shards. Files without a hash in an older
+    manifest are checked without it.
 
-    Errors: PlanError where there are no token shards, CorruptShard where their manifest is no JSON.
+    Raises PlanError if there are no token shards, CorruptShard if their manifest is not JSON.
     """
     path = os.fspath(path)
     shards = Shards.open(path, sizes=False)
@@ -62,7 +62,7 @@ def _check(item: CheckShard) -> list[Problem]:
 
 @dataclass(frozen=True)
 class CheckShard:
-    """The item: one shard, read block by block; sizes: bytes of text per id, if they can be trusted."""
+    """One shard to check, read block by block; sizes: bytes of text per id, if their file is intact."""
 
     path: str
     manifest: dict[str, Any]
@@ -71,7 +71,7 @@ class CheckShard:
 
     @property
     def entry(self) -> dict[str, Any]:
-        """Its entry in the manifest."""
+        """Entry of the shard in the manifest."""
         return dict(next(s for s in self.manifest["shards"] if s["name"] == self.name))
 
     @property
@@ -83,7 +83,7 @@ class CheckShard:
         return files.join(self.path, self.name)
 
     def problems(self) -> list[Problem]:
-        """What is wrong with its files. Where a size is wrong, what is inside is not looked at."""
+        """Return the problems of its files; a file of a wrong size is not read."""
         s = self.entry
         found: list[Problem] = []
         expected = {"bin": self.n_bytes, "idx": s["documents"] * ENDS.itemsize}
@@ -105,7 +105,7 @@ class CheckShard:
             yield Problem(f"{self.name}.{kind}", f"{state}, the manifest says {expected:,}")
 
     def _ends(self, s: dict[str, Any], found: list[Problem]) -> npt.NDArray[np.uint64] | None:
-        """The document ends, if they can be trusted."""
+        """Return the document ends, or None if they are wrong."""
         name = f"{self.name}.idx"
         with files.open_raw(f"{self}.idx") as f:
             ends = np.frombuffer(f.read(), ENDS)
@@ -177,7 +177,7 @@ class CheckShard:
 
 
 def _rows(table: pa.Table, s: dict[str, Any], ends: npt.NDArray[np.uint64] | None, *, ordered: bool) -> Iterator[str]:
-    """What is wrong with the rows of a document table."""
+    """Yield what is wrong with the rows of a document table."""
     if len(table) != s["documents"]:
         yield f"it has {len(table):,} documents, the manifest says {s['documents']:,}"
         return
@@ -194,30 +194,30 @@ def _rows(table: pa.Table, s: dict[str, Any], ends: npt.NDArray[np.uint64] | Non
 
 def _totals(shards: Shards) -> Iterator[Problem]:
     for what in ("tokens", "documents", "bytes"):
-        said, is_ = shards.manifest[what], sum(s[what] for s in shards.shards)
-        if said != is_:
-            yield Problem("manifest.json", f"it says {said:,} {what}, its shards have {is_:,}")
+        stated, found = shards.manifest[what], sum(s[what] for s in shards.shards)
+        if stated != found:
+            yield Problem("manifest.json", f"it says {stated:,} {what}, its shards have {found:,}")
 
 
 def _tokenizer(shards: Shards) -> Iterator[Problem]:
-    told = shards.manifest.get("tokenizer")
-    if not told or "file" not in told:
+    entry = shards.manifest.get("tokenizer")
+    if not entry or "file" not in entry:
         return
     try:
         tok = own_tokenizer(shards)
     except DataprepError as e:
-        what = " ".join(str(e).split()).removeprefix(files.join(str(shards.path), told["file"])).lstrip(": ")
-        yield Problem(told["file"], what.rpartition(";")[0][:160] or what, "put the right one here, or " + AGAIN)
+        what = " ".join(str(e).split()).removeprefix(files.join(str(shards.path), entry["file"])).lstrip(": ")
+        yield Problem(entry["file"], what.rpartition(";")[0][:160] or what, "put the right one here, or " + AGAIN)
         return
     if tok is None:
-        yield Problem(told["file"], "is missing", "copy it from the tokenizer's folder, or " + AGAIN)
+        yield Problem(entry["file"], "is missing", "copy it from the tokenizer's folder, or " + AGAIN)
     elif tok.vocab_size > shards.vocab_size:
         what = f"has {tok.vocab_size:,} ids, the manifest says {shards.vocab_size:,}"
-        yield Problem("manifest.json", f"{told['file']} {what}")
+        yield Problem("manifest.json", f"{entry['file']} {what}")
 
 
 def _token_bytes(shards: Shards) -> tuple[npt.NDArray[np.int32] | None, list[Problem]]:
-    """The bytes of text per id, and what is wrong with their file."""
+    """Return the bytes of text per id, and the problems of their file."""
     name = shards.manifest["bytes_per_token"]
     if name is None:
         return None, []
@@ -227,17 +227,17 @@ def _token_bytes(shards: Shards) -> tuple[npt.NDArray[np.int32] | None, list[Pro
         with files.open_raw(files.join(str(shards.path), name)) as f:
             sizes = np.asarray(np.load(f, allow_pickle=False))
     except (ValueError, EOFError, SyntaxError) as e:
-        return None, [Problem(name, f"is no NumPy array ({str(e).splitlines()[0][:100]})")]
-    said = shards.manifest.get("bytes_per_token_hash")
+        return None, [Problem(name, f"is not a NumPy array ({str(e).splitlines()[0][:100]})")]
+    stated = shards.manifest.get("bytes_per_token_hash")
     if sizes.dtype != np.int32 or sizes.shape != (shards.vocab_size,):
         return None, [Problem(name, f"is {sizes.dtype}{list(sizes.shape)}, not int32[{shards.vocab_size}]")]
-    if said is not None and content_hash(sizes) != said:
+    if stated is not None and content_hash(sizes) != stated:
         return None, [Problem(name, "its numbers are not those that were written")]
     return sizes, []
 
 
 def _strays(shards: Shards) -> Iterator[Problem]:
-    """Shard files that the manifest does not name: of an older recipe, or with documents that were forgotten."""
+    """Yield shard files that the manifest does not name, of an older recipe or with forgotten documents."""
     known = {s["name"] for s in shards.shards}
     for name in files.listdir(str(shards.path)):
         found = SHARD_FILE.fullmatch(name)
