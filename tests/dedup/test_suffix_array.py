@@ -112,14 +112,14 @@ def test_almost_no_memory_gives_the_same(dataset, monkeypatch, chosen) -> None:
     expected = spans(SuffixArray(engine="suffix_array", **chosen), made)
     streamed = []
     for module, name, value in (
-        (windows, "SEGMENT_BYTES", 400), (windows, "COUNT_RECORDS", 60), (windows, "PIECE_BYTES", 3000),
-        (windows, "STRETCH_BYTES", 500), (windows_search, "TABLE_WINDOWS", 4), (windows_search, "POOL_BYTES", 500),
+        (windows, "SEGMENT_BYTES", 400), (windows, "COUNT_RECORDS", 60), (windows, "PARTITION_BYTES", 3000),
+        (windows, "GROUP_BYTES", 500), (windows_search, "TABLE_WINDOWS", 4), (windows_search, "POOL_BYTES", 500),
         (suffix_cut, "MAX_GROUPS", 3),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
-    real, forget = windows_search.Compare._streamed, windows_search._forget
-    monkeypatch.setattr(windows_search, "_forget", lambda *a: streamed.append("again") or forget(*a))
-    monkeypatch.setattr(windows_search.Compare, "_streamed", lambda *a: streamed.append("heavy") or real(*a))
+    real, forget = windows_search.CompareRecords._streamed, windows_search._discard
+    monkeypatch.setattr(windows_search, "_discard", lambda *a: streamed.append("again") or forget(*a))
+    monkeypatch.setattr(windows_search.CompareRecords, "_streamed", lambda *a: streamed.append("heavy") or real(*a))
     assert spans(SuffixArray(**chosen), made) == expected
     assert {"heavy", "again"} <= set(streamed)
     assert len(expected) > 30
@@ -210,7 +210,7 @@ def test_an_interrupted_search_goes_on(corpus, tmp_path) -> None:
     """Stopped in any pass, and gone on with, the result is that of an uninterrupted run."""
     PIPELINE.run(corpus, str(tmp_path / "whole"))
     out = str(tmp_path / "torn")
-    for stopped in ("sign", "count", "gather", "compare", "bring", "shrink"):
+    for stopped in ("hash", "count", "gather", "compare", "sort", "shrink"):
         with pytest.raises(KeyboardInterrupt):
             PIPELINE.run(corpus, out, laws.Stops(at=f"SuffixArray: {stopped}"))
     PIPELINE.run(corpus, out)

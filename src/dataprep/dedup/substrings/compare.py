@@ -1,11 +1,12 @@
-"""Compare: the kernels that find which windows of records with one hash stand for the same bytes.
+"""The kernels that find the repeated windows of records with equal hashes.
 
-Records come in groups of one hash, each in order of position. A window's first occurrence lies in a record of its
-own group. Where no minimum is tied, equal windows have their minimum at the same place, so two records are compared
-once, from there to both sides; a record whose windows are all repeats never needs to be looked at again, so copies
-cost one comparison each. Other groups go through a table of the windows seen, found by hash and compared byte by byte;
-what the comparison before has shown is not compared again. A table that is full says so: the group is then gone
-through twice, for either half of the hashes.
+Records come in groups of one hash, each in order of position. The first occurrence of a window is in a record of its
+own group. If no minimum is tied, equal windows have their minimum at the same item, so two records are compared once,
+from there to both sides; a record whose windows are all repeats is never compared with later ones, so copies cost one
+comparison each. Other groups use a table of the windows so far, found by hash and compared byte by byte, without the
+bytes that the comparison before covered. If the table is full, the group is read twice, once per half of the hashes.
+
+Twin: tests/twins/suffix_array.py
 """
 
 from __future__ import annotations
@@ -20,36 +21,46 @@ from numba.extending import intrinsic
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64, Int, eight_bytes, mix64
 
-from .minimizers import CHUNK, MAX_SLIDE, MAX_WINDOWS, Rule, Words, byte_grams, cut_words, room_for_words, word_grams
-from .repeats import mark, more_marks
+from .minimizers import (
+    CHUNK,
+    MAX_SLIDE,
+    MAX_WINDOWS,
+    WindowRule,
+    Words,
+    byte_grams,
+    cut_words,
+    empty_words,
+    word_grams,
+)  # fmt: skip
+from .repeats import Repeat, add_repeat
 
-AHEAD = 12  # records whose bytes are asked for before they are looked at
+AHEAD = 12  # records whose bytes are prefetched
 REPRESENTATIVES = 16  # records of one group that are compared with all later ones; if more, the table
 
 
-class Block(NamedTuple):
-    """Records in order of position: the bytes of each (neighbours may share some), and what is known of it."""
+class RecordBlock(NamedTuple):
+    """Records in order of position: the bytes of each (neighbours may share some), their document and their info."""
 
     data: U8
-    at: I64  # where its bytes start in `data`
-    stop: I64  # and end
+    at: I64  # start of its bytes in `data`
+    stop: I64  # and their end
     id: U64
     offset: I64  # of its first byte in its document
     info: U64  # the low 25 bits of a record's info
 
 
-class Table(NamedTuple):
-    """The distinct windows seen, in slots found by hash, and their bytes in a pool.
+class WindowTable(NamedTuple):
+    """The distinct windows so far, in slots found by hash, and their bytes in a pool.
 
-    The pool is filled by runs of neighbouring windows; a run tells where its first byte lies.
+    The pool holds runs of neighbouring windows; a run has the id and offset of its first byte.
     """
 
     tag: U64
     at: I64  # in the pool; -1: the slot is free
     size: I64  # bytes of the window
-    last: I64  # where the window was last met, counted over all blocks
+    last: I64  # the window's last occurrence, counted over all blocks
     pool: U8
-    run: I64  # where each run starts in the pool
+    run: I64  # the start of each run in the pool
     run_id: U64
     run_offset: I64
     fill: I64  # windows, bytes, runs, bytes of the blocks before, and whether it is full
@@ -58,8 +69,17 @@ class Table(NamedTuple):
 WINDOWS, POOLED, RUNS, BEFORE, FULL = 0, 1, 2, 3, 4
 
 
+class Same(NamedTuple):
+    """The bytes start..end of a record that another record has too, so many bytes and items further on."""
+
+    start: Int
+    end: Int
+    bytes: Int
+    items: Int
+
+
 class Scratch(NamedTuple):
-    """Room for what is known of one record's windows."""
+    """Arrays for the windows of one record."""
 
     start: I64
     end: I64
@@ -69,28 +89,28 @@ class Scratch(NamedTuple):
     other: Words
 
 
-def table_for(windows: int, pool: int) -> Table:
-    """A table for so many distinct windows, whose bytes are at most `pool`."""
+def table_for(windows: int, pool: int) -> WindowTable:
+    """Return a table for so many distinct windows, whose bytes are at most `pool`."""
     slots = 1 << max(4, (2 * windows - 1).bit_length())
     runs = max(1, windows)
-    return Table(
+    return WindowTable(
         np.empty(slots, np.uint64), np.empty(slots, np.int64), np.empty(slots, np.int64), np.empty(slots, np.int64),
         np.empty(pool, np.uint8), np.empty(runs, np.int64), np.empty(runs, np.uint64), np.empty(runs, np.int64),
         np.zeros(5, np.int64),
     )  # fmt: skip
 
 
-def scratch_for(rule: Rule) -> Scratch:
-    """Room for any record."""
+def scratch_for(rule: WindowRule) -> Scratch:
+    """Return arrays that are large enough for any record."""
     n, n_words = MAX_WINDOWS + 1, MAX_WINDOWS + rule.width if rule.words else 1
-    words, other = room_for_words(n_words), room_for_words(n_words)
+    words, other = empty_words(n_words), empty_words(n_words)
     owner = np.empty(max(n, CHUNK, MAX_SLIDE), np.int64)
     return Scratch(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.uint64), owner, words, other)
 
 
 @intrinsic
-def prefetch(_: Any, data: Any, place: Any) -> Any:
-    """Ask for the cache line of data[place], and do not wait for it."""
+def prefetch(_: Any, data: Any, at: Any) -> Any:
+    """Prefetch the cache line of data[at]."""
 
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, given[0])
@@ -101,12 +121,12 @@ def prefetch(_: Any, data: Any, place: Any) -> Any:
         builder.call(function, [byte, *words])
         return context.get_dummy_value()
 
-    return types.none(data, place), code
+    return types.none(data, at), code
 
 
 @kernel
 def same_after(one: U8, a: Int, other: U8, b: Int, most: Int) -> Int:
-    """How many bytes are the same from `a` and from `b` on, at most `most`."""
+    """Return how many bytes are equal from `a` and from `b` on, at most `most`."""
     p, q, n, stop, word = np.uint64(a), np.uint64(b), np.uint64(0), np.uint64(max(most, 0)), np.uint64(8)
     while n + word <= stop and eight_bytes(one, p + n) == eight_bytes(other, q + n):
         n += word
@@ -117,7 +137,7 @@ def same_after(one: U8, a: Int, other: U8, b: Int, most: Int) -> Int:
 
 @kernel
 def same_before(data: U8, a: Int, b: Int, most: Int) -> Int:
-    """How many bytes are the same before `a` and before `b`, at most `most`."""
+    """Return how many bytes are equal before `a` and before `b`, at most `most`."""
     p, q, n, stop, word = np.uint64(a), np.uint64(b), np.uint64(0), np.uint64(max(most, 0)), np.uint64(8)
     while n + word <= stop and eight_bytes(data, p - n - word) == eight_bytes(data, q - n - word):
         n += word
@@ -126,46 +146,85 @@ def same_before(data: U8, a: Int, b: Int, most: Int) -> Int:
     return np.int64(n)
 
 
+@kernel(inline="always")
+def minimum_at(info: Int) -> Int:
+    """Return the item of a record at which its minimum starts."""
+    return (np.int64(info) & MAX_WINDOWS) - 1 + (np.int64(info) >> 14 & (MAX_SLIDE - 1))
+
+
+@kernel(inline="always")
+def trim_words(mine: Words, theirs: Words, rule: WindowRule, same: Same, low: Int, high: Int) -> tuple[Int, Int]:
+    """Return the range of windows of a record in low..high whose words, and word ends, the other record has too."""
+    start, end, their_start, their_end, last = mine.start, mine.end, theirs.start, theirs.end, rule.width - 1
+    while low < high and (start[low] < same.start or start[low] + same.bytes != their_start[low + same.items]):
+        low += 1
+    while low < high and (
+        end[high - 1 + last] > same.end
+        or end[high - 1 + last] + same.bytes != their_end[high - 1 + last + same.items]
+    ):
+        high -= 1
+    return low, high
+
+
+@kernel(inline="always")
+def assign(owner: I64, low: Int, high: Int, n: Int, covered: Int, m: Int) -> Int:
+    """Assign the windows low..high of `n` that have no owner to `m`; return how many of all windows have one."""
+    if not covered:
+        for x in range(n):
+            owner[x] = -1
+    for x in range(low, high):
+        if owner[x] < 0:
+            owner[x] = m
+            covered += 1
+    return covered
+
+
+@kernel(inline="always")
+def prefetch_group(block: RecordBlock, order: I64, first: Int, stop: Int) -> Any:
+    """Prefetch the bytes of the records after those of a group; return whether the group has ties."""
+    info, starts, tied = block.info, block.at, False
+    for t in range(first, stop):
+        tied |= info[order[t]] >> np.uint64(24) & np.uint64(1) != 0
+    if stop - first < 2 and not tied:
+        return tied
+    for t in range(first, stop):
+        if t + AHEAD < len(order):
+            for line in range(3):
+                prefetch(block.data, starts[order[t + AHEAD]] + 64 * line)  # type: ignore[call-arg]
+    return tied
+
+
 @kernel
 def by_pairs(
-    block: Block, rule: Rule, order: I64, bounds: I64, scratch: Scratch, out: U64
-) -> tuple[U64, int, I64]:  # fmt: skip
-    """Mark the repeats of all groups without ties: the marks, how many, and the groups that need the table.
+    block: RecordBlock, rule: WindowRule, order: I64, bounds: I64, scratch: Scratch, out: U64
+) -> tuple[U64, int, I64]:
+    """Write the repeats of all groups without ties; return the rows, how many, and the groups that need the table.
 
     order[bounds[g]:bounds[g + 1]] are the records of group g, in order of position. Arrays are taken out of their
     tuples first: Numba counts references to every array of a tuple at each call, which costs more than a comparison.
     """
-    data, starts, stops, info, ids, offsets = block.data, block.at, block.stop, block.info, block.id, block.offset
-    mine, theirs, owner, width, last = scratch.words, scratch.other, scratch.owner, rule.width, rule.width - 1
-    mine_start, mine_end, their_start, their_end = mine.start, mine.end, theirs.start, theirs.end
+    data, starts, stops, info = block.data, block.at, block.stop, block.info
+    mine, theirs, owner = scratch.words, scratch.other, scratch.owner
+    mine_start, their_start = mine.start, theirs.start
     kept, distance = np.empty(REPRESENTATIVES, np.int64), np.empty(REPRESENTATIVES, np.int64)
     left, n_left, k = np.empty(len(bounds), np.int64), 0, 0
     for g in range(len(bounds) - 1):
-        first, behind, tied = bounds[g], bounds[g + 1], False
-        for t in range(first, behind):
-            tied |= info[order[t]] >> np.uint64(24) & np.uint64(1) != 0
-        if behind - first < 2 and not tied:
+        first, stop, before_group, n_kept = bounds[g], bounds[g + 1], k, 0
+        tied = prefetch_group(block, order, first, stop)
+        if stop - first < 2 and not tied:
             continue
-        for t in range(first, behind):
-            if t + AHEAD < len(order):
-                place = starts[order[t + AHEAD]]
-                for line in range(3):
-                    prefetch(data, place + 64 * line)  # type: ignore[call-arg]
-        n_kept, before_group = 0, k
-        for t in range(first, behind):
+        for t in range(first, stop):
             if tied:
                 break
             b = order[t]
-            n, covered = np.int64(info[b]) & MAX_WINDOWS, 0
-            j = n - 1 + (np.int64(info[b]) >> 14 & (MAX_SLIDE - 1))  # the item at which the minimum starts
+            n, j, covered = np.int64(info[b]) & MAX_WINDOWS, minimum_at(info[b]), np.int64(0)
             q = starts[b] + j
             if rule.words:
                 cut_words(data, starts[b], stops[b], rule.table, mine)
                 q = mine_start[j]
             for m in range(n_kept):
                 a = kept[m]
-                n_other = np.int64(info[a]) & MAX_WINDOWS
-                i = n_other - 1 + (np.int64(info[a]) >> 14 & (MAX_SLIDE - 1))
+                i = minimum_at(info[a])
                 p = starts[a] + i
                 if rule.words:
                     cut_words(data, starts[a], stops[a], rule.table, theirs)
@@ -174,29 +233,13 @@ def by_pairs(
                 same_to = q + same_after(data, p, data, q, min(stops[a] - p, stops[b] - q))
                 distance[m] = p - q
                 low: Int = max(0, j - i)
-                high: Int = min(n, n_other + j - i)
+                high: Int = min(n, (np.int64(info[a]) & MAX_WINDOWS) + j - i)
                 if rule.words:
-                    while low < high and (
-                        mine_start[low] < same_from or mine_start[low] + p - q != their_start[low - j + i]
-                    ):
-                        low += 1
-                    while low < high and (
-                        mine_end[high - 1 + last] > same_to
-                        or mine_end[high - 1 + last] + p - q != their_end[high - 1 + last - j + i]
-                    ):
-                        high -= 1
+                    low, high = trim_words(mine, theirs, rule, Same(same_from, same_to, p - q, i - j), low, high)
                 else:
-                    low = max(low, same_from - starts[b])
-                    high = min(high, same_to - width - starts[b] + 1)
-                if low >= high:
-                    continue
-                if not covered:
-                    for x in range(n):
-                        owner[x] = -1
-                for x in range(low, high):
-                    if owner[x] < 0:
-                        owner[x] = m
-                        covered += 1
+                    low, high = max(low, same_from - starts[b]), min(high, same_to - rule.width - starts[b] + 1)
+                if low < high:
+                    covered = assign(owner, low, high, n, covered, m)
                 if covered == n:
                     break
             if covered < n:
@@ -205,22 +248,8 @@ def by_pairs(
                     break
                 kept[n_kept] = b
                 n_kept += 1
-            x = 0
-            while covered and x < n:
-                y = x
-                while y + 1 < n and owner[y + 1] == owner[x]:
-                    y += 1
-                if owner[x] >= 0:
-                    a, step = kept[owner[x]], distance[owner[x]]
-                    start, end = starts[b] + x, starts[b] + y + width
-                    if rule.words:
-                        start, end = mine_start[x], mine_end[y + last]
-                    if k == len(out):
-                        out = more_marks(out)
-                    shift, kept_start = offsets[b] - starts[b], offsets[a] + start + step - starts[a]
-                    mark(data, start, end, ids[b], shift, ids[a], kept_start, 0, out[k])
-                    k += 1
-                x = y + 1
+            if covered:
+                out, k = add_owned(block, rule, scratch, b, kept, distance, out, k)
         if tied:
             k, left[n_left] = before_group, g
             n_left += 1
@@ -228,13 +257,37 @@ def by_pairs(
 
 
 @kernel
-def by_table(
-    block: Block, rule: Rule, rows: I64, table: Table, half: tuple[int, int], scratch: Scratch, out: U64, k: int
+def add_owned(
+    block: RecordBlock, rule: WindowRule, scratch: Scratch, b: Int, kept: I64, distance: I64, out: U64, k: int
 ) -> tuple[U64, int]:
-    """Mark the repeats among the windows whose hash is half[0] modulo half[1], as long as the table has room.
+    """Write the repeats of record `b`: runs of windows with one owner, an index into `kept`."""
+    owner, n, x = scratch.owner, np.int64(block.info[b]) & MAX_WINDOWS, 0
+    while x < n:
+        y = x
+        while y + 1 < n and owner[y + 1] == owner[x]:
+            y += 1
+        if owner[x] >= 0:
+            a, start, end = kept[owner[x]], block.at[b] + x, block.at[b] + y + rule.width
+            if rule.words:
+                start, end = scratch.words.start[x], scratch.words.end[y + rule.width - 1]
+            shift = block.offset[b] - block.at[b]
+            kept_start = block.offset[a] + start + distance[owner[x]] - block.at[a]
+            repeat = Repeat(start, end, shift, block.id[b], block.id[a], kept_start, np.int64(0))
+            out = add_repeat(block.data, repeat, out, k)
+            k += 1
+        x = y + 1
+    return out, k
 
-    Blocks of one group follow each other; a table keeps what it has seen. A hit is compared with where the window was
-    last met, if that is inside this record, so that periods cost nothing; else with the pool.
+
+@kernel
+def by_table(
+    block: RecordBlock, rule: WindowRule, rows: I64, table: WindowTable, half: tuple[int, int], scratch: Scratch,
+    out: U64, k: int,
+) -> tuple[U64, int]:  # fmt: skip
+    """Write the repeats of the windows whose hash is half[0] modulo half[1], until the table is full.
+
+    Blocks of one group are passed one after the other with one table. A hit is compared with the window's last
+    occurrence if that is in this record, so that periods cost nothing; else with the pool.
     """
     modulus, rest = np.uint64(half[1]), np.uint64(half[0])
     data, fill, pool, starts, words = block.data, table.fill, table.pool, block.at, scratch.words
@@ -251,13 +304,13 @@ def by_table(
             for x in range(n):
                 own_start[x], own_end[x] = words.start[x], words.end[x + rule.width - 1]
         else:
-            byte_grams(data, at, n, rule.width, rule.values, rule.gone_window, own_tag)
+            byte_grams(data, at, n, rule.width, rule.values, rule.leaving_window, own_tag)
             for x in range(n):
                 own_start[x], own_end[x] = at + x, at + x + rule.width
         here_by, here_from, here_to = np.int64(-1), 0, 0  # bytes known to be those `here_by` before, in the record
         pool_by, pool_from, pool_to = np.int64(-1) << 62, 0, 0  # bytes known to be in the pool, so much further on
         copied_from, copied_to, copied_at = np.int64(-1), np.int64(-1), 0  # bytes of the record that are in the pool
-        first, last, run = 0, -1, 0  # the open mark: its windows, and what they stand for
+        first, last, run = 0, -1, 0  # the open repeat: its windows, and their first occurrence
         kept, kept_id, period, cycle = np.int64(0), np.uint64(0), np.int64(0), np.int64(0)
         for x in range(n):
             tag = mix64(own_tag[x])
@@ -307,9 +360,8 @@ def by_table(
                         last, cycle = x, (period << 32 | step if period else np.int64(0))
                         continue
                 if last >= 0:
-                    if k == len(out):
-                        out = more_marks(out)
-                    mark(data, own_start[first], own_end[last], block.id[r], shift, kept_id, kept, cycle, out[k])
+                    repeat = Repeat(own_start[first], own_end[last], shift, block.id[r], kept_id, kept, cycle)
+                    out = add_repeat(data, repeat, out, k)
                     k += 1
                 first, last, kept, kept_id, period = x, x, first_at, run_ids[run], np.int64(0)
                 cycle = np.int64(0)
@@ -332,17 +384,16 @@ def by_table(
             met[slot] = passed + start
             fill[WINDOWS] += 1
         if last >= 0:
-            if k == len(out):
-                out = more_marks(out)
-            mark(data, own_start[first], own_end[last], block.id[r], shift, kept_id, kept, cycle, out[k])
+            repeat = Repeat(own_start[first], own_end[last], shift, block.id[r], kept_id, kept, cycle)
+            out = add_repeat(data, repeat, out, k)
             k += 1
     fill[BEFORE] += len(data)
     return out, k
 
 
 @kernel
-def clear(table: Table) -> None:
-    """Forget all windows."""
+def clear(table: WindowTable) -> None:
+    """Remove all windows from the table."""
     for slot in range(len(table.at)):
         table.at[slot] = -1
     for j in range(len(table.fill)):
@@ -350,8 +401,10 @@ def clear(table: Table) -> None:
 
 
 @kernel
-def by_groups(block: Block, rule: Rule, order: I64, bounds: I64, table: Table, scratch: Scratch, out: U64) -> U64:
-    """Mark the repeats of every group: order[bounds[g]:bounds[g + 1]] are the records of group g, in order."""
+def by_groups(
+    block: RecordBlock, rule: WindowRule, order: I64, bounds: I64, table: WindowTable, scratch: Scratch, out: U64
+) -> U64:
+    """Return the repeats of every group: order[bounds[g]:bounds[g + 1]] are group g's records, in order."""
     out, k, left = by_pairs(block, rule, order, bounds, scratch, out)
     stack = np.empty((64, 2), np.int64)
     for g in left:
@@ -359,9 +412,9 @@ def by_groups(block: Block, rule: Rule, order: I64, bounds: I64, table: Table, s
         windows: Int = 0
         for r in rows:
             windows += np.int64(block.info[r]) & MAX_WINDOWS
-        while slots < 2 * windows and slots < len(table.at):  # as many as the group needs: they stay in the cache
+        while slots < 2 * windows and slots < len(table.at):  # as many as the group needs: they fit into the cache
             slots *= 2
-        own = Table(
+        own = WindowTable(
             table.tag[:slots], table.at[:slots], table.size[:slots], table.last[:slots],
             table.pool, table.run, table.run_id, table.run_offset, table.fill,
         )  # fmt: skip

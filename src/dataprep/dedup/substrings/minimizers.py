@@ -1,11 +1,13 @@
-r"""Windows and their records: the kernels that cut texts into items, hash them, and slide a minimum over them.
+r"""Windows and their records: the kernels that split texts into items, hash them, and slide a minimum over them.
 
 An item is a byte, or a word (a run of Unicode `\w` of the raw text) with the gap that follows it. A window is a fixed
-number of items, the last word without its gap. A gram is a shorter such run; every window belongs to the smallest hash
-of the grams inside it (a minimiser: Roberts et al. 2004), so equal windows always have equal hashes. Neighbouring
-windows with the same minimum are one record of two numbers, on average for half a window: its hash, and `info`,
-where it starts in the text of its part (39 bits), whether two of its grams may be the minimum (tie, 1 bit), how many
-items the minimum lies behind its last window's start (10 bits), and how many windows it has (14 bits).
+number of items, the last word without its gap. A gram is a shorter such run; every window is represented by the
+smallest hash of its grams (a minimiser: Roberts et al. 2004), so equal windows always have equal hashes. Neighbouring
+windows with the same minimum are one record of two numbers, on average for half a window: its hash, and `info`: the
+offset in the text of its part (39 bits), whether two of its grams may be the minimum (tie, 1 bit), how many items the
+minimum starts after the start of its last window (10 bits), and how many windows it has (14 bits).
+
+Twin: tests/twins/suffix_array.py
 """
 
 from __future__ import annotations
@@ -17,41 +19,42 @@ import numpy as np
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U16, U64, WORD, Int, classes, code_point, mix64
 
-CHUNK = 4096  # windows at once, so that their hashes stay in the cache
+CHUNK = 4096  # windows at a time, so that their hashes fit into the cache
 MAX_WINDOWS = (1 << 14) - 1  # of a record
-MAX_SLIDE = 1 << 10  # grams of a window
+MAX_SLIDE = 1 << 10  # grams in a window
 MAX_PART = 1 << 39  # bytes of text in one part
 FACTOR = 0xD6E8FEB86659FD93
 _BYTES = np.random.RandomState(1_914).randint(0, 1 << 63, 256, np.uint64) * np.uint64(2) + np.uint64(1)
 
 
-class Rule(NamedTuple):
-    """What a window is: `width` items (bytes, or words); grams have `gram` items."""
+class WindowRule(NamedTuple):
+    """The definition of a window: `width` items (bytes, or words); grams have `gram` items."""
 
     width: int
     gram: int
     words: bool
     table: U16  # classes of code points
     values: U64  # of bytes
-    gone: U64  # what a byte has become when it leaves a gram
-    gone_window: U64  # or a window
+    leaving: U64  # the term of each byte value that leaves a gram
+    leaving_window: U64  # or a window
 
 
-def rule_of(width: int, *, words: bool) -> Rule:
-    """The rule for windows of `width` bytes or words.
+def rule_of(width: int, *, words: bool) -> WindowRule:
+    """Return the rule for windows of `width` bytes or words.
 
     Short grams make few records; long ones are rarely shared by texts that share nothing longer.
     """
     gram = max(1, width // 6 if words else min(width // 4 + 4, 32), width - MAX_SLIDE + 1)
-    return Rule(width, min(gram, width), words, classes(), _BYTES, _gone(min(gram, width)), _gone(width))
+    return WindowRule(width, min(gram, width), words, classes(), _BYTES, _leaving(min(gram, width)), _leaving(width))
 
 
-def _gone(size: int) -> U64:
+def _leaving(size: int) -> U64:
+    """Return the term of each byte value in a polynomial hash when it is `size` bytes old, uint64[256]."""
     return _BYTES * np.uint64(pow(FACTOR, size, 1 << 64))
 
 
 class Words(NamedTuple):
-    """The words of a stretch of text: where each starts and ends, its hash, and its hash with the gap behind it."""
+    """The words of a range of text: their starts and ends, their hashes, and their hashes with the gap after them."""
 
     start: I64
     end: I64
@@ -60,14 +63,14 @@ class Words(NamedTuple):
 
 
 @kernel
-def room_for_words(n: int) -> Words:
-    """Room for `n` words."""
+def empty_words(n: int) -> Words:
+    """Return arrays for `n` words."""
     return Words(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.uint64), np.empty(n, np.uint64))
 
 
 @kernel
 def cut_words(data: U8, i: Int, stop: Int, table: U16, out: Words) -> int:
-    """Find the words from byte `i` on, as many as `out` has room for; how many there are."""
+    """Write the words from byte `i` on to `out`, as many as fit; return how many."""
     n, h, inside = 0, np.uint64(0), False
     factor = np.uint64(FACTOR)
     while i < stop:
@@ -93,26 +96,26 @@ def cut_words(data: U8, i: Int, stop: Int, table: U16, out: Words) -> int:
 
 
 @kernel
-def byte_grams(data: U8, i: Int, n: Int, k: int, values: U64, gone: U64, out: U64) -> None:
-    """Hash the `n` runs of `k` bytes that start at byte `i` and after it: a polynomial, rolled."""
+def byte_grams(data: U8, i: Int, n: Int, k: int, values: U64, leaving: U64, out: U64) -> None:
+    """Hash the `n` runs of `k` bytes that start at byte `i` and after it: a rolling polynomial hash."""
     factor, h, j = np.uint64(FACTOR), np.uint64(0), 1
     for p in range(i, i + k):
         h = h * factor + values[data[p]]
     out[0] = h
     old, new = data[i : i + n], data[i + k : i + k + n]
-    while j + 1 < n:  # two at a time, so that one multiplication waits for the other half as often
-        one, two = values[new[j - 1]] - gone[old[j - 1]], values[new[j]] - gone[old[j]]
+    while j + 1 < n:  # two at a time, so that multiplications wait for each other half as often
+        one, two = values[new[j - 1]] - leaving[old[j - 1]], values[new[j]] - leaving[old[j]]
         out[j] = h * factor + one
         h = h * (factor * factor) + (one * factor + two)
         out[j + 1] = h
         j += 2
     if j < n:
-        out[j] = h * factor + (values[new[j - 1]] - gone[old[j - 1]])
+        out[j] = h * factor + (values[new[j - 1]] - leaving[old[j - 1]])
 
 
 @kernel
 def word_grams(words: Words, n: Int, k: int, out: U64) -> None:
-    """Hash the `n` runs of `k` words: their hashes with gaps, but the last one's without."""
+    """Hash the `n` runs of `k` words: of the hashes with gaps, but the last word's without."""
     factor, h, last = np.uint64(FACTOR), np.uint64(0), np.uint64(1)
     for j in range(k - 1):
         h = h * factor + words.gap[j]
@@ -124,11 +127,11 @@ def word_grams(words: Words, n: Int, k: int, out: U64) -> None:
 
 
 @kernel
-def records(offsets: I64, data: U8, base: int, rule: Rule) -> tuple[U64, U64]:
-    """The records of every text: hashes uint64[m], info uint64[m]. `base`: bytes of the part before these texts."""
+def records(offsets: I64, data: U8, base: int, rule: WindowRule) -> tuple[U64, U64]:
+    """Return the records of every text: hashes uint64[m], info uint64[m]; base: bytes of the part before the texts."""
     slide = rule.width - rule.gram + 1
     grams = np.empty(CHUNK + slide, np.uint64)
-    words = room_for_words(CHUNK + rule.width if rule.words else 1)
+    words = empty_words(CHUNK + rule.width if rule.words else 1)
     hashes, info = np.empty(1 << 16, np.uint64), np.empty(1 << 16, np.uint64)
     state, low = np.zeros(5, np.int64), np.zeros(1, np.uint64)
     n_out: Int = np.int64(0)
@@ -144,11 +147,11 @@ def records(offsets: I64, data: U8, base: int, rule: Rule) -> tuple[U64, U64]:
             if rule.words:
                 word_grams(words, n_grams, rule.gram, grams)
             else:
-                byte_grams(data, at, n_grams, rule.gram, rule.values, rule.gone, grams)
+                byte_grams(data, at, n_grams, rule.gram, rule.values, rule.leaving, grams)
             if n_out + n + 1 > len(hashes):
                 hashes, info = twice(hashes), twice(info)
-            place = (first, at, shift)
-            n_out = minima(grams, n, slide, place, rule.words, words.start, state, low, hashes, info, n_out)
+            chunk = Chunk(n, first, at, shift)
+            n_out = minima(grams, chunk, slide, rule.words, words.start, Records(state, low, hashes, info), n_out)
             first += n
             if items < n + rule.width:
                 break
@@ -161,34 +164,47 @@ def records(offsets: I64, data: U8, base: int, rule: Rule) -> tuple[U64, U64]:
 
 @kernel
 def twice(values: U64) -> U64:
-    """The same numbers in a new array with room for as many again."""
+    """Return the same numbers in a new array of twice the length."""
     out = np.empty(2 * len(values), np.uint64)
     for j in range(len(values)):
         out[j] = values[j]
     return out
 
 
-FIRST, AT, MINIMUM, TIE = 0, 1, 2, 3  # of the open record: window number, byte, place of the minimum, whether tied
+FIRST, AT, MINIMUM, TIE = 0, 1, 2, 3  # of the open record: window number, byte, item of the minimum, whether tied
+
+
+class Chunk(NamedTuple):
+    """Windows of a text that are taken together."""
+
+    n: Int
+    first: Int  # the number of the first window
+    at: Int  # its byte
+    shift: Int  # added to a byte's offset, it is the offset in the part
+
+
+class Records(NamedTuple):
+    """Finished records, and the open one."""
+
+    state: I64  # of the open record
+    low: U64  # its minimum
+    hashes: U64
+    info: U64
 
 
 @kernel(inline="always")
 def close(state: I64, low: U64, last: Int, hashes: U64, info: U64, k: Int) -> None:
     """Write the open record, whose last window is `last`."""
     hashes[k] = mix64(low[0])
-    behind, count = state[MINIMUM] - last, last - state[FIRST] + 1
-    info[k] = np.uint64(state[AT] << 25 | state[TIE] << 24 | behind << 14 | count)
+    after, count = state[MINIMUM] - last, last - state[FIRST] + 1
+    info[k] = np.uint64(state[AT] << 25 | state[TIE] << 24 | after << 14 | count)
 
 
 @kernel
-def minima(
-    grams: U64, n: Int, slide: int, where: tuple[Int, Int, Int], by_word: Any, starts: I64,
-    state: I64, low: U64, hashes: U64, info: U64, k: Int,
-) -> Int:  # fmt: skip
-    """Slide over `n` windows of a text; closes records, and leaves one open in `state`.
-
-    where: the number of the first window, its byte, and what makes a byte one of the part.
-    """
-    first, at, shift = where
+def minima(grams: U64, chunk: Chunk, slide: int, by_word: Any, starts: I64, out: Records, k: Int) -> Int:
+    """Slide over the windows of a chunk; write finished records from number `k` on, and return how many there are."""
+    n, first, at, shift = chunk
+    state, low, hashes, info = out
     value, place, begun, last = low[0], state[MINIMUM] - first, state[FIRST] - first, slide - 1
     x, new = 0, first == 0
     while x < n:
@@ -224,13 +240,6 @@ def minima(
     return k
 
 
-def warm(rule: Rule) -> None:
-    """Compile for the types that batches have."""
-    offsets, data = np.zeros(1, np.int64), np.zeros(0, np.uint8)
-    offsets.flags.writeable = data.flags.writeable = False
-    records(offsets, data, 0, rule)
-
-
 def found(info: U64) -> tuple[Any, Any]:
-    """Where records start in their part, int64[m], and how many windows they have."""
+    """Return the offsets of records in their part, int64[m], and how many windows each has."""
     return (info >> np.uint64(25)).astype(np.int64), (info & np.uint64(MAX_WINDOWS)).astype(np.int64)

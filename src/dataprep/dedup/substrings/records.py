@@ -1,4 +1,7 @@
-"""Records on disk: the kernels that sort them by bucket, drop the hashes that occur once, and pack pieces of text."""
+"""Records on disk: the kernels that sort them by bucket, drop hashes that occur once, and pack their bytes.
+
+Twin: tests/twins/suffix_array.py
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ from .minimizers import MAX_WINDOWS
 
 BUCKETS = 1 << 12  # by the top bits of a record's hash
 BUCKET_SHIFT = 52
-FINE = 16  # bins of a bucket, for cutting hashes into partitions
+FINE = 16  # bins per bucket, for splitting hashes into partitions
 Flags = npt.NDArray[np.bool_]
 
 
 @kernel
 def by_bucket(hashes: U64, info: U64) -> tuple[U64, I64]:
-    """Records uint64[m, 2] in order of their buckets, and where each bucket starts, int64[BUCKETS + 1]."""
+    """Return records uint64[m, 2] in order of their buckets, and the start of each bucket, int64[BUCKETS + 1]."""
     cuts = np.zeros(BUCKETS + 1, np.int64)
     for h in hashes:
         cuts[np.int64(h >> np.uint64(BUCKET_SHIFT)) + 1] += 1
@@ -36,10 +39,10 @@ def by_bucket(hashes: U64, info: U64) -> tuple[U64, I64]:
 def repeated(
     records: U64, cuts: I64, first: int, last: int, per_record: int, per_window: int, heavy: int
 ) -> tuple[Flags, I64, I64]:
-    """Which records have a hash that another has too, or tied minima; what they weigh; hashes that weigh too much.
+    """Return which records have tied minima or a hash of another record, the bytes per bin, and the heavy hashes.
 
-    records: those of the buckets first..last, runs of ascending buckets, cut at `cuts`. What records weigh in bytes is
-    counted by bin, int64[(last - first) * FINE], without the heavy hashes: int64[n, 2], their bits and bytes.
+    records: those of the buckets from first to before last, runs of ascending buckets that end at `cuts`. Bytes are
+    counted by bin, int64[(last - first) * FINE], without heavy hashes: int64[n, 2], their bits and their bytes.
     """
     n_runs: Int = len(cuts) - 1
     largest: Int = 0
@@ -55,7 +58,7 @@ def repeated(
     keep, bins = np.zeros(len(records), np.bool_), np.zeros((last - first) * FINE, np.int64)
     heavies, n_heavy = np.empty((16, 2), np.int64), 0
     for bucket in range(first, last):
-        own = 16  # as many slots as this bucket needs, so that they stay in the cache
+        own = 16  # as many slots as this bucket needs, so that they fit into the cache
         while own < 2 * size[bucket - first]:
             own *= 2
         mask = np.uint64(own - 1)
@@ -89,7 +92,7 @@ def repeated(
 
 @kernel(inline="always")
 def slot_of(keys: U64, state: U8, mask: Int, key: Int) -> Int:
-    """The slot of a key: its own, or the free one where it would be entered."""
+    """Return the slot of a key: its own, or the free one in which it would be entered."""
     slot = key & mask
     while state[slot] and keys[slot] != key:
         slot = (slot + np.uint64(1)) & mask
@@ -98,7 +101,7 @@ def slot_of(keys: U64, state: U8, mask: Int, key: Int) -> Int:
 
 @kernel
 def word_sizes(data: U8, at: I64, stop: I64, n_words: I64, table: U16) -> I64:
-    """The bytes from each `at` to the end of the last of so many words, in a text that ends at `stop`."""
+    """Return the bytes from each `at` to the end of the last of so many words, in a text that ends at `stop`."""
     out = np.zeros(len(at), np.int64)
     for j in range(len(at)):
         i, left, inside = at[j], n_words[j], False
@@ -117,7 +120,7 @@ def word_sizes(data: U8, at: I64, stop: I64, n_words: I64, table: U16) -> I64:
 
 @kernel
 def pack(data: U8, at: I64, size: I64, shared: I64, order: I64) -> U8:
-    """The pieces of `data` in another order, side by side; without what each shares with the one before."""
+    """Return ranges of `data` in another order, without the bytes that each shares with the one before."""
     total = 0
     for j in range(len(order)):
         total += size[order[j]] - shared[j]
@@ -125,8 +128,8 @@ def pack(data: U8, at: I64, size: I64, shared: I64, order: I64) -> U8:
     for j in range(len(order)):
         n = size[order[j]] - shared[j]
         start = at[order[j]] + shared[j]
-        piece, place = data[start : start + n], out[k : k + n]  # views: else the compiler copies byte by byte
+        source, target = data[start : start + n], out[k : k + n]  # views: else the compiler copies byte by byte
         for i in range(n):
-            place[i] = piece[i]
+            target[i] = source[i]
         k += n
     return out

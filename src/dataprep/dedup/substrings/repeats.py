@@ -1,13 +1,17 @@
-"""Marks: repeats as an engine finds them, and the kernels that make spans of them.
+"""Repeats as an engine finds them, and the kernels that turn them into spans.
 
-A mark is a run of neighbouring windows that are repeats, whose first occurrences are neighbours too: the bytes
-start..end of document `id` stand first from `kept_start` on in document `kept`. Its start and end are shifted by two
-bits, which say how far off the next code point is, so that spans can be rounded to code points without the text.
-With a cycle the first occurrences start over again and again, as those of "aaaa" in "aaaaaaaa": it is the period in
-bytes, shifted by 32 bits, and how far behind its start the mark's last window starts; else 0.
+A repeat is a run of neighbouring windows that occurred before, whose first occurrences are neighbours too: the bytes
+start..end of document `id` first occur at `kept_start` in document `kept`. Its start and end are shifted by two bits,
+which state the distance to the next code point, so that spans can be rounded to code points without the text. With a
+cycle the first occurrences start again and again, as those of "aaaa" in "aaaaaaaa": it is the period in bytes, shifted
+by 32 bits, and the distance from the repeat's start to that of its last window; else 0.
+
+Twin: tests/twins/suffix_array.py
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,17 +20,37 @@ from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U16, U64, WORD, Int, code_point
 
 SPAN_COLUMNS = len(SPAN.names or ())
-COLUMNS = 6  # of a mark, uint64: id, start, end, kept, kept_start, cycle
+COLUMNS = 6  # of a repeat, uint64: id, start, end, kept, kept_start, cycle
 TRIM = 2
 CHAR, BY_WORD, BY_LINE = 0, 1, 2
 CUTS = ("char", "word", "line")
 
 
+class Repeat(NamedTuple):
+    """A run of windows that occurred before: the bytes start..end of `data`, and their first occurrence."""
+
+    start: Int
+    end: Int
+    shift: Int  # added to an offset in `data`, it is the offset in the document
+    id: Int
+    kept: Int
+    kept_start: Int
+    cycle: Int
+
+
 @kernel
-def mark(
-    data: U8, start: Int, end: Int, id_: Int, shift: Int, kept: Int, kept_start: Int, cycle: Int, out: U64
-) -> None:  # fmt: skip
-    """Write one mark: the bytes start..end of `data`, which lie in document `id_` from `shift` bytes later on."""
+def add_repeat(data: U8, repeat: Repeat, out: U64, k: int) -> U64:
+    """Write a repeat as row `k`; return the rows, in an array of twice the length if they did not fit."""
+    if k == len(out):
+        out = twice_repeats(out)
+    write_repeat(data, repeat, out[k])
+    return out
+
+
+@kernel
+def write_repeat(data: U8, repeat: Repeat, out: U64) -> None:
+    """Write a repeat, with the distances from its ends to the next code points."""
+    start, end = repeat.start, repeat.end
     skip: Int = 0
     back: Int = 0
     size: Int = 0
@@ -38,14 +62,15 @@ def mark(
             size = 1 + np.int64(lead >= 0xC0) + np.int64(lead >= 0xE0) + np.int64(lead >= 0xF0)
             back = j if size > j else 0
             break
-    out[0], out[3], out[4], out[5] = id_, np.uint64(kept), np.uint64(kept_start), np.uint64(cycle)
-    out[1] = np.uint64((start + shift) << TRIM | skip)
-    out[2] = np.uint64((end + shift) << TRIM | back)
+    out[0], out[3] = repeat.id, np.uint64(repeat.kept)
+    out[4], out[5] = np.uint64(repeat.kept_start), np.uint64(repeat.cycle)
+    out[1] = np.uint64((start + repeat.shift) << TRIM | skip)
+    out[2] = np.uint64((end + repeat.shift) << TRIM | back)
 
 
 @kernel
-def more_marks(out: U64) -> U64:
-    """The same marks, with room for as many again."""
+def twice_repeats(out: U64) -> U64:
+    """Return the same rows in an array of twice the length."""
     grown = np.empty((2 * len(out), COLUMNS), np.uint64)
     for j in range(len(out)):
         for column in range(COLUMNS):
@@ -54,26 +79,26 @@ def more_marks(out: U64) -> U64:
 
 
 @kernel
-def spans_of(marks: U64, ids: U64, offsets: I64, data: U8, table: U16, cut: int) -> U64:
-    """The spans uint64[m, 5] that marks in order of (id, start) make: united, and shrunk inwards to the boundary.
+def spans_of(repeats: U64, ids: U64, offsets: I64, data: U8, table: U16, cut: int) -> U64:
+    """Return spans uint64[m, 5] of repeats in order of (id, start): their unions, shrunk to the boundary.
 
-    cut: CHAR, for which the texts are not looked at; BY_WORD or BY_LINE. ids, offsets, data: documents in order of
-    ids, all that are marked among them.
+    cut: CHAR, which does not read the texts; BY_WORD or BY_LINE. ids, offsets, data: documents in order of ids, which
+    include all that have repeats.
     """
-    out, k, doc = np.empty((len(marks), SPAN_COLUMNS), np.uint64), 0, 0
+    out, k, doc = np.empty((len(repeats), SPAN_COLUMNS), np.uint64), 0, 0
     first = 0
-    while first < len(marks):
-        id_, start, end = marks[first, 0], np.int64(marks[first, 1] >> np.uint64(TRIM)), np.int64(0)
+    while first < len(repeats):
+        id_, start, end = repeats[first, 0], np.int64(repeats[first, 1] >> np.uint64(TRIM)), np.int64(0)
         last: Int = first
         back: Int = 0
-        while last < len(marks) and marks[last, 0] == id_:
-            here, there = np.int64(marks[last, 1] >> np.uint64(TRIM)), np.int64(marks[last, 2] >> np.uint64(TRIM))
+        while last < len(repeats) and repeats[last, 0] == id_:
+            here, there = np.int64(repeats[last, 1] >> np.uint64(TRIM)), np.int64(repeats[last, 2] >> np.uint64(TRIM))
             if last > first and here > end:
                 break
             if there >= end:
-                end, back = there, np.int64(marks[last, 2] & np.uint64(3))
+                end, back = there, np.int64(repeats[last, 2] & np.uint64(3))
             last += 1
-        low, high = start + np.int64(marks[first, 1] & np.uint64(3)), end - back
+        low, high = start + np.int64(repeats[first, 1] & np.uint64(3)), end - back
         if cut != CHAR and low < high:
             while ids[doc] != id_:
                 doc += 1
@@ -82,14 +107,14 @@ def spans_of(marks: U64, ids: U64, offsets: I64, data: U8, table: U16, cut: int)
             high = shrink_end(data, at + low, at + high, stop, table, cut) - at
         if low < high:
             m = first
-            while m + 1 < last and np.int64(marks[m + 1, 1] >> np.uint64(TRIM)) <= low:
+            while m + 1 < last and np.int64(repeats[m + 1, 1] >> np.uint64(TRIM)) <= low:
                 m += 1
-            out[k, 0], out[k, 1], out[k, 2], out[k, 3] = id_, np.uint64(low), np.uint64(high), marks[m, 3]
-            step = np.uint64(low) - (marks[m, 1] >> np.uint64(TRIM))
-            if marks[m, 5]:
-                whole = min(step, marks[m, 5] & np.uint64((1 << 32) - 1))
-                step = step - whole + whole % (marks[m, 5] >> np.uint64(32))
-            out[k, 4] = marks[m, 4] + step
+            out[k, 0], out[k, 1], out[k, 2], out[k, 3] = id_, np.uint64(low), np.uint64(high), repeats[m, 3]
+            step = np.uint64(low) - (repeats[m, 1] >> np.uint64(TRIM))
+            if repeats[m, 5]:
+                whole = min(step, repeats[m, 5] & np.uint64((1 << 32) - 1))
+                step = step - whole + whole % (repeats[m, 5] >> np.uint64(32))
+            out[k, 4] = repeats[m, 4] + step
             k += 1
         first = last
     return out[:k].copy()
@@ -97,7 +122,7 @@ def spans_of(marks: U64, ids: U64, offsets: I64, data: U8, table: U16, cut: int)
 
 @kernel
 def shrink_start(data: U8, at: Int, low: Int, high: Int, table: U16, cut: int) -> Int:
-    """The first place from `low` on that is not inside a word, or where a line begins."""
+    """Return the first offset from `low` on that is not inside a word, or at which a line begins."""
     while low < high and low > at:
         if cut == BY_LINE:
             if data[low - 1] == 10:
@@ -113,7 +138,7 @@ def shrink_start(data: U8, at: Int, low: Int, high: Int, table: U16, cut: int) -
 
 @kernel
 def shrink_end(data: U8, low: Int, high: Int, stop: Int, table: U16, cut: int) -> Int:
-    """The last place up to `high` that is not inside a word, or behind which a line begins."""
+    """Return the last offset up to `high` that is not inside a word, or at which a line ends."""
     while low < high < stop:
         if cut == BY_LINE:
             if data[high - 1] == 10:
@@ -129,7 +154,7 @@ def shrink_end(data: U8, low: Int, high: Int, stop: Int, table: U16, cut: int) -
 
 @kernel(inline="always")
 def point_before(data: U8, i: Int) -> Int:
-    """Where the code point before byte `i` starts."""
+    """Return the start of the code point before byte `i`."""
     i -= 1
     while data[i] & 0xC0 == 0x80:
         i -= 1
@@ -138,7 +163,7 @@ def point_before(data: U8, i: Int) -> Int:
 
 @kernel
 def sorted_by(keys: U64, order: I64) -> I64:
-    """`order` sorted by keys[order], equal keys as they were: by 11 bits at a time, where they differ."""
+    """Return `order` sorted by keys[order], stable: a radix sort by 11 bits at a time, where keys differ."""
     differs = np.uint64(0)
     for j in range(len(order)):
         differs |= keys[order[j]] ^ keys[order[0]]
@@ -153,14 +178,14 @@ def sorted_by(keys: U64, order: I64) -> I64:
         for b in range(1 << 11):
             fill[b + 1] += fill[b]
         for j in order:
-            place = np.int64(keys[j] >> shift & low)
-            out[fill[place]] = j
-            fill[place] += 1
+            digit = np.int64(keys[j] >> shift & low)
+            out[fill[digit]] = j
+            fill[digit] += 1
         order, out = out, order
     return order
 
 
 def in_order(rows: U64) -> U64:
-    """Marks uint64[m, 6] in order of (id, start)."""
+    """Return repeats uint64[m, 6] in order of (id, start)."""
     order = sorted_by(np.ascontiguousarray(rows[:, 1]), np.arange(len(rows)))
     return np.asarray(rows[sorted_by(np.ascontiguousarray(rows[:, 0]), order)])

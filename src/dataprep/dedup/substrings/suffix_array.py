@@ -1,8 +1,10 @@
 """The suffix-array engine: all text in memory, its suffixes sorted, neighbours compared up to a window.
 
-Equal windows are neighbours among the sorted suffixes, so a walk finds each group of them and its first member. Kasai's
-table of common prefixes would cost 4 bytes a byte more, and the prefixes behind a window are of no use.
-Memory: 1 byte a byte for the text, 4 for the suffix array, 4 for what is found of each window, and 3 spare.
+Equal windows are neighbours among the sorted suffixes, so one pass finds each group of them and its first member.
+Kasai's table of common prefixes would cost 4 more bytes per byte, and prefixes longer than a window are not needed.
+Memory per byte of text: 1 byte for the text, 4 for the suffix array, 4 for the result per window, and 3 spare.
+
+Twin: tests/twins/suffix_array.py
 """
 
 from __future__ import annotations
@@ -16,56 +18,53 @@ import numpy.typing as npt
 
 from dataprep.core import batch as B
 from dataprep.core.part import Part
+from dataprep.core.passes import Pass
 from dataprep.core.runner import Runner
 from dataprep.core.trial import reserve
 from dataprep.errors import PlanError, need
-from dataprep.store import files, receipts
 from dataprep.store.spill import spill_to
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64, Int
 
 from .compare import prefetch, same_after
-from .minimizers import CHUNK, Rule, cut_words, room_for_words, rule_of
-from .repeats import COLUMNS, mark, more_marks
+from .minimizers import CHUNK, WindowRule, cut_words, empty_words, rule_of
+from .repeats import COLUMNS, Repeat, add_repeat
 
 MAX_BYTES = (1 << 31) - 1
-AHEAD = 12  # suffixes whose bytes are asked for before they are looked at
-COST = 12  # bytes of memory a byte of text
+AHEAD = 12  # suffixes whose bytes are prefetched
+COST = 12  # bytes of memory per byte of text
 I32 = npt.NDArray[np.int32]
-NO_WINDOW = -1  # in `first`; below it, the first place of a group is written as -2 - place
+NO_WINDOW = -1  # in `first`; lower values are the first offset of a group, as -2 - offset
 
 
 @dataclass(frozen=True)
-class Sort:
-    """Find the repeats of the whole corpus in one process, and spill their marks."""
+class SortCorpus(Pass[int]):
+    """Find the repeats of the whole corpus in one process, and spill them. Receipt: what was counted."""
 
-    out: str
-    key: str
+    folder = "sorted"
+    noun = ""
+
     width: int
     words: bool
     items: tuple[Part, ...]
     run: Runner
 
-    def __call__(self, _: int) -> dict[str, Any]:
-        """The receipt."""
-        url = files.join(self.out, "sorted")
-        return receipts.once(url + ".json", self.key, lambda: self._write(url))
-
-    def _write(self, url: str) -> dict[str, Any]:
+    def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
+        """Write one section of repeats."""
         rule, (ids, offsets, data) = rule_of(self.width, words=self.words), self._read()
         text = data.view()
-        text.flags.writeable = False  # as the kernels know texts; the suffix array wants one that may be written
+        text.flags.writeable = False  # as kernels expect texts; divsufsort needs a writable array
         first = np.full(len(data), NO_WINDOW, np.int32)
         windows = lengths(offsets, text, rule, first)
         if windows:
             group(need("pydivsufsort", extra="dedup").divsufsort(data), text, first)
-        marks = marks_of(ids, offsets, text, rule, first, np.empty((1 << 12, COLUMNS), np.uint64))
+        repeats = repeats_of(ids, offsets, text, rule, first, np.empty((1 << 12, COLUMNS), np.uint64))
         with spill_to(url, 1) as spill:
-            spill.write([marks])
-        return {"files": [url], "docs": len(ids), "bytes": len(data), "windows": windows, "marks": len(marks)}
+            spill.write([repeats])
+        return {"docs": len(ids), "bytes": len(data), "windows": windows, "marks": len(repeats)}
 
     def _read(self) -> tuple[U64, I64, U8]:
-        """The ids, where each text starts (int64[n + 1]), and all bytes; refused as soon as they are too many."""
+        """Return ids, offsets int64[n + 1] and bytes of all texts. Raises PlanError as soon as they are too large."""
         ids, sizes, texts, total = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)], 0
         for item in self.items:
             for batch in item.batches(["id", "text"]):
@@ -87,10 +86,10 @@ class Sort:
 
 
 @kernel
-def lengths(offsets: I64, data: U8, rule: Rule, first: I32) -> int:
-    """Write the bytes of every window at its first byte; how many windows there are."""
+def lengths(offsets: I64, data: U8, rule: WindowRule, first: I32) -> int:
+    """Write the bytes of every window into `first` at its first byte; return how many windows there are."""
     n = 0
-    words = room_for_words(CHUNK + rule.width if rule.words else 1)
+    words = empty_words(CHUNK + rule.width if rule.words else 1)
     for d in range(len(offsets) - 1):
         at, stop = offsets[d], offsets[d + 1]
         if not rule.words:
@@ -111,15 +110,15 @@ def lengths(offsets: I64, data: U8, rule: Rule, first: I32) -> int:
 
 @kernel
 def group(order: I32, data: U8, first: I32) -> None:
-    """Replace the length of every window by the place of another of its group: the one that was met first.
+    """Replace the length of every window in `first` by the offset of the window of its group that was read first.
 
-    That one tells the smallest place p of all, as -2 - p. `order` is the suffix array. On the stack are the windows
-    that begin the suffix last met, by length: a window of words may begin a longer one ("the cat", "the cats").
+    That one has the smallest offset p of the group, as -2 - p. `order` is the suffix array. The stack holds the windows
+    that begin the current suffix, by length: a window of words may begin a longer one ("the cat", "the cats").
     """
     places, sizes, depth = np.empty(64, np.int64), np.empty(64, np.int64), 0
     before: Int = 0
     for i in range(len(order)):
-        if i + AHEAD < len(order):  # places are random: memory is asked for before it is needed
+        if i + AHEAD < len(order):  # offsets are random, so memory is prefetched
             prefetch(first, np.int64(order[i + AHEAD]))  # type: ignore[call-arg]
             prefetch(data, np.int64(order[i + AHEAD]))
         p = np.int64(order[i])
@@ -131,7 +130,7 @@ def group(order: I32, data: U8, first: I32) -> None:
             while depth and sizes[depth - 1] > same:
                 depth -= 1
         k = depth
-        while k and sizes[k - 1] > size:  # they go on behind the end of this text
+        while k and sizes[k - 1] > size:  # they end after the end of this text
             k -= 1
         if k and sizes[k - 1] == size:
             met = places[k - 1]
@@ -149,10 +148,10 @@ def group(order: I32, data: U8, first: I32) -> None:
 
 
 @kernel
-def marks_of(ids: U64, offsets: I64, data: U8, rule: Rule, first: I32, out: U64) -> U64:
-    """The repeats of every text as marks, in order."""
+def repeats_of(ids: U64, offsets: I64, data: U8, rule: WindowRule, first: I32, out: U64) -> U64:
+    """Return the repeats of every text, in order."""
     k = 0
-    words = room_for_words(CHUNK + rule.width if rule.words else 1)
+    words = empty_words(CHUNK + rule.width if rule.words else 1)
     for d in range(len(ids)):
         at, stop = offsets[d], offsets[d + 1]
         start, end, kept, kept_stop, kept_doc = np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
@@ -162,16 +161,16 @@ def marks_of(ids: U64, offsets: I64, data: U8, rule: Rule, first: I32, out: U64)
             n: Int = min(CHUNK, items - rule.width + 1)
             for x in range(n):
                 p = words.start[x] if rule.words else at + x
-                if start < 0 and first[p] == -2 - p:  # no repeat, as most windows
+                if start < 0 and first[p] == -2 - p:  # not a repeat, as most windows
                     continue
                 place = first_of(first, p)
                 if start >= 0 and period == 0 and place == kept:
                     period = p - start
                 step = (p - start) % period if period else p - start
                 if start >= 0 and not (place < p <= end and place - kept == step and place < kept_stop):
-                    if k == len(out):
-                        out = more_marks(out)
-                    mark(data, start, end, ids[d], -offsets[d], ids[kept_doc], kept - offsets[kept_doc], cycle, out[k])
+                    kept_at = kept - offsets[kept_doc]
+                    repeat = Repeat(start, end, -offsets[d], ids[d], ids[kept_doc], kept_at, cycle)
+                    out = add_repeat(data, repeat, out, k)
                     k, start = k + 1, np.int64(-1)
                 if place < p:
                     if start < 0:
@@ -183,16 +182,15 @@ def marks_of(ids: U64, offsets: I64, data: U8, rule: Rule, first: I32, out: U64)
                 break
             at = words.start[n] if rule.words else at + n
         if start >= 0:
-            if k == len(out):
-                out = more_marks(out)
-            mark(data, start, end, ids[d], -offsets[d], ids[kept_doc], kept - offsets[kept_doc], cycle, out[k])
+            kept_at = kept - offsets[kept_doc]
+            out = add_repeat(data, Repeat(start, end, -offsets[d], ids[d], ids[kept_doc], kept_at, cycle), out, k)
             k += 1
     return out[:k].copy()
 
 
 @kernel(inline="always")
 def first_of(first: I32, p: Int) -> Int:
-    """The first place where the window at `p` stands."""
+    """Return the offset of the first occurrence of the window at `p`."""
     met = np.int64(first[p])
     return -2 - met if met < 0 else -2 - np.int64(first[met])
 
@@ -200,11 +198,11 @@ def first_of(first: I32, p: Int) -> Int:
 def find(
     items: Sequence[Part], run: Runner, out: str, *, width: int, words: bool, name: str, key: str
 ) -> tuple[list[str], tuple[int, ...], dict[str, int]]:
-    """Find all repeated windows: the file of marks, one group, and what was counted.
+    """Find all repeated windows; return the file of repeats, the first id of its one group, and what was counted.
 
-    Errors: PlanError if the text does not fit into the runner's memory, or pydivsufsort is not installed.
+    Raises PlanError if the text does not fit into the runner's memory, or pydivsufsort is not installed.
     """
     need("pydivsufsort", extra="dedup")
-    receipt = next(iter(run.map(Sort(out, key, width, words, tuple(items), run), [0], f"{name}: sort")))
+    receipt = next(iter(run.map(SortCorpus(out, key, width, words, tuple(items), run), [0], f"{name}: sort")))
     counted = {kind: receipt[kind] for kind in ("bytes", "docs", "windows", "marks")}
-    return [files.join(out, "sorted")], (0,), counted
+    return [SortCorpus.url(out)], (0,), counted
