@@ -21,8 +21,7 @@ import laws
 import twins.semantic
 from dataprep.core import batch as B
 from dataprep.core.estimator import Estimator
-from dataprep.dedup.embeddings import decide as balls
-from dataprep.dedup.embeddings import kmeans, vectors, word_vectors
+from dataprep.dedup.embeddings import decide, kmeans, vectors, word_vectors
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.errors import PlanError
 from dataprep.store.key import key
@@ -204,17 +203,17 @@ def test_a_large_cluster_in_little_memory(tmp_path) -> None:
 
 def decide_in(folder, made, held: int, room: int):
     """Write the vectors as `Assign` would, in two parts, and decide them."""
-    headers = np.zeros(len(made), balls.HEADER)
+    headers = np.zeros(len(made), decide.HEADER)
     headers["id"] = np.arange(len(made))
     headers["file"] = np.arange(len(made)) >= 1000
     for number, rows in enumerate((slice(0, 1000), slice(1000, None))):
         (folder / "assign").mkdir(parents=True, exist_ok=True)
-        with balls.spill_to(str(folder / f"assign/part-{number:05d}"), 2) as spill:
+        with decide.spill_to(str(folder / f"assign/part-{number:05d}"), 2) as spill:
             spill.write([headers[rows][:300], made[rows][:300]])
             spill.write([headers[rows][300:], made[rows][300:]])
-    members = balls.Members.read(str(folder), 2, 0, DIM, held)
-    decided = balls.Decided(np.full(len(made), -1, np.int64), np.zeros(len(made), np.float32))
-    balls.decide(members, np.arange(len(made)), 9000, room, decided)
+    members = decide.Members.read(str(folder), 2, 0, DIM, held)
+    decided = decide.Decisions(np.full(len(made), -1, np.int64), np.zeros(len(made), np.float32))
+    decide.decide_cluster(members, np.arange(len(made)), 9000, room, decided)
     return decided
 
 
@@ -274,7 +273,7 @@ WRONG = {
     "an array of shape (2,) for 2 texts": lambda texts: np.ones(len(texts)),
     "an array of shape (3, 4) for 2 texts": lambda texts: np.ones((len(texts) + 1, 4)),
     "an array of shape (2, 0) for 2 texts": lambda texts: np.ones((len(texts), 0)),
-    "gave an array of shape (0,)": lambda texts: [[1.0], [1.0, 2.0]],
+    "returned an array of shape (0,)": lambda texts: [[1.0], [1.0, 2.0]],
     "NaN or infinity for document 0:10": lambda texts: [[1.0, 0.0], [np.nan, 1.0]],
 }
 

@@ -1,4 +1,4 @@
-"""SemDeDup: documents whose vectors are nearly the same, found inside clusters; and D4's diversification after it."""
+"""SemDeDup: drop documents with nearly equal vectors, found in clusters; and D4's diversification after it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,35 @@ import pyarrow as pa
 
 from dataprep.core.dataset import Dataset
 from dataprep.core.estimator import Estimator
+from dataprep.core.passes import table_once
 from dataprep.core.runner import Runner
 from dataprep.core.tables import VERDICTS, write_verdicts
 from dataprep.core.verdict import DropIds
-from dataprep.dedup.embeddings.decide import CLOSEST, FARTHEST, Assign, Balls, compile_balls, n_partitions, verdicts_of
-from dataprep.dedup.embeddings.kmeans import Gone, KMeans, k_means, n_clusters
-from dataprep.dedup.embeddings.prototypes import NOBODY, Cut, Nearness, cut, prototypes
-from dataprep.dedup.embeddings.vectors import UNITS, Embed, Given, Vectors, two_sizes
-from dataprep.dedup.embeddings.word_vectors import Learn, Sample, WordVectors, compile_words, model_place, sample_bytes
+from dataprep.dedup.embeddings.decide import (
+    CLOSEST,
+    FARTHEST,
+    AssignClusters,
+    DecideClusters,
+    n_partitions,
+    verdicts_of,
+)  # fmt: skip
+from dataprep.dedup.embeddings.kmeans import DroppedIds, FindClusters, FindSecondClusters, n_clusters
+from dataprep.dedup.embeddings.prototypes import NO_LIMIT, CosineLimit, MeasureNearness, cosine_limit, prototypes
+from dataprep.dedup.embeddings.vectors import UNITS, Embed, EmbedDocuments, UserVectors, two_sizes
+from dataprep.dedup.embeddings.word_vectors import LearnWords, SampleTexts, WordVectors, sample_bytes
 from dataprep.errors import PlanError, need
-from dataprep.store import files, receipts
+from dataprep.store import files
 from dataprep.store.key import key
 
 from .keep import Keep
+from .warm import warm
 
-MAX_GROUPS = 256  # files are opened once a group when verdicts are brought back to their parts
-PASSES = ("sample", "words", "vectors", "clusters", "assign", "balls", "gone", "diverse", "nearness")
+MAX_GROUPS = 256  # files are opened once per group when verdicts are ordered by part
+DROPPED = "dropped"  # the folder of DroppedIds
+PASSES = (
+    SampleTexts, LearnWords, EmbedDocuments, FindClusters, AssignClusters, DecideClusters, FindSecondClusters,
+    MeasureNearness,
+)  # fmt: skip
 FACTS = (
     "documents", "vectors", "dim", "words", "clusters", "largest_cluster", "compared", "dropped", "prototypes",
     "prototype_cosine",
@@ -38,18 +51,18 @@ FACTS = (
 class SemDeDup(Estimator):
     """Drop documents whose vector has a cosine above 1 - epsilon to that of a document that is kept.
 
-    epsilon: 0 < epsilon < 1; what it removes depends on the vectors, so look at the pairs first (`dataprep clusters`).
+    epsilon: 0 < epsilon < 1; its effect depends on the vectors, so inspect the pairs first (`dataprep clusters`).
     clusters: of k-means; only documents of one cluster are compared. Default: sqrt(n), or 1 for up to 32,768 documents.
     embed: a function list[str] -> array[n, d], called with up to 1,024 texts; keyed like other functions, or by
-    `version=` where Python cannot find its source. By default: fastText vectors of `dim` numbers, learnt from a sample
+    `version=` if Python cannot find its source. By default: fastText vectors of `dim` numbers, learnt from a sample
     of these documents (extra `langid`); nothing is downloaded.
-    keep: which of the copies stays: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN", "source:A,B"; or by
+    keep: which of the copies is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN", "source:A,B"; or by
     the cosine to the centroid of the cluster, "farthest" (the paper's choice) or "closest".
-    diversify: the share of what is then left that stays: the documents closest to the centroids of new clusters go.
-    seed: of the samples, and of where training starts.
+    diversify: the share of the remaining documents that is kept: those closest to the centroids of new clusters are
+    dropped. seed: of the samples, and of the start of training.
 
-    An Estimator; Abbas et al. 2023 (SemDeDup), Tirumala et al. 2023 (D4: `diversify`). It deletes by a model's idea of
-    similarity, not by text: verdicts say "semantic_duplicate" with the kept document and the cosine, or "prototype"
+    An Estimator; Abbas et al. 2023 (SemDeDup), Tirumala et al. 2023 (D4: `diversify`). It compares by a model's idea of
+    similarity, not by text: verdicts state "semantic_duplicate" with the kept document and the cosine, or "prototype"
     with the cosine to the centroid. A document whose vector is zero is similar to nothing, and is kept.
     """
 
@@ -64,26 +77,24 @@ class SemDeDup(Estimator):
     seed: int = 0
     version: str | None = None
 
-    VERSION: ClassVar[int] = 1
-
     def __post_init__(self) -> None:
         if not _is_number(self.epsilon) or not 0 < self.epsilon < 1:
-            msg = f"epsilon={self.epsilon!r} is not a distance of cosines; give a number between 0 and 1, such as 0.02"
+            msg = f"epsilon={self.epsilon!r} must be a number between 0 and 1, such as 0.02"
             raise PlanError(msg)
         if self.clusters is not None and (not isinstance(self.clusters, int) or self.clusters < 1):
-            msg = f"clusters={self.clusters!r}: give at least 1, or None for the square root of the number of documents"
+            msg = f"clusters={self.clusters!r} must be at least 1, or None for the square root of the documents"
             raise PlanError(msg)
         if self.diversify is not None and (not _is_number(self.diversify) or not 0 < self.diversify <= 1):
-            msg = f"diversify={self.diversify!r} is not the share that stays; give a number above 0, at most 1"
+            msg = f"diversify={self.diversify!r} must be a number above 0 and at most 1"
             raise PlanError(msg)
         if not isinstance(self.dim, int) or not 16 <= self.dim <= 4096:
-            msg = f"dim={self.dim!r}: fastText vectors have 16 to 4,096 numbers; fewer cannot tell documents apart"
+            msg = f"dim={self.dim!r} must be an integer from 16 to 4,096"
             raise PlanError(msg)
         if not 0 <= self.seed < 1 << 31:
-            msg = f"seed={self.seed!r} is not in 0 ... 2^31 - 1"
+            msg = f"seed={self.seed!r} must be in 0 ... 2^31 - 1"
             raise PlanError(msg)
         if self.embed is not None and not callable(self.embed):
-            msg = f"embed takes a function list[str] -> array[n, d], not {self.embed!r}"
+            msg = f"embed={self.embed!r} must be a function list[str] -> array[n, d]"
             raise PlanError(msg)
         if self.embed is not None and self.version is None:
             key(self.embed)  # a function that cannot be keyed fails here, not after an hour
@@ -99,49 +110,43 @@ class SemDeDup(Estimator):
         return getattr(value, "__qualname__", type(value).__name__) if name == "embed" else repr(value)
 
     def recipe(self) -> Any:
-        """Every parameter; the version in place of the function, where it is given."""
+        """Return every parameter, with the version, if there is one, in place of the function."""
         names = [f.name for f in fields(self)]
         values = {name: getattr(self, name) for name in names if name != "embed" or self.version is None}
         return (self.VERSION, self.embed is not None, values)
 
     @property
-    def name(self) -> str:
-        """What it is called in the books."""
-        return "SemDeDup"
-
-    @property
     def policy(self) -> Keep:
-        """How copies are ranked when vectors are made; by the centroid they are ranked later."""
+        """The policy that ranks copies when vectors are computed; by the centroid they are ranked later."""
         return Keep.parse("first" if self.keep in (CLOSEST, FARTHEST) else self.keep)
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The columns that choose which copy stays."""
+        """The columns that decide which copy is kept."""
         return self.policy.needs
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
-        """Find the semantic duplicates; the stage that is returned drops them.
+        """Find the semantic duplicates, and return the stage that drops them.
 
-        Disk under `out` while it runs: about 4 bytes a number of every vector. A worker takes a bounded amount.
+        Disk under `out` while it runs: about 4 bytes per number of every vector. Memory per worker is bounded.
         """
         if self.embed is None:
             need("fasttext", extra="langid")
-        made_by = key((self, docs.key))
-        receipt = files.join(out, "verdicts.json")
-        found = receipts.valid(receipt, made_by) or receipts.once(
-            receipt, made_by, lambda: _Search(self, docs, run, out, made_by).find()
-        )
-        for folder in PASSES:  # what the passes left; not needed once there are verdicts
-            files.remove(files.join(out, folder))
+        made_by, url = self.key_for(docs), files.join(out, "verdicts.parquet")
+        found = table_once(url, made_by, lambda: _SemanticSearch(self, docs, run, out, made_by).find(url), PASSES)
+        files.remove(files.join(out, DROPPED))
         facts = {"epsilon": self.epsilon, **{name: found[name] for name in FACTS if name in found}}
-        return DropIds(verdicts=files.join(out, "verdicts.parquet"), key=made_by, estimator=self.name, facts=facts)
+        return DropIds(verdicts=url, key=made_by, estimator=self.name, facts=facts)
 
     def warm(self) -> None:
         """Compile the kernels."""
-        compile_words()
-        vectors = np.full((2, 2), 100, np.int16)
-        k_means(vectors, 1, 1)
-        compile_balls(vectors)
+        chosen: dict[str, Any] = {"embed": self.embed and _ones, "version": None, "keep": "first", "diversify": None}
+        warm(replace(self, **chosen).fit)
+
+
+def _ones(texts: list[str]) -> Any:
+    """Return equal vectors."""
+    return np.ones((len(texts), 2))
 
 
 def _is_number(value: object) -> bool:
@@ -149,7 +154,7 @@ def _is_number(value: object) -> bool:
 
 
 @dataclass
-class _Search:
+class _SemanticSearch:
     """The passes of one fit."""
 
     how: SemDeDup
@@ -159,81 +164,81 @@ class _Search:
     key: str
 
     def __post_init__(self) -> None:
-        self.items = [replace(item, key=key((self.key, item.key))) for item in self.docs.tasks]
+        self.items = self.docs.tasks
         self.n_parts = len(self.items)
         self.groups = min(self.n_parts, MAX_GROUPS)
         self.facts: dict[str, Any] = {}
 
-    def find(self) -> dict[str, Any]:
-        """Vectors, clusters, balls, prototypes; then the verdict table. The receipt."""
-        made = self._each(Vectors(self.out, self._embed(), self.how.policy), self.items, "vectors")
+    def find(self, url: str) -> dict[str, Any]:
+        """Write the verdict table, after vectors, clusters, decisions and prototypes; return what was counted."""
+        made = self._each(EmbedDocuments(self.out, self.key, self._embed(), self.how.policy), self.items, "vectors")
         n_docs, dim = sum(r["vectors"] for r in made), _dim(made)
         self.facts |= {"documents": sum(r["docs"] for r in made), "vectors": n_docs, "dim": dim, "dropped": 0}
-        partitions = self._balls(n_docs, dim) if n_docs else 0
-        url = files.join(self.out, "verdicts.parquet")
+        partitions = self._decide(n_docs, dim) if n_docs else 0
         if self.how.diversify is None:
             write_verdicts(url, map(self._duplicates, [partitions] * self.groups, range(self.groups)))
         else:
             left = n_docs - self.facts["dropped"]
-            where = self._nearness(self.how.diversify, left, dim, partitions) if left else NOBODY
-            n_rows = write_verdicts(url, self._with_prototypes(partitions, where))
-            self.facts |= {"prototypes": n_rows - self.facts["dropped"], "prototype_cosine": where.cosine / UNITS}
-        return {"files": [url], **self.facts}
+            limit = self._limit(self.how.diversify, left, dim, partitions) if left else NO_LIMIT
+            n_rows = write_verdicts(url, self._with_prototypes(partitions, limit))
+            self.facts |= {"prototypes": n_rows - self.facts["dropped"], "prototype_cosine": limit.cosine / UNITS}
+        return self.facts
 
     def _each(self, task: Callable[[Any], dict[str, Any]], items: Sequence[Any], label: str) -> list[dict[str, Any]]:
         return list(self.run.map(task, items, f"{self.how.name}: {label}"))
 
     def _embed(self) -> Embed:
-        """What makes the vectors; word vectors are learnt first."""
+        """Return what computes the vectors; word vectors are learnt first."""
         how = self.how
         if how.embed is not None:
-            return Given(how.embed)
-        self._each(Sample(self.out, how.seed, sample_bytes(self.n_parts)), self.items, "sample")
-        found = self._each(Learn(self.out, self.key, how.dim, how.seed, self.n_parts), [0], "learn")[0]
+            return UserVectors(how.embed)
+        self._each(SampleTexts(self.out, self.key, how.seed, sample_bytes(self.n_parts)), self.items, "sample")
+        found = self._each(LearnWords(self.out, self.key, how.dim, how.seed, self.n_parts), [0], "learn")[0]
         self.facts["words"] = found["words"]
-        return WordVectors(model_place(self.out), self.key, how.dim)
+        return WordVectors(LearnWords.url(self.out), self.key, how.dim)
 
-    def _cluster(self, name: str, n_docs: int, dim: int, gone: Gone | None = None) -> int:
+    def _cluster(self, kind: type[FindClusters], n_docs: int, dim: int, dropped: DroppedIds | None = None) -> int:
+        """Find centroids; return how many."""
         k = self.how.clusters or n_clusters(n_docs)
-        task = KMeans(self.out, self.key, name, dim, self.n_parts, n_docs, k, self.how.seed, gone)
-        return int(self._each(task, [0], name)[0]["clusters"])
+        task = kind(self.out, self.key, dim, self.n_parts, n_docs, k, self.how.seed, dropped)
+        return int(self._each(task, [0], kind.folder)[0]["clusters"])
 
-    def _balls(self, n_docs: int, dim: int) -> int:
-        """Cluster, shuffle, compare; returns how many partitions there are."""
+    def _decide(self, n_docs: int, dim: int) -> int:
+        """Cluster, assign, compare; return how many partitions there are."""
         partitions = n_partitions(n_docs, dim)
-        self.facts["clusters"] = self._cluster("clusters", n_docs, dim)
-        self._each(Assign(self.out, self.key, dim, partitions, self.how.keep), self.items, "assign")
+        self.facts["clusters"] = self._cluster(FindClusters, n_docs, dim)
+        self._each(AssignClusters(self.out, self.key, dim, partitions, self.how.keep), self.items, "assign")
         limit = round((1.0 - self.how.epsilon) * UNITS)
-        balls = Balls(self.out, self.key, dim, self.n_parts, self.groups, limit)
-        decided = self._each(balls, range(partitions), "compare")
+        task = DecideClusters(self.out, self.key, dim, self.n_parts, self.groups, limit)
+        decided = self._each(task, range(partitions), "compare")
         self.facts["largest_cluster"] = max(d["largest"] for d in decided)
         self.facts |= {name: sum(d[name] for d in decided) for name in ("compared", "dropped")}
         return partitions
 
-    def _nearness(self, share: float, left: int, dim: int, partitions: int) -> Cut:
-        """Cluster what is left, note how near everyone is to its centroid, and find where to cut."""
-        gone = Gone(files.join(self.out, "gone"), self.n_parts, self.groups)
-        gone.write(verdicts_of(self.out, partitions, group)["id"] for group in range(self.groups))
-        self._cluster("diverse", left, dim, gone)
-        self._each(Nearness(self.out, self.key, dim, gone), range(self.n_parts), "prototypes")
-        return cut(self.out, self.n_parts, share)
+    def _limit(self, share: float, left: int, dim: int, partitions: int) -> CosineLimit:
+        """Cluster the remaining documents, measure how near each is to its centroid, and find the limit."""
+        dropped = DroppedIds(files.join(self.out, DROPPED), self.n_parts, self.groups)
+        dropped.write(verdicts_of(self.out, partitions, group)["id"] for group in range(self.groups))
+        self._cluster(FindSecondClusters, left, dim, dropped)
+        self._each(MeasureNearness(self.out, self.key, dim, dropped), range(self.n_parts), "prototypes")
+        return cosine_limit(self.out, self.n_parts, share)
 
     def _duplicates(self, partitions: int, group: int) -> pa.Table:
         rows = verdicts_of(self.out, partitions, group)
         return _table(rows["id"], "semantic_duplicate", pa.array(rows["kept"]), rows["similarity"])
 
-    def _with_prototypes(self, partitions: int, where: Cut) -> Iterator[pa.Table]:
-        """The verdicts group by group, those of a group in any order."""
-        goes = prototypes(self.out, self.n_parts, where) if where != NOBODY else iter(())
+    def _with_prototypes(self, partitions: int, limit: CosineLimit) -> Iterator[pa.Table]:
+        """Yield the verdicts group by group, those of a group in any order."""
+        found = prototypes(self.out, self.n_parts, limit) if limit != NO_LIMIT else iter(())
         group_of = [part * self.groups // self.n_parts for part in range(self.n_parts)]
         for group in range(self.groups):
-            found = list(itertools.islice(goes, group_of.count(group)))
-            rows = [_table(r["id"], "prototype", pa.nulls(len(r)), r["cosine"] / UNITS) for r in found]
+            parts = list(itertools.islice(found, group_of.count(group)))
+            rows = [_table(r["id"], "prototype", pa.nulls(len(r)), r["cosine"] / UNITS) for r in parts]
             yield pa.concat_tables([self._duplicates(partitions, group), *rows])
 
 
 def _dim(made: Sequence[dict[str, Any]]) -> int:
-    """How many numbers every vector has; 1 if there are none."""
+    """Return how many numbers every vector has; 1 if there are no vectors. Raises PlanError if they differ."""
     found = sorted({r["dim"] for r in made if r["dim"]})
     if len(found) > 1:
         raise PlanError(two_sizes(*found[:2]))

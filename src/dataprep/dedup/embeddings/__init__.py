@@ -1,1 +1,1 @@
-"""Documents as vectors: learned or given, clustered, compared. The machine behind SemDeDup."""
+"""Implementation of SemDeDup: documents as vectors, learnt or given, clustered and compared."""

@@ -1,8 +1,10 @@
-"""Vectors on a grid: unit vectors as whole numbers, so that their products are exact, and the pass that makes them.
+"""Vectors on a grid: unit vectors as integers, so that their products are exact, and EmbedDocuments, which makes them.
 
 A vector is scaled to length 4,096 and rounded to int16. Any partial sum of the products of two such vectors is a whole
 number of at most 4096^2 = 2^24 (Cauchy-Schwarz), which float32 holds exactly; so `a @ b` gives the same bits whatever
-the shape of the matrices, the threads, or the BLAS. The rounding moves a cosine by about 1e-4.
+the shape of the matrices, the threads, or the BLAS. The rounding changes a cosine by about 1e-4.
+
+Twin: tests/twins/semantic.py
 """
 
 from __future__ import annotations
@@ -17,9 +19,9 @@ import numpy.typing as npt
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.part import Part
+from dataprep.core.passes import Pass
 from dataprep.dedup.keep import Keep
 from dataprep.errors import PlanError
-from dataprep.store import files, receipts
 from dataprep.store.spill import Spill, spill_to
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import U64
@@ -28,14 +30,14 @@ I16: TypeAlias = npt.NDArray[np.int16]
 F32: TypeAlias = npt.NDArray[np.float32]
 F64: TypeAlias = npt.NDArray[np.float64]
 LENGTH = 4096  # of every vector, at most
-UNITS = 10_000  # a cosine is a whole number of these before anything is decided by it
+UNITS = 10_000  # decisions use cosines as integers of this scale
 SEGMENT_BYTES = 8 << 20
-TEXTS_AT_ONCE = 1024  # given to `embed`, counted from the start of the part, so that batch cuts do not matter
+TEXTS_AT_ONCE = 1024  # passed to `embed`, counted from the start of the part, so that batch sizes do not matter
 
 
 @kernel
 def to_grid(vectors: F64) -> I16:
-    """Every row scaled to length 4,096 and rounded, int16[n, d]; zeros stay zeros."""
+    """Scale every row to length 4,096 and round it, int16[n, d]; a zero row is unchanged."""
     n, d = vectors.shape
     out = np.zeros((n, d), np.int16)
     scale = 4096.0 - 0.5 * np.sqrt(np.float64(d))  # rounding adds at most sqrt(d) / 2 to the length
@@ -55,26 +57,26 @@ def to_grid(vectors: F64) -> I16:
 
 
 def lengths(vectors: I16) -> F64:
-    """The length of every vector, float64[n]; 0 for a zero vector, which is similar to nothing."""
+    """Return the length of every vector, float64[n]; 0 for a zero vector, which is similar to nothing."""
     exact = vectors.astype(np.float32)
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", exact, exact).astype(np.float64)))
 
 
 class Embed(Protocol):
-    """Makes vectors of texts; a frozen dataclass, since it travels to workers."""
+    """Computes vectors of texts; a frozen dataclass, since it is sent to workers."""
 
     def __call__(self, batch: Batch) -> I16:
-        """Vectors on the grid, int16[n, d]; a zero vector is similar to nothing."""
+        """Return vectors on the grid, int16[n, d]; a zero vector is similar to nothing."""
 
 
 @dataclass(frozen=True)
-class Given:
+class UserVectors:
     """Vectors from the user's function: list[str] -> array[n, d]."""
 
     fn: Callable[[list[str]], Any]
 
     def __call__(self, batch: Batch) -> I16:
-        """Ask the function, and check what it answers."""
+        """Call the function; raises PlanError unless it returns one finite vector per text."""
         texts = batch.column("text").to_pylist()
         answer = self.fn(texts)
         try:
@@ -83,15 +85,15 @@ class Given:
             found = np.zeros(0)
         if found.ndim != 2 or len(found) != len(texts) or not found.shape[1]:
             msg = (
-                f"embed={_name(self.fn)} gave an array of shape {found.shape} for {len(texts)} texts; "
-                "return numbers[n, d], one vector a text"
+                f"embed={_name(self.fn)} returned an array of shape {found.shape} for {len(texts)} texts; "
+                "it must return numbers[n, d], one vector per text"
             )
             raise PlanError(msg)
         bad = np.flatnonzero(~np.isfinite(found).all(1))
         if len(bad):
             msg = (
-                f"embed={_name(self.fn)} gave a vector with NaN or infinity for document "
-                f"{B.show_id(int(B.ids(batch)[bad[0]]))} ({texts[bad[0]][:40]!r}); return finite numbers"
+                f"embed={_name(self.fn)} returned a vector with NaN or infinity for document "
+                f"{B.show_id(int(B.ids(batch)[bad[0]]))} ({texts[bad[0]][:40]!r}); it must return finite numbers"
             )
             raise PlanError(msg)
         return np.asarray(to_grid(np.ascontiguousarray(found)))
@@ -101,7 +103,7 @@ def _name(fn: Any) -> str:
     return str(getattr(fn, "__qualname__", type(fn).__name__))
 
 
-class Block(NamedTuple):
+class VectorBlock(NamedTuple):
     """Some documents of a part: ids, ranks (the smallest is preferred) and vectors."""
 
     ids: U64
@@ -110,23 +112,23 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Vectors:
-    """Read a part and spill the vector of every document."""
+class EmbedDocuments(Pass[Part]):
+    """Read a part and spill the vector of every document.
 
-    out: str
+    Receipt: how many documents and components there are, and how many vectors are not zero.
+    """
+
+    folder = "vectors"
+
     embed: Embed
     keep: Keep
 
-    def __call__(self, item: Part) -> dict[str, Any]:
-        """The receipt: how many documents and components, and how many vectors are not zero."""
-        url = place(self.out, item.number)
-        return receipts.once(url + ".json", item.key, lambda: self._write(url, item))
-
-    def _write(self, url: str, part: Part) -> dict[str, Any]:
+    def write(self, url: str, item: Part) -> dict[str, Any]:
+        """Write segments of ids, ranks and vectors."""
         found = {"docs": 0, "vectors": 0, "dim": 0}
         with spill_to(url, 3) as spill:
-            held: list[Block] = []
-            for block in self._blocks(part):
+            held: list[VectorBlock] = []
+            for block in self._blocks(item):
                 dim = block.vectors.shape[1]
                 if found["dim"] not in (0, dim):
                     raise PlanError(two_sizes(found["dim"], dim))
@@ -139,32 +141,28 @@ class Vectors:
                     held = []
             if held:
                 spill.write([np.concatenate(column) for column in zip(*held, strict=True)])
-        return {"files": [url], **found}
+        return found
 
-    def _blocks(self, part: Part) -> Iterator[Block]:
+    def _blocks(self, part: Part) -> Iterator[VectorBlock]:
+        """Yield the documents of a part, TEXTS_AT_ONCE at a time."""
         columns = list(dict.fromkeys(("id", "text", *self.keep.columns)))
         for batch in B.recut(part.batches(columns)):
             ids, ranks = B.ids(batch), self.keep.rank(batch)
             for first in range(0, batch.num_rows, TEXTS_AT_ONCE):
                 rows = slice(first, first + TEXTS_AT_ONCE)
-                yield Block(ids[rows], ranks[rows], self.embed(batch.slice(first, TEXTS_AT_ONCE)))
+                yield VectorBlock(ids[rows], ranks[rows], self.embed(batch.slice(first, TEXTS_AT_ONCE)))
 
 
 def two_sizes(one: int, other: int) -> str:
-    """What is said when vectors differ in size."""
-    return f"embed gave vectors of {one} numbers and of {other}; all must have as many"
+    """Return the message about vectors of different sizes."""
+    return f"embed returned vectors of {one} numbers and of {other}; all must have the same number"
 
 
-def place(out: str, number: int) -> str:
-    """Where the vectors of a part lie."""
-    return files.join(out, "vectors", f"part-{number:05d}")
-
-
-def blocks(out: str, number: int, dim: int) -> Iterator[Block]:
-    """The vectors of a part, some 8 MB at a time."""
-    with Spill(place(out, number)) as spill:
+def blocks(out: str, number: int, dim: int) -> Iterator[VectorBlock]:
+    """Yield the vectors of a part, about 8 MB at a time."""
+    with Spill(EmbedDocuments.url(out, number)) as spill:
         for segment in range(spill.segments):
-            yield Block(
+            yield VectorBlock(
                 spill.read(segment, 0, dtype=np.uint64),
                 spill.read(segment, 1, dtype=np.uint64),
                 spill.read(segment, 2, dtype=np.int16).reshape(-1, dim),

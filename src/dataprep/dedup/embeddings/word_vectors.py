@@ -3,7 +3,9 @@
 A document is the sum of its words' unit vectors, each weighted a / (a + p) for a word of probability p (SIF; Arora,
 Liang and Ma 2017), without the directions that most documents share (Mu and Viswanath 2018, All-but-the-Top). A word
 too rare to be learnt has a random vector of its own, by its hash: without it, documents that differ only in rare words,
-such as names, would look the same.
+such as names, would have equal vectors.
+
+Twin: tests/twins/semantic.py
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.ledger import mix
 from dataprep.core.part import Part
+from dataprep.core.passes import Pass
 from dataprep.errors import need
-from dataprep.store import files, receipts
+from dataprep.store import files
 from dataprep.store.spill import Spill, spill_to
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64, normal_form, words
@@ -36,38 +39,36 @@ from .vectors import F64, I16, LENGTH, to_grid
 SAMPLE_BYTES = 16 << 20  # of text: 12 s of training, measured; more changes little
 LEAST_BYTES = 1 << 20  # of a part's own sample
 MAX_CHARS = 100_000  # of a document of the sample
-TRAINED_BYTES = 64 << 20  # a small sample is gone through more often, up to MAX_EPOCHS times
+TRAINED_BYTES = 64 << 20  # a small sample is read more often, up to MAX_EPOCHS times
 MIN_EPOCHS, MAX_EPOCHS = 5, 30
 MIN_COUNT = 5  # of a word, to be learnt
 MAX_WORDS = 1 << 16
 RARE = 4096  # random vectors for the other words
 SIF = 1e-3  # the weight's a
-COMMON = 2  # directions taken out, of words and again of documents
-COMMON_WORDS, COMMON_DOCS = 100, 1000  # fewer do not tell what they share
+COMMON = 2  # directions removed, of words and again of documents
+COMMON_WORDS, COMMON_DOCS = 100, 1000  # fewer do not show what most share
 
 
 @dataclass(frozen=True)
-class Sample:
-    """Choose the documents of a part with the smallest hash(seed, id), up to some bytes."""
+class SampleTexts(Pass[Part]):
+    """Choose the documents of a part with the smallest hash(seed, id), up to `most` bytes."""
 
-    out: str
+    folder = "sample"
+
     seed: int
     most: int
 
-    def __call__(self, item: Part) -> dict[str, Any]:
-        """The receipt."""
-        url = sample_place(self.out, item.number)
-        return receipts.once(url + ".json", item.key, lambda: self._write(url, item))
-
-    def _write(self, url: str, part: Part) -> dict[str, Any]:
-        chosen = self._choose(part)
+    def write(self, url: str, item: Part) -> dict[str, Any]:
+        """Write the hashes, the sizes and the texts."""
+        chosen = self._choose(item)
         texts = pa.array([text for _, text in chosen], pa.large_string())
         offsets, data = normal_form(*B.buffers(texts), "words")
         with spill_to(url, 3) as spill:
             spill.write([np.array([rank for rank, _ in chosen], np.uint64), np.diff(offsets), data])
-        return {"files": [url]}
+        return {}
 
     def _choose(self, part: Part) -> list[tuple[int, str]]:
+        """Return the chosen (hash, text), in order of hashes."""
         held: list[tuple[int, str]] = []  # a heap: the largest hash first
         size, cut = 0, 1 << 64
         for batch in part.batches(["id", "text"]):
@@ -79,12 +80,12 @@ class Sample:
                     heapq.heappush(held, (-rank, text))
                     size += len(text)
                 while size > self.most and len(held) > 1:
-                    largest, gone = heapq.heappop(held)
-                    cut, size = -largest, size - len(gone)
+                    largest, removed = heapq.heappop(held)
+                    cut, size = -largest, size - len(removed)
         return sorted((-rank, text) for rank, text in held)
 
 
-class Table(NamedTuple):
+class WordTable(NamedTuple):
     """Words by hash, in an open hash table, and their vectors: the learnt ones, then RARE random ones."""
 
     keys: U64
@@ -93,21 +94,18 @@ class Table(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Learn:
-    """Train word vectors on the sample; one task."""
+class LearnWords(Pass[int]):
+    """Train word vectors on the sample; one task. Receipt: bytes of the sample, and how many words were learnt."""
 
-    out: str
-    key: str
+    folder = "words"
+    noun = ""
+
     dim: int
     seed: int
     n_parts: int
 
-    def __call__(self, _: int) -> dict[str, Any]:
-        """The receipt: bytes of the sample, and how many words were learnt."""
-        url = model_place(self.out)
-        return receipts.once(url + ".json", self.key, lambda: self._write(url))
-
-    def _write(self, url: str) -> dict[str, Any]:
+    def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
+        """Write a WordTable."""
         texts = self._texts()
         counts: Counter[str] = Counter()
         for text in texts:
@@ -119,13 +117,13 @@ class Learn:
         table = build(vocabulary, spread(learnt) * (SIF / (SIF + share))[:, None], texts, self.seed)
         with spill_to(url, 3) as spill:
             spill.write(table)
-        return {"files": [url], "sample_bytes": sum(map(len, texts)), "words": len(vocabulary)}
+        return {"sample_bytes": sum(map(len, texts)), "words": len(vocabulary)}
 
     def _texts(self) -> list[str]:
-        """The sample, in order of its hashes: as good as shuffled."""
+        """Return the sample in order of its hashes, which shuffles it."""
         found: list[tuple[int, int, int, int]] = []
         for number in range(self.n_parts):
-            with Spill(sample_place(self.out, number)) as spill:
+            with Spill(SampleTexts.url(self.out, number)) as spill:
                 ranks, sizes = spill.read(0, 0, dtype=np.uint64), spill.read(0, 1, dtype=np.int64)
             ends = np.cumsum(sizes)
             found += zip(ranks.tolist(), [number] * len(ranks), (ends - sizes).tolist(), ends.tolist(), strict=True)
@@ -135,16 +133,16 @@ class Learn:
         return [self._text(*where) for _, *where in chosen]
 
     def _text(self, number: int, start: int, stop: int) -> str:
-        with Spill(sample_place(self.out, number)) as spill:
+        with Spill(SampleTexts.url(self.out, number)) as spill:
             first, _ = spill.where(0, 2)
             return spill.bytes(first + start, first + stop).tobytes().decode()
 
 
 def train(texts: Sequence[str], vocabulary: Sequence[str], dim: int, seed: int) -> F64:
-    """Vectors of the words, float64[words, dim], by fastText's CBOW in one thread: the same bytes every time.
+    """Return vectors of the words, float64[words, dim], by fastText's CBOW in one thread: always the same bytes.
 
     With one thread, fastText 0.9.3 sets only a tenth of its input matrix (`DenseMatrix::uniform` counts threads as
-    tenths) and the rest is whatever lay in memory, so that it may end in NaN: we give it the vectors to start from.
+    tenths) and the rest is uninitialised memory, which may lead to NaN, so the first vectors are passed in.
     """
     if not vocabulary:
         return np.zeros((0, dim))
@@ -166,9 +164,9 @@ def train(texts: Sequence[str], vocabulary: Sequence[str], dim: int, seed: int) 
 
 
 def spread(learnt: F64) -> F64:
-    """Unit vectors of the words, without what most of them share.
+    """Return unit vectors of the words, without the directions that most of them share.
 
-    Words of which little was seen have all moved the same way: on 300 documents of random words, all cosines of
+    The vectors of rare words all move the same way in training: on 300 documents of random words, all cosines of
     documents were above 0.99 before this, and none after it.
     """
     if not len(learnt):
@@ -180,14 +178,14 @@ def spread(learnt: F64) -> F64:
 
 
 def without_common(vectors: F64, sample: I16) -> F64:
-    """The vectors without the directions in which most of the sample lies."""
+    """Return the vectors without the main directions of the sample."""
     exact = sample.astype(np.float64)  # sums of products of whole numbers: the same for every BLAS
     common = np.linalg.eigh(exact.T @ exact)[1][:, -COMMON:]
     return np.asarray(vectors - vectors @ common @ common.T)
 
 
 def _write_start(url: str, names: Sequence[str], dim: int, seed: int) -> None:
-    """Vectors to start from, in fastText's text form: uniform in +-1/dim, as its own are."""
+    """Write the first vectors in fastText's text form: uniform in +-1/dim, as its own are."""
     start = np.random.RandomState(seed).uniform(-1.0 / dim, 1.0 / dim, (len(names), dim))
     with files.atomic(url) as f:
         f.write(f"{len(names)} {dim}\n".encode())
@@ -195,32 +193,32 @@ def _write_start(url: str, names: Sequence[str], dim: int, seed: int) -> None:
             f.write((name + " " + " ".join(f"{x:.6f}" for x in row) + "\n").encode())
 
 
-def _sums(texts: tuple[I64, U8], table: Table) -> Any:
-    """The sum of the vectors of the words of every text."""
+def _sums(texts: tuple[I64, U8], table: WordTable) -> Any:
+    """Return the sum of the vectors of the words of every text."""
     return sum_words(*words(*texts), table.keys, table.rows, table.vectors)
 
 
-def build(vocabulary: Sequence[str], weighted: F64, texts: Sequence[str], seed: int) -> Table:
-    """The table of weighted word vectors and random ones, without the directions that most documents share."""
+def build(vocabulary: Sequence[str], weighted: F64, texts: Sequence[str], seed: int) -> WordTable:
+    """Return the table of weighted word vectors and random ones, without the directions that most documents share."""
     rare = np.random.RandomState(seed + 1).standard_normal((RARE, weighted.shape[1]))
     vectors = np.concatenate([weighted, rare / np.linalg.norm(rare, axis=1, keepdims=True)])
     keys, rows = slots(vocabulary)
-    table = Table(keys, rows, _rounded(vectors))
+    table = WordTable(keys, rows, _rounded(vectors))
     if len(texts) < COMMON_DOCS:
         return table
     sample = to_grid(_sums(B.buffers(pa.array(texts, pa.large_string())), table))
-    return Table(keys, rows, _rounded(without_common(vectors, sample)))
+    return WordTable(keys, rows, _rounded(without_common(vectors, sample)))
 
 
 def _rounded(vectors: F64) -> I16:
-    """Of length 4,096 for a word of weight 1; read only, as what is read from a file is: one compilation."""
+    """Return vectors of length 4,096 for a word of weight 1; read-only, as arrays from a file: one compilation."""
     out = np.rint(vectors * LENGTH).astype(np.int16)
     out.flags.writeable = False
     return out
 
 
 def slots(vocabulary: Sequence[str]) -> tuple[U64, I32]:
-    """An open hash table from the hashes of words to their numbers."""
+    """Return a hash table with open addressing from the hashes of words to their numbers."""
     _, hashes = words(*B.buffers(pa.array(vocabulary, pa.large_string())))
     assert len(hashes) == len(vocabulary), "a word of a normal form is one word"
     size = 1 << max(4, (2 * len(vocabulary)).bit_length())
@@ -236,7 +234,7 @@ def slots(vocabulary: Sequence[str]) -> tuple[U64, I32]:
 
 @kernel
 def sum_words(ends: I64, hashes: U64, keys: U64, rows: I32, vectors: I16) -> F64:
-    """The sum of the vectors of each document's words, float64[n, d]: whole numbers, so exact."""
+    """Return the sum of the vectors of each document's words, float64[n, d]: integers, so exact."""
     n, d = len(ends) - 1, vectors.shape[1]
     known, mask = np.uint64(len(vectors) - RARE), np.uint64(len(keys) - 1)
     out = np.zeros((n, d), np.float64)
@@ -272,33 +270,17 @@ class WordVectors:
     dim: int
 
     def __call__(self, batch: Batch) -> I16:
-        """Vectors on the grid, int16[n, dim]."""
+        """Return vectors on the grid, int16[n, dim]."""
         return np.asarray(to_grid(_sums(B.buffers(batch), _table(self.url, self.key, self.dim))))
 
 
 @lru_cache(maxsize=1)
-def _table(url: str, key: str, dim: int) -> Table:  # noqa: ARG001 - the key tells one model from the next
+def _table(url: str, key: str, dim: int) -> WordTable:  # noqa: ARG001 - the key identifies the model
     with Spill(url) as spill:
         keys, rows = spill.read(0, 0, dtype=np.uint64), spill.read(0, 1, dtype=np.int32)
-        return Table(keys, rows, spill.read(0, 2, dtype=np.int16).reshape(-1, dim))
-
-
-def sample_place(out: str, number: int) -> str:
-    """Where the sample of a part lies."""
-    return files.join(out, "sample", f"part-{number:05d}")
-
-
-def model_place(out: str) -> str:
-    """Where the word vectors lie."""
-    return files.join(out, "words", "table")
+        return WordTable(keys, rows, spill.read(0, 2, dtype=np.int16).reshape(-1, dim))
 
 
 def sample_bytes(n_parts: int) -> int:
-    """How much of every part goes into the sample."""
+    """Return how many bytes of every part are sampled."""
     return min(SAMPLE_BYTES, max(LEAST_BYTES, 2 * SAMPLE_BYTES // max(1, n_parts)))
-
-
-def compile_words() -> None:
-    """Compile the kernels."""
-    batch = B.make([0], ["a b"], "warm")
-    to_grid(sum_words(*words(*B.buffers(batch)), *slots([]), _rounded(np.ones((RARE, 2)))))

@@ -64,59 +64,18 @@ def _plain(w: Int, kind: Int, lowers: Int, zeros: Int) -> tuple[Int, Int, Int]:
     return value, n, odd
 
 
-@kernel(inline="always")
-def _append(a: Int, b: Int, word: Int, bits: Int, value: Int, n: Int) -> tuple[Int, Int, Int, Int]:
-    """Return both chains and the open word of so many bits, after `n` more bytes, at most eight."""
-    one, size, half = np.uint64(1), np.uint64(8) * n, np.uint64(32)
-    word |= value << bits
-    bits += size
-    if bits >= np.uint64(64):
-        bits -= np.uint64(64)
-        a, b = (a ^ word) * np.uint64(0xA0761D6478BD642F), (b ^ word) * np.uint64(0xE7037ED1A0B428DB)
-        a, b = a ^ (a >> half), b ^ (b >> half)
-        word = value >> one >> (size - bits - one)
-    return a, b, word, bits
-
-
-@kernel(inline="always")
-def _entry(data: U8, i: Int, begin: int, stop: int, form: Form) -> tuple[Int, int]:
-    """Return the entry of the character at byte `i` of the unit data[begin:stop], and the character's bytes."""
-    c, size = code_point(data, np.int64(i))
-    entry = np.uint64(form.entries[c])
-    if entry & np.uint64(FINAL) and final_sigma(data, np.int64(i), begin, stop, form.classes):
-        entry = np.uint64(form.entries[0x3C2])
-    return entry, size
-
-
-@kernel(inline="always")
-def _encoded(entry: Int, gap: Int, length: Int) -> tuple[Int, Int, Int, Int]:
-    """Return the bytes to hash for an entry, how many they are, and the gap and the length after it.
-
-    gap: 1 if a gap comes before this entry; the gap becomes a blank before the next character that is kept.
-    """
-    one, kept = np.uint64(1), entry >> np.uint64(21) & np.uint64(1)
-    value, n = entry & np.uint64(POINT), kept
-    if value >= np.uint64(0x80):
-        value = np.uint64(0x80) | (value & np.uint64(0x7F)) | (value >> np.uint64(7)) << np.uint64(8)
-        n = np.uint64(3)
-    blank = gap & kept
-    value = value << (np.uint64(8) * blank) | blank * np.uint64(0x20)
-    length += kept + blank
-    gap = (entry >> np.uint64(31) & np.uint64(length != np.uint64(0))) | (gap & (kept ^ one))
-    return value, n + blank, gap, length
-
-
 @kernel
 def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
     """Return hashes uint64[m, 2] and characters int64[m] of the normal forms of the units data[start:end]."""
-    one, none, eight = np.uint64(1), np.uint64(0), np.uint64(8)
-    ascii_entries, several, kind, lowers, zeros = form.ascii, form.several, form.plain, form.lowers, form.zeros
+    one, none, eight, half = np.uint64(1), np.uint64(0), np.uint64(8), np.uint64(32)
+    entries, ascii_entries, several, table = form.entries, form.ascii, form.several, form.classes
+    kind, lowers, zeros, strips = form.plain, form.lowers, form.zeros, form.strips
     m = len(start)
     out, chars = np.empty((m, 2), np.uint64), np.empty(m, np.int64)
     for u in range(m):
-        from_, to = strip(data, start[u], end[u], form.classes)
+        from_, to = strip(data, start[u], end[u], table)
         blank = from_ == to
-        if not form.strips:
+        if not strips:
             from_, to = start[u], end[u]
         i, stop, plain = np.uint64(from_), np.uint64(to), np.uint64(from_)
         a, b = np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344)
@@ -134,8 +93,12 @@ def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
                     continue
                 i += eight
                 if gap:  # its blank comes first
-                    a, b, word, bits = _append(a, b, word, bits, np.uint64(0x20), one)
-                    length, gap = length + one, none
+                    word |= np.uint64(0x20) << bits
+                    bits, length, gap = bits + eight, length + one, none
+                    if bits == np.uint64(64):
+                        a = (a ^ word) * np.uint64(0xA0761D6478BD642F)
+                        b = (b ^ word) * np.uint64(0xE7037ED1A0B428DB)
+                        a, b, word, bits = a ^ (a >> half), b ^ (b >> half), none, none
                 gap = blanks >> (eight * n - one) & one
                 n -= gap
                 value &= (one << (eight * n)) - one if n < eight else ~none
@@ -149,13 +112,33 @@ def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
                     entry = np.uint64(ascii_entries[data[i]])
                     i += one
                 else:
-                    entry, size = _entry(data, i, from_, to, form)
-                    i += np.uint64(size)
-                    if entry & np.uint64(SEVERAL) and not entry & np.uint64(FINAL):
+                    c, size = code_point(data, np.int64(i))
+                    entry = np.uint64(entries[c])
+                    if entry & np.uint64(FINAL):
+                        if final_sigma(data, np.int64(i), from_, to, table):
+                            entry = np.uint64(entries[0x3C2])
+                    elif entry & np.uint64(SEVERAL):
                         row, part = entry & np.uint64(VALUE), one
                         entry = np.uint64(several[row, 0])
-                value, n, gap, length = _encoded(entry, gap, length)
-            a, b, word, bits = _append(a, b, word, bits, value, n)
+                    i += np.uint64(size)
+                kept = entry >> np.uint64(21) & one
+                value, n = entry & np.uint64(POINT), kept
+                if value >= np.uint64(0x80):
+                    value = np.uint64(0x80) | (value & np.uint64(0x7F)) | (value >> np.uint64(7)) << eight
+                    n = np.uint64(3)
+                blank_before = gap & kept
+                value = value << (eight * blank_before) | blank_before * np.uint64(0x20)
+                n += blank_before
+                length += kept + blank_before
+                gap = (entry >> np.uint64(31) & np.uint64(length != none)) | (gap & (kept ^ one))
+            word |= value << bits
+            bits += eight * n
+            if bits >= np.uint64(64):
+                bits -= np.uint64(64)
+                a = (a ^ word) * np.uint64(0xA0761D6478BD642F)
+                b = (b ^ word) * np.uint64(0xE7037ED1A0B428DB)
+                a, b = a ^ (a >> half), b ^ (b >> half)
+                word = value >> one >> (eight * n - bits - one)
         a = (a ^ word) * np.uint64(0xA0761D6478BD642F) + length
         b = (b ^ word) * np.uint64(0xE7037ED1A0B428DB) ^ length
         out[u, 0], out[u, 1] = mix64(a), mix64(b)

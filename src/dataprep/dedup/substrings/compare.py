@@ -153,9 +153,10 @@ def minimum_at(info: Int) -> Int:
 
 
 @kernel(inline="always")
-def trim_words(mine: Words, theirs: Words, rule: WindowRule, same: Same, low: Int, high: Int) -> tuple[Int, Int]:
+def trim_words(
+    start: I64, end: I64, their_start: I64, their_end: I64, last: Int, same: Same, low: Int, high: Int
+) -> tuple[Int, Int]:
     """Return the range of windows of a record in low..high whose words, and word ends, the other record has too."""
-    start, end, their_start, their_end, last = mine.start, mine.end, theirs.start, theirs.end, rule.width - 1
     while low < high and (start[low] < same.start or start[low] + same.bytes != their_start[low + same.items]):
         low += 1
     while low < high and (
@@ -180,9 +181,9 @@ def assign(owner: I64, low: Int, high: Int, n: Int, covered: Int, m: Int) -> Int
 
 
 @kernel(inline="always")
-def prefetch_group(block: RecordBlock, order: I64, first: Int, stop: Int) -> Any:
+def prefetch_group(data: U8, info: U64, starts: I64, order: I64, first: Int, stop: Int) -> Any:
     """Prefetch the bytes of the records after those of a group; return whether the group has ties."""
-    info, starts, tied = block.info, block.at, False
+    tied = False
     for t in range(first, stop):
         tied |= info[order[t]] >> np.uint64(24) & np.uint64(1) != 0
     if stop - first < 2 and not tied:
@@ -190,7 +191,7 @@ def prefetch_group(block: RecordBlock, order: I64, first: Int, stop: Int) -> Any
     for t in range(first, stop):
         if t + AHEAD < len(order):
             for line in range(3):
-                prefetch(block.data, starts[order[t + AHEAD]] + 64 * line)  # type: ignore[call-arg]
+                prefetch(data, starts[order[t + AHEAD]] + 64 * line)  # type: ignore[call-arg]
     return tied
 
 
@@ -204,13 +205,13 @@ def by_pairs(
     tuples first: Numba counts references to every array of a tuple at each call, which costs more than a comparison.
     """
     data, starts, stops, info = block.data, block.at, block.stop, block.info
-    mine, theirs, owner = scratch.words, scratch.other, scratch.owner
-    mine_start, their_start = mine.start, theirs.start
+    mine, theirs, owner, last = scratch.words, scratch.other, scratch.owner, rule.width - 1
+    mine_start, mine_end, their_start, their_end = mine.start, mine.end, theirs.start, theirs.end
     kept, distance = np.empty(REPRESENTATIVES, np.int64), np.empty(REPRESENTATIVES, np.int64)
     left, n_left, k = np.empty(len(bounds), np.int64), 0, 0
     for g in range(len(bounds) - 1):
         first, stop, before_group, n_kept = bounds[g], bounds[g + 1], k, 0
-        tied = prefetch_group(block, order, first, stop)
+        tied = prefetch_group(data, info, starts, order, first, stop)
         if stop - first < 2 and not tied:
             continue
         for t in range(first, stop):
@@ -235,9 +236,10 @@ def by_pairs(
                 low: Int = max(0, j - i)
                 high: Int = min(n, (np.int64(info[a]) & MAX_WINDOWS) + j - i)
                 if rule.words:
-                    low, high = trim_words(mine, theirs, rule, Same(same_from, same_to, p - q, i - j), low, high)
+                    same = Same(same_from, same_to, p - q, i - j)
+                    low, high = trim_words(mine_start, mine_end, their_start, their_end, last, same, low, high)
                 else:
-                    low, high = max(low, same_from - starts[b]), min(high, same_to - rule.width - starts[b] + 1)
+                    low, high = max(low, same_from - starts[b]), min(high, same_to - last - starts[b])
                 if low < high:
                     covered = assign(owner, low, high, n, covered, m)
                 if covered == n:
@@ -256,7 +258,7 @@ def by_pairs(
     return out, k, left[:n_left]
 
 
-@kernel
+@kernel(inline="always")
 def add_owned(
     block: RecordBlock, rule: WindowRule, scratch: Scratch, b: Int, kept: I64, distance: I64, out: U64, k: int
 ) -> tuple[U64, int]:

@@ -150,8 +150,8 @@ def records(offsets: I64, data: U8, base: int, rule: WindowRule) -> tuple[U64, U
                 byte_grams(data, at, n_grams, rule.gram, rule.values, rule.leaving, grams)
             if n_out + n + 1 > len(hashes):
                 hashes, info = twice(hashes), twice(info)
-            chunk = Chunk(n, first, at, shift)
-            n_out = minima(grams, chunk, slide, rule.words, words.start, Records(state, low, hashes, info), n_out)
+            chunk = WindowChunk(n, first, at, shift)
+            n_out = minima(grams, chunk, slide, rule.words, words.start, WindowRecords(state, low, hashes, info), n_out)
             first += n
             if items < n + rule.width:
                 break
@@ -174,7 +174,7 @@ def twice(values: U64) -> U64:
 FIRST, AT, MINIMUM, TIE = 0, 1, 2, 3  # of the open record: window number, byte, item of the minimum, whether tied
 
 
-class Chunk(NamedTuple):
+class WindowChunk(NamedTuple):
     """Windows of a text that are taken together."""
 
     n: Int
@@ -183,7 +183,7 @@ class Chunk(NamedTuple):
     shift: Int  # added to a byte's offset, it is the offset in the part
 
 
-class Records(NamedTuple):
+class WindowRecords(NamedTuple):
     """Finished records, and the open one."""
 
     state: I64  # of the open record
@@ -201,7 +201,7 @@ def close(state: I64, low: U64, last: Int, hashes: U64, info: U64, k: Int) -> No
 
 
 @kernel
-def minima(grams: U64, chunk: Chunk, slide: int, by_word: Any, starts: I64, out: Records, k: Int) -> Int:
+def minima(grams: U64, chunk: WindowChunk, slide: int, by_word: Any, starts: I64, out: WindowRecords, k: Int) -> Int:
     """Slide over the windows of a chunk; write finished records from number `k` on, and return how many there are."""
     n, first, at, shift = chunk
     state, low, hashes, info = out
