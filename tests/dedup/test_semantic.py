@@ -308,7 +308,7 @@ def broken(texts):
     [
         ({"epsilon": 0}, "epsilon=0 "), ({"epsilon": 1.0}, "epsilon=1.0"), ({"epsilon": "a"}, "epsilon='a'"),
         ({"clusters": 0}, "clusters=0"), ({"diversify": 0}, "diversify=0"), ({"diversify": 1.5}, "diversify=1.5"),
-        ({"dim": 15}, "dim=15"), ({"seed": -1}, "seed=-1"), ({"embed": 3}, "embed takes a function"),
+        ({"dim": 15}, "dim=15"), ({"seed": -1}, "seed=-1"), ({"embed": 3}, "must be a function"),
         ({"keep": "nicest"}, "keep='nicest'"), ({"embed": print, "keep": "best:"}, "keep='best:'"),
     ],
 )  # fmt: skip
