@@ -1,7 +1,7 @@
 r"""The patterns that cut text into words before merging, and the same as machines that read a character at a time.
 
 A machine never looks ahead. Where its pattern does (`\s+(?!\S)`, `'ll`), it sets a cut before it is sure and takes it
-back a character or two later. `words.py` runs them; other patterns have no machine and are left to `tiktoken`.
+back a character or two later. `cutting.py` runs them; other patterns have no machine, and `tiktoken` encodes them.
 """
 
 import re
