@@ -6,6 +6,7 @@ import json
 import logging
 import random
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -308,3 +309,17 @@ def test_plan_samples_older_dumps(tmp_path, count) -> None:
     with Trial(str(tmp_path / "plan"), 1000) as trial:
         dp.Pipeline(MinHash(against=old.url)).run(docs, str(tmp_path / "plan" / "out"))
     assert [one.stored for one in trial.inputs] == [docs.n_bytes, old.n_bytes]
+
+
+def test_a_users_stage_called_url_is_not_taken_for_ours(tmp_path, count) -> None:
+    """A stage of that name that rewrites texts: its Dataset's keys are of other texts, so it is hashed again."""
+    own = dataclass(frozen=True)(type("URL", (dp.Stage,), {"__call__": upper}))()
+    texts = texts_of(1, 50)
+    old = seal(tmp_path, "old", texts, MinHash(shingle="char", ngram=5), own)
+    left = seal(tmp_path, "new", [t.replace("w", "x") for t in texts], MinHash(shingle="char", ngram=5, against=old.url))
+    assert len(left) == 0
+
+
+def upper(self, batches, stats):
+    """Rewrite every text, as `shout` does."""
+    return dp.Map(shout)(batches, stats)
