@@ -316,7 +316,8 @@ def test_a_users_stage_called_url_is_not_taken_for_ours(tmp_path, count) -> None
     own = dataclass(frozen=True)(type("URL", (dp.Stage,), {"__call__": upper}))()
     texts = texts_of(1, 50)
     old = seal(tmp_path, "old", texts, MinHash(shingle="char", ngram=5), own)
-    left = seal(tmp_path, "new", [t.replace("w", "x") for t in texts], MinHash(shingle="char", ngram=5, against=old.url))
+    changed = [t.replace("w", "x") for t in texts]
+    left = seal(tmp_path, "new", changed, MinHash(shingle="char", ngram=5, against=old.url))
     assert len(left) == 0
 
 
