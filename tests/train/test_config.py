@@ -15,7 +15,7 @@ class Wall:
         top = name.partition(".")[0]
         if top in {"pyarrow", "numba", "rich", "tokenizers", "tiktoken", "orjson", "fsspec", "xxhash", "zstandard"}:
             raise ImportError(f"{name} is not on the training machine")
-        ours = ("dataprep.train", "dataprep.store.atomic", "dataprep.errors")
+        ours = ("dataprep.train", "dataprep.store.atomic", "dataprep.store.splitmix", "dataprep.errors")
         if name.startswith("dataprep.") and not name.startswith(ours):
             if name not in {"dataprep.store", "dataprep.tokens"} | readers:
                 raise ImportError(f"the trainer must not import {name}")

@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from dataprep.errors import PlanError  # noqa: E402
-from dataprep.train.data import IGNORE, Loader, permute, to_device, val_rows  # noqa: E402
+from dataprep.train.data import Loader, to_device, val_rows  # noqa: E402
 from dataprep.train.layouts import layout_of  # noqa: E402
 from dataprep.train.mixture import Mixture  # noqa: E402
+from dataprep.train.rows import IGNORE, permute  # noqa: E402
 
 CPU = torch.device("cpu")
 ORDER = [73, 11, 178, 181, 142, 0, 17, 111]

@@ -16,10 +16,11 @@ from dataprep.tokens.shard_format import content_hash  # noqa: E402
 from dataprep.tokens.shards.shard import Shards  # noqa: E402
 from dataprep.tokens.shards.writer import save  # noqa: E402
 from dataprep.train import GPT, checkpoint, train  # noqa: E402
-from dataprep.train.data import IGNORE, to_device  # noqa: E402
+from dataprep.train.data import to_device  # noqa: E402
 from dataprep.train.evaluate import evaluate  # noqa: E402
 from dataprep.train.layouts import layout_of  # noqa: E402
 from dataprep.train.metrics import PEAK_FLOPS, peak_flops, read  # noqa: E402
+from dataprep.train.rows import IGNORE  # noqa: E402
 
 
 def weights(out):
@@ -84,7 +85,7 @@ def test_a_finished_run_is_not_done_again(shards, config, whole):
 
 SCRIPT = """
 import sys, torch
-from dataprep.train import TrainConfig, train
+from dataprep.train import TrainConfig, train  # noqa: E402
 torch.set_num_threads(1)
 config = TrainConfig.from_dict({config!r})
 train({shards!r}, out={out!r}, config=config)

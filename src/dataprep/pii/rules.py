@@ -12,7 +12,7 @@ from typing import NamedTuple
 KINDS = ("email", "ip", "iban", "card", "phone")  # an earlier kind takes the place of a later one
 
 
-class Found(NamedTuple):
+class Match(NamedTuple):
     """A match, in characters of a text."""
 
     start: int
@@ -73,12 +73,12 @@ IBAN_LENGTHS = {entry[:2]: int(entry[2:]) for entry in _IBAN_LENGTHS.split()}
 _IBAN = re.compile(r"(?<!\w)[A-Z]{2}[0-9]{2}(?=[ \u00a0-]?[A-Z0-9])")
 
 
-def find(text: str, kinds: tuple[str, ...]) -> list[Found]:
+def find(text: str, kinds: tuple[str, ...]) -> list[Match]:
     """Return all matches of these kinds in a text, in order; none overlaps another."""
-    found: list[Found] = []
+    found: list[Match] = []
     for kind in KINDS:
         if kind in kinds:
-            new = [Found(a, b, kind) for a, b in _FINDERS[kind](text) if _is_free(found, a, b)]
+            new = [Match(a, b, kind) for a, b in _FINDERS[kind](text) if _is_free(found, a, b)]
             found = sorted(found + new)
     return found
 
@@ -105,7 +105,7 @@ def issued(digits: str) -> bool:
     return world or (n == 16 and (51 <= two <= 55 or 2221 <= four <= 2720 or 3528 <= four <= 3589))
 
 
-def _is_free(found: list[Found], start: int, end: int) -> bool:
+def _is_free(found: list[Match], start: int, end: int) -> bool:
     before = bisect_left(found, (end,)) - 1  # the last that begins before the end
     return before < 0 or found[before].end <= start
 

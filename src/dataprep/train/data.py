@@ -6,57 +6,23 @@ that is computed, never stored. What a row is, the layout says (`layouts`).
 
 from __future__ import annotations
 
-import hashlib
-import math
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from dataprep.errors import PlanError
-from dataprep.store.splitmix import mix
 
+from .layouts import Layout
 from .masks import Mask
+from .mixture import Mixture
+from .rows import IGNORE, Objective, Rows, permute
 
-if TYPE_CHECKING:
-    from .layouts import Layout
-    from .mixture import Mixture
-
-IGNORE = -100  # the target that costs nothing: cross_entropy's own default
-_ROUNDS = 8  # four make a strong permutation (Luby and Rackoff 1988); more for tiny domains
 _AHEAD = 1 << 20  # tokens read at once: small enough for the cache, many enough that Python's share is small
-
-
-class Rows(NamedTuple):
-    """Rows as they lie on disk: the input at column t of `tokens` (B, T+1) predicts the one at t+1.
-
-    The others are (B, T), and None where they would say the same everywhere: `learn`, whether the target counts
-    (all do); `begins`, whether the input begins a document that is not to see those before it (none does);
-    `prefix`, whether the input is seen from before it, too, as the others of the prefix are (none is).
-    """
-
-    tokens: NDArray[Any]
-    learn: NDArray[np.bool_] | None = None
-    begins: NDArray[np.bool_] | None = None
-    prefix: NDArray[np.bool_] | None = None
-
-    @property
-    def n_targets(self) -> int:
-        """Tokens that these rows predict."""
-        every = self.tokens.shape[0] * (self.tokens.shape[1] - 1)
-        return every if self.learn is None else int(np.count_nonzero(self.learn))
-
-    def part(self, start: int, stop: int) -> Rows:
-        """Some of the rows, as views."""
-        return Rows._make(None if a is None else a[start:stop] for a in self)
-
-
-Objective = Callable[[Rows, NDArray[np.int64]], Rows]
-"""What is to be learned from rows, given their numbers in the run: rows with other tokens or other targets."""
 
 
 @dataclass(frozen=True)
@@ -102,37 +68,6 @@ class Loader:
                     ahead = pool.submit(read, start + at_once)
                 for i in range(0, len(rows.tokens), share):
                     yield rows.part(i, i + share)
-
-
-def permute(place: NDArray[np.int64], n: int, key: str) -> NDArray[np.int64]:
-    """A keyed permutation of range(n), at these places only: a Feistel network on pairs of a remainder and a quotient.
-
-    The pairs are as few as a rectangle of about sqrt(n) by sqrt(n) has; results outside range(n) are sent through
-    again until they fall inside (cycle walking, Black and Rogaway 2002), which keeps it a bijection.
-
-    >>> sorted(permute(np.arange(5), 5, "any key").tolist())
-    [0, 1, 2, 3, 4]
-    """
-    wide = max(1, math.isqrt(n - 1) + 1)
-    high = -(-n // wide)
-    keys = np.frombuffer(hashlib.blake2b(key.encode(), digest_size=8 * _ROUNDS).digest(), dtype="<u8")
-    value = _feistel(place.astype(np.uint64), np.uint64(high), np.uint64(wide), keys)
-    while (outside := value >= n).any():
-        value[outside] = _feistel(value[outside], np.uint64(high), np.uint64(wide), keys)
-    return value.astype(np.int64)
-
-
-def _feistel(
-    value: NDArray[np.uint64], high: np.uint64, wide: np.uint64, keys: NDArray[np.uint64]
-) -> NDArray[np.uint64]:
-    """Rounds that move one half by a hash of the other, round and round its own size, so that each can be undone."""
-    half, shift = np.uint64(32), value // wide
-    moved, other, size, other_size = shift, value - shift * wide, high, wide
-    for key in keys:
-        moved = moved + (((mix(other ^ key) >> half) * size) >> half)
-        moved -= size * (moved >= size)
-        moved, other, size, other_size = other, moved, other_size, size
-    return moved * wide + other if len(keys) % 2 == 0 else other * wide + moved
 
 
 def to_device(rows: Rows, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, Mask | None]:

@@ -1,5 +1,6 @@
 """How good a model is: validation loss, and bits per byte, which compare across tokenizers."""
 
+
 # ruff: noqa: N806 - the shape letters are capitals
 from __future__ import annotations
 
@@ -10,9 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from .data import IGNORE, Objective, to_device, val_rows
+from .data import to_device, val_rows
 from .layouts import Layout
 from .model import GPT
+from .rows import IGNORE, Objective
 
 
 @torch.no_grad()

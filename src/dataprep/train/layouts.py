@@ -25,7 +25,7 @@ from dataprep.tokens.shards.shard import Shards
 
 from . import packing
 from .config import PACKED
-from .data import Rows
+from .rows import Rows
 
 Ints = NDArray[np.int64]
 _SLICES = 500  # views held at once: from 700 on the garbage collector would run, which halved the speed
@@ -140,7 +140,7 @@ class Contiguous(Layout):
         return Rows(tokens, learn, tokens[:, :-1] == self.shards.eot if self.told_apart else None)
 
 
-class Packed(Layout):
+class PackedLayout(Layout):
     """Rows of whole documents as `packing` planned them: `bestfit`, `padded` or `cut`."""
 
     def __init__(self, shards: Shards, context: int, how: str, *, told_apart: bool = True, name: str = "") -> None:
@@ -210,7 +210,7 @@ def layout_of(shards: Shards, how: str, context: int, *, told_apart: bool | None
     if how == "contiguous":
         return Contiguous(shards, context, told_apart=bool(told_apart), name=name)
     assert how in PACKED, how
-    return Packed(shards, context, how, told_apart=told_apart is not False, name=name)
+    return PackedLayout(shards, context, how, told_apart=told_apart is not False, name=name)
 
 
 def _masks(shards: Shards, n_fill: int) -> Stream | None:

@@ -19,11 +19,11 @@ from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint
 from .config import TrainConfig, preset
-from .data import Rows
 from .evaluate import evaluate
 from .layouts import Layout
 from .metrics import Metrics, Progress, peak_flops
 from .optim import lr_at, step_once
+from .rows import Rows
 from .run import Result, Run, begin, describe
 from .sets import Sets
 
@@ -71,7 +71,7 @@ def train(
 
 def _steps(run: Run, last: int, metrics: Metrics, progress: Progress, asked: Asked) -> None:
     """Train to step `last`, or until asked to stop; there is a checkpoint of the step that it ends on."""
-    window = Window(run)
+    window = MetricsWindow(run)
     for rows in window.timed(run.loader.steps(run.step, last)):
         lr = lr_at(run.step, run.config)
         window.add(step_once(run.model, run.optimizer, rows, lr, run.config), lr)
@@ -91,7 +91,7 @@ def _steps(run: Run, last: int, metrics: Metrics, progress: Progress, asked: Ask
             return
 
 
-class Window:
+class MetricsWindow:
     """The steps since the last report; losses stay on the device until `flush`: a GPU need not wait."""
 
     def __init__(self, run: Run) -> None:

@@ -5,6 +5,7 @@ Triton, which skips the blocks that nobody may see, and as a dense boolean for s
 (FlexAttention does not train on the CPU).
 """
 
+
 # ruff: noqa: N803, N806 - the shape letters are capitals
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from dataprep.errors import PlanError
 
-from .data import Rows, permute
 from .layouts import Layout
+from .rows import Rows, permute
 
 PERIOD = 1 << 16
 """Longest period: weights are rounded to 1 in 65,536 where a shorter one does not have them exactly."""

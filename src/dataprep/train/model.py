@@ -6,8 +6,9 @@ queries, K of keys and values, C width of a head, F hidden width of the feed-for
 Weights are float32; activations have `compute_dtype`, and each layer casts its own weight (no autocast).
 """
 
-# ruff: noqa: N803, N806 - the shape letters are capitals
+
 # mypy: disable-error-code=no-any-return
+# ruff: noqa: N803, N806 - the shape letters are capitals
 from __future__ import annotations
 
 import torch
@@ -16,8 +17,8 @@ from torch import Tensor, nn
 
 from . import masks
 from .config import ModelConfig
-from .data import IGNORE
 from .masks import Mask
+from .rows import IGNORE
 
 _STD = 0.02  # of the embedding, GPT-2's
 

@@ -21,7 +21,7 @@ from dataprep.errors import PlanError
 from dataprep.store.splitmix import GOLDEN, mix
 
 from .config import TrainConfig
-from .data import IGNORE, Objective, Rows
+from .rows import IGNORE, Objective, Rows
 
 Tokens = NDArray[Any]
 Ints = NDArray[np.int64]
@@ -29,16 +29,16 @@ Bools = NDArray[np.bool_]
 _GOLDEN = np.uint64(GOLDEN)
 
 
-class Example(NamedTuple):
+class SequencePair(NamedTuple):
     """`inputs` and `targets`, each (B, its own length)."""
 
     inputs: Tokens
     targets: Tokens
 
 
-def next_token(tokens: Tokens) -> Example:
+def next_token(tokens: Tokens) -> SequencePair:
     """Each token from those before it: (B, N) gives inputs and targets (B, N-1), one place apart."""
-    return Example(tokens[:, :-1], tokens[:, 1:])
+    return SequencePair(tokens[:, :-1], tokens[:, 1:])
 
 
 def prefix_lm(rows: Rows, samples: Ints, seed: int = 0) -> Rows:
@@ -69,7 +69,7 @@ def span_counts(n: int, rate: float = 0.15, mean_span: float = 3.0) -> tuple[int
 
 def span_corruption(
     tokens: Tokens, samples: Ints, sentinels: Ints, seed: int = 0, *, rate: float = 0.15, mean_span: float = 3.0
-) -> Example:
+) -> SequencePair:
     """Spans give way to sentinels in the inputs; the targets are each sentinel and its span, and one sentinel more.
 
     `Thank you for inviting me to your party last week` with `for inviting` and `last` hidden:
@@ -93,13 +93,13 @@ def span_corruption(
     inputs = np.where(opens, names[span], tokens)[~noise | opens].reshape(n_rows, -1)
     pairs = np.stack([names[span], tokens], 2)
     targets = pairs[np.stack([opens, noise], 2)].reshape(n_rows, -1)
-    return Example(inputs, np.concatenate([targets, np.full((n_rows, 1), names[spans])], 1))
+    return SequencePair(inputs, np.concatenate([targets, np.full((n_rows, 1), names[spans])], 1))
 
 
 def masked_lm(
     tokens: Tokens, samples: Ints, mask_id: int, vocab_size: int, seed: int = 0, *,
     rate: float = 0.15, special: Ints | None = None,
-) -> Example:  # fmt: skip
+) -> SequencePair:  # fmt: skip
     """BERT's: `rate` of the tokens are predicted; of those 80 % are masked, 10 % another id, 10 % left as they are.
 
     Targets are int64, IGNORE (-100) elsewhere. `special` ids are neither chosen nor put in; where a block has too many
@@ -112,22 +112,22 @@ def masked_lm(
     how = uniform(seed, samples, tokens.shape[1], 1)
     other = ordinary[(uniform(seed, samples, tokens.shape[1], 2) * len(ordinary)).astype(np.int64)]
     inputs = np.where(chosen & (how < 0.8), mask_id, np.where(chosen & (how >= 0.9), other, tokens))
-    return Example(inputs.astype(tokens.dtype), np.where(chosen, tokens.astype(np.int64), IGNORE))
+    return SequencePair(inputs.astype(tokens.dtype), np.where(chosen, tokens.astype(np.int64), IGNORE))
 
 
-def drop_tokens(tokens: Tokens, samples: Ints, seed: int = 0, *, rate: float = 0.15) -> Example:
+def drop_tokens(tokens: Tokens, samples: Ints, seed: int = 0, *, rate: float = 0.15) -> SequencePair:
     """Some tokens are left out without a trace; the targets are these, in order (T5's `drop corrupted tokens`)."""
     gone = _lowest(uniform(seed, samples, tokens.shape[1]), max(1, round(tokens.shape[1] * rate)))
-    return Example(tokens[~gone].reshape(len(tokens), -1), tokens[gone].reshape(len(tokens), -1))
+    return SequencePair(tokens[~gone].reshape(len(tokens), -1), tokens[gone].reshape(len(tokens), -1))
 
 
-def deshuffle(tokens: Tokens, samples: Ints, seed: int = 0) -> Example:
+def deshuffle(tokens: Tokens, samples: Ints, seed: int = 0) -> SequencePair:
     """The tokens in any order; the targets are the block as it was."""
     order = np.argsort(uniform(seed, samples, tokens.shape[1]), axis=1, kind="stable")
-    return Example(np.take_along_axis(tokens, order, 1), tokens)
+    return SequencePair(np.take_along_axis(tokens, order, 1), tokens)
 
 
-def side_by_side(example: Example, context: int, fill: int) -> Rows:
+def side_by_side(example: SequencePair, context: int, fill: int) -> Rows:
     """Inputs and targets in one row of `context` + 1 tokens for a decoder; only the targets are learned."""
     n_rows, seen = example.inputs.shape
     used = seen + example.targets.shape[1]

@@ -1,5 +1,6 @@
 """How weights move: AdamW with decay groups, the learning rate as a function of the step, and one step."""
 
+
 # ruff: noqa: N806 - the shape letters are capitals
 from __future__ import annotations
 
@@ -9,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from .config import TrainConfig
-from .data import Rows, to_device
+from .data import to_device
 from .model import GPT
+from .rows import Rows
 
 
 def lr_at(step: int, config: TrainConfig) -> float:

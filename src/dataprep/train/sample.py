@@ -1,5 +1,6 @@
 """Text from a model: one token after the other, with the keys and values of the past kept."""
 
+
 # ruff: noqa: N803 - the shape letters are capitals
 from __future__ import annotations
 

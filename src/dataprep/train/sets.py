@@ -10,10 +10,11 @@ from dataprep.tokens.shards.shard import Shards
 
 from .checkpoint import tokenizer_key
 from .config import TrainConfig
-from .data import Loader, Objective
+from .data import Loader
 from .layouts import Layout, layout_of
 from .mixture import Mixture
 from .objectives import for_decoder
+from .rows import Objective
 
 Sets = Mapping[str, Shards | str | Path]
 

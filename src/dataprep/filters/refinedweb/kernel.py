@@ -34,7 +34,7 @@ KEEP, UPPER_CASE, NUMBERS, COUNTER, FEW_WORDS, EDITED, REMOVED_WORDS, EMPTY = ra
 NAMES = ("valid", "upper_case", "numbers", "counter", "few_words", "edited", "removed_words", "empty")
 
 
-class Phrases(NamedTuple):
+class PackedPhrases(NamedTuple):
     """Folded phrases, and the bytes that a text which starts with one can start with."""
 
     data: U8
@@ -47,25 +47,25 @@ class RefinedWebRules(NamedTuple):
 
     max_upper: float
     max_numeric: float
-    counters: Phrases
+    counters: PackedPhrases
     min_line_words: int
     max_edit_words: int
-    prefixes: Phrases
-    suffixes: Phrases
-    anywhere: Phrases
+    prefixes: PackedPhrases
+    suffixes: PackedPhrases
+    anywhere: PackedPhrases
     max_removed: float
     classes: U16
     lower: U32
 
 
-def pack_phrases(phrases: tuple[str, ...]) -> Phrases:
+def pack_phrases(phrases: tuple[str, ...]) -> PackedPhrases:
     """Return phrases as the kernels read them."""
     folded, leads = [fold_chars(p) for p in phrases], np.zeros(256, np.uint8)
     small = lowered() & POINT
     small[small == ord("ς")] = ord("σ")
     for first in {ord(p[0]) for p in folded}:
         leads[[chr(c).encode()[0] for c in np.flatnonzero(small == first).tolist()]] = 1
-    return Phrases(*pack(folded), leads)
+    return PackedPhrases(*pack(folded), leads)
 
 
 @kernel
@@ -196,7 +196,7 @@ def _bare(data: U8, a: int, b: int, classes: U16) -> tuple[int, int]:
 
 
 @kernel(_nrt=False)
-def _longest(data: U8, a: int, b: int, phrases: Phrases, lower: U32) -> int:
+def _longest(data: U8, a: int, b: int, phrases: PackedPhrases, lower: U32) -> int:
     """Return the end of the longest phrase that `data[a:b]` starts with, whatever its case; -1 if there is none."""
     best = -1
     if a < b and not phrases.leads[data[a]]:

@@ -27,7 +27,7 @@ NEWEST = "~"  # behind every date
 UNREADABLE = -1
 
 
-class Found(NamedTuple):
+class HostRules(NamedTuple):
     """The last answer of a host to a request for robots.txt."""
 
     date: str
@@ -47,7 +47,7 @@ def read(sources: Iterable[str]) -> bytes:
 
     Errors: PlanError if there is none, or an archive is damaged.
     """
-    hosts: dict[str, Found] = {}
+    hosts: dict[str, HostRules] = {}
     for source in sources:
         for url in files.expand(source) or [source]:
             for host, found in _found(url):
@@ -84,12 +84,12 @@ def rules_of(data: bytes) -> str | None:
     return text if FORBIDS.search(text) else ""
 
 
-def _rank(found: Found) -> tuple[str, bool, str]:
+def _rank(found: HostRules) -> tuple[str, bool, str]:
     """Return the later of two answers; of two with one time, the same one in either order."""
     return found.date, not found.redirect, found.rules or found.redirect
 
 
-def _final(host: str, hosts: dict[str, Found]) -> str | None:
+def _final(host: str, hosts: dict[str, HostRules]) -> str | None:
     """Return the rules after redirects; none if these lead nowhere (RFC 9309, 2.3.1.2 and 2.3.1.3: unavailable)."""
     for _ in range(MAX_REDIRECTS + 1):
         found = hosts.get(host)
@@ -99,7 +99,7 @@ def _final(host: str, hosts: dict[str, Found]) -> str | None:
     return ""
 
 
-def _found(url: str) -> Iterator[tuple[str, Found]]:
+def _found(url: str) -> Iterator[tuple[str, HostRules]]:
     """Yield the hosts of one file: an archive, HOST.txt or HOST/robots.txt; nothing of other files."""
     *_, folder, name = ["", *url.split("/")]
     if files.suffix(url) == ".warc":
@@ -107,10 +107,10 @@ def _found(url: str) -> Iterator[tuple[str, Found]]:
     elif name.lower().endswith(".txt"):
         host = folder if name.lower() == "robots.txt" else name[: -len(".txt")]
         with files.open_raw(url) as f:
-            yield host_name(host), Found(NEWEST, rules_of(f.read(MAX_ROBOTS_BYTES + 1)))
+            yield host_name(host), HostRules(NEWEST, rules_of(f.read(MAX_ROBOTS_BYTES + 1)))
 
 
-def _archive(url: str) -> Iterator[tuple[str, Found]]:
+def _archive(url: str) -> Iterator[tuple[str, HostRules]]:
     warc = need("fastwarc.warc", extra="warc")
     try:
         with files.open_read(url) as f:  # FastWARC ends silently at a cut
@@ -129,18 +129,18 @@ def _archive(url: str) -> Iterator[tuple[str, Found]]:
         raise PlanError(msg) from e
 
 
-def _answer(record: Any, url: str) -> Found:
+def _answer(record: Any, url: str) -> HostRules:
     """Return the answer in a response, by its status (RFC 9309, 2.3.1)."""
     date = record.headers.get("WARC-Date") or ""
     status, redirect, body = _http(record.reader.read(MAX_BLOCK_BYTES))
     if 200 <= status < 300:
-        return Found(date, None if body is None else rules_of(body))
+        return HostRules(date, None if body is None else rules_of(body))
     if 300 <= status < 400:
         try:
-            return Found(date, "", host_and_path(urljoin(url, redirect))[0])
+            return HostRules(date, "", host_and_path(urljoin(url, redirect))[0])
         except ValueError:  # a bracket that is not closed
-            return Found(date, "")
-    return Found(date, "" if 400 <= status < 500 else None)
+            return HostRules(date, "")
+    return HostRules(date, "" if 400 <= status < 500 else None)
 
 
 def _http(block: bytes) -> tuple[int, str, bytes | None]:
