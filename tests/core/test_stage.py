@@ -54,7 +54,7 @@ def test_map_rewrites_and_adds():
     assert rows[3]["text"] == "text 3 text 3 text 3 "
     with pytest.raises(PlanError, match="got"):
         apply(Map(words), [ROWS])
-    with pytest.raises(PlanError, match="every batch has already"):
+    with pytest.raises(PlanError, match="which every batch has; adds= must name other columns"):
         Map(words, adds={"source": pa.string()})
 
 
