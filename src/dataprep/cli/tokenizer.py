@@ -1,4 +1,4 @@
-"""Commands about tokenizers: train-tokenizer, tokenizer."""
+"""Commands on tokenizers: train-tokenizer, tokenizer."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Weights = Annotated[str, typer.Option(metavar="chat=3,web=1", help="Proportions 
 
 def train_tokenizer(
     docs: Docs,
-    out: Annotated[str, typer.Option(help="The folder for tokenizer.json, or NAME.tiktoken.")],
+    out: Annotated[str, typer.Option(help="Folder for tokenizer.json, or NAME.tiktoken.")],
     vocab_size: Annotated[int, typer.Option("--vocab-size", help="Number of ids.")] = 32_000,
     sample: Annotated[float, typer.Option(help="Fraction of every source and language to learn from.")] = 0.05,
     weights: Weights = "",
     special: Annotated[
-        list[str] | None, typer.Option(help="course, chatml, code, or a special token; may be repeated.")
+        list[str] | None, typer.Option(help="course, chatml, code or a special token; repeat for more.")
     ] = None,
     reserve: Annotated[int, typer.Option(help="Number of unused special tokens.")] = 0,
     pattern: Annotated[str, typer.Option(help="words, gpt2, gpt4, llama3, o200k or a regex.")] = "words",
     digits: Annotated[
-        str | None, typer.Option(help="groups, single or runs; by default that of the pattern.")
+        str | None, typer.Option(help="groups, single or runs; the default is that of the pattern.")
     ] = None,
     characters: Annotated[bool, typer.Option("--characters", help="One token per character, for experiments.")] = False,
     val: Val = 0.05,
@@ -57,7 +57,7 @@ def train_tokenizer(
 
 
 def tokenizer(
-    path: Annotated[str, typer.Argument(metavar="TOKENIZER", help="Its folder, tokenizer.json or .tiktoken.")],
+    path: Annotated[str, typer.Argument(metavar="TOKENIZER", help="A folder, tokenizer.json or .tiktoken file.")],
     docs: Docs,
     compare: Annotated[
         str | None, typer.Option(help="A tokenizer to compare with, or a folder with encoder.json and vocab.bpe.")
@@ -66,7 +66,7 @@ def tokenizer(
         str, typer.Option(metavar="0.01,0.05,1", help="Also train on samples of these fractions, to compare.")
     ] = "",
     weights: Weights = "",
-    rare: Annotated[int, typer.Option(help="List tokens that occur fewer times.")] = 10,
+    rare: Annotated[int, typer.Option(help="List tokens that occur fewer times than this.")] = 10,
     val: Val = 0.05,
     json: Annotated[str | None, typer.Option("--json", help="Also write the figures to this file.")] = None,
     workers: Workers = 1,

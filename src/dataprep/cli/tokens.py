@@ -1,4 +1,4 @@
-"""Commands about token shards: show, export, import; and verify, for everything that is sealed."""
+"""Commands on token shards: show, export, import; and verify, which also checks Datasets."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def _amounts(totals: dict[str, Any]) -> str:
 
 def show(
     folder: ShardFolder,
-    doc: Annotated[int, typer.Option(help="The number of the document: 0 is the first, -1 the last.")] = 0,
-    id_: Annotated[str | None, typer.Option("--id", help="Its id, as file:position or as an integer.")] = None,
-    shard: Annotated[str | None, typer.Option(help="Count --doc in this shard only, like train-00003.")] = None,
+    doc: Annotated[int, typer.Option(help="Number of the document: 0 is the first, -1 the last.")] = 0,
+    id_: Annotated[str | None, typer.Option("--id", help="Id of the document: file:position or an integer.")] = None,
+    shard: Annotated[str | None, typer.Option(help="Count --doc within this shard, such as train-00003.")] = None,
     random_: Annotated[bool, typer.Option("--random", help="Show a random document.")] = False,
-    tokens: Annotated[int, typer.Option(min=1, help="Tokens to show at most.")] = 400,
+    tokens: Annotated[int, typer.Option(min=1, help="Largest number of tokens to show.")] = 400,
 ) -> None:
     """Show one document as training reads it: its tokens, their ids, its source and its shard."""
     from dataprep.tokens.shards.shard import Shards
@@ -74,13 +74,13 @@ def show(
     console = Console(highlight=False)
     shards = Shards.open(folder)
     if not len(shards):
-        msg = f"{folder} holds no documents; was the corpus empty?"
+        msg = f"{folder} has no documents to show; encode a corpus that has some"
         raise PlanError(msg)
     numbers = [_number(shards, doc, shard)]
     if id_ is not None:
         numbers = shards.find(parse_id(id_))
         if not numbers:
-            msg = f"no document {show_id(parse_id(id_))} in {folder}; it may have been dropped: see `dataprep why`"
+            msg = f"{folder} has no document {show_id(parse_id(id_))}; `dataprep why` shows if it was dropped"
             raise PlanError(msg)
     if random_:
         numbers = [random.randrange(len(shards))]  # noqa: S311 - nothing is secret here
@@ -94,7 +94,7 @@ def _number(shards: Any, doc: int, shard: str | None) -> int:
     if shard is not None:
         names = [s["name"] for s in shards.shards]
         if shard not in names:
-            msg = f"there is no shard {shard}; there are {', '.join(names[:10])}{' ...' if len(names) > 10 else ''}"
+            msg = f"--shard {shard} must be one of {', '.join(names[:10])}{' ...' if len(names) > 10 else ''}"
             raise PlanError(msg)
         first = sum(s["documents"] for s in shards.shards[: names.index(shard)])
         n = shards.shards[names.index(shard)]["documents"]
@@ -158,7 +158,7 @@ def _print_hint(console: Console, shards: Any, id_: int) -> None:
 
 def export(
     folder: ShardFolder,
-    to: Annotated[str, typer.Option(help="llmc, megatron, datatrove or nanogpt.")],
+    to: Annotated[str, typer.Option(help="Format: llmc, megatron, datatrove or nanogpt.")],
     out: Annotated[str, typer.Option(help="Folder for the files.")],
     workers: Workers = 1,
 ) -> None:
@@ -173,15 +173,15 @@ def import_(
     path: Annotated[str, typer.Argument(help="A .bin file, or a folder with train.bin and val.bin.")],
     tokenizer: Annotated[str, typer.Option(help="The tokenizer.json that made the ids, or its folder.")],
     out: Annotated[str, typer.Option(help="Folder for the token shards.")],
-    eot: Annotated[int | None, typer.Option(help="The id between documents; <|endoftext|> by default.")] = None,
-    dtype: Annotated[str, typer.Option(help="uint32 for bare files of four bytes a token.")] = "uint16",
+    eot: Annotated[int | None, typer.Option(help="Id that separates documents; <|endoftext|> by default.")] = None,
+    dtype: Annotated[str, typer.Option(help="uint32 for headerless files of four bytes per token.")] = "uint16",
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite another recipe's output in --out.")] = False,
 ) -> None:
-    """Make token shards from .bin files of nanoGPT or llm.c; documents are cut at the separator."""
+    """Write token shards from .bin files of nanoGPT or llm.c; documents are cut at the separator."""
     from dataprep.tokens.shards.import_tokens import import_tokens
 
     print(import_tokens(path, tokenizer, out, eot=eot, dtype=dtype, replace=replace))
 
 
-import_.__name__ = "import"  # the command's name, which Python keeps for itself
+import_.__name__ = "import"  # the name of the command; `import` is a keyword
 COMMANDS = (verify, show, export, import_)

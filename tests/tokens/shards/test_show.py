@@ -75,13 +75,13 @@ def test_what_is_not_there(home, tmp_path, dataprep):
     for words, sentence in (
         (["--doc", 99], "--doc 99 must be from 0 to 22"),
         (["--id", "9:9"], "no document 9:9"),
-        (["--shard", "train-00042"], "there is no shard train-00042; there are train-00000"),
+        (["--shard", "train-00042"], "--shard train-00042 must be one of train-00000"),
     ):
         code, _, err = dataprep("show", home / "shards", *words)
         assert (code, sentence in err) == (1, True), err
     save(tmp_path / "none", {"train": []}, vocab_size=9, eot=8)
     code, _, err = dataprep("show", tmp_path / "none")
-    assert (code, "holds no documents" in err) == (1, True)
+    assert (code, "has no documents to show" in err) == (1, True)
 
 
 def test_another_tokenizer_is_said_so(home, tok, tmp_path, dataprep):

@@ -20,7 +20,7 @@ from dataprep.tokens.vocabulary import merges as kernels
 from dataprep.tokens.vocabulary.cutting import machine_of
 from dataprep.tokens.vocabulary.merges import learn_by_tokenizers, learn_merges
 from dataprep.tokens.vocabulary.patterns import PATTERNS
-from dataprep.tokens.vocabulary.word_counts import Words, count_words
+from dataprep.tokens.vocabulary.word_counts import WordCounts, count_words
 
 WORDS = ["rain", "north", "winter", "أمطار", "بارش", "雨", "2048", "...", "café"]
 RNG = np.random.default_rng(0)
@@ -103,7 +103,7 @@ def test_many_distinct_words_are_counted():
     assert sum(found.values()) == sum(Counter(re.findall(r" ?[a-z]+| ?[0-9]+", text)).values()) * 2
 
 
-def counted(words: Words) -> Counter:
+def counted(words: WordCounts) -> Counter:
     """The table as a Counter."""
     ends = words.ends[: words.n].tolist()
     data = words.bytes[: words.size].tobytes()

@@ -20,7 +20,7 @@ from dataprep.store import files
 from dataprep.tokens.shard_format import SHARD_TOKENS
 from dataprep.tokens.shards.shard import Shards
 
-from .write_mixture import Stream, streams_of, write_mixture
+from .write_mixture import MixSource, sources_of, write_mixture
 
 if TYPE_CHECKING:
     from dataprep.core.runner import Runner
@@ -110,7 +110,7 @@ class Mix:
 
     def plan(self, sources: Sources | Shards | str | os.PathLike[str], tokens: int | None = None) -> MixPlan:
         """Return the tokens and epochs of each source in a mixture of `tokens` (default: all that the sources have)."""
-        return self._plan(streams_of(sources), tokens)
+        return self._plan(sources_of(sources), tokens)
 
     def write(
         self,
@@ -132,7 +132,7 @@ class Mix:
             PlanError: `max_epochs` gives too few tokens, or weights or tokenizers do not match the sources.
             StaleOutput: `out` has another mixture, and `replace` is False.
         """
-        streams = streams_of(sources)
+        streams = sources_of(sources)
         plan = self._plan(streams, tokens)
         for share in plan.shares:
             if share.share < share.asked - UNMET:
@@ -171,7 +171,7 @@ class Mix:
             files.write_json(url, shards.manifest["mixture"])
         return shards
 
-    def _plan(self, streams: list[Stream], tokens: int | None) -> MixPlan:
+    def _plan(self, streams: list[MixSource], tokens: int | None) -> MixPlan:
         available = {s.name: s.tokens for s in streams}
         asked = self._asked(available)
         total = sum(available.values()) if tokens is None else tokens
@@ -217,7 +217,7 @@ def _fill(available: Mapping[str, int], asked: Mapping[str, float], total: int, 
     return got
 
 
-def _shares(streams: list[Stream], asked: Mapping[str, float], got: Mapping[str, int]) -> list[Share]:
+def _shares(streams: list[MixSource], asked: Mapping[str, float], got: Mapping[str, int]) -> list[Share]:
     total = max(1, sum(got.values()))
     return [
         Share(s.name, s.tokens, asked[s.name], got[s.name], got[s.name] / total, got[s.name] / s.tokens)

@@ -40,7 +40,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Stream:
+class MixSource:
     """The documents of one source in a folder of shards; `only` names one source of a folder that has several."""
 
     name: str
@@ -93,16 +93,16 @@ class Stream:
         return self.docs[rows], (ends - lengths / 2) / max(1, wanted)
 
 
-def streams_of(sources: Any) -> list[Stream]:
+def sources_of(sources: Any) -> list[MixSource]:
     """The sources, by name; all of one vocabulary, or PlanError."""
     if isinstance(sources, Mapping):
-        streams = [Stream(str(name), _path(place)) for name, place in sources.items()]
+        streams = [MixSource(str(name), _path(place)) for name, place in sources.items()]
     else:
         path = _path(sources)
         train = Shards.open(path).split("train")
         tables = [_docs(train, i, "source") for i in range(len(train.shards))]
         names = sorted({name for table in tables for name in table["source"].unique().to_pylist()})
-        streams = [Stream(name, path, name) for name in names]
+        streams = [MixSource(name, path, name) for name in names]
     if not streams:
         msg = "there are no sources to mix; give {name: folder of token shards}"
         raise PlanError(msg)
@@ -124,7 +124,7 @@ def streams_of(sources: Any) -> list[Stream]:
 
 
 def write_mixture(
-    streams: list[Stream],
+    streams: list[MixSource],
     got: Mapping[str, int],
     out: str,
     seed: int,
@@ -175,9 +175,9 @@ def write_mixture(
     return swept(Shards.open(folder))
 
 
-def _light(streams: list[Stream]) -> tuple[Stream, ...]:
+def _light(streams: list[MixSource]) -> tuple[MixSource, ...]:
     """Return the streams without their caches, as they are sent to workers."""
-    return tuple(Stream(s.name, s.path, s.only) for s in streams)
+    return tuple(MixSource(s.name, s.path, s.only) for s in streams)
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class WriteMixedShard:
 
     out: str
     pieces: str
-    streams: tuple[Stream, ...]
+    streams: tuple[MixSource, ...]
     dtype: str
     key: str
 
@@ -226,7 +226,7 @@ class WriteMixedShard:
 class _Copier:
     """Copies documents out of the shards of one side of all streams."""
 
-    def __init__(self, streams: tuple[Stream, ...], side: str) -> None:
+    def __init__(self, streams: tuple[MixSource, ...], side: str) -> None:
         self.streams = streams
         self.sides = [s.shards.split(side) for s in streams]
         self.before = [np.cumsum([0, *(e["documents"] for e in side.shards)]) for side in self.sides]
@@ -287,7 +287,7 @@ def _spans(here: Numbers, there: Numbers, lengths: Numbers) -> tuple[Numbers, Nu
     return np.repeat(here, lengths) + steps, np.repeat(there, lengths) + steps
 
 
-def _order(streams: list[Stream], got: Mapping[str, int], seed: int) -> tuple[npt.NDArray[Any], Numbers]:
+def _order(streams: list[MixSource], got: Mapping[str, int], seed: int) -> tuple[npt.NDArray[Any], Numbers]:
     """Return the training documents of the mixture in order, and their numbers of tokens."""
     placed = [s.placed(got[s.name], seed) for s in streams]
     places = np.zeros(sum(len(docs) for docs, _ in placed), PLACE)
@@ -301,7 +301,7 @@ def _order(streams: list[Stream], got: Mapping[str, int], seed: int) -> tuple[np
     return places, lengths
 
 
-def _held_out(streams: list[Stream], side: str) -> tuple[npt.NDArray[Any], Numbers]:
+def _held_out(streams: list[MixSource], side: str) -> tuple[npt.NDArray[Any], Numbers]:
     """Return the documents of a held-out side of every folder, once, and their numbers of tokens."""
     folders = {s.path: i for i, s in reversed(list(enumerate(streams)))}
     lengths = {i: _lengths(streams[i].shards.split(side)) for i in sorted(folders.values())}

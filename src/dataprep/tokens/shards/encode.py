@@ -97,7 +97,7 @@ def encode(
     _check_columns(docs, split)
     check_shard_tokens(shard_tokens)
     _check_split(tok, split)
-    layout = Layout(split=split, template=_template(docs, tok, template), dtype=dtype, shard_tokens=shard_tokens)
+    layout = ShardLayout(split=split, template=_template(docs, tok, template), dtype=dtype, shard_tokens=shard_tokens)
     recipe = key([VERSION, docs.key, tok.hash, layout])
     dropped = forget_list.wanted(docs, folder)
     made = claim(folder, recipe, replace=replace, dropped=dropped)
@@ -108,7 +108,7 @@ def encode(
     return _encode(docs, tok, folder, run or Serial(), layout, {"recipe": recipe, **forget_list.noted(dropped)})
 
 
-def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: Layout, told: dict[str, str]) -> Shards:
+def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: ShardLayout, told: dict[str, str]) -> Shards:
     pieces = files.join(out, f"pieces-{key(told)[:8]}")
     place = keep_loaded(tok.save(out), tok)
     task = EncodePart(out=pieces, tokenizer=place, hash=tok.hash, layout=layout)
@@ -140,7 +140,7 @@ def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: Layout
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class ShardLayout:
     """All that decides the content of each shard, in addition to the texts and the vocabulary."""
 
     split: Split
@@ -161,7 +161,7 @@ class EncodePart:
     out: str
     tokenizer: str  # its URL: a vocabulary is not sent with every task
     hash: str
-    layout: Layout
+    layout: ShardLayout
 
     def __call__(self, item: Part) -> dict[str, Any]:
         """Return the receipt: the folder and its entries, train first."""
@@ -198,7 +198,7 @@ class EncodePart:
 class _SideWriter:
     """Writes the pieces of one side: a new file every `shard_tokens`, so that memory does not grow with the part."""
 
-    def __init__(self, folder: str, side: str, layout: Layout) -> None:
+    def __init__(self, folder: str, side: str, layout: ShardLayout) -> None:
         self.folder, self.side, self.layout = folder, side, layout
         self.entries: list[dict[str, Any]] = []
         self.writer: PieceWriter | None = None
@@ -222,7 +222,9 @@ class _SideWriter:
             self.entries += [writer.entry] if writer.entry else []
 
 
-def _encoded(tok: Tokenizer, layout: Layout, batch: B.Batch, rows: npt.NDArray[np.bool_]) -> tuple[Any, Any, Any, Any]:
+def _encoded(
+    tok: Tokenizer, layout: ShardLayout, batch: B.Batch, rows: npt.NDArray[np.bool_]
+) -> tuple[Any, Any, Any, Any]:
     """Return the ids of rows, the ends of their documents, the bytes of their texts, and their mask or None."""
     dtype, mask = DTYPES[layout.dtype], None
     if layout.template is None:
@@ -315,7 +317,7 @@ def _described(split: Split) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in asdict(split).items() if value is not None)
 
 
-def _check_sides(shards: Shards, layout: Layout) -> None:
+def _check_sides(shards: Shards, layout: ShardLayout) -> None:
     if not len(shards):
         log.warning("%s: the input has no documents to encode", shards.path)
     for side, share in (("val", layout.split.val), ("test", layout.split.test)):

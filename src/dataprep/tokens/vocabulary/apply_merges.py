@@ -21,7 +21,7 @@ NONE = (1 << 31) - 1  # the rank of a pair that has no rule
 SCANNED = 48  # bytes; a longer word has a heap
 
 
-class Rules(NamedTuple):
+class MergeRules(NamedTuple):
     """A vocabulary's merges, ready for the kernel."""
 
     single: U32  # the id of each byte, uint32[256]
@@ -29,7 +29,7 @@ class Rules(NamedTuple):
     pairs: U64  # left << 42 | right << 21 | merged, or 0, at the slot of its hash or after it; uint64[power of two]
 
 
-def rules_of(vocab: Mapping[bytes, int], merges: Sequence[tuple[bytes, bytes]]) -> Rules | None:
+def rules_of(vocab: Mapping[bytes, int], merges: Sequence[tuple[bytes, bytes]]) -> MergeRules | None:
     """Return the tables of a vocabulary; None if its ids are too large for them."""
     if max(vocab.values()) >= MAX_IDS:
         return None
@@ -41,7 +41,7 @@ def rules_of(vocab: Mapping[bytes, int], merges: Sequence[tuple[bytes, bytes]]) 
     both = np.full(1 << 16, NONE, np.uint32)
     short = [(a[0] << 8 | b[0], vocab[a + b]) for a, b in merges if len(a) == len(b) == 1]
     both[[place for place, _ in short]] = [merged for _, merged in short]
-    return Rules(single, both, pairs)
+    return MergeRules(single, both, pairs)
 
 
 @kernel(inline="always")
@@ -73,7 +73,7 @@ def rank(left: Int, right: Int, pairs: U64) -> Int:
 
 
 @kernel
-def merge_word(data: U8, start: Int, stop: Int, rules: Rules, scratch: I64, out: U32, o: Int) -> Int:
+def merge_word(data: U8, start: Int, stop: Int, rules: MergeRules, scratch: I64, out: U32, o: Int) -> Int:
     """Write the ids of the word data[start:stop] to out[o:]; return the end of the ids.
 
     A piece is stored at the index of its first byte. `after` and `before` are the indexes of its neighbours, `keys`

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U32, U64, Int, eight_bytes
 
-from .apply_merges import SCANNED, Rules, merge_word
+from .apply_merges import SCANNED, MergeRules, merge_word
 from .cutting import BEGIN, Machine, cut, taken_back
 
 Tokens = npt.NDArray[Any]
@@ -33,7 +33,7 @@ WIDTH, ASIDE = 4, 1 << 31
 MASKS = np.array([(1 << 8 * n) - 1 for n in range(8)] + [(1 << 64) - 1] * 17, np.uint64)  # by bytes up to eight
 
 
-class Cache(NamedTuple):
+class WordCache(NamedTuple):
     """Cached words and their ids."""
 
     table: U64  # entries of four, from a cache line on: none lies across two
@@ -46,7 +46,7 @@ class Cache(NamedTuple):
 class Slot(NamedTuple):
     """An entry of the cache, and the two numbers by which its word is found."""
 
-    entry: U64  # index of its first number in `Cache.table`
+    entry: U64  # index of its first number in `WordCache.table`
     a: U64
     b: U64
 
@@ -55,25 +55,25 @@ class Work(NamedTuple):
     """All that the kernels need to encode words."""
 
     machine: Machine
-    rules: Rules
+    rules: MergeRules
     masks: U64
-    cache: Cache
+    cache: WordCache
     out: U32
 
 
-def empty_cache(slots: int = SLOTS, side: int = SIDE) -> Cache:
+def empty_cache(slots: int = SLOTS, side: int = SIDE) -> WordCache:
     """Return a cache of `slots` (a power of two) entries; memory is used as entries are added."""
     table = np.zeros(slots * WIDTH + 8, np.uint64)
     start = -table.ctypes.data % 64 // 8
     table = table[start : start + slots * WIDTH]
     scratch, used = np.empty(5 * SCANNED, np.int64), np.zeros(4, np.int64)
-    return Cache(table, np.empty(side + EIGHT, np.uint32), np.empty(side, np.uint8), scratch, used)
+    return WordCache(table, np.empty(side + EIGHT, np.uint32), np.empty(side, np.uint8), scratch, used)
 
 
 class Encoder:
     """Encodes texts with a vocabulary's tables and a cache of words."""
 
-    def __init__(self, machine: Machine, rules: Rules, eot: int, cache: Cache | None = None) -> None:
+    def __init__(self, machine: Machine, rules: MergeRules, eot: int, cache: WordCache | None = None) -> None:
         self.machine, self.rules, self.eot = machine, rules, eot
         self.cache = cache or empty_cache()
         self._out = np.empty(0, np.uint32)

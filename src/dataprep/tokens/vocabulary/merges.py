@@ -40,7 +40,7 @@ from .pairs import (
     push,
     twice,
 )  # fmt: skip
-from .word_counts import I32, Words, count_words, texts_of
+from .word_counts import I32, WordCounts, count_words, texts_of
 
 if TYPE_CHECKING:
     from dataprep.tokens.sample import Drawn
@@ -101,7 +101,7 @@ def learn_by_tokenizers(
     return [(to_bytes(a), to_bytes(b)) for a, b in (p.split(" ") if isinstance(p, str) else p for p in pairs)]
 
 
-class Text(NamedTuple):
+class LinkedTokens(NamedTuple):
     """All distinct words one after the other. A token stays at the place of its first byte."""
 
     token: I32  # the token that begins here; -1 in its middle
@@ -111,7 +111,7 @@ class Text(NamedTuple):
     word: I32  # the number of the word at each place
 
 
-class Rule(NamedTuple):
+class MergeRule(NamedTuple):
     """A merge: the pair (left, right) becomes the token `new`."""
 
     left: Int
@@ -129,7 +129,7 @@ class Fresh(NamedTuple):
     n: I64  # how many, by side
 
 
-def merges_of_words(words: Words, n_merges: int, min_count: int) -> list[tuple[bytes, bytes]]:
+def merges_of_words(words: WordCounts, n_merges: int, min_count: int) -> list[tuple[bytes, bytes]]:
     """The merges, in order: at most `n_merges`, each of a pair seen at least `min_count` times (and once)."""
     n, least = words.size, max(1, min_count)
     if n > MAX_SYMBOLS:
@@ -153,7 +153,7 @@ def merges_of_words(words: Words, n_merges: int, min_count: int) -> list[tuple[b
     return [(pieces[left], pieces[right]) for left, right in made.tolist()]
 
 
-def _text(words: Words) -> Text:
+def _text(words: WordCounts) -> LinkedTokens:
     """The distinct words as tokens of a byte each."""
     n, ends = words.size, words.ends
     token = np.argsort(ORDER).astype(np.int32)[words.bytes]
@@ -161,11 +161,11 @@ def _text(words: Words) -> Text:
     after[ends - 1] = -1
     before[np.append(0, ends[:-1])[: len(ends)]] = -1
     word = np.repeat(np.arange(words.n, dtype=np.int32), np.diff(ends, prepend=0))
-    return Text(token, after, before, words.counts, word)
+    return LinkedTokens(token, after, before, words.counts, word)
 
 
 @kernel
-def _first_pairs(text: Text, pairs: Pairs, entry: I32, link: I32, state: I64, least: Int) -> None:
+def _first_pairs(text: LinkedTokens, pairs: Pairs, entry: I32, link: I32, state: I64, least: Int) -> None:
     """Add the pairs of bytes."""
     count = np.zeros(1 << 16, np.int64)
     head, tail = np.zeros(1 << 16, np.int32), np.zeros(1 << 16, np.int32)
@@ -207,7 +207,9 @@ def _less(pairs: Pairs, left: Int, right: Int, weight: Int) -> None:
 
 
 @kernel
-def _merge(text: Text, pairs: Pairs, fresh: Fresh, entry: I32, link: I32, state: I64, made: I32, least: Int) -> bool:
+def _merge(
+    text: LinkedTokens, pairs: Pairs, fresh: Fresh, entry: I32, link: I32, state: I64, made: I32, least: Int
+) -> bool:
     """Merge until `made` is full or no pair is frequent enough; return whether `pairs` must grow first."""
     while state[N_MERGES] < len(made) and state[HEAP_SIZE]:
         new = 256 + state[N_MERGES]
@@ -221,7 +223,7 @@ def _merge(text: Text, pairs: Pairs, fresh: Fresh, entry: I32, link: I32, state:
         left, right = np.int64(pairs.key[p] >> np.uint64(32)), np.int64(pairs.key[p] & np.uint64(0xFFFFFFFF))
         made[state[N_MERGES], 0], made[state[N_MERGES], 1] = left, right
         state[N_MERGES] += 1
-        rule = Rule(left, right, new)
+        rule = MergeRule(left, right, new)
         e = np.int64(pairs.head[p])
         while e:
             _merge_at(entry[e], rule, text, pairs, fresh, entry, link, state)
@@ -241,7 +243,9 @@ def _merge(text: Text, pairs: Pairs, fresh: Fresh, entry: I32, link: I32, state:
 
 
 @kernel
-def _merge_at(i: Int, rule: Rule, text: Text, pairs: Pairs, fresh: Fresh, entry: I32, link: I32, state: I64) -> None:
+def _merge_at(
+    i: Int, rule: MergeRule, text: LinkedTokens, pairs: Pairs, fresh: Fresh, entry: I32, link: I32, state: I64
+) -> None:
     """Merge the pair at place `i` if it is still there, and count the pairs of its neighbours again."""
     left, right, new = rule
     if text.token[i] != left:

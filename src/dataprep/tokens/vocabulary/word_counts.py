@@ -20,7 +20,7 @@ CHUNK = 1 << 20  # bytes of text whose words are counted at a time, when it is m
 BLOCK = 1 << 12  # words cut before they are counted
 
 
-class Table(NamedTuple):
+class CountTable(NamedTuple):
     """Distinct words in an open-addressing table."""
 
     slots: I32  # the number of a word, from 1, at the slot of its hash or after it
@@ -30,14 +30,14 @@ class Table(NamedTuple):
     bytes: U8  # the words one after another
 
 
-class Words:
+class WordCounts:
     """Distinct words and the number of times each occurs."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine, self.n, self.size = machine, 0, 0
         no_numbers = np.empty(0, np.int64)
         slots, no_bytes = np.zeros(1 << 16, np.int32), np.empty(0, np.uint8)
-        self.table = Table(slots, np.empty(0, np.uint64), no_numbers, no_numbers, no_bytes)
+        self.table = CountTable(slots, np.empty(0, np.uint64), no_numbers, no_numbers, no_bytes)
 
     @property
     def counts(self) -> I64:
@@ -77,12 +77,12 @@ class Words:
         if 2 * (self.n + n_bytes) > len(slots):
             slots = np.zeros(1 << (2 * (self.n + n_bytes)).bit_length(), np.int32)
             _place(hashes[: self.n], slots)
-        self.table = Table(slots, hashes, counts, ends, stored)
+        self.table = CountTable(slots, hashes, counts, ends, stored)
 
 
-def count_words(texts: Iterable[Sequence[str] | pa.LargeStringArray], machine: Machine) -> Words:
+def count_words(texts: Iterable[Sequence[str] | pa.LargeStringArray], machine: Machine) -> WordCounts:
     """Return the distinct words of batches of texts."""
-    words = Words(machine)
+    words = WordCounts(machine)
     for batch in texts:
         words.add(texts_of(batch))
     return words
@@ -111,7 +111,7 @@ def _place(hashes: U64, slots: I32) -> None:
 
 
 @kernel
-def _count(offsets: I64, data: U8, machine: Machine, table: Table, sizes: I64) -> None:
+def _count(offsets: I64, data: U8, machine: Machine, table: CountTable, sizes: I64) -> None:
     """Count the words of texts; `sizes` holds the number of distinct words and of their bytes, and is updated."""
     cuts = np.empty(BLOCK, np.int64)
     for d in range(len(offsets) - 1):
@@ -132,7 +132,7 @@ def _count(offsets: I64, data: U8, machine: Machine, table: Table, sizes: I64) -
 
 
 @kernel
-def _count_word(data: U8, start: Int, stop: Int, table: Table, sizes: I64) -> None:
+def _count_word(data: U8, start: Int, stop: Int, table: CountTable, sizes: I64) -> None:
     slots, hashes, counts, ends, store = table
     last = np.uint64(len(slots) - 1)
     h = np.uint64(0xCBF29CE484222325)
