@@ -220,7 +220,7 @@ def test_empty_validation_side_is_said(tok, tmp_path, caplog):
     with caplog.at_level(logging.WARNING, "dataprep"):
         shards = dp.encode(laws.dataset_of(tmp_path, ROWS[:3]), tok, out=tmp_path / "s")
     assert len(shards.split("val")) == 0
-    assert "none of 3 documents is on the validation side" in caplog.text
+    assert "none of 3 documents is in the validation split" in caplog.text
 
 
 def test_leak_between_training_and_encoding_is_said(tmp_path, caplog):

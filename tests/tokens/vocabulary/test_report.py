@@ -86,7 +86,7 @@ def test_written_and_printed(tok, docs, tmp_path):
     assert read["pattern"] == "words"
     assert read["rare"]["never"] == len(found.rare_tokens(1))
     assert len(read["rows"]) == 4
-    assert "for a comparison give compare=" in str(found)
+    assert "to compare, pass compare=" in str(found)
 
 
 def test_tokens_by_kind():
@@ -106,7 +106,7 @@ def test_characters_have_unknowns(docs):
     assert found.total.tokens == found.total.characters
     assert 0 < found.total.unknown < found.total.tokens
     assert "unknown" in str(found)
-    with pytest.raises(PlanError, match="shares= learns BPE vocabularies"):
+    with pytest.raises(PlanError, match="shares= compares BPE vocabularies"):
         tok.report(docs, shares=(1,))
 
 

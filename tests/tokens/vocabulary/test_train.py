@@ -125,7 +125,7 @@ def test_too_little_text_is_said(tmp_path, caplog):
     with caplog.at_level(logging.WARNING, "dataprep"):
         tok = dp.train_bpe(laws.dataset_of(tmp_path, ["ab ab ab"]), vocab_size=1_000, sample=1.0, val=0.0)
     assert tok.vocab_size == 256 + len(tok.merges) + 1
-    assert f"the sample gave {len(tok.merges)} merges and not 743" in caplog.text
+    assert f"the sample has {len(tok.merges)} merges, not 743" in caplog.text
 
 
 def test_what_was_learned_is_not_learned_again(tmp_path):
@@ -162,7 +162,7 @@ def test_pattern_is_chosen_by_name_or_written_out(tmp_path):
         ({"vocab_size": 256}, "vocab_size=256 must be at least 256 bytes and 1 special tokens = 257"),
         ({"sample": 5}, "sample=5 must be a share"),
         ({"val": -0.1}, "val=-0.1 must be a share"),
-        ({"val": 1.0}, "training side has no text"),
+        ({"val": 1.0}, "training split has no text"),
     ],
 )
 def test_bad_wishes_are_refused(tmp_path, wanted, sentence):

@@ -139,25 +139,18 @@ class Mix:
                 log.warning(
                     "%s gets %.1f %% of the tokens, not the wanted %.1f %%, since max_epochs=%g allows no more; "
                     "give more of it, raise max_epochs=, or ask for fewer tokens=",
-                    share.source,
-                    100 * share.share,
-                    100 * share.asked,
-                    self.max_epochs,
+                    *(share.source, 100 * share.share, 100 * share.asked, self.max_epochs),
                 )
             if share.epochs >= MAX_EPOCHS:
                 log.warning(
                     "%s is repeated %.1f times; beyond 4 epochs repeated text helps little (Muennighoff 2023): "
                     "give more of it, a smaller weight, or fewer tokens",
-                    share.source,
-                    share.epochs,
+                    *(share.source, share.epochs),
                 )
         got = {share.source: share.got for share in plan.shares}
-        asked = {"weights": dict(self.weights or {}) or None, "temperature": self.temperature}
-        lock = {
-            "kind": "mixture",
-            "version": 1,
-            "asked": {**asked, "max_epochs": self.max_epochs, "tokens": tokens, "seed": self.seed},
-        }
+        asked: dict[str, Any] = {"weights": dict(self.weights or {}) or None, "temperature": self.temperature}
+        asked |= {"max_epochs": self.max_epochs, "tokens": tokens, "seed": self.seed}
+        lock = {"kind": "mixture", "version": 1, "asked": asked}
 
         def described(written: Mapping[str, int]) -> dict[str, Any]:
             made = _shares(streams, {s.source: s.asked for s in plan.shares}, written)
@@ -202,17 +195,17 @@ def _check_names(available: Mapping[str, int], weights: Mapping[str, float]) -> 
 
 def _fill(available: Mapping[str, int], asked: Mapping[str, float], total: int, max_epochs: float) -> dict[str, int]:
     """Return the tokens of each source: its share, at most `max_epochs` of it; others make up for the rest."""
-    room = {name: int(n * max_epochs) for name, n in available.items()}
-    if total < 1 or total > sum(room.values()):
+    most = {name: int(n * max_epochs) for name, n in available.items()}
+    if total < 1 or total > sum(most.values()):
         msg = (
-            f"tokens={total:,} cannot be met: {max_epochs:g} epochs of every source are {sum(room.values()):,} tokens; "
+            f"tokens={total:,} cannot be met: {max_epochs:g} epochs of every source are {sum(most.values()):,} tokens; "
             "ask for fewer, or raise max_epochs="
         )
         raise PlanError(msg)
     got: dict[str, int] = {}
     left, weight = float(total), 1.0
-    for name in sorted(available, key=lambda n: room[n] / asked[n]):  # those that run out first
-        got[name] = min(room[name], round(left * asked[name] / weight))
+    for name in sorted(available, key=lambda n: most[n] / asked[n]):  # those that run out first
+        got[name] = min(most[name], round(left * asked[name] / weight))
         left, weight = left - got[name], max(weight - asked[name], 1e-12)
     return got
 

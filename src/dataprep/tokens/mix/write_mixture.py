@@ -32,10 +32,10 @@ from dataprep.tokens.vocabulary.encoder import size_in_bytes
 if TYPE_CHECKING:
     from dataprep.core.runner import Runner
 
-VERSION = 2  # goes up when the same mixture gives other bytes
-BLOCK_TOKENS = 1 << 20  # copied at a time, with 40 bytes of places a token
-PLACE = np.dtype([("stream", "<u2"), ("doc", "<i8")])
-_BROKEN = 0x4D495845  # the stream of hashes that chooses the documents of a broken epoch
+VERSION = 2  # increased if the same mixture has other bytes
+BLOCK_TOKENS = 1 << 20  # copied at a time, with 40 bytes of offsets per token
+DOCUMENT = np.dtype([("stream", "<u2"), ("doc", "<i8")])
+_PARTIAL = 0x4D495845  # second seed of the hashes that choose the documents of a partial epoch
 Numbers = npt.NDArray[np.int64]
 
 
@@ -59,7 +59,7 @@ class MixSource:
 
     @cached_property
     def docs(self) -> Numbers:
-        """The numbers of its documents on the training side."""
+        """Numbers of its documents in the training split, int64[n]."""
         if self.only is None:
             return np.arange(len(self.train))
         tables = [_docs(self.train, i, "source") for i in range(len(self.train.shards))]
@@ -68,35 +68,33 @@ class MixSource:
 
     @cached_property
     def lengths(self) -> Numbers:
-        """Tokens of each of them, separators included."""
+        """Number of tokens of each training document, separators included."""
         return _lengths(self.train)[self.docs]
 
     @cached_property
     def tokens(self) -> int:
-        """Tokens of them all."""
+        """Number of training tokens."""
         return int(self.lengths.sum())
 
     def placed(self, wanted: int, seed: int) -> tuple[Numbers, npt.NDArray[np.float64]]:
-        """Documents that make up `wanted` tokens, and the place of each in a mixture, between 0 and 1."""
+        """Return documents with `wanted` tokens in total, and the position of each in a mixture, from 0 to 1."""
         epochs, rest = divmod(wanted, self.tokens)
         chosen = np.zeros(len(self.docs), bool)
         if rest:
             tables = [_docs(self.train, i, "id") for i in range(len(self.train.shards))]
             ids = np.concatenate([table["id"].to_numpy() for table in tables])[self.docs]
-            order = np.argsort(mix(mix(ids, seed), _BROKEN), kind="stable")
+            order = np.argsort(mix(mix(ids, seed), _PARTIAL), kind="stable")
             among = self.lengths[order]
-            chosen[order[np.cumsum(among) - among / 2 <= rest]] = (
-                True  # by their middles: on average neither more nor less
-            )
+            chosen[order[np.cumsum(among) - among / 2 <= rest]] = True  # by their middles: `rest` tokens on average
         rows = np.concatenate([np.tile(np.arange(len(self.docs)), epochs), np.flatnonzero(chosen)])
         ends, lengths = np.cumsum(self.lengths[rows]), self.lengths[rows]
         return self.docs[rows], (ends - lengths / 2) / max(1, wanted)
 
 
 def sources_of(sources: Any) -> list[MixSource]:
-    """The sources, by name; all of one vocabulary, or PlanError."""
+    """Return the sources by name. Raises PlanError if they have different vocabularies."""
     if isinstance(sources, Mapping):
-        streams = [MixSource(str(name), _path(place)) for name, place in sources.items()]
+        streams = [MixSource(str(name), _path(folder)) for name, folder in sources.items()]
     else:
         path = _path(sources)
         train = Shards.open(path).split("train")
@@ -149,10 +147,10 @@ def write_mixture(
     written: dict[str, int] = {}
     shards: list[MixedShard] = []
     for side in SIDES:
-        places, lengths = _order(streams, got, seed) if side == "train" else _held_out(streams, side)
+        documents, lengths = _order(streams, got, seed) if side == "train" else _held_out(streams, side)
         if side == "train":
-            written = {s.name: int(lengths[places["stream"] == i].sum()) for i, s in enumerate(streams)}
-        files.write_bytes(files.join(pieces, f"{side}.places"), places.tobytes())
+            written = {s.name: int(lengths[documents["stream"] == i].sum()) for i, s in enumerate(streams)}
+        files.write_bytes(files.join(pieces, f"{side}.documents"), documents.tobytes())
         for number, ((_, start, stop),) in enumerate(arrange([np.cumsum(lengths)], shard_tokens)):
             shards.append(MixedShard(side, number, start, stop))
     first = streams[0].shards
@@ -182,7 +180,7 @@ def _light(streams: list[MixSource]) -> tuple[MixSource, ...]:
 
 @dataclass(frozen=True)
 class MixedShard:
-    """One shard to write: the rows [start, stop) in the order of its side."""
+    """One shard to write: the rows [start, stop) in the order of its split."""
 
     side: str
     number: int
@@ -207,14 +205,14 @@ class WriteMixedShard:
         return dict(made["entry"])
 
     def _write(self, job: MixedShard) -> dict[str, Any]:
-        with files.open_raw(files.join(self.pieces, f"{job.side}.places")) as f:
-            f.seek(job.start * PLACE.itemsize)
-            places = np.frombuffer(f.read((job.stop - job.start) * PLACE.itemsize), PLACE)
+        with files.open_raw(files.join(self.pieces, f"{job.side}.documents")) as f:
+            f.seek(job.start * DOCUMENT.itemsize)
+            documents = np.frombuffer(f.read((job.stop - job.start) * DOCUMENT.itemsize), DOCUMENT)
         source = _Copier(self.streams, job.side)
         first = self.streams[0].shards
         sizes = first.token_bytes
         with Writer(self.out, job.side, job.number, dtype=self.dtype) as shard:
-            for tokens, ends, ids, names, mask in source.blocks(places):
+            for tokens, ends, ids, names, mask in source.blocks(documents):
                 if len(tokens) and int(tokens.max()) >= first.vocab_size:
                     msg = f"a source has ids outside the vocabulary of {first.vocab_size:,}; `dataprep verify` them"
                     raise CorruptShard(msg)
@@ -224,45 +222,45 @@ class WriteMixedShard:
 
 
 class _Copier:
-    """Copies documents out of the shards of one side of all streams."""
+    """Copies documents from the shards of one split of all streams."""
 
     def __init__(self, streams: tuple[MixSource, ...], side: str) -> None:
         self.streams = streams
         self.sides = [s.shards.split(side) for s in streams]
         self.before = [np.cumsum([0, *(e["documents"] for e in side.shards)]) for side in self.sides]
         self.masked = any(m is not None for side in self.sides for m in side.masks())
-        self.tables: dict[int, tuple[int, pa.Table]] = {}  # the last one of each stream: they are read in order
+        self.tables: dict[int, tuple[int, pa.Table]] = {}  # the last table read of each stream: they are read in order
 
-    def blocks(self, places: npt.NDArray[Any]) -> Iterator[tuple[Any, ...]]:
-        """Yield (tokens, ends, ids, sources, mask) of blocks of documents, in the order of `places`."""
-        starts, lengths = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
-        at = np.empty(len(places), np.int64)  # the shard each lies in
+    def blocks(self, documents: npt.NDArray[Any]) -> Iterator[tuple[Any, ...]]:
+        """Yield (tokens, ends, ids, sources, mask) of blocks of documents, in the order of `documents`."""
+        starts, lengths = np.empty(len(documents), np.int64), np.empty(len(documents), np.int64)
+        at = np.empty(len(documents), np.int64)  # the shard of each document
         for stream, side in enumerate(self.sides):
-            mine = np.flatnonzero(places["stream"] == stream)
-            at[mine] = np.searchsorted(self.before[stream], places["doc"][mine], side="right") - 1
+            mine = np.flatnonzero(documents["stream"] == stream)
+            at[mine] = np.searchsorted(self.before[stream], documents["doc"][mine], side="right") - 1
             for i in np.unique(at[mine]).tolist():
                 rows = mine[at[mine] == i]
-                k = places["doc"][rows] - self.before[stream][i]
+                k = documents["doc"][rows] - self.before[stream][i]
                 ends = np.concatenate([np.zeros(1, np.int64), np.asarray(side.ends(i)).astype(np.int64)])
                 starts[rows], lengths[rows] = ends[k], ends[k + 1] - ends[k]
         for a, b, _, _ in copy_ranges(np.cumsum(lengths), 0, len(lengths), BLOCK_TOKENS):
-            yield self._block(places[a:b], at[a:b], starts[a:b], lengths[a:b])
+            yield self._block(documents[a:b], at[a:b], starts[a:b], lengths[a:b])
 
-    def _block(self, places: Any, at: Numbers, starts: Numbers, lengths: Numbers) -> tuple[Any, ...]:
+    def _block(self, documents: Any, at: Numbers, starts: Numbers, lengths: Numbers) -> tuple[Any, ...]:
         ends = np.cumsum(lengths)
         tokens = np.empty(int(ends[-1]) if len(ends) else 0, self.sides[0].dtype)
         mask = np.ones(len(tokens), np.uint8) if self.masked else None
         order: list[Numbers] = []
         ids: list[npt.NDArray[np.uint64]] = []
         names: list[pa.Array] = []
-        for stream, i in sorted(set(zip(places["stream"].tolist(), at.tolist(), strict=True))):
-            rows = np.flatnonzero((places["stream"] == stream) & (at == i))
+        for stream, i in sorted(set(zip(documents["stream"].tolist(), at.tolist(), strict=True))):
+            rows = np.flatnonzero((documents["stream"] == stream) & (at == i))
             here, there = _spans(ends[rows] - lengths[rows], starts[rows], lengths[rows])
             tokens[here] = self.sides[stream].memmaps()[i][there]
             learned = self.sides[stream].masks()[i]
             if mask is not None and learned is not None:
                 mask[here] = learned[there]
-            table = self._table(stream, i).take(places["doc"][rows] - self.before[stream][i])
+            table = self._table(stream, i).take(documents["doc"][rows] - self.before[stream][i])
             order.append(rows)
             ids.append(table["id"].to_numpy())
             names.append(table["source"].combine_chunks())
@@ -290,25 +288,25 @@ def _spans(here: Numbers, there: Numbers, lengths: Numbers) -> tuple[Numbers, Nu
 def _order(streams: list[MixSource], got: Mapping[str, int], seed: int) -> tuple[npt.NDArray[Any], Numbers]:
     """Return the training documents of the mixture in order, and their numbers of tokens."""
     placed = [s.placed(got[s.name], seed) for s in streams]
-    places = np.zeros(sum(len(docs) for docs, _ in placed), PLACE)
-    places["stream"] = np.repeat(np.arange(len(streams)), [len(docs) for docs, _ in placed])
-    places["doc"] = np.concatenate([docs for docs, _ in placed])
-    places = places[np.argsort(np.concatenate([where for _, where in placed]), kind="stable")]
-    lengths = np.empty(len(places), np.int64)
+    documents = np.zeros(sum(len(docs) for docs, _ in placed), DOCUMENT)
+    documents["stream"] = np.repeat(np.arange(len(streams)), [len(docs) for docs, _ in placed])
+    documents["doc"] = np.concatenate([docs for docs, _ in placed])
+    documents = documents[np.argsort(np.concatenate([positions for _, positions in placed]), kind="stable")]
+    lengths = np.empty(len(documents), np.int64)
     for i, s in enumerate(streams):
-        mine = places["stream"] == i
-        lengths[mine] = _lengths(s.train)[places["doc"][mine]]
-    return places, lengths
+        mine = documents["stream"] == i
+        lengths[mine] = _lengths(s.train)[documents["doc"][mine]]
+    return documents, lengths
 
 
 def _held_out(streams: list[MixSource], side: str) -> tuple[npt.NDArray[Any], Numbers]:
-    """Return the documents of a held-out side of every folder, once, and their numbers of tokens."""
+    """Return the documents of a held-out split of every folder, once, and their numbers of tokens."""
     folders = {s.path: i for i, s in reversed(list(enumerate(streams)))}
     lengths = {i: _lengths(streams[i].shards.split(side)) for i in sorted(folders.values())}
-    places = np.zeros(sum(map(len, lengths.values())), PLACE)
-    places["stream"] = np.repeat(list(lengths), [len(n) for n in lengths.values()])
-    places["doc"] = np.concatenate([np.arange(len(n)) for n in lengths.values()])
-    return places, np.concatenate(list(lengths.values()))
+    documents = np.zeros(sum(map(len, lengths.values())), DOCUMENT)
+    documents["stream"] = np.repeat(list(lengths), [len(n) for n in lengths.values()])
+    documents["doc"] = np.concatenate([np.arange(len(n)) for n in lengths.values()])
+    return documents, np.concatenate(list(lengths.values()))
 
 
 def _lengths(side: Shards) -> Numbers:

@@ -9,6 +9,7 @@ from typing import Any
 
 from dataprep.core import forget_list
 from dataprep.core.batch import Ids
+from dataprep.core.folder import MANIFEST
 from dataprep.errors import CorruptShard, PlanError, StaleOutput
 from dataprep.store import files
 from dataprep.tokens.shard_format import KIND, SHARD_TOKENS, content_hash
@@ -43,7 +44,7 @@ def claim(out: str, recipe: str, *, replace: bool, dropped: Ids | None = None) -
     Raises StaleOutput if they are of another recipe, unless `replace`. dropped: ids of documents that must not be in
     them; the default is the folder's own list of forgotten documents.
     """
-    url = files.join(out, "manifest.json")
+    url = files.join(out, MANIFEST)
     if not files.exists(url):
         return None
     found = files.read_json(url)
@@ -54,7 +55,7 @@ def claim(out: str, recipe: str, *, replace: bool, dropped: Ids | None = None) -
         except CorruptShard as e:
             log.warning("%s", f"{e}; making it again")
     elif found.get("kind") != KIND:
-        msg = f"{out} holds a {found.get('kind', 'manifest.json')}, not token shards; give another folder as out"
+        msg = f"{out} holds a {found.get('kind', MANIFEST)}, not token shards; give another folder as out"
         raise StaleOutput(msg)
     elif not replace and same:
         raise forget_list.stale(out)

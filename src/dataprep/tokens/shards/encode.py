@@ -21,9 +21,10 @@ import pyarrow as pa
 from dataprep.core import batch as B
 from dataprep.core import forget_list
 from dataprep.core.hiding import write_inputs
+from dataprep.core.passes import Pass
 from dataprep.core.runner import Serial
 from dataprep.errors import PlanError
-from dataprep.store import files, receipts
+from dataprep.store import files
 from dataprep.store.key import key
 from dataprep.tokens.dialogue import COLUMN, check_template, contents, encode_dialogues
 from dataprep.tokens.shard_format import DTYPES, SHARD_TOKENS, token_dtype
@@ -47,7 +48,7 @@ __all__ = ["encode"]
 
 log = logging.getLogger("dataprep")
 
-VERSION = 1  # goes up when the same input gives other bytes
+VERSION = 1  # increased if the same input has other bytes
 
 
 def encode(
@@ -108,10 +109,13 @@ def encode(
     return _encode(docs, tok, folder, run or Serial(), layout, {"recipe": recipe, **forget_list.noted(dropped)})
 
 
-def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: ShardLayout, told: dict[str, str]) -> Shards:
-    pieces = files.join(out, f"pieces-{key(told)[:8]}")
-    place = keep_loaded(tok.save(out), tok)
-    task = EncodePart(out=pieces, tokenizer=place, hash=tok.hash, layout=layout)
+def _encode(
+    docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: ShardLayout, recipe: dict[str, str]
+) -> Shards:
+    pieces = files.join(out, f"pieces-{key(recipe)[:8]}")
+    url = keep_loaded(tok.save(out), tok)
+    work = key([VERSION, tok.hash, layout])
+    task = EncodePart(out=pieces, key=work, tokenizer=url, hash=tok.hash, layout=layout)
     if run.workers > 1:
         tok.encode_batch(["compiled once, before workers start"])
     receipts = list(run.map(task, docs.tasks, "encode"))
@@ -129,7 +133,7 @@ def _encode(docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: ShardL
         split=asdict(layout.split),
         template=layout.template and layout.template.source,
         special_in_text=_spelled(receipts),
-        **told,
+        **recipe,
     )
     shards = swept(Shards.open(out))
     _check_sides(shards, layout)
@@ -155,44 +159,31 @@ class ShardLayout:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncodePart:
-    """Task that encodes one part into pieces `OUT/part-00012/train-00000.*`, a new one at `shard_tokens`."""
+class EncodePart(Pass["Part"]):
+    """Encodes a part into pieces `OUT/parts/part-00012/train-00000.*`, a new one at `shard_tokens`."""
 
-    out: str
+    folder = "parts"
+
     tokenizer: str  # its URL: a vocabulary is not sent with every task
     hash: str
     layout: ShardLayout
 
-    def __call__(self, item: Part) -> dict[str, Any]:
-        """Return the receipt: the folder and its entries, train first."""
-        name = f"part-{item.number:05d}"
-        recipe = key([VERSION, item.key, self.hash, self.layout])
-        return receipts.once(files.join(self.out, f"{name}.json"), recipe, lambda: self._write(name, item))
-
-    def _write(self, name: str, part: Part) -> dict[str, Any]:
-        folder = files.join(self.out, name)
-        spelled: Counter[str] = Counter()
-        entries = self.write(_counted(part.batches(self.layout.columns), self._tok, spelled), folder)
-        kinds = [*KINDS, *(["msk"] if self.layout.template else [])]
-        written = [files.join(folder, f"{e['name']}.{kind}") for e in entries for kind in kinds]
-        return {"files": written, "folder": name, "entries": entries, "spelled": dict(spelled)}
-
-    @property
-    def _tok(self) -> Tokenizer:
-        return load_once(self.tokenizer, self.hash)
-
-    def write(self, batches: Iterable[B.Batch], folder: str) -> list[dict[str, Any]]:
-        """Encode batches into a folder of pieces; return their entries, train first."""
-        tok, layout = self._tok, self.layout
+    def write(self, url: str, item: Part) -> dict[str, Any]:
+        """Write the pieces of a part; return their entries, train first, and the special tokens in its texts."""
+        tok, layout, spelled = load_once(self.tokenizer, self.hash), self.layout, Counter[str]()
         with ExitStack() as stack:
-            writers = [stack.enter_context(_SideWriter(folder, side, layout)) for side in SIDES]
-            for batch in batches:
+            writers = [stack.enter_context(_SideWriter(url, side, layout)) for side in SIDES]
+            for batch in _counted(item.batches(layout.columns), tok, spelled):
                 sides = layout.split.sides(batch)
                 for number, writer in enumerate(writers):
                     rows = sides == number
                     if rows.any():
                         writer.add(tok, batch, rows)
-        return [entry for writer in writers for entry in writer.entries]
+        entries = [entry for writer in writers for entry in writer.entries]
+        kinds = [*KINDS, *(["msk"] if layout.template else [])]
+        written = [files.join(url, f"{e['name']}.{kind}") for e in entries for kind in kinds]
+        name = files.join(self.folder, files.name_of(url))
+        return {"files": written, "folder": name, "entries": entries, "spelled": dict(spelled)}
 
 
 class _SideWriter:
@@ -323,7 +314,7 @@ def _check_sides(shards: Shards, layout: ShardLayout) -> None:
     for side, share in (("val", layout.split.val), ("test", layout.split.test)):
         if len(shards) and share and not len(shards.split(side)):
             log.warning(
-                "%s: none of %s documents is on the %s side at %s=%s, so no loss can be measured there; raise it",
+                "%s: none of %s documents is in the %s split at %s=%s, so no loss can be measured there; raise it",
                 shards.path,
                 f"{len(shards):,}",
                 {"val": "validation"}.get(side, side),

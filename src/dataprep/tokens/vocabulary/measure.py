@@ -1,4 +1,4 @@
-"""Measure a vocabulary on held-out text: how well it compresses, and which of its tokens are rare."""
+"""Measure a vocabulary on held-out text: bytes per token by source and language, and rare tokens."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from dataprep.core.dataset import Dataset
     from dataprep.core.runner import Runner
 
-MAX_BYTES = 64 << 20  # of text that is encoded: two million tokens of each of ten strata say enough
+MAX_BYTES = 64 << 20  # of text that is encoded: two million tokens for each of ten strata are enough
 Ids = npt.NDArray[Any]
 
 
 class _Vocabulary(Protocol):
-    """What a `Tokenizer` offers that is measured here."""
+    """The methods of `Tokenizer` that are measured; its module imports this one."""
 
     vocab: dict[bytes, int]
     merges: list[tuple[bytes, bytes]]
@@ -88,21 +88,21 @@ def measure(
 
 
 def _drawn(plan: Sample, docs: Dataset, run: Runner | None) -> tuple[Drawn, str]:
-    """The held-out texts; all texts where none are held out."""
-    drawn, told = plan.draw(docs, run), f"val={plan.split.val}, test={plan.split.test}"
+    """Return the held-out texts, or all texts if none are held out, and a description of them."""
+    drawn, shares = plan.draw(docs, run), f"val={plan.split.val}, test={plan.split.test}"
     n_bytes = sum(drawn.taken.values())
     if n_bytes:
-        return drawn, f"{n_bytes:,} bytes that training holds out ({told})"
+        return drawn, f"{n_bytes:,} bytes that training holds out ({shares})"
     drawn = replace(plan, split=Split(val=0.0), held_out=False).draw(docs, run)
     n_bytes = sum(drawn.taken.values())
     if not n_bytes:
         msg = "there is no text to measure a vocabulary on; check the input"
         raise PlanError(msg)
-    return drawn, f"{n_bytes:,} bytes of all documents, since {told} holds none out: it has learned from them"
+    return drawn, f"{n_bytes:,} bytes of all documents, since {shares} holds none out: it has learned from them"
 
 
 def _rows(drawn: Drawn, tok: _Vocabulary, other: _Vocabulary | None, counts: npt.NDArray[np.int64]) -> list[Row]:
-    """Figures by source and language; `counts` gets how often each id was seen."""
+    """Add the number of times each id occurs to `counts`; return figures by source and language."""
     lone = np.zeros(tok.vocab_size, bool)
     lone[[i for token, i in tok.vocab.items() if len(token) == 1 and token[0] >= 0x80]] = True
     unknown = np.arange(tok.vocab_size) == tok.special.get(UNKNOWN, -1)
@@ -130,7 +130,7 @@ def _rows(drawn: Drawn, tok: _Vocabulary, other: _Vocabulary | None, counts: npt
 
 
 def _between(flags: npt.NDArray[np.bool_], starts: Any, stops: Any) -> npt.NDArray[np.int64]:
-    """How many flags are set in each span."""
+    """Return the number of flags that are set in each span."""
     total = np.append(0, np.cumsum(flags))
     return np.asarray(total[stops] - total[starts], np.int64)
 
@@ -148,7 +148,7 @@ def _samples(
 ) -> list[SampleCost]:  # fmt: skip
     """Return the bytes per token, on the same text, of vocabularies of the same size learned from other samples."""
     if shares and not tok.merges:
-        msg = "shares= learns BPE vocabularies to compare with, and this tokenizer is none; leave shares= out"
+        msg = "shares= compares BPE vocabularies, and this tokenizer is not one; leave shares= out"
         raise PlanError(msg)
     weighed, costs = None if weights is None else tuple(sorted(weights.items())), []
     for share in sorted(shares):
@@ -166,7 +166,7 @@ def _samples(
 
 
 def kinds(tok: _Vocabulary) -> dict[str, int]:
-    """Ordinary tokens by what they are: letters by script, digits, white space, signs, parts of a character."""
+    """Return the number of ordinary tokens by kind: script, digits, white space, signs, parts of a character."""
     return dict(Counter(_kind(token) for token in tok.vocab).most_common())
 
 
@@ -183,7 +183,7 @@ def _kind(token: bytes) -> str:
 
 
 def visible(token: bytes) -> str:
-    """A token as people can read it: line ends and the like escaped, a space as it is, runs of one character short."""
+    """Return a token as readable text: line ends and the like escaped, runs of one character shortened."""
     text = token.decode("utf-8", "backslashreplace")
     if len(text) > 8 and len(set(text)) == 1:
         return f"{visible(text[0].encode())} × {len(text)}"
@@ -191,7 +191,7 @@ def visible(token: bytes) -> str:
 
 
 def _pattern_name(regex: str) -> str:
-    """How `train_bpe` would be told of it: its name, and the policy for digits where that is another."""
+    """Return a pattern as the arguments of `train_bpe`: its name, and `digits` if they are not those of the name."""
     for name in PATTERNS | ALSO:
         for digits in (None, *DIGITS):
             if regex_of(name, digits) == regex:

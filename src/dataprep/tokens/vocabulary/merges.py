@@ -1,8 +1,8 @@
-"""Learn the merges of a byte-level BPE (Sennrich et al. 2016): merge the most frequent pair, again and again.
+"""Learn the merges of a byte-level BPE (Sennrich et al. 2016): merge the most frequent pair, repeatedly.
 
-The texts are read once and only their distinct words are kept, so memory grows with these. A pair knows the places
-where it occurs: a merge visits only them, and all merges together take time in proportion to the bytes of the words,
-however long a word is. The merges equal those of `tokenizers`: of equally frequent pairs the one of the older tokens
+The texts are read once and only their distinct words are kept, so memory grows with these. A pair has a list
+of its offsets: a merge visits only these, and all merges together take time in proportion to the bytes of the words,
+however long a word is. The merges equal those of `tokenizers`: of equally frequent pairs that of the older tokens
 comes first. Twin: tests/twins/bpe.py.
 """
 
@@ -49,7 +49,7 @@ log = logging.getLogger("dataprep")
 
 ORDER = sorted(range(256), key=CHAR_OF.__getitem__)  # the bytes, oldest token first
 PAIRS = 1 << 17  # capacity for pairs at first: twice the number that two bytes can make
-MAX_SYMBOLS = (1 << 31) // 3  # places are 32-bit, and each byte of a word may need three
+MAX_SYMBOLS = (1 << 31) // 3  # offsets are 32-bit, and each byte of a word may need three entries
 
 
 def learn_merges(
@@ -57,7 +57,7 @@ def learn_merges(
 ) -> list[tuple[bytes, bytes]]:
     """Return the merges that `tokenizers` learns from batches of texts, in order; at most `n_merges`.
 
-    Our kernels learn the same ones wherever the pattern has a machine, in a tenth of the time.
+    Our kernels learn them in a tenth of the time if the pattern has a machine.
     """
     machine = machine_of(pattern)
     if machine is None:
@@ -68,15 +68,15 @@ def learn_merges(
 def learn_from_sample(drawn: Drawn, n_merges: int, pattern: str, min_count: int) -> list[tuple[bytes, bytes]]:
     """Return the merges of a sample, and log a warning if they are fewer than `n_merges`.
 
-    Raises PlanError if the training side has no text.
+    Raises PlanError if the training split has no text.
     """
     if not sum(drawn.there.values()):
-        msg = "the training side has no text to learn a vocabulary from; check the input and val="
+        msg = "the training split has no text to learn a vocabulary from; check the input and val="
         raise PlanError(msg)
     merges = learn_merges((batch.column("text") for batch in drawn.batches()), n_merges, pattern, min_count)
     if len(merges) < n_merges:
         log.warning(
-            "the sample gave %s merges and not %s, so the vocabulary is smaller; "
+            "the sample has %s merges, not %s, so the vocabulary is smaller; "
             "give more text, a larger sample=, or a smaller vocab_size=",
             *(f"{n:,}" for n in (len(merges), n_merges)),
         )
@@ -86,7 +86,7 @@ def learn_from_sample(drawn: Drawn, n_merges: int, pattern: str, min_count: int)
 def learn_by_tokenizers(
     texts: Iterable[Sequence[str] | pa.LargeStringArray], n_merges: int, pattern: str, min_count: int = 2
 ) -> list[tuple[bytes, bytes]]:
-    """The same by `tokenizers` itself, which any regular expression will do for."""
+    """Return the merges that `tokenizers` learns, by calling it; `pattern` may be any regular expression."""
     engine = Engine(models.BPE())
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     engine.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(pattern), "isolated"), byte_level])
@@ -102,13 +102,13 @@ def learn_by_tokenizers(
 
 
 class LinkedTokens(NamedTuple):
-    """All distinct words one after the other. A token stays at the place of its first byte."""
+    """Tokens of all distinct words as linked lists; a token is at the offset of its first byte."""
 
     token: I32  # the token that begins here; -1 in its middle
-    after: I32  # the place of the word's next token, or -1
+    after: I32  # the offset of the word's next token, or -1
     before: I32
-    weight: I64  # how often each word occurs
-    word: I32  # the number of the word at each place
+    weight: I64  # number of times each word occurs
+    word: I32  # the number of the word at each offset
 
 
 class MergeRule(NamedTuple):
@@ -120,17 +120,17 @@ class MergeRule(NamedTuple):
 
 
 class Fresh(NamedTuple):
-    """The pairs that a merge makes, while it goes on: those of a token with the new one, and of the new one with it."""
+    """Pairs that the current merge makes: a token and the new one (side 0), or the new one and a token (side 1)."""
 
-    counts: I64  # by side (0: the new token comes last, 1: first) and token, int64[2, tokens]
+    counts: I64  # by side and token, int64[2, tokens]
     head: I32
     tail: I32
-    touched: I32  # tokens by side, in the order they were met
-    n: I64  # how many, by side
+    touched: I32  # tokens by side, in the order of their first occurrence
+    n: I64  # number of `touched` tokens by side
 
 
 def merges_of_words(words: WordCounts, n_merges: int, min_count: int) -> list[tuple[bytes, bytes]]:
-    """The merges, in order: at most `n_merges`, each of a pair seen at least `min_count` times (and once)."""
+    """Return at most `n_merges` merges, in order, of pairs seen at least `min_count` times (and once)."""
     n, least = words.size, max(1, min_count)
     if n > MAX_SYMBOLS:
         msg = (
@@ -154,7 +154,7 @@ def merges_of_words(words: WordCounts, n_merges: int, min_count: int) -> list[tu
 
 
 def _text(words: WordCounts) -> LinkedTokens:
-    """The distinct words as tokens of a byte each."""
+    """Return the distinct words as tokens of one byte each."""
     n, ends = words.size, words.ends
     token = np.argsort(ORDER).astype(np.int32)[words.bytes]
     after, before = np.arange(1, n + 1, dtype=np.int32), np.arange(-1, n - 1, dtype=np.int32)
@@ -185,9 +185,9 @@ def _first_pairs(text: LinkedTokens, pairs: Pairs, entry: I32, link: I32, state:
 
 
 @kernel
-def _note(fresh: Fresh, side: Int, token: Int, place: Int, weight: Int, entry: I32, link: I32, state: I64) -> None:
-    """Add a place to a pair that the current merge makes."""
-    e = new_entry(place, entry, link, state)
+def _note(fresh: Fresh, side: Int, token: Int, offset: Int, weight: Int, entry: I32, link: I32, state: I64) -> None:
+    """Add an offset to a pair that the current merge makes."""
+    e = new_entry(offset, entry, link, state)
     if fresh.head[side, token]:
         link[fresh.tail[side, token]] = e
     else:
@@ -200,7 +200,7 @@ def _note(fresh: Fresh, side: Int, token: Int, place: Int, weight: Int, entry: I
 
 @kernel
 def _less(pairs: Pairs, left: Int, right: Int, weight: Int) -> None:
-    """Subtract `weight` from the count of a pair; its lost place remains in the list, and is skipped when visited."""
+    """Subtract `weight` from the count of a pair; its old offset remains in the list, and is skipped by `_merge_at`."""
     p = find_pair(pairs, left, right)
     if p >= 0:
         pairs.counts[p] -= weight
@@ -246,7 +246,7 @@ def _merge(
 def _merge_at(
     i: Int, rule: MergeRule, text: LinkedTokens, pairs: Pairs, fresh: Fresh, entry: I32, link: I32, state: I64
 ) -> None:
-    """Merge the pair at place `i` if it is still there, and count the pairs of its neighbours again."""
+    """Merge the pair at offset `i` if it is still there, and update the counts of the pairs next to it."""
     left, right, new = rule
     if text.token[i] != left:
         return

@@ -1,4 +1,4 @@
-"""Pairs of neighbouring tokens with their counts and places, in a hash table and a heap. Twin: tests/twins/bpe.py."""
+"""Pairs of neighbouring tokens with their counts and offsets, in a hash table and a heap. Twin: tests/twins/bpe.py."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from dataprep.unicode.text import I64, U64, Int
 
 from .word_counts import I32, grown
 
-# The linked lists of places: `entry` is the place of each list entry, `link` the next entry of its list, or 0. `state`
-# counts; these are the indexes into it. The three are arguments of their own: in a record they cost 5 % of the time.
+# Linked lists of offsets: `entry` is the offset of each list entry, `link` the next entry of its list, or 0. `state`
+# has counters, at these indexes. The three are separate arguments, since a record costs 5 % of the time.
 N_PAIRS, HEAP_SIZE, UNUSED, FREED, N_MERGES = range(5)
 
 
 class Pairs(NamedTuple):
-    """The pairs of neighbours that are frequent enough, and their places as linked lists."""
+    """Pairs of neighbours that are frequent enough, and their offsets as linked lists."""
 
-    slots: I32  # a pair's number, from 1, at its hash's place or after it
+    slots: I32  # number of a pair, from 1, at the slot of its hash or after it
     key: U64  # left << 32 | right
     counts: I64
-    head: I32  # the entries of its first and last place
+    head: I32  # the entries of its first and last offset
     tail: I32
-    heap: I32  # pairs by count as it was when they were put there (`seen`), then by key
+    heap: I32  # pairs by their count when they were added (`seen`), then by key
     seen: I64
 
 
@@ -83,15 +83,15 @@ def find_pair(pairs: Pairs, left: Int, right: Int) -> Int:
 
 
 @kernel
-def new_entry(place: Int, entry: I32, link: I32, state: I64) -> Int:
-    """Return the number of a new list entry for a place; freed entries are used first."""
+def new_entry(offset: Int, entry: I32, link: I32, state: I64) -> Int:
+    """Return the number of a new list entry for an offset; freed entries are used first."""
     e = state[FREED]
     if e:
         state[FREED] = link[e]
     else:
         e = state[UNUSED]
         state[UNUSED] += 1
-    entry[e], link[e] = place, 0
+    entry[e], link[e] = offset, 0
     return e
 
 
@@ -118,7 +118,7 @@ def _ahead(pairs: Pairs, p: Int, q: Int) -> Int:
 
 @kernel
 def push(pairs: Pairs, state: I64, p: Int) -> None:
-    """Put pair `p` on the heap with its count."""
+    """Add pair `p` to the heap with its count."""
     pairs.seen[p] = pairs.counts[p]
     heap, i = pairs.heap, state[HEAP_SIZE]
     state[HEAP_SIZE] += 1
@@ -130,7 +130,7 @@ def push(pairs: Pairs, state: I64, p: Int) -> None:
 
 @kernel
 def pop(pairs: Pairs, state: I64) -> Int:
-    """Take the most frequent pair off the heap; of equally frequent pairs the one of the older tokens."""
+    """Remove and return the most frequent pair; of equally frequent pairs that of the older tokens."""
     heap = pairs.heap
     top = np.int64(heap[0])
     state[HEAP_SIZE] -= 1

@@ -1,7 +1,7 @@
-r"""The patterns that cut text into words before merging, and the same as machines that read a character at a time.
+r"""Patterns that cut text into words before merging, and equal machines that read a character at a time.
 
-A machine never looks ahead. Where its pattern does (`\s+(?!\S)`, `'ll`), it sets a cut before it is sure and takes it
-back a character or two later. `cutting.py` runs them; other patterns have no machine, and `tiktoken` encodes them.
+A machine never looks ahead. If its pattern does (`\s+(?!\S)`, `'ll`), it sets a cut before it is sure, and may take it
+back a character or two later. `cutting.py` runs the machines; `tiktoken` encodes patterns that have none.
 """
 
 import re
@@ -9,15 +9,15 @@ import re
 from dataprep.errors import PlanError
 
 # `words`, the default: letters with their marks (Arabic, Hindi and Thai vowels stay inside the word) and one leading
-# sign or space; up to three digits; signs with their line end; white space whole. It needs no look-ahead, so that
-# both regex engines run in linear time and long runs of spaces are harmless.
+# sign or space; up to three digits; signs with their line end; white space whole. Without look-ahead both regex
+# engines run in linear time, also for long runs of spaces.
 PATTERNS = {
     "words": r"[^\r\n\p{L}\p{M}\p{N}]?[\p{L}\p{M}]+|\p{N}{1,3}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s+",
     "gpt2": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
     "gpt4": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}"
     r"| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+",
 }
-# Other spellings of the same patterns, as published vocabularies have them.
+# Other spellings of the same patterns in published vocabularies.
 SPELLINGS = {
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+": "gpt2",
     r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s": "gpt2",
@@ -27,24 +27,26 @@ SPELLINGS = {
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+": "gpt4",
 }  # fmt: skip
 
-# Patterns by name whose machine, if they have one, goes by another name.
+# Named patterns whose machine, if any, has another name.
 ALSO = {
     "llama3": next(regex for regex, name in SPELLINGS.items() if name == "gpt4" and regex.startswith("(?i:'s")),
     "o200k": r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
     r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
 }
-# How digits are cut: GPT-4 in threes from the left; Llama 2, DeepSeek and Gemma one by one; GPT-2 leaves them whole.
+# Policies for digits: threes from the left (GPT-4), one by one (Llama 2, DeepSeek, Gemma), whole numbers (GPT-2).
 DIGITS = {"groups": r"\p{N}{1,3}", "single": r"\p{N}", "runs": r"\p{N}+"}
-_NUMBER = re.compile(r"(?<=\|)((?: \?)?)\\p\{N\}(\{1,3\}\+?|\+{0,2})(?=\|)")  # what takes digits in a pattern
+_NUMBER = re.compile(
+    r"(?<=\|)((?: \?)?)\\p\{N\}(\{1,3\}\+?|\+{0,2})(?=\|)"
+)  # the branch of a pattern that matches digits
 
 
 def regex_of(pattern: str, digits: str | None = None) -> str:
-    """The regular expression of a pattern's name (or the expression itself), with digits cut as asked for.
+    """Return the regular expression of a named pattern (or the expression itself), with digits cut by a policy.
 
-    `digits` is "groups", "single" or "runs"; None leaves them as the pattern has them.
+    `digits` is "groups", "single" or "runs"; None keeps the policy of the pattern.
 
-    >>> regex_of("gpt2", digits="single")   # GPT-2's, but every digit is a word of its own
+    >>> regex_of("gpt2", digits="single")   # GPT-2's, with a word per digit
     """
     regex = (PATTERNS | ALSO).get(pattern, pattern)
     if regex == pattern and pattern.isidentifier():
@@ -61,13 +63,12 @@ def regex_of(pattern: str, digits: str | None = None) -> str:
     return _NUMBER.sub(lambda _: space + DIGITS[digits], regex)
 
 
-# A machine, a line a state: what the next character may be for the word to go on, and the state then. A character that
-# is not named ends the word: it begins another, in the state that `first` names for its class.
+# A machine has a line per state: the classes of characters that continue the word, each with the next state. Any other
+# character ends the word and begins another, in the state that `first` names for its class.
 # Classes: a letter, M mark, N number, _ space, w other white space, n line end, o anything else, ' apostrophe, / slash;
-# the letters that end a contraction are s (for s d m t), l, v (for v r), e. A pattern that asks for case has capital
-# letters beside: A, S, L, V, E; and x, a letter without case. Where a line names a, A or o, that is every small letter,
-# capital or sign it does not name by itself. `-` takes back a cut, `+` sets one before the character; $ is the text's
-# end.
+# the letters that end a contraction are s (for s d m t), l, v (for v r), e. Patterns that depend on case also have the
+# capitals A, S, L, V, E, and x, a letter without case. In a line, a, A or o is every small letter, capital or sign that
+# the line does not name. `-` takes back a cut, `+` sets one before the character; $ is the end of the text.
 WORDS = """
     first   a letters   N n1   _ space   w lead   n blank   o sign
     letters a letters
@@ -92,8 +93,8 @@ GPT2 = """
     ve      e -done     a letters
     done
 """
-# A run of white space is cut after its last line end: space_1 and lead_1 follow a line end, with the cut before them;
-# space_2 and lead_2 come later in such a run, with two cuts to take back if another line end comes.
+# A run of white space is cut after its last line end: space_1 and lead_1 follow a line end, with the cut before;
+# space_2 and lead_2 come later in such a run, and have two cuts to take back if another line end follows.
 BLANKS = """
     space   a letters   o signs  _ +space_   w +lead_   n blank
     lead    a letters   _ +space_   w +lead_   n blank
@@ -117,11 +118,11 @@ GPT4 = f"""
     ve      e done      a letters
     done
 """
-# The same, but white space at the end of a text is one word even where it has line ends.
+# The same, but white space at the end of a text is one word even if it has line ends.
 WHOLE_END = GPT4.replace("n -blank\n", "n -blank $ -end\n").replace("n --blank $ -end", "n --blank $ --end")
-# Capitals, then small letters, are one word; where only capitals follow, it ends with its last letter without case or
-# mark: `after` are those capitals, with a cut before them. A contraction ends the word it follows: `quote` has a cut
-# before the apostrophe, for it may also lead a word (l_ and v_ are its first letter, L_ and V_ a capital).
+# Capitals, then small letters, are one word; if only capitals follow, it ends with its last letter without case or
+# mark: `after` are those capitals, with a cut before them. A contraction ends the word before it: `quote` has a cut
+# before the apostrophe, which may also begin a word (l_ and v_ are its first letter, L_ and V_ a capital).
 CASES = "a small   A capital   xM other"
 O200K = f"""
     first   {CASES}   N n1   _ space   w lead   n blank   o sign
@@ -140,11 +141,11 @@ O200K = f"""
     V_      eE -done      {CASES}     ' +quote
     done
 """
-# After a number's first character, by the policy; only runs may follow a space that is theirs.
+# States after the first character of a number, by policy; only "spaced runs" include a leading space.
 NUMBERS = {"groups": "n1 N n2\n n2 N n3\n n3", "single": "n1", "runs": "n1 N n1", "spaced runs": "n1 N n1"}
 MACHINES = {"words": WORDS, "gpt2": GPT2, "gpt4": GPT4, "gpt4 whole end": WHOLE_END, "o200k": O200K}
-OWN_NUMBERS = {"gpt2": "spaced runs"}  # of the others: groups
-# Characters that matter to contractions, and the class each has; U+017F is an s where upper and lower case are one.
+OWN_NUMBERS = {"gpt2": "spaced runs"}  # the others have groups
+# Characters of contractions and their classes; U+017F is an s if case is ignored.
 _ANY_CASE = {"'": "'", "sdmtSDMT\u017f": "s", "lL": "l", "vrVR": "v", "eE": "e"}
 _BOTH_CASES = {"'": "'", "sdmt\u017f": "s", "l": "l", "vr": "v", "e": "e", "SDMT": "S", "L": "L", "VR": "V", "E": "E"}
 SPECIAL = {
@@ -157,19 +158,19 @@ SPECIAL = {
 
 
 def machine_name(pattern: str) -> tuple[str, str] | None:
-    """The machine of a regex and how it cuts digits, as names in `MACHINES` and `NUMBERS`; None where there is none."""
+    """Return the machine of a regex and its policy for digits, as names in `MACHINES` and `NUMBERS`, or None."""
     bases = {regex: name for name, regex in PATTERNS.items()} | SPELLINGS | {ALSO["o200k"]: "o200k"}
     for regex, name in bases.items():
         own = OWN_NUMBERS.get(name, "groups")
-        asked = {regex_of(regex, digits): own if digits == "runs" and " " in own else digits for digits in DIGITS}
-        found = ({regex: own} | asked).get(pattern)
+        policies = {regex_of(regex, digits): own if digits == "runs" and " " in own else digits for digits in DIGITS}
+        found = ({regex: own} | policies).get(pattern)
         if found:
             return name, found
     return None
 
 
 def lines_of(name: str, numbers: str) -> list[list[str]]:
-    """The lines of a machine, its states for numbers among them, split at white space."""
+    """Return the lines of a machine, including its states for numbers, split at white space."""
     text = MACHINES[name] if numbers == "spaced runs" else MACHINES[name].replace("N n1   o", "o")
     lines = [line.split() for line in f"{text}\n{NUMBERS[numbers]}".splitlines()]
     return [line for line in lines if line]

@@ -27,7 +27,7 @@ SUMS = ("documents", "n_bytes", "characters", "tokens", "fallback", "unknown")
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One source and language: what was encoded, and what came of it."""
+    """Figures of one source and language."""
 
     source: str = ""
     language: str = ""
@@ -36,12 +36,12 @@ class Row:
     characters: int = 0
     tokens: int = 0
     fallback: int = 0  # tokens that are one byte of a longer character
-    unknown: int = 0  # characters that a character tokenizer does not have
+    unknown: int = 0  # characters that a character tokenizer lacks
     compared: int | None = None  # tokens of the other vocabulary
 
     @property
     def bytes_per_token(self) -> float:
-        """UTF-8 bytes of text a token stands for."""
+        """UTF-8 bytes of text per token."""
         return self.n_bytes / max(1, self.tokens)
 
     @property
@@ -50,7 +50,7 @@ class Row:
         return None if self.compared is None else self.n_bytes / max(1, self.compared)
 
     def json(self) -> dict[str, Any]:
-        """As plain values, ratios included."""
+        """Return plain values, ratios included."""
         more = {"bytes_per_token": self.bytes_per_token, "characters_per_token": self.characters / max(1, self.tokens)}
         return asdict(self) | more | {"compared_bytes_per_token": self.compared_bytes_per_token}
 
@@ -70,13 +70,13 @@ class TokenizerReport:
 
     vocab_size: int
     special: int
-    pattern: str  # its name, where it has one
+    pattern: str  # its name, or the regex
     hash: str
     measured_on: str
     rows: list[Row]
     rare: int
-    counts: npt.NDArray[np.int64] = field(repr=False)  # how often each id was seen
-    kinds: dict[str, int]  # ordinary tokens by what they are
+    counts: npt.NDArray[np.int64] = field(repr=False)  # number of times each id occurs, int64[vocab_size]
+    kinds: dict[str, int]  # number of ordinary tokens by kind
     longest: list[str]
     longest_space: str
     samples: list[SampleCost] = field(default_factory=list)
@@ -91,29 +91,21 @@ class TokenizerReport:
         return Row(source="all", compared=compared, **of)
 
     def rare_tokens(self, least: int | None = None) -> list[tuple[str, int]]:
-        """Tokens seen fewer than `least` (by default `rare`) times, and how often: the rarest first.
+        """Return tokens seen fewer than `least` (default: `rare`) times and their counts, the rarest first.
 
-        Special tokens and a BPE's single bytes, which are there for whatever may come, are not among them.
+        Special tokens and the single bytes of a BPE are left out.
         """
         least = self.rare if least is None else least
         found = [i for i in np.argsort(self.counts, kind="stable").tolist() if self.counts[i] < least]
         return [(self._names[i], int(self.counts[i])) for i in found if i in self._names]
 
     def json(self) -> dict[str, Any]:
-        """As plain values; of the rare tokens a hundred."""
+        """Return plain values; `rare` lists the rarest hundred tokens."""
         rare = self.rare_tokens()
-        told = (
-            "vocab_size",
-            "special",
-            "pattern",
-            "hash",
-            "measured_on",
-            "kinds",
-            "longest",
-            "longest_space",
-            "compared",
-        )
-        return {name: getattr(self, name) for name in told} | {
+        names = (
+            "vocab_size", "special", "pattern", "hash", "measured_on", "kinds", "longest", "longest_space", "compared",
+        )  # fmt: skip
+        return {name: getattr(self, name) for name in names} | {
             "total": self.total.json(),
             "rows": [row.json() for row in self.rows],
             "rare": {"below": self.rare, "tokens": len(rare), "never": len(self.rare_tokens(1)), "list": rare[:LISTED]},
@@ -134,7 +126,7 @@ class TokenizerReport:
 
 
 def _tables(report: TokenizerReport) -> Group:
-    """Head, text by source and language, samples, tokens."""
+    """Return a header, the figures by source and language, samples and tokens."""
     rare, never = report.rare_tokens(), len(report.rare_tokens(1))
     ordinary = report.vocab_size - report.special
     lines = [
@@ -143,7 +135,7 @@ def _tables(report: TokenizerReport) -> Group:
     ]
     parts: list[RenderableType] = [Text("\n".join(lines)), _texts(report)]
     if report.compared is None:
-        parts.append(Text("for a comparison give compare=, such as the folder of GPT-2's encoder.json and vocab.bpe"))
+        parts.append(Text("to compare, pass compare=, such as the folder of GPT-2's encoder.json and vocab.bpe"))
     if report.samples:
         parts.append(_samples(report))
     kinds = ", ".join(f"{name} {n:,}" for name, n in list(report.kinds.items())[:TOKENS])
@@ -163,8 +155,8 @@ def _list(tokens: list[str]) -> str:
 
 def _texts(report: TokenizerReport) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
-    told = any(row.language for row in report.rows)
-    for title in ("source", "language") if told else ("source",):
+    by_language = any(row.language for row in report.rows)
+    for title in ("source", "language") if by_language else ("source",):
         table.add_column(title)
     more = ["fallback"] + (["unknown"] if report.total.unknown else [])
     titles = ["documents", "MB", "bytes/tok", "chars/tok", *more]
@@ -173,7 +165,7 @@ def _texts(report: TokenizerReport) -> Table:
         table.add_column(title, justify="right")
     shown = report.rows[:SHOWN]
     for row in [*shown, report.total]:
-        names = [Text(row.source), *([Text(row.language)] if told else [])]
+        names = [Text(row.source), *([Text(row.language)] if by_language else [])]
         table.add_row(*names, *_figures(row, unknown="unknown" in more))
     if len(report.rows) > SHOWN:
         table.caption = f"and {len(report.rows) - SHOWN} more, in the JSON"
