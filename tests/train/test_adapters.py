@@ -59,5 +59,5 @@ def test_hugging_face_rows_are_the_shards(make_shards, tmp_path):
     assert np.array_equal(every, np.concatenate(side.memmaps()))
     with pytest.raises(PlanError, match="the test split in .* holds no tokens"):
         to_hf(shards, split="test")
-    with pytest.raises(PlanError, match="to_hf takes one folder"):
+    with pytest.raises(PlanError, match="shards must be one folder"):
         to_hf({"a": shards, "b": shards})

@@ -74,7 +74,7 @@ def test_the_model_comes_back_alone(shards, config, run):
 
 def test_no_checkpoint_says_so(tmp_path):
     """An empty folder and a missing file are told apart."""
-    with pytest.raises(PlanError, match="holds no checkpoint"):
+    with pytest.raises(PlanError, match="must hold a checkpoint"):
         load_model(tmp_path)
     with pytest.raises(PlanError, match="does not exist"):
         load_model(tmp_path / "gone.pt")

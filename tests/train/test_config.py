@@ -76,29 +76,29 @@ def test_folders_by_name_are_a_mixture():
     """One folder stands alone; several have names, and one without is refused."""
     assert named(["work/a"]) == "work/a"
     assert named(["web=work/a", "chat=work/b"]) == {"web": "work/a", "chat": "work/b"}
-    with pytest.raises(PlanError, match="need names of their own, NAME=FOLDER; found web=work/a work/b"):
+    with pytest.raises(PlanError, match=r"\(web=work/a work/b\) must have different names; write NAME=FOLDER"):
         named(["web=work/a", "work/b"])
 
 
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: preset("huge"), "unknown preset 'huge': choose one of tiny"),
-        (lambda: preset("tiny").override("learning_rate=1"), "setting 'learning_rate=1': expected name=value"),
+        (lambda: preset("huge"), "preset 'huge' must be one of tiny"),
+        (lambda: preset("tiny").override("learning_rate=1"), "setting 'learning_rate=1' must be name=value"),
         (lambda: preset("tiny").override("lr"), "setting 'lr'"),
-        (lambda: preset("tiny").override("lr=fast"), "lr='fast': expected a number"),
-        (lambda: TrainConfig(batch=10, micro_batch=4), "batch=10 is not a multiple of micro_batch=4"),
-        (lambda: TrainConfig(schedule="linear"), "choose one of cosine, wsd, constant"),
-        (lambda: TrainConfig(steps=0), "steps=0: expected a whole number above 0"),
+        (lambda: preset("tiny").override("lr=fast"), "lr='fast' must be a number"),
+        (lambda: TrainConfig(batch=10, micro_batch=4), "batch=10 must be a multiple of micro_batch=4"),
+        (lambda: TrainConfig(schedule="linear"), "must be one of cosine, wsd, constant"),
+        (lambda: TrainConfig(steps=0), "steps=0 must be a whole number above 0"),
         (lambda: TrainConfig(warmup=-1), "warmup=-1"),
         (lambda: TrainConfig(dtype="float16"), "dtype='float16'"),
         (lambda: ModelConfig(n_heads="4"), "n_heads='4'"),
-        (lambda: TrainConfig(layout="packed"), "layout='packed': choose one of contiguous, bestfit, padded, cut"),
-        (lambda: TrainConfig(objective="mlm"), "objective='mlm': choose one of next, prefix, span"),
+        (lambda: TrainConfig(layout="packed"), "layout='packed' must be one of contiguous, bestfit, padded, cut"),
+        (lambda: TrainConfig(objective="mlm"), "objective='mlm' must be one of next, prefix, span"),
         (lambda: TrainConfig(objective="span", layout="bestfit"), "objective='span' .* needs layout='contiguous'"),
-        (lambda: TrainConfig(mask_documents="yes"), "mask_documents='yes': choose one of None, True, False"),
-        (lambda: TrainConfig(weights=[1, 2]), "weights=.*: expected a weight for each set by name"),
-        (lambda: TrainConfig(corruption=1.5), "corruption=1.5: expected a number from 0.01 to 0.9"),
+        (lambda: TrainConfig(mask_documents="yes"), "mask_documents='yes' must be one of None, True, False"),
+        (lambda: TrainConfig(weights=[1, 2]), "weights=.* must be a weight for each set by name"),
+        (lambda: TrainConfig(corruption=1.5), "corruption=1.5 must be a number from 0.01 to 0.9"),
     ],
 )
 def test_wrong_configs_are_refused(make, sentence):

@@ -92,7 +92,7 @@ def test_read_ahead_gives_the_steps_in_order(loader, monkeypatch, ahead):
 
 def test_ranks_must_divide_the_batch(loader):
     """A batch that ranks cannot share evenly is refused."""
-    with pytest.raises(PlanError, match="batch of 4 rows cannot be shared by 3 ranks"):
+    with pytest.raises(PlanError, match="batch=4 must be a multiple of the number of ranks, 3"):
         loader(100, 7, 4).rows(0, 0, 3)
 
 

@@ -149,7 +149,7 @@ def test_masks_decide_what_is_learned(in_memory, how):
 def test_masks_without_a_target_are_refused(in_memory):
     """Nothing could be learned: one sentence, at once."""
     shards = in_memory([5, 6], masks=np.zeros(11))
-    with pytest.raises(PlanError, match="the train split of 'chat' in memory has masks and no token to learn"):
+    with pytest.raises(PlanError, match="the train split of 'chat' in memory has masks without a token to learn"):
         layout_of(shards, "padded", 8, name="chat")
 
 
@@ -157,7 +157,7 @@ def test_masks_without_a_target_are_refused(in_memory):
 def test_too_few_tokens_for_a_row(in_memory, how):
     """One sentence with both numbers, at once."""
     need = {"contiguous": 25, "bestfit": 24}[how]
-    with pytest.raises(PlanError, match=f"the train split holds {need - 1} tokens and one row needs {need}: add text"):
+    with pytest.raises(PlanError, match=f"the train split holds {need - 1} tokens and one row needs {need}; add text"):
         layout_of(in_memory([need - 1]), how, 24)
     with pytest.raises(PlanError, match="the train split holds 0 tokens"):
         layout_of(in_memory([]), how, 24)
@@ -168,7 +168,7 @@ def test_an_id_outside_the_vocabulary_is_said(in_memory, how):
     """A flipped bit makes an id that the model has no row for: a sentence, not an assertion on the card."""
     shards = in_memory([40, 9])
     shards.vocab_size = 48
-    with pytest.raises(CorruptShard, match="memory holds ids outside its vocabulary of 48; `dataprep verify` it"):
+    with pytest.raises(CorruptShard, match="memory holds ids outside its vocabulary of 48; check it with"):
         layout = layout_of(shards, how, 8)
         layout.rows(np.arange(len(layout)))
 

@@ -150,9 +150,9 @@ def test_what_does_not_change_the_training_may_change(shards, config, whole):
 
 def test_other_tokens_are_refused(make_shards, config, whole, tmp_path):
     """Shards with other tokens, or with the same tokens of another tokenizer, are another run."""
-    with pytest.raises(StaleOutput, match=r"the tokens in .* are others"):
+    with pytest.raises(StaleOutput, match=r"the tokens in .*, or their masks, differ"):
         train(make_shards(tmp_path / "a", seed=7), out=whole, config=config, quiet=True)
-    with pytest.raises(StaleOutput, match="the tokenizer is another one"):
+    with pytest.raises(StaleOutput, match="the tokenizer differs"):
         train(make_shards(tmp_path / "b", tokenizer={"hash": "another"}), out=whole, config=config, quiet=True)
 
 
@@ -164,7 +164,7 @@ def test_another_tokenizer_beside_the_shards_is_refused(make_shards, config, tmp
     train(shards, out=tmp_path / "good", config=config, stop_at=1, quiet=True)
     assert (tmp_path / "good" / "tokenizer.json").read_text() == "{}"
     (tmp_path / "s" / "tokenizer.json").write_text("{} ")
-    with pytest.raises(PlanError, match=r"tokenizer.json is not the file that encoded these shards"):
+    with pytest.raises(PlanError, match=r"tokenizer.json must be the tokenizer that encoded these shards"):
         train(shards, out=tmp_path / "bad", config=config, quiet=True)
 
 
@@ -291,7 +291,7 @@ def test_masks_are_part_of_the_data(make_shards, config, tmp_path):
     """The same tokens of which something else is learned are another run."""
     plain, masked = make_shards(tmp_path / "a"), make_shards(tmp_path / "b", masked=True)
     train(plain, out=tmp_path / "run", config=config, stop_at=1, quiet=True)
-    with pytest.raises(StaleOutput, match="the tokens in .*b are others, or what is learned of them is"):
+    with pytest.raises(StaleOutput, match="the tokens in .*b, or their masks, differ"):
         train(masked, out=tmp_path / "run", config=config, quiet=True)
     with pytest.raises(StaleOutput, match="layout was contiguous, is bestfit"):
         train(plain, out=tmp_path / "run", config=replace(config, layout="bestfit"), quiet=True)

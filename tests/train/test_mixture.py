@@ -87,11 +87,11 @@ def test_rows_with_and_without_masks_go_together(in_memory):
 @pytest.mark.parametrize(
     ("weights", "sentence"),
     [
-        ({"web": 0.5, "chats": 0.5}, "weights name 'chats', which is not among the sets of shards: web, chat"),
-        ({"web": 1.0}, "weights leave out 'chat'"),
-        ({"web": 1.0, "chat": -1}, "the weight of 'chat' is -1: expected a number above 0"),
+        ({"web": 0.5, "chats": 0.5}, "the name 'chats' in weights must be one of the sets: web, chat"),
+        ({"web": 1.0}, "weights must name every set, and 'chat' is missing"),
+        ({"web": 1.0, "chat": -1}, "the weight of 'chat' is -1 and must be above 0"),
         ({"web": 1.0, "chat": float("nan")}, "the weight of 'chat' is nan"),
-        ({"web": 1.0, "chat": 1e-7}, "the weight of 'chat' is under 1 in 65,536 of all"),
+        ({"web": 1.0, "chat": 1e-7}, "the weight of 'chat' must be at least 1 in 65,536 of all"),
     ],
 )
 def test_weights_that_cannot_be_met(mixture, weights, sentence):
@@ -109,7 +109,7 @@ def test_sets_that_do_not_go_together(make_shards, tmp_path):
     }
     with pytest.raises(PlanError, match=r"'a' and 'b' cannot be mixed, since .*a has a tokenizer of one and .*other"):
         open_sets({"a": made["a"], "b": made["b"]})
-    with pytest.raises(PlanError, match="a vocabulary of 97 and .* of 50: encode both with one tokenizer"):
+    with pytest.raises(PlanError, match="a vocabulary of 97 and .* of 50; encode both with one tokenizer"):
         open_sets({"a": made["a"], "c": made["c"].path})
-    with pytest.raises(PlanError, match="no shards: give a folder"):
+    with pytest.raises(PlanError, match="there are no shards; give a folder"):
         open_sets({})

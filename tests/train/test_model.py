@@ -122,8 +122,8 @@ def test_presets_have_the_size_of_their_name():
     ("shape", "sentence"),
     [
         ({"d_model": 30, "n_heads": 4}, "make d_model a multiple of 8"),
-        ({"n_heads": 4, "n_kv_heads": 3}, "n_heads=4 is not a multiple of n_kv_heads=3"),
-        ({"n_layers": 0}, "n_layers=0: expected a whole number above 0"),
+        ({"n_heads": 4, "n_kv_heads": 3}, "n_heads=4 must be a multiple of n_kv_heads=3"),
+        ({"n_layers": 0}, "n_layers=0 must be a whole number above 0"),
         ({"context": 1.5}, "context=1.5"),
     ],
 )

@@ -79,9 +79,9 @@ def test_the_seed_decides_and_stop_ids_end(model):
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"temperature": -1}, "temperature=-1: expected 0 or more"),
-        ({"top_k": 0}, "top_k=0: expected 1 or more"),
-        ({"top_p": 0}, "top_p=0: expected a share"),
+        ({"temperature": -1}, "temperature=-1 must be 0 or more"),
+        ({"top_k": 0}, "top_k=0 must be 1 or more"),
+        ({"top_p": 0}, "top_p=0 must be above 0"),
     ],
 )
 def test_impossible_sampling_is_refused(wrong, sentence):
@@ -93,7 +93,7 @@ def test_impossible_sampling_is_refused(wrong, sentence):
 @pytest.mark.parametrize("prompt", [[], [50], [-1]])
 def test_impossible_prompts_are_refused(model, prompt):
     """No ids, or ids the model does not know, are refused at the call."""
-    with pytest.raises(PlanError, match="the prompt needs one id or more, all from 0 to 49"):
+    with pytest.raises(PlanError, match="the prompt .* must have one id or more, all from 0 to 49"):
         generate(model, prompt)
 
 

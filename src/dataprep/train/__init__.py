@@ -65,7 +65,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(msg)
     if _HOME[name] != "config":
         # OpenMP threads that spin while they wait starve each other on a busy machine: 2 threads on 2 cores took
-        # 2.4 s a step beside other work, and 0.7 s with this. It only counts if set before torch is loaded.
+        # 2.4 s per step, and 0.7 s with this. It only has an effect if set before torch is loaded.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         need("torch", extra="train")
     return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -11,10 +11,10 @@ from . import PRESETS, named, preset, train
 
 
 def main() -> int:
-    """Train as the arguments say; 1 with one sentence on stderr where dataprep says no."""
+    """Train with the command-line arguments; return 1, with one sentence on stderr, if dataprep raises an error."""
     p = argparse.ArgumentParser(prog="python -m dataprep.train", description="Train a GPT on token shards.")
     p.add_argument("shards", nargs="+", help="folder that dp.encode wrote, or several as NAME=FOLDER")
-    p.add_argument("--out", required=True, help="folder for checkpoints and metrics; a stopped run goes on")
+    p.add_argument("--out", required=True, help="folder for checkpoints and metrics; a stopped run is resumed")
     p.add_argument("--preset", default="tiny", help=", ".join(PRESETS))
     p.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="change fields of the preset")
     p.add_argument("--start-over", action="store_true", help="remove the run in --out first")

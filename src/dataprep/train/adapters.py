@@ -1,4 +1,4 @@
-"""The same rows for other trainers: as a map-style torch dataset in the loader's order, and as a Hugging Face one."""
+"""Adapters of the same rows for other trainers: a map-style torch dataset in the loader's order, a Hugging Face one."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ from .sets import Sets, open_sets, training_rows
 
 
 class TorchRows(Dataset[dict[str, Tensor]]):
-    """Samples [0, n) of a run for `torch.utils.data.DataLoader`, without its shuffling: they come shuffled.
+    """Samples [0, n) of a run for `torch.utils.data.DataLoader`, already shuffled: leave its shuffling off.
 
-    Item s is what `train` would train on as its sample s: `inputs` and `targets` int64[context], targets one place
-    ahead and -100 where there is nothing to learn; where documents are told apart also `document`, the number of each
-    input's document in its row, and `position`, the input's place in it. The order does not depend on workers, and a
-    run that stopped after s samples goes on with `torch.utils.data.Subset(rows, range(s, len(rows)))`. Workers read
-    the shards; nothing travels but paths.
+    Item s is sample s of `train`: `inputs` and `targets` int64[context], targets one token ahead, -100 where nothing is
+    learned. If documents are masked, also `document` (index of the input's document in its row) and `position` (offset
+    in it). The order does not depend on workers; resume a run that stopped after s samples with
+    `torch.utils.data.Subset(rows, range(s, len(rows)))`. Workers receive paths and read the shards themselves.
 
     >>> rows = TorchRows("work/shards", context=1024, layout="bestfit", seed=1, epochs=2)
     >>> for batch in torch.utils.data.DataLoader(rows, batch_size=32, num_workers=2): ...
@@ -44,7 +43,7 @@ class TorchRows(Dataset[dict[str, Tensor]]):
 
     @cached_property
     def loader(self) -> Loader:
-        """Made in each process: plans and memory maps stay where they are."""
+        """Loader of this process: plans and memory maps are not copied between processes."""
         return training_rows(self.sets, self.config)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -57,7 +56,7 @@ class TorchRows(Dataset[dict[str, Tensor]]):
         return self.__getitems__([sample])[0]
 
     def __getitems__(self, samples: list[int]) -> list[dict[str, Tensor]]:
-        """Several at once, as DataLoader asks for a batch."""
+        """Return several items; DataLoader calls this once per batch."""
         numbers = np.array([range(len(self))[s] for s in samples], np.int64)
         rows = self.loader.read(numbers)
         x, y, _ = to_device(rows._replace(begins=None, prefix=None), torch.device("cpu"))
@@ -72,14 +71,14 @@ class TorchRows(Dataset[dict[str, Tensor]]):
 
 
 def to_hf(shards: Shards | str | Path, *, context: int | None = None, split: str = "train") -> Any:
-    """A `datasets.Dataset` over the shards' own memory maps: nothing is copied, whatever their size.
+    """Return a `datasets.Dataset` over the shards' own memory maps: nothing is copied.
 
     Without `context` a row is a document with its separator; with it, the next `context` tokens of a shard (fewer at
-    its end). Columns: `input_ids`, and `learn` (uint8) where there are masks. Needs the extra `hf`.
+    its end). Columns: `input_ids`, and `learn` (uint8) if there are masks. Needs the extra `hf`.
     """
     datasets, pa = need("datasets", extra="hf"), need("pyarrow", extra="hf")
     if isinstance(shards, Mapping):
-        msg = "to_hf takes one folder of shards; datasets.interleave_datasets mixes what it makes of several"
+        msg = "shards must be one folder; call to_hf for each, then mix with datasets.interleave_datasets"
         raise PlanError(msg)
     every = open_sets(shards)
     side = every[""].split(split)

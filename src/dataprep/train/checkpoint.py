@@ -1,4 +1,4 @@
-"""Checkpoints: everything a run needs to go on bit for bit, in one file that is there whole or not at all.
+"""Checkpoints: everything a run needs to resume bit for bit, in one file that appears whole or not at all.
 
 `OUT/step-00000250.pt` holds tensors and plain values only, so `torch.load(weights_only=True)` reads it and a
 file from elsewhere cannot run code.
@@ -36,7 +36,7 @@ _UNREADABLE = (
 
 
 def data_key(sets: Mapping[str, Shards]) -> str:
-    """Identity of the tokens: a hash over the tokenizer and each shard's name, length, ends, content and mask."""
+    """Return a hash of the tokens: tokenizer, and each shard's name, length, ends, content and mask."""
     of_shard = ("name", "tokens", "hash", "ends_hash", "mask_hash")
     tokens = [[name, [[s.get(fact) for fact in of_shard] for s in sets[name].manifest["shards"]]] for name in sets]
     facts = [tokenizer_key(sets), [s.vocab_size for s in sets.values()], tokens]
@@ -44,18 +44,18 @@ def data_key(sets: Mapping[str, Shards]) -> str:
 
 
 def tokenizer_key(sets: Mapping[str, Shards]) -> str:
-    """The tokenizer's hash as the manifests have it; empty where the shards were written without one."""
+    """Return the tokenizer's hash from the manifests; empty if the shards were written without a tokenizer."""
     told = next(iter(sets.values())).manifest.get("tokenizer") or {}
     return str(told.get("hash", ""))
 
 
 def path_of(out: Path, step: int) -> Path:
-    """Where the checkpoint of a step lies."""
+    """Return the path of the checkpoint of a step."""
     return out / f"step-{step:08d}.pt"
 
 
 def found(out: Path) -> list[Path]:
-    """The checkpoints in a folder, oldest first."""
+    """Return the checkpoints in a folder, oldest first."""
     return sorted(out.glob("step-????????.pt"))
 
 
@@ -66,14 +66,14 @@ def save(path: Path, content: dict[str, Any], keep: int) -> None:
             torch.save({"format": FORMAT, **content}, f)
     except (OSError, RuntimeError) as e:  # torch's zip writer turns a full disk into a RuntimeError
         reason = str(e).splitlines()[0]
-        msg = f"{path}: writing the checkpoint broke off, as on a full disk ({reason}); make room and run again"
+        msg = f"{path}: could not write checkpoint ({reason}); check disk space and permissions, and run again"
         raise DataprepError(msg) from e
     for old in found(path.parent)[:-keep]:
         old.unlink()
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read a checkpoint and compare its checksums; CorruptShard where it is damaged or not one."""
+    """Read a checkpoint and compare its checksums. Raises CorruptShard if it is damaged or is not a checkpoint."""
     try:
         with zipfile.ZipFile(path) as f:  # torch.load does not compare checksums
             damaged = f.testzip()
@@ -82,51 +82,51 @@ def load(path: Path) -> dict[str, Any]:
         damaged = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else 'unreadable'}"
     if damaged or not isinstance(content, dict) or content.get("format") != FORMAT:
         reason = f"damaged at {damaged}" if damaged else "not a checkpoint of this version"
-        msg = f"{path}: {reason}; remove this file and the run goes on from the checkpoint before it"
+        msg = f"{path}: {reason}; remove this file to resume from the checkpoint before it"
         raise CorruptShard(msg)
     return content
 
 
 def check_same(path: Path, content: dict[str, Any], config: TrainConfig, sets: Mapping[str, Shards]) -> None:
-    """Refuse to go on with other tokens or another recipe: StaleOutput names what differs."""
+    """Raise StaleOutput, with the differences, if the checkpoint has other tokens or another recipe."""
     differences = config.differences(TrainConfig.from_dict(content["config"]))
     if content["tokenizer"] != tokenizer_key(sets):
-        differences.append("the tokenizer is another one")
+        differences.append("the tokenizer differs")
     elif content["data"] != data_key(sets):
         where = ", ".join(str(s.path) for s in sets.values())
-        differences.append(f"the tokens in {where} are others, or what is learned of them is")
+        differences.append(f"the tokens in {where}, or their masks, differ")
     if differences:
         msg = (
-            f"{path} is of another run ({'; '.join(differences)}): "
+            f"{path} is of another run ({'; '.join(differences)}); "
             "choose another output folder, or start over with resume=False"
         )
         raise StaleOutput(msg)
 
 
 def rng_state() -> dict[str, Any]:
-    """State of torch's generators. The model draws nothing after its initialisation today; dropout would."""
+    """Return the state of torch's generators. Today the model draws nothing after its initialisation."""
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
     return {"cpu": torch.get_rng_state(), "cuda": cuda}
 
 
 def set_rng_state(state: dict[str, Any]) -> None:
-    """Undo `rng_state`; on a machine with other cards only what fits is set."""
+    """Set the state that `rng_state` returned; that of cards which this machine lacks is skipped."""
     torch.set_rng_state(state["cpu"])
     if state["cuda"] and len(state["cuda"]) == torch.cuda.device_count():
         torch.cuda.set_rng_state_all(state["cuda"])
 
 
 def load_model(path: str | Path, device: str = "cpu") -> tuple[GPT, dict[str, Any]]:
-    """The model of a checkpoint, or of the newest one in a folder, and the checkpoint's other content."""
+    """Return the model of a checkpoint, or of the newest one in a folder, and the checkpoint's other content."""
     path = Path(path)
     if path.is_dir():
         checkpoints = found(path)
         if not checkpoints:
-            msg = f"{path} holds no checkpoint (step-*.pt): train a model into it first"
+            msg = f"{path} must hold a checkpoint (step-*.pt); train a model into it first"
             raise PlanError(msg)
         path = checkpoints[-1]
     elif not path.exists():
-        msg = f"{path} does not exist: give a checkpoint or the folder of a run"
+        msg = f"{path} does not exist; give a checkpoint or the folder of a run"
         raise PlanError(msg)
     content = load(path)
     model = GPT(TrainConfig.from_dict(content["config"]).model, content["vocab_size"])

@@ -1,6 +1,6 @@
-"""What a training run is: frozen dataclasses, checked when they are made, and the presets.
+"""Configuration of a training run: frozen dataclasses, checked when they are made, and the presets.
 
-No torch here, so a command line can list presets at once.
+Imports no torch, so that a command line lists presets at once.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataprep.errors import PlanError
 SCHEDULES = ("cosine", "wsd", "constant")
 PACKED = ("bestfit", "padded", "cut")
 LAYOUTS = ("contiguous", *PACKED)
-"""How token files become rows, as `layouts` says; those of PACKED are made of whole documents."""
+"""Ways to make rows of token files (see `layouts`); those of PACKED are made of whole documents."""
 OBJECTIVES = ("next", "prefix", "span")
-"""What a decoder can learn from rows, as `objectives` says."""
+"""Training objectives of a decoder (see `objectives`)."""
 
 RUN_ONLY = frozenset(
     (
@@ -31,30 +31,30 @@ RUN_ONLY = frozenset(
         "compile",
     )
 )
-"""Fields that may change when a run goes on: they decide where and how often, not what is learnt."""
+"""Fields that may change when a run is resumed: they do not change what is learned."""
 
 
 def _positive(config: Any, *names: str) -> None:
     for name in names:
         value = getattr(config, name)
         if value is not None and not (isinstance(value, int) and value > 0):
-            msg = f"{name}={value!r}: expected a whole number above 0"
+            msg = f"{name}={value!r} must be a whole number above 0"
             raise PlanError(msg)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """The shape of a GPT; the vocabulary comes from the shards.
+    """Shape of a GPT; the vocabulary comes from the shards.
 
-    `d_ff=None` is 8/3 of the width rounded up to 64, which gives SwiGLU's three matrices the parameters
-    of a plain layer of 4 widths (Shazeer 2020). `n_kv_heads` below `n_heads` is grouped-query attention.
+    `d_ff=None` is 8/3 of the width rounded up to a multiple of 64: SwiGLU's three matrices then have as many parameters
+    as a plain layer of 4 widths (Shazeer 2020). `n_kv_heads` below `n_heads` is grouped-query attention.
     """
 
     n_layers: int = 4
     n_heads: int = 4
     d_model: int = 256
     context: int = 256
-    """Tokens the model sees at once, and the length of a training row."""
+    """Tokens per training row, and the most that attention reaches."""
     n_kv_heads: int | None = None
     d_ff: int | None = None
     rope_base: float = 10_000.0
@@ -63,12 +63,12 @@ class ModelConfig:
         _positive(self, "n_layers", "n_heads", "d_model", "context", "n_kv_heads", "d_ff")
         if self.d_model % (2 * self.n_heads):
             msg = (
-                f"d_model={self.d_model} with n_heads={self.n_heads}: each head needs an even width; "
+                f"d_model={self.d_model} with n_heads={self.n_heads}: each head must have an even width; "
                 f"make d_model a multiple of {2 * self.n_heads}"
             )
             raise PlanError(msg)
         if self.n_heads % self.kv_heads:
-            msg = f"n_heads={self.n_heads} is not a multiple of n_kv_heads={self.n_kv_heads}"
+            msg = f"n_heads={self.n_heads} must be a multiple of n_kv_heads={self.n_kv_heads}; change one of them"
             raise PlanError(msg)
 
     @property
@@ -89,15 +89,15 @@ class ModelConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """One training run. The defaults are the usual ones for AdamW on language models."""
+    """Settings of a training run; the defaults are usual for AdamW on language models."""
 
     model: ModelConfig = field(default_factory=ModelConfig)
     layout: str = "contiguous"
     """One of `LAYOUTS`."""
     mask_documents: bool | None = None
-    """Documents in one row do not see each other; None is on where rows are made of whole documents."""
+    """Keep attention inside documents; None is on for the layouts of PACKED."""
     weights: dict[str, float] | None = None
-    """Shares of the rows of each set of shards, where there are several; None takes them by their size."""
+    """Shares of the rows per set of shards; None: in proportion to their size."""
     objective: str = "next"
     """One of `OBJECTIVES`."""
     corruption: float = 0.15
@@ -109,7 +109,7 @@ class TrainConfig:
     batch: int = 32
     """Rows in one optimiser step."""
     micro_batch: int | None = None
-    """Rows on the device at once (None: all); the rest is accumulated, with the same result."""
+    """Rows on the device at once; None: the whole batch. Gradients are accumulated, with the same result."""
     lr: float = 1e-3
     schedule: str = "cosine"
     warmup: int = 20
@@ -117,7 +117,7 @@ class TrainConfig:
     final_lr: float = 0.1
     """Learning rate at the end, as a share of `lr` (cosine and wsd)."""
     decay: float = 0.2
-    """Share of the steps in which wsd goes down."""
+    """Share of the steps in which wsd lowers the learning rate."""
     weight_decay: float = 0.1
     betas: tuple[float, float] = (0.9, 0.95)
     clip: float = 1.0
@@ -125,7 +125,7 @@ class TrainConfig:
     seed: int = 0
     eval_every: int = 250
     eval_blocks: int = 256
-    """At most so many validation rows, always the same ones."""
+    """Maximum number of validation rows, always the same ones."""
     save_every: int = 250
     log_every: int = 10
     keep: int = 2
@@ -134,21 +134,21 @@ class TrainConfig:
     dtype: str = "auto"
     """auto: bfloat16 on CUDA cards that have it (weights and optimiser stay float32), else float32."""
     compile: bool | None = None
-    """torch.compile; None is on for CUDA where Triton is installed."""
+    """torch.compile; None is on for CUDA if Triton is installed."""
 
     def __post_init__(self) -> None:
         _positive(self, "steps", "batch", "micro_batch", "eval_every", "eval_blocks", "save_every")
         _positive(self, "log_every", "keep")
         object.__setattr__(self, "betas", tuple(self.betas))
         if self.batch % self.rows:
-            msg = f"batch={self.batch} is not a multiple of micro_batch={self.micro_batch}"
+            msg = f"batch={self.batch} must be a multiple of micro_batch={self.micro_batch}; change one of them"
             raise PlanError(msg)
         self._check_choices()
         self._check_ranges()
 
     @property
     def rows(self) -> int:
-        """Rows on the device at once."""
+        """Rows per micro-batch."""
         return self.micro_batch or self.batch
 
     def _check_choices(self) -> None:
@@ -156,13 +156,13 @@ class TrainConfig:
         choices |= {"layout": LAYOUTS, "objective": OBJECTIVES, "mask_documents": (None, True, False)}
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
-                msg = f"{name}={getattr(self, name)!r}: choose one of {', '.join(map(str, allowed))}"
+                msg = f"{name}={getattr(self, name)!r} must be one of {', '.join(map(str, allowed))}"
                 raise PlanError(msg)
         if self.objective == "span" and (self.layout != "contiguous" or self.mask_documents):
-            msg = "objective='span' hides spans of a text that runs on: it needs layout='contiguous' without masks"
+            msg = "objective='span' hides spans of running text, so it needs layout='contiguous', mask_documents=False"
             raise PlanError(msg)
         if not (self.weights is None or isinstance(self.weights, dict)):
-            msg = f"weights={self.weights!r}: expected a weight for each set by name, as in {{'web': 0.9, 'chat': 0.1}}"
+            msg = f"weights={self.weights!r} must be a weight for each set by name, such as {{'web': 0.9, 'chat': 0.1}}"
             raise PlanError(msg)
 
     def _check_ranges(self) -> None:
@@ -177,31 +177,31 @@ class TrainConfig:
         for name, (low, high) in ranges.items():
             value = getattr(self, name)
             if not (isinstance(value, (int, float)) and low <= value <= high):
-                msg = f"{name}={value!r}: expected a number from {low} to {high:g}"
+                msg = f"{name}={value!r} must be a number from {low} to {high:g}"
                 raise PlanError(msg)
         for name in ("warmup", "seed"):
             value = getattr(self, name)
             if not (isinstance(value, int) and value >= 0):
-                msg = f"{name}={value!r}: expected a whole number, 0 or more"
+                msg = f"{name}={value!r} must be a whole number, 0 or more"
                 raise PlanError(msg)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for a checkpoint or JSON."""
+        """Return the config as plain values, for a checkpoint or JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> TrainConfig:
-        """The config that `to_dict` wrote."""
+        """Return the config from the values of `to_dict`."""
         return cls(**{**values, "model": ModelConfig(**values["model"])})
 
     def differences(self, other: TrainConfig) -> list[str]:
-        """What would change the training if `self` went on where `other` stopped, one phrase a field."""
+        """Return one phrase per field that would change the training if `self` resumed a run of `other`."""
         mine, theirs = _flat(self), _flat(other)
         changed = [n for n in mine if n not in RUN_ONLY and mine[n] != theirs[n]]
         return [f"{n} was {theirs[n]}, is {mine[n]}" for n in changed]
 
     def override(self, *settings: str) -> TrainConfig:
-        """Change fields by `name=value` texts, as a command line has them.
+        """Return a config with fields changed by `name=value` texts, as on a command line.
 
         >>> preset("tiny").override("lr=3e-4", "model.n_layers=2").model.n_layers
         2
@@ -222,7 +222,7 @@ def _set(config: TrainConfig, setting: str) -> TrainConfig:
     name, equals, text = setting.partition("=")
     if not equals or name not in _flat(config):
         known = ", ".join(_flat(config))
-        msg = f"setting {setting!r}: expected name=value with a name among {known}"
+        msg = f"setting {setting!r} must be name=value with a name among {known}"
         raise PlanError(msg)
     try:
         value = ast.literal_eval(text)
@@ -256,8 +256,8 @@ def _gpu(
 
 
 PRESETS: dict[str, TrainConfig] = {
-    # Small batches, few layers: at equal CPU time (30 s) 4 layers of 128 with 8 blocks a step ended at 2.65 bits per
-    # byte on 1M tokens of documentation, 2 layers at 2.48, with 4 blocks a step at 2.38, this shape at 2.26.
+    # Small batches, few layers: at equal CPU time (30 s) 4 layers of 128 with 8 rows per step ended at 2.65 bits per
+    # byte on 1M tokens of documentation, 2 layers at 2.48, with 4 rows per step at 2.38, this shape at 2.26.
     "tiny": TrainConfig(
         model=ModelConfig(n_layers=2, n_heads=4, d_model=96, context=128),
         steps=1000,
@@ -276,19 +276,19 @@ PRESETS: dict[str, TrainConfig] = {
     "350m": _gpu(24, 16, 1024, rows=16, lr=3e-4),
     "774m": _gpu(36, 20, 1280, rows=8, lr=2.5e-4),
 }
-"""Starting points, by size; `tiny` is the demo's (a two-core CPU, under a minute)."""
+"""Presets by size; `tiny` is the demo's (two CPU cores, under a minute)."""
 
 
 def preset(name: str) -> TrainConfig:
-    """The preset of that name.
+    """Return the preset of that name.
 
     >>> preset("gpt2-124m").model.d_model
     768
     """
     if name not in PRESETS:
-        msg = f"unknown preset {name!r}: choose one of {', '.join(PRESETS)}"
+        msg = f"preset {name!r} must be one of {', '.join(PRESETS)}"
         raise PlanError(msg)
     return PRESETS[name]
 
 
-assert RUN_ONLY.issubset(f.name for f in fields(TrainConfig)), "RUN_ONLY names a field that is gone"
+assert RUN_ONLY.issubset(f.name for f in fields(TrainConfig)), "RUN_ONLY names a field that does not exist"

@@ -1,7 +1,7 @@
-"""Which tokens come when: a pure function of seed, step, rank, ranks and shards, so its state is one integer.
+"""Order of training rows: a pure function of seed, step, rank, ranks and shards, so its state is one integer.
 
 Sample s of a run is a row of one of its sets (`mixture`), in the order of a keyed permutation of that set's rows
-that is computed, never stored. What a row is, the layout says (`layouts`).
+that is computed, never stored. The layout defines the rows (`layouts`).
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ _AHEAD = 1 << 20  # tokens read at once: small enough for the cache, many enough
 
 @dataclass(frozen=True)
 class Loader:
-    """The training order: step i has the samples from i * batch on, of which each rank takes its share."""
+    """Training order: step i has the samples from i * batch on, of which each rank takes its share."""
 
     rows_of: Mixture
     batch: int
     objective: Objective | None = None
 
     def samples(self, step: int, rank: int = 0, ranks: int = 1) -> NDArray[np.int64]:
-        """Numbers in the run of one rank's samples in one step; all ranks together have the same ones."""
+        """Return the numbers in the run of one rank's samples in one step; all ranks' are the same for any `ranks`."""
         if self.batch % ranks:
-            msg = f"a batch of {self.batch} rows cannot be shared by {ranks} ranks: make it a multiple"
+            msg = f"batch={self.batch} must be a multiple of the number of ranks, {ranks}; change one of them"
             raise PlanError(msg)
         share = self.batch // ranks
         return step * self.batch + rank * share + np.arange(share, dtype=np.int64)
 
     def read(self, samples: NDArray[np.int64]) -> Rows:
-        """The rows of any samples."""
+        """Return the rows of any samples."""
         rows = self.rows_of.rows(*self.rows_of.find(samples))
         return rows if self.objective is None else self.objective(rows, samples)
 
     def rows(self, step: int, rank: int = 0, ranks: int = 1) -> Rows:
-        """The rows of one step."""
+        """Return the rows of one step."""
         return self.read(self.samples(step, rank, ranks))
 
     def steps(self, first: int, stop: int, rank: int = 0, ranks: int = 1) -> Generator[Rows, None, None]:
-        """The rows of steps [first, stop); several are read at once, the next ones while these are used."""
+        """Yield the rows of steps [first, stop); several are read at once, the next ones while these are used."""
         share = self.batch // ranks
         at_once = max(1, _AHEAD // (share * self.rows_of.context))
         starts = range(first, stop, at_once)
@@ -71,7 +71,7 @@ class Loader:
 
 
 def to_device(rows: Rows, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, Mask | None]:
-    """Inputs and targets (B, T) int64 on the device, and who may see whom; small integers travel, widened there."""
+    """Return inputs and targets, int64 (B, T) on the device, and the attention mask; ids are widened on the device."""
     tokens, wide = rows.tokens, rows.tokens.dtype != np.uint16
     ids = _move(tokens.astype(np.int64) if wide else tokens.view(np.int16), device)
     ids = ids.long() if wide else ids.long() & 0xFFFF  # torch.uint16 has few operations: int16, then unsigned
@@ -90,10 +90,9 @@ def _move(array: NDArray[Any], device: torch.device) -> torch.Tensor:
 
 
 def val_rows(layout: Layout, limit: int, batch: int, objective: Objective | None = None) -> Iterator[Rows]:
-    """At most `limit` validation rows, the same ones every time, in batches of one shape.
+    """Yield at most `limit` validation rows, the same ones every time and spread over the split, in batches.
 
-    They are spread over the split; the last batch is filled up with rows whose targets are all ignored,
-    since another shape would make torch.compile start again.
+    The last batch is filled up with rows whose targets are ignored, since another shape makes torch.compile start over.
     """
     count = min(limit, len(layout))
     numbers = permute(np.arange(count), len(layout), "validation")

@@ -1,4 +1,4 @@
-"""How good a model is: validation loss, and bits per byte, which compare across tokenizers."""
+"""Evaluation of a model: validation loss, and bits per byte, which is comparable across tokenizers."""
 
 
 # ruff: noqa: N806 - the shape letters are capitals
@@ -27,10 +27,9 @@ def evaluate(
     token_bytes: NDArray[Any] | None,
     objective: Objective | None = None,
 ) -> tuple[float, float | None]:
-    """Validation loss (nats a token) and bits per byte over the targets of at most `limit` rows.
+    """Return validation loss (nats per token) and bits per byte over the targets of at most `limit` rows.
 
-    Bits per byte counts tokens that stand for bytes: special tokens are in neither sum, so that models with
-    different tokenizers can be compared.
+    Special tokens, which represent no bytes, are in neither sum of bits per byte.
     """
     device = model.rope.device
     sizes = None if token_bytes is None else torch.from_numpy(token_bytes.astype(np.int64)).to(device)

@@ -1,12 +1,12 @@
-"""How a side's token files become rows of `context` + 1 tokens; nothing is read until asked for.
+"""Layouts: rows of `context` + 1 tokens over a split's token files; nothing is read until it is needed.
 
 `contiguous`: the files as one stream, cut into rows that share one token with their neighbour: row k feeds tokens
-[kT, kT+T) and predicts [kT+1, kT+T+1). Every token but the stream's first is predicted exactly once an epoch. The
-last row is moved back to be full, its repeated targets do not count.
+[kT, kT+T) and predicts [kT+1, kT+T+1). Every token but the stream's first is predicted exactly once per epoch. The
+last row is moved back to be full; its repeated targets do not count.
 
-`bestfit`: whole documents packed into rows (`packing`). `padded`: a row a document, longer ones split; `cut`: a row
-a document, longer ones cut off. A document is read after a separator, which is also the first input of a row, so in
-these every token is predicted exactly once an epoch (in `cut`, every token that is kept). Padding is no target.
+`bestfit`: whole documents packed into rows (`packing`). `padded`: a row per document, longer ones split; `cut`: a row
+per document, longer ones cut off. A document follows a separator, which is also the first input of a row, so in these
+every token is predicted exactly once per epoch (in `cut`, every token that is kept). Padding is never a target.
 
 Where shards have masks (`.msk`), a target counts only if it is masked in.
 """
@@ -28,11 +28,11 @@ from .config import PACKED
 from .rows import Rows
 
 Ints = NDArray[np.int64]
-_SLICES = 500  # views held at once: from 700 on the garbage collector would run, which halved the speed
+_SLICES = 500  # views held at once: from 700 on the garbage collector runs, which halves the speed
 
 
 class Stream:
-    """Arrays one after another, read as if they were one; places before 0 hold `fill`, as many as `n_fill`.
+    """Arrays read as if they were one; the `n_fill` indices before 0 hold `fill`.
 
     A slice of a memory view costs a tenth of a memmap's, and one join of many slices is one pass over their bytes.
     """
@@ -47,7 +47,7 @@ class Stream:
         return int(self._starts[-1])
 
     def read(self, start: Ints, stop: Ints) -> NDArray[Any]:
-        """The places from each `start` to its `stop`, one after another."""
+        """Return the items from each `start` to its `stop`, one range after another."""
         i = np.searchsorted(self._starts, start, side="right") - 1
         over = stop > self._starts[i + 1]
         if over.any():  # into the next array
@@ -68,10 +68,7 @@ class Stream:
 
 
 class Layout:
-    """Rows of one side of a set of shards; `rows` reads those with the given numbers.
-
-    `told_apart`: rows say where documents begin, so that a model can keep them from seeing each other.
-    """
+    """Rows of one split of a set of shards; with `told_apart`, rows have `begins`, so that documents can be masked."""
 
     def __init__(self, shards: Shards, context: int, *, told_apart: bool = False, name: str = "") -> None:
         self.shards, self.context, self.told_apart = shards, context, told_apart
@@ -81,37 +78,37 @@ class Layout:
         self.masks = _masks(shards, context + 1)
         if self.masks is not None and not any(m is None or m.view(np.bool_).any() for m in shards.masks()):
             msg = (
-                f"the {self.side} split{self.name} in {shards.path} has masks and no token to learn in them: "
+                f"the {self.side} split{self.name} in {shards.path} has masks without a token to learn; "
                 "encode with other rules of what is learned, or without masks"
             )
             raise PlanError(msg)
 
     @property
     def n_tokens(self) -> int:
-        """Tokens in the files, separators included."""
+        """Number of tokens in the files, separators included."""
         return len(self.tokens)
 
     def __len__(self) -> int:
         raise NotImplementedError
 
     def rows(self, numbers: Ints) -> Rows:
-        """The rows with these numbers, copied out of the files."""
+        """Return the rows with these numbers, copied out of the files."""
         raise NotImplementedError
 
     def _need(self, n_tokens: int) -> None:
         if self.n_tokens < n_tokens:
             msg = (
-                f"the {self.side} split{self.name} holds {self.n_tokens:,} tokens and one row needs {n_tokens:,}: "
+                f"the {self.side} split{self.name} holds {self.n_tokens:,} tokens and one row needs {n_tokens:,}; "
                 f"add text or choose a shorter context"
             )
             raise PlanError(msg)
 
     def _read(self, start: Ints, stop: Ints) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-        """Rows made of these pieces, and of each target whether it is masked in."""
+        """Return the tokens of rows made of these pieces, and whether each target is masked in."""
         tokens = self.tokens.read(start, stop).reshape(-1, self.context + 1)
-        if tokens.size and int(tokens.max()) >= self.shards.vocab_size:  # a card would stop with an assertion
+        if tokens.size and int(tokens.max()) >= self.shards.vocab_size:  # CUDA would stop with an assertion
             vocabulary = f"its vocabulary of {self.shards.vocab_size:,}"
-            msg = f"{self.shards.path} holds ids outside {vocabulary}; `dataprep verify` it"
+            msg = f"{self.shards.path} holds ids outside {vocabulary}; check it with `dataprep verify`"
             raise CorruptShard(msg)
         if self.masks is None:
             return tokens, None
@@ -119,7 +116,7 @@ class Layout:
 
 
 class Contiguous(Layout):
-    """The stream cut every `context` tokens."""
+    """Layout of the stream cut every `context` tokens."""
 
     def __init__(self, shards: Shards, context: int, *, told_apart: bool = False, name: str = "") -> None:
         super().__init__(shards, context, told_apart=told_apart, name=name)
@@ -129,7 +126,7 @@ class Contiguous(Layout):
         return math.ceil((self.n_tokens - 1) / self.context)
 
     def rows(self, numbers: Ints) -> Rows:
-        """Documents begin where the input is a separator."""
+        """Return the rows; a document begins where the input is a separator."""
         wanted = numbers * self.context
         start = np.minimum(wanted, self.n_tokens - 1 - self.context)
         tokens, learn = self._read(start, start + self.context + 1)
@@ -141,7 +138,7 @@ class Contiguous(Layout):
 
 
 class PackedLayout(Layout):
-    """Rows of whole documents as `packing` planned them: `bestfit`, `padded` or `cut`."""
+    """Layout of whole documents as `packing` planned them: `bestfit`, `padded` or `cut`."""
 
     def __init__(self, shards: Shards, context: int, how: str, *, told_apart: bool = True, name: str = "") -> None:
         super().__init__(shards, context, told_apart=told_apart, name=name)
@@ -157,7 +154,7 @@ class PackedLayout(Layout):
         return len(self.plan)
 
     def rows(self, numbers: Ints) -> Rows:
-        """A row is a separator (or the token before a rest), its pieces, and separators as padding."""
+        """Return the rows: each a separator (or the token before a rest), its pieces, and separators as padding."""
         plan = self.plan
         lone = plan.first[numbers]
         count = plan.first[numbers + 1] - lone
@@ -178,7 +175,7 @@ class PackedLayout(Layout):
         return Rows(tokens, self._counted(learn, row[inner], place[inner], used), self._begins(row, place))
 
     def _padded(self, start: Ints, stop: Ints, row: Ints, used: Ints) -> tuple[Ints, Ints]:
-        """The pieces with, after those of each row that is not full, as much of the stream's fill as it lacks."""
+        """Return the pieces, with the stream's fill after those of each row that is not full."""
         short = np.flatnonzero(used < self.context)
         if not len(short):
             return start, stop
@@ -187,7 +184,7 @@ class PackedLayout(Layout):
         return np.insert(start, after, fill), np.insert(stop, after, fill + self.context - used[short])
 
     def _counted(self, learn: NDArray[np.bool_] | None, row: Ints, place: Ints, used: Ints) -> NDArray[np.bool_] | None:
-        """Neither padding is a target, nor the tokens before rests, which precede these places of these rows."""
+        """Return which targets count: not padding, not the tokens before rests, which precede `place` in `row`."""
         short = np.flatnonzero(used < self.context)
         if learn is None and (len(short) or len(row)):
             learn = np.ones((len(used), self.context), np.bool_)
@@ -197,7 +194,7 @@ class PackedLayout(Layout):
         return learn
 
     def _begins(self, row: Ints, place: Ints) -> NDArray[np.bool_] | None:
-        """The input before the first target of each piece begins it; it has the target's place."""
+        """Return which inputs begin a document: those at the first target of a piece (the target's index)."""
         if not self.told_apart:
             return None
         begins = np.zeros((int(row[-1]) + 1, self.context), np.bool_)
@@ -206,7 +203,7 @@ class PackedLayout(Layout):
 
 
 def layout_of(shards: Shards, how: str, context: int, *, told_apart: bool | None = None, name: str = "") -> Layout:
-    """The rows of one side in one of `LAYOUTS`; `told_apart=None` is on where rows are made of documents."""
+    """Return the rows of one split in one of `LAYOUTS`; `told_apart=None` is on for those of PACKED."""
     if how == "contiguous":
         return Contiguous(shards, context, told_apart=bool(told_apart), name=name)
     assert how in PACKED, how

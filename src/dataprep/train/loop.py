@@ -41,16 +41,13 @@ def train(
 
     Several sets of shards come as a mapping, {"web": folder, "chat": folder}, with their shares in config.weights.
 
-    A run that was stopped or killed goes on from its last checkpoint; on the CPU, bit for bit as if nothing
-    had happened. A finished run returns its result at once. Checkpoints of other tokens or another config
-    raise StaleOutput; `resume=False` removes what the run in `out` left and starts over. Ctrl-C and SIGTERM save
-    a checkpoint after the current step and then end the program as usual. `stop_at` ends this call, with
-    a checkpoint, after that many steps of the run.
+    A run that was stopped or killed resumes from its last checkpoint; on the CPU, bit for bit. A finished run returns
+    its result at once. `resume=False` removes the files of the run in `out` and starts over. Ctrl-C and SIGTERM save a
+    checkpoint after the current step and then end the program as usual. `stop_at` ends this call, with a checkpoint,
+    after that many steps of the run.
 
-    Raises:
-        PlanError: a bad config, or too few tokens for one row, or sets that do not go together.
-        StaleOutput: `out` holds another run.
-        CorruptShard: a damaged shard or checkpoint.
+    Raises PlanError if the config is invalid, there are too few tokens for one row or the sets cannot be mixed;
+    StaleOutput if `out` holds a run of other tokens or another config; CorruptShard for a damaged shard or checkpoint.
 
     >>> train("work/shards", out="work/model", config="tiny").bits_per_byte
     """
@@ -70,7 +67,7 @@ def train(
 
 
 def _steps(run: Run, last: int, metrics: Metrics, progress: Progress, asked: Asked) -> None:
-    """Train to step `last`, or until asked to stop; there is a checkpoint of the step that it ends on."""
+    """Train to step `last` or until a signal asks to stop; the last step has a checkpoint."""
     window = MetricsWindow(run)
     for rows in window.timed(run.loader.steps(run.step, last)):
         lr = lr_at(run.step, run.config)
@@ -92,7 +89,7 @@ def _steps(run: Run, last: int, metrics: Metrics, progress: Progress, asked: Ask
 
 
 class MetricsWindow:
-    """The steps since the last report; losses stay on the device until `flush`: a GPU need not wait."""
+    """Steps since the last report; losses stay on the device until `flush`, so that a GPU need not wait."""
 
     def __init__(self, run: Run) -> None:
         self.run, self.peak = run, peak_flops(run.model.rope.device)
@@ -100,13 +97,13 @@ class MetricsWindow:
         self.restart()
 
     def restart(self) -> None:
-        """Start the clock again, after work that is not training."""
+        """Restart the clock after work that is not training."""
         self.pending: list[torch.Tensor] = []
         self.lrs: list[float] = []
         self.began, self.waited = time.perf_counter(), 0.0
 
     def timed(self, rows: Generator[Rows, None, None]) -> Iterator[Rows]:
-        """The same rows; the time spent waiting for them is kept."""
+        """Yield the same rows; add the time spent waiting for them."""
         with closing(rows):
             while True:
                 start = time.perf_counter()
@@ -117,12 +114,12 @@ class MetricsWindow:
                 yield row
 
     def add(self, loss_and_norm: torch.Tensor, lr: float) -> None:
-        """One more step."""
+        """Add a step."""
         self.pending.append(loss_and_norm)
         self.lrs.append(lr)
 
     def flush(self, metrics: Metrics, progress: Progress) -> None:
-        """Write the rows of these steps; DataprepError where training has diverged."""
+        """Write the metrics of these steps. Raises DataprepError if training has diverged."""
         values = torch.stack(self.pending).tolist()  # waits for the device
         seconds = time.perf_counter() - self.began
         speed = self.per_step * len(values) / seconds
@@ -156,7 +153,7 @@ def _check_finite(run: Run, row: dict[str, Any]) -> None:
 
 
 def validate(run: Run, metrics: Metrics, progress: Progress) -> None:
-    """Measure the validation loss and record it; of several sets each one's too, and their mean by weight."""
+    """Measure and record the validation loss; with several sets, that of each, and their mean by weight."""
     if not run.val:
         return
     found = {name: _measured(run, layout) for name, layout in run.val.items()}
@@ -188,7 +185,7 @@ def _mean(values: Mapping[str, float | None], weights: Mapping[str, float]) -> f
 
 @dataclass
 class Asked:
-    """Whether a signal asked the run to stop."""
+    """Request to stop, made by a signal."""
 
     signal: int | None = None
 
@@ -202,7 +199,7 @@ class Asked:
 
 @contextmanager
 def asked_to_stop() -> Iterator[Asked]:
-    """Note the first SIGINT or SIGTERM instead of dying; a second acts at once. Only the main thread can."""
+    """Record the first SIGINT or SIGTERM; a second one acts at once. Works in the main thread only."""
     asked = Asked()
     before: dict[int, Any] = {}
 

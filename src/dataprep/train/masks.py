@@ -1,8 +1,8 @@
-"""Who may see whom: documents of one row kept apart, and prefixes seen from before. Without either, no mask is made.
+"""Attention masks: documents of one row kept apart, and prefixes whose tokens all see each other.
 
-A mask is rendered once a step and used by every layer: as a FlexAttention block mask where there is a card and
-Triton, which skips the blocks that nobody may see, and as a dense boolean for scaled_dot_product_attention elsewhere
-(FlexAttention does not train on the CPU).
+A mask is made once per step and used by every layer: on CUDA with Triton as a FlexAttention block mask, which skips
+blocks without a visible pair, elsewhere as a dense boolean for scaled_dot_product_attention (FlexAttention does not
+train on the CPU). Rows with neither documents nor prefixes need no mask.
 """
 
 
@@ -18,17 +18,17 @@ from torch import Tensor
 
 
 class Mask(NamedTuple):
-    """`position` (B, T) int64, counted from the start of each document; `allowed` as the device wants it."""
+    """`position` int64 (B, T), from the start of each document; `allowed` in the form that the device needs."""
 
     position: Tensor
     allowed: Any
-    """bool (B, 1, T, T), from query to key, or a BlockMask."""
+    """bool (B, 1, T, T), query by key, or a BlockMask."""
 
     @staticmethod
     def of(begins_BT: Tensor | None, prefix_BT: Tensor | None) -> Mask:
-        """The mask of rows: an input sees the inputs of its document up to itself, and in a prefix the whole prefix.
+        """Return the mask of rows: an input sees its document up to itself, and in a prefix the whole prefix.
 
-        `begins` (B, T) bool: a document begins; `prefix` (B, T) bool: belongs to its document's prefix.
+        bool (B, T): `begins`, the input begins a document; `prefix`, it belongs to its document's prefix.
         """
         like = begins_BT if begins_BT is not None else prefix_BT
         assert like is not None, "a mask of nothing"
@@ -58,7 +58,7 @@ def _blocks(first_BT: Tensor, prefix_BT: Tensor) -> Any:
 
 
 def attend(q_BHTC: Tensor, k_BKTC: Tensor, v_BKTC: Tensor, mask: Mask) -> Tensor:
-    """Attention under a mask; fewer key heads than query heads are shared."""
+    """Return attention under a mask, (B, H, T, C); each of the K key heads serves H / K query heads."""
     grouped = q_BHTC.shape[1] != k_BKTC.shape[1]
     if isinstance(mask.allowed, Tensor):
         return F.scaled_dot_product_attention(q_BHTC, k_BKTC, v_BKTC, attn_mask=mask.allowed, enable_gqa=grouped)
@@ -72,7 +72,7 @@ _compiled: list[Any] = []
 
 
 def _flex() -> Any:
-    """FlexAttention, compiled (uncompiled it keeps every score); None where torch or Triton has it not."""
+    """Return FlexAttention, compiled (uncompiled it stores every score); None if torch or Triton lacks it."""
     if not _compiled:
         try:
             from torch.nn.attention.flex_attention import flex_attention

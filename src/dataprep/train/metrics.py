@@ -1,4 +1,4 @@
-"""What a run reports: one JSON line a step in metrics.jsonl, and a line or a bar for who watches."""
+"""Reports of a run: one JSON line per step in metrics.jsonl, and a line or a progress bar on the terminal."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ PEAK_FLOPS = {
     "B200": 2250e12, "H200": 989e12, "H100 PCIe": 756e12, "H100": 989e12, "A100": 312e12,
     "L40S": 362e12, "L4": 121e12, "A10": 125e12, "RTX 4090": 165e12,
 }  # fmt: skip
-"""Dense bfloat16 operations a second from the data sheets; the first that the device's name holds."""
+"""Dense bfloat16 operations per second from the data sheets; the first key that the device's name contains."""
 
 
 def peak_flops(device: torch.device) -> float | None:
-    """The data sheet's figure for a CUDA card, None for what is not in the table."""
+    """Return the data sheet's figure for a CUDA card; None for devices that are not in the table."""
     if device.type != "cuda":
         return None
     name = torch.cuda.get_device_name(device)
@@ -28,7 +28,7 @@ def peak_flops(device: torch.device) -> float | None:
 
 
 class Metrics:
-    """Appends rows to a JSONL file; a resumed run first removes the rows past its checkpoint."""
+    """JSONL file of a run's metrics; when the run resumes, rows after its checkpoint are removed."""
 
     def __init__(self, path: Path, step: int) -> None:
         self.path = path
@@ -39,7 +39,7 @@ class Metrics:
         self._file: IO[str] = path.open("a")
 
     def add(self, rows: list[dict[str, Any]]) -> None:
-        """Append rows and hand them to the system, so that a killed process has lost nothing."""
+        """Append rows and flush them, so that a killed process loses none."""
         self._file.write("".join(json.dumps(row) + "\n" for row in rows))
         self._file.flush()
 
@@ -49,7 +49,7 @@ class Metrics:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The rows of a metrics file."""
+    """Return the rows of a metrics file."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
@@ -57,11 +57,11 @@ def _is_before(line: str, step: int) -> bool:
     try:
         return bool(json.loads(line)["step"] <= step)
     except (ValueError, KeyError, TypeError):
-        return False  # the torn last line of a killed process
+        return False  # the incomplete last line of a killed process
 
 
 class Progress:
-    """A rich bar where rich is installed and someone watches, else a plain line now and then."""
+    """Progress on the terminal: a bar if rich is installed, else a plain line from time to time."""
 
     def __init__(self, steps: int, done: int, *, quiet: bool = False) -> None:
         self.steps, self.quiet, self._bar = steps, quiet, None
@@ -72,7 +72,7 @@ class Progress:
                 self._bar = _Bar(steps, done)
 
     def update(self, step: int, loss: float, tokens_per_s: float, mfu: float | None) -> None:
-        """Show where training stands."""
+        """Show the step, loss and speed."""
         speed = f"{tokens_per_s:,.0f} tokens/s" + ("" if mfu is None else f", MFU {mfu:.1%}")
         if self._bar is not None:
             self._bar.update(step, f"loss {loss:.3f}  {speed}")
@@ -88,7 +88,7 @@ class Progress:
             print(line, flush=True)  # noqa: T201 - the trainer talks without rich, too
 
     def close(self) -> None:
-        """Leave the terminal as it was."""
+        """Restore the terminal."""
         if self._bar is not None:
             self._bar.close()
 

@@ -1,8 +1,8 @@
-"""Several sets of shards read as one by weight: which row of which set sample s of a run is.
+"""Mixture of several sets of shards by weight: a pure function from sample number to set and row.
 
-A pure function of s, so a run's state stays one integer. The shares are whole numbers of a period of at most 65,536
-samples, which is laid out once so that at *every* prefix of the run each set has had its weight's share of the rows
-to within one (the chairman assignment problem, Tijdeman 1980). Each set counts its own epochs and has its own order.
+Shares are whole numbers of a period of at most 65,536 samples, arranged so that after *any* number of samples each set
+has had its weight's share of the rows to within one (the chairman assignment problem, Tijdeman 1980). Each set counts
+its own epochs and has its own order.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .layouts import Layout
 from .rows import Rows, permute
 
 PERIOD = 1 << 16
-"""Longest period: weights are rounded to 1 in 65,536 where a shorter one does not have them exactly."""
+"""Longest period: weights that it cannot represent exactly are rounded to 1 in 65,536."""
 
 Ints = NDArray[np.int64]
 
 
 class Mixture:
-    """Layouts by name, with weights by rows (of `context` tokens each); None takes them by their size.
+    """Layouts by name, with weights by rows (of `context` tokens each); None: in proportion to their size.
 
     >>> Mixture({"web": web, "chat": chat}, {"web": 0.9, "chat": 0.1}).find(np.arange(3))
     """
@@ -45,16 +45,16 @@ class Mixture:
             self._before[self._set == i] = np.arange(share)
 
     def __len__(self) -> int:
-        """Rows of all sets."""
+        """Return the number of rows of all sets."""
         return sum(self.sizes)
 
     @property
     def n_tokens(self) -> int:
-        """Tokens of all sets."""
+        """Number of tokens of all sets."""
         return sum(layout.n_tokens for layout in self.layouts)
 
     def find(self, samples: Ints) -> tuple[Ints, Ints]:
-        """Of each sample the set, by its place in `names`, and the number of its row there."""
+        """Return each sample's set, as an index into `names`, and its row in that set."""
         period, at = np.divmod(samples, len(self._set))
         which = self._set[at]
         ordinal = period * np.asarray(self.shares)[which] + self._before[at]
@@ -70,7 +70,7 @@ class Mixture:
         return which, number
 
     def rows(self, which: Ints, number: Ints) -> Rows:
-        """These rows of these sets."""
+        """Return rows, each given by its set and its number there."""
         seen: list[int] = np.flatnonzero(np.bincount(which)).tolist()
         if len(seen) == 1:
             return self.layouts[seen[0]].rows(number)
@@ -78,14 +78,14 @@ class Mixture:
         return Rows._make(_merged([(at, part[field]) for at, part in parts], field) for field in range(4))
 
     def epochs(self, samples: int) -> dict[str, float]:
-        """How often each set has been gone through after so many samples."""
+        """Return the number of epochs of each set after `samples` samples."""
         period, at = divmod(samples, len(self._set))
         done = np.bincount(self._set[:at], minlength=len(self.names)) + period * np.asarray(self.shares)
         return {n: int(d) / size for n, d, size in zip(self.names, done, self.sizes, strict=True)}
 
 
 def _merged(parts: list[tuple[Ints, NDArray[np.generic] | None]], field: int) -> NDArray[np.generic] | None:
-    """One field of rows of several sets in order; where only some have it, the others get what None stands for."""
+    """Return one field of rows of several sets, in order; sets without it get the value that None represents."""
     like = next((part for _, part in parts if part is not None), None)
     if like is None:
         return None
@@ -102,20 +102,20 @@ def _checked(weights: Mapping[str, float] | None, sizes: Mapping[str, int]) -> d
     there = ", ".join(sizes)
     for name, weight in weights.items():
         if name not in sizes:
-            msg = f"weights name {name!r}, which is not among the sets of shards: {there or 'the only one has no name'}"
+            msg = f"the name {name!r} in weights must be one of the sets: {there or 'the only one has no name'}"
             raise PlanError(msg)
         if not (isinstance(weight, (int, float)) and 0 < weight < math.inf):
-            msg = f"the weight of {name!r} is {weight!r}: expected a number above 0; leave out a set that is not wanted"
+            msg = f"the weight of {name!r} is {weight!r} and must be above 0; leave out a set that is not wanted"
             raise PlanError(msg)
     missing = [name for name in sizes if name not in weights]
     if missing:
-        msg = f"weights leave out {missing[0]!r}: give a weight to each of the sets {there}"
+        msg = f"weights must name every set, and {missing[0]!r} is missing; give a weight to each of {there}"
         raise PlanError(msg)
     return {name: weights[name] for name in sizes}
 
 
 def shares(weights: Mapping[str, float]) -> list[int]:
-    """Samples of each set in one period: exact where at most `PERIOD` samples can have the weights, else rounded.
+    """Return the samples of each set in one period: exact if `PERIOD` samples or fewer allow it, else rounded.
 
     >>> shares({"web": 0.6, "chat": 0.3, "code": 0.1})
     [6, 3, 1]
@@ -131,15 +131,15 @@ def shares(weights: Mapping[str, float]) -> list[int]:
         counts[i] += 1
     if 0 in counts:
         name = list(weights)[counts.index(0)]
-        msg = f"the weight of {name!r} is under 1 in {PERIOD:,} of all, so it never comes: raise it or leave it out"
+        msg = f"the weight of {name!r} must be at least 1 in {PERIOD:,} of all; raise it or leave the set out"
         raise PlanError(msg)
     return counts
 
 
 def interleave(counts: list[int]) -> Ints:
-    """Which set each sample of a period is of: each prefix has each set's share of it, give or take less than one.
+    """Return the set of each sample of a period; every prefix has each set's share of it, to within one sample.
 
-    Among the sets that are behind by 1/(2k-2) or more, the one whose next sample is due first (Tijdeman 1980).
+    Among the sets that lag by 1/(2k-2) or more, the one whose next sample is due first comes next (Tijdeman 1980).
     """
     period, sets = sum(counts), len(counts)
     if sets == 1:

@@ -1,9 +1,9 @@
-"""What is to be learned from a block of tokens: pure functions of tokens, sample numbers and a seed.
+"""Training objectives on blocks of tokens: pure functions of tokens, sample numbers and a seed.
 
-Blocks are (B, N) arrays of ids, `samples` (B) their numbers in the run: what is drawn for a block is a hash of the
-seed, its number and the place, whatever batch it comes in. Counts are exact for each block, not on average, so the
-results are arrays of one shape. `span_corruption`, `drop_tokens` and `deshuffle` are for a model with an encoder:
-inputs and targets; `side_by_side` puts both into one row for a decoder, which sees its inputs as a prefix.
+Blocks are (B, N) arrays of ids, `samples` (B) their numbers in the run: a random number for a block is a hash of the
+seed, its number and the offset, independent of its batch. Counts are exact for each block, not on average, so the
+results are arrays of one shape. `span_corruption`, `drop_tokens` and `deshuffle` return inputs and targets for a model
+with an encoder; `side_by_side` joins both in one row for a decoder, which sees its inputs as a prefix.
 
 Sources: Raffel et al. 2020 (T5: prefix LM, span corruption, dropped tokens, deshuffling), Devlin et al. 2019 (masked
 language model), and for T5's form of span corruption its public description.
@@ -37,15 +37,15 @@ class SequencePair(NamedTuple):
 
 
 def next_token(tokens: Tokens) -> SequencePair:
-    """Each token from those before it: (B, N) gives inputs and targets (B, N-1), one place apart."""
+    """Return the inputs (B, N-1) of tokens (B, N), and the next token of each as targets (B, N-1)."""
     return SequencePair(tokens[:, :-1], tokens[:, 1:])
 
 
 def prefix_lm(rows: Rows, samples: Ints, seed: int = 0) -> Rows:
-    """The first part of each document is seen as a whole and not predicted, the rest is as in `next_token`.
+    """Return rows in which the first part of each document is a prefix: seen as a whole and not predicted.
 
-    A row whose documents are not told apart is one. The prefix of n inputs has 1 to n-1, each as likely; where n is 1
-    nothing is left to predict without it, and it is an ordinary document.
+    A row without `begins` is one document. The prefix of n inputs has 1 to n-1, each as likely; a document of one input
+    has none.
     """
     n_rows, t = rows.tokens.shape[0], rows.tokens.shape[1] - 1
     begins = np.zeros((n_rows, t), np.bool_) if rows.begins is None else rows.begins.copy()
@@ -56,13 +56,13 @@ def prefix_lm(rows: Rows, samples: Ints, seed: int = 0) -> Rows:
     shared = np.where(length > 1, 1 + (drawn * (length - 1)).astype(np.int64), 0)
     place = np.arange(n_rows * t) - np.repeat(flat, length)
     prefix = (place < np.repeat(shared, length)).reshape(n_rows, t)
-    # The last input of the prefix predicts the first token after it, the others what the prefix shows anyway.
+    # The last input of the prefix predicts the first token after it; the others predict tokens of the prefix.
     learn = (place >= np.repeat(shared, length) - 1).reshape(n_rows, t)
     return rows._replace(learn=learn if rows.learn is None else learn & rows.learn, prefix=prefix)
 
 
 def span_counts(n: int, rate: float = 0.15, mean_span: float = 3.0) -> tuple[int, int]:
-    """How many of `n` tokens are hidden, and in how many spans: at least one, and something between any two."""
+    """Return how many of `n` tokens to hide, and in how many spans: at least one, with a kept token between two."""
     hidden = min(max(round(n * rate), 1), n - 1)
     return hidden, min(max(round(hidden / mean_span), 1), hidden, n - hidden)
 
@@ -70,7 +70,7 @@ def span_counts(n: int, rate: float = 0.15, mean_span: float = 3.0) -> tuple[int
 def span_corruption(
     tokens: Tokens, samples: Ints, sentinels: Ints, seed: int = 0, *, rate: float = 0.15, mean_span: float = 3.0
 ) -> SequencePair:
-    """Spans give way to sentinels in the inputs; the targets are each sentinel and its span, and one sentinel more.
+    """Return inputs with sentinels in place of spans; the targets are each sentinel and its span, and a last sentinel.
 
     `Thank you for inviting me to your party last week` with `for inviting` and `last` hidden:
     inputs `Thank you <X> me to your party <Y> week`, targets `<X> for inviting <Y> last <Z>`.
@@ -100,10 +100,10 @@ def masked_lm(
     tokens: Tokens, samples: Ints, mask_id: int, vocab_size: int, seed: int = 0, *,
     rate: float = 0.15, special: Ints | None = None,
 ) -> SequencePair:  # fmt: skip
-    """BERT's: `rate` of the tokens are predicted; of those 80 % are masked, 10 % another id, 10 % left as they are.
+    """Return BERT's examples: of the `rate` of tokens to predict, 80 % masked, 10 % random ids, 10 % unchanged.
 
-    Targets are int64, IGNORE (-100) elsewhere. `special` ids are neither chosen nor put in; where a block has too many
-    of them, fewer are chosen. The other id is drawn from the whole vocabulary without these, so it may be the same.
+    Targets are int64, IGNORE (-100) elsewhere. `special` ids are neither chosen nor drawn; if a block has too many of
+    them, fewer tokens are chosen. A random id may equal the one that it replaces.
     """
     special = np.append(np.asarray([] if special is None else special, np.int64), mask_id)
     ordinary = np.setdiff1d(np.arange(vocab_size), special)
@@ -116,19 +116,19 @@ def masked_lm(
 
 
 def drop_tokens(tokens: Tokens, samples: Ints, seed: int = 0, *, rate: float = 0.15) -> SequencePair:
-    """Some tokens are left out without a trace; the targets are these, in order (T5's `drop corrupted tokens`)."""
+    """Return inputs without some of the tokens, which are the targets, in order (T5's `drop corrupted tokens`)."""
     gone = _lowest(uniform(seed, samples, tokens.shape[1]), max(1, round(tokens.shape[1] * rate)))
     return SequencePair(tokens[~gone].reshape(len(tokens), -1), tokens[gone].reshape(len(tokens), -1))
 
 
 def deshuffle(tokens: Tokens, samples: Ints, seed: int = 0) -> SequencePair:
-    """The tokens in any order; the targets are the block as it was."""
+    """Return the tokens in random order; the targets are the original block."""
     order = np.argsort(uniform(seed, samples, tokens.shape[1]), axis=1, kind="stable")
     return SequencePair(np.take_along_axis(tokens, order, 1), tokens)
 
 
 def side_by_side(example: SequencePair, context: int, fill: int) -> Rows:
-    """Inputs and targets in one row of `context` + 1 tokens for a decoder; only the targets are learned."""
+    """Return inputs and targets in one row of `context` + 1 tokens for a decoder; only the targets are learned."""
     n_rows, seen = example.inputs.shape
     used = seen + example.targets.shape[1]
     assert used <= context + 1, (used, context)
@@ -139,7 +139,7 @@ def side_by_side(example: SequencePair, context: int, fill: int) -> Rows:
 
 
 def for_decoder(config: TrainConfig, special: Mapping[str, int], eot: int) -> tuple[int, Objective | None]:
-    """The context of the rows to read for a config's objective, and what makes training rows of them."""
+    """Return the context of the rows to read for a config's objective, and the function that makes training rows."""
     seed, context = config.seed, config.model.context
     if config.objective == "next":
         return context, None
@@ -149,7 +149,7 @@ def for_decoder(config: TrainConfig, special: Mapping[str, int], eot: int) -> tu
     # A block of n tokens becomes n + 2k + 1 of inputs and targets, with k spans.
     n = next((n for n in range(context, 1, -1) if n + 2 * span_counts(n, **sizes)[1] <= context), 0)
     if not n:
-        msg = f"objective='span' with a context of {context}: no block of text fits beside its spans; take a longer one"
+        msg = f"context={context} must be larger for objective='span': no block of text fits with its spans"
         raise PlanError(msg)
     sentinels = special_ids(special, sentinel_names(span_counts(n, **sizes)[1] + 1), "objective='span'")
 
@@ -161,24 +161,24 @@ def for_decoder(config: TrainConfig, special: Mapping[str, int], eot: int) -> tu
 
 
 def sentinel_names(count: int) -> list[str]:
-    """The names of sentinels in the vocabulary, as T5's."""
+    """Return T5's names of sentinels."""
     return [f"<extra_id_{i}>" for i in range(count)]
 
 
 def special_ids(special: Mapping[str, int], names: list[str], what: str) -> Ints:
-    """The ids of special tokens by name, as a manifest's `special` has them; PlanError where one is missing."""
+    """Return the ids of special tokens by name, from a manifest's `special`. Raises PlanError if one is missing."""
     missing = [name for name in names if name not in special]
     if missing:
         msg = (
             f"{what} needs {len(names)} special tokens, {names[0]} to {names[-1]}, and the tokenizer lacks {missing[0]}"
-            f": train it with special=[{names[0]!r}, ...] and encode again"
+            f"; train it with special=[{names[0]!r}, ...] and encode again"
         )
         raise PlanError(msg)
     return np.array([special[name] for name in names], np.int64)
 
 
 def uniform(seed: int, samples: Ints, n: int, draw: int = 0) -> NDArray[np.float64]:
-    """Numbers in [0, 1) for `n` places of each block: (B, n), a hash of seed, number of the draw, sample and place."""
+    """Return `n` numbers in [0, 1) per block, float64 (B, n): a hash of seed, draw, sample and offset."""
     start = mix(np.array([(4 * seed + draw + 1) % 2**64], np.uint64) * _GOLDEN)
     key = mix(np.asarray(samples).astype(np.uint64) * _GOLDEN + start)
     bits = mix(key[:, None] + np.arange(1, n + 1, dtype=np.uint64) * _GOLDEN)
@@ -186,14 +186,14 @@ def uniform(seed: int, samples: Ints, n: int, draw: int = 0) -> NDArray[np.float
 
 
 def _lowest(score: NDArray[np.float64], count: int) -> Bools:
-    """The `count` places of each row with the lowest scores."""
+    """Return which `count` columns of each row have the lowest scores, bool."""
     chosen = np.zeros(score.shape, np.bool_)
     np.put_along_axis(chosen, np.argpartition(score, count - 1, axis=1)[:, :count], values=True, axis=1)
     return chosen
 
 
 def _parts(total: int, count: int, score: NDArray[np.float64]) -> Ints:
-    """`total` cut into `count` parts of one or more, each cut as likely: (B, count); `score` (B, total - 1)."""
+    """Return `total` cut into `count` parts of one or more, each cut as likely: (B, count); `score` (B, total - 1)."""
     edge = np.zeros((len(score), count + 1), np.int64)
     edge[:, -1] = total
     if count > 1:
@@ -203,5 +203,5 @@ def _parts(total: int, count: int, score: NDArray[np.float64]) -> Ints:
 
 def _need_sentinels(sentinels: Ints, count: int) -> None:
     if len(sentinels) < count:
-        msg = f"{len(sentinels)} sentinels are not enough for {count - 1} spans: give {count}, or shorter blocks"
+        msg = f"{count - 1} spans need {count} sentinels, and there are {len(sentinels)}; give more, or shorter blocks"
         raise PlanError(msg)

@@ -1,4 +1,4 @@
-"""How weights move: AdamW with decay groups, the learning rate as a function of the step, and one step."""
+"""Optimisation: AdamW with decay groups, the learning rate as a function of the step, and one step."""
 
 
 # ruff: noqa: N806 - the shape letters are capitals
@@ -16,7 +16,7 @@ from .rows import Rows
 
 
 def lr_at(step: int, config: TrainConfig) -> float:
-    """The learning rate of one step, counted from 0: linear warm-up, then the schedule.
+    """Return the learning rate of a step, counted from 0: linear warm-up, then the schedule.
 
     cosine: half a cosine from `lr` to `final_lr * lr` (Loshchilov and Hutter 2017). wsd: flat, and over the
     last `decay` of the steps down by 1 - sqrt (Hu et al. 2024; Hägele et al. 2024). constant: flat.
@@ -36,12 +36,12 @@ def lr_at(step: int, config: TrainConfig) -> float:
 
 
 def _share(step: int, first: int, steps: int) -> float:
-    """How far from `first` to the last step, 0 to 1."""
+    """Return the progress from `first` to the last step, 0 to 1."""
     return min(1.0, max(0.0, (step - first) / max(1, steps - 1 - first)))
 
 
 def adamw(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
-    """AdamW (Loshchilov and Hutter 2019) that decays matrices and leaves the norms' gains alone."""
+    """Return AdamW (Loshchilov and Hutter 2019) with weight decay on matrices only, not on the norms' gains."""
     params = list(model.parameters())
     groups = [
         {"params": [p for p in params if p.dim() > 1], "weight_decay": config.weight_decay},
@@ -52,9 +52,9 @@ def adamw(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
 
 
 def step_once(model: GPT, optimizer: torch.optim.Optimizer, rows: Rows, lr: float, config: TrainConfig) -> Tensor:
-    """One optimiser step on a batch; returns (loss in nats a token, gradient norm), on the device.
+    """Update the weights by one batch; return (loss in nats per token, gradient norm), on the device.
 
-    Each micro-batch is divided by the targets of the *whole* batch, so accumulation weighs every token alike. A batch
+    Each micro-batch is divided by the targets of the *whole* batch, so every token has the same weight. A batch
     without a target has loss 0 and no gradient.
     """
     device, n_targets = model.rope.device, max(1, rows.n_targets)

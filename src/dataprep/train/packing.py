@@ -1,14 +1,13 @@
-"""Whole documents into rows: which pieces of the token stream make each row, from document ends and context alone.
+"""Packing of whole documents into rows of pieces of the token stream, from document ends and context alone.
 
 A *piece* is a run of tokens of one document, all of them to be predicted. A document of at most `context` tokens
 (its separator counted) is one piece; a longer one is cut into pieces of `context` tokens and one rest, so that
-nothing is thrown away. A rest that is not first in its row is preceded by one token more, the one before it in its
-document, as context only: that is a slot of the row without a target.
+nothing is dropped. A rest that is not first in its row is preceded by one token more, the one before it in its
+document, as context only: an input without a target.
 
 `bestfit` packs with best-fit decreasing (Johnson et al. 1974; for language models Ding et al. 2024), in windows of
-documents that lie together. Lengths are whole numbers up to `context`, so the rows are not kept one by one but as
-runs of neighbours with equal room: the work of the Python loop grows with the number of different lengths, and what
-is done for each document is array arithmetic.
+neighbouring documents. Lengths are whole numbers up to `context`, so rows are stored as runs of neighbours with equal
+space left: the work of the Python loop grows with the number of different lengths; the rest is array arithmetic.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 WINDOW = 1 << 18
-"""Pieces packed together: 30 MB while planning, and the rows of a window lie together on disk."""
+"""Pieces packed together: 30 MB while planning; the rows of a window are neighbours on disk."""
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is in each row; 13 bytes a piece and 8 a row.
+    """Pieces of each row; 13 bytes per piece and 8 per row.
 
-    `first` int64[rows + 1]: row r has the pieces first[r] up to first[r + 1]. `start` int64[pieces]: where in the
-    stream its first token lies. `size` int32[pieces]: its tokens. `begins` bool[pieces]: it begins a document.
+    `first` int64[rows + 1]: row r has the pieces first[r] up to first[r + 1]. `start` int64[pieces]: offset in the
+    stream of its first token. `size` int32[pieces]: its tokens. `begins` bool[pieces]: it begins a document.
     """
 
     first: Ints
@@ -43,24 +42,24 @@ class Plan:
         return len(self.first) - 1
 
     def filled(self, context: int) -> float:
-        """The share of all places that have a target; the rest is padding, or the token before a rest."""
+        """Return the share of inputs that have a target; the others are padding, or the token before a rest."""
         return int(self.size.sum(dtype=np.int64)) / (len(self) * context) if len(self) else 1.0
 
 
 def bestfit(ends: Sequence[NDArray[Any]], context: int) -> Plan:
-    """Rows of several documents, as full as best-fit decreasing makes them; `ends` are the shards' document ends."""
+    """Return rows of several documents, packed by best-fit decreasing; `ends` are the shards' document ends."""
     parts = []
     for start, size, begins in _windows(ends, context):
         slots = size + (~begins & (size < context))
         row, n_rows = best_fit(slots, context)
-        # One key for row and piece: a plain sort of numbers that are all different is fast and the same everywhere.
+        # One key for row and piece: a plain sort of different numbers is fast and the same everywhere.
         order = np.sort(row * len(row) + np.arange(len(row))) % len(row)
         parts.append((np.bincount(row, minlength=n_rows), start[order], size[order], begins[order]))
     return _joined(parts)
 
 
 def padded(ends: Sequence[NDArray[Any]], context: int, *, cut: bool = False) -> Plan:
-    """A row for each piece. `cut` leaves out all but the first piece of a document, instead of splitting it."""
+    """Return a row per piece; with `cut`, only the first piece of each document."""
     parts = []
     for start, size, begins in _windows(ends, context):
         kept = begins if cut else slice(None)
@@ -69,7 +68,7 @@ def padded(ends: Sequence[NDArray[Any]], context: int, *, cut: bool = False) -> 
 
 
 def pieces(ends: NDArray[Any], context: int, first: int = 0) -> tuple[Ints, NDArray[np.int32], NDArray[np.bool_]]:
-    """Start, size and whether it begins a document, of each piece of documents with these ends, from `first` on."""
+    """Return start, size and `begins` of each piece of the documents with these ends; the first starts at `first`."""
     stop = np.asarray(ends).astype(np.int64)
     begin = np.concatenate([[first], stop[:-1]])
     length = stop - begin
@@ -83,7 +82,7 @@ def pieces(ends: NDArray[Any], context: int, first: int = 0) -> tuple[Ints, NDAr
 
 
 def _windows(ends: Sequence[NDArray[Any]], context: int) -> Iterator[tuple[Ints, NDArray[np.int32], NDArray[np.bool_]]]:
-    """The pieces of all files in order, some `WINDOW` documents at a time; starts count from the first file's."""
+    """Yield the pieces of all files in order, about `WINDOW` at a time; starts count from the first file's."""
     held: list[tuple[Any, ...]] = []
     base = count = 0
     for file in ends:
@@ -110,10 +109,10 @@ def _joined(parts: Sequence[tuple[Any, ...]]) -> Plan:
 
 
 def best_fit(sizes: NDArray[Any], room: int) -> tuple[Ints, int]:
-    """Best-fit decreasing: the row of each item, and how many rows; sizes from 1 to `room`.
+    """Return the row of each item by best-fit decreasing, and the number of rows; sizes are 1 to `room`.
 
-    Each item, largest first, goes into the row with the least room that still holds it. Rows with equal room are
-    interchangeable, so a whole run of items goes into a whole run of rows at once.
+    Each item, largest first, is put into the row with the least space that still holds it. Rows with equal space are
+    interchangeable, so a whole run of items is put into a whole run of rows at once.
     """
     small = np.uint16 if room < 1 << 16 else np.int64  # radix sort for 16 bits
     order = np.argsort((room - sizes).astype(small), kind="stable")
@@ -129,12 +128,12 @@ def best_fit(sizes: NDArray[Any], room: int) -> tuple[Ints, int]:
 
 
 class _Rows:
-    """Rows as runs [first, stop) of equal room, and the moves made: (first row, items, items in each row)."""
+    """Rows as runs [first, stop) of equal space left, and the moves made: (first row, items, items in each row)."""
 
     def __init__(self, room: int) -> None:
         self.room, self.count = room, 0
         self.runs: list[list[tuple[int, int]]] = [[] for _ in range(room + 1)]
-        self.open = 0  # bit c is set where runs[c] holds any: the least room that is enough is one bit operation away
+        self.open = 0  # bit c: runs[c] is not empty, so that one bit operation finds the least space that is enough
         self.moves: list[tuple[int, int, int]] = []
 
     def place(self, size: int, left: int) -> None:
@@ -153,7 +152,7 @@ class _Rows:
             left -= full * each + more
 
     def _take(self, size: int, left: int) -> tuple[int, int, int]:
-        """The run with the least room for `size`; new rows where none has it."""
+        """Remove and return the run with the least space for `size`; new rows if there is none."""
         enough = self.open >> size
         if not enough:
             first, self.count = self.count, self.count - (-left // (self.room // size))

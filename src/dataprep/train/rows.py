@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from dataprep.store.splitmix import mix
 
-IGNORE = -100  # the target that costs nothing: cross_entropy's own default
+IGNORE = -100  # a target without loss: cross_entropy's own default
 _ROUNDS = 8  # four make a strong permutation (Luby and Rackoff 1988); more for tiny domains
 
 
 class Rows(NamedTuple):
-    """Rows as they lie on disk: the input at column t of `tokens` (B, T+1) predicts the one at t+1.
+    """Rows as stored: the input at column t of `tokens` (B, T+1) predicts the token at t+1.
 
-    The others are (B, T), and None where they would say the same everywhere: `learn`, whether the target counts
-    (all do); `begins`, whether the input begins a document that is not to see those before it (none does);
-    `prefix`, whether the input is seen from before it, too, as the others of the prefix are (none is).
+    The others are bool (B, T) or None: `learn`, whether the target counts (None: all do); `begins`, whether the input
+    begins a document that must not see those before it (None: no input); `prefix`, whether the input belongs to its
+    document's prefix, whose tokens all see each other (None: no input).
     """
 
     tokens: NDArray[Any]
@@ -31,24 +31,24 @@ class Rows(NamedTuple):
 
     @property
     def n_targets(self) -> int:
-        """Tokens that these rows predict."""
+        """Number of tokens that these rows predict."""
         every = self.tokens.shape[0] * (self.tokens.shape[1] - 1)
         return every if self.learn is None else int(np.count_nonzero(self.learn))
 
     def part(self, start: int, stop: int) -> Rows:
-        """Some of the rows, as views."""
+        """Return the rows [start, stop) as views."""
         return Rows._make(None if a is None else a[start:stop] for a in self)
 
 
 Objective = Callable[[Rows, NDArray[np.int64]], Rows]
-"""What is to be learned from rows, given their numbers in the run: rows with other tokens or other targets."""
+"""Function of rows and their numbers in the run; returns rows with other tokens or other targets."""
 
 
 def permute(place: NDArray[np.int64], n: int, key: str) -> NDArray[np.int64]:
-    """A keyed permutation of range(n), at these places only: a Feistel network on pairs of a remainder and a quotient.
+    """Return a keyed permutation of range(n) at the indices `place`: a Feistel network on (remainder, quotient) pairs.
 
-    The pairs are as few as a rectangle of about sqrt(n) by sqrt(n) has; results outside range(n) are sent through
-    again until they fall inside (cycle walking, Black and Rogaway 2002), which keeps it a bijection.
+    The pairs are those of a rectangle of about sqrt(n) by sqrt(n); results outside range(n) are permuted again until
+    they are inside (cycle walking, Black and Rogaway 2002), which keeps it a bijection.
 
     >>> sorted(permute(np.arange(5), 5, "any key").tolist())
     [0, 1, 2, 3, 4]
@@ -65,7 +65,7 @@ def permute(place: NDArray[np.int64], n: int, key: str) -> NDArray[np.int64]:
 def _feistel(
     value: NDArray[np.uint64], high: np.uint64, wide: np.uint64, keys: NDArray[np.uint64]
 ) -> NDArray[np.uint64]:
-    """Rounds that move one half by a hash of the other, round and round its own size, so that each can be undone."""
+    """Apply rounds that add a hash of one half to the other, modulo its size, so that each round can be undone."""
     half, shift = np.uint64(32), value // wide
     moved, other, size, other_size = shift, value - shift * wide, high, wide
     for key in keys:

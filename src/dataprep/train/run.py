@@ -1,4 +1,4 @@
-"""A run at rest and under way: what is in its checkpoints, how it begins, and where it is resumed."""
+"""State of a training run: its start, its checkpoints and its result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .sets import Sets, open_sets, training_rows, validation_rows
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """How a run ended. Losses are nats a token; None where there is no validation split or no bytes table."""
+    """Result of a run. Losses are nats per token; None without a validation split or a bytes table."""
 
     steps: int
     """Steps done, of `config.steps`."""
@@ -35,16 +35,16 @@ class Result:
     bits_per_byte: float | None
     n_params: int
     tokens: int
-    """Places in the rows trained on, repeats and padding included."""
+    """Inputs of the rows trained on, repeats and padding included."""
     epochs: float
-    """Rows trained on, of those there are; `describe` has each set's."""
+    """Rows trained on, per row of all sets; `describe` has each set's."""
     checkpoint: str
     metrics: str
 
 
 @dataclass
 class Run:
-    """A run under way: what is in its checkpoints, and what is needed to make the next step."""
+    """Running state: the content of a checkpoint, and all that the next step needs."""
 
     config: TrainConfig
     sets: dict[str, Shards]
@@ -60,12 +60,12 @@ class Run:
 
     @property
     def shards(self) -> Shards:
-        """The first set: vocabulary, separator and tokenizer are those of all."""
+        """First set of shards; all share its vocabulary, separator and tokenizer."""
         return next(iter(self.sets.values()))
 
     @property
     def steps(self) -> int:
-        """Steps of the whole run."""
+        """Number of steps of the whole run."""
         assert self.config.steps is not None, "begin() fixes the steps"
         return self.config.steps
 
@@ -90,7 +90,7 @@ class Run:
         return path
 
     def restore(self, path: Path) -> None:
-        """Go back to a checkpoint of the same run."""
+        """Load a checkpoint of the same run."""
         content = checkpoint.load(path)
         checkpoint.check_same(path, content, self.config, self.sets)
         self.model.load_state_dict(content["model"])
@@ -100,7 +100,7 @@ class Run:
             setattr(self, name, content[name])
 
     def result(self) -> Result:
-        """The outcome so far."""
+        """Return the result so far."""
         trained = self.step * self.config.batch
         return Result(
             steps=self.step,
@@ -116,7 +116,7 @@ class Run:
 
 
 def begin(shards: Shards | str | Path | Sets, out: str | Path, config: TrainConfig, *, resume: bool = True) -> Run:
-    """Build the model, its optimiser and the loaders, and go to the last checkpoint in `out`, if any."""
+    """Build the model, its optimiser and the loaders; load the last checkpoint in `out`, if any."""
     sets = open_sets(shards)
     loader = training_rows(sets, config)
     if config.steps is None:
@@ -133,7 +133,7 @@ def begin(shards: Shards | str | Path | Sets, out: str | Path, config: TrainConf
 
 
 def _settle(run: Run, *, resume: bool) -> None:
-    """Make the output folder this run's: resumed, or emptied of an earlier one, with the tokenizer in it."""
+    """Resume the run in the output folder or remove its files; write the tokenizer there."""
     run.out.mkdir(parents=True, exist_ok=True)
     checkpoints = checkpoint.found(run.out)
     if resume and checkpoints:
@@ -145,14 +145,14 @@ def _settle(run: Run, *, resume: bool) -> None:
     if tokenizer.exists():
         data = tokenizer.read_bytes()
         if (run.shards.manifest.get("tokenizer") or {}).get("file_hash") not in (None, content_hash(data)):
-            msg = f"{tokenizer} is not the file that encoded these shards; put the right one there (`dataprep verify`)"
+            msg = f"{tokenizer} must be the tokenizer that encoded these shards; replace it (`dataprep verify`)"
             raise PlanError(msg)
         with whole(run.out / "tokenizer.json") as f:
             f.write(data)
 
 
 def pick_device(name: str) -> torch.device:
-    """The device to train on; auto is CUDA where there is a card."""
+    """Return the device to train on; auto is CUDA if there is a card."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
@@ -162,7 +162,7 @@ def pick_device(name: str) -> torch.device:
 
 
 def pick_dtype(name: str, device: torch.device) -> torch.dtype:
-    """The type of activations; auto is bfloat16 on cards of compute capability 8 (Ampere, 2020) or later."""
+    """Return the type of activations; auto is bfloat16 on cards of compute capability 8 (Ampere, 2020) or later."""
     if name == "auto":
         fast = device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
         return torch.bfloat16 if fast else torch.float32
@@ -174,7 +174,7 @@ def _has(module: str) -> bool:
 
 
 def describe(run: Run) -> str:
-    """One line on what is about to happen."""
+    """Return one line that describes the run."""
     device = run.model.rope.device
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
     epochs = run.loader.rows_of.epochs(run.steps * run.config.batch)

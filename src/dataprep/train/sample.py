@@ -1,4 +1,4 @@
-"""Text from a model: one token after the other, with the keys and values of the past kept."""
+"""Text generation: one token after the other, with a cache of keys and values."""
 
 
 # ruff: noqa: N803 - the shape letters are capitals
@@ -19,10 +19,9 @@ from .model import GPT, Cache
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How an id is drawn from the scores.
+    """Rule to draw an id from scores: `temperature` 0 takes the best id; `top_k` keeps the k best ids.
 
-    `temperature` 0 takes the best id; `top_k` keeps the k best; `top_p` keeps the fewest best ids whose
-    probabilities reach p (nucleus sampling, Holtzman et al. 2019).
+    `top_p` keeps the fewest best ids whose probabilities reach p (nucleus sampling, Holtzman et al. 2019).
     """
 
     temperature: float = 1.0
@@ -32,24 +31,24 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if self.temperature < 0:
-            msg = f"temperature={self.temperature}: expected 0 or more"
+            msg = f"temperature={self.temperature} must be 0 or more"
         elif self.top_k is not None and self.top_k < 1:
-            msg = f"top_k={self.top_k}: expected 1 or more"
+            msg = f"top_k={self.top_k} must be 1 or more"
         elif not 0 < self.top_p <= 1:
-            msg = f"top_p={self.top_p}: expected a share above 0, up to 1"
+            msg = f"top_p={self.top_p} must be above 0 and at most 1"
         else:
             return
         raise PlanError(msg)
 
     def pick(self, logits_V: Tensor, generator: torch.Generator) -> int:
-        """One id drawn from the scores (V)."""
+        """Return one id drawn from the scores (V)."""
         if self.temperature == 0:
             return int(logits_V.argmax())
         scores, ids = (logits_V / self.temperature).sort(descending=True, stable=True)
         probability = scores[: self.top_k].softmax(-1)
         before = probability.cumsum(-1) - probability
         probability[before >= self.top_p] = 0
-        probability[0] = probability[0].clamp(min=1e-9)  # the best id stays, whatever rounding did
+        probability[0] = probability[0].clamp(min=1e-9)  # the best id is kept in spite of rounding
         return int(ids[torch.multinomial(probability, 1, generator=generator)])
 
 
@@ -61,13 +60,13 @@ def generate(
     max_tokens: int = 200,
     stop: Iterable[int] = (),
 ) -> Iterator[int]:
-    """Ids that follow the prompt, as they are made; ends before an id in `stop` and after `max_tokens`.
+    """Yield ids that follow the prompt; end before an id in `stop` or after `max_tokens`.
 
-    Past the model's context the older half is forgotten. The same seed gives the same ids.
+    When the model's context is full, the older half is dropped. The same seed returns the same ids.
     """
     ids, how, stop = list(prompt), how or Sampling(), frozenset(stop)
     if not ids or min(ids) < 0 or max(ids) >= model.vocab_size:
-        msg = f"the prompt needs one id or more, all from 0 to {model.vocab_size - 1:,}; found {ids[:8]}"
+        msg = f"the prompt {ids[:8]} must have one id or more, all from 0 to {model.vocab_size - 1:,}"
         raise PlanError(msg)
     return _generate(model, ids, how, max_tokens, stop)
 
@@ -90,7 +89,7 @@ def _generate(model: GPT, ids: list[int], how: Sampling, max_tokens: int, stop: 
 
 @torch.no_grad()
 def next_logits(model: GPT, ids_BT: Tensor, cache: Cache) -> Tensor:
-    """Scores (B, V) of the id after these ones, which follow those in the cache."""
+    """Return scores (B, V) of the id after `ids_BT`, which follow those in the cache."""
     return model.logits(model.hidden(ids_BT, cache)[:, -1])
 
 
@@ -106,10 +105,10 @@ def sample_text(
     device: str = "cpu",
     tokenizer: tuple[Callable[[str], list[int]], Callable[[list[int]], str]] | None = None,
 ) -> str:
-    """Text that a trained model writes after the prompt.
+    """Return the text that a trained model writes after the prompt.
 
-    `path` is a checkpoint or a run's folder, with the tokenizer.json that training left there; or pass
-    `tokenizer=(encode, decode)`. Without a prompt the text starts after a separator, like a document.
+    `path` is a checkpoint or a run's folder with its tokenizer.json; or pass `tokenizer=(encode, decode)`. Without a
+    prompt the text starts after a separator, like a document.
     """
     model, saved = load_model(path, device)
     encode, decode = tokenizer or _tokenizer(Path(path))
@@ -121,7 +120,7 @@ def sample_text(
 def _tokenizer(path: Path) -> tuple[Callable[[str], list[int]], Callable[[list[int]], str]]:
     file = (path if path.is_dir() else path.parent) / "tokenizer.json"
     if not file.exists():
-        msg = f"{file} does not exist: copy the tokenizer there, or pass tokenizer=(encode, decode)"
+        msg = f"{file} does not exist; copy the tokenizer there, or pass tokenizer=(encode, decode)"
         raise PlanError(msg)
     made = need("tokenizers", extra="train").Tokenizer.from_file(str(file))
     return lambda text: list(made.encode(text, add_special_tokens=False).ids), made.decode

@@ -1,4 +1,4 @@
-"""From folders of shards and a config to the rows of a run: opened, found to go together, laid out, mixed."""
+"""Sets of shards of a run: opened, checked against each other, and read as training and validation rows."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ Sets = Mapping[str, Shards | str | Path]
 
 
 def named(folders: Sequence[str]) -> str | dict[str, str]:
-    """The sets that arguments mean: one folder, or folders by name, as in NAME=FOLDER.
+    """Return one folder, or folders by name, from arguments such as NAME=FOLDER.
 
     >>> named(["web=work/web", "chat=work/chat"])
     {'web': 'work/web', 'chat': 'work/chat'}
     """
     by_name = {name: folder for name, equals, folder in (f.partition("=") for f in folders) if equals}
     if len(folders) > 1 and len(by_name) < len(folders):
-        msg = f"several sets of shards need names of their own, NAME=FOLDER; found {' '.join(folders)}"
+        msg = f"several sets of shards ({' '.join(folders)}) must have different names; write NAME=FOLDER"
         raise PlanError(msg)
     return by_name or folders[0]
 
 
 def open_sets(shards: Shards | str | Path | Sets) -> dict[str, Shards]:
-    """Shards by name, of which a single folder has the empty one; refused where they do not go together."""
+    """Return shards by name, "" for a single folder. Raises PlanError if they cannot be mixed."""
     given = shards if isinstance(shards, Mapping) else {"": shards}
     sets = {name: s if isinstance(s, Shards) else Shards.open(s) for name, s in given.items()}
     if not sets:
-        msg = "no shards: give a folder that dp.encode wrote, or several by name"
+        msg = "there are no shards; give a folder that dp.encode wrote, or several by name"
         raise PlanError(msg)
     first_name, first = next(iter(sets.items()))
     for name, other in sets.items():
@@ -50,24 +50,24 @@ def open_sets(shards: Shards | str | Path | Sets) -> dict[str, Shards]:
             if mine != its:
                 msg = (
                     f"{first_name!r} and {name!r} cannot be mixed, since {first.path} has {what} of {mine} and "
-                    f"{other.path} of {its}: encode both with one tokenizer"
+                    f"{other.path} of {its}; encode both with one tokenizer"
                 )
                 raise PlanError(msg)
     return sets
 
 
 def training_rows(sets: Mapping[str, Shards], config: TrainConfig) -> Loader:
-    """The training rows of a config, in the order in which `train` takes them."""
+    """Return the training rows of a config, in the order in which `train` takes them."""
     context, objective = _objective(sets, config)
     train = {name: _layout(s.split("train"), config, context, name) for name, s in sets.items()}
     if config.objective == "span" and any(layout.masks is not None for layout in train.values()):
-        msg = "objective='span' chooses its own targets, and these shards have masks that do, too: take another one"
+        msg = "objective='span' must not be used with shards that have masks; use another objective"
         raise PlanError(msg)
     return Loader(Mixture(train, config.weights, seed=config.seed), config.batch, objective)
 
 
 def validation_rows(sets: Mapping[str, Shards], config: TrainConfig) -> dict[str, Layout]:
-    """The validation splits that have a target, in shorter rows where they are smaller than one."""
+    """Return the validation splits that have a target, in shorter rows if they are smaller than one row."""
     context, _ = _objective(sets, config)
     fixed = context if config.objective == "span" else 1  # its blocks have one size
     sides = {name: s.split("val") for name, s in sets.items()}
