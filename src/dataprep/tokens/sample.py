@@ -39,9 +39,9 @@ MAX_STRATA = 1 << 10  # 32 MB of sums; with more, sources are merged (or languag
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """The share of a side to sample.
+    """A sample to draw from the training or the held-out split.
 
-    `share` of the side's bytes, at least `min_bytes` and at most `max_bytes`; with `weights`, sources have bytes in
+    `share` of its bytes, at least `min_bytes` and at most `max_bytes`; with `weights`, sources have bytes in
     these proportions.
     """
 

@@ -32,7 +32,7 @@ class Split(Stage):
     """Assigns documents to train, validation and test: a pure function of hash(seed, id), or of a group's name.
 
     val, test: shares of the documents; changing one does not move the documents of the other. group: a column whose
-    equal values (a host, a conversation, an author) are on one side; a document without a value is a group of its own.
+    equal values (a host, a conversation, an author) are in one split; a document without a value is a group of its own.
     seed: another seed gives another split.
 
     `dp.encode(..., split=)` and `dp.train_bpe(..., split=)` use it. As a stage it adds the column `side` (0 train, 1

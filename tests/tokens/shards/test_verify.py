@@ -112,7 +112,7 @@ def test_lies_of_the_manifest(run):
     assert "bytes of text" in told(shards=[first | {"bytes": first["bytes"] + 1}, *manifest["shards"][1:]])
     assert f"it says {manifest['tokens'] + 5:,} tokens" in told(tokens=manifest["tokens"] + 5)
     assert "do not end with the separator 7" in told(eot=7)
-    assert "ids lie outside the vocabulary of 300" in told(vocab_size=300)
+    assert "ids are outside the vocabulary of 300" in told(vocab_size=300)
 
 
 def test_masks_are_zero_or_one(tmp_path):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("dataprep")
 
-VERSION = 1  # goes up when the same shards give other bytes
+VERSION = 1  # increased if the same shards have other bytes
 COPY_BYTES = 8 << 20  # at a time
 LLMC_INTS = 256  # of the header
 LLMC = {"uint16": (20240520, 1), "uint32": (20240801, 7)}  # magic and version by the type of ids

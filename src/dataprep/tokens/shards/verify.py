@@ -136,11 +136,11 @@ class CheckShard:
         if s["hash"] is not None and "sha256:" + digest.hexdigest() != s["hash"]:
             yield Problem(name, "its bytes are not those that were written")
         if outside:
-            yield Problem(name, f"{outside:,} ids lie outside the vocabulary of {vocab:,}")
+            yield Problem(name, f"{outside:,} ids are outside the vocabulary of {vocab:,}")
         if unclosed:
             yield Problem(name, f"{len(unclosed):,} documents do not end with the separator {eot}, first {unclosed[0]}")
         if self.sizes is not None and not outside and n_bytes != s["bytes"]:
-            yield Problem(name, f"its ids stand for {n_bytes:,} bytes of text, the manifest says {s['bytes']:,}")
+            yield Problem(name, f"its ids represent {n_bytes:,} bytes of text, the manifest says {s['bytes']:,}")
 
     def _mask(self, s: dict[str, Any]) -> Iterator[Problem]:
         digest, others = hashlib.sha256(), 0

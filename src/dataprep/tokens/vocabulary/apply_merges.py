@@ -40,7 +40,7 @@ def rules_of(vocab: Mapping[bytes, int], merges: Sequence[tuple[bytes, bytes]]) 
     _fill(packed, pairs)
     both = np.full(1 << 16, NONE, np.uint32)
     short = [(a[0] << 8 | b[0], vocab[a + b]) for a, b in merges if len(a) == len(b) == 1]
-    both[[place for place, _ in short]] = [merged for _, merged in short]
+    both[[pair for pair, _ in short]] = [merged for _, merged in short]
     return MergeRules(single, both, pairs)
 
 

@@ -36,7 +36,7 @@ MASKS = np.array([(1 << 8 * n) - 1 for n in range(8)] + [(1 << 64) - 1] * 17, np
 class WordCache(NamedTuple):
     """Cached words and their ids."""
 
-    table: U64  # entries of four, from a cache line on: none lies across two
+    table: U64  # entries of four numbers, aligned so that each is in one cache line
     ids: U32
     bytes: U8
     scratch: I64  # for `merge_word`

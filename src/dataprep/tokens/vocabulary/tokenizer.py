@@ -194,7 +194,7 @@ class Tokenizer:
 
     @cached_property
     def token_bytes(self) -> npt.NDArray[np.int32]:
-        """Bytes of text each id stands for, int32[vocab_size]; 0 for special tokens."""
+        """Bytes of text per id, int32[vocab_size]; 0 for special tokens."""
         sizes = np.zeros(self.vocab_size, np.int32)
         for token, i in self.vocab.items():
             sizes[i] = len(token)
@@ -356,7 +356,7 @@ def load_once(url: str, expected: str) -> Tokenizer:
 
 
 def unreachable(vocab: Mapping[bytes, int], merges: Merges) -> list[bytes]:
-    """Return the merged tokens whose bytes, encoded alone by the rules, give other tokens."""
+    """Return the merged tokens whose bytes, encoded alone by the rules, become other tokens."""
     chars = {to_chars(t): i for t, i in vocab.items()}
     model = models.BPE(chars, [(to_chars(a), to_chars(b)) for a, b in merges])
     return [a + b for a, b in merges if len(model.tokenize(to_chars(a + b))) != 1]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Tokenizer", "train_bpe"]
 
-VERSION = 2  # goes up when the same input gives another vocabulary
+VERSION = 2  # increased if the same input has another vocabulary
 MIN_BYTES = 8 << 20  # a small corpus is sampled more densely, up to all of it: 32,000 merges need some text
 MAX_BYTES = 512 << 20  # more text of the same kind changes few merges
 

@@ -16,7 +16,7 @@ from dataprep.unicode.text import I64, U8, U64, Int
 from .cutting import BEGIN, Machine, cut, taken_back
 
 I32 = npt.NDArray[np.int32]
-CHUNK = 1 << 20  # bytes of text whose words are counted at a time, when it is more than one document
+CHUNK = 1 << 20  # bytes of text whose words are counted at a time, unless one document is longer
 BLOCK = 1 << 12  # words cut before they are counted
 
 
