@@ -167,11 +167,18 @@ class _FolderCache(caching.FunctionCache):
         super().__init__(fn)  # type: ignore[no-untyped-call]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        return self._or_emptied(super().load_overload, sig, target_context)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        self._or_emptied(super().save_overload, sig, data)
+
+    def _or_emptied(self, call: Callable[..., Any], *args: Any) -> Any:
+        """Return what a call returns; if the index names a record that was renamed since, empty it and call again."""
         try:
-            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-        except (ImportError, AttributeError):  # the module of a record that the kernel was compiled for was renamed
+            return call(*args)
+        except (ImportError, AttributeError):
             self.flush()  # type: ignore[no-untyped-call]
-            return None
+            return call(*args)
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         own = super()._index_key(sig, codegen)  # type: ignore[no-untyped-call]
