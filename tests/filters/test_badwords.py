@@ -83,13 +83,13 @@ def test_laws(some):
     ("make", "says"),
     [
         (lambda f: BadWords(f"{f}/none.txt"), "cannot read the list"),
-        (lambda f: BadWords(f"{f}/latin.txt"), "is not UTF-8 (byte 1)"),
-        (lambda f: BadWords(f"{f}/blank.txt"), "holds no entry"),
-        (lambda _: BadWords(()), "holds no entry"),
-        (lambda _: BadWords((1,)), "holds no entry"),
-        (lambda _: BadWords(("a\nb",)), "holds a line break"),
+        (lambda f: BadWords(f"{f}/latin.txt"), "must be UTF-8 (byte 1 is not)"),
+        (lambda f: BadWords(f"{f}/blank.txt"), "must have an entry"),
+        (lambda _: BadWords(()), "must have an entry"),
+        (lambda _: BadWords((1,)), "must have an entry"),
+        (lambda _: BadWords(("a\nb",)), "must not have a line break"),
         (lambda _: BadWords(("a",), max_matches=-1), "a number from 0"),
-        (lambda _: BadWords(("a",), language=3), "language is a code"),
+        (lambda _: BadWords(("a",), language=3), "language=3 must be a code"),
     ],
 )
 def test_bad_lists_are_refused(make, says, tmp_path):

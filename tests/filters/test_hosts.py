@@ -100,10 +100,10 @@ def test_lists_in_files(tmp_path):
 @pytest.mark.parametrize(
     ("lists", "says"),
     [
-        ({}, "no rule"),
+        ({}, "must have a rule"),
         ({"block": "/no/such/list"}, "cannot read the list /no/such/list"),
-        ({"block": ("a b.org",)}, "'a b.org' is no domain"),
-        ({"allow": (" ",)}, "' ' is no domain"),
+        ({"block": ("a b.org",)}, "'a b.org', which is not a domain"),
+        ({"allow": (" ",)}, "' ', which is not a domain"),
     ],
 )
 def test_bad_lists(lists, says):
@@ -115,7 +115,7 @@ def test_bad_lists(lists, says):
 def test_lists_that_are_no_text(tmp_path):
     """Of a file, the sentence names the line; what is not UTF-8 or empty is refused."""
     path = tmp_path / "list"
-    bad = {b"a.org\nno domain\n": "line 2 is no domain", b"\xff\xfe": "not UTF-8", b"#\n": "no entry"}
+    bad = {b"a.org\nno domain\n": "line 2, which is not a domain", b"\xff\xfe": "must be UTF-8", b"#\n": "an entry"}
     for data, says in bad.items():
         path.write_bytes(data)
         with pytest.raises(PlanError, match=says):

@@ -167,7 +167,7 @@ def test_what_is_no_model_is_one_sentence(content, tmp_path):
     """Empty, other text, a header without numbers, one that promises more than there is, a zip."""
     path = tmp_path / "bad.arpa"
     path.write_bytes(content)
-    with pytest.raises(PlanError, match=r"bad\.arpa is n") as e:
+    with pytest.raises(PlanError, match=r"bad\.arpa (is not a language model|must be an ARPA)") as e:
         Perplexity(model=str(path)).warm()
     assert len(str(e.value)) < 400
     assert "\n" not in str(e.value)
@@ -282,7 +282,7 @@ def test_pieces_of_sentencepiece(tmp_path):
     expected = 10 ** (-kenlm.Model(lm).score(" ".join(words)) / (len(words) + 1))
     assert np.isclose(scored(stage, ["The  old owl sings"])[0], expected, atol=1e-4)
     assert pickle.loads(pickle.dumps(stage)) == stage
-    with pytest.raises(PlanError, match="not a SentencePiece model"):
+    with pytest.raises(PlanError, match="must be a SentencePiece model"):
         Perplexity(model=lm, tokenizer=lm).warm()
 
 

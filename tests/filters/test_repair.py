@@ -101,7 +101,7 @@ def test_the_key_knows_ftfy(monkeypatch):
 
 def test_what_cannot_be(monkeypatch):
     """An unknown form, and a missing ftfy, are one sentence before any work."""
-    with pytest.raises(PlanError, match=re.escape("form is 'NFC' or 'NFKC', or None")):
+    with pytest.raises(PlanError, match=re.escape("must be 'NFC' or 'NFKC', or None")):
         RepairText(form="NFD")
     monkeypatch.setitem(sys.modules, "ftfy", None)
     with pytest.raises(PlanError, match=re.escape("dataprep[repair]")):

@@ -1,4 +1,4 @@
-"""BadWords: drop documents that hold words of a list of yours."""
+"""BadWords: drop documents that contain words of your list."""
 
 from __future__ import annotations
 
@@ -29,21 +29,19 @@ class BadWords(ScoredFilter):
     >>> BadWords("lists/fr.txt", language="fr")
     >>> BadWords(("casino", "free spins"), max_matches=2)
 
-    words: the location of a list in UTF-8, one entry a line (blank lines are skipped), or the entries themselves.
-        No list comes with dataprep: what is bad depends on the corpus, and public lists drop much that is not.
-    language: its code. It chooses the rule below, and names the score (badwords_fr), so that several lists can be
-        scored side by side. Documents of every language are looked at: put `Language` before.
+    words: the URL of a list in UTF-8, one entry per line (blank lines are skipped), or the entries themselves.
+        dataprep has no list: public ones drop much good text, and the choice depends on the corpus.
+    language: code of the list's language. It sets the default of `whole_words` and names the score (badwords_fr).
+        Documents of every language are searched: put `Language` before.
     whole_words: True: an entry must not touch a letter, digit or underscore, as in the published code, nor a combining
-        mark, which the published code takes for the end of a word; False: it may lie anywhere, for scripts that do
-        not set words apart; None: False for bo, dz, ja, km, lo, my, th, yue and zh, else True.
-    max_matches: a document with more goes (`bad_words`). Places where an entry ends are counted, so two entries that
-        end together are one.
+        mark (in the published code a mark ends a word); False: an entry may occur anywhere, for scripts without spaces
+        between words; None: False for bo, dz, ja, km, lo, my, th, yue and zh, else True.
+    max_matches: a document with more is dropped (`bad_words`). Entries that end at the same offset count once.
 
-    Case is forgiven, character by character; white space and everything else counts as it is written. Entries of any
-    number are found in one pass (Aho-Corasick), and compared byte by byte, no hash. The key is that of the entries:
-    moving the file changes nothing, editing it does.
+    Case is ignored, character by character; everything else, white space too, must be equal. All entries are found in
+    one pass (Aho-Corasick) and compared byte by byte. The key depends on the entries, not on the path of their file.
 
-    Raises PlanError for a list that is missing, not UTF-8 or empty, or an entry with a line break.
+    Raises PlanError if a list is missing, not UTF-8 or empty, or an entry has a line break.
     """
 
     compiled: ClassVar[bool] = True
@@ -58,17 +56,17 @@ class BadWords(ScoredFilter):
         if not isinstance(self.words, str):
             object.__setattr__(self, "words", tuple(self.words))
         if self.language is not None and (not isinstance(self.language, str) or not self.language):
-            msg = f"BadWords(language={self.language!r}): language is a code such as 'fr', or None"
+            msg = f"BadWords: language={self.language!r} must be a code such as 'fr', or None"
             raise PlanError(msg)
         check_numbers(self, self._rules)
         entries = _read(self.words) if isinstance(self.words, str) else tuple(self.words)
         if not all(isinstance(e, str) for e in entries) or not any(e.strip() for e in entries):
-            msg = f"BadWords has no words: {self.words!r} holds no entry; give a list with one a line, or a tuple"
+            msg = f"BadWords: words={self.words!r} must have an entry; give a list with one per line, or a tuple"
             raise PlanError(msg)
         clean = sorted({e.strip() for e in entries} - {""})
         broken = [e for e in clean if any(classes()[ord(c)] & LINE for c in e)]
         if broken:
-            msg = f"BadWords: the entry {broken[0]!r} holds a line break; write one entry a line"
+            msg = f"BadWords: the entry {broken[0]!r} must not have a line break; write one entry per line"
             raise PlanError(msg)
         object.__setattr__(self, "entries", tuple(clean))
 
@@ -89,12 +87,12 @@ class BadWords(ScoredFilter):
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """The number of matches."""
+        """Number of matches."""
         return {self._column: pa.int64()}
 
     @property
     def measure(self) -> Any:
-        """The entries and how they are matched."""
+        """Entries and matching rule."""
         return self.entries, self._edges
 
     def recipe(self) -> Any:
@@ -122,8 +120,8 @@ def _read(url: str) -> tuple[str, ...]:
         with files.open_read(url) as f:
             return tuple(f.read().decode("utf-8-sig").splitlines())
     except (OSError, ReadError) as e:
-        msg = f"BadWords cannot read the list {url}: {e}. Give its location, or the words as a tuple"
+        msg = f"BadWords cannot read the list {url}: {e}; give its URL, or the words as a tuple"
         raise PlanError(msg) from e
     except UnicodeDecodeError as e:
-        msg = f"The list {url} is not UTF-8 (byte {e.start}); convert it, one entry a line"
+        msg = f"the list {url} must be UTF-8 (byte {e.start} is not); convert it, one entry per line"
         raise PlanError(msg) from e

@@ -1,11 +1,10 @@
-"""CCNet's text normalisation: what its language models were trained on (Wenzek et al. 2020, `cc_net`)."""
+"""CCNet's text normalisation, used to train its language models (Wenzek et al. 2020, `cc_net`)."""
 
 from __future__ import annotations
 
 import unicodedata
 
-# What stands for which typographic marks. The published table has "１" among the quotation marks too, but digits
-# become 0 before it is looked at.
+# Plain signs of typographic marks. The published table has "１" among the quotation marks, but digits are 0 by then.
 PLAIN = {
     ",": "，、", ".": "。", '"': "„”“«»」「《》", "'": "´’", ":": "∶：", "?": "？", "!": "！", "(": "（", ")": "）",
     ";": "；", "-": "–━►", " - ": "—", ". ": "．", "~": "～", "...": "…", "<": "〈", ">": "〉", "[": "【", "]": "】",
@@ -15,7 +14,7 @@ MARKS = {mark: plain for plain, marks in PLAIN.items() for mark in marks}
 
 
 class _Table(dict[int, str]):
-    """The replacement of each code point of a decomposed, lower-cased text; computed once each."""
+    """Replacement of each code point of a decomposed, lower-cased text; computed once each."""
 
     def __missing__(self, point: int) -> str:
         c = chr(point)
@@ -31,10 +30,10 @@ _TABLE = _Table()
 
 
 def ccnet_normal(text: str) -> str:
-    r"""Lower case, no accents (decomposed, marks left out), digits 0, plain punctuation, no control characters.
+    r"""Return a line in lower case without accents and control characters, with digits 0 and plain punctuation.
 
-    The line feed is a control character: give it lines. (`cc_net` gave it whole documents, which glued the last word
-    of each line to the first of the next; see `Perplexity`'s preset "ccnet2020".)
+    The line feed is a control character: pass lines. (`cc_net` passes whole documents, which joins the last word of
+    each line to the first of the next; see `Perplexity`'s preset "ccnet2020".)
 
     >>> ccnet_normal(" Été 2020… «Oui» ")
     'ete 0000... "oui"'
@@ -46,5 +45,5 @@ def ccnet_normal(text: str) -> str:
 
 
 def ccnet_lines(text: str) -> str:
-    """Return the text with every line normalised: training text for the models of `Perplexity`."""
+    """Return the text with every line normalised, to train models of `Perplexity`."""
     return "\n".join(map(ccnet_normal, text.split("\n")))

@@ -1,4 +1,4 @@
-"""Hosts: drop documents by where they come from: block lists, allow lists, and words in the URL."""
+"""Hosts: drop documents by the host, path and words of their URL, with block lists and allow lists."""
 
 from __future__ import annotations
 
@@ -39,21 +39,22 @@ class Hosts(Stage):
     >>> Hosts("lists/adult/domains", words=("casino",))
     >>> Hosts(allow=("example.org", ".gov"))
 
-    block: the location of a list, a glob of several, or a folder (of which the files named `domains` and `urls` are
+    block: the URL of a list, a glob of several, or a folder (of which the files named `domains` and `urls` are
         read, as in the lists of the University of Toulouse, UT1); or the entries themselves as a tuple. An entry is a
         domain (`example.org`, `.example.org`, `*.example.org`: the domain and everything below it), an IP address, or
         a domain and a path (`example.org/ads`: with or without www., that path and everything below it;
         `example.org/ads/`: only below).
-    allow: the same; documents of every other host or path go. What is blocked goes even if it is allowed.
-    words: substrings of the URL that send a document off; case is forgiven, percent-encoding undone. The same ways.
-    column: holds the URLs; what is only in meta becomes a column by read(..., columns=["url"]).
+    allow: the same; documents of every other host or path are dropped, and blocked ones even if they are listed.
+    words: substrings of the URL, given in the same ways; a document with one is dropped. Case is ignored,
+        percent-encoding decoded.
+    column: the column of URLs; read(..., columns=["url"]) makes a column of a field of meta.
 
-    Files are UTF-8 with one entry a line; `#` begins a comment; lines of /etc/hosts (`0.0.0.0 example.org`) count as
-    the names. Upper case and Punycode do not matter, neither scheme, port nor user name. Reasons: `blocked_host`,
-    `blocked_url` (path or word), `host_not_allowed`; the first that holds. Documents without a URL that names a host
-    are kept and counted as `without url`, with an allow list too. The key is that of the entries, not of the files.
+    Files are UTF-8 with one entry per line; `#` begins a comment; lines of /etc/hosts (`0.0.0.0 example.org`) count as
+    the names. Case, Punycode, scheme, port and user name are ignored. Reasons: the first of `blocked_host`,
+    `blocked_url` (path or word), `host_not_allowed`. Documents without a URL that names a host are kept, even with an
+    allow list, and counted as `without url`. The key depends on the entries, not on the paths of the files.
 
-    Raises PlanError for a list that is missing, not UTF-8 or empty, and for an entry that is no domain.
+    Raises PlanError if a list is missing, not UTF-8 or empty, or an entry is not a domain.
     """
 
     only_drops: ClassVar[bool] = True
@@ -63,7 +64,7 @@ class Hosts(Stage):
     allow: str | Sequence[str] = field(default=(), kw_only=True)
     words: str | Sequence[str] = field(default=(), kw_only=True)
     column: str = field(default="url", kw_only=True)
-    blocked: str = field(init=False, repr=False, compare=False)  # one entry a line: one string travels fast
+    blocked: str = field(init=False, repr=False, compare=False)  # one entry per line: one string is sent fast
     allowed: str = field(init=False, repr=False, compare=False)
     substrings: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
@@ -76,16 +77,16 @@ class Hosts(Stage):
         words = {unquote(text).strip() for _, text in _entries(self.words)} - {""}
         object.__setattr__(self, "substrings", tuple(sorted(words)))
         if not (self.blocked or self.allowed or self.substrings):
-            msg = "Hosts has no rule: give block=, allow= or words=, a list with an entry or its location"
+            msg = "Hosts must have a rule; give block=, allow= or words=, a list with an entry or its URL"
             raise PlanError(msg)
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The column of the URLs."""
+        """Column of the URLs."""
         return (self.column,)
 
     def recipe(self) -> Any:
-        """Return what the lists hold, not their paths."""
+        """Return the entries of the lists, not their paths."""
         lists = [xxhash.xxh3_128_hexdigest(text.encode()) for text in (self.blocked, self.allowed)]
         return self.VERSION, lists, self.substrings, self.column
 
@@ -135,7 +136,7 @@ def _matches(found: Addresses, packed: str) -> tuple[Any, Any]:
 
 
 def _listed(host: str, domains: frozenset[str]) -> bool:
-    """Return whether a host or a domain above it is in a list; nothing is above an IP address."""
+    """Return whether a host or, unless it is an IP address, a domain above it is in a list."""
     if host in domains:
         return True
     if _is_ip(host):
@@ -184,7 +185,7 @@ def _packed(given: str | Sequence[str], name: str) -> str:
     """Return the entries of a list in one form, sorted, without those that a shorter one covers."""
     entries = {_entry(text, where, name) for where, text in _entries(given)}
     if given and not entries:
-        msg = f"Hosts({name}={given!r}) holds no entry; write one domain a line"
+        msg = f"Hosts: {name}={given!r} must have an entry; write one domain per line"
         raise PlanError(msg)
     domains = frozenset(e for e in entries if "/" not in e)
     covered = {e for e in domains if not _is_ip(e) and _listed(e.partition(".")[2], domains)}
@@ -197,7 +198,7 @@ def _is_ip(host: str) -> bool:
 
 
 def _entries(given: str | Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield where each entry was found, and the entry: of a tuple, or of the files that a location names."""
+    """Yield the location in a file, for messages, and the entry: of a tuple, or of the files at a URL."""
     if not isinstance(given, str):
         yield from (("", text) for text in given)
     elif given:
@@ -214,10 +215,10 @@ def _lines(url: str) -> Iterator[tuple[str, str]]:
         with files.open_read(url) as f:
             text = f.read().decode("utf-8-sig")
     except (OSError, ReadError) as e:
-        msg = f"Hosts cannot read the list {url}: {e}. Give its location, or the entries as a tuple"
+        msg = f"Hosts cannot read the list {url}: {e}; give its URL, or the entries as a tuple"
         raise PlanError(msg) from e
     except UnicodeDecodeError as e:
-        msg = f"The list {url} is not UTF-8 (byte {e.start}); convert it, one entry a line"
+        msg = f"the list {url} must be UTF-8 (byte {e.start} is not); convert it, one entry per line"
         raise PlanError(msg) from e
     for n, line in enumerate(text.splitlines(), 1):
         entry = re.split(r"(?:^|\s)#", line, maxsplit=1)[0].strip()
@@ -231,6 +232,6 @@ def _entry(text: str, where: str, name: str) -> str:
     host, slash, path = SCHEME.sub("", text.strip()).partition("/")
     clean = host_name(re.sub(r"^(?:\*?\.)+|:\d+$", "", host.rpartition("@")[2]))
     if not clean:
-        msg = f"Hosts({name}=): {text!r}{where} is no domain; write example.org, or example.org/path"
+        msg = f"Hosts: {name} has {text!r}{where}, which is not a domain; write example.org, or example.org/path"
         raise PlanError(msg)
     return clean + (slash + unquote(path) if path else "")

@@ -26,7 +26,7 @@ def pack(strings: Sequence[bytes | str]) -> Packed:
 
 
 def fold_chars(text: str) -> str:
-    """Return each character in lower case, one for one, so that offsets are kept; both small sigmas are one."""
+    """Return each character in lower case, one for one, so that offsets are kept; the two small sigmas are equal."""
     return "".join(chr(int(lowered()[ord(c)]) & POINT) for c in text).replace("ς", "σ")
 
 

@@ -1,4 +1,4 @@
-"""Percentiles: a filter whose range is found on the corpus itself, for each language of it."""
+"""Percentiles: a filter whose range is found on the corpus itself, per language."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PREVIEW_CHARS = 300
 
 @dataclass(frozen=True)
 class Percentiles(Estimator):
-    """Keep what scores between two percentiles of the corpus, found for each language; an Estimator.
+    """Keep documents or paragraphs that score between two percentiles of the corpus, per language; an Estimator.
 
     >>> Percentiles(Quality(model="quality.bin"), top=0.1)          # doctest: +SKIP
     >>> Percentiles(Perplexity(model="en.arpa"), cut="head")        # doctest: +SKIP
@@ -42,15 +42,15 @@ class Percentiles(Estimator):
     that score already (`dp.Score`), made by the same model, nothing is measured again. Paragraphs out of range are cut,
     and documents of which nothing is left are dropped ("left_too_short").
     cut: (low, high) in percent, where 0 and 100 set no bound; or CCNet's "head" (0, 30), "middle" (30, 60), "tail" (60,
-    100). A bound is interpolated linearly between two scores and rounded to 1e-4; a score equal to the upper bound is
-    out of range, so the three parts are disjoint and together everything. Documents without a score are kept or dropped
-    as the filter decides.
+    100). A bound is interpolated linearly between two scores and rounded to 1e-4. A score equal to the upper bound is
+    out of range, so each score is in one of the three parts. Documents without a score are kept or dropped
+    by the filter.
     top: the share of documents to keep, those with the highest scores, instead of `cut`.
     min_scores: a language with fewer scores is kept whole, since percentiles of a few scores mean nothing.
 
     The languages are those of the column `language`, if there is one. `facts` of the fitted stage has the bounds of
     each language and the number of scores. Scores are held in memory, some 50 bytes each. Raises PlanError for a filter
-    without a single score, or a `cut` or `top` that is no range.
+    without a single score, or an invalid `cut` or `top`.
     """
 
     filter: ScoredFilter
@@ -101,7 +101,7 @@ class Percentiles(Estimator):
 
     @property
     def only_drops(self) -> bool:  # type: ignore[override]
-        """Whether documents are dropped whole; paragraphs are cut out."""
+        """Whether documents are dropped whole; with scores of paragraphs it is False."""
         return not self._of_paragraphs
 
     def recipe(self) -> Any:
@@ -135,7 +135,7 @@ class Percentiles(Estimator):
         )
 
     def bounds(self, scores: pa.Table) -> tuple[Bounds, dict[str, Any]]:
-        """Return the range of each language, and the same with counts, for people."""
+        """Return the range of each language, and the same with counts, for reports."""
         found: dict[str, tuple[float | None, float | None]] = {}
         facts: dict[str, Any] = {}
         low, high = self._range
@@ -147,7 +147,7 @@ class Percentiles(Estimator):
         return found, {"cuts": facts}
 
     def reasons(self, scores: pa.Table, bounds: Bounds) -> pa.Table:
-        """Return the table with a column `reason`: why each row is dropped, null if it is kept."""
+        """Return the table with a column `reason`: the reason to drop each row, null if it is kept."""
         name = next(iter(self.filter.scores))
         why = np.full(len(scores), None, object)
         languages = np.asarray(scores[BY].to_pylist(), object)
@@ -291,7 +291,7 @@ def _given(stage: Any) -> dict[str, Any]:
 
 
 def range_elsewhere(stage: Any, name: str, value: Any) -> PlanError:
-    """Return the error for a filter that is given `cut` or `top` itself, with the spelling of today."""
+    """Return the error for a filter that is given `cut` or `top` itself, with the code to write instead."""
     kind, given = type(stage).__name__, _given(stage)
     old = ", ".join(f"{k}={v!r}" for k, v in (given | {name: value}).items())
     new = ", ".join(f"{k}={v!r}" for k, v in given.items() if k != "keep")

@@ -1,4 +1,4 @@
-"""Perplexity: how well an n-gram model predicts a text: badly for noise, well for near copies of its training text."""
+"""Perplexity of a text under an n-gram model: high for noise, low for near copies of the model's training text."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ class Perplexity(ScoredFilter):
     `Percentiles(Perplexity(...), cut="head")` finds the range on your corpus instead.
     unit: "document", or "paragraph": lines out of range are cut out (counted as "lines.perplexity_high" ...; lines
     without words are kept), and documents of which none is left are dropped.
-    normalize: "ccnet", each line as `ccnet_normal` writes it, or None. A model wants the text it was trained on.
+    normalize: "ccnet", each line as `ccnet_normal` writes it, or None. Use the one that the model was trained with.
     tokenizer: path of a SentencePiece model ("{language}" as above); None: words between white space.
-    preset: "ccnet2020": as `cc_net` did it: the whole document is normalised, which removes line feeds and so glues
-    lines together, and scored as one sentence.
+    preset: "ccnet2020", as in `cc_net`: the whole document is normalised, which removes line feeds and so joins lines,
+    and scored as one sentence.
 
     The perplexity of a document is 10 ** -(sum of the lines' log10 probabilities / sum of their words, each line's end
-    one more), as CCNet has it; lines without words do not count. Rounded to 1e-4. Source: Wenzek et al., "CCNet", 2020.
-    Needs the extra `perplexity`. Errors: PlanError, also for a model that KenLM cannot read.
+    one more), as in CCNet; lines without words do not count. Rounded to 1e-4. Source: Wenzek et al., "CCNet", 2020.
+    Needs the extra `perplexity`. Raises PlanError if a parameter is invalid or KenLM cannot read the model.
     """
 
     model: str
     keep: tuple[Bound, Bound] = (None, None)
-    cut: InitVar[Any] = None  # raises: `Percentiles` has it now
+    cut: InitVar[Any] = None  # raises: a parameter of `Percentiles`
     unit: str = "document"
     normalize: str | None = "ccnet"
     tokenizer: str | None = None
@@ -65,7 +65,7 @@ class Perplexity(ScoredFilter):
 
     @property
     def only_drops(self) -> bool:  # type: ignore[override]
-        """Whether documents are dropped whole; with unit="paragraph" lines are cut out."""
+        """Whether documents are dropped whole; False with unit="paragraph", which cuts lines out."""
         return self.unit == "document"
 
     def __post_init__(self, cut: Any) -> None:
@@ -74,17 +74,17 @@ class Perplexity(ScoredFilter):
         self._check_keep()
         if self.unit not in UNITS or self.normalize not in ("ccnet", None) or self.preset not in ("ccnet2020", None):
             msg = (
-                f"unit={self.unit!r}, normalize={self.normalize!r}, preset={self.preset!r}: there are unit='document' "
-                "and 'paragraph', normalize='ccnet' and None, preset='ccnet2020' and None"
+                f"unit={self.unit!r}, normalize={self.normalize!r}, preset={self.preset!r} must be unit='document' "
+                "or 'paragraph', normalize='ccnet' or None, preset='ccnet2020' or None"
             )
             raise PlanError(msg)
         if self.preset and (self.unit, self.normalize) != ("document", "ccnet"):
-            msg = "preset='ccnet2020' measures whole documents, normalised; leave unit and normalize out"
+            msg = "preset='ccnet2020' sets unit and normalize; leave these out"
             raise PlanError(msg)
         need("kenlm", extra="perplexity")
         for path in (self.model, self.tokenizer):
             if path is not None and not _paths(path):
-                msg = f"there is no model at {path}; give the path of one (dataprep train-ngram makes n-gram models)"
+                msg = f"there is no model at {path}; give the path of one, or make one with `dataprep train-ngram`"
                 raise PlanError(msg)
         for path in _paths(self.model):
             _check_magic(path)
@@ -95,24 +95,24 @@ class Perplexity(ScoredFilter):
         except (TypeError, ValueError):
             low, high = 1.0, 0.0
         if low is not None and high is not None and not low < high:
-            msg = f"keep={self.keep!r} is not a range of perplexities; give (low, high), as (50, 1000) or (None, 1000)"
+            msg = f"keep={self.keep!r} must be a range (low, high), such as (50, 1000) or (None, 1000)"
             raise PlanError(msg)
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The language, where it chooses the model."""
+        """Column of the language, if it selects the model."""
         return ("language",) if any(ANY in (path or "") for path in (self.model, self.tokenizer)) else ()
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """`perplexity`: null where there are no words, NaN where no model; or `perplexity_paragraphs`, one a line."""
+        """Column `perplexity` (null without words, NaN without a model), or `perplexity_paragraphs`, one per line."""
         if self.unit == "document":
             return {"perplexity": pa.float64()}
         return {"perplexity_paragraphs": pa.list_(pa.float64())}
 
     @property
     def measure(self) -> Any:
-        """Content of the models, and the treatment of texts before them."""
+        """Content of the models, and the normalisation of texts."""
         held = [sorted((_language(p, path), file_hash(p)) for p in _paths(path)) for path in self._models]
         return held, self.unit, self.normalize, self.preset
 
@@ -121,18 +121,18 @@ class Perplexity(ScoredFilter):
         return (self.model,) if self.tokenizer is None else (self.model, self.tokenizer)
 
     def recipe(self) -> Any:
-        """Return what the models hold, not their paths."""
+        """Return the content of the models, not their paths."""
         return self.measure, self.keep, self.VERSION
 
     def warm(self) -> None:
-        """Read the models once: one that cannot be read is said before workers start."""
+        """Read the models, so that one which cannot be read raises before workers start."""
         for path in _paths(self.model):
             _model(path, file_hash(path))
         for path in _paths(self.tokenizer or ""):
             _pieces(path, file_hash(path))
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Measure every document, or every line of it."""
+        """Return the perplexity of every document, or of its lines."""
         texts = batch.column("text").to_pylist()
         languages = batch.column("language").to_pylist() if self.needs else itertools.repeat("")
         rows = [self._measured(text, language) for text, language in zip(texts, languages, strict=False)]
@@ -144,7 +144,7 @@ class Perplexity(ScoredFilter):
         return {name: pa.array(found, kind)}
 
     def _measured(self, text: str, language: str | None) -> list[tuple[float, int]]:
-        """log10 probability and words of every line, its end included; (0, 0) without words, NaN without a model."""
+        """Return log10 probability and words (and end) per line; (0, 0) without words, NaN without a model."""
         model, pieces = self._of(language or "")
         if model is None:
             return [(float("nan"), 1)] * (text.count("\n") + 1)
@@ -158,7 +158,7 @@ class Perplexity(ScoredFilter):
         return measured
 
     def _of(self, language: str) -> tuple[Any, Any]:
-        """Return the model and the tokenizer of a language, None where there is none."""
+        """Return the model and the tokenizer of a language, None if there is none."""
         paths = [path.replace(ANY, language) for path in self._models]
         if self.needs and not all(map(os.path.isfile, paths)):
             return None, None
@@ -166,7 +166,7 @@ class Perplexity(ScoredFilter):
         return _model(model, file_hash(model)), _pieces(*pieces, file_hash(*pieces)) if pieces else None
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Why each document goes: out of range itself, or every paragraph of it."""
+        """Return the reason to drop each document, by its perplexity or its paragraphs'; null if it is kept."""
         if self.unit == "document":
             return self.reasons(scores["perplexity"])
         column = scores["perplexity_paragraphs"]
@@ -176,7 +176,7 @@ class Perplexity(ScoredFilter):
         return pa.array([_of_all(reasons) for reasons in every], pa.string())
 
     def reasons(self, perplexity: pa.Array) -> pa.StringArray:
-        """Why each of these perplexities is out of range, null where it is not."""
+        """Return the reason for each perplexity out of range, null for the others."""
         values = np.asarray(perplexity.to_numpy(zero_copy_only=False), np.float64)
         why = np.full(len(values), None, object)
         low, high = self.keep
@@ -186,7 +186,7 @@ class Perplexity(ScoredFilter):
         return pa.array(why, pa.string())
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Drop documents; of those that stay, cut paragraphs."""
+        """Drop documents, and cut paragraphs out of the others."""
         if self.unit == "document":
             yield from super().__call__(batches, stats)
             return
@@ -246,7 +246,7 @@ def _check_magic(path: str) -> None:
         start = f.read(64).lstrip()
     if not start.startswith(MAGIC):
         msg = (
-            f"{path} is neither an ARPA file, which begins with \\data\\, nor a KenLM binary: it begins with "
+            f"{path} must be an ARPA file, which begins with \\data\\, or a KenLM binary, and begins with "
             f"{start[:20]!r}; give a language model, uncompressed"
         )
         raise PlanError(msg)
@@ -254,7 +254,7 @@ def _check_magic(path: str) -> None:
 
 @cache
 def _model(path: str, content: str) -> Any:  # noqa: ARG001 - a file that changed is read anew
-    """Return a model, read once a process."""
+    """Return a model, read once per process."""
     kenlm = need("kenlm", extra="perplexity")
     config = kenlm.Config()
     config.show_progress = False
@@ -263,16 +263,16 @@ def _model(path: str, content: str) -> Any:  # noqa: ARG001 - a file that change
         return kenlm.Model(path, config)
     except (OSError, RuntimeError) as e:
         why = re.sub(r"^.*(Exception( because `[^']*')?\.?|' \()\s*", "", " ".join(str(e).split())).rstrip(" )")
-        msg = f"{path} is not a language model that KenLM can read ({why}); make it again, or give another"
+        msg = f"{path} is not a language model that KenLM can read ({why}); train it again, or give another"
         raise PlanError(msg) from e
 
 
 @cache
 def _pieces(path: str, content: str) -> Any:  # noqa: ARG001 - a file that changed is read anew
-    """Return a SentencePiece model, read once a process."""
+    """Return a SentencePiece model, read once per process."""
     sentencepiece = need("sentencepiece", extra="perplexity")
     try:
         return sentencepiece.SentencePieceProcessor(model_file=path)
     except (OSError, RuntimeError) as e:
-        msg = f"{path} is not a SentencePiece model ({' '.join(str(e).split())[:200]}); give the file NAME.model"
+        msg = f"{path} must be a SentencePiece model ({' '.join(str(e).split())[:200]}); give the file NAME.model"
         raise PlanError(msg) from e

@@ -1,4 +1,4 @@
-"""RepairText: undo wrong decoding, take out control characters, compose characters."""
+"""RepairText: undo wrong decoding, remove control characters, compose characters."""
 
 from __future__ import annotations
 
@@ -16,24 +16,22 @@ from dataprep.core.stage import Stage
 from dataprep.errors import PlanError, need
 
 FORMS = ("NFC", "NFKC")
-_ODD = re.compile(r"[^\t\n\x20-\x7e]")  # all that a repair may change
+_ODD = re.compile(r"[^\t\n\x20-\x7e]")  # characters that a repair can change
 
 
 @dataclass(frozen=True, kw_only=True)
 class RepairText(Stage):
-    r"""Repair text with `ftfy` (the extra `repair`); nothing else that it can do is done.
+    r"""Repair encoding errors, control characters and composition with `ftfy` (the extra `repair`), and nothing else.
 
     >>> RepairText()                                    # "schÃ¶n" becomes "schön"
     >>> RepairText(encoding=False, form="NFKC")
 
-    encoding: UTF-8 that was read as Windows-1252, Latin-1 and their like is read again, where that is sure.
-    controls: control characters, terminal colours and byte order marks go; \r\n, \r, U+0085, U+2028 become \n.
+    encoding: decode UTF-8 that was read as Windows-1252, Latin-1 or similar again, if ftfy is sure.
+    controls: remove control characters, terminal colours and byte order marks; \r\n, \r, U+0085, U+2028 become \n.
     form: compose characters: "NFC", "NFKC" (also makes ligatures and full-width letters plain), or None.
 
-    Quotes, full-width letters and HTML entities stay. Changed documents are counted as `repaired`. The key holds
-    ftfy's version.
-
-    Raises PlanError where ftfy is missing, and for an unknown form.
+    Quotes, full-width letters and HTML entities are kept. Changed documents are counted as `repaired`. The key depends
+    on ftfy's version. Raises PlanError if ftfy is missing or the form is unknown.
     """
 
     encoding: bool = True
@@ -42,12 +40,12 @@ class RepairText(Stage):
 
     def __post_init__(self) -> None:
         if self.form not in (*FORMS, None):
-            msg = f"RepairText(form={self.form!r}): form is {' or '.join(map(repr, FORMS))}, or None"
+            msg = f"RepairText: form={self.form!r} must be {' or '.join(map(repr, FORMS))}, or None"
             raise PlanError(msg)
         need("ftfy", extra="repair")
 
     def recipe(self) -> Any:
-        """Return the parameters, and ftfy's version: its judgement gets better."""
+        """Return the parameters, and ftfy's version."""
         return self.VERSION, self.encoding, self.controls, self.form, need("ftfy", extra="repair").__version__
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
@@ -61,7 +59,7 @@ class RepairText(Stage):
             yield B.with_column(batch, "text", pa.array(new, pa.large_string())) if n else batch
 
     def repairer(self) -> Callable[[str], str]:
-        """Return the repair of one text."""
+        """Return the function that repairs one text."""
         ftfy = need("ftfy", extra="repair")
         config = ftfy.TextFixerConfig(
             unescape_html=False,
@@ -80,7 +78,7 @@ class RepairText(Stage):
 
 
 def _by_line(text: str, repair: Callable[[str], str]) -> str:
-    """Return the text with its odd lines repaired; ftfy itself goes line by line."""
+    """Return the text with its lines repaired that are not plain ASCII; ftfy works line by line too."""
     if not _ODD.search(text):
         return text
     return "".join(repair(line) if _ODD.search(line) else line for line in re.split(r"(?<=\n)", text))

@@ -1,4 +1,4 @@
-"""Rules that compare a number with a parameter: how filters by counts decide, and what numbers they take."""
+"""Rules of filters that compare a count with a parameter, and checks of these parameters."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ def check_numbers(stage: Any, rules: Sequence[Threshold]) -> None:
     for rule in rules:
         value = getattr(stage, rule.parameter)
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0):
-            msg = f"{stage.name}({rule.parameter}={value!r}): {rule.parameter} is a number from 0, or None for no rule"
+            msg = f"{stage.name}: {rule.parameter}={value!r} must be a number from 0, or None for no rule"
             raise PlanError(msg)
 
 
 def tuple_of_words(stage: Any, name: str) -> None:
-    """Make a list a tuple; raise PlanError for anything but strings without white space."""
+    """Make a list parameter a tuple. Raises PlanError for anything but strings without white space."""
     value = getattr(stage, name)
     value = tuple(value) if isinstance(value, list) else value
     good = isinstance(value, tuple) and all(isinstance(v, str) and v for v in value)
     if not good or any(classes()[ord(c)] & SPACE for v in value for c in v):
-        msg = f'{stage.name}({name}={value!r}): {name} is a tuple of strings without white space, as in (".", "!")'
+        msg = f'{stage.name}: {name}={value!r} must be a tuple of strings without white space, such as (".", "!")'
         raise PlanError(msg)
     object.__setattr__(stage, name, value)
 
 
 def share(part: Any, whole: Any) -> pa.Array:
-    """Return a part of the whole as float64, 0 of nothing: 3 of 10 is the literal 0.3, which a threshold can equal."""
+    """Return part / whole as float64, 0 if the whole is 0; 3 of 10 equals the literal 0.3, as a threshold may."""
     return pa.array(np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0))

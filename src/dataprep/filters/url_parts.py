@@ -1,4 +1,4 @@
-"""Hosts and paths of a column of URLs, once for each different URL: what the rules about addresses look at."""
+"""Hosts and paths of a column of URLs, once for each different URL, for rules about addresses."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ PARTS = (
     r"(?s)^[\x00-\x20]*(?:(?:[A-Za-z][A-Za-z0-9+.\-]*:)?[/\\]{2}(?:[^/?#\\]*@)?(?P<host>\[[^\]/?#]*\]|[^/?#\\:\s]*)(?::[0-9]*)?"
     r"|(?P<bare>[^/?#\\:@\s]+\.[^/?#\\:@\s]+)(?::[0-9]+)?)(?P<path>[/?#\\].*)?[\x00-\x20]*$"
 )
-SPECIAL = re.compile(r"[\x00-\x20#/<>?@\\^|%:]")  # what no host name holds, once its escapes are undone
+SPECIAL = re.compile(r"[\x00-\x20#/<>?@\\^|%:]")  # not in host names, once escapes are decoded
 
 
 class Addresses(NamedTuple):
     """The URLs of a batch, each once."""
 
     urls: pa.StringArray  # of the different URLs
-    rows: npt.NDArray[np.int32]  # which of them each document has; -1 without one
-    hosts: list[str]  # the different hosts, in one form; "" where there is none
+    rows: npt.NDArray[np.int32]  # index of each document's URL; -1 without one
+    hosts: list[str]  # the different hosts, in one form; "" if there is none
     host_of: npt.NDArray[np.int32]  # of each URL
-    paths: pa.StringArray  # of each URL: what follows the host, "" for nothing
+    paths: pa.StringArray  # of each URL: the rest after the host
 
 
 def addresses(batch: Batch, column: str, who: str) -> Addresses:
@@ -46,7 +46,7 @@ def addresses(batch: Batch, column: str, who: str) -> Addresses:
 
 
 def split(urls: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
-    """Return the host of each URL as it is written, and what follows it; "" where there is none."""
+    """Return the host of each URL as it is written, and the rest after it; "" if there is none."""
     if not len(urls):
         return urls, urls
     parts = pc.extract_regex(urls, PARTS)
@@ -65,7 +65,7 @@ def _coded(column: pa.Array, where: str) -> pa.DictionaryArray:
 
 
 def host_name(host: str) -> str:
-    """Return a host in one form: lower case, Punycode (IDNA 2003), no dot at the end; "" if it is none.
+    """Return a host in one form: lower case, Punycode (IDNA 2003), no dot at the end; "" if it is not a host.
 
     >>> host_name("WWW.Exämple.ORG.")
     'www.xn--exmple-cua.org'
@@ -82,15 +82,15 @@ def host_name(host: str) -> str:
 def _punycode(host: str) -> str:
     try:
         return host.encode("idna").decode()
-    except UnicodeError:  # an empty label, or one that is too long or holds what names may not
+    except UnicodeError:  # a label that is empty, too long or has a forbidden character
         return host
 
 
 def over_hosts(found: Addresses, values: Any) -> Any:
-    """Return a value a host as a value a URL, both NumPy arrays."""
+    """Return values per host as values per URL, both NumPy arrays."""
     return np.asarray(values)[found.host_of] if len(found.hosts) else np.zeros(0, np.asarray(values).dtype)
 
 
 def over_rows(found: Addresses, values: Any, missing: Any) -> Any:
-    """Return a value a URL as a value a document, both NumPy arrays; `missing` for documents without a URL."""
+    """Return values per URL as values per document, both NumPy arrays; `missing` for documents without a URL."""
     return np.append(np.asarray(values), missing)[found.rows]

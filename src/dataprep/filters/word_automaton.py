@@ -1,8 +1,8 @@
 """All words of a list in one pass: an Aho-Corasick automaton over the folded bytes of a text.
 
-An edge of a word is a symbol of its own. It is fed before and behind the text and every character that is no part of a
-word, and stands at both ends of each entry, so that a match needs no look back: "ass" is found in "an ass." and not in
-"class", "a-" only before white space or another sign.
+An edge of a word is a symbol of its own. It is inserted before and after the text and every character outside a word,
+and at both ends of each entry, so that a match needs no look back: "ass" is found in "an ass." and not in "class",
+"a-" only before white space or another sign.
 
 Twin: tests/twins/badwords.py.
 """
@@ -28,9 +28,9 @@ I32 = npt.NDArray[np.int32]
 
 
 class Automaton(NamedTuple):
-    """A dense automaton; a state is the place of its row in `goto`."""
+    """A dense automaton; a state is the offset of its row in `goto`."""
 
-    goto: I32  # [states * width]: the next state; odd numbers (state | 1) are those in which an entry ends
+    goto: I32  # [states * width]: the next state; odd (state | 1) if an entry ends in it
     symbols: I64  # [257]: the column of each byte, and of the edge; 0 for those of no entry
     width: int
     edges: bool  # entries are whole words
@@ -53,7 +53,7 @@ def build(entries: Sequence[str], *, edges: bool) -> Automaton:
     used = sorted({s for code in codes for s in code})
     symbols = np.zeros(257, np.int64)
     symbols[used] = np.arange(1, len(used) + 1)
-    width = 2  # a power of two, so that the last bit of a row's place is free
+    width = 2  # a power of two, so that the last bit of a row's offset is free
     while width <= len(used):
         width *= 2
     children: list[dict[int, int]] = [{}]
@@ -69,7 +69,7 @@ def build(entries: Sequence[str], *, edges: bool) -> Automaton:
         ends[state] = True
     if len(children) * width > MAX_CELLS:
         msg = (
-            f"BadWords: {len(entries):,} words are too many for one list ({len(children):,} states); give several lists"
+            f"BadWords: {len(entries):,} entries ({len(children):,} states) are too many; use several lists"
         )
         raise PlanError(msg)
     return Automaton(_resolved(children, ends, width), symbols, width, edges)

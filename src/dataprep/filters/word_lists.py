@@ -1,10 +1,9 @@
 """Words and marks of languages, as data.
 
-Stop words: the most frequent words of a language, which real sentences hold and lists of products do not.
-
-English is as published (Rae et al. 2021, A.1.1). The others are ours: frequent words that are not also content words.
-Compared are the letters of a word alone, in lower case, so that "The," is "the"; what a language glues to its words
-(Arabic wa-, French l') hides them, so lists hold words that stand alone.
+Stop words: the most frequent words of a language, which real sentences have and lists of products do not. English is as
+published (Rae et al. 2021, A.1.1); the others are frequent words that are not also content words. Only letters are
+compared, in lower case, so that "The," is "the". A prefix (Arabic wa-, French l') makes another word, so lists have
+words that occur without one.
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ STOP_WORDS: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 
-# What closes a sentence in the scripts of the world, and the quotation marks that close with it.
+# Marks that end a sentence in the scripts of the world, and the quotation marks that close with it.
 SENTENCE_MARKS = tuple(".?!…؟۔。？！．｡।॥။።፧፨։܀᠃᠉‼⁇⁈⁉")
 END_MARKS = (*SENTENCE_MARKS, *"'\"”’»」』")
 
-# What a page counts of itself ("3 likes"): the line is a number and one of these.
+# Counters of a page ("3 likes"): the line is a number and one of these.
 COUNTERS = (
     "like", "likes", "share", "shares", "comment", "comments", "reply", "replies", "retweet", "retweets", "repost",
     "reposts", "quote", "quotes", "bookmark", "bookmarks", "upvote", "upvotes", "downvote", "downvotes", "download",

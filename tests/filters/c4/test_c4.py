@@ -200,13 +200,13 @@ def test_presets_and_overrides():
 @pytest.mark.parametrize(
     ("bad", "says"),
     [
-        ({"preset": "c4"}, "no preset 'c4'; it has 'tfds' and 'paper'"),
+        ({"preset": "c4"}, "preset='c4' must be 'tfds' or 'paper'"),
         ({"min_words": -1}, "a number from 0, or None"),
         ({"min_sentences": True}, "a number from 0"),
         ({"javascript": "yes"}, "True or False"),
         ({"end_marks": "."}, "a tuple of words"),
-        ({"policy": ("cookies ",)}, "begins or ends with"),
-        ({"policy": ("use\ncookies",)}, "line break"),
+        ({"policy": ("cookies ",)}, "must not begin or end with white space"),
+        ({"policy": ("use\ncookies",)}, "must not hold a line break"),
         ({"policy": ("x" * 1001,)}, "at most 1000 bytes"),
         ({"sentence_marks": ("...",)}, "single characters"),
     ],

@@ -208,25 +208,25 @@ def test_laws(small, tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (lambda: Language("ary", model="MODEL"), "does not know 'ary' .3 codes.; model='builtin' does"),
-        (lambda: Language("bar", model="MODEL"), "model='lid.176' does"),
-        (lambda: Language("eng"), "does not know 'eng' .140 codes.; near it are en"),
-        (lambda: Language("☃"), "its codes are like ace, af"),
+        (lambda: Language("ary", model="MODEL"), "lacks the code 'ary' .3 codes.; use model='builtin'"),
+        (lambda: Language("bar", model="MODEL"), "use model='lid.176'"),
+        (lambda: Language("eng"), "lacks the code 'eng' .140 codes.; similar codes are en"),
+        (lambda: Language("☃"), "use codes such as ace, af"),
         (lambda: Language("en", model="no/such.bin"), "there is no model at 'no/such.bin'"),
         (lambda: Language("en", model="glotlid"), "there is no model 'glotlid' here"),
-        (lambda: Language("en", unit="word"), "there are document, paragraph, line"),
+        (lambda: Language("en", unit="word"), "unit='word' must be one of document, paragraph, line"),
         (lambda: Language("en", min_score=2), "from 0 to 1"),
-        (lambda: Language("en", mixed=True), "mixed is a number"),
-        (lambda: Language(["en"]), "takes codes"),
-        (lambda: Quality(model="MODEL", keep=0.5), "label=None: the model 'MODEL' tells"),
-        (lambda: Quality(model="MODEL", label="fr", keep=(2, 1)), "neither a score"),
+        (lambda: Language("en", mixed=True), "mixed=True must be a number"),
+        (lambda: Language(["en"]), "must be codes"),
+        (lambda: Quality(model="MODEL", keep=0.5), "label=None must be a label of 'MODEL'"),
+        (lambda: Quality(model="MODEL", label="fr", keep=(2, 1)), "must be a score"),
         (lambda: dp.Percentiles(Quality(model="MODEL", label="fr"), top=10.0), "share of the corpus"),
         (lambda: dp.Percentiles(Quality(model="MODEL", label="fr", keep=0.1), top=0.1), "leave keep out"),
         (
             lambda: Quality(model="MODEL", label="fr", top=0.1),
             r"Percentiles\(Quality\(model='MODEL', label='fr'\), top=0.1\)",
         ),
-        (lambda: Quality(model="builtin", keep=0.5), "tells languages"),
+        (lambda: Quality(model="builtin", keep=0.5), "identifies languages only"),
     ],
 )
 def test_what_is_wrong_is_said_at_once(wrong, said, small, monkeypatch):
@@ -247,7 +247,7 @@ def test_a_file_that_is_no_model_is_one_sentence(small, tmp_path):
     for number, data in enumerate(broken):
         path = tmp_path / f"{number}.bin"
         path.write_bytes(bytes(data))
-        with pytest.raises(PlanError, match="not a fastText model|cut off or damaged|word vectors"):
+        with pytest.raises(PlanError, match="must be a fastText model|cut off or damaged|word vectors"):
             Language("en", model=str(path))
 
 
@@ -330,7 +330,7 @@ def test_texts_held_out_are_not_learnt(tmp_path):
     [
         ({"a": ["x"] * 9, "b": ["y", "z"]}, "'a' has 1 different texts"),
         ({"a": ["x", "y"]}, "at least two labels"),
-        ({"a b": ["x", "y"], "c": ["x", "y"]}, "cannot be a label"),
+        ({"a b": ["x", "y"], "c": ["x", "y"]}, "the label 'a b' must be a word"),
     ],
 )
 def test_training_refuses_what_it_cannot_learn(texts, said, tmp_path):

@@ -134,12 +134,12 @@ def test_a_set_may_be_a_file_a_dataset_or_texts(tmp_path):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"sets": {}}, "no sets"),
-        ({"sets": "q.txt"}, "no sets"),
+        ({"sets": {}}, "sets must have questions by name"),
+        ({"sets": "q.txt"}, "sets must have questions by name"),
         ({"sets": {"q": []}}, "none has 8 words"),
         ({"sets": {"q": ["too short"]}}, "longest has 2"),
-        ({"sets": {"q": 5}}, "location of a file"),
-        ({"sets": {"A.b": [LONG]}}, "names a column"),
+        ({"sets": {"q": 5}}, "URL of a file"),
+        ({"sets": {"A.b": [LONG]}}, "must have a-z, 0-9 and _ only"),
         ({"sets": {"q": "nowhere/q.jsonl"}}, "cannot read nowhere/q.jsonl"),
         ({"sets": {"q": [LONG]}, "ngram": 0}, "integer from 1"),
         ({"sets": {"q": [LONG]}, "action": "cut"}, "'drop' or 'report'"),
@@ -154,10 +154,10 @@ def test_bad_input(given, sentence):
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("q.jsonl", b'{"question": "a"}\n{"q', "line 2, is not JSON"),
+        ("q.jsonl", b'{"question": "a"}\n{"q', "line 2, must be JSON"),
         ("q.jsonl", b'{"ask": "a"}', "there: ask"),
         ("q.jsonl", b"[1]", "there: list"),
-        ("q.txt", b"\xff\xfe", "not UTF-8"),
+        ("q.txt", b"\xff\xfe", "must be UTF-8"),
         ("q.txt", b"", "none has"),
     ],
 )

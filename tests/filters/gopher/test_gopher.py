@@ -196,11 +196,11 @@ def test_keys():
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: Gopher(min_words=-1), "Gopher(min_words=-1): min_words is a number from 0, or None"),
+        (lambda: Gopher(min_words=-1), "Gopher: min_words=-1 must be a number from 0, or None"),
         (lambda: Gopher(max_hashes=float("nan")), "a number from 0"),
-        (lambda: Gopher(languages=("xx",)), "no stop words for xx; it has ar, ary, ary-Latn"),
-        (lambda: Gopher(languages="en"), "is a tuple of strings"),
-        (lambda: Gopher(stop_words=("...",)), "has no letter"),
+        (lambda: Gopher(languages=("xx",)), "languages must be some of ar, ary, ary-Latn"),
+        (lambda: Gopher(languages="en"), "must be a tuple of strings"),
+        (lambda: Gopher(stop_words=("...",)), "'...' must have a letter"),
         (lambda: FineWeb(max_breaks=True), "a number from 0"),
         (lambda: FineWeb(end_marks=(". ",)), "without white space"),
     ],

@@ -105,10 +105,10 @@ def test_documents_that_lose_too_much_go():
 @pytest.mark.parametrize(
     ("bad", "says"),
     [
-        ({"max_upper": -1}, "RefinedWeb(max_upper=-1): max_upper is a number from 0"),
+        ({"max_upper": -1}, "RefinedWeb: max_upper=-1 must be a number from 0"),
         ({"suffixes": "read more"}, "a tuple of phrases"),
         ({"anywhere": (" cart",)}, "no white space at its ends"),
-        ({"prefixes": ("a\nb",)}, "no break"),
+        ({"prefixes": ("a\nb",)}, "no line break"),
     ],
 )
 def test_bad_rules_are_refused(bad, says):

@@ -185,8 +185,8 @@ def test_long_files():
     ("how", "says"),
     [
         ({"source": "/no/such/folder"}, "no/such/folder"),
-        ({"source": ".", "agents": ()}, "agents is a tuple of names"),
-        ({"source": ".", "unreadable": "maybe"}, "'keep' and 'drop'"),
+        ({"source": ".", "agents": ()}, r"agents=\(\) must be a tuple of names"),
+        ({"source": ".", "unreadable": "maybe"}, "must be 'keep' or 'drop'"),
     ],
 )
 def test_bad_parameters(how, says):

@@ -1,7 +1,6 @@
 """C4's rules over Arrow buffers: one pass over the bytes of a page, line by line.
 
-The order of the rules is that of the published code, since it decides which reason a line is counted under and which
-pages a later rule never sees. Twin: tests/twins/c4.py.
+The rules run in the order of the published code, which determines the reasons counted. Twin: tests/twins/c4.py.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from dataprep.unicode.whitespace import has_words, strip, word_too_long
 from .lines import BLOCK, BRACKET, CURLY, FOLD, Phrases, Room, line_ends, make_room, phrases_in
 from .sentences import count_sentences
 
-# Codes of a line (and, from PAGE on, of its page).
+# Codes of a line, and from PAGE on of its page.
 KEEP, WORD_TOO_LONG, NO_END_MARK, TOO_FEW_WORDS, JAVASCRIPT, POLICY = 0, 1, 2, 3, 4, 5
 PAGE, LOREM_IPSUM, CURLY_BRACKET, TOO_FEW_SENTENCES, EMPTY = 6, 6, 7, 8, 9
 NAMES = (
@@ -27,7 +26,7 @@ NAMES = (
     "lorem_ipsum", "curly_bracket", "too_few_sentences", "empty",
 )  # fmt: skip
 
-# Bits of the phrases a line holds, above the marks.
+# Bits of the phrases in a line, above the marks.
 HAS_LOREM, HAS_JAVASCRIPT, HAS_POLICY = 32, 64, 128
 
 
@@ -38,15 +37,15 @@ class C4Rules(NamedTuple):
     citations: bool
     end_marks: Packed
     not_end_marks: Packed
-    may_end: U8  # [256]: may this byte be the last of a line that stays, white space behind it or not?
+    may_end: U8  # [256]: this byte can be the last of a kept line, with or without white space after it
     min_words: int
     curly_bracket: bool
-    fold_all: bool  # phrases hold letters with case beyond ASCII: every line is lower-cased whole
+    fold_all: bool  # phrases have cased letters beyond ASCII: every line is lower-cased whole
     min_sentences: int
     sentence_marks: Packed
-    sentence_leads: U8  # [256]: may this byte begin a sentence mark?
+    sentence_leads: U8  # [256]: this byte can begin a sentence mark
     phrases: Phrases
-    bracketed: Packed  # what a citation may hold besides digits
+    bracketed: Packed  # contents of a citation other than digits
     classes: U16
     lower: U32
 
@@ -56,9 +55,9 @@ def clean(offsets: I64, data: U8, rules: C4Rules, out: U8, out_offsets: I64, rea
     """Clean pages; return the number of pages kept.
 
     Writes the kept pages' text to `out` and its offsets to `out_offsets`, each page's reason (KEEP: 0) to `reasons`,
-    and adds each line looked at to `counts` under what became of it.
+    and adds each line examined to `counts` under its code.
     """
-    longest = w = kept = int(np.int64(0))  # or Numba compiles what is called below for a literal 0 as well
+    longest = w = kept = int(np.int64(0))  # not a literal 0, for which Numba would compile the callees again
     for page in range(len(reasons)):
         longest = max(longest, offsets[page + 1] - offsets[page])
     room = make_room(longest, rules.phrases.longest)
@@ -84,7 +83,7 @@ def clean_page(
                 break  # the page's last byte ended its last line
             begin = b + code_size(room.low[room.ends[k]])
             if no_end_mark(data, a, b, room.holds[k], rules.may_end, rules.max_word_chars):
-                counts[NO_END_MARK] += 1  # without the call that would find the same: a quarter faster
+                counts[NO_END_MARK] += 1  # a shortcut of `judge`: a quarter faster
                 continue
             what, line, a, b = judge(data, a, b, int(room.holds[k]), rules, room)
             if what >= PAGE:
@@ -110,7 +109,7 @@ def judge(data: U8, a: int, b: int, holds: int, rules: C4Rules, room: Room) -> t
     if holds & BRACKET and rules.citations:
         n = without_citations(line, a, b, room.cited, rules.bracketed, rules.classes)
         if n != b - a:
-            line, a, b, fold = room.cited, 0, n, True  # what a phrase is may have changed
+            line, a, b, fold = room.cited, 0, n, True  # removed citations can join phrases
     if not ends_sentence(line, a, b, rules):
         return NO_END_MARK, line, a, b
     if not has_words(line, a, b, rules.min_words, rules.classes):
@@ -122,7 +121,7 @@ def judge(data: U8, a: int, b: int, holds: int, rules: C4Rules, room: Room) -> t
 
 @kernel(_nrt=False)
 def sentences_of(line: U8, a: int, b: int, rules: C4Rules, enough: int) -> int:
-    """Return the sentences of a line, or `enough` if there are more."""
+    """Return the number of sentences of a line, at most `enough`."""
     return count_sentences(line, a, b, rules.sentence_marks, rules.sentence_leads, rules.classes, enough)
 
 

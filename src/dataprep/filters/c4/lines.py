@@ -1,12 +1,11 @@
 """Line breaks of a page, and offsets where phrases may begin: the vectorised half of C4. Twin: tests/twins/c4.py.
 
-A byte-by-byte automaton waits for each table look-up before the next. Here a block of the page is lower-cased into a
-buffer of 4 kB and compared with constants, 32 or 64 bytes an instruction; what is left to examine one by one is about
-one byte in eighty. A phrase is searched by its two rarest letters at their distance, and compared whole where both are
-found.
+A block of the page is lower-cased into a buffer of 4 kB and compared with constants, 32 or 64 bytes per instruction;
+about one byte in eighty is left to examine. A phrase is searched by its two rarest letters, and compared whole if both
+are found. (A byte-by-byte automaton waits for each table look-up before the next.)
 
-`_nrt=False` switches off the counting of references to arrays: a kernel called for every line, with a dozen arrays, did
-little else (31 MB/s, and 460 without). Such a kernel cannot make arrays; its caller's live longer than the call.
+`_nrt=False` switches off the counting of references to arrays (31 MB/s with it, 460 without, in a kernel called for
+every line). Such a kernel cannot make arrays; its caller's live longer than the call.
 """
 
 from __future__ import annotations
@@ -22,10 +21,9 @@ from dataprep.unicode.text import DOTTED, I64, POINT, U8, U32, code_point, put
 
 BLOCK = 4096  # bytes marked at a time: the buffers stay in the first-level cache
 
-# What a byte may be the first of, and what a line may hold.
+# Bits for the first byte of a line break or phrase, and for the content of a line.
 LINE_BREAK, BRACKET, CURLY, FOLD, PHRASE = 1, 2, 4, 8, 16
-# FOLD: U+0130 and U+212A, the two code points beyond ASCII whose lower case holds an ASCII letter. PHRASE: perhaps one
-# of `Phrases`, whose own bits are above these.
+# FOLD: U+0130 or U+212A, whose lower case has an ASCII letter. PHRASE: a candidate of `Phrases`, whose bits are above.
 
 RAREST_FIRST = "zqjxkvbpygfwmucldrhsnioate "  # English letters
 
@@ -34,7 +32,7 @@ class Phrases(NamedTuple):
     """Lower-case phrases as the kernels read them."""
 
     words: Packed
-    bits: I64  # what a line that holds phrase k is marked with
+    bits: I64  # bits of a line that contains phrase k
     anchors: I64  # [k, 4]: offset and byte of its two rarest letters
     longest: int
 
@@ -66,10 +64,10 @@ def _rank(byte: int) -> int:
 class Room(NamedTuple):
     """Buffers that the kernels work in, made once per batch."""
 
-    low: U8  # a block in lower case, and as much behind it as a phrase may reach
+    low: U8  # a block in lower case, and after it as many bytes as a phrase can reach
     marks: U8  # [BLOCK]
-    ends: I64  # [BLOCK]: where lines end, from the block's start
-    holds: U8  # [BLOCK]: what each of those lines holds
+    ends: I64  # [BLOCK]: ends of lines, from the block's start
+    holds: U8  # [BLOCK]: content bits of each of those lines
     cited: U8  # a line without its citations
     folded: U8  # a line in lower case
 
@@ -91,8 +89,8 @@ def make_room(longest_page: int, longest_phrase: int) -> Room:
 def line_ends(data: U8, at: int, stop: int, phrases: Phrases, holds: int, room: Room) -> tuple[int, int]:
     """Find the lines that end in the block `data[at:]` of a page, which ends at `stop`.
 
-    Writes each line's end and what it holds to `room`. `holds`: what the line that goes on from the block before holds
-    so far. Returns the number of lines, and what the line that goes on behind this block holds so far.
+    Writes each line's end and content bits to `room`. `holds`: bits so far of the line that continues from the block
+    before. Returns the number of lines, and the bits so far of the line that continues after this block.
     """
     low, marks = room.low, room.marks
     n = min(BLOCK, (stop - at + 64) // 64 * 64)
@@ -117,7 +115,7 @@ def line_ends(data: U8, at: int, stop: int, phrases: Phrases, holds: int, room: 
 
 @kernel(_nrt=False)
 def load(data: U8, at: int, stop: int, low: U8, ahead: int) -> None:
-    """Copy a block and `ahead` bytes behind it, ASCII letters in lower case; zeros behind the page's end."""
+    """Copy a block and the next `ahead` bytes, ASCII letters in lower case; zeros after the page's end."""
     n = min(stop - at, BLOCK + ahead)
     page = data[at : at + n]
     for i in range(n):
@@ -130,7 +128,7 @@ def load(data: U8, at: int, stop: int, low: U8, ahead: int) -> None:
 
 @kernel(_nrt=False)
 def mark(low: U8, n: int, anchors: I64, marks: U8) -> None:
-    r"""Mark the bytes of a block at which a line breaks, or something that matters begins.
+    r"""Mark the bytes of a block at which a line breaks, or a code point or phrase to examine begins.
 
     Of `\r\n` only the second breaks: the first is white space at the end of the line.
     """
@@ -163,9 +161,9 @@ def phrases_at(low: U8, i: int, stop: int, phrases: Phrases) -> int:
 
 @kernel(_nrt=False)
 def fold_line(line: U8, a: int, b: int, folded: U8, lower: U32) -> int:
-    """Write the lower case of `line[a:b]` as `str.lower` makes it (final sigmas as others); bytes written.
+    """Write `line[a:b]` in lower case as by `str.lower` (final sigmas as others); return the bytes written.
 
-    Room for one and a half times the line: U+023A (2 bytes) becomes U+2C65 (3).
+    `folded` must have one and a half times the line's bytes: U+023A (2 bytes) becomes U+2C65 (3).
     """
     w = 0
     while a < b:

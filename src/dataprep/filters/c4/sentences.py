@@ -1,4 +1,4 @@
-"""The number of sentences of a line, by the rule that `C4` documents. Twin: tests/twins/c4.py."""
+"""Number of sentences of a line, by the rule of `C4`. Twin: tests/twins/c4.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataprep.unicode.whitespace import skip_spaces, strip
 
 @kernel(_nrt=False)
 def count_sentences(line: U8, a: int, b: int, marks: Packed, leads: U8, classes: U16, enough: int) -> int:
-    """Return the sentences of a line, at most `enough`. leads: [256], 1 for bytes that can begin a mark."""
+    """Return the number of sentences of a line, at most `enough`. leads: [256], 1 for bytes that can begin a mark."""
     a, b = strip(line, a, b, classes)
     found = 1 if a < b else 0
     i = a

@@ -1,4 +1,4 @@
-"""C4: the heuristics that made the Colossal Clean Crawled Corpus, every rule a parameter."""
+"""C4: the heuristics of the Colossal Clean Crawled Corpus, every rule a parameter."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_PHRASE_BYTES = 1000
 
 
 class _Unset(Enum):
-    """A rule the caller leaves to the preset (None switches a rule off)."""
+    """Default of a rule that the preset sets (None switches a rule off)."""
 
     PRESET = "preset"
 
@@ -63,9 +63,9 @@ PRESETS: dict[str, dict[str, Any]] = {
 class C4(Stage):
     """Keep the lines that read like sentences, and the pages that have enough of them (Raffel et al. 2020, 2.2).
 
-    >>> C4()                                             # the published code: 5 words a line, 3 sentences a page
-    >>> C4(preset="paper")                               # 3 words a line, 5 sentences a page
-    >>> C4(min_words=3, curly_bracket=False)             # the published code but for these
+    >>> C4()                                             # the published code: 5 words per line, 3 sentences per page
+    >>> C4(preset="paper")                               # 3 words per line, 5 sentences per page
+    >>> C4(min_words=3, curly_bracket=False)             # the published code except for these
     >>> C4(end_marks=C4.WORLD_END_MARKS, sentence_marks=C4.WORLD_SENTENCE_MARKS)     # not only English
 
     A page is cut into lines as `str.splitlines` does, lines are stripped, and each meets these rules in this order,
@@ -78,27 +78,27 @@ class C4(Stage):
     | citations | (`[12]`, `[]`, `[edit]`, `[citation needed]` are removed; see below) | |
     | end_marks, not_end_marks | it does not end with one of the first, or does with one of the second | no_end_mark |
     | min_words | it has fewer words | too_few_words |
-    | lorem_ipsum | *page*: it says "lorem ipsum" | lorem_ipsum |
-    | javascript | it says "javascript" | javascript |
-    | curly_bracket | *page*: it holds `{` | curly_bracket |
-    | policy | it says one of these phrases | policy |
+    | lorem_ipsum | *page*: it contains "lorem ipsum" | lorem_ipsum |
+    | javascript | it contains "javascript" | javascript |
+    | curly_bracket | *page*: it contains `{` | curly_bracket |
+    | policy | it contains one of these phrases | policy |
     | min_sentences | *page*: its lines have fewer sentences together | too_few_sentences |
 
     White space next to a citation is kept, so a line that ends in `. [1]` has no end mark, as in the published code.
-    Phrases are found whatever their case (`str.lower`; the two small sigmas count as one). What is left is joined with
-    line feeds and stripped; a page of nothing, possible only with rules switched off, is dropped as `empty`. None,
-    False or () switches a rule off. Bad words and sentences repeated across pages are other stages' work.
+    Case is ignored in phrases (`str.lower`; the two small sigmas are equal). Kept lines are joined with line feeds and
+    stripped; an empty page, possible only with rules switched off, is dropped as `empty`. None, False or () switches a
+    rule off. For bad words and sentences repeated across pages use other stages.
 
-    **Sentences.** The published code asks NLTK's English Punkt model. Here a line has one sentence, and one more each
-    time a run of `sentence_marks`, and any of `" ' ) ] }` and closing quotation marks behind it, is followed by white
-    space and more text. Marks beyond ASCII need no white space behind them. A run of full stops ends no sentence if a
-    small letter follows ("approx. five", "and so on ... but"), nor does one full stop behind a single letter ("J. Doe",
-    "the U.S. Navy"). Lines never share a sentence, in both. Punkt differs where it has learnt an abbreviation ("Dr.
-    Smith" is one sentence to it, two here), before a small letter behind a word that it has not ("He left. then": two
-    to it, one here), and in most numbers ("4. The": one to it, two here). Trained on the same texts, it decides the
-    same on 99.5 % of 2,000 pages of documentation, on 97.9 % of 2,000 newswire items set as one line each.
+    **Sentences.** The published code uses NLTK's English Punkt model. Here a line has one sentence, and one more each
+    time a run of `sentence_marks`, with any `" ' ) ] }` and closing quotation marks after it, is followed by white
+    space and more text. Marks beyond ASCII need no white space after them. A run of full stops ends no sentence if a
+    small letter follows ("approx. five", "and so on ... but"), nor does one full stop after a single letter ("J. Doe",
+    "the U.S. Navy"). In both, a sentence ends with its line. Punkt differs after abbreviations that it learned ("Dr.
+    Smith": one sentence in Punkt, two here), before a small letter after other words ("He left. then": two in Punkt,
+    one here), and in most numbers ("4. The": one in Punkt, two here). Trained on the same texts, it agrees on 99.5 % of
+    2,000 pages of documentation, and on 97.9 % of 2,000 newswire items set as one line each.
 
-    Raises PlanError for an unknown preset, a negative number, or a phrase that no line can hold.
+    Raises PlanError for an unknown preset, a negative number, or a phrase that cannot occur in a line.
     """
 
     compiled: ClassVar[bool] = True
@@ -121,7 +121,7 @@ class C4(Stage):
 
     def __post_init__(self) -> None:
         if self.preset not in PRESETS:
-            msg = f"C4 has no preset {self.preset!r}; it has {' and '.join(map(repr, PRESETS))}"
+            msg = f"C4: preset={self.preset!r} must be {' or '.join(map(repr, PRESETS))}"
             raise PlanError(msg)
         for name, value in PRESETS[self.preset].items():
             given = getattr(self, name)
@@ -130,7 +130,7 @@ class C4(Stage):
             _check(name, given)
 
     def recipe(self) -> Any:
-        """Return the values of the rules; the preset that they came from changes nothing."""
+        """Return the values of the rules, without the name of the preset."""
         return (self.VERSION, {name: getattr(self, name) for name in _PUBLISHED})
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
@@ -196,33 +196,33 @@ def _check(name: str, value: Any) -> None:
     if kind is not tuple:
         good = value is None or (type(value) is kind and int(value) >= 0)
         wanted = "True or False" if kind is bool else "a number from 0, or None"
-        problem = None if good else f"is {wanted}"
+        problem = None if good else f"must be {wanted}"
     elif value is None:
         problem = None
     elif not isinstance(value, tuple) or not all(isinstance(v, str) and v for v in value):
-        problem = 'is a tuple of words, as in (".", "!"), or None'
+        problem = 'must be a tuple of words, such as (".", "!"), or None'
     else:
         problem = next((p for v in value if (p := _problem(name, v))), None)
     if problem:
-        msg = f"C4({name}={value!r}): {name} {problem}"
+        msg = f"C4: {name}={value!r} {problem}"
         raise PlanError(msg)
 
 
 def _problem(name: str, text: str) -> str | None:
     """Return the error in one word of a rule, or None."""
     if name == "sentence_marks":
-        return None if len(text) == 1 else f"holds single characters, and {text!r} is more"
+        return None if len(text) == 1 else f"must hold single characters, and {text!r} is longer"
     if any(classes()[ord(c)] & LINE for c in text):
-        return f"is looked for inside lines, and {text!r} holds a line break"
+        return f"must not hold a line break, as {text!r} does; write phrases of one line"
     if name == "policy" and any(classes()[ord(c)] & SPACE for c in (text[0], text[-1])):
-        return f"is looked for in lines stripped of white space, and {text!r} begins or ends with some"
+        return f"must not begin or end with white space, as {text!r} does; lines are stripped"
     if len(text.encode()) > MAX_PHRASE_BYTES:
-        return f"holds phrases of at most {MAX_PHRASE_BYTES} bytes, and one has {len(text.encode())}"
+        return f"must hold phrases of at most {MAX_PHRASE_BYTES} bytes, and one has {len(text.encode())}"
     return None
 
 
 def _has_case_beyond_ascii(phrase: str) -> bool:
-    """Return whether some other letter beyond ASCII lowers to one of this phrase's."""
+    """Return whether another letter beyond ASCII lowers to a letter of this phrase."""
     return any(ord(c) > 0x7F and ord(c) in _lower_letters() for c in fold_text(phrase))
 
 

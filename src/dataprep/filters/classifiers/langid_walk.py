@@ -22,7 +22,7 @@ SAMPLES = (b"", b"The garden was open to everyone. ", "الحديقة مفتوح
 def walk(text: U8, moves: Any, rows: I64, features: I32, seen: I32) -> tuple[I64, I32]:
     """Return the features of a text in order of their first visit, and how often each is visited.
 
-    moves, rows, features: the automaton: state = moves[rows[state] + byte], which shows features[state] or -1. seen:
+    moves, rows, features: the automaton: state = moves[rows[state] + byte], with feature features[state] or -1. seen:
     zeros for every feature, and zeros again afterwards.
     """
     order = np.empty(len(text), np.int64)
@@ -43,7 +43,7 @@ def walk(text: U8, moves: Any, rows: I64, features: I32, seen: I32) -> tuple[I64
 
 
 def load() -> Any:
-    """py3langid's identifier with probabilities; its own walk where it is built in another way than we know."""
+    """Return py3langid's identifier with probabilities; with its own walk if the compiled one scores otherwise."""
     langid = need("py3langid.langid", extra="langid")
     plain = langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
     try:
@@ -72,5 +72,5 @@ def _walker(identifier: Any, plain: Any) -> Any:
     fast = Walker.__new__(Walker)
     for name in identifier.__slots__:
         setattr(fast, name, getattr(plain, name))
-    fast.nb_ptc = plain.nb_ptc.astype(np.float32)  # 57 MB in place of 28: what a product is made of either way
+    fast.nb_ptc = plain.nb_ptc.astype(np.float32)  # 57 MB in place of 28: each product converts it otherwise
     return fast

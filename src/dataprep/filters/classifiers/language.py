@@ -1,4 +1,4 @@
-"""Language: which language a text is in, and keeping those that are wanted."""
+"""Language: identify the language of documents and keep those in some languages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from . import models
 from .units_kernel import UNITS, cut
 
 UNKNOWN = "und"  # ISO 639-2: undetermined
-TOP = 5  # labels of a document that are looked at
+TOP = 5  # labels of a document that are used
 SHARES = pa.list_(pa.struct([("language", pa.string()), ("share", pa.float64())]))
 
 
@@ -38,19 +38,19 @@ class Language(ScoredFilter):
     keep: codes of the model; none: every language.
     model: "builtin" is py3langid (Barbaresi; 140 languages, Darija among them); "lid.176" is fastText's (Joulin
     et al. 2016); or the path, or the name in a folder of DATAPREP_MODELS, of any supervised fastText model.
-    unit: what the model is shown: the "document", or each "paragraph" (blank lines are between them) or "line"; then
-    the language of a document is the one with the most bytes.
-    min_score: of the document's language, to be kept. The score is what the model gives, rounded to 1e-4; of units, the
-    mean by bytes over those in that language. 0.5 is CCNet's (Wenzek et al. 2020).
-    max_bytes: how much of a unit is looked at, from its start; None is all of it.
-    mixed: keep code-switched text: in place of the main language and its score, the kept languages together have at
-    least this share of the document: of its bytes, or with unit="document", of the model's probability (the five
-    likeliest languages). Adds the column `languages`: the shares, largest first.
-    min_letters: a unit with fewer letters tells no language, and a document of such units is "und", score 0, and
-    **kept**: short messages, numbers, links in chats are not lost for being short. 0 asks the model of everything.
+    unit: text passed to the model: the "document", or each "paragraph" (separated by blank lines) or "line"; then the
+    language of a document is the one with the most bytes.
+    min_score: lowest score of a kept document: the model's, rounded to 1e-4; with smaller units, the mean by bytes
+    over those in the document's language. 0.5 is CCNet's (Wenzek et al. 2020).
+    max_bytes: bytes of a unit that are read, from its start; None: all.
+    mixed: keep code-switched text: in place of main language and score, the kept languages together must have this
+    share of the document's bytes or, with unit="document", of the model's probability (the five likeliest languages).
+    Adds the column `languages`: the shares, largest first.
+    min_letters: a unit with fewer letters has no language, and a document of such units is "und", score 0, and
+    **kept**, so that short messages, numbers and links are not lost. With 0 every unit is classified.
 
     Reasons: "other_language", "language_score", with mixed "language_share". Existing columns of these names are
-    written over. Needs the extra `langid`. Raises PlanError for a model that is none and codes that it lacks.
+    overwritten. Needs the extra `langid`. Raises PlanError if the model is invalid or lacks a code.
     """
 
     compiled: ClassVar[bool] = True
@@ -82,7 +82,7 @@ class Language(ScoredFilter):
 
     def _check(self) -> None:
         if self.unit not in UNITS:
-            msg = f"Language(unit={self.unit!r}): there are {', '.join(UNITS)}"
+            msg = f"Language: unit={self.unit!r} must be one of {', '.join(UNITS)}"
             raise PlanError(msg)
         for name, value, low, high in (
             ("min_score", self.min_score, 0, 1), ("mixed", 1 if self.mixed is None else self.mixed, 1e-4, 1),
@@ -90,10 +90,10 @@ class Language(ScoredFilter):
             ("min_letters", self.min_letters, 0, float("inf")),
         ):  # fmt: skip
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-                msg = f"Language({name}={value!r}): {name} is a number from {low:g} to {high:g}"
+                msg = f"Language: {name}={value!r} must be a number from {low:g} to {high:g}"
                 raise PlanError(msg)
         if not all(isinstance(code, str) for code in self.keep):
-            msg = f"Language takes codes, as in Language('fr', 'ar'), not {self.keep!r}"
+            msg = f"Language: keep={self.keep!r} must be codes, such as Language('fr', 'ar')"
             raise PlanError(msg)
         models.check_labels(self.keep, self.model, self._classifier().labels)
 
@@ -102,28 +102,28 @@ class Language(ScoredFilter):
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """The columns."""
+        """Columns that are added."""
         shares = {} if self.mixed is None else {"languages": SHARES}
         return {"language": pa.string(), "language_score": pa.float64(), **shares}
 
     @property
     def measure(self) -> Any:
-        """The model's content and what it is shown."""
+        """Content of the model, and the units passed to it."""
         return (models.identity(models.find(self.model)), self.unit, self.max_bytes, self.min_letters)
 
     def recipe(self) -> Any:
-        """Return what the model file holds, not its path; the order of codes changes nothing."""
+        """Return the model's content, not its path, and the codes, sorted."""
         return (self.VERSION, sorted(set(self.keep)), self.measure, self.min_score, self.mixed)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Add the columns, and drop what is not wanted."""
+        """Add the columns, and drop documents in other languages."""
         for batch in batches:
             scored = self.with_scores(batch)
             reasons = self.decide({name: scored.column(name) for name in self.scores})
             yield drop_rows(scored, reasons, stats)
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Ask the model about every unit."""
+        """Return the columns, from the model's labels of every unit."""
         n, model = batch.num_rows, self._classifier()
         rows, labels, weights, scores = self._asked(batch, model)
         rows, labels, shares, scores = _shares(rows, labels, weights, scores, len(model.labels))
@@ -141,7 +141,7 @@ class Language(ScoredFilter):
         return found | {"languages": pa.ListArray.from_arrays(pa.array(offsets), pairs).cast(SHARES)}
 
     def _asked(self, batch: Batch, model: models.Classifier) -> tuple[I64, I64, Any, Any]:
-        """Row, label, weight and score of every answer; a unit's weight is its bytes, an answer's of five its score."""
+        """Return row, label, weight and score of every answer; a weight is a unit's bytes, or one of five scores."""
         offsets, data = B.buffers(batch)
         size = 1 << 62 if self.max_bytes is None else self.max_bytes
         units, n = cut(offsets, data, UNITS[self.unit], size, self.min_letters, classes())
@@ -155,7 +155,7 @@ class Language(ScoredFilter):
         return table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2], table[:, 3]
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Why each document goes."""
+        """Return the reason to drop each document, null if it is kept."""
         language, score = scores["language"], scores["language_score"]
         if not self.keep:
             return pa.nulls(len(language), pa.string())
@@ -178,9 +178,9 @@ class Language(ScoredFilter):
 
 
 def _shares(rows: I64, labels: I64, weights: Any, scores: Any, n_labels: int) -> tuple[I64, I64, Any, Any]:
-    """Row, label, share and mean score of every language of every row; rows ascend, shares fall.
+    """Return row, label, share of the row's weights and mean score of every language of every row.
 
-    A share is of the row's weights: of the bytes that told a language.
+    Rows ascend, shares descend.
     """
     pairs, which = np.unique(rows * n_labels + labels, return_inverse=True)
     weight, total = np.bincount(which, weights), np.bincount(which, weights * scores)

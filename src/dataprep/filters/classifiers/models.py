@@ -1,4 +1,4 @@
-"""Text classifiers: found by path or name, downloaded once, checked before they are loaded, loaded once a process."""
+"""Text classifiers: found by path or name, downloaded once, checked, and loaded once per process."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ FOLDERS = "DATAPREP_MODELS"  # folders of models, as PATH has folders of program
 PREFIX = "__label__"
 MAGIC, NEWEST, SUPERVISED = 793712314, 12, 3
 HEADER = struct.Struct("<ii12id3iqq")  # magic, version, the arguments, sizes of the dictionary
-MATRIX = struct.Struct("<?qq")  # whether it is quantized, rows, columns
+MATRIX = struct.Struct("<?qq")  # quantized or not, rows, columns
 BLOCK = 1 << 20
 
 
 class Download(NamedTuple):
-    """A model that is fetched when it is first asked for by name."""
+    """A model that is downloaded when it is first used by name."""
 
     url: str
     sha256: str
@@ -43,7 +43,7 @@ DOWNLOADS = {
         938_013,
     ),
 }
-# What lid.176 knows, to say so without the file.
+# Labels of lid.176, to name them without the file.
 LID_176 = """
     af als am an ar arz as ast av az azb ba bar bcl be bg bh bn bo bpy br bs bxr ca cbk ce ceb ckb co cs cv cy da de
     diq dsb dty dv el eml en eo es et eu fa fi fr frr fy ga gd gl gn gom gu gv he hi hif hr hsb ht hu hy ia id ie ilo io
@@ -54,11 +54,11 @@ LID_176 = """
 
 
 class Classifier(Protocol):
-    """A model that says how probable each of its labels is."""
+    """Classifier of texts with a probability per label."""
 
     @property
     def labels(self) -> Sequence[str]:
-        """All that it may answer."""
+        """All labels of the model."""
 
     def top(self, text: bytes, k: int) -> list[tuple[float, str]]:
         """Return the k most probable labels of a text in UTF-8, best first."""
@@ -66,26 +66,26 @@ class Classifier(Protocol):
 
 @dataclass(frozen=True)
 class FastText:
-    """A supervised fastText model; labels without their prefix."""
+    """Supervised fastText model; labels without their prefix."""
 
     model: Any
     labels: tuple[str, ...]
 
     def top(self, text: bytes, k: int) -> list[tuple[float, str]]:
-        """As fastText's own `predict` of the text with blanks for its line feeds; no label is no line at all."""
+        """Return what fastText's `predict` returns for the text with blanks for line feeds."""
         found = self.model.f.predict(text.replace(b"\n", b" ") + b"\n", k, 0.0, "strict")
         return [(p, label.removeprefix(PREFIX)) for p, label in found]
 
 
 @dataclass(frozen=True)
 class Py3langid:
-    """py3langid's model, its scores normalised to probabilities."""
+    """Model of py3langid, its scores normalised to probabilities."""
 
     model: Any
     labels: tuple[str, ...]
 
     def top(self, text: bytes, k: int) -> list[tuple[float, str]]:
-        """As its own `rank`."""
+        """Return what py3langid's `rank` returns."""
         if k == 1:
             label, score = self.model.classify(text)
             return [(score, label)]
@@ -93,9 +93,9 @@ class Py3langid:
 
 
 def find(model: str) -> str:
-    """Return the path of a fastText model, or "builtin"; a name is looked for in DATAPREP_MODELS and the cache folder.
+    """Return the path of a fastText model, or "builtin"; a name is searched in DATAPREP_MODELS and the cache folder.
 
-    Raises PlanError if there is none, and it cannot be downloaded.
+    Raises PlanError if there is none and it cannot be downloaded.
     """
     if model == BUILTIN or os.path.isfile(files.path_of(model)):
         return files.path_of(model)
@@ -122,9 +122,9 @@ def cache_folder() -> str:
 
 
 def _download(name: str, known: Download) -> str:
-    """Fetch a model whole, and only if its checksum is the known one."""
+    """Download a model whole; return its path. Raises PlanError if its checksum is not the known one."""
     path = files.join(cache_folder(), files.name_of(known.url))
-    by_hand = f"fetch it elsewhere and give its path, or its folder in {FOLDERS}; model='{BUILTIN}' needs no download"
+    by_hand = f"download it elsewhere and give its path; model='{BUILTIN}' needs no download"
     digest = hashlib.sha256()
     try:
         with files.atomic(path) as out, urllib.request.urlopen(known.url, timeout=60) as f:  # noqa: S310 - our URLs
@@ -141,7 +141,7 @@ def _download(name: str, known: Download) -> str:
 
 
 def identity(path: str) -> str:
-    """Return what identifies a model: the version of py3langid, or the hash of the file."""
+    """Return the identity of a model: the version of py3langid, or the hash of the file."""
     if path == BUILTIN:
         need("py3langid", extra="langid")
         from importlib.metadata import version
@@ -151,7 +151,7 @@ def identity(path: str) -> str:
 
 
 def file_hash(path: str) -> str:
-    """Return the hash of a local file's content; read again only if the file changed."""
+    """Return the hash of a local file's content; the file is read again only if it changed."""
     found = os.stat(path)
     return _hash(path, found.st_size, found.st_mtime_ns)
 
@@ -162,7 +162,7 @@ def _hash(path: str, size: int, changed: int) -> str:  # noqa: ARG001 - a file t
 
 
 def load(path: str) -> Classifier:
-    """Return the model that `find` found, loaded once a process."""
+    """Return the model at a path of `find`, loaded once per process."""
     return _load(path, identity(path))
 
 
@@ -178,47 +178,47 @@ def _load(path: str, known_as: str) -> Classifier:  # noqa: ARG001 - a file that
 
 
 def check(path: str) -> None:
-    """Refuse what fastText would crash on, or load as noise: it does not look at where a file ends.
+    """Raise PlanError for a file that fastText would crash on or load as noise, as it does with one that was cut off.
 
-    A model ends with the matrix of its labels, whose size the header tells.
+    A model ends with the matrix of its labels, whose size is in the header.
     """
     with files.open_raw(path) as f:
         start = f.read(HEADER.size)
         if len(start) < HEADER.size or struct.unpack_from("<i", start)[0] != MAGIC:
-            msg = f"{path} is not a fastText model: it begins with {start[:12]!r}; give a .bin or .ftz file"
+            msg = f"{path} must be a fastText model, and begins with {start[:12]!r}; give a .bin or .ftz file"
             raise PlanError(msg)
         _, version, dim, *settings = HEADER.unpack(start)
         kind, n_labels = settings[6], settings[-3]
         if kind != SUPERVISED or version > NEWEST or n_labels < 1 or dim < 1:
-            msg = f"{path} holds word vectors, not a classifier of texts; give a model of train_supervised"
+            msg = f"{path} must be a classifier, and holds word vectors; give a model of train_supervised"
             raise PlanError(msg)
         tail = MATRIX.size + 4 * dim * n_labels
         size = f.seek(0, os.SEEK_END)
         f.seek(max(0, size - tail))
         if MATRIX.unpack(f.read(MATRIX.size)) != (False, n_labels, dim):
-            msg = f"{path} is cut off or damaged: its {size:,} bytes do not end as a fastText model does; get it again"
+            msg = f"{path} is cut off or damaged: its {size:,} bytes do not end like a fastText model; fetch it again"
             raise PlanError(msg)
 
 
 def check_labels(wanted: Sequence[str], model: str, labels: Sequence[str]) -> None:
-    """Refuse codes that a model lacks, and say which models have them."""
+    """Raise PlanError for a code that the model lacks, with the models that have it."""
     missing = [code for code in wanted if code not in labels]
     if not missing:
         return
     code = missing[0]
     have = [repr(name) for name in (BUILTIN, *DOWNLOADS) if name != model and code in labels_of(name)]
     if have:
-        advice = f"model={' or '.join(have)} does"
+        advice = f"use model={' or '.join(have)}"
     elif near := difflib.get_close_matches(code, labels, 3, 0.3):
-        advice = f"near it are {', '.join(near)}"
+        advice = f"similar codes are {', '.join(near)}"
     else:
-        advice = f"its codes are like {', '.join(sorted(labels)[:5])}"
-    msg = f"the model {model!r} does not know {code!r} ({len(labels)} codes); {advice}"
+        advice = f"use codes such as {', '.join(sorted(labels)[:5])}"
+    msg = f"the model {model!r} lacks the code {code!r} ({len(labels)} codes); {advice}"
     raise PlanError(msg)
 
 
 def labels_of(name: str) -> frozenset[str]:
-    """Return the codes of a model known by name, as far as this machine can tell."""
+    """Return the codes of a model known by name, as far as they are known without a download."""
     if name == BUILTIN:
         try:
             return frozenset(load(BUILTIN).labels)
@@ -228,5 +228,5 @@ def labels_of(name: str) -> frozenset[str]:
 
 
 def round_scores(scores: Any) -> Any:
-    """To 1e-4, float64: what is stored and compared, so that no last bit decides."""
+    """Return scores rounded to 1e-4, float64, as stored and compared."""
     return np.round(np.asarray(scores, np.float64), 4)

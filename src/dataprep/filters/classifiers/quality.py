@@ -1,4 +1,4 @@
-"""Quality: how much a text is like those somebody chose, by a fastText classifier."""
+"""Quality: similarity of a document to chosen texts, scored by a fastText classifier."""
 
 from __future__ import annotations
 
@@ -20,32 +20,30 @@ from dataprep.unicode.utf8 import whole_points
 from . import models
 
 Bound = float | None
-DCLM = "hq"  # what the published DCLM model calls its positive texts
+DCLM = "hq"  # positive label of the published DCLM model
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quality(ScoredFilter):
-    """Keep documents that a classifier finds good enough (Li et al., "DataComp-LM", 2024).
+    """Keep documents with a high score of a classifier (Li et al., "DataComp-LM", 2024).
 
     >>> Quality(model="quality.bin", keep=0.018)    # scores of at least this
     >>> Quality(model="quality.bin", keep=(0.5, 0.999))
     >>> Percentiles(Quality(model="quality.bin"), top=0.1)    # the best tenth of the corpus: DCLM's choice
 
-    model: path, or name in a folder of DATAPREP_MODELS, of a supervised fastText model; `dataprep train-quality` makes
-    one.
-    keep: the least probability of `label` to stay, or (low, high): low <= score < high; None is no bound. Scores are
-    rounded to 1e-4. Reasons: "quality_low", "quality_high".
-    label: the one that stands for good; None: what `train-quality` wrote beside the model, or "hq" (DCLM's).
-    max_bytes: how much of a text is looked at, from its start; None is all of it, as in DCLM.
+    model: path, or name in a folder of DATAPREP_MODELS, of a supervised fastText model (see `dataprep train-quality`).
+    keep: lowest probability of `label` in a kept document, or (low, high): low <= score < high; None is no bound.
+    Scores are rounded to 1e-4. Reasons: "quality_low", "quality_high".
+    label: the positive label; None: the one that `train-quality` wrote next to the model, or "hq" (DCLM's).
+    max_bytes: bytes of a text that are read, from its start; None: all, as in DCLM.
 
-    `dp.Score` adds the column `quality_score`. Line feeds are blanks to the model, as in DCLM.
-
-    Needs the extra `langid`. Errors: PlanError.
+    `dp.Score` adds the column `quality_score`. Line feeds are replaced by blanks, as in DCLM. Needs the extra `langid`.
+    Raises PlanError if the model or a parameter is invalid.
     """
 
     model: str
     keep: Any = None
-    top: InitVar[Any] = None  # raises: `Percentiles` has it now
+    top: InitVar[Any] = None  # raises: a parameter of `Percentiles`
     label: str | None = None
     max_bytes: int | None = None
 
@@ -55,15 +53,15 @@ class Quality(ScoredFilter):
         if top is not None:
             raise range_elsewhere(self, "top", top)
         if self.model == models.BUILTIN:
-            msg = "builtin tells languages, not quality; give the path of a fastText model"
+            msg = "Quality: model='builtin' identifies languages only; give the path of a fastText model"
             raise PlanError(msg)
         if self.max_bytes is not None and (not isinstance(self.max_bytes, int) or self.max_bytes < 1):
-            msg = f"max_bytes={self.max_bytes!r} is a number from 1, or None"
+            msg = f"max_bytes={self.max_bytes!r} must be a number from 1, or None"
             raise PlanError(msg)
         self._range  # noqa: B018 - raises
         labels = models.load(models.find(self.model)).labels
         if self._label not in labels:
-            msg = f"label={self.label!r}: the model {self.model!r} tells {', '.join(labels[:9])}; say which is good"
+            msg = f"label={self.label!r} must be a label of {self.model!r}: {', '.join(labels[:9])}; choose one"
             raise PlanError(msg)
 
     @property
@@ -74,7 +72,7 @@ class Quality(ScoredFilter):
         except (TypeError, ValueError):
             low, high = 1.0, 0.0
         if not low < high:
-            msg = f"keep={self.keep!r} is neither a score such as 0.018 nor a range (low, high)"
+            msg = f"keep={self.keep!r} must be a score such as 0.018 or a range (low, high)"
             raise PlanError(msg)
         return low, high
 
@@ -88,16 +86,16 @@ class Quality(ScoredFilter):
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """`quality_score`: the probability of the label."""
+        """Column `quality_score`: the probability of the label."""
         return {"quality_score": pa.float64()}
 
     @property
     def measure(self) -> Any:
-        """The model's content, the label, how much of a text is looked at."""
+        """Content of the model, label, and bytes of a text that are read."""
         return (models.identity(models.find(self.model)), self._label, self.max_bytes)
 
     def recipe(self) -> Any:
-        """Return the model by its content, not by where it lies."""
+        """Return the model's content, not its path."""
         return (self.VERSION, self.measure, self._range)
 
     def warm(self) -> None:
@@ -105,7 +103,7 @@ class Quality(ScoredFilter):
         models.load(models.find(self.model))
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Ask the model about every document."""
+        """Return the score of every document."""
         offsets, data = B.buffers(batch)
         model, label = models.load(models.find(self.model)), self._label
         found = np.zeros(batch.num_rows)
@@ -117,7 +115,7 @@ class Quality(ScoredFilter):
         return {"quality_score": pa.array(models.round_scores(found))}
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Why each document goes."""
+        """Return the reason to drop each document, null if it is kept."""
         values = np.asarray(scores["quality_score"].to_numpy(zero_copy_only=False), np.float64)
         low, high = self._range
         why = np.full(len(values), None, object)

@@ -1,6 +1,6 @@
-"""Training a text classifier with fastText: the same texts give the same model, with its accuracy on texts held out.
+"""Training a text classifier with fastText: the same texts give the same model, with its accuracy on held-out texts.
 
-The model is an ordinary fastText one; beside it, NAME.json tells its labels, settings, data and accuracy.
+The model is an ordinary fastText one; next to it, NAME.json has its labels, settings, data and accuracy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dataprep.store import files
 
 from . import models
 
-LEAST = 2  # texts of a label: one to learn from, one to be asked about
+LEAST = 2  # texts per label: one to train on, one to test on
 ZEROS = {
     "MALLOC_MMAP_THRESHOLD_": "4096", "MALLOC_MMAP_MAX_": "1000000", "MALLOC_PERTURB_": "255",
     "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0",
@@ -42,11 +42,11 @@ fasttext.train_supervised(thread=1, verbose=0, **settings).save_model(path)
 class Settings:
     """Settings of training; names and meanings are fastText's.
 
-    dim: of the vectors. min_n, max_n: characters of the pieces of words that count (0, 0: none). word_ngrams: words in
-    a row that count. bucket: rows for pieces and word n-grams; the model file has 4 * dim bytes a row. min_count: of a
-    word. lr, epochs: gradient descent. max_bytes: how much of each text is used. held_out: share of the texts that are
-    only asked about, chosen by their hash, so that copies of a text are on one side. max_texts: of a label, chosen by
-    hash. seed: of the order of texts, and of fastText.
+    dim: of the vectors. min_n, max_n: characters of subwords (0, 0: none). word_ngrams: longest n-grams of words.
+    bucket: rows for subwords and word n-grams; the model file has 4 * dim bytes per row. min_count: of a word. lr,
+    epochs: gradient descent. max_bytes: bytes of each text that are used. held_out: share of the texts to test on,
+    chosen by hash, so that copies of a text are in one split. max_texts: per label, chosen by hash. seed: of the order
+    of texts, and of fastText.
     """
 
     dim: int = 16
@@ -66,19 +66,19 @@ class Settings:
         counts = (self.dim, self.word_ngrams, self.bucket, self.min_count, self.epochs, self.max_bytes, self.max_texts)
         good = all(n is None or (isinstance(n, int) and n > 0) for n in counts)
         if not good or not 0 <= self.min_n <= self.max_n or not 0 < self.held_out < 1 or self.lr <= 0:
-            msg = f"{self!r}: numbers are positive, min_n <= max_n, and 0 < held_out < 1"
+            msg = f"{self!r}: numbers must be positive, min_n <= max_n, and 0 < held_out < 1"
             raise PlanError(msg)
 
 
-# Single characters and a high rate: learning 8 languages from 135 pages of each, pieces of 2 to 5 characters and lr=0.5
-# told 0 of 15 Chinese pages right, these all; on Darija against its neighbours the two differ by 0.2 points.
+# Single characters and a high rate: trained on 135 pages of each of 8 languages, subwords of 2 to 5 characters and
+# lr=0.5 labelled 0 of 15 Chinese pages right, these all; on Darija and its neighbours the two differ by 0.2 points.
 LANGUAGE = Settings()
 QUALITY = Settings(dim=32, min_n=0, max_n=0, word_ngrams=2, min_count=3, lr=0.1, epochs=5, max_bytes=1 << 16)
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained classifier, and how it did on the texts held out: confusion[true label][answer] counts them."""
+    """A trained classifier, and its counts on the held-out texts: confusion[true label][answer]."""
 
     path: str
     labels: tuple[str, ...]
@@ -87,7 +87,7 @@ class Trained:
 
     @property
     def accuracy(self) -> float:
-        """The share of right answers."""
+        """Share of right answers."""
         asked = sum(n for row in self.confusion.values() for n in row.values())
         return sum(row.get(label, 0) for label, row in self.confusion.items()) / max(1, asked)
 
@@ -102,14 +102,13 @@ def train_classifier(
 ) -> Trained:
     """Train a fastText classifier of the labels in `texts` and write it to `out`, a local .bin file.
 
-    texts: the texts of each label; what is used of them is held in memory, each different text once. test: texts to
-    ask about, in place of a share of `texts`: give them where texts are variants of each other. positive: the label
-    that `Quality` goes by.
+    texts: the texts of each label; the used part of each different text is held in memory. test: texts to test on,
+    in place of a share of `texts`; needed if texts are variants of each other. positive: the label that `Quality` uses.
 
-    fastText learns in one thread, in a process of its own, from memory that is zero: with one thread, version 0.9.3
-    sets only a tenth of its matrix and trusts what lies in the rest, so that a used heap gives another model each time.
+    fastText trains in one thread, in a new process whose memory is zero: with one thread, version 0.9.3 sets only a
+    tenth of its matrix, so that with used memory each run would give another model.
 
-    Errors: PlanError for fewer than two labels, a label with white space, and labels with fewer than two texts.
+    Raises PlanError if there are fewer than two labels, a label has white space, or a label has fewer than two texts.
     """
     need("fasttext", extra="langid")
     lines = {label: _lines(found, settings) for label, found in sorted(texts.items())}
@@ -131,7 +130,7 @@ def train_classifier(
 
 
 def _lines(texts: Iterable[str], settings: Settings) -> list[bytes]:
-    """Each different text once, as one line, in order of its hash; a text cannot say which label it has."""
+    """Return each different text as one line, in order of its hash, with label prefixes in the text defused."""
     found: dict[bytes, int] = {}
     for text in texts:
         start = text[: settings.max_bytes].encode()[: settings.max_bytes].decode("utf-8", "ignore")
@@ -150,13 +149,13 @@ def _check(lines: Mapping[str, Sequence[bytes]], out: str, least: int = LEAST) -
     bad = [label for label in lines if not re.fullmatch(r"\S+", label)]
     few = [label for label, found in lines.items() if len(found) < least]
     if len(lines) < 2:
-        msg = f"a classifier tells at least two labels apart, and there is {list(lines) or 'none'}; give more"
+        msg = f"a classifier needs at least two labels, and there is {list(lines) or 'none'}; give more"
     elif bad:
-        msg = f"{bad[0]!r} cannot be a label: it is empty or holds white space"
+        msg = f"the label {bad[0]!r} must be a word without white space; rename it"
     elif few:
-        msg = f"the label {few[0]!r} has {len(lines[few[0]])} different texts to learn from; give at least {LEAST}"
+        msg = f"the label {few[0]!r} has {len(lines[few[0]])} different texts to train on; give at least {LEAST}"
     elif not files.is_local(out):
-        msg = f"{out}: models are written to local files"
+        msg = f"{out} must be a local path; copy the model afterwards"
     else:
         return
     raise PlanError(msg)
@@ -181,8 +180,8 @@ def _train(learnt: Sequence[tuple[str, bytes]], out: str, settings: Settings) ->
 def _in_fresh_memory(asked: Mapping[str, Any]) -> None:
     """Train in a new process that gets all its memory as zeros.
 
-    What is larger than a page comes from the system (MALLOC_MMAP), which gives zeros; glibc sets the rest to the
-    complement of MALLOC_PERTURB_, if its cache of small pieces, which skips that, is off.
+    Blocks larger than a page come from the system (MALLOC_MMAP) as zeros; glibc sets the others to the complement of
+    MALLOC_PERTURB_, if its cache of small blocks, which skips that, is off.
     """
     done = subprocess.run(  # noqa: S603 - our own interpreter and program
         [sys.executable, "-c", TRAINER], input=orjson.dumps(asked), capture_output=True, check=False,

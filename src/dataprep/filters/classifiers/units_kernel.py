@@ -1,4 +1,4 @@
-"""Where the documents, paragraphs or lines of texts lie, and which of them have enough letters to tell a language.
+"""Byte ranges of the documents, paragraphs or lines of texts that have enough letters to identify a language.
 
 Twin: tests/twins/language_units.py.
 """
@@ -19,8 +19,8 @@ UNITS = {"document": DOCUMENT, "paragraph": PARAGRAPH, "line": LINE}
 def cut(offsets: I64, data: U8, unit: int, max_bytes: int, min_letters: int, table: U16) -> tuple[I64, int]:
     """Return the units with at least `min_letters` letters: int64[m, 4] of row, start, stop, bytes; in order.
 
-    Letters are looked for in the first `max_bytes` bytes of a unit, which [start, stop) are, without a split code
-    point; the last column counts the whole unit. A paragraph ends at a line of nothing but blanks.
+    [start, stop) are the first `max_bytes` bytes of a unit without a split code point, in which letters are counted;
+    the last column counts the whole unit. A paragraph ends at a line of nothing but blanks.
     """
     n = len(offsets) - 1
     room = n

@@ -1,8 +1,7 @@
-"""Runs of words that belong to evaluation sets: a table of them, and the walk that finds them in documents.
+"""Runs of words of evaluation sets: a table of them, and the scan that finds them in documents.
 
-The walk looks at every word once: a rolling hash of as many words as the shortest run has asks a bit table, which
-says no to nearly all; where it says yes, the runs of each length are hashed and looked up. What is found by hash is
-only a candidate: the bytes of the words decide.
+The scan reads every word once: a rolling hash of as many words as the shortest run is looked up in a bit table, which
+rejects nearly all; for the others, the runs of each length are hashed and looked up, and their bytes compared.
 
 Twin: tests/twins/decontaminate.py.
 """
@@ -36,18 +35,18 @@ class Words(NamedTuple):
 class Runs(NamedTuple):
     """Different runs of words, by number."""
 
-    lengths: I64  # those there are, ascending, in words
+    lengths: I64  # all different lengths in words, ascending
     slots: I64  # [a power of two] the number of a run, or -1
     keys: U64  # [runs] their hashes
-    at: I64  # [runs] where their bytes start in `data`
-    size: I64  # [runs] and how many they are
+    at: I64  # [runs] offsets of their bytes in `data`
+    size: I64  # [runs] and their number
     data: U8
     bits: U64  # [a power of two] one bit for the start of each run
-    mask: U64  # [1] the bits of a hash that count; fewer make hashes meet by chance, for tests
+    mask: U64  # [1] the bits of a hash that are used; tests use few, to make hashes collide
 
 
 def words_of(texts: pa.LargeStringArray) -> Words:
-    """The words of texts, and their offsets in the normal form."""
+    """Return the words of texts, and their offsets in the normal form."""
     offsets, data = B.buffers(B.strings(*normal_form(*B.buffers(texts), "words")))
     ends, hashes = words(offsets, data)
     firsts = offsets[:-1][np.diff(offsets) > 0]
@@ -57,9 +56,9 @@ def words_of(texts: pa.LargeStringArray) -> Words:
 
 
 def table_of(texts: Words, n: int, shortest: int, key_bits: int) -> tuple[Runs, npt.NDArray[np.int64], I64]:
-    """Return the table of all runs of `n` words, and of all words of texts with `shortest` to n - 1 of them.
+    """Return the table of runs, the number of each run in the order of the texts, and the text of each.
 
-    Returns it, the number of each run in the order of the texts, and the text that each of those is of.
+    Runs are of `n` words, or of all words of texts with `shortest` to n - 1 of them.
     """
     sizes = np.diff(texts.ends)
     per_text = np.where(sizes >= n, sizes - n + 1, sizes >= shortest).astype(np.int64)
@@ -83,7 +82,7 @@ def table_of(texts: Words, n: int, shortest: int, key_bits: int) -> tuple[Runs, 
 
 @kernel(inline="always")
 def _key(h: Int, length: Int, mask: U64) -> Int:
-    """Return the hash of a run, of the polynomial of its words."""
+    """Return the hash of a run from the polynomial of its words."""
     return mix64(h ^ np.uint64(length)) & mask[0]
 
 
@@ -143,7 +142,7 @@ def _fill(runs: Runs, texts: Words, first: I64, length: I64) -> I64:
 
 @kernel
 def candidates(ends: I64, hashes: U64, runs: Runs) -> npt.NDArray[np.bool_]:
-    """Return the texts, given as the hashes of their words, in which a run can occur because its hash does."""
+    """Return whether the hash of a run occurs in each text, given as the hashes of its words; bool[texts]."""
     n = len(ends) - 1
     out = np.zeros(n, np.bool_)
     stem, factor, drop = runs.lengths[0], np.uint64(FACTOR), np.uint64(1)
@@ -183,9 +182,9 @@ def candidates(ends: I64, hashes: U64, runs: Runs) -> npt.NDArray[np.bool_]:
 
 @kernel
 def places(texts: Words, runs: Runs, out: I64) -> int:
-    """Write (text, number of a run) for each place where one stands, as far as `out` int64[room, 2] has room.
+    """Write (text, number of the run) of each occurrence to `out` int64[capacity, 2], as far as its capacity reaches.
 
-    Returns how many there are. Every place is looked at, and the bytes are compared.
+    Returns the number of all occurrences. Every offset is examined, and the bytes are compared.
     """
     n = 0
     for d in range(len(texts.ends) - 1):
@@ -210,7 +209,7 @@ def find(texts: pa.LargeStringArray, runs: Runs) -> I64:
     """Return (text, number of the run) for each occurrence, int64[occurrences, 2] in order of texts."""
     rows = np.flatnonzero(candidates(*words(*B.buffers(texts)), runs))
     few = words_of(texts.take(pa.array(rows)))
-    out = np.empty((len(few.hashes), 2), np.int64)  # more are rare: a place has a run of each length at the most
+    out = np.empty((len(few.hashes), 2), np.int64)  # rarely too small: an offset can have a run of each length
     n_places = places(few, runs, out)
     if n_places > len(out):
         out = np.empty((n_places, 2), np.int64)

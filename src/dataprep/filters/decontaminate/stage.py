@@ -35,22 +35,20 @@ class Decontaminate(ScoredFilter):
 
     >>> Decontaminate(sets={"gsm8k": "eval/gsm8k.jsonl", "mine": ["What is the capital of Morocco called in Darija?"]})
 
-    sets: name -> questions: the location of a file, a Dataset, or the texts. A file is JSON lines, one question a row
-        (the first of `fields` that the row has), where the name says .jsonl or .ndjson, else UTF-8 text, one question
-        a line; .gz, .zst and .xz are opened. Rows are numbered from 1, empty ones too.
+    sets: name -> questions: the URL of a file, a Dataset, or the texts. A file named .jsonl or .ndjson is JSON lines,
+        one question per row (the first of `fields` that the row has); others are UTF-8 text, one question per line;
+        .gz, .zst and .xz are decompressed. Rows are numbered from 1, empty ones too.
     ngram: the length of a run, in words: runs of `\w` of the lower-cased text, so punctuation and case are forgiven.
-    min_words: a question shorter than `ngram` is one run of all its words, if it has so many; shorter ones are not
-        looked for, since they occur by chance (8 and 13 are the published bounds). `repr` says how many are.
-    min_ngrams: a document goes (`contaminated_NAME`) if so many runs of one set stand in it, places counted.
-    action: "drop", or "report": the same counts, and every document stays.
+    min_words: a question shorter than `ngram` is one run of all its words, if it has this many; shorter ones are not
+        searched, since they occur by chance (8 and 13 are the published bounds). `repr` has the number searched.
+    min_ngrams: a document with this many occurrences of one set's runs is dropped (`contaminated_NAME`).
+    action: "drop", or "report": the same counts, and every document is kept.
 
     Counted for each set, over the documents that have `min_ngrams`: "NAME: documents", "NAME: n-grams", and "NAME:
-    question 17", the documents in which it was found (`questions` makes a table of these). A run that several
-    questions of a set share is booked to the first. Scores: decontaminate_NAME (places) and
-    decontaminate_NAME_questions. A run is found by hash and confirmed by its bytes. The key is that of the questions:
-    moving a file changes nothing.
-
-    Raises PlanError for a file that is missing or not as said, and for a set of which nothing is looked for.
+    question 17", the documents in which it was found (`questions` returns a table of these). A run that several
+    questions of a set share counts for the first. Scores: decontaminate_NAME (occurrences) and
+    decontaminate_NAME_questions. A run is found by hash and confirmed by its bytes. The key depends on the questions,
+    not on the path of their file. Raises PlanError for a file that is missing or malformed, or a set without a run.
     """
 
     compiled: ClassVar[bool] = True
@@ -78,18 +76,18 @@ class Decontaminate(ScoredFilter):
         for name in ("ngram", "min_words", "min_ngrams"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                msg = f"Decontaminate({name}={value!r}): {name} is an integer from 1"
+                msg = f"Decontaminate: {name}={value!r} must be an integer from 1"
                 raise PlanError(msg)
         if self.action not in ("drop", "report"):
-            msg = f"Decontaminate(action={self.action!r}): action is 'drop' or 'report'"
+            msg = f"Decontaminate: action={self.action!r} must be 'drop' or 'report'"
             raise PlanError(msg)
         names = [str(n) for n in self.sets] if isinstance(self.sets, Mapping) else _names(self.sets)
         if not names:
-            msg = 'Decontaminate has no sets; give them by name: sets={"gsm8k": "eval/gsm8k.jsonl"}'
+            msg = 'Decontaminate: sets must have questions by name, such as sets={"gsm8k": "eval/gsm8k.jsonl"}'
             raise PlanError(msg)
         bad = [n for n in names if not re.fullmatch("[a-z0-9_]+", n)]
         if bad:
-            msg = f"Decontaminate: the set {bad[0]!r} names a column; write it with a-z, 0-9 and _"
+            msg = f"Decontaminate: the name of the set {bad[0]!r} must have a-z, 0-9 and _ only; it names a column"
             raise PlanError(msg)
 
     def _long_enough(self, name: str, texts: tuple[str, ...]) -> int:
@@ -98,7 +96,7 @@ class Decontaminate(ScoredFilter):
         if not found:
             most = int(n_words.max(initial=0))
             msg = f"Decontaminate: of the {len(texts):,} questions of {name!r} none has {self.min_words} words (the "
-            msg += f"longest has {most}); nothing would be looked for: give another file or field, or lower min_words"
+            msg += f"longest has {most}); give another file or field, or lower min_words"
             raise PlanError(msg)
         return found
 
@@ -114,7 +112,7 @@ class Decontaminate(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The questions and how they are matched."""
+        """Questions and matching rule."""
         return self.digest, self.ngram, self.min_words, self._key_bits
 
     def recipe(self) -> Any:
@@ -136,7 +134,7 @@ class Decontaminate(ScoredFilter):
         return out
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """`contaminated_NAME`, of the first set of which a document has enough; nobody where it only reports."""
+        """Return `contaminated_NAME` of the first set of which a document has enough; null for action="report"."""
         first = np.full(len(next(iter(scores.values()))), len(self.sets))
         for number, (name, _) in reversed(list(enumerate(self.sets))):
             if self.action == "drop":
@@ -144,7 +142,7 @@ class Decontaminate(ScoredFilter):
         return pa.array([*(f"contaminated_{name}" for name, _ in self.sets), None], pa.string()).take(pa.array(first))
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Measure what was not measured yet, count, and decide."""
+        """Measure documents without stored scores, count, and drop."""
         for batch in batches:
             scores = self.scores_of(batch)
             self._count(scores, stats)
@@ -175,7 +173,7 @@ class Decontaminate(ScoredFilter):
 
 @dataclass(frozen=True)
 class _Index:
-    """The table of runs, and for each of them its owners: (set, first question of it)."""
+    """Table of runs, and for each its owners: (set, first question with it)."""
 
     runs: K.Runs
     first: I64  # [runs + 1] into the two below
@@ -183,7 +181,7 @@ class _Index:
     question_of: I64
 
     def owners_of(self, found: I64) -> tuple[I64, I64]:
-        """Rows, and places in `set_of`, of all that own the runs found: int64[n, 2] of (row, run)."""
+        """Return rows, and indices into `set_of`, of all owners of the runs `found`, int64[n, 2] of (row, run)."""
         begin = self.first[found[:, 1]]
         n = self.first[found[:, 1] + 1] - begin
         return np.repeat(found[:, 0], n), np.arange(n.sum()) + np.repeat(begin - np.cumsum(n) + n, n)
@@ -200,7 +198,7 @@ def _index(sets: Texts, ngram: int, min_words: int, key_bits: int) -> _Index:
 
 
 def _once(a: I64, b: I64) -> tuple[I64, I64, I64]:
-    """Return every pair once, in order, and where each stands first."""
+    """Return every pair once, in order, and the index of its first occurrence."""
     width = int(b.max(initial=0)) + 1
     pairs, at = np.unique(a * width + b, return_index=True)
     return pairs // width, pairs % width, at
@@ -212,14 +210,14 @@ def _names(sets: Any) -> list[str]:
 
 
 def _texts(name: str, given: Any, fields: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the questions of one set, whatever it was given as."""
+    """Return the questions of one set from a URL, a Dataset or texts."""
     if isinstance(given, str):
         return _read(given, fields)
     if isinstance(given, Dataset):
         return tuple(given.table(["text"]).column("text").to_pylist())
     if isinstance(given, Sequence) and all(isinstance(t, str) for t in given):
         return tuple(given)
-    msg = f"Decontaminate: the set {name!r} is the location of a file, a Dataset or a list of texts, not {given!r:.60}"
+    msg = f"Decontaminate: the set {name!r} must be the URL of a file, a Dataset or a list of texts, not {given!r:.60}"
     raise PlanError(msg)
 
 
@@ -228,10 +226,10 @@ def _read(url: str, fields: tuple[str, ...]) -> tuple[str, ...]:
         with files.open_read(url) as f:
             lines = f.read().decode("utf-8-sig").split("\n")
     except (OSError, ReadError) as e:
-        msg = f"Decontaminate cannot read {url}: {e}. Give the location of a file, or the texts as a list"
+        msg = f"Decontaminate cannot read {url}: {e}; give the URL of a file, or the texts as a list"
         raise PlanError(msg) from e
     except UnicodeDecodeError as e:
-        msg = f"{url} is not UTF-8 (byte {e.start}); convert it, one question a line"
+        msg = f"{url} must be UTF-8 (byte {e.start} is not); convert it, one question per line"
         raise PlanError(msg) from e
     lines = lines[:-1] if lines[-1] == "" else lines
     if not re.search(r"\.(jsonl|ndjson)(\.\w+)?$", url):
@@ -243,7 +241,7 @@ def _field(url: str, n: int, line: str, fields: tuple[str, ...]) -> str:
     try:
         row = orjson.loads(line)
     except orjson.JSONDecodeError as e:
-        msg = f"{url}, line {n}, is not JSON ({e}); write one object a line, or name the file .txt"
+        msg = f"{url}, line {n}, must be JSON ({e}); write one object per line, or name the file .txt"
         raise PlanError(msg) from e
     found = [row[f] for f in fields if isinstance(row.get(f), str)] if isinstance(row, dict) else []
     if found:

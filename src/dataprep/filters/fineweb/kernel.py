@@ -1,4 +1,4 @@
-"""The counts of FineWeb's rules, in one pass over a document's bytes. Twin: tests/twins/fineweb.py."""
+"""Counts of FineWeb's rules, in one pass over a document's bytes. Twin: tests/twins/fineweb.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FineWeb: the three line rules its authors found, and a fourth of their code; every threshold a parameter."""
+"""FineWeb: three line rules of the paper, and a fourth of its code; every threshold a parameter."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FineWeb(ScoredFilter):
     """Drop documents that are lists, menus or repeated lines (Penedo et al. 2024, 3.6).
 
     >>> FineWeb()
-    >>> FineWeb(max_dup_line_chars=0.01)                 # as the code of its authors has it
+    >>> FineWeb(max_dup_line_chars=0.01)                 # as in the authors' code
     >>> FineWeb(min_end_mark_lines=None)                 # poems, chats
 
     | parameter | a document is dropped if | paper | their code | reason |
@@ -39,13 +39,13 @@ class FineWeb(ScoredFilter):
     | min_end_mark_lines | so many of the lines or fewer end with one of `end_marks` | 0.12 | 0.12 | few_end_marks |
     | max_short_lines | so many or more have `short_line_chars` characters at most | 0.67, 30 | 0.67, 30 | short_lines |
     | max_dup_line_chars | so much or more is in lines that occurred before | 0.1 | 0.01 | duplicate_line_chars |
-    | max_breaks | it has more line breaks a word | | 0.3 | line_breaks |
+    | max_breaks | it has more line breaks per word | | 0.3 | line_breaks |
 
     Lines end as `str.splitlines` ends them, are stripped, and blank ones are not counted; their characters are code
     points, white space inside included. Characters in repeated lines are those of words, as in `Gopher`. A word is a
-    run of what is not white space. None switches a rule off. Where paper and code disagree the paper holds;
-    `max_breaks` is in the code alone. End marks are those of all scripts (`word_lists.END_MARKS`), not of one language;
-    the code knows `. ! ? ' "` at first, marks of many scripts later.
+    run without white space. None switches a rule off. If paper and code disagree, the default is the paper's;
+    `max_breaks` is in the code alone. End marks are those of all scripts (`word_lists.END_MARKS`); early versions of
+    the code have `. ! ? ' "`, later ones marks of many scripts.
 
     Raises PlanError for a threshold below 0, or for end marks that hold white space.
     """
@@ -65,12 +65,12 @@ class FineWeb(ScoredFilter):
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """Four shares."""
+        """Columns of four shares."""
         return dict.fromkeys((r.score for r in RULES), pa.float64())
 
     @property
     def measure(self) -> Any:
-        """The end marks, and the length of a short line."""
+        """End marks, and the length of a short line."""
         return self.end_marks, self.short_line_chars
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:

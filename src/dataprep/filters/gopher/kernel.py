@@ -1,10 +1,10 @@
-"""The counts of Gopher's rules: one pass over a document's bytes, the rest over the hashes of its words.
+"""Counts of Gopher's rules: one pass over a document's bytes, the rest over the hashes of its words.
 
 Repetition is decided by 64-bit hashes: a word's is a chain over its code points, finalised; an n-gram's is a polynomial
 in the finalised word hashes, finalised again (without that, ("0", "10", "0") equalled ("11", "0", "0")). No texts are
 compared, since an error moves a fraction by one n-gram: the probability that two n-grams of 100,000 words collide is
-10^-8. An n-gram can only repeat if its first n - 1 words repeat, so each length examines what the one before left: in
-most documents nearly nothing. Twin: tests/twins/gopher.py.
+10^-8. An n-gram can only repeat if its first n - 1 words repeat, so each length examines only the repeats of the length
+before. Twin: tests/twins/gopher.py.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _mark_stop_word(data: U8, a: int, b: int, rules: GopherRules, buffers: WordB
 
 @kernel(_nrt=False)
 def _stop_words(rules: GopherRules, buffers: WordBuffers, stamp: int) -> int:
-    """Return how many stop words the document has of the list of which it has most."""
+    """Return the number of stop words in the document, of the list with most of them."""
     most = 0
     for k in range(rules.n_lists):
         n = 0

@@ -49,15 +49,15 @@ class Gopher(ScoredFilter):
     >>> Gopher(languages=("ar", "ary", "ary-Latn", "fr"))      # two stop words of any one of these
     >>> Gopher(min_words=None, stop_words=("wach", "dyal"))    # chats: any length, own stop words
 
-    A *word* is a run of what is not white space (`str.split`); *characters* are code points of words, so white space
-    weighs nothing; *lines* end as `str.splitlines` ends them, and blank ones are not counted; *paragraphs* are lines
+    A *word* is a run without white space (`str.split`); *characters* are code points of words, so white space does not
+    count; *lines* end as `str.splitlines` ends them, and blank ones are not counted; *paragraphs* are lines
     without a blank line between them. Lines and paragraphs are equal if their words are.
 
     | parameter | a document is dropped if (numbers as published) | reason |
     |---|---|---|
     | min_words, max_words | it has fewer words than 50, or more than 100,000 | too_few_words, too_many_words |
     | min_, max_mean_word_chars | its words' mean is below 3 characters, or above 10 | short_words, long_words |
-    | max_hashes, max_ellipses | it has more than 0.1 `#` a word, or more than 0.1 `...` and `…` | hashes, ellipses |
+    | max_hashes, max_ellipses | it has more than 0.1 `#` per word, or more than 0.1 `...` and `…` | hashes, ellipses |
     | max_bullet_lines | more than 0.9 of the lines begin with one of `bullets` | bullet_lines |
     | max_ellipsis_lines | more than 0.3 of the lines end with `...` or `…` | ellipsis_lines |
     | min_alphabetic | fewer than 0.8 of the words have a letter | not_alphabetic |
@@ -67,14 +67,14 @@ class Gopher(ScoredFilter):
     | max_top_2gram ... 4gram | the most frequent holds more than 0.20, 0.18, 0.16 of them | top_2gram ... |
     | max_dup_5gram ... 10gram | more than 0.15 ... 0.10 of them are under n-grams met before | duplicate_5gram ... |
 
-    None switches a rule off. The scores are the columns gopher_*, one a rule, of the same unit.
+    None switches a rule off. The scores are the columns gopher_*, one per rule, of the same unit.
 
-    Where the paper is silent: the most frequent n-gram (of those equally frequent the first) counts once for each
+    If the paper does not define it: the most frequent n-gram (of those equally frequent the first) counts once for each
     occurrence, overlapping or not, and must occur twice; a character under several repeated n-grams counts once, and
-    first occurrences are not repeats. Bullets are ours. **Stop words** are compared by their letters in lower case
-    ("The," is "the"); of `languages` (English as published; there are ar, ary, ary-Latn, de, en, es, fr)
-    the one that fits best counts, so adding one only keeps more; `stop_words` is one more list, of yours, and
-    languages=() leaves it alone. Repetition is decided by 64-bit hashes, without comparing: see kernel.py.
+    first occurrences are not repeats. The bullets are not from the paper. **Stop words** are compared by their letters
+    in lower case ("The," is "the"). Of `languages` (English as published; there are ar, ary, ary-Latn, de, en, es, fr)
+    the list with most matches counts, so adding one only keeps more; `stop_words` is a list of your own, the only one
+    with languages=(). Repetition is decided by 64-bit hashes, without comparing: see kernel.py.
 
     Raises PlanError for a language without a list, a threshold below 0, or a stop word without a letter.
     """
@@ -115,23 +115,23 @@ class Gopher(ScoredFilter):
         unknown = [code for code in self.languages if code not in STOP_WORDS]
         if unknown:
             msg = (
-                f"Gopher has no stop words for {', '.join(unknown)}; it has {', '.join(sorted(STOP_WORDS))}. "
-                "Give your own with stop_words=, or min_stop_words=None for no rule"
+                f"Gopher: languages must be some of {', '.join(sorted(STOP_WORDS))}, not {', '.join(unknown)}; "
+                "give your own stop_words=, or switch the rule off with min_stop_words=None"
             )
             raise PlanError(msg)
         bare = [w for w in self.stop_words if not any(lowered()[ord(c)] & IN_WORD for c in w)]
         if bare:
-            msg = f"Gopher(stop_words=): {bare[0]!r} has no letter, and stop words are compared by their letters"
+            msg = f"Gopher: the stop word {bare[0]!r} must have a letter, since stop words are compared by letters"
             raise PlanError(msg)
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """One column a measure: integers for words and stop words, shares (and a mean) in float64."""
+        """One column per measure: integers for words and stop words, shares (and a mean) in float64."""
         return {r.score: pa.int64() if r.score in COUNTED else pa.float64() for r in RULES}
 
     @property
     def measure(self) -> Any:
-        """The words and bullets that are counted."""
+        """Stop words and bullets."""
         return self._lists(), self.bullets
 
     def _lists(self) -> tuple[tuple[str, ...], ...]:
@@ -150,7 +150,7 @@ class Gopher(ScoredFilter):
 
 
 def pack_words(lists: tuple[tuple[str, ...], ...]) -> tuple[Any, Any, int, int]:
-    """Stop words as the kernel reads them: sorted hashes, the lists of each, how many lists, letters of the longest."""
+    """Return stop words as the kernel reads them: sorted hashes, the lists of each, number of lists, most letters."""
     held: dict[int, int] = {}
     longest = 0
     for k, words in enumerate(lists):

@@ -35,7 +35,7 @@ NAMES = ("valid", "upper_case", "numbers", "counter", "few_words", "edited", "re
 
 
 class PackedPhrases(NamedTuple):
-    """Folded phrases, and the bytes that a text which starts with one can start with."""
+    """Folded phrases, and the first bytes of texts that can start with one."""
 
     data: U8
     starts: I64
@@ -72,7 +72,7 @@ def pack_phrases(phrases: tuple[str, ...]) -> PackedPhrases:
 def correct(offsets: I64, data: U8, rules: RefinedWebRules, out: U8, ends: I64, reasons: U8, counts: I64) -> int:
     """Correct each document's lines; return the number of documents kept.
 
-    Writes the kept texts to `out` and where they end to `ends`, each document's reason (KEEP: 0) to `reasons`, and adds
+    Writes the kept texts to `out` and their ends to `ends`, each document's reason (KEEP: 0) to `reasons`, and adds
     each line that is not blank to `counts` under its code.
     """
     w = kept = int(np.int64(0))
@@ -197,7 +197,7 @@ def _bare(data: U8, a: int, b: int, classes: U16) -> tuple[int, int]:
 
 @kernel(_nrt=False)
 def _longest(data: U8, a: int, b: int, phrases: PackedPhrases, lower: U32) -> int:
-    """Return the end of the longest phrase that `data[a:b]` starts with, whatever its case; -1 if there is none."""
+    """Return the end of the longest phrase that `data[a:b]` starts with, case ignored; -1 if there is none."""
     best = -1
     if a < b and not phrases.leads[data[a]]:
         return best

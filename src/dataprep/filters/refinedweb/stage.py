@@ -1,4 +1,4 @@
-"""RefinedWeb: leave out the lines that a page's furniture is made of, and pages that are mostly furniture."""
+"""RefinedWeb: remove boilerplate lines of pages, and drop pages that are mostly boilerplate."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class RefinedWeb(Stage):
 
     >>> RefinedWeb()
     >>> RefinedWeb(suffixes=("read more...", "lire la suite", "اقرأ المزيد"))
-    >>> RefinedWeb(max_removed_words=None)              # corrects, and drops only what is empty then
+    >>> RefinedWeb(max_removed_words=None)              # corrects, and drops only pages that are then empty
 
-    | parameter | what | counted as |
+    | parameter | rule | counted as |
     |---|---|---|
     | max_upper | a line is dropped if more than 0.5 of its characters are upper case (DCLM's "mainly") | upper_case |
     | max_numeric | it is dropped if more than 0.999999 of them are numeric ("only", DCLM's number) | numbers |
@@ -43,13 +43,13 @@ class RefinedWeb(Stage):
 
     The rules are tried in this order, and lines are counted as `lines.REASON` (`lines.valid`: untouched). Lines end as
     `str.splitlines` ends them; blank ones are kept and not counted; a line is dropped with its line break.
-    Characters are code points other than white space, words runs of them. A phrase is found whatever its case, inside
-    words too, the longest of several at one offset; an edited line is stripped, and dropped if nothing is left. Nothing
-    else changes. A document of which nothing is left is dropped as `empty`. None or () switches a rule off. The
-    paper has the kinds of phrases and one example of each, which are the defaults; `counters` are English, French
-    and Arabic words. Pages' quality and repetition are `Gopher`'s, as in both papers; URLs another stage's.
+    Characters are code points other than white space, words runs of them. A phrase is found in any case, inside
+    words too, the longest of several at one offset; an edited line is stripped, and dropped if it is then empty. An
+    empty document is dropped as `empty`. None or () switches a rule off. The paper has kinds of phrases and an example
+    of each, which are the defaults; `counters` are English, French and Arabic words. For quality and repetition use
+    `Gopher`, as in both papers.
 
-    Raises PlanError for a number below 0, or a phrase that no stripped line can hold.
+    Raises PlanError for a number below 0, or a phrase that cannot occur in a stripped line.
     """
 
     compiled: ClassVar[bool] = True
@@ -112,14 +112,14 @@ def _corrected(batch: Batch, rules: K.RefinedWebRules, counts: Any, stats: Ledge
 
 
 def _check_phrases(name: str, value: Any) -> None:
-    """Raise PlanError for phrases that no stripped line can hold."""
+    """Raise PlanError for phrases that cannot occur in a stripped line."""
     if not isinstance(value, tuple) or not all(isinstance(v, str) and v for v in value):
-        msg = f'RefinedWeb({name}={value!r}): {name} is a tuple of phrases, as in ("read more...",), or ()'
+        msg = f'RefinedWeb: {name}={value!r} must be a tuple of phrases, such as ("read more...",), or ()'
         raise PlanError(msg)
     for phrase in value:
         bits = [int(classes()[ord(c)]) for c in phrase]
         if any(b & LINE for b in bits) or (bits[0] | bits[-1]) & SPACE:
             msg = (
-                f"RefinedWeb({name}=): {phrase!r} is looked for in stripped lines: no white space at its ends, no break"
+                f"RefinedWeb: {phrase!r} in {name} must have no white space at its ends and no line break"
             )
             raise PlanError(msg)

@@ -1,4 +1,4 @@
-"""The robots.txt of many hosts in one piece: read from a folder or from the robots archives of a crawl."""
+"""Index of the robots.txt of many hosts, read from a folder or from the robots archives of a crawl."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_REDIRECTS = 5  # RFC 9309, 2.3.1.2
 GROUP_LINE = re.compile(r"\s*(?:user|allow|di)", re.IGNORECASE)  # no other line ends a group (RFC 9309, 2.2.4)
 VERSION = re.compile(r"(\s*user[- ]?agent\s*:?\s*[\w\-]+)/.*", re.IGNORECASE)  # CCBot/2.0 means CCBot
 FORBIDS = re.compile(r"^\s*di\w+\s*:?\s*[^\s#:]", re.IGNORECASE | re.MULTILINE)
-NEWEST = "~"  # behind every date
+NEWEST = "~"  # sorts after every date
 UNREADABLE = -1
 
 
@@ -32,20 +32,20 @@ class HostRules(NamedTuple):
 
     date: str
     rules: str | None = None  # None: unreadable
-    redirect: str = ""  # the host where it is
+    redirect: str = ""  # the host that has it
 
 
 class Index(NamedTuple):
-    """The rules of many hosts; equal texts once."""
+    """Rules of many hosts; equal texts are stored once."""
 
     texts: list[str]  # the lines that make groups and rules; "" forbids nothing
-    hosts: dict[str, int]  # which text each host has, or UNREADABLE
+    hosts: dict[str, int]  # index of each host's text, or UNREADABLE
 
 
 def read(sources: Iterable[str]) -> bytes:
-    """Return the robots.txt of all hosts, packed; the same bytes wherever the files lie and in whatever order.
+    """Return the robots.txt of all hosts, packed; the bytes do not depend on paths or order of the files.
 
-    Errors: PlanError if there is none, or an archive is damaged.
+    Raises PlanError if there is none, or an archive is damaged.
     """
     hosts: dict[str, HostRules] = {}
     for source in sources:
@@ -54,7 +54,7 @@ def read(sources: Iterable[str]) -> bytes:
                 if host and (host not in hosts or _rank(found) >= _rank(hosts[host])):
                     hosts[host] = found
     if not hosts:
-        msg = f"Robots: {', '.join(sources)} holds no robots.txt; give a folder of HOST.txt or HOST/robots.txt, or WARC"
+        msg = f"Robots: {', '.join(sources)} must hold robots.txt files: HOST.txt, HOST/robots.txt or WARC"
         raise PlanError(msg)
     rules = {host: _final(host, hosts) for host in sorted(hosts)}
     texts = sorted({text for text in rules.values() if text is not None})
@@ -70,7 +70,7 @@ def unpack(packed: bytes) -> Index:
 
 
 def rules_of(data: bytes) -> str | None:
-    r"""Return the lines of a robots.txt that make groups and rules; None if it is no text.
+    r"""Return the lines of a robots.txt that make groups and rules; None if it is not text.
 
     >>> rules_of(b"\xef\xbb\xbfUser-agent: CCBot/2.0\r\nCrawl-delay: 2\r\nDisallow: /x")
     'User-agent: CCBot\nDisallow: /x'
@@ -85,12 +85,12 @@ def rules_of(data: bytes) -> str | None:
 
 
 def _rank(found: HostRules) -> tuple[str, bool, str]:
-    """Return the later of two answers; of two with one time, the same one in either order."""
+    """Return the sort key of an answer: time, then content, so that the order of files does not matter."""
     return found.date, not found.redirect, found.rules or found.redirect
 
 
 def _final(host: str, hosts: dict[str, HostRules]) -> str | None:
-    """Return the rules after redirects; none if these lead nowhere (RFC 9309, 2.3.1.2 and 2.3.1.3: unavailable)."""
+    """Return the rules after redirects; "" if these end without an answer (RFC 9309, 2.3.1.2, 2.3.1.3: unavailable)."""
     for _ in range(MAX_REDIRECTS + 1):
         found = hosts.get(host)
         if found is None or not found.redirect:
@@ -122,10 +122,10 @@ def _archive(url: str) -> Iterator[tuple[str, HostRules]]:
                 host, path = host_and_path(place)
                 if path.partition("?")[0] == "/robots.txt":
                     found = _answer(record, place)
-                    if found.redirect != host:  # http to https: the rules come in another record
+                    if found.redirect != host:  # http to https: the rules are in another record
                         yield host, found
     except (OSError, ReadError) as e:
-        msg = f"Robots cannot read {url} to its end: {e}. Fetch it again, or leave it out"
+        msg = f"Robots cannot read {url} to its end: {e}; fetch it again, or leave it out"
         raise PlanError(msg) from e
 
 
@@ -144,7 +144,7 @@ def _answer(record: Any, url: str) -> HostRules:
 
 
 def _http(block: bytes) -> tuple[int, str, bytes | None]:
-    """Status, Location and content of a response; apart from its archive, which a payload that is broken would stop."""
+    """Return status, Location and content of a response, parsed alone: a broken payload would stop its archive."""
     for encodings in ("all", "none"):  # many archives hold payloads that their headers no longer describe
         record = need("fastwarc.warc", extra="warc").WarcRecord()
         record.set_bytes_content(block)

@@ -19,7 +19,7 @@ from dataprep.filters.url_parts import Addresses, addresses, over_hosts, over_ro
 
 from .index import UNREADABLE, read, unpack
 
-# Of crawls for language models: what site owners name who do not want to be trained on.
+# Agents of crawls for language models.
 AGENTS = ("CCBot", "GPTBot", "ClaudeBot", "Google-Extended", "Applebot-Extended", "Meta-ExternalAgent")
 REASONS = (None, "robots", "robots_unreadable")
 
@@ -33,18 +33,18 @@ class Robots(Stage):
     source: a folder of files HOST.txt or HOST/robots.txt; WARC archives of robots.txt, as Common Crawl publishes them
         (extra `warc`): a folder, a glob, or several as a tuple. The latest answer of a host counts, and a file in a
         folder before archives. Scheme and port are not told apart.
-    agents: product tokens; one that has no group of its own is bound by the group `*`.
-    unreadable: "keep" or "drop" documents of hosts whose robots.txt is no text or came with a server's error: the
-        standard says to take these for a full prohibition.
-    column: holds the URLs; what is only in meta becomes a column by read(..., columns=["url"]).
+    agents: product tokens; the group `*` applies to one without a group of its own.
+    unreadable: "keep" or "drop" documents of hosts whose robots.txt is not text or came with a server's error; by the
+        standard these forbid everything.
+    column: the column of URLs; read(..., columns=["url"]) makes a column of a field of meta.
 
-    Protego decides (Scrapy's parser, extra `robots`): the longest rule wins, of two alike the allowance; `*` and `$`.
-    Beyond it, a byte order mark and a version (CCBot/2.0) do not hide a group, and other lines do not end one. Hosts
-    without robots.txt, or that answered 4xx, allow all. Reasons: `robots`, `robots_unreadable`. Counted are documents
-    `forbidden.AGENT`, `unreadable`, `without robots.txt` and `without url`. Everything is read once, here, and kept
-    compressed; the key is that of the rules, not of the files.
+    Protego (Scrapy's parser, extra `robots`) applies the rules: the longest wins, of two equal ones the allowance; `*`
+    and `$`. In addition, a byte order mark and a version (CCBot/2.0) do not hide a group, and other lines do not end
+    one. Hosts without robots.txt, or that answered 4xx, allow all. Reasons: `robots`, `robots_unreadable`. Documents
+    are counted as `forbidden.AGENT`, `unreadable`, `without robots.txt` and `without url`. The source is read when the
+    stage is made; the key depends on the rules, not on the paths of the files.
 
-    Raises PlanError for a source without any robots.txt, or an archive that is damaged.
+    Raises PlanError if a source has no robots.txt or an archive is damaged.
     """
 
     only_drops: ClassVar[bool] = True
@@ -60,21 +60,21 @@ class Robots(Stage):
             value = getattr(self, name)
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
         if not self.agents or not all(isinstance(a, str) and a.strip() for a in self.agents):
-            msg = f"Robots(agents={self.agents!r}): agents is a tuple of names such as ('CCBot', 'GPTBot')"
+            msg = f"Robots: agents={self.agents!r} must be a tuple of names such as ('CCBot', 'GPTBot')"
             raise PlanError(msg)
         if self.unreadable not in {"keep", "drop"}:
-            msg = f"Robots(unreadable={self.unreadable!r}): there are 'keep' and 'drop'"
+            msg = f"Robots: unreadable={self.unreadable!r} must be 'keep' or 'drop'"
             raise PlanError(msg)
         need("protego", extra="robots")
         object.__setattr__(self, "packed", read(self.source))
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The column of the URLs."""
+        """Column of the URLs."""
         return (self.column,)
 
     def recipe(self) -> Any:
-        """Return what the files hold, not their paths."""
+        """Return the rules of the files, not their paths."""
         index = unpack(self.packed)
         rules = xxhash.xxh3_128_hexdigest(repr((index.texts, sorted(index.hosts.items()))).encode())
         return self.VERSION, rules, self.agents, self.unreadable, self.column
