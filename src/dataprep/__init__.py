@@ -95,7 +95,7 @@ def __dir__() -> list[str]:
 class _Package(ModuleType):
     """Keeps `dp.read`, `dp.forget` and `dp.persona` the functions, although submodules have these names too.
 
-    Importing a submodule assigns it to its parent; here the assignment is ignored where a public name would be hidden.
+    Importing a submodule assigns it to its parent; here the assignment is ignored if it would hide a public name.
     """
 
     def __setattr__(self, name: str, value: Any) -> None:

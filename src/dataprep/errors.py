@@ -3,12 +3,12 @@
     DataprepError
     ├── PlanError       wrong before any work: a parameter, a missing column, a recipe that cannot be keyed
     ├── ReadError       a file that cannot be trusted: missing, truncated, wrong schema, mostly bad records
-    ├── CorruptShard    something dataprep wrote is no longer what its receipt says
+    ├── CorruptShard    a file that dataprep wrote no longer agrees with its receipt
     ├── StaleOutput     the output folder was made by another recipe
     ├── WorkerDied      a worker process was killed, usually because memory ran out
     └── Transient       a network error: the only one that a Runner retries
 
-A message is one sentence: what was found, where, and what to do.
+A message is one sentence: what was found, the file or value, and what to do.
 Bad *documents* raise nothing: they are dropped with a reason and counted.
 """
 

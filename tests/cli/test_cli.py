@@ -285,7 +285,7 @@ def test_step_that_wants_the_unknown(dataprep, tmp_path):
     place.write_text("def ingest(out):\n    raise SystemExit(9)\n\n\ndef filter(injest, out):\n    pass\n")
     code, _, said = dataprep("run", place, "--out", tmp_path / "out")
     assert code == 1
-    assert "wrong.py:5: step filter takes injest, which is not there" in said
+    assert "wrong.py:5: step filter takes injest, which is not defined before it" in said
 
 
 def test_debug_shows_the_traceback(monkeypatch):

@@ -69,5 +69,5 @@ def test_concat_orders_dictionaries_by_appearance():
 def test_a_batch_without_the_contract_names_who_made_it():
     """A stage that breaks the schema is told which column, and what it should be."""
     broken = batch_of(["x"]).set_column(0, "id", pa.array([1], pa.int32()))
-    with pytest.raises(PlanError, match=r"Mine gave a batch whose column 'id' has type int32"):
+    with pytest.raises(PlanError, match=r"Mine returned a batch whose column 'id' has type int32"):
         B.check(broken, "Mine")

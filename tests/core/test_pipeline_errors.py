@@ -18,7 +18,7 @@ AT_IMPORT = {
     "import dataprep as dp\ndp.Map(5)": "pipe.py:2: Map ",
     "import dataprop": "pipe.py:1: No module named 'dataprop'",
     "def ingest(out): ...\n1 / 0": "pipe.py:2: ZeroDivisionError: division by zero",
-    "def ingest(out, runner): ...": "pipe.py:1: step ingest takes runner, which is not there",
+    "def ingest(out, runner): ...": "pipe.py:1: step ingest takes runner, which is not defined before it",
 }
 IN_A_STEP = {
     "dp.Pipeline(dp.C4(min_wrods=5))": "C4.__init__() got an unexpected keyword argument 'min_wrods'; did you mean",

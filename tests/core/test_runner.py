@@ -73,7 +73,7 @@ def test_a_dead_worker_is_replaced(tmp_path):
     """A killed worker costs nothing but its time; one that always dies is named."""
     items = [str(tmp_path / name) for name in "abc"]
     assert list(Local(2).map(killed_once, items)) == items
-    with pytest.raises(WorkerDied, match="killed 3 times while this was worked on: 1; .*fewer workers"):
+    with pytest.raises(WorkerDied, match="killed 3 times during the task 1; .*fewer workers"):
         list(Local(2).map(killed_always, [1, 2]))
     assert list(Local(2).map(square, [2, 3])) == [4, 9]
 

@@ -50,7 +50,7 @@ def _options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
-    """Options before the command; `main` reads --debug itself, since it needs it after a command failed."""
+    """Return the options before the command; `main` reads --debug itself, since it needs it after a command failed."""
 
 
 TOPICS = (

@@ -1,4 +1,4 @@
-"""Documents in motion: the schema of a batch, document ids, and where batches are cut.
+"""Batches of documents: their schema, document ids, and the limits of a batch.
 
 A Batch is a `pyarrow.RecordBatch`; a document is never a Python object for longer than a filter looks at it
 (measured on 60,000 documents of 1.9 kB: 5.1 us per document to parse into dataclasses, 2.4 into batches; 12.6
@@ -140,7 +140,7 @@ def check(batch: Batch, who: str) -> Batch:
         index = batch.schema.get_field_index(name)
         if index < 0 or batch.schema.field(index).type != kind:
             found = "is missing" if index < 0 else f"has type {batch.schema.field(index).type}"
-            msg = f"{who} gave a batch whose column '{name}' {found}; every batch carries {name}: {kind}"
+            msg = f"{who} returned a batch whose column '{name}' {found}; every batch carries {name}: {kind}"
             raise PlanError(msg)
     return batch
 

@@ -1,6 +1,6 @@
-"""Dataset: documents at rest, in input files or sealed shards, and the stages still to apply.
+"""Dataset: documents in input files or sealed shards, and the stages still to apply.
 
-A Dataset is a list of Parts; a Part is what one task works on. `read(...)` makes Parts of input files. A Pipeline
+A Dataset is a list of Parts; a Part is the work of one task. `read(...)` makes Parts of input files. A Pipeline
 seals a folder: Parquet shards and, last of all, a manifest. `open_dataset(DIR)` opens it again.
 """
 
@@ -67,7 +67,7 @@ class Dataset:
 
     @cached_property
     def key(self) -> str:
-        """The key of all parts."""
+        """Key of the content of all parts and their pending stages."""
         return key(self.part_keys)
 
     @property

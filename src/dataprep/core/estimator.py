@@ -1,4 +1,4 @@
-"""Estimator: looks at every document once, then is a Stage. It never rewrites text: what it decides is a table."""
+"""Estimator: reads every document once, then returns a Stage. It never rewrites text: its decisions are a table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .verdict import DropIds
 
 
 class Estimator:
-    """Looks at all documents (`fit`) and returns the Stage that applies what it found.
+    """Reads all documents (`fit`) and returns the Stage that applies its decisions.
 
     Subclasses are frozen dataclasses and define `fit`; the rest has defaults. `needs` names the columns read beyond
     the fixed ones; `VERSION` is raised when the same parameters give another result. `only_drops` and `hides` promise
@@ -42,7 +42,7 @@ class Estimator:
         return type(self).__name__
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Stage:
-        """Look at `docs`, write tables under the folder `out`, and return the stage that applies them."""
+        """Read `docs`, write tables under the folder `out`, and return the stage that applies them."""
         raise NotImplementedError
 
     def drop(self, docs: Dataset, out: str, rows: pa.Table, **facts: Any) -> DropIds:

@@ -72,7 +72,7 @@ class Folder:
 
     @property
     def is_sealed(self) -> bool:
-        """Whether a manifest exists."""
+        """True if a manifest exists."""
         return files.exists(self.path(MANIFEST))
 
     @property
@@ -89,7 +89,7 @@ class Folder:
 
     @property
     def is_dataset(self) -> bool:
-        """Whether this is a sealed Dataset."""
+        """True if this is a sealed Dataset."""
         return self.kind == DATASET
 
     def shard(self, part: int, number: int) -> str:

@@ -1,4 +1,4 @@
-"""Part: what one task works on, which is slices of files, their reader, and the stages still to apply."""
+"""Part: the work of one task: slices of files, their reader, and the stages still to apply."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ def _renumber(batch: Batch, offset: int) -> Batch:
 
 @dataclass(frozen=True)
 class Part:
-    """What one task works on: slices of files, their reader, and the stages still to apply.
+    """Work of one task: slices of files, their reader, and the stages still to apply.
 
     number: its index in the Dataset; key: the key of its content and stages; both are set by `Dataset.tasks`.
-    labels: the names of the stages in statistics, where they differ from the stages' own. forgotten: the URL of a
+    labels: the names of the stages in statistics, if they differ from the stages' own. forgotten: the URL of a
     forget list, whose documents are dropped right after reading; no key depends on it.
     """
 
@@ -95,7 +95,7 @@ class Part:
 
     @property
     def applied(self) -> tuple[Stage, ...]:
-        """What is applied after reading: the forget list, then the stages."""
+        """Stages to apply after reading: the forget list, then `stages`."""
         forget = DropIds(verdicts=self.forgotten, key="", estimator=FORGET)
         return (*((forget,) if self.forgotten else ()), *self.stages)
 

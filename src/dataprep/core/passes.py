@@ -21,14 +21,14 @@ class Pass(Generic[T]):
     Subclasses set `folder`, the name inside `out`, and define `write`. Items are numbers, or have a `number` as Parts
     do; `noun` names the files, as in part-00003. With an empty noun there is one item, and the file is OUT/FOLDER.
 
-    out: where the estimator keeps its work. key: of what the result depends on in addition to the item.
+    out: folder of the estimator's work. key: of all that the result depends on in addition to the item.
 
     >>> @dataclass(frozen=True)                                              # doctest: +SKIP
     ... class Hash(Pass[Part]):
     ...     folder = "hash"
     ...     def write(self, url, item):
     ...         ...                                         # write the file at `url`
-    ...         return {"documents": n}                     # what the receipt shall say
+    ...         return {"documents": n}                     # content of the receipt
     >>> receipts = list(run.map(Hash(out, key), docs.tasks))                 # doctest: +SKIP
     >>> Hash.url(out, 3)                                                     # doctest: +SKIP
     'OUT/hash/part-00003'
@@ -60,7 +60,7 @@ class Pass(Generic[T]):
         return key_of((self.key, item.key)) if isinstance(item, Part) else self.key
 
     def write(self, url: str, item: T) -> dict[str, Any]:
-        """Write the file of an item, and return what its receipt shall say; "files" if they are not [url]."""
+        """Write the file of an item, and return the content of its receipt, with "files" if they are not [url]."""
         raise NotImplementedError
 
 

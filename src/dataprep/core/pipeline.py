@@ -2,7 +2,7 @@
 
 Consecutive Stages are one pass. Before an Estimator, pending stages are applied and the text is saved, but only if one
 of them is not a verdict: Exact -> MinHash -> SuffixArray reads one saved text through the verdicts. Every pass writes
-a receipt per part, so a killed run continues where it was and ends in the same bytes.
+a receipt per part, so a killed run resumes and ends in the same bytes.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def load(path: str) -> list[Step]:
         if missing:
             line = step.fn.__code__.co_firstlineno
             msg = (
-                f"{path}:{line}: step {step.name} takes {', '.join(missing)}, which is not there; "
+                f"{path}:{line}: step {step.name} takes {', '.join(missing)}, which is not defined before it; "
                 f"parameters must be {', '.join(known)}"
             )
             raise PlanError(msg)

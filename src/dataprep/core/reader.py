@@ -52,7 +52,7 @@ class Reader:
     - Yield the documents with positions in [piece.start, piece.stop), and no others.
     - Drop what cannot be a document with `stats.drop(ids, reasons)`. Raise ReadError if the file cannot be read.
 
-    VERSION: raised when the same file gives other documents. splits: whether a slice of a plain (not compressed) file
+    VERSION: raised when the same file yields other documents. splits: whether a slice of a plain (not compressed) file
     may begin at any byte, as lines allow; False: every slice but the whole file is read from the beginning.
     """
 

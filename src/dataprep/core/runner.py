@@ -1,7 +1,7 @@
 """Runners: Serial, Local (processes of this machine) and Ray. All have one method, `map`.
 
 A task is a module-level function, a `functools.partial`, or a frozen dataclass with `__call__`. Results come in item
-order. Only URLs and small results cross processes, so every Runner gives the same bytes. `memory=` limits what all
+order. Only URLs and small results cross processes, so every Runner makes the same bytes. `memory=` limits what all
 workers together may take: fewer of them work at once if it does not suffice. It changes neither keys nor bytes.
 """
 
@@ -49,12 +49,12 @@ class Runner(Protocol):
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
         """Yield `task(item)` for every item, in item order.
 
-        task: picklable by cloudpickle, as are items and results. label: what a progress bar is called; empty for none.
+        task: picklable by cloudpickle, as are items and results. label: title of the progress bar; empty for none.
         """
 
     @property
     def workers(self) -> int:
-        """How many items are worked on at once; kernels are compiled before work if it is more than 1."""
+        """Number of items that are processed at once; kernels are compiled before work if it is more than 1."""
 
     @property
     def memory(self) -> int | str | None:
@@ -109,10 +109,10 @@ class _Budget:
     if TYPE_CHECKING:
 
         @property
-        def workers(self) -> int: ...  # a field, a constant or what the cluster says
+        def workers(self) -> int: ...  # a field, a constant or a query to the cluster
 
     def _at_once(self) -> int:
-        """Return how many items are worked on at once: `workers`, or as many as fit into `memory`."""
+        """Return the number of items to process at once: `workers`, or as many as fit into `memory`."""
         if self.memory is None:
             return self.workers
         room = parse_bytes(self.memory) // WORKER_BYTES
@@ -240,7 +240,7 @@ def _attempt(task: Callable[[T], R], item: T) -> R:
         return task(item)
     except NETWORK as e:
         at = str(item)[:200]
-        msg = f"the network failed {ATTEMPTS} times while this was worked on: {at} ({e}); run again to go on"
+        msg = f"the network failed {ATTEMPTS} times during the task {at} ({e}); run again to resume"
         raise Transient(msg) from e
 
 
@@ -272,7 +272,7 @@ def _count_deaths(lost: list[tuple[int, Any]], deaths: dict[int, int], e: Except
 
 def _died(item: object) -> str:
     return (
-        f"a worker was killed {ATTEMPTS} times while this was worked on: {str(item)[:200]}; "
+        f"a worker was killed {ATTEMPTS} times during the task {str(item)[:200]}; "
         "most often memory ran out: use fewer workers, or Serial()"
     )
 

@@ -107,7 +107,7 @@ class _Flow:
 
     @property
     def done(self) -> bool:
-        """Whether all batches were taken."""
+        """True if all batches were taken."""
         return self.next is None
 
     def until(self, n_bytes: int) -> Iterator[Batch]:

@@ -115,7 +115,7 @@ def spelled(description: Mapping[str, Any]) -> str:
 def labels_of(stages: Sequence[Any]) -> list[str]:
     """Return a name for each stage of a Pipeline, all different: Exact(paragraph), Exact(line).
 
-    Stages of one name are told apart by the fields in which they differ, else by number: lambda, lambda #2.
+    Stages of one name are distinguished by the fields in which they differ, else by number: lambda, lambda #2.
     """
     names = [stage.name for stage in stages]
     labels = list(names)

@@ -1,7 +1,7 @@
 """Statistics: counts, histograms and examples of every stage. They add up over parts.
 
-`StageStats` is of one stage, `Stats` the list of them. Both are summed in the order of parts, so the numbers do not
-depend on workers. For every stage: docs in = docs out + docs dropped, and
+`StageStats` has the statistics of one stage, `Stats` is the list of all stages. Both are summed in the order of
+parts, so the numbers do not depend on workers. For every stage: docs in = docs out + docs dropped, and
 bytes in + bytes added = bytes out + bytes dropped + bytes cut.
 """
 

@@ -12,7 +12,7 @@ from dataprep.store import files
 def lineage(url: str) -> dict[tuple[str, int], list[dict[str, Any]]]:
     """Return the Datasets that a Dataset was made of, itself first, and the input files of each.
 
-    Keys are (URL, offset of the file numbers in the ids). A Dataset whose run was moved is looked for next to the one
+    Keys are (URL, offset of the file numbers in the ids). A Dataset whose run was moved is searched for next to the one
     that read it.
     """
     found: dict[tuple[str, int], list[dict[str, Any]]] = {}

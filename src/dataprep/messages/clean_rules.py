@@ -15,7 +15,7 @@ from dataprep.pii import rules
 from .emoji import PARTS, emoji_spans
 
 BETWEEN = "\x1e"  # between two messages
-HIDDEN = "\x1d"  # stands for a link that is kept, so that no other rule changes it
+HIDDEN = "\x1d"  # represents a link that is kept, so that no other rule changes it
 Span: TypeAlias = tuple[int, int]
 Change: TypeAlias = Callable[[str], tuple[str, int]]  # returns the new text and the number of changes
 

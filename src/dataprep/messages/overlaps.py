@@ -46,7 +46,7 @@ class Overlaps(Estimator):
 
     Put it right after `read`, before texts are cleaned or people renamed. Each file is an export. Exports are of one
     chat if the column `chat` is equal, or if they share messages (`match_exports.py`); others are not compared.
-    Messages are compared as multisets by author, time, kind and text: `overlap_rows.py` says which differences are
+    Messages are compared as multisets by author, time, kind and text: `overlap_rows.py` defines which differences are
     ignored and which message is kept. Verdicts name the kept message.
 
     Memory: the messages of the times that two exports share, held by one process (texts and 100 bytes per message), and

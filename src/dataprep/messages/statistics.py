@@ -132,8 +132,8 @@ class _OpenConversation:
 class _ConversationLengths:
     """Measures conversations and waits for replies by chat, for any order of chats.
 
-    Silence alone ends a conversation, in a loop of its own: `conversations.grouping` knows replies and a limit of bytes
-    besides, so its numbers would differ.
+    Silence alone ends a conversation, in a loop of its own: `conversations.grouping` also knows replies and a limit
+    of bytes, so its numbers would differ.
     """
 
     gap: int

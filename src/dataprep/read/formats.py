@@ -70,7 +70,7 @@ FORMATS: dict[str, Format] = {
         Format("warc", "web.warc:Warc", (".warc",)),
         Format("arc", "web.warc:Warc", (".arc",)),
         Format("wat", "web.wat:Wat", (".wat",)),
-        # Sniffers are asked in this order.
+        # Sniffers are called in this order.
         Format("whatsapp", "chats.whatsapp.reader:WhatsApp", (".txt", ".zip"),
                "chats.whatsapp.archives:sniff_whatsapp", is_chat=True),
         Format("signal", "chats.signal:Signal", _SIGNAL_FILES, "chats.sniff:is_signal", is_chat=True),

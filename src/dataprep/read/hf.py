@@ -3,7 +3,7 @@
 A dataset on the hub can change, and an iterator can be read only once, but ids, receipts and resumed runs need bytes
 that stay the same. So the rows are written first, to `out=` or to the folder DATAPREP_CACHE (~/.cache/dataprep by
 default). The position of a document is its row number. The key is a hash of repository, configuration, split and
-revision (the commit, which the hub is asked for unless given), or of the content of a dataset in memory or on disk, or
+revision (the commit, requested from the hub unless given), or of the content of a dataset in memory or on disk, or
 `key=`, which an IterableDataset needs because nothing in it identifies its rows.
 """
 

@@ -69,7 +69,7 @@ class Parquet(Reader):
         return tuple((name, _kind(schema.field(name).type)) for name in names)
 
     def enters(self, url: str) -> bool:  # noqa: ARG002 - the compression is inside the format
-        """Return True: the file's footer states where every row group begins."""
+        """Return True: the file's footer states the offset of every row group."""
         return True
 
     def cuts(self, url: str, n_bytes: int, target: int) -> list[tuple[int, int | None, int]]:  # noqa: ARG002

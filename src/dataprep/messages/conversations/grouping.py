@@ -72,7 +72,7 @@ class Grouping:
 
 
 class Finished(NamedTuple):
-    """Messages of finished conversations, grouped by conversation; `starts` are the rows where each begins.
+    """Messages of finished conversations, grouped by conversation; `starts` are their first rows.
 
     No later message has an id below `settled`, except messages of these conversations.
     """
@@ -109,7 +109,7 @@ def _grouped(messages: Batch, numbers: I64, rows: I64, settled: int) -> Finished
 
 
 def _seconds(batch: Batch) -> I64:
-    """Return the times in seconds, NEVER where there is none. Raises PlanError if they are not timestamps."""
+    """Return the times in seconds, NEVER if a message has none. Raises PlanError if they are not timestamps."""
     time = batch.column("time")
     if not pa.types.is_timestamp(time.type):
         msg = f"column time has type {time.type}; it must be a timestamp, as the chat readers write it"
@@ -119,7 +119,7 @@ def _seconds(batch: Batch) -> I64:
 
 
 def _answered(batch: Batch) -> U64:
-    """Return the ids of the messages that are answered, NOTHING where none is."""
+    """Return the ids of the messages that are answered, NOTHING for messages that answer none."""
     if batch.schema.get_field_index("reply_to") < 0:
         return np.full(batch.num_rows, NOTHING, np.uint64)
     return np.asarray(pc.fill_null(batch.column("reply_to").cast(pa.uint64()), pa.scalar(NOTHING, pa.uint64())))

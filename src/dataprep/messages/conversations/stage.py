@@ -24,7 +24,7 @@ from .kernel import NEVER
 
 @dataclass(frozen=True, kw_only=True)
 class Conversations(Stage):
-    """Join the messages of one chat into one document while less than `gap` lies between one message and the next.
+    """Join the messages of one chat into one document while less than `gap` passes between one message and the next.
 
     The document has the id and the columns of its first message, `n_messages`, and `end_time`, the latest time in it;
     the other messages are dropped as `joined`, and `kept` names the first. A message without a time is a conversation
@@ -36,7 +36,7 @@ class Conversations(Stage):
 
     gap, reply_gap: durations such as "90s", "30m", "1h" or "2d".
     replies: a message that answers one of the open conversation (column `reply_to`, if present) joins it while less
-        than `reply_gap` lies between it and the message before; an answer to an older conversation does not reopen it.
+        than `reply_gap` passes between it and the message before; an answer never reopens an older conversation.
     line: template of a message, with {author} and {text}; a message without an author is its text alone.
     separator: text between messages.
     max_bytes: a conversation is cut between two messages if it, with the messages of other chats since its first one,

@@ -21,7 +21,7 @@ from .matching import identity, words
 class Consent(Stage):
     """Drop the messages of people who did not agree: reason "no_consent".
 
-    refused: names of people who said no. allowed: names of people who said yes; everybody else's messages are dropped.
+    refused: names of people who did not agree. allowed: names of people who agreed; all others' messages are dropped.
     Give one of the two: the names, or the path of a file with one per line. The platform's own lines (no author) are
     kept. Two names are equal if they are without case, accents, emoji, invisible signs and a leading ~.
 

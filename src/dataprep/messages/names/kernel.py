@@ -1,7 +1,7 @@
 """Find names in texts in one pass, by a trie that is walked at word starts, and replace them by pseudonyms.
 
 The trie is a hash table from (node, character) to the next node; keys are compared in full, so no result depends on a
-hash alone. Its characters are those of `matching.folded`; one space stands for any gap between two words of a name.
+hash alone. Its characters are those of `matching.folded`; one space represents any gap between two words of a name.
 
 Twin: tests/twins/names.py
 """

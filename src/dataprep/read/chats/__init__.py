@@ -1,1 +1,1 @@
-"""Chat exports, one file a platform: every reader gives the same columns, one document a message (`messages.py`)."""
+"""Chat exports, one file per platform: readers yield the same columns, one document per message (`messages.py`)."""

@@ -24,7 +24,7 @@ KINDS = (
     "text", "image", "video", "audio", "gif", "sticker", "file", "contact", "location", "poll", "event", "call",
     "deleted", "system",
 )  # fmt: skip
-"""What a message is; `file` is also media whose type the export does not tell (Android's "<Media omitted>")."""
+"""What a message is; `file` is also media whose type the export does not state (Android's "<Media omitted>")."""
 
 COLUMNS: Mapping[str, pa.DataType] = {
     "chat": pa.string(),  # the name of the group or of the other person

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from dataprep.core.batch import FIXED
 from dataprep.errors import PlanError
 
-SAMPLE = 1_000  # records looked at to find the types of columns
+SAMPLE = 1_000  # records read to find the types of columns
 KINDS = {"string": pa.large_string(), "int64": pa.int64(), "double": pa.float64(), "bool": pa.bool_()}
 
 

@@ -29,7 +29,7 @@ ZERO, ONE, TOP = np.uint64(0), np.uint64(1), np.uint64(56)
 
 @intrinsic
 def load64(_: Any, data: Any, i: Any) -> Any:  # noqa: ARG001 - Numba types calls with it
-    """Eight bytes of a uint8 array from any position, as uint64 (like data.view(np.uint64) at multiples of 8)."""
+    """Return eight bytes of a uint8 array from any index, as uint64 (like data.view(np.uint64) at multiples of 8)."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load(_pointer(context, builder, signature, args), align=1)

@@ -92,7 +92,7 @@ class JsonStream:
             raise ReadError(msg, self.url, self.base + self.n if ended else 0) from e
 
     def _to_array(self) -> bool:
-        """Move to the next array of messages and append what lies before it to the frame; return False at the end."""
+        """Move to the next array of messages and append the bytes before it to the frame; return False at the end."""
         self.state[:] = 0, 0, -1, -1
         copied = self.i
         while True:

@@ -1,6 +1,6 @@
 """Kernels that find the messages of a JSON export: one pass over brackets that respects strings.
 
-Nothing is built or checked: the bytes between two commas are parsed later. A pass stops where the bytes end and
+Nothing is built or checked: the bytes between two commas are parsed later. A pass stops at the end of the bytes and
 continues with the next ones, so a message may be split anywhere. At least eight zero bytes follow data[:n].
 
 Twin: tests/twins/json_stream.py

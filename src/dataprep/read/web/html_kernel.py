@@ -16,7 +16,7 @@ from dataprep.unicode.kernel import kernel
 
 FREE = 256  # nested elements or attributes of one tag that cost nothing; browsers nest 512 at most
 MAX_WORK = 1_000_000  # at most 0.4 GB and two seconds; 1,670 nested elements reach it
-SMALL, FEW = 64 << 10, 1_024  # bytes and tags; pages with fewer of both are not looked at: 3 s and 0.2 GB at worst
+SMALL, FEW = 64 << 10, 1_024  # bytes and tags; pages with fewer of both are not scanned: 3 s and 0.2 GB at worst
 NESTING = "div article a b big code em font i nobr s small strike strong tt u"
 
 

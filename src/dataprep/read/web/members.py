@@ -1,4 +1,4 @@
-"""Compressed archives as streams that record where each gzip member or zstd frame begins.
+"""Compressed archives as streams that record the offset of each gzip member or zstd frame.
 
 A crawl consists of many small compressed members, one per record, so that a record can be fetched alone; a CDX index
 holds their offsets. The first bytes decide the format, not the file name: servers decompress `.gz` on the way.

@@ -112,7 +112,7 @@ def _extract(page: str, options: Mapping[str, Any]) -> str:
     except Exception:  # noqa: BLE001 - a parser that gives up on one page must not end the run
         refuse("not_parsed")
     except BaseException as e:
-        if type(e).__name__ != "PanicException":  # how Rust tells Python that it gave up
+        if type(e).__name__ != "PanicException":  # the exception of a Rust panic
             raise
         refuse("not_parsed")
     return text

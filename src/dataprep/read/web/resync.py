@@ -10,7 +10,7 @@ from dataprep.store import files
 
 from .members import CHUNK, GZIP, SKIPPABLE, ZSTD, ArchiveMembers, Broken
 
-MAX_LINE = 1 << 12  # bytes of the line a record begins with; in an ARC it holds the address
+MAX_LINE = 1 << 12  # bytes of the line with which a record begins; in an ARC it holds the address
 ARC_LINE = re.compile(rb"([a-zA-Z][a-zA-Z0-9+.-]*:\S*) \S+ (\d{14}) [^\r\n]*?(\d+)\r?\n")
 BEGINS = {False: re.compile(rb"\n(?=WARC/\d\.\d\r?\n)"), True: re.compile(rb"\n(?=%s)" % ARC_LINE.pattern)}
 
