@@ -176,11 +176,11 @@ def test_long_runs_take_linear_time(part):
 @pytest.mark.parametrize(
     ("bad", "says"),
     [
-        ({"kinds": ("email", "names")}, "cannot look for 'names'; kinds are some of email, ip"),
-        ({"kinds": ()}, "cannot look for nothing"),
-        ({"action": "mask"}, 'action is "replace" or "drop"'),
-        ({"replace": 3}, "replace is a text"),
-        ({"max_found": -1}, "max_found is a number from 0"),
+        ({"kinds": ("email", "names")}, "kinds must be some of email, ip, iban, card, phone, not 'names'"),
+        ({"kinds": ()}, "kinds must be some of email, ip, iban, card, phone, not nothing"),
+        ({"action": "mask"}, 'must be "replace" or "drop"'),
+        ({"replace": 3}, "replace=3 must be a text"),
+        ({"max_found": -1}, "max_found=-1 must be a number from 0"),
     ],
 )
 def test_bad_parameters(bad, says):

@@ -1,4 +1,4 @@
-"""The ARPA format: lines of log10 probability, words, log10 back-off; and its header read back.
+"""ARPA format: lines of log10 probability, words, log10 back-off.
 
 Twin: tests/twins/ngram.py.
 """
@@ -17,16 +17,16 @@ from .smoothing import F64
 from .vocabulary import I32, Vocabulary
 
 LINES_AT_ONCE = 1 << 15
-NUMBER_BYTES = 16  # the longest number and what stands behind it
+NUMBER_BYTES = 16  # the longest number and its separator
 
 
 def header(counts: Sequence[int]) -> bytes:
-    """Return the header: how many n-grams of each order."""
+    """Return the header with the number of n-grams of each order."""
     return b"\\data\\\n" + b"".join(b"ngram %d=%d\n" % (n, count) for n, count in enumerate(counts, 1))
 
 
 def write_lines(f: IO[bytes], columns: I32, probability: F64, backoff: F64 | None, words: Vocabulary) -> None:
-    """Write n-grams: `columns` int32[order, n], the last word first; without `backoff` none are written."""
+    """Write n-grams: `columns` int32[order, n], the last word first; `backoff` None writes no back-off weights."""
     ends, pool = words.ends, words.pool
     lengths = np.diff(ends)
     absent = np.empty(0, np.float64)
@@ -43,14 +43,14 @@ def write_lines(f: IO[bytes], columns: I32, probability: F64, backoff: F64 | Non
 
 
 def log10(values: F64) -> F64:
-    """Logarithms; of nothing -99, as the format has it."""
+    """Return logarithms; -99, the format's zero, for 0."""
     values = np.asarray(values, np.float64)
     return np.where(values > 0, np.log10(np.maximum(values, 1e-99)), -99.0)
 
 
 @kernel
 def lines(columns: I32, logs: F64, backoffs: F64, ends: I64, pool: U8, out: U8) -> int:
-    """Format n-grams; returns the bytes written."""
+    """Format n-grams; return the bytes written."""
     k = 0
     for i in range(columns.shape[1]):
         k = number(logs[i], out, k)
@@ -74,7 +74,7 @@ def lines(columns: I32, logs: F64, backoffs: F64, ends: I64, pool: U8, out: U8) 
 
 @kernel
 def number(value: float, out: U8, k: int) -> int:
-    """Write a number with seven decimals, without zeros at its end."""
+    """Write a number with seven decimals, without trailing zeros; return the offset after it."""
     scaled = np.int64(np.rint(abs(value) * 1e7))
     if value < 0 and scaled > 0:
         out[k] = 0x2D

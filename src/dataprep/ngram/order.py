@@ -1,8 +1,8 @@
 """Sorting n-grams: their words are columns int32[order, n], column 0 the last word, column 1 the one before it.
 
-Two orders make everything else a pass over neighbours. In *suffix* order (last word first) the n-grams with one ending
-stand together; in *context* order (last but one first, the last word left out) those with one context. The second,
-stably sorted by the last word, is the first.
+Two orders make everything else a pass over neighbours. In *suffix* order (last word first) n-grams with the same ending
+are neighbours; in *context* order (last but one first, without the last word) those with the same context. A stable
+sort of the context order by the last word is the suffix order.
 
 Twin: tests/twins/ngram.py.
 """
@@ -18,7 +18,7 @@ from dataprep.unicode.text import I64
 
 from .vocabulary import I32
 
-DIGIT_BITS = 11  # 2,048 places: they fit the first cache
+DIGIT_BITS = 11  # 2,048 counters fit in the first cache
 
 
 class Sorted(NamedTuple):
@@ -26,11 +26,11 @@ class Sorted(NamedTuple):
 
     columns: I32  # [order, n]
     counts: I64
-    by_context: I32  # their numbers in context order
+    by_context: I32  # their indices in context order
 
 
 def sort_ngrams(columns: I32, n_words: int) -> Sorted:
-    """Sort n-grams, and count equal ones."""
+    """Return the distinct n-grams, sorted and counted."""
     perm = np.arange(columns.shape[1], dtype=np.int32)
     spare = np.empty_like(perm)
     for column in columns[:0:-1]:
@@ -51,7 +51,7 @@ def sort_ngrams(columns: I32, n_words: int) -> Sorted:
 
 @kernel
 def sort_by(keys: I32, perm: I32, spare: I32, n_words: int) -> tuple[I32, I32]:
-    """Sort rows stably by a key from 0 to n_words; returns the sorted rows, and the array that is free again."""
+    """Sort rows stably by a key from 0 to n_words; return the sorted rows, and the array that is free again."""
     bits = 1
     while (1 << bits) < n_words:
         bits += 1
@@ -61,7 +61,7 @@ def sort_by(keys: I32, perm: I32, spare: I32, n_words: int) -> tuple[I32, I32]:
     for digit in range(n_digits):
         shift = digit * width
         starts = np.zeros((1 << width) + 1, np.int64)
-        for i in range(len(keys)):  # how many there are of each digit does not depend on the order of rows
+        for i in range(len(keys)):  # the counts of digits do not depend on the order of rows
             starts[((keys[i] >> shift) & mask) + 1] += 1
         for place in range(1 << width):
             starts[place + 1] += starts[place]

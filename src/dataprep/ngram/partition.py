@@ -1,8 +1,8 @@
-"""N-grams on disk, cut by their last but one word, so that memory holds a part of them at a time.
+"""N-grams on disk, partitioned by their last but one word, so that memory holds one part at a time.
 
 From order 3 on, an n-gram, the one it ends with and all that share its context have the same last but one word: counts,
-sums and probabilities of a part need nothing of the others. Single words are kept in memory. Only a back-off weight is
-found in another part than its n-gram: it goes there in a file, in the order in which that part has its n-grams.
+sums and probabilities of a part need no other part. Single words are kept in memory. Only a back-off weight is computed
+in another part than its n-gram: it is written to a file for that part, in the order of that part's n-grams.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from dataprep.unicode.text import I64
 from .order import Sorted
 from .vocabulary import BOS, EOS, I32
 
-FULLEST = 4096  # words whose n-grams are shared out one by one, those with most first
+FULLEST = 4096  # words assigned to parts one by one, those with most n-grams first
 
 
 def n_bytes(order: int) -> int:
-    """Memory that one n-gram of the highest order takes at most: 150 bytes at order 5, as measured."""
+    """Return the bytes of memory per n-gram of the highest order, at most: 150 at order 5, as measured."""
     return 24 * order + 40
 
 
 def shares(frequency: I64, order: int, memory: int) -> tuple[npt.NDArray[np.int16], int]:
-    """Return the part of each word, so that none has more n-grams than memory holds; and how many parts there are."""
+    """Return the part of each word, so that no part has more n-grams than fit in memory, and the number of parts."""
     room = memory // n_bytes(order)
     most = int(frequency.max(initial=0))
     if most > room:
         msg = (
-            f"the n-grams behind the most frequent word, {most:,} of them, take {most * n_bytes(order) >> 20:,} MiB, "
+            f"the {most:,} n-grams after the most frequent word take {most * n_bytes(order) >> 20:,} MiB, "
             f"and {memory >> 20:,} are allowed; raise memory, or lower the order"
         )
         raise PlanError(msg)
@@ -53,14 +53,14 @@ def shares(frequency: I64, order: int, memory: int) -> tuple[npt.NDArray[np.int1
 
 
 class Heap(NamedTuple):
-    """The n-grams of a part, unsorted: blocks int32[order, size] one after the other in a nameless file."""
+    """N-grams of a part, unsorted: blocks int32[order, size] one after the other in a nameless file."""
 
     f: IO[bytes]
     sizes: list[int]
 
 
 def scatter(folder: str, blocks: Iterator[I32], order: int, part_of: npt.NDArray[np.int16], n_parts: int) -> list[Heap]:
-    """Put the n-grams of all words on the heaps of their parts, block by block."""
+    """Write the n-grams of all words to the heaps of their parts, block by block; return the heaps."""
     heaps = [Heap(tempfile.TemporaryFile(dir=folder), []) for _ in range(n_parts)]  # noqa: SIM115 - closed when read
     before = np.full(order, BOS, np.int32)
     for block in blocks:
@@ -76,7 +76,7 @@ def scatter(folder: str, blocks: Iterator[I32], order: int, part_of: npt.NDArray
 
 
 def scattered(heap: Heap, order: int) -> I32:
-    """Return the n-grams of a part, int32[order, n]; the heap is gone then."""
+    """Close a heap and return its n-grams, int32[order, n]."""
     columns, start = np.empty((order, sum(heap.sizes)), np.int32), 0
     with heap.f as f:
         f.seek(0)
@@ -88,13 +88,13 @@ def scattered(heap: Heap, order: int) -> I32:
 
 
 def save(folder: str, part: int, ngrams: Sorted) -> None:
-    """Put sorted n-grams on disk."""
+    """Write sorted n-grams to disk."""
     for name, array in ngrams._asdict().items():
         np.save(os.path.join(folder, f"{part}.{name}.npy"), array)
 
 
 def saved(folder: str, part: int) -> Sorted:
-    """Sorted n-grams from disk; their files are removed."""
+    """Remove the files of sorted n-grams; return the n-grams."""
     arrays = {}
     for name in Sorted._fields:
         path = os.path.join(folder, f"{part}.{name}.npy")
@@ -104,17 +104,17 @@ def saved(folder: str, part: int) -> Sorted:
 
 
 class Exchange:
-    """Probabilities on their way from the part that has their n-gram to the one that has its back-off weight.
+    """Files that join probabilities of n-grams with their back-off weights, which another part computes.
 
-    A part gives its n-grams in suffix order, and the other its weights in context order: among the n-grams that one
-    part gives to another, that is the same order.
+    A part writes its n-grams in suffix order, the other its weights in context order: for two given parts, it is the
+    same order.
     """
 
     def __init__(self, folder: str, part_of: npt.NDArray[np.int16], n_parts: int) -> None:
         self.folder, self.part_of, self.n_parts = folder, part_of, n_parts
 
     def give_ngrams(self, part: int, columns: I32, probability: Any) -> None:
-        """N-grams that do not end a sentence, int32[order, n], with a probability (NaN where pruned)."""
+        """Write n-grams that do not end a sentence, int32[order, n], with a probability (NaN if pruned)."""
         goes = np.where(columns[0] == EOS, -1, self.part_of[columns[0]])
         for to in range(self.n_parts):
             name = f"{part}-{to}.{len(columns)}"
@@ -124,13 +124,13 @@ class Exchange:
             _put(self.folder, f"{name}.probability", probability[mine])
 
     def give_weights(self, part: int, contexts: I32, gamma: Any) -> None:
-        """Back-off weights of contexts int32[order, n], the last word first."""
+        """Write back-off weights of contexts int32[order, n], the last word first."""
         comes = self.part_of[contexts[1]]
         for source in range(self.n_parts):
             _put(self.folder, f"{source}-{part}.{len(contexts)}.weights", gamma[comes == source])
 
     def take(self, order: int) -> Iterator[tuple[I32, Any, Any]]:
-        """Yield all n-grams of an order, with probability and weight; their files are removed."""
+        """Yield all n-grams of an order, with probability and weight; remove their files."""
         for source in range(self.n_parts):
             for to in range(self.n_parts):
                 name = f"{source}-{to}.{order}"
@@ -145,7 +145,7 @@ def _put(folder: str, name: str, array: npt.NDArray[Any]) -> None:
 
 
 def _taken(folder: str, name: str, dtype: Any) -> npt.NDArray[Any]:
-    """Return the numbers in a file, which is removed."""
+    """Remove a file; return its numbers."""
     path = os.path.join(folder, name)
     array = np.fromfile(path, dtype)
     os.unlink(path)

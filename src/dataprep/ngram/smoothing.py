@@ -1,8 +1,8 @@
-"""Interpolated modified Kneser-Ney smoothing (Chen and Goodman 1998) with pruning as `lmplz` does it.
+"""Interpolated modified Kneser-Ney smoothing (Chen and Goodman 1998) with pruning as in `lmplz`.
 
-Adjusted counts: an n-gram of the highest order, or one that begins with <s>, counts how often it stands in the text;
-any other counts how many different words stand before it. Heafield, Pouzyrevsky, Clark, Koehn, "Scalable Modified
-Kneser-Ney Language Model Estimation" (2013), is the paper on `lmplz`.
+Adjusted counts: for an n-gram of the highest order, or one that begins with <s>, its occurrences in the text; for any
+other, the number of different words before it. Source: Heafield, Pouzyrevsky, Clark, Koehn, "Scalable Modified
+Kneser-Ney Language Model Estimation" (2013), on `lmplz`.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ FALLBACK = (0.5, 1.0, 1.5)  # lmplz --discount_fallback
 
 
 class Nodes(NamedTuple):
-    """The n-grams of one order, in suffix order."""
+    """N-grams of one order, in suffix order."""
 
     order: int
-    first: npt.NDArray[np.intp]  # where each begins among the n-grams of the highest order
-    parent: npt.NDArray[np.intp]  # which n-gram of the order below it ends with
+    first: npt.NDArray[np.intp]  # index of the first of each among the n-grams of the highest order
+    parent: npt.NDArray[np.intp]  # index of its suffix in the order below
     adjusted: I64
     kept: Bools  # not pruned
 
 
 def nodes(ngrams: Sorted, prune: Sequence[int]) -> Iterator[Nodes]:
-    """Yield the n-grams of every order from 2 on; those with <s> behind their first word are none."""
+    """Yield the n-grams of every order from 2 on, without those that have <s> after their first word."""
     top = len(ngrams.columns)
     begins = [_begins(ngrams, n) for n in range(1, top + 1)]
     for n in range(2, top + 1):
@@ -64,7 +64,7 @@ class Statistics:
     """Numbers of n-grams of each order: all, kept, and with an adjusted count of 1, 2, 3, 4."""
 
     def __init__(self, order: int) -> None:
-        self.of_count = np.zeros((order, 6), np.int64)  # the last column: 5 and more
+        self.of_count = np.zeros((order, 6), np.int64)  # last column: 5 and more
         self.kept = [0] * order
 
     def add(self, order: int, adjusted: I64, kept: Bools) -> None:
@@ -77,7 +77,7 @@ class Statistics:
         return np.array([[0.0, *self._discounts(n, fallback)] for n in range(1, len(self.kept) + 1)])
 
     def _discounts(self, order: int, fallback: Sequence[float] | None) -> Sequence[float]:
-        """Chen and Goodman, equation 26."""
+        """Return the discounts of one order (Chen and Goodman, equation 26)."""
         t = self.of_count[order - 1].tolist()
         absent = [j for j in (1, 2, 3) if t[j] == 0]
         if absent:
@@ -96,23 +96,23 @@ class Statistics:
         if fallback is not None:
             return fallback
         msg = (
-            f"this text is too small or too artificial to find the Kneser-Ney discounts in it: {why}; give more text, "
-            "a lower order, or pass discount_fallback=True (--discount-fallback), which takes off 0.5, 1 and 1.5"
+            f"the text is too small or too artificial for Kneser-Ney discounts: {why}; give more text, "
+            "a lower order, or pass discount_fallback=True (--discount-fallback), which subtracts 0.5, 1 and 1.5"
         )
         raise DataprepError(msg)
 
 
 class Smoothed(NamedTuple):
-    """Probabilities of the n-grams of one order, and the back-off weights of the order below."""
+    """Probabilities of one order's n-grams, and the back-off weights of the order below."""
 
     nodes: Nodes
     probability: F64  # of each node
-    gamma: F64  # of each context of this order, in context order: what its unseen words share
-    context: I32  # one n-gram of the highest order for each context, whose columns 1.. tell its words
+    gamma: F64  # of each context of this order, in context order: the probability of its unseen words
+    context: I32  # one n-gram of the highest order for each context, whose columns 1.. are its words
 
 
 def unigrams(adjusted: I64, discounts: F64) -> F64:
-    """Probabilities of single words; <unk> has no count and gets its share of what was taken off, <s> has 1."""
+    """Return probabilities of single words; <unk>, without a count, has its share of the discounts; <s> has 1."""
     total = adjusted.sum()
     taken = discounts[np.minimum(adjusted, 3)]
     probability: F64 = (adjusted - taken) / total + taken.sum() / total / (len(adjusted) - 1)
@@ -124,7 +124,7 @@ def smooth(ngrams: Sorted, prune: Sequence[int], discounts: F64, words: F64) -> 
     """Yield every order from 2 on; `words` are the probabilities of order 1."""
     lower = words[ngrams.columns[0]]
     same = np.ones(max(0, len(ngrams.by_context) - 1), np.bool_)
-    number = np.empty(len(ngrams.by_context), np.int32)  # of the context of each n-gram of the highest order
+    number = np.empty(len(ngrams.by_context), np.int32)  # context of each n-gram of the highest order
     for level in nodes(ngrams, prune):
         column = ngrams.columns[level.order - 1][ngrams.by_context]
         same &= column[1:] == column[:-1]
@@ -138,5 +138,5 @@ def smooth(ngrams: Sorted, prune: Sequence[int], discounts: F64, words: F64) -> 
         gamma = left / np.where(total, total, 1)
         below = lower[level.first] if level.order == 2 else lower[level.parent]
         lower = (level.adjusted - taken) / total[context] + gamma[context] * below
-        real = total > 0  # the others have <s> behind their first word
+        real = total > 0  # the others have <s> after their first word
         yield Smoothed(level, lower, gamma[real], ngrams.by_context[new][real])

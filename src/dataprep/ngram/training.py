@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dataprep.core.dataset import Dataset
 
 BLOCK_BYTES = 4 << 20
-MAX_ORDER = 6  # what a KenLM from PyPI can load
+MAX_ORDER = 6  # KenLM's limit, as built on PyPI
 
 
 @dataclass(frozen=True)
@@ -55,19 +55,19 @@ class _Settings:
 
     def __post_init__(self) -> None:
         if not 2 <= self.order <= MAX_ORDER:
-            msg = f"order={self.order!r} is not from 2 to {MAX_ORDER}, the orders that KenLM loads"
+            msg = f"order={self.order!r} must be from 2 to {MAX_ORDER}, the orders that KenLM loads"
             raise PlanError(msg)
         steps = list(self.prune)
         if len(steps) != self.order or steps[0] != 0 or steps != sorted(steps):
             msg = (
-                f"prune={self.prune!r} is not one threshold an order, {self.order} at most: a 0 for single words, "
-                "which are never pruned, then numbers that do not fall; the last one holds for further orders"
+                f"prune={self.prune!r} must be at most {self.order} thresholds, one per order: 0 for single words, "
+                "then numbers that do not fall; the last one is used for further orders"
             )
             raise PlanError(msg)
         if self.fallback is not None and (
             len(self.fallback) != 3 or not all(0 <= d <= j for j, d in enumerate(self.fallback, 1))
         ):
-            msg = f"discount_fallback={self.fallback!r} is not three discounts of at most 1, 2 and 3, as {FALLBACK}"
+            msg = f"discount_fallback={self.fallback!r} must be three discounts up to 1, 2 and 3, such as {FALLBACK}"
             raise PlanError(msg)
 
 
@@ -84,14 +84,13 @@ def train(
 ) -> NgramModel:
     """Train an interpolated modified Kneser-Ney model, equal to that of KenLM's `lmplz` with the same options.
 
-    texts: plain-text files, folders or globs (.gz, .zst, .xz by suffix), or a Dataset; every line is a sentence, words
-    stand between blanks. order: words of the longest n-grams, 2 to 6. prune: n-grams of each order that stand in the
-    text at most so often are left out (`lmplz --prune`); the last number holds for the orders after it.
-    discount_fallback: True, or three discounts, for text that is too small to find them. skip_symbols: leave out <s>,
-    </s> and <unk> where the text has them, instead of refusing it. memory: what n-grams may take at once, beside the
-    vocabulary (some 40 bytes a word). binary: run KenLM's `build_binary` as well.
-    Errors: DataprepError where the discounts cannot be found, ReadError for files, PlanError for the rest.
-    Source: Heafield et al., "Scalable Modified Kneser-Ney Language Model Estimation" (2013).
+    texts: plain-text files, folders or globs (.gz, .zst, .xz by suffix), or a Dataset; every line is a sentence of
+    words between blanks. order: words of the longest n-grams, 2 to 6. prune: per order, n-grams with at most this many
+    occurrences are dropped (`lmplz --prune`); the last number is used for further orders. discount_fallback: True, or
+    three discounts, for text that is too small to find them. skip_symbols: skip <s>, </s> and <unk> in the text instead
+    of raising. memory: for n-grams, in addition to the vocabulary (about 40 bytes per word). binary: also run KenLM's
+    `build_binary`. Raises DataprepError if the discounts cannot be found, ReadError if a file cannot be read, PlanError
+    if a parameter is invalid. Source: Heafield et al., "Scalable Modified Kneser-Ney Language Model Estimation" (2013).
     """
     prune = tuple(prune) or (0,)
     plan = _Settings(
@@ -103,7 +102,7 @@ def train(
     )
     tool = _tool() if binary else None
     if not files.is_local(out):
-        msg = f"{out} is not a path of this machine; write the model there first, and copy it"
+        msg = f"{out} must be a local path; copy the model afterwards"
         raise PlanError(msg)
     path = files.path_of(out)
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
@@ -113,7 +112,7 @@ def train(
 
 
 class _Training:
-    """One run, and what it holds in memory throughout: the vocabulary and one number a word."""
+    """One run of training; the vocabulary and one number per word stay in memory."""
 
     def __init__(self, plan: _Settings, folder: str) -> None:
         self.plan, self.folder, self.words = plan, folder, Vocabulary()
@@ -145,7 +144,7 @@ class _Training:
         return NgramModel(path, counts, found, self.n_sentences, self.n_words)
 
     def _number(self, texts: str | Sequence[str] | Dataset, f: IO[bytes]) -> I64:
-        """Write the numbers of all words; returns how often each word has another behind it."""
+        """Write the numbers of all words; return how often each word is followed by another."""
         seen = np.zeros(0, np.int64)
         for where, block in _blocks(texts):
             for tokens in self.words.read(block, self.plan.order, skip_symbols=self.plan.skip_symbols, where=where):
@@ -160,7 +159,7 @@ class _Training:
         return seen
 
     def _count(self, heaps: list[Heap]) -> I64:
-        """Sort every part and count; returns the adjusted counts of single words."""
+        """Sort every part and count; return the adjusted counts of single words."""
         adjusted = np.zeros(len(self.words), np.int64)
         for part, heap in enumerate(heaps):
             ngrams = sort_ngrams(partition.scattered(heap, self.plan.order), len(self.words))
@@ -209,13 +208,13 @@ def _blocks(texts: str | Sequence[str] | Dataset) -> Iterator[tuple[str, bytes]]
         for batch in texts.batches(["text"]):
             offsets, data = B.buffers(batch)
             spans = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
-            # empty lines inside are sentences without words, as they are to lmplz
+            # empty lines inside are sentences without words, as in lmplz
             yield "the Dataset", b"".join(data[a:b].tobytes().rstrip(b"\n") + b"\n" for a, b in spans)
         return
     for pattern in [texts] if isinstance(texts, str) else texts:
         urls = files.expand(pattern)
         if not urls:
-            msg = f"{pattern} names no file; check the path"
+            msg = f"there is no file at {pattern}; check the path"
             raise PlanError(msg)
         for url in urls:
             yield from ((url, block) for block in _file_blocks(url))
@@ -241,17 +240,17 @@ def _blocks_of(tokens: IO[bytes]) -> Iterator[I32]:
 def _tool() -> str:
     tool = shutil.which("build_binary")
     if tool is None:
-        msg = "build_binary, which comes with KenLM, is not on the PATH; leave binary out, KenLM loads ARPA files too"
+        msg = "KenLM's build_binary is not on the PATH; leave binary out (KenLM loads ARPA files too)"
         raise PlanError(msg)
     return tool
 
 
 def _binary(tool: str, model: NgramModel) -> NgramModel:
-    """Return the model in KenLM's own format, beside the ARPA."""
+    """Write the model in KenLM's own format next to the ARPA file; return it."""
     path = os.path.splitext(model.path)[0] + ".binary"
     done = subprocess.run([tool, model.path, path + ".tmp"], capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
-        msg = f"build_binary cannot read {model.path}: {done.stderr.strip()[-300:]}"
+        msg = f"build_binary cannot read {model.path} ({done.stderr.strip()[-300:]}); train without binary"
         raise DataprepError(msg)
     os.replace(path + ".tmp", path)
     return NgramModel(**(vars(model) | {"binary": path}))

@@ -1,4 +1,4 @@
-"""Words to numbers as `lmplz` reads text, a sentence per line, in order of appearance. Twin: tests/twins/ngram.py."""
+"""Numbers of words in order of appearance, read as `lmplz` does, a sentence per line. Twin: tests/twins/ngram.py."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Table(NamedTuple):
     hashes: U64  # of each word
     ends: I64  # word i is pool[ends[i] : ends[i + 1]]
     pool: U8
-    n_words: I64  # one number
+    n_words: I64  # [1]
 
 
 class Vocabulary:
-    """All distinct words; they stay in memory, some 40 bytes each."""
+    """All distinct words, kept in memory, about 40 bytes each."""
 
     def __init__(self, capacity: int = 1 << 14) -> None:
         self.table = Table(
@@ -51,7 +51,7 @@ class Vocabulary:
 
     @property
     def pool(self) -> U8:
-        """The bytes of all words."""
+        """Bytes of all words."""
         return self.table.pool[: self.table.ends[len(self)]]
 
     def _number(self, data: U8, out: I32) -> None:
@@ -67,8 +67,8 @@ class Vocabulary:
                 start = int(i)
                 word = block[start : start + 5].decode("utf-8", "replace").split()[0]
                 msg = (
-                    f"{word} stands in the text, where it is a word like any other, but in a model it has a meaning of "
-                    "its own; remove it, or pass skip_symbols=True (--skip-symbols) to leave it out"
+                    f"the text must not have the word {word}, which has a special meaning in a model; "
+                    "remove it, or pass skip_symbols=True (--skip-symbols) to skip it"
                 )
                 raise ReadError(msg, where)
             yield out[:n].copy()
@@ -102,8 +102,8 @@ def replace_slots(hashes: U64, slots: I32) -> None:
 def numbers(data: U8, i: int, table: Table, out: I32, n_bos: int, skip: int, setup: int) -> tuple[int, int, int]:
     """Number words from byte `i` on until the data, `out` or the table ends.
 
-    Returns the next byte, how many numbers are in `out`, and why it stopped. White space is what `lmplz` takes for
-    it: NUL, tab, line feed, carriage return, blank. setup 1 enters the special words; else skip 1 leaves them out.
+    Returns the next byte, the count of numbers in `out`, and the reason to stop. White space is NUL, tab, line feed,
+    carriage return and blank, as in `lmplz`. setup 1 enters the special words; else skip 1 skips them.
     """
     n, k, room = len(data), 0, len(out) - n_bos - 1
     mask = np.uint64(len(table.slots) - 1)

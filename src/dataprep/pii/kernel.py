@@ -1,4 +1,4 @@
-"""A prefilter of lines that can hold personal data: one pass over the bytes, so that patterns are tried on few lines.
+"""Prefilter of lines that can hold personal data: one pass over the bytes, so that patterns are tried on few lines.
 
 It may return a line too many, never one too few. Twin: tests/twins/pii.py, the patterns over the whole text.
 """
@@ -10,15 +10,15 @@ import numpy as np
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, Int
 
-EMAIL, IP, NUMBER, IBAN = 1, 2, 4, 8  # what a line can hold; NUMBER: a phone or a card
+EMAIL, IP, NUMBER, IBAN = 1, 2, 4, 8  # candidates in a line; NUMBER: a phone or a card
 MIN_DIGITS = 8  # of a phone: the fewest that a NUMBER has
 
-# What a byte may begin, and what may stand between the digits of one number.
+# Kinds of bytes: those that begin a candidate, and those between the digits of one number.
 PLAIN, NEWLINE, AT, COLON, DIGIT, ARABIC, PERSIAN, NBSP, WIDE, SEPARATOR, DOT = range(11)
 
 
 def byte_kinds() -> U8:
-    """Return the kind of each byte, uint8[256]."""
+    """Return the kind of each byte value, uint8[256]."""
     table = np.full(256, PLAIN, np.uint8)
     table[list(b"0123456789")] = DIGIT
     table[list(b" ()-/+")] = SEPARATOR
@@ -42,7 +42,7 @@ def digit_bytes(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
 
 @kernel(inline="always")
 def between_bytes(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
-    """Return the bytes of the separator that starts at `i`; any sign of U+2000 to U+203F counts. 0 if there is none."""
+    """Return the bytes of the separator at `i`, which may be any sign of U+2000 to U+203F; 0 if there is none."""
     kind = kinds[data[i]]
     if kind in (SEPARATOR, DOT):
         return 1

@@ -1,4 +1,4 @@
-"""Patterns of personal data, and a check for each kind. No pattern crosses a line break."""
+"""Patterns of personal data, and a check for each kind; no match crosses a line break."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-KINDS = ("email", "ip", "iban", "card", "phone")  # an earlier kind takes the place of a later one
+KINDS = ("email", "ip", "iban", "card", "phone")  # an earlier kind has precedence over a later one
 
 
 class Match(NamedTuple):
@@ -27,7 +27,7 @@ _EMAIL = re.compile(rf"(?<![\w+%@])\w(?:[\w.+%-]{{0,62}}[\w+-])?@(?:{_LABEL}\.){
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _IPV4 = re.compile(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\w)(?!\.\d)")
 _IPV6 = re.compile(r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:])")
-_NOBODYS = tuple(  # networks whose addresses are many machines', or none (RFC 6890): local, private, multicast
+_NOBODYS = tuple(  # networks whose addresses identify no machine (RFC 6890): local, private, multicast
     ipaddress.ip_network(n)
     for n in ("0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16",
               "224.0.0.0/3")
@@ -35,9 +35,9 @@ _NOBODYS = tuple(  # networks whose addresses are many machines', or none (RFC 6
 # Four small numbers are a section (6.3.1.4) or a version: five of six matches in Debian's manuals and tldr's pages
 # were small (1,999 of 2,395). One address in 4,096 has no number from 32.
 MIN_LARGEST = 32
-_GLOBAL_V6 = ipaddress.ip_network("2000::/3")  # all that is given out; also spares C++: `a::b` is an address
+_GLOBAL_V6 = ipaddress.ip_network("2000::/3")  # all assigned addresses; excludes C++, in which `a::b` matches
 
-# Digits stand in groups of four, or as the issuer prints them (Amex 4-6-5, Diners 4-6-4), one sign between them.
+# Digits in groups of four, or as the issuer prints them (Amex 4-6-5, Diners 4-6-4), one sign between groups.
 _CARD = re.compile(
     r"(?<!\w)(?<![0-9][ .-])(?:[2-6][0-9]{3}([ -]?)[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1[0-9]{3})?"
     r"|3[0-9]{3}([ -]?)[0-9]{6}\2[0-9]{4,5})(?!\w)(?![ .-][0-9])"
@@ -48,21 +48,21 @@ _ONE, _ZERO, _SIGN = "[1-9١-٩۱-۹]", "[0٠۰]", "[.\u2010\u2011-]"
 _NUMBER = (
     rf"((?:\+|{_ZERO}{{2}}(?={_ONE})){_ONE}(?:{_GAP}{_D}){{7,14}}"  # +212 6 12 34 56 78, E.164: at most 15 digits
     rf"|{_ZERO}{_ONE}(?:[ \u00a0\u202f./\u2010\u2011-]?{_D}){{7,9}}"  # 06 12 34 56 78
-    r"|(?:(?<=@)(?<!\w@)|(?<=wa\.me/))[1-9][0-9]{9,14}"  # @212612345678: somebody mentioned, who is in no contacts
+    r"|(?:(?<=@)(?<!\w@)|(?<=wa\.me/))[1-9][0-9]{9,14}"  # @212612345678: a mention of a number without a contact
     rf"|(?:\([2-9][0-9]{{2}}\) ?|[2-9][0-9]{{2}}{_SIGN})[2-9][0-9]{{2}}{_SIGN}[0-9]{{4}}"  # (212) 555-0123
     rf")(?!\w)(?![.:-]?{_D})"
 )
 _PHONE = re.compile(rf"(?<!\w)(?<!{_D}[ .,:/+-]){_NUMBER}")
 _NEXT_PHONE = re.compile(rf"[ ,;/]{{1,3}}{_NUMBER}")  # may follow digits if these are a phone
-_NOT_AFTER = re.compile(  # numbers that say what they are
+_NOT_AFTER = re.compile(  # words before a number that is not personal
     r"\b(?:isbn|issn|ean|doi|arxiv|version|ver|v|release|build|rfc|section)(?:-1[03])?[ \t:.=#]{0,3}\Z", re.IGNORECASE
 )
 
-_NO_PHONE = re.compile(  # 05.06.2024, 05/06/24 and what follows; an American post code, 02110-1301
+_NO_PHONE = re.compile(  # 05.06.2024, 05/06/24; an American post code, 02110-1301
     rf"{_D}{{2}}([./-]){_D}{{2}}\1(?:{_D}{{2}}){{1,2}}(?!{_D}|\1)|[0-9]{{5}}-[0-9]{{4}}\Z"
 )
 
-# Characters of an IBAN by country (ISO 13616, the SWIFT registry; MA is used and not registered).
+# Characters of an IBAN by country (ISO 13616, the SWIFT registry; MA is in use without registration).
 _IBAN_LENGTHS = """
 AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BI27 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DJ27 DK18 DO28 EE20 EG29 ES24
 FI18 FK18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HN28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32
@@ -84,7 +84,7 @@ def find(text: str, kinds: tuple[str, ...]) -> list[Match]:
 
 
 def luhn(digits: str) -> bool:
-    """Return whether a card number's check digit is right (ISO/IEC 7812): every second digit from the right twice."""
+    """Return whether a card number's check digit is right (ISO/IEC 7812, Luhn)."""
     twice = (sum(divmod(2 * int(d), 10)) for d in digits[-2::-2])
     return (sum(map(int, digits[-1::-2])) + sum(twice)) % 10 == 0
 
@@ -95,7 +95,7 @@ def mod97(iban: str) -> bool:
 
 
 def issued(digits: str) -> bool:
-    """Return whether card networks give out numbers of this beginning and length."""
+    """Return whether card networks issue numbers with this prefix and length."""
     n, two, four = len(digits), int(digits[:2]), int(digits[:4])
     if n == 14:  # Diners
         return 3000 <= four <= 3059 or two in (36, 38, 39)
@@ -160,7 +160,7 @@ def _phones(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_isbn(text: str, start: int, end: int) -> bool:
-    """Return whether this is a book's number in a URL (ISBN-10, its sum weighted 10 to 1 a multiple of 11)."""
+    """Return whether this is an ISBN-10 in a URL: its digits, weighted 10 to 1, sum to a multiple of 11."""
     number = text[start:end]
     if text[start - 1 : start] != "/" or not re.fullmatch("[0-9]{10}", number):
         return False

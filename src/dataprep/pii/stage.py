@@ -40,19 +40,17 @@ class PII(Stage):
     >>> PII(kinds=("email", "phone"), replace="")
     >>> PII(action="drop", max_found=3)
 
-    kinds: of email; ip (IPv4 and IPv6 that the Internet routes: private and local addresses are nobody's); phone
-        (international with + or 00, or behind @ or wa.me/ as WhatsApp writes it; national with a leading 0, North
+    kinds: some of email; ip (IPv4 and IPv6 that the Internet routes, not private and local addresses); phone
+        (international with + or 00, or after @ or wa.me/ as in WhatsApp; national with a leading 0, North
         American with signs; Western, Arabic-Indic and Persian digits); card (prefixes and lengths as issued, Luhn's
         check digit); iban (the country's length, MOD 97).
     replace: the replacement, in which `{kind}` is the kind. None: texts are not changed, matches are only counted.
     action: "replace", or "drop": documents are dropped (`pii`), the others are not changed.
     max_found: documents with more matches are dropped. None: none of them with "replace", all with a match with "drop".
 
-    Matches are counted as pii.email ..., those of dropped documents too. Nothing is found across a line break (\n).
-    Version numbers, dates, prices and ISBNs are no phones; a bare national number without its 0 is missed. Names and
-    postal addresses are not looked for.
-
-    Raises PlanError for an unknown kind or action, or a negative max_found.
+    Matches are counted as pii.email ..., those of dropped documents too. No match crosses a line break (\n).
+    Version numbers, dates, prices and ISBNs are not phones; a national number without its 0 is missed. Names and postal
+    addresses are not searched. Raises PlanError for an unknown kind or action, or a negative max_found.
     """
 
     compiled: ClassVar[bool] = True
@@ -70,16 +68,16 @@ class PII(Stage):
         unknown = [k for k in kinds if k not in KINDS]
         if unknown or not kinds:
             found = repr(unknown[0]) if unknown else "nothing"
-            msg = f"PII cannot look for {found}; kinds are some of {', '.join(KINDS)}"
+            msg = f"PII: kinds must be some of {', '.join(KINDS)}, not {found}"
             raise PlanError(msg)
         if self.action not in ("replace", "drop"):
-            msg = f'PII(action={self.action!r}): action is "replace" or "drop"'
+            msg = f'PII: action={self.action!r} must be "replace" or "drop"'
             raise PlanError(msg)
         if self.replace is not None and not isinstance(self.replace, str):
-            msg = f'PII(replace={self.replace!r}): replace is a text such as "<{{kind}}>", or None'
+            msg = f'PII: replace={self.replace!r} must be a text such as "<{{kind}}>", or None'
             raise PlanError(msg)
         if self.max_found is not None and (type(self.max_found) is not int or self.max_found < 0):
-            msg = f"PII(max_found={self.max_found!r}): max_found is a number from 0, or None"
+            msg = f"PII: max_found={self.max_found!r} must be a number from 0, or None"
             raise PlanError(msg)
 
     @property
@@ -125,6 +123,6 @@ def _replaced(batch: Batch, places: list[_Place], replace: str) -> pa.LargeStrin
         pieces += [data[at : p.start].data, words[p.kind]]
         at = p.end
     grown = np.cumsum([0, *(len(words[p.kind]) - (p.end - p.start) for p in places)], dtype=np.int64)
-    before = np.searchsorted([p.start for p in places], offsets)  # how many places lie before each text
+    before = np.searchsorted([p.start for p in places], offsets)  # number of matches before each text
     new: npt.NDArray[np.int64] = offsets - offsets[0] + grown[before]
     return B.strings(new, np.frombuffer(b"".join([*pieces, data[at : offsets[-1]].data]), np.uint8))

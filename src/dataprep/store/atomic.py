@@ -1,4 +1,4 @@
-"""A local file that appears whole or not at all. Imports nothing but the standard library: the trainer uses it too."""
+"""Local files that appear whole or not at all. Only the standard library is imported: the trainer uses it too."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dataprep.errors import DataprepError
 def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Yield a file to write that appears under `path` when the block ends without an error, and not otherwise.
 
-    It is written under a hidden name unique to the attempt, synced, and renamed; then the folder is synced, so that
-    the name too outlives a power cut. A full disk is one sentence.
+    It is written under a hidden name unique to the attempt, synced, and renamed; then the folder is synced, so that the
+    name is durable too. Raises DataprepError if the disk is full.
     """
     path = os.fspath(path)
     folder = os.path.dirname(path) or "."
@@ -49,5 +49,5 @@ def _sync_folder(folder: str) -> None:
 
 
 def is_attempt(name: str) -> bool:
-    """Return whether a name is of a file that was being written; if nobody writes any more, its writer was killed."""
+    """Return whether a name is that of an unfinished file; without a running writer, its writer was killed."""
     return name.startswith(".") and name.endswith(".tmp")

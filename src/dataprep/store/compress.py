@@ -1,4 +1,4 @@
-"""Compressed streams: gzip, zstd and xz, told by suffix; what ends early or is damaged says where."""
+"""Compressed streams: gzip, zstd and xz by suffix, with the offset of damage in errors."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ SUFFIXES = (".gz", ".zst", ".xz")
 
 
 def decompressed(raw: BinaryIO, url: str) -> BinaryIO:
-    """Return the bytes behind a stored file, decompressed as its suffix says."""
+    """Return a stream of a stored file's bytes, decompressed by its suffix."""
     lower = url.lower()
     if lower.endswith(".gz"):
         return cast("BinaryIO", io.BufferedReader(_Checked(gzip.GzipFile(fileobj=raw), raw, url), 1 << 20))
     if lower.endswith(".zst"):
-        frames = pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")  # tells a truncated frame, in bounded memory
+        frames = pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")  # detects truncation, in bounded memory
         return cast("BinaryIO", io.BufferedReader(_Checked(frames, raw, url), 1 << 20))
     if lower.endswith(".xz"):
         return cast("BinaryIO", io.BufferedReader(_Checked(lzma.LZMAFile(raw), raw, url), 1 << 20))
@@ -32,12 +32,12 @@ def decompressed(raw: BinaryIO, url: str) -> BinaryIO:
 
 
 class _Checked(io.RawIOBase):
-    """A decompressor whose errors are one sentence with file and offset."""
+    """Decompressor that raises ReadError, with file and offset."""
 
     def __init__(self, inner: Any, raw: BinaryIO, url: str) -> None:
         super().__init__()
         self.inner, self.raw, self.url, self.offset = inner, raw, url, 0
-        self.fill = getattr(inner, "readinto1", inner.readinto)  # what comes before a break is read before it is told
+        self.fill = getattr(inner, "readinto1", inner.readinto)  # bytes before damage are returned first
 
     def readable(self) -> bool:
         return True
@@ -61,7 +61,7 @@ class _Checked(io.RawIOBase):
 
 @contextlib.contextmanager
 def compressor(f: BinaryIO, name: str) -> Iterator[Any]:
-    """Yield a stream that writes into `f`, compressed as the name's suffix says."""
+    """Yield a stream that writes into `f`, compressed by the name's suffix."""
     if name.endswith(".gz"):
         with gzip.GzipFile(fileobj=f, mode="wb", mtime=0, filename="") as out:  # no clock, no name: same bytes
             yield out

@@ -1,7 +1,7 @@
 """Files by URL: open, list, hash, remove, and write them whole.
 
-Locations are str URLs (fsspec); only this file knows local paths. A file appears whole or not at all: it is
-written under a name unique to the attempt, synced, and renamed; on an object store the upload's end shows it.
+URLs are str (fsspec); only this file handles local paths. A file appears whole or not at all: it is written under a
+name unique to the attempt, synced, and renamed; on an object store it appears when the upload ends.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def is_local(url: str) -> bool:
 
 
 def path_of(url: str) -> str:
-    """Return the local path behind a local URL."""
+    """Return the path of a local URL."""
     return url.removeprefix("file://")
 
 
@@ -38,8 +38,8 @@ def fs_of(url: str) -> tuple[Any, str]:
     """Return the fsspec file system of a URL, and the path inside it."""
     try:
         return cast("tuple[Any, str]", fsspec.core.url_to_fs(url))
-    except (ImportError, ValueError) as e:  # a protocol nobody knows, or whose package is not installed
-        msg = f"{url} cannot be reached: {e}"
+    except (ImportError, ValueError) as e:  # an unknown protocol, or one whose package is not installed
+        msg = f"{url} cannot be reached: {e}; check the URL"
         raise PlanError(msg) from e
 
 
@@ -54,7 +54,7 @@ def name_of(url: str) -> str:
 
 
 def suffix(url: str) -> str:
-    """Return the suffix that says the format, compression left out: `.jsonl` of `a.jsonl.zst`."""
+    """Return the suffix of the format, without compression: `.jsonl` of `a.jsonl.zst`."""
     name = name_of(url).lower()
     for compressed in compress.SUFFIXES:
         name = name.removesuffix(compressed)
@@ -62,17 +62,17 @@ def suffix(url: str) -> str:
 
 
 def is_compressed(url: str) -> bool:
-    """Return whether the name's suffix is one of compressed files, which must be read from the start."""
+    """Return whether the suffix is that of a compressed file, which must be read from the start."""
     return url.lower().endswith(compress.SUFFIXES)
 
 
 def real(url: str) -> str:
-    """Return one name per file: an absolute path without links if it is local."""
+    """Return the unique name of a file: an absolute path without links if it is local."""
     return os.path.realpath(path_of(url)) if is_local(url) else url.rstrip("/")
 
 
 def exists(url: str) -> bool:
-    """Return whether there is a file or folder."""
+    """Return whether a file or folder exists."""
     if is_local(url):
         return os.path.exists(path_of(url))
     fs, path = fs_of(url)
@@ -80,7 +80,7 @@ def exists(url: str) -> bool:
 
 
 def is_dir(url: str) -> bool:
-    """Return whether there is a folder."""
+    """Return whether a folder exists."""
     if is_local(url):
         return os.path.isdir(path_of(url))
     fs, path = fs_of(url)
@@ -88,7 +88,7 @@ def is_dir(url: str) -> bool:
 
 
 def size(url: str) -> int:
-    """Bytes of a file as stored."""
+    """Return the bytes of a file as stored. Raises ReadError if it does not exist."""
     try:
         if is_local(url):
             return os.path.getsize(path_of(url))
@@ -100,7 +100,7 @@ def size(url: str) -> int:
 
 
 def expand(pattern: str) -> list[str]:
-    """Return the files a path, a folder or a glob names, sorted; an empty list if there are none."""
+    """Return the files of a path, a folder or a glob, sorted; an empty list if there are none."""
     fs, path = fs_of(pattern)
     protocol = "" if is_local(pattern) else pattern.split("://", 1)[0] + "://"
     given = path_of(pattern) if not protocol else path  # a relative path stays one
@@ -130,14 +130,14 @@ def listdir(url: str) -> list[str]:
 
 
 def remove(url: str) -> None:
-    """Remove a file or a whole folder; nothing happens if there is none."""
+    """Remove a file or a whole folder, if it exists."""
     fs, path = fs_of(url)
     with contextlib.suppress(FileNotFoundError):
         fs.rm(path, recursive=True)
 
 
 def open_raw(url: str) -> BinaryIO:
-    """Return the stored bytes, seekable."""
+    """Return a seekable stream of the stored bytes. Raises ReadError if it cannot be opened."""
     try:
         if is_local(url):
             return open(path_of(url), "rb")
@@ -149,9 +149,9 @@ def open_raw(url: str) -> BinaryIO:
 
 
 def open_read(url: str) -> BinaryIO:
-    """Return the decompressed bytes as a stream; `.gz` (several members too), `.zst` and `.xz` by suffix.
+    """Return a stream of the decompressed bytes; `.gz` (several members too), `.zst` and `.xz` by suffix.
 
-    A file that ends inside a compressed stream, or does not decompress, is a ReadError with the offset.
+    Raises ReadError, with the offset, if a file ends inside a compressed stream or does not decompress.
     """
     return compress.decompressed(open_raw(url), url)
 
@@ -169,7 +169,7 @@ def atomic(url: str) -> Iterator[BinaryIO]:
 
 
 def sweep(url: str) -> None:
-    """Delete the temporary files of killed attempts in a local folder, at any depth; nobody may be writing there."""
+    """Delete the temporary files of killed attempts in a local folder, at any depth; no process may write there."""
     if is_local(url):
         for folder, _, names in os.walk(path_of(url)):
             for name in filter(is_attempt, names):
@@ -183,17 +183,17 @@ def write_bytes(url: str, data: bytes) -> None:
 
 
 def write_json(url: str, value: Any) -> None:
-    """Write a small JSON file, keys sorted so that equal values are equal bytes."""
+    """Write a small JSON file; keys are sorted, so that equal values are equal bytes."""
     write_bytes(url, orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n")
 
 
 def read_json(url: str) -> Any:
-    """Read a JSON file that dataprep wrote."""
+    """Return the content of a JSON file of dataprep. Raises CorruptShard if it is not JSON."""
     with open_raw(url) as f:
         try:
             return orjson.loads(f.read())
         except orjson.JSONDecodeError as e:
-            msg = f"{url} is not the JSON that dataprep wrote ({e}); remove it and run again"
+            msg = f"{url} must be JSON that dataprep wrote ({e}); remove it and run again"
             raise CorruptShard(msg) from e
 
 

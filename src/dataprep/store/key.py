@@ -1,4 +1,4 @@
-"""Keys: what decides whether work must be done again.
+"""Keys: hashes of recipes; work is repeated if its key changes.
 
 A key is a hash of a recipe: of a dataclass its class, VERSION and fields; of a function its name, source,
 defaults, closure values, the globals it names, and the functions of its own module that it calls. (Tried:
@@ -27,11 +27,11 @@ SIMPLE = (str, int, float, bool, type(None))
 
 
 def key(value: Any) -> str:
-    """Return the key of anything a recipe may hold: 32 hex digits, the same in every process and on every machine."""
+    """Return the key of a value in a recipe: 32 hex digits, the same in every process and on every machine."""
     return xxhash.xxh3_128_hexdigest(orjson.dumps(_plain(value, ()), option=orjson.OPT_SORT_KEYS))
 
 
-def _plain(value: Any, seen: tuple[int, ...]) -> Any:  # noqa: PLR0911 - one line a kind of value
+def _plain(value: Any, seen: tuple[int, ...]) -> Any:  # noqa: PLR0911 - one line per kind of value
     """Return nested lists and strings that are equal exactly if the recipes are."""
     if isinstance(value, SIMPLE):
         return repr(value)
@@ -75,17 +75,17 @@ def _thing(value: Any, seen: tuple[int, ...]) -> Any:
     if isinstance(value, types.BuiltinFunctionType):
         return ["builtin", value.__module__, value.__qualname__]
     msg = (
-        f"{_show(value)} cannot be keyed, so a change in it would go unnoticed; "
+        f"{_show(value)} cannot be keyed, so a change in it would not be detected; "
         "make it a frozen dataclass, or use simple values"
     )
     raise PlanError(msg)
 
 
 def class_name(kind: type) -> str:
-    """Return the name by which keys and manifests know a class.
+    """Return the name of a class in keys and manifests.
 
-    Classes of dataprep are known by name alone, so that a moved file changes no key; others with their module, so that
-    no other class is taken for one of dataprep's.
+    Classes of dataprep have their name alone, so that a moved file changes no key; others have their module too and
+    cannot be confused with dataprep's.
     """
     ours = kind.__module__.partition(".")[0] == "dataprep"
     return kind.__qualname__ if ours else f"{kind.__module__}.{kind.__qualname__}"
@@ -140,7 +140,7 @@ def _source(fn: Callable[..., Any] | type) -> str:
         return textwrap.dedent(inspect.getsource(fn))
     except (OSError, TypeError) as e:
         msg = (
-            f"{_show(fn)} cannot be keyed, since Python cannot find its source; "
+            f"{_show(fn)} cannot be keyed, since its source cannot be found; "
             "write it in a file, make it a frozen dataclass, or give version="
         )
         raise PlanError(msg) from e
@@ -156,5 +156,5 @@ def parameter_names(fn: Callable[..., Any]) -> Sequence[str]:
     try:
         return list(inspect.signature(fn).parameters)
     except (TypeError, ValueError) as e:
-        msg = f"{_show(fn)} does not tell its parameters; wrap it in a function whose parameters are column names"
+        msg = f"the parameters of {_show(fn)} cannot be read; wrap it in a function whose parameters are column names"
         raise PlanError(msg) from e

@@ -1,4 +1,4 @@
-"""Progress bars on everything long: items, rate and time left, on a terminal only."""
+"""Progress bars of long work: items, rate and time left, on a terminal only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 def track(results: Iterator[R], items: Sequence[Any], label: str) -> Iterator[R]:
-    """Yield the same results; on a terminal, show a bar by stored bytes if items know theirs, else by items."""
+    """Yield the same results; on a terminal, show a bar by stored bytes if items have them, else by items."""
     if not label or not items or not sys.stderr.isatty():
         return results
     return _tracked(results, items, label)

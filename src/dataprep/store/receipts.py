@@ -1,6 +1,6 @@
-"""Receipts: do work once, and find it done when the run is repeated.
+"""Receipts: records of finished work, so that a repeated run skips it.
 
-A receipt is a small JSON file next to what a task wrote: the task's key, and name, size and hash of each file. It is
+A receipt is a small JSON file next to a task's files: the task's key, and name, size and hash of each file. It is
 void if its key differs, or if one of its files is missing or has another size.
 """
 
@@ -14,10 +14,9 @@ from . import files
 
 
 def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return the receipt of work that is done once: found if it is valid, else made.
+    """Do work unless it has a valid receipt; return the receipt.
 
-    `make` writes its files (with `atomic`) and returns {"files": [their urls], ...}; everything else it returns
-    must be JSON. A receipt of another key, or whose files are missing or of another size, is void.
+    `make` writes its files (with `atomic`) and returns {"files": [their URLs], ...}; all other values must be JSON.
     """
     found = valid(receipt, key)
     if found is not None:
@@ -31,7 +30,7 @@ def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str
 
 
 def valid(receipt: str, key: str) -> dict[str, Any] | None:
-    """Return the receipt, if it is there, of this key, and its files are there in the sizes it states."""
+    """Return the receipt if it has this key and its files exist in the sizes that it states, else None."""
     if not files.exists(receipt):
         return None
     record = cast("dict[str, Any]", files.read_json(receipt))
@@ -45,7 +44,7 @@ def valid(receipt: str, key: str) -> dict[str, Any] | None:
 
 
 def _relative(url: str, receipt: str) -> str:
-    """Return a file's path from the folder of its receipt, so that the whole may be moved."""
+    """Return a file's path relative to its receipt, so that the folder can be moved."""
     (_, path), (_, home) = _split(url), _split(receipt)
     return posixpath.relpath(path, posixpath.dirname(home))
 

@@ -1,7 +1,7 @@
-"""Shuffle files: a task writes segments as its memory fills, each with one section a partition.
+"""Shuffle files: a task writes a segment when its memory is full, with one section per partition.
 
-The next pass reads its sections out of every file. Layout: the sections back to back, then their offsets
-int64[segments * sections + 1], then the two counts; so a reader takes only the offsets it needs.
+The next pass reads its sections of every file. Layout: the sections back to back, then their offsets
+int64[segments * sections + 1], then the two counts, so that a reader reads only the offsets that it needs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TAIL = 16  # bytes of the two counts
 
 
 class SpillWriter:
-    """Writes segments of `n_sections` sections each; `close` writes the offsets."""
+    """Writer of segments of `n_sections` sections each; `close` writes the offsets."""
 
     def __init__(self, f: BinaryIO, n_sections: int) -> None:
         self.f, self.n_sections = f, n_sections
@@ -27,7 +27,7 @@ class SpillWriter:
         self.segments = 0
 
     def write(self, sections: Iterable[npt.NDArray[Any]]) -> None:
-        """Write one segment: an array a section."""
+        """Write one segment: an array per section."""
         for section in sections:
             data = np.ascontiguousarray(section)
             self.f.write(data.view(np.uint8).data if data.size else b"")
@@ -65,18 +65,18 @@ class Spill:
         self.f.close()
 
     def where(self, segment: int, first: int, last: int | None = None) -> tuple[int, int]:
-        """Return the first byte and the end of the sections first..last (without last; default: one) of a segment."""
+        """Return first byte and end of the sections [first, last) of a segment; `last` None: one section."""
         last = first + 1 if last is None else last
         self.f.seek(self.table + 8 * (segment * self.n_sections + first))
         offsets = np.frombuffer(self.f.read(8 * (last - first + 1)), np.int64)
         return int(offsets[0]), int(offsets[-1])
 
     def read(self, segment: int, first: int, last: int | None = None, dtype: Any = np.uint8) -> npt.NDArray[Any]:
-        """Return the contents of the sections first..last of a segment."""
+        """Return the contents of the sections [first, last) of a segment; `last` None: one section."""
         start, stop = self.where(segment, first, last)
         return self.bytes(start, stop).view(dtype)
 
     def bytes(self, start: int, stop: int) -> npt.NDArray[np.uint8]:
-        """Return the bytes start..stop of the file."""
+        """Return the bytes [start, stop) of the file."""
         self.f.seek(start)
         return np.frombuffer(self.f.read(stop - start), np.uint8)

@@ -1,4 +1,4 @@
-"""splitmix64's finaliser: equal numbers on every machine. Imports nothing but NumPy: the trainer uses it too."""
+"""Finaliser of splitmix64: equal numbers on every machine. Only NumPy is imported: the trainer uses it too."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ GOLDEN = 0x9E3779B97F4A7C15  # the step of splitmix64 (Steele, Lea and Flood 201
 
 
 def mix(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return a bijection of each uint64, of which every input bit changes every output bit."""
+    """Return a bijection of each uint64 in which every input bit affects every output bit."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

@@ -1,6 +1,6 @@
 """`@kernel`: a Numba function whose compiled code is never stale.
 
-Numba's own cache checks the file a function is written in; after a change in a helper in *another* file it loads the
+Numba's own cache checks the file of a function; after a change in a helper in *another* file it loads the
 old code (tried). Here the folder of a kernel's compiled code is named by a hash of all that Numba compiles: the
 bytecode of the kernel and of every function it calls, directly or through another, and the value of every constant
 they read. The hash is taken at the first call, when every name is defined.
@@ -72,7 +72,7 @@ def kernel_hash(compiled: Any) -> str:
 
 
 def _parts(function: Any) -> Iterator[Any]:
-    """Yield what a function is made of, as text, and the functions it refers to."""
+    """Yield the parts of a function that decide its machine code, as text, and the functions it refers to."""
     fn = _python(function)
     yield f"{fn.__module__}.{fn.__qualname__} {sorted(getattr(function, 'targetoptions', {}).items())}"
     yield from _constant(fn.__qualname__, (fn.__defaults__, fn.__kwdefaults__ and sorted(fn.__kwdefaults__.items())))
@@ -139,7 +139,7 @@ class _Cache(caching.NullCache):
 
     @cached_property
     def opened(self) -> Any:
-        """Numba's cache in the kernel's folder, or one that keeps nothing if no folder can be written."""
+        """Numba's cache in the kernel's folder, or one that stores nothing if no folder can be written."""
         root = cache_root()
         if root is None:
             return caching.NullCache()

@@ -1,4 +1,4 @@
-"""Text without the characters that HTML cannot hold and that a terminal obeys."""
+"""Text without control characters, which HTML cannot represent and terminals execute."""
 
 from __future__ import annotations
 

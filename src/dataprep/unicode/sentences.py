@@ -1,4 +1,4 @@
-"""The end of a sentence, without a model: `C4` documents the rule and counts by it, `Exact` cuts spans by it.
+"""Ends of sentences, without a model, for `C4`, which documents the rule, and `Exact`.
 
 Twin: tests/twins/units.py.
 """

@@ -1,6 +1,6 @@
 """Character classes, the lower-case mapping and the bases of accented letters, of one Unicode version.
 
-They are read from `tables.txt`, which scripts/make_unicode.py writes; `text.py` and `forms.py` make arrays of them.
+They are read from `tables.txt`, which scripts/make_unicode.py writes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Unicode classes and lower-casing as tables, and the kernels that every stage shares: words, normal forms, hashes.
+"""Unicode classes and lower-casing as tables, and shared kernels: words, normal forms, hashes.
 
-Kernels read a text column as Arrow keeps it: `offsets` int64[n + 1] into `data`, valid UTF-8. Tables are at the fixed
-Unicode version of `tables.py`, so that every Python gives the same words; Python's `re` and `str.lower` are the
+Kernels read a text column as Arrow stores it: `offsets` int64[n + 1] into `data`, valid UTF-8. Tables have the fixed
+Unicode version of `tables.py`, so that words are the same on every Python; Python's `re` and `str.lower` are the
 reference (tested on every code point). Lower-casing serves hashing only: offsets always refer to unchanged text.
 Twin: tests/twins/text.py.
 """
@@ -27,7 +27,7 @@ U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 
-# Bits of `classes()`; what each means is written beside its ranges in unicode.py.
+# Bits of `classes()`, defined in tables.py.
 SPACE, LINE, ALPHA, DECIMAL, NUMERIC, NUMBER = 1, 2, 4, 8, 16, 32
 MARK, PUNCT, SENTENCE, UPPER, CASED, IGNORABLE = 64, 128, 256, 512, 1024, 2048
 WORD = 4096  # `\w`: a letter, anything numeric, or the underscore
@@ -100,8 +100,8 @@ def final_sigma(data: U8, i: Int, start: Int, stop: Int, table: U16) -> bool:
 
 
 # Word hashes: sum over characters of (lower-case code point * a random odd number for its place), then a finaliser.
-# The multiplications do not wait for each other, which a chain like FNV's does: 1.6 times as fast. Every 64
-# characters the sum is mixed and starts again, so that no word is too long.
+# The multiplications are independent, unlike in a chain such as FNV's: 1.6 times as fast. Every 64 characters the sum
+# is mixed and starts again, so that no word is too long.
 PLACES = 64
 _RANDOM = np.random.RandomState(20_260)  # RandomState: a stream that NumPy promises never to change
 PLACE_FACTORS = _RANDOM.randint(0, 1 << 63, PLACES, np.uint64) * np.uint64(2) + np.uint64(1)
@@ -109,7 +109,7 @@ PLACE_FACTORS = _RANDOM.randint(0, 1 << 63, PLACES, np.uint64) * np.uint64(2) + 
 
 @kernel(inline="always")
 def mix64(x: Int) -> Int:
-    """Return the finaliser of MurmurHash3: a bijection of 64 bits that lets every bit reach every bit."""
+    """Return MurmurHash3's finaliser of `x`, a bijection: every input bit affects every output bit."""
     h = np.uint64(x)
     h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     h = (h ^ (h >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
@@ -121,8 +121,8 @@ def word_hashes(offsets: I64, data: U8, low: U32, table: U16, factors: U64) -> t
     r"""Hash every word of every text: runs of `\w` of the lower-cased text.
 
     `low` is `lowered()`, `table` is `classes()`, `factors` is PLACE_FACTORS. Returns offsets int64[n + 1] into the
-    hashes uint64[words]. No branch depends on where words end (they end every sixth byte, and no processor guesses
-    where): a hash is stored at every character, and the index advances where a word ended.
+    hashes uint64[words]. No branch depends on the ends of words, which a processor cannot predict: a hash is stored
+    at every character, and the index advances when a word ends.
     """
     zero, one = np.uint64(0), np.uint64(1)
     ascii_word = np.zeros(128, np.uint8)
@@ -168,7 +168,7 @@ def word_hashes(offsets: I64, data: U8, low: U32, table: U16, factors: U64) -> t
 
 @kernel
 def char_hashes(offsets: I64, data: U8) -> tuple[I64, U64]:
-    """Hash every character of every text: offsets int64[n + 1] into hashes uint64[characters]."""
+    """Return a hash of every character of every text: offsets int64[n + 1] into hashes uint64[characters]."""
     n = len(offsets) - 1
     ends = np.zeros(n + 1, np.int64)
     out = np.empty(offsets[n] - offsets[0], np.uint64)
@@ -186,7 +186,7 @@ def char_hashes(offsets: I64, data: U8) -> tuple[I64, U64]:
 
 @kernel
 def shingle_hashes(ends: I64, items: U64, n: int) -> tuple[I64, U64]:
-    """Hash every run of `n` items (words or characters): offsets int64[documents + 1] into hashes uint64.
+    """Return hashes of the runs of `n` items (words or characters): offsets int64[documents + 1], hashes uint64.
 
     A document with fewer than `n` items is one shingle of all of them; one without items has none.
     """
@@ -238,7 +238,7 @@ def distinct(starts: I64, hashes: U64) -> tuple[I64, U64]:
     return ends, out[:k]
 
 
-NORMAL_FORMS = ("space", "lower", "words")  # each forgives what the one before it does, and more
+NORMAL_FORMS = ("space", "lower", "words")  # each ignores more than the one before
 
 
 @kernel
@@ -280,7 +280,7 @@ def normal_form(offsets: I64, data: U8, form: str) -> tuple[I64, U8]:
     """Return the texts in a normal form, as new offsets int64[n + 1] (from 0) and UTF-8 bytes.
 
     "space": runs of white space are one space, none at the ends. "lower": and lower case. "words": the words of the
-    lower-cased text, one space between them, so that punctuation is forgiven too.
+    lower-cased text, one space between them, so that punctuation is ignored too.
     """
     return _normal(offsets, data, lowered(), classes(), NORMAL_FORMS.index(form))
 
