@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import dataprep as dp
 from dataprep.core.stage import Stage, describe, labels_of, spelled
 from laws import dataset_of
+
+
+def read(text):
+    """A filter that has the name of the reader in statistics."""
+    return "short" if len(text) < 4 else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,3 +76,55 @@ def test_labels_are_those_of_statistics_tables_and_steps(tmp_path):
     assert done.stats["Exact"].name == "Exact(document)"
     with pytest.raises(KeyError, match="no stage 'C4'"):
         done.stats["C4"]
+
+
+def test_a_stage_called_read_has_statistics_of_its_own(tmp_path):
+    """The reader's line is not added to that of a stage of the same name."""
+    docs = dataset_of(tmp_path, ["abcd", "abc", "abcde"], parts=2)
+    done = dp.Pipeline(dp.Filter(read), dp.Filter(read)).run(docs, str(tmp_path / "out"))
+    assert [(s.name, s.docs_in, s.docs_out) for s in done.stats] == [
+        ("read", 3, 3), ("read #2", 3, 2), ("read #3", 2, 2),
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Odd(dp.Estimator):
+    """States and counts values that JSON has no form for."""
+
+    value: object = None
+    forgets: bool = False
+
+    def fit(self, docs, run, out):
+        rows = pa.table({"id": pa.array([], pa.uint64()), "reason": pa.array([], pa.string())})
+        return None if self.forgets else self.drop(docs, out, rows, mean=np.float64(0.5), stage="other")
+
+
+@pytest.mark.parametrize(
+    "value", [np.float64(0.5), np.int32(3), 2**70, -(2**64), "\ud800", ("a", "\ud800"), float("inf")]
+)
+def test_any_value_can_be_stated(tmp_path, value):
+    """Fields and facts that JSON has no form for are stated as text; a fact does not replace the label."""
+    done = dp.Pipeline(Odd(value=value)).run(dataset_of(tmp_path, ["a"], parts=1), str(tmp_path / "out"))
+    assert done.manifest["fits"] == [{"mean": 0.5, "stage": "Odd"}]
+    assert spelled(done.manifest["stages"][0])
+
+
+def test_an_estimator_without_a_result_is_named(tmp_path):
+    """A `fit` that forgets to return is one sentence with the class."""
+    with pytest.raises(dp.DataprepError, match="Odd.fit returned None; it must return the Stage"):
+        dp.Pipeline(Odd(forgets=True)).run(dataset_of(tmp_path, ["a"], parts=1), str(tmp_path / "out"))
+
+
+class Loses(dp.Serial):
+    """A runner that returns one result too few."""
+
+    def map(self, task, items, label=""):
+        """Yield all results but the last."""
+        yield from list(super().map(task, items, label))[:-1]
+
+
+def test_a_runner_that_loses_results_is_noticed(tmp_path):
+    """Nothing is sealed of fewer results than parts."""
+    with pytest.raises(dp.DataprepError, match="gave 1 results of 2 tasks"):
+        dp.Pipeline().run(dataset_of(tmp_path, ["a", "b"], parts=2), str(tmp_path / "out"), Loses())
+    assert not (tmp_path / "out" / "manifest.json").exists()

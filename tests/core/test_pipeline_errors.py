@@ -70,3 +70,13 @@ def test_the_command_prints_one_sentence(dataprep, tmp_path, monkeypatch):
     assert code == 1
     assert said.startswith(f"dataprep: {tmp_path}/pipe.py:2: C4.__init__() got an unexpected keyword argument")
     assert said.count("\n") == 1
+
+
+def test_a_wrong_option_of_read_has_file_and_line(tmp_path):
+    """Errors of a call in a step name the line, and the nearest option."""
+    place = tmp_path / "p.py"
+    data = tmp_path / "a.jsonl"
+    data.write_text('{"text": "a"}\n')
+    place.write_text(f"import dataprep as dp\ndef a(out, run):\n    return dp.read({str(data)!r}, colums=['url'])\n")
+    with pytest.raises(PlanError, match=r"p\.py:3: there is no option 'colums' .*; did you mean columns\?"):
+        list(pipeline_file.execute(pipeline_file.load(str(place)), str(tmp_path / "out"), None))

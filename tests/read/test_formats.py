@@ -76,7 +76,7 @@ def test_wrong_registrations(table) -> None:
         with pytest.raises(PlanError, match="is a built-in format"):
             dp.register(name, Halves)
     for suffixes in (".half", (".HALF",), ("",)):
-        with pytest.raises(PlanError, match="suffixes=.* must be a tuple in lower case"):
+        with pytest.raises(PlanError, match="suffixes=.* must be a tuple of suffixes"):
             dp.register("half", Halves, suffixes=suffixes)
     with pytest.raises(PlanError, match="Reader must be a frozen dataclass"):
         dp.register("half", dp.Reader)
@@ -89,3 +89,36 @@ def test_every_built_in_loads() -> None:
         assert issubclass(entry.load(), dp.Reader), name
         assert entry.load().__doc__, name
         assert entry.sniff is None or not entry.accepts(b"", "a.txt"), name
+
+
+def test_a_registered_suffix_wins_beside_chats(tmp_path, table, samples) -> None:
+    """In a folder with chats, files of a registered format are read with its reader, not taken for something else."""
+    (tmp_path / "chat.txt").write_bytes((samples / "whatsapp_android.txt").read_bytes())
+    (tmp_path / "notes.note").write_text("one|two")
+    dp.register("notes", Halves, suffixes=(".note",))
+    expanded = dp.read.__globals__["_expand"](str(tmp_path), None)
+    found = {file.url.rpartition("/")[2]: file.format.name for file in expanded}
+    assert found == {"chat.txt": "whatsapp", "notes.note": "notes"}
+    dp.register("all_text", Halves, suffixes=(".txt",))
+    assert formats.format_of(str(tmp_path / "chat.txt")).name == "all_text"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"name": 5}, {"suffixes": (5,)}, {"suffixes": ("half",)}, {"sniff": "abc", "suffixes": (".half",)},
+     {"sniff": lambda head, url: True}],
+)  # fmt: skip
+def test_wrong_registrations_leave_the_table_alone(table, wrong) -> None:
+    """What is no name, suffix or sniffer is one sentence at once, not an error of a later read."""
+    before = dict(table)
+    with pytest.raises(PlanError, match="must be"):
+        dp.register(**{"name": "half", "reader": Halves, **wrong})
+    assert table == before
+
+
+def test_a_sniffer_that_fails_is_named(tmp_path, table) -> None:
+    """The sentence names file and format."""
+    (tmp_path / "a.half").write_text("1|2")
+    dp.register("half", Halves, suffixes=(".half",), sniff=lambda head: True)
+    with pytest.raises(PlanError, match=r"a\.half: the sniffer of format 'half' failed"):
+        dp.read(str(tmp_path / "a.half"))

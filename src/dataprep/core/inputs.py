@@ -19,8 +19,9 @@ from . import batch as B
 from .dataset import Dataset
 from .folder import ORIGIN, Folder
 from .ledger import Ledger
-from .part import READ, Sealed
+from .part import Sealed
 from .reader import Reader, Slice
+from .stage import READ
 
 MAX_SCAN_BYTES = 64 << 20  # stored; a larger file that must be read from its beginning is not: seconds a document
 

@@ -17,10 +17,8 @@ from . import batch as B
 from .batch import Batch
 from .ledger import Ledger, watch
 from .reader import Reader, Slice
-from .stage import Stage, numbered
+from .stage import FORGET, READ, Stage, numbered
 from .verdict import CutSpans, DropIds, Verdict
-
-READ, FORGET = "read", "forget"  # the names of the reader and of the forget list in statistics
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from .folder import DATASET, DATASET_FILES, FORGET_LIST, MANIFEST, RECIPE, STEPS
 from .hiding import remove_steps, write_inputs
 from .runner import Runner, Serial, guard
 from .seal import Seal, manifest
-from .stage import Filter, Stage, describe, labels_of, spelled
+from .stage import Filter, Stage, describe, labels_of, spelled, stated
 from .stats import Stats
 from .trial import current
 from .verdict import Verdict
@@ -45,7 +45,8 @@ class Step:
     @property
     def name(self) -> str:
         """The name of the folder in which it keeps what it finds."""
-        return f"{self.number:02d}-{re.sub(r'[^0-9A-Za-z_]+', '-', self.label).strip('-')}-{self.key[:8]}"
+        label = re.sub(r"\W+", "-", self.label).strip("-")
+        return f"{self.number:02d}-{label}-{self.key[:8]}"
 
 
 class Pipeline:
@@ -123,11 +124,14 @@ class Pipeline:
                 earlier.append(current.stats)
                 saved.append(f"{STEPS}/{step.name}/{folder.input.name}")
             verdict = stage.fit(current, run, folder.url)
+            if not isinstance(verdict, Stage):
+                msg = f"{type(stage).__name__}.fit returned {verdict!r}; it must return the Stage to apply"
+                raise PlanError(msg)
             if run.workers > 1:
                 verdict.warm()
             if verdict.hides:
                 earlier, saved = [stats.hidden() for stats in earlier], []
-            fits.append({"stage": step.label, **getattr(verdict, "facts", {})})
+            fits.append({**stated(getattr(verdict, "facts", {})), "stage": step.label})
             current = current.then(verdict, labels=[step.label])
         recipe |= {"saved": saved, "fits": fits}
         final = seal(current, out, run, "zstd", recipe, earlier=earlier, label="write")
@@ -184,6 +188,9 @@ def seal(
     trial = current()
     task = Seal(out, codec, trial.ledgers) if trial else Seal(out, codec)
     receipts = list(run.map(task, docs.tasks, label))
+    if len(receipts) != len(docs.parts):
+        msg = f"{run!r} gave {len(receipts)} results of {len(docs.parts)} tasks; its map must yield one per item"
+        raise PlanError(msg)
     files.sweep(out)
     files.write_json(Folder(out).path(MANIFEST), manifest(docs, recipe, receipts, earlier))
     return open_dataset(out)

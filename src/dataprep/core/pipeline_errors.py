@@ -34,10 +34,13 @@ def importing(path: str) -> Iterator[None]:
 def calling(path: str) -> Iterator[None]:
     """Raise PlanError with file and line if a line of the pipeline file at `path` is itself written wrong.
 
-    These are a name that does not exist and arguments that a function does not take; all other exceptions pass.
+    These are a name that does not exist, arguments that a function does not take, and a PlanError of any call; all
+    other exceptions pass.
     """
     try:
         yield
+    except PlanError as e:
+        raise PlanError(_sentence(path, e)) from e
     except WRITTEN_WRONG as e:
         frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(e.__traceback__)]
         if frames[-1] != path and not PACKAGE_NAMES.match(str(e)):

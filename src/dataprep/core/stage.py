@@ -5,6 +5,7 @@ A Stage maps batches to batches. An Estimator (`estimator.py`) reads everything 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -20,6 +21,9 @@ from dataprep.store.key import class_name, key, parameter_names
 from . import batch as B
 from .batch import Batch
 from .ledger import Ledger
+
+READ, FORGET = "read", "forget"  # the names of the reader and of the forget list in statistics
+LABEL_CHARS = 60
 
 
 class Stage:
@@ -77,27 +81,34 @@ def describe(stage: Any, label: str | None = None) -> dict[str, Any]:
     """
     printed = is_dataclass(stage) and hasattr(type(stage).__repr__, "__wrapped__")  # by the decorator's own __repr__
     return {
-        "label": label or stage.name,
+        "label": stated(label or stage.name),
         "class": class_name(type(stage)),
         "version": stage.VERSION,
-        "fields": {f.name: _stated(getattr(stage, f.name)) for f in fields(stage) if f.repr} if printed else {},
+        "fields": {f.name: stated(getattr(stage, f.name)) for f in fields(stage) if f.repr} if printed else {},
         "only_drops": bool(stage.only_drops),
-        **({} if printed else {"shown": repr(stage)}),
+        **({} if printed else {"shown": stated(repr(stage))}),
     }
 
 
-def _stated(value: Any) -> Any:
-    """Return a field's value as JSON, for people and for later runs."""
-    if value is None or isinstance(value, (str, bool, int, float)):
+def stated(value: Any) -> Any:  # noqa: PLR0911 - one line a kind of value
+    """Return a value as JSON that any reader takes: numbers out of range and what JSON has no form for become text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, (list, tuple, set, frozenset)):
-        items = [_stated(v) for v in value]
+    if isinstance(value, int):
+        return int(value) if -(2**63) <= value < 2**63 else str(int(value))
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(float(value))
+    if isinstance(value, str):
+        return str(value).encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, (list, tuple, set, frozenset, np.ndarray)):
+        items = [stated(v) for v in value]
         return sorted(items, key=str) if isinstance(value, (set, frozenset)) else items
     if isinstance(value, Mapping):
-        return {str(k): _stated(v) for k, v in value.items()}
+        return {stated(str(k)): stated(v) for k, v in value.items()}
     if isinstance(value, Stage) or hasattr(value, "fit"):
         return describe(value)
-    return getattr(value, "__qualname__", None) or str(value)
+    return stated(getattr(value, "__qualname__", None) or str(value))
 
 
 def spelled(description: Mapping[str, Any]) -> str:
@@ -127,7 +138,7 @@ def labels_of(stages: Sequence[Any]) -> list[str]:
         candidates = (_values(described, differing[:n]) for n in range(1, len(differing) + 1))
         best = next((v for v in candidates if len(set(v)) == len(v)), _values(described, differing))
         for i, value in zip(same, best, strict=True):
-            labels[i] = f"{name}({value})" if value else name
+            labels[i] = f"{name}({value[:LABEL_CHARS]})" if value else name
     return numbered(labels)
 
 
@@ -137,8 +148,8 @@ def _values(described: Sequence[Mapping[str, Any]], names: Sequence[str]) -> lis
 
 
 def numbered(names: Sequence[str]) -> list[str]:
-    """Return the names with #2, #3 after those that occurred before."""
-    seen: Counter[str] = Counter()
+    """Return the names with #2, #3 after those that occurred before, or that statistics use themselves."""
+    seen: Counter[str] = Counter((READ, FORGET))
     unique = []
     for name in names:
         seen[name] += 1

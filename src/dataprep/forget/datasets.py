@@ -20,9 +20,10 @@ from dataprep.core import tables
 from dataprep.core.batch import Batch, Ids
 from dataprep.core.folder import DATA, DROPS, MANIFEST, PART_FILES, RECIPE, Folder, part_of
 from dataprep.core.forget_list import REASON, noted, write_list
-from dataprep.core.part import FORGET, Sealed
+from dataprep.core.part import Sealed
 from dataprep.core.reader import Slice
 from dataprep.core.seal import write_shard
+from dataprep.core.stage import FORGET
 from dataprep.core.stats import Amount, StageStats
 from dataprep.store import files
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import importlib
 import logging
 import os
@@ -174,7 +175,8 @@ def _chats_only(found: list[InputFile], path: str) -> list[InputFile]:
     """Return a folder's files; if there are chats, without those that only have a suffix of chats, such as settings."""
     if not any(f.format.is_chat for f in found):
         return found
-    others = [f for f in found if not f.format.is_chat and (f.format.name == "text" or formats.may_be_chat(f.url))]
+    built_in = [f for f in found if not f.format.is_chat and isinstance(f.format.reader, str)]
+    others = [f for f in built_in if f.format.name == "text" or formats.may_be_chat(f.url)]
     if others:
         shown = ", ".join(f.url for f in others[:5])
         log.warning("%s holds chats; %d files that are not chats are left out: %s", path, len(others), shown)
@@ -191,7 +193,9 @@ def _readers(found: list[InputFile], text: str, columns: Any, options: Mapping[s
     unknown = sorted(set(options) - known)
     if unknown:
         of = " and ".join(f.name for f in loaded)
-        msg = f"there is no option {unknown[0]!r} for {of}; there are {', '.join(sorted(known)) or 'none'}"
+        near = difflib.get_close_matches(unknown[0], ["format", "text", "columns", *known], 1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        msg = f"there is no option {unknown[0]!r} for {of}; there are {', '.join(sorted(known)) or 'none'}{meant}"
         raise PlanError(msg)
     given = {"text": text, "columns": columns or (), **options}
     readers = {f: _reader(f.name, kind, given, first[f]) for f, kind in loaded.items()}

@@ -40,7 +40,11 @@ class Format:
 
     def accepts(self, head: bytes, url: str) -> bool:
         """Return whether the sniffer accepts a file."""
-        return bool(_loaded(self.sniff)(head, url))
+        try:
+            return bool(_loaded(self.sniff)(head, url))
+        except Exception as e:
+            msg = f"{url}: the sniffer of format {self.name!r} failed ({type(e).__name__}: {e}); it takes (head, url)"
+            raise PlanError(msg) from e
 
     def load(self) -> Any:
         """Return the Reader or its class."""
@@ -97,13 +101,18 @@ def register(
 
     >>> dp.register("log", MyLog, suffixes=(".log",), sniff=lambda head, url: head[:4] == b"#log")  # doctest: +SKIP
     """
-    old = FORMATS.get(name)
+    old = FORMATS.get(name) if isinstance(name, str) else None
     if name == "hf" or (old is not None and isinstance(old.reader, str)):
         msg = f"{name!r} is a built-in format; choose another name"
         raise PlanError(msg)
-    wrong = [s for s in suffixes if not s or s != s.lower()] if isinstance(suffixes, tuple) else [suffixes]
-    if wrong:
-        msg = f"suffixes={suffixes!r} must be a tuple in lower case, such as ('.log',)"
+    if not isinstance(name, str) or not name:
+        msg = f"name={name!r} must be text, such as 'log'"
+        raise PlanError(msg)
+    if not isinstance(suffixes, tuple) or not all(isinstance(s, str) and "." in s and s == s.lower() for s in suffixes):
+        msg = f"suffixes={suffixes!r} must be a tuple of suffixes or file names in lower case, such as ('.log',)"
+        raise PlanError(msg)
+    if sniff is not None and (not callable(sniff) or not suffixes):
+        msg = f"sniff={sniff!r} must be a function of (head, url), with the suffixes of the files that it is shown"
         raise PlanError(msg)
     added = dataclasses.replace(format_of_reader(reader), name=name, suffixes=suffixes, sniff=sniff)
     others = {k: f for k, f in FORMATS.items() if k != name}
@@ -131,8 +140,15 @@ def named(name: str | Reader | type[Reader]) -> Format:
 
 
 def format_of(url: str) -> Format | None:
-    """Return the format of a file: that of the first sniffer to accept it, else that of its suffix; None if unknown."""
-    return sniffed(url) or next((f for f in FORMATS.values() if f.sniff is None and f.claims(url)), None)
+    """Return the format of a file: of those with its suffix, the first to accept it; None if unknown.
+
+    Formats that were registered come first; then those with a sniffer, then those that a suffix suffices for.
+    """
+    by_suffix = [f for f in FORMATS.values() if f.sniff is None and f.claims(url)]
+    own = next((f for f in FORMATS.values() if not isinstance(f.reader, str) and f.claims(url)), None)
+    if own is not None and own.sniff is None:
+        return own
+    return sniffed(url) or next(iter(by_suffix), None)
 
 
 def sniffed(url: str) -> Format | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dataprep.core.part import READ
+from dataprep.core.stage import READ
 from dataprep.core.stats import Amount, StageStats
 from dataprep.history.run_summary import RunSummary, totals
 
