@@ -16,7 +16,7 @@ from dataprep.core.estimator import Estimator
 from dataprep.core.runner import Runner
 from dataprep.core.trial import current
 from dataprep.core.verdict import DropIds
-from dataprep.dedup.near.bands import RECALL, Settings, p_candidate, resolve
+from dataprep.dedup.near.bands import RECALL, BandSettings, p_candidate, resolve
 from dataprep.dedup.near.older import Older, folders_of
 from dataprep.dedup.near.search import DuplicateSearch
 from dataprep.dedup.near.sketch import Shingles
@@ -94,7 +94,7 @@ class MinHash(Estimator):
         object.__setattr__(self, "against", folders_of(self.against) or None)
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> BandSettings:
         """Threshold, bands, rows and shingles, after the preset and the defaults are applied."""
         names = ("threshold", "bands", "rows", "shingle", "ngram", "preset")
         return resolve(**{name: getattr(self, name) for name in names})

@@ -86,7 +86,7 @@ class _Normal:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Addresses:
+class UrlSketch:
     """Documents as the normalised URLs of a column: the key is a hash of the URL, the contents are the URL itself."""
 
     column: str
@@ -165,9 +165,9 @@ class URL(Estimator):
         return tuple(dict.fromkeys((self.column, *Keep.parse(self.keep).needs)))
 
     @property
-    def sketch(self) -> Addresses:
+    def sketch(self) -> UrlSketch:
         """How documents are compared."""
-        return Addresses(column=self.column, ignore=self.ignore, tracking=self.tracking)
+        return UrlSketch(column=self.column, ignore=self.ignore, tracking=self.tracking)
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
         """Find the captures of each page, and return the stage that drops all but one."""

@@ -31,7 +31,7 @@ def p_candidate(similarity: float, bands: int, rows: int) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class BandSettings:
     """The parameters that decide which pairs are proposed, and which documents are dropped."""
 
     threshold: float
@@ -63,7 +63,7 @@ def choose(threshold: float) -> tuple[int, int]:
     return min(fitting, key=lambda br: (p_candidate(low, *br), br[0] * br[1]))
 
 
-def resolve(**given: Any) -> Settings:
+def resolve(**given: Any) -> BandSettings:
     """Return the parameters of MinHash, with the preset's value or the default in place of None.
 
     Raises PlanError if a value is out of range, or two values exclude each other.
@@ -87,7 +87,7 @@ def resolve(**given: Any) -> Settings:
         raise PlanError(msg)
     if "bands" not in chosen:
         chosen["bands"], chosen["rows"] = choose(threshold)
-    made = Settings(**chosen)
+    made = BandSettings(**chosen)
     if made.bands < 1 or made.rows < 1:
         msg = f"bands={made.bands} and rows={made.rows} must both be at least 1"
         raise PlanError(msg)

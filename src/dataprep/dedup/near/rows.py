@@ -1,4 +1,4 @@
-"""Rows: the candidates of a partition, with headers in memory and payloads read from the spill files when needed."""
+"""Candidates of a partition: headers in memory, payloads read from the spill files when needed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .gather import HEADER, GatherCandidates
 
 
 @dataclass
-class Rows:
+class CandidateRows:
     """The candidates of a partition: their headers, and the offsets of their payloads."""
 
     urls: list[str]
@@ -28,7 +28,7 @@ class Rows:
     offset: npt.NDArray[np.int64]  # of the payload in the file, in bytes
 
     @classmethod
-    def read(cls, out: str, n_parts: int, partition: int) -> Rows:
+    def read(cls, out: str, n_parts: int, partition: int) -> CandidateRows:
         """Read all headers of a partition, in order of parts."""
         urls = [GatherCandidates.url(out, number) for number in range(n_parts)]
         headers, file, offset = [np.zeros(0, HEADER)], [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]

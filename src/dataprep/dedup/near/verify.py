@@ -20,7 +20,7 @@ from dataprep.unicode.text import I64
 
 from .compare import DROPPED, OPEN, KeptIndex, MatchRule, Outcome, Undecided, decide_block
 from .gather import PARTITION_BYTES
-from .rows import Rows
+from .rows import CandidateRows
 
 VERDICT = np.dtype([("id", "<u8"), ("kept", "<u8"), ("similarity", "<f4"), ("origin", "<u2")])
 BUDGET = 2 * PARTITION_BYTES  # of payloads in memory at once, and again of kept documents
@@ -44,7 +44,7 @@ class VerifyPartition(Pass[int]):
 
     def write(self, url: str, item: int) -> dict[str, Any]:
         """Write one section of VERDICTs per group of parts."""
-        rows = Rows.read(self.index, len(self.origins), item)
+        rows = CandidateRows.read(self.index, len(self.origins), item)
         origin = np.array(self.origins, np.uint16)[rows.file]
         outcome, compared = decide(rows, origin, self.bands, self.rule, BUDGET, max(self.origins, default=0))
         dropped = np.flatnonzero(outcome.state == DROPPED)
@@ -59,7 +59,7 @@ class VerifyPartition(Pass[int]):
 
 
 def decide(
-    rows: Rows, origin: npt.NDArray[np.uint16], bands: int, rule: MatchRule, budget: int, new: int
+    rows: CandidateRows, origin: npt.NDArray[np.uint16], bands: int, rule: MatchRule, budget: int, new: int
 ) -> tuple[Outcome, int]:
     """Return the decision on every row and the number of pairs compared; rows of another origin than `new` are kept."""
     n = len(rows.ids)
@@ -83,7 +83,7 @@ def _blocks(pending: npt.NDArray[np.intp], words: I64, budget: int) -> list[npt.
     return [b for b in np.split(pending, np.flatnonzero(np.diff(total // budget)) + 1) if len(b)]
 
 
-def _empty_index(rows: Rows, pending: npt.NDArray[np.intp], bands: int, budget: int) -> KeptIndex:
+def _empty_index(rows: CandidateRows, pending: npt.NDArray[np.intp], bands: int, budget: int) -> KeptIndex:
     """Return an empty index for as many kept documents as the budget holds, at least one of any size."""
     need, largest = int(rows.words[pending].sum()), int(rows.words[pending].max())
     capacity = max(1, min(len(pending), budget // (32 * bands)))

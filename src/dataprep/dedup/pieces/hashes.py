@@ -17,6 +17,7 @@ from dataprep.unicode.whitespace import strip
 
 from .forms import EVERY, FINAL, LETTERS, PRINTED, SEVERAL, VALUE, Form, form
 
+FACTOR_A, FACTOR_B = 0xA0761D6478BD642F, 0xE7037ED1A0B428DB
 ONES, TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 
 
@@ -64,10 +65,31 @@ def _plain(w: Int, kind: Int, lowers: Int, zeros: Int) -> tuple[Int, Int, Int]:
     return value, n, odd
 
 
+@kernel(inline="always")
+def _append(a: Int, b: Int, word: Int, bits: Int, value: Int, n: Int) -> tuple[Int, Int, Int, Int]:
+    """Append the `n` bytes of `value` to the `bits` bits of `word`; hash the word into `a` and `b` when it is full."""
+    word |= value << bits
+    bits += np.uint64(8) * n
+    if bits >= np.uint64(64):
+        bits -= np.uint64(64)
+        a, b = (a ^ word) * np.uint64(FACTOR_A), (b ^ word) * np.uint64(FACTOR_B)
+        a, b = a ^ (a >> np.uint64(32)), b ^ (b >> np.uint64(32))
+        word = value >> np.uint64(1) >> (np.uint64(8) * n - bits - np.uint64(1))
+    return a, b, word, bits
+
+
+@kernel(inline="always")
+def _bytes_of(c: Int, kept: Int) -> tuple[Int, Int]:
+    """Return the bytes of a character of the normal form, and how many: 1, 3 beyond ASCII, 0 if it is not kept."""
+    if c < np.uint64(0x80):
+        return c, kept
+    return np.uint64(0x80) | (c & np.uint64(0x7F)) | (c >> np.uint64(7)) << np.uint64(8), np.uint64(3)
+
+
 @kernel
 def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
     """Return hashes uint64[m, 2] and characters int64[m] of the normal forms of the units data[start:end]."""
-    one, none, eight, half = np.uint64(1), np.uint64(0), np.uint64(8), np.uint64(32)
+    one, none, eight = np.uint64(1), np.uint64(0), np.uint64(8)
     entries, ascii_entries, several, table = form.entries, form.ascii, form.several, form.classes
     kind, lowers, zeros, strips = form.plain, form.lowers, form.zeros, form.strips
     m = len(start)
@@ -79,10 +101,8 @@ def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
             from_, to = start[u], end[u]
         i, stop, plain = np.uint64(from_), np.uint64(to), np.uint64(from_)
         a, b = np.uint64(0x243F6A8885A308D3), np.uint64(0x13198A2E03707344)
-        word, bits, gap, length = none, none, none, none
-        row = part = none
+        word = bits = gap = length = row = part = none
         while i < stop or part:
-            value, n = none, none
             if i >= plain and i + eight <= stop and not part:
                 w = eight_bytes(data, i)
                 value, n, odd = _plain(w, kind, lowers, zeros)
@@ -93,18 +113,13 @@ def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
                     continue
                 i += eight
                 if gap:  # its blank comes first
-                    word |= np.uint64(0x20) << bits
-                    bits, length, gap = bits + eight, length + one, none
-                    if bits == np.uint64(64):
-                        a = (a ^ word) * np.uint64(0xA0761D6478BD642F)
-                        b = (b ^ word) * np.uint64(0xE7037ED1A0B428DB)
-                        a, b, word, bits = a ^ (a >> half), b ^ (b >> half), none, none
+                    a, b, word, bits = _append(a, b, word, bits, np.uint64(0x20), one)
+                    length, gap = length + one, none
                 gap = blanks >> (eight * n - one) & one
                 n -= gap
                 value &= (one << (eight * n)) - one if n < eight else ~none
                 length += n
             else:
-                entry = none
                 if part:
                     entry = np.uint64(several[row, part])
                     part = part + one if part < np.uint64(2) else none
@@ -114,33 +129,21 @@ def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
                 else:
                     c, size = code_point(data, np.int64(i))
                     entry = np.uint64(entries[c])
-                    if entry & np.uint64(FINAL):
-                        if final_sigma(data, np.int64(i), from_, to, table):
-                            entry = np.uint64(entries[0x3C2])
-                    elif entry & np.uint64(SEVERAL):
+                    if entry & np.uint64(FINAL) and final_sigma(data, np.int64(i), from_, to, table):
+                        entry = np.uint64(entries[0x3C2])
+                    i += np.uint64(size)
+                    if entry & np.uint64(SEVERAL):
                         row, part = entry & np.uint64(VALUE), one
                         entry = np.uint64(several[row, 0])
-                    i += np.uint64(size)
                 kept = entry >> np.uint64(21) & one
-                value, n = entry & np.uint64(POINT), kept
-                if value >= np.uint64(0x80):
-                    value = np.uint64(0x80) | (value & np.uint64(0x7F)) | (value >> np.uint64(7)) << eight
-                    n = np.uint64(3)
+                value, n = _bytes_of(entry & np.uint64(POINT), kept)
                 blank_before = gap & kept
                 value = value << (eight * blank_before) | blank_before * np.uint64(0x20)
                 n += blank_before
                 length += kept + blank_before
                 gap = (entry >> np.uint64(31) & np.uint64(length != none)) | (gap & (kept ^ one))
-            word |= value << bits
-            bits += eight * n
-            if bits >= np.uint64(64):
-                bits -= np.uint64(64)
-                a = (a ^ word) * np.uint64(0xA0761D6478BD642F)
-                b = (b ^ word) * np.uint64(0xE7037ED1A0B428DB)
-                a, b = a ^ (a >> half), b ^ (b >> half)
-                word = value >> one >> (eight * n - bits - one)
-        a = (a ^ word) * np.uint64(0xA0761D6478BD642F) + length
-        b = (b ^ word) * np.uint64(0xE7037ED1A0B428DB) ^ length
-        out[u, 0], out[u, 1] = mix64(a), mix64(b)
+            a, b, word, bits = _append(a, b, word, bits, value, n)
+        out[u, 0] = mix64((a ^ word) * np.uint64(FACTOR_A) + length)
+        out[u, 1] = mix64((b ^ word) * np.uint64(FACTOR_B) ^ length)
         chars[u] = 0 if blank else np.int64(length)
     return out, chars

@@ -26,7 +26,7 @@ from .minimizers import (
     MAX_SLIDE,
     MAX_WINDOWS,
     WindowRule,
-    Words,
+    WordSpans,
     byte_grams,
     cut_words,
     empty_words,
@@ -85,8 +85,8 @@ class Scratch(NamedTuple):
     end: I64
     tag: U64
     owner: I64
-    words: Words
-    other: Words
+    words: WordSpans
+    other: WordSpans
 
 
 def table_for(windows: int, pool: int) -> WindowTable:

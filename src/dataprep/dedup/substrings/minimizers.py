@@ -53,7 +53,7 @@ def _leaving(size: int) -> U64:
     return _BYTES * np.uint64(pow(FACTOR, size, 1 << 64))
 
 
-class Words(NamedTuple):
+class WordSpans(NamedTuple):
     """The words of a range of text: their starts and ends, their hashes, and their hashes with the gap after them."""
 
     start: I64
@@ -63,13 +63,13 @@ class Words(NamedTuple):
 
 
 @kernel
-def empty_words(n: int) -> Words:
+def empty_words(n: int) -> WordSpans:
     """Return arrays for `n` words."""
-    return Words(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.uint64), np.empty(n, np.uint64))
+    return WordSpans(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.uint64), np.empty(n, np.uint64))
 
 
 @kernel
-def cut_words(data: U8, i: Int, stop: Int, table: U16, out: Words) -> int:
+def cut_words(data: U8, i: Int, stop: Int, table: U16, out: WordSpans) -> int:
     """Write the words from byte `i` on to `out`, as many as fit; return how many."""
     n, h, inside = 0, np.uint64(0), False
     factor = np.uint64(FACTOR)
@@ -114,7 +114,7 @@ def byte_grams(data: U8, i: Int, n: Int, k: int, values: U64, leaving: U64, out:
 
 
 @kernel
-def word_grams(words: Words, n: Int, k: int, out: U64) -> None:
+def word_grams(words: WordSpans, n: Int, k: int, out: U64) -> None:
     """Hash the `n` runs of `k` words: of the hashes with gaps, but the last word's without."""
     factor, h, last = np.uint64(FACTOR), np.uint64(0), np.uint64(1)
     for j in range(k - 1):
