@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import laws
 import twins.bloom
+import twins.hyperloglog
 from dataprep.core import batch as B
 from dataprep.core.ledger import mix
 from dataprep.core.pipeline import Pipeline
@@ -84,6 +85,15 @@ def test_a_document_does_not_delete_itself(found, tmp_path) -> None:
     assert found(Bloom(unit="ngram"), tmp_path / "ngram", [text, "short", text]) == [(2, 0, len(text))]
     first = text.index("\n")
     assert found(Bloom(unit="paragraph"), tmp_path / "lines", [text]) == [(0, first, len(text))]
+
+
+def test_hyperloglog_registers_are_their_twin() -> None:
+    """Every register is the one read off the binary digits of its keys."""
+    keys = [0, 1, 2**64 - 1, 1 << 47, *mix(np.arange(3000, dtype=np.uint64), 3).tolist()]
+    keys += [key & ~((1 << 48) - 1) | key >> 16 >> key % 32 for key in keys]  # long runs of zeros
+    registers = hyperloglog.empty()
+    hyperloglog.observe(registers, np.array(keys, np.uint64))
+    assert registers.tolist() == twins.hyperloglog.observe(keys, hyperloglog.PRECISION)
 
 
 @pytest.mark.parametrize("n", [0, 1, 30, 5_000, 60_000, 200_000, 1_000_000])
