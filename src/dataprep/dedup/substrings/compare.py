@@ -204,7 +204,7 @@ def by_pairs(
     order[bounds[g]:bounds[g + 1]] are the records of group g, in order of position. Arrays are taken out of their
     tuples first: Numba counts references to every array of a tuple at each call, which costs more than a comparison.
     """
-    data, starts, stops, info = block.data, block.at, block.stop, block.info
+    data, starts, stops, info, ids, offsets = block.data, block.at, block.stop, block.info, block.id, block.offset
     mine, theirs, owner, last = scratch.words, scratch.other, scratch.owner, rule.width - 1
     mine_start, mine_end, their_start, their_end = mine.start, mine.end, theirs.start, theirs.end
     kept, distance = np.empty(REPRESENTATIVES, np.int64), np.empty(REPRESENTATIVES, np.int64)
@@ -250,35 +250,24 @@ def by_pairs(
                     break
                 kept[n_kept] = b
                 n_kept += 1
-            if covered:
-                out, k = add_owned(block, rule, scratch, b, kept, distance, out, k)
+            x = 0
+            while covered and x < n:
+                y = x
+                while y + 1 < n and owner[y + 1] == owner[x]:
+                    y += 1
+                if owner[x] >= 0:
+                    a, start, end = kept[owner[x]], starts[b] + x, starts[b] + y + rule.width
+                    if rule.words:
+                        start, end = mine_start[x], mine_end[y + last]
+                    shift, kept_start = offsets[b] - starts[b], offsets[a] + start + distance[owner[x]] - starts[a]
+                    repeat = Repeat(start, end, shift, ids[b], ids[a], kept_start, np.int64(0))
+                    out = add_repeat(data, repeat, out, k)
+                    k += 1
+                x = y + 1
         if tied:
             k, left[n_left] = before_group, g
             n_left += 1
     return out, k, left[:n_left]
-
-
-@kernel(inline="always")
-def add_owned(
-    block: RecordBlock, rule: WindowRule, scratch: Scratch, b: Int, kept: I64, distance: I64, out: U64, k: int
-) -> tuple[U64, int]:
-    """Write the repeats of record `b`: runs of windows with one owner, an index into `kept`."""
-    owner, n, x = scratch.owner, np.int64(block.info[b]) & MAX_WINDOWS, 0
-    while x < n:
-        y = x
-        while y + 1 < n and owner[y + 1] == owner[x]:
-            y += 1
-        if owner[x] >= 0:
-            a, start, end = kept[owner[x]], block.at[b] + x, block.at[b] + y + rule.width
-            if rule.words:
-                start, end = scratch.words.start[x], scratch.words.end[y + rule.width - 1]
-            shift = block.offset[b] - block.at[b]
-            kept_start = block.offset[a] + start + distance[owner[x]] - block.at[a]
-            repeat = Repeat(start, end, shift, block.id[b], block.id[a], kept_start, np.int64(0))
-            out = add_repeat(block.data, repeat, out, k)
-            k += 1
-        x = y + 1
-    return out, k
 
 
 @kernel
