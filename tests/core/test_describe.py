@@ -125,6 +125,6 @@ class Loses(dp.Serial):
 
 def test_a_runner_that_loses_results_is_noticed(tmp_path):
     """Nothing is sealed of fewer results than parts."""
-    with pytest.raises(dp.DataprepError, match="gave 1 results of 2 tasks"):
+    with pytest.raises(dp.DataprepError, match="returned 1 results of 2 tasks"):
         dp.Pipeline().run(dataset_of(tmp_path, ["a", "b"], parts=2), str(tmp_path / "out"), Loses())
     assert not (tmp_path / "out" / "manifest.json").exists()

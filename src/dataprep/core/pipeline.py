@@ -189,7 +189,7 @@ def seal(
     task = Seal(out, codec, trial.ledgers) if trial else Seal(out, codec)
     receipts = list(run.map(task, docs.tasks, label))
     if len(receipts) != len(docs.parts):
-        msg = f"{run!r} gave {len(receipts)} results of {len(docs.parts)} tasks; its map must yield one per item"
+        msg = f"{run!r} returned {len(receipts)} results of {len(docs.parts)} tasks; its map must yield one per item"
         raise PlanError(msg)
     files.sweep(out)
     files.write_json(Folder(out).path(MANIFEST), manifest(docs, recipe, receipts, earlier))

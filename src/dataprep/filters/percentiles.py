@@ -101,7 +101,7 @@ class Percentiles(Estimator):
 
     @property
     def only_drops(self) -> bool:  # type: ignore[override]
-        """Whether documents are dropped whole; with scores of paragraphs it is False."""
+        """True if documents are dropped whole; False with scores of paragraphs."""
         return not self._of_paragraphs
 
     def recipe(self) -> Any:

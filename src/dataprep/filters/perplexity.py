@@ -65,7 +65,7 @@ class Perplexity(ScoredFilter):
 
     @property
     def only_drops(self) -> bool:  # type: ignore[override]
-        """Whether documents are dropped whole; False with unit="paragraph", which cuts lines out."""
+        """True if documents are dropped whole; False with unit="paragraph", which cuts lines out."""
         return self.unit == "document"
 
     def __post_init__(self, cut: Any) -> None:

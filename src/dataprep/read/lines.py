@@ -13,7 +13,7 @@ from dataprep.core.reader import Slice
 from dataprep.store import files
 
 PADDING = 64  # bytes a block has beyond its last newline, so that look-ahead never leaves the buffer
-BLOCK = 4 << 20  # bytes a read asks for: half a batch, and small enough for the cache
+BLOCK = 4 << 20  # bytes per read: half a batch, and small enough for the cache
 BOM = b"\xef\xbb\xbf"
 
 

@@ -1,1 +1,1 @@
-"""Suffix arrays of shards on disk, and questions to them. The machine behind SuffixIndex."""
+"""Suffix arrays of shards on disk, and searches in them; the implementation of SuffixIndex."""

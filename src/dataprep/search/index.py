@@ -1,7 +1,7 @@
-"""SuffixIndex: how often any text occurs in a corpus, where, and what the longest piece is that another text shares.
+"""SuffixIndex: count and find any text in a corpus, and find the longest piece that another text shares with it.
 
-A suffix array lists all places of a text in the order of what follows them, so that whatever begins alike stands
-together: two binary searches find the first and the last place of a query (Manber and Myers 1993).
+A suffix array lists all offsets of a text in the order of the text that follows them, so equal beginnings are
+neighbours: two binary searches find the first and the last occurrence of a query (Manber and Myers 1993).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .shard import SHARD_BYTES, Shard, SortSuffixes, Unsorted, WriteTexts
 INDEX, RECIPE, SHARDS = "index.json", "recipe.json", "shards"
 VERSION = 1
 CONTEXT = 60  # characters shown on either side
-DISK = 5  # bytes of index a byte of text, at most
+DISK = 5  # bytes of index per byte of text, at most
 LONGEST = pa.schema(
     [
         pa.field("text", pa.int64(), nullable=False),
@@ -45,7 +45,7 @@ LONGEST = pa.schema(
 
 @dataclass(frozen=True)
 class Hit:
-    """One occurrence: in which document, at which byte of its text, and what stands around it."""
+    """One occurrence: the document, the byte offset in its text, and the text around it."""
 
     id: int
     source: str
@@ -92,19 +92,19 @@ class SuffixIndex:
 
     @classmethod
     def build(cls, docs: Dataset, out: str, run: Runner | None = None, *, replace: bool = False) -> SuffixIndex:
-        """Write an index of `docs` into the local folder `out`, and open it; what is there of the same docs is used.
+        """Write an index of `docs` into the local folder `out`, and open it; files of the same docs are reused.
 
-        Disk: 5 bytes a byte of text at most (1 of text, 4 a character). Memory a worker: 5 bytes a byte of a shard of
-        64 MB, so 320 MB; a longer document is a shard of its own. A stopped build goes on where it was. `replace`:
-        an index of other documents is made anew. Needs the extra `dedup`.
+        Disk: 5 bytes per byte of text at most (1 of text, 4 per character). Memory per worker: 5 bytes per byte of a
+        shard of 64 MB, so 320 MB; a longer document is a shard of its own. A stopped build resumes. `replace`: delete
+        an index of other documents first. Needs the extra `dedup`.
 
-        Errors: StaleOutput if `out` holds something else; PlanError if it is not a local folder.
+        Raises StaleOutput if `out` holds other files; PlanError if it is not a local folder.
         """
         need("pydivsufsort", extra="dedup")
         url, key = _local(out), key_of(("suffix_index", VERSION, SHARD_BYTES, docs.key))
         _claim(url, key, replace=replace)
         runner: Runner = run if run is not None else Serial()
-        shards = list(_shards(docs, files.join(url, SHARDS), key, runner))  # those that are there cost a glance
+        shards = list(_shards(docs, files.join(url, SHARDS), key, runner))  # finished ones are only checked
         files.sweep(url)
         size, n_docs = sum(s["bytes"] - s["docs"] for s in shards), sum(s["docs"] for s in shards)
         record = {"kind": "suffix_index", "key": key, "docs": n_docs, "bytes": size, "shards": shards}
@@ -115,13 +115,13 @@ class SuffixIndex:
     def open(cls, url: str) -> SuffixIndex:
         """Open the index in a folder.
 
-        Errors: ReadError if there is none; CorruptShard if it is not whole.
+        Raises ReadError if there is none; CorruptShard if it is incomplete.
         """
         url = _local(url)
         place = files.join(url, INDEX)
         if not files.exists(place):
             if files.exists(files.join(url, SHARDS)):
-                msg = f"{url} is an index that was not built to its end; build it again, and it goes on where it was"
+                msg = f"{url} is an index that was not built to its end; build it again to resume"
                 raise CorruptShard(msg)
             msg = "there is no index (no index.json); make one with SuffixIndex.build(docs, out)"
             raise ReadError(msg, url)
@@ -132,14 +132,14 @@ class SuffixIndex:
         return cls(url, manifest)
 
     def count(self, text: str) -> int:
-        """How often a text occurs. Errors: PlanError if it is empty."""
+        """Return the number of occurrences of a text. Raises PlanError if it is empty."""
         query = _query(text)
         return sum(last - first for first, last in (shard.span(query) for shard in self.shards))
 
     def find(self, text: str, limit: int | None = 10, context: int = CONTEXT) -> list[Hit]:
-        """The first `limit` occurrences (None: all), in order of (id, start), with `context` characters around each.
+        """Return the first `limit` occurrences (None: all) by (id, start), with `context` characters around each.
 
-        Errors: PlanError if the text is empty.
+        Raises PlanError if the text is empty.
         """
         query, hits = _query(text), list[Hit]()
         for shard in self.shards:
@@ -150,7 +150,7 @@ class SuffixIndex:
         return hits
 
     def longest(self, text: str, context: int = CONTEXT) -> Shared:
-        """The longest piece of whole characters that a text shares with the corpus; the first, if several are."""
+        """Return the longest piece of whole characters that a text shares with the corpus; of equal ones the first."""
         start, size = self._longest(text)
         if not size:
             return Shared("", 0, 0, 0, None)
@@ -158,10 +158,10 @@ class SuffixIndex:
         return Shared(piece, start, size, self.count(piece), self.find(piece, 1, context)[0])
 
     def contamination(self, texts: Iterable[str]) -> pa.Table:
-        """The longest piece that each text shares with the corpus.
+        """Return a table of the longest piece that each text shares with the corpus.
 
         Columns: text (its number), n_bytes (of it), longest_bytes, start (in the text), longest (the piece), count (in
-        the corpus), and the id, source and found_at of its first occurrence, null where nothing is shared.
+        the corpus), and the id, source and found_at of its first occurrence, null if nothing is shared.
         """
         rows = []
         for number, text in enumerate(texts):
@@ -212,7 +212,7 @@ def _claim(url: str, key: str, *, replace: bool) -> None:
     """Make sure that the index of `key` may be written here."""
     strangers = sorted(n for n in set(files.listdir(url)) - {INDEX, RECIPE, SHARDS} if not is_attempt(n))
     if strangers:
-        msg = f"{url} holds {strangers[0]}, which is of no index; give another folder"
+        msg = f"{url} holds {strangers[0]}, which is not part of an index; give another folder"
         raise StaleOutput(msg)
     place = files.join(url, RECIPE)
     if files.exists(place) and files.read_json(place).get("key") == key:
@@ -229,19 +229,19 @@ def _encoded(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as e:
-        msg = f"{text[:40]!r} is not text that UTF-8 can write (a half of a surrogate pair); look for something else"
+        msg = f"{text[:40]!r} is not text that UTF-8 can write (a half of a surrogate pair); search for another text"
         raise PlanError(msg) from e
 
 
 def _query(text: str) -> bytes:
     if not text:
-        msg = "the text to look for is empty; give at least one character"
+        msg = "the text to search for is empty; give at least one character"
         raise PlanError(msg)
     return _encoded(text)
 
 
 def _hit(shard: Shard, at: int, match: str, size: int, context: int) -> Hit:
-    """What stands at a place of a shard, and `context` characters (4 bytes each at most) around it."""
+    """Return the hit at an offset of a shard, with `context` characters (4 bytes each at most) around it."""
     id_, source, start, stop = shard.document(at)
     before = bytes(shard.text[max(start, at - 4 * context) : at]).decode("utf-8", "ignore")
     after = bytes(shard.text[at + size : min(stop, at + size + 4 * context)]).decode("utf-8", "ignore")

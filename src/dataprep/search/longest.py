@@ -15,10 +15,10 @@ I32: TypeAlias = npt.NDArray[np.int32]
 
 @kernel
 def longest_matches(query: U8, begins: I64, text: U8, suffixes: I32) -> I64:
-    """How many bytes from each place of `begins` on stand somewhere in `text`, int64[len(begins)].
+    """Return the length of the longest match in `text` from each offset of `begins`, in bytes, int64[len(begins)].
 
-    Of matches that end at the same byte only the first, which is the longest, is sure to be told; others may be 0. From
-    place to place the match ends at the same byte or behind it, so steps that double find the next that ends behind: a
+    Of matches that end at the same byte only the first, which is the longest, is certain; others may be 0. From offset
+    to offset the match ends at the same byte or after it, so steps that double find the next that ends after it: a
     page that the text holds whole takes one comparison, not one from each of its characters.
     """
     found = np.zeros(len(begins), np.int64)
@@ -43,10 +43,10 @@ def longest_matches(query: U8, begins: I64, text: U8, suffixes: I32) -> I64:
 
 @kernel
 def match_at(query: U8, begin: Int, text: U8, suffixes: I32) -> Int:
-    """How many bytes of the query from `begin` on stand somewhere in `text`.
+    """Return the length in bytes of the longest match in `text` of the query from `begin` on.
 
     A binary search that never compares again what both ends of the interval share with the query (Manber and Myers
-    1993). `text` ends with a byte that the query has not, so that no comparison runs over its end.
+    1993). `text` ends with a byte that the query lacks, so that no comparison passes its end.
     """
     left, right = np.int64(-1), np.int64(len(suffixes))
     shared_left, shared_right = np.int64(0), np.int64(0)

@@ -1,8 +1,8 @@
-"""A shard of a suffix-array index: how it is written, and how it is searched through memory maps.
+"""A shard of a suffix-array index: write it, and search it through memory maps.
 
-Three files, all raw: NAME.text, the documents with the byte FF behind each (UTF-8 never has it, so that no match
-crosses two documents); NAME.docs, where each begins; NAME.sa, int32, the places of all characters in the order of
-what follows them. Bytes inside a character have no entry: no text begins there, and Arabic takes half.
+Three files, all raw: NAME.text, the documents with the byte FF after each (UTF-8 never has it, so that no match
+crosses two documents); NAME.docs, their offsets; NAME.sa, int32, the offsets of all characters in the order of
+the text that follows them. Bytes inside a character have no entry: no text begins there, and Arabic takes half.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dataprep.store.key import key as key_of
 SHARD_BYTES = 64 << 20  # sorting takes 5 bytes of memory a byte: 320 MB
 DOC = np.dtype([("id", "<u8"), ("start", "<i8"), ("source", "<i4")])
 SEPARATOR = 0xFF
-MAX_SHARD_BYTES = 2**31 - 1  # places are int32
+MAX_SHARD_BYTES = 2**31 - 1  # offsets are int32
 BEGINS = np.array([byte & 0xC0 != 0x80 and byte != SEPARATOR for byte in range(256)])  # a character
 BLOCK = 1 << 20  # entries written at once
 
@@ -40,7 +40,7 @@ class WriteTexts:
     shard_bytes: int = SHARD_BYTES
 
     def __call__(self, item: Part) -> dict[str, Any]:
-        """The receipt: the shards' names, documents, bytes and sources."""
+        """Return the receipt: the shards' names, documents, bytes and sources."""
         url = files.join(self.out, f"part-{item.number:05d}")
         return receipts.once(url + ".json", key_of((self.key, item.key)), lambda: self._write(url, item))
 
@@ -66,7 +66,7 @@ class WriteTexts:
         return {"files": [name + kind for name in written for kind in (".text", ".docs")], "shards": shards}
 
     def _cut(self, batches: Iterator[Batch]) -> Iterator[Batch | None]:
-        """The same rows; None behind those that fill a shard. Each document counts with its entry in .docs."""
+        """Yield the same rows; None after those that fill a shard. Each document counts with its entry in .docs."""
         room = self.shard_bytes
         for batch in batches:
             at, ends = 0, np.cumsum(B.lengths(batch) + 1 + DOC.itemsize)
@@ -82,7 +82,7 @@ class WriteTexts:
 
 
 def _docs_of(batch: Batch, start: int, sources: dict[str, int]) -> npt.NDArray[Any]:
-    """Ids, places in the shard's text, and numbers of the sources, which are given out as they are met."""
+    """Return ids, offsets in the shard's text, and numbers of the sources, in order of first occurrence."""
     column = batch.column("source")
     names = column.dictionary.to_pylist()
     codes = column.indices.to_numpy()
@@ -96,7 +96,7 @@ def _docs_of(batch: Batch, start: int, sources: dict[str, int]) -> npt.NDArray[A
 
 
 def _separated(batch: Batch) -> npt.NDArray[np.uint8]:
-    """The texts with a separator behind each."""
+    """Return the texts with a separator after each."""
     offsets, data = B.buffers(batch)
     return np.insert(data[offsets[0] : offsets[-1]], offsets[1:] - offsets[0], SEPARATOR)
 
@@ -117,19 +117,19 @@ class Unsorted:
 
 @dataclass(frozen=True)
 class SortSuffixes:
-    """Sort the suffixes of a shard (Mori's divsufsort). Memory: 5 bytes a byte of text."""
+    """Sort the suffixes of a shard (Mori's divsufsort). Memory: 5 bytes per byte of text."""
 
     out: str
     key: str
 
     def __call__(self, shard: Unsorted) -> dict[str, Any]:
-        """The receipt: how many characters."""
+        """Return the receipt: the number of characters."""
         url = files.join(self.out, shard.name)
         return receipts.once(url + ".json", key_of((self.key, shard.name)), lambda: self._write(url))
 
     def _write(self, url: str) -> dict[str, Any]:
         library = need("pydivsufsort", extra="dedup")
-        # "c", copy on write: divsufsort reads only, but pydivsufsort refuses arrays that may not be written
+        # "c", copy on write: divsufsort reads only, but pydivsufsort rejects read-only arrays
         text = np.memmap(files.path_of(url + ".text"), np.uint8, "c")
         suffixes = library.divsufsort(text)
         n_chars = 0
@@ -160,7 +160,7 @@ class Shard:
         return np.memmap(files.path_of(url), dtype, "r") if n else np.zeros(0, dtype)
 
     def span(self, query: bytes) -> tuple[int, int]:
-        """The rows first..last of the suffix array at which `query` stands."""
+        """Return the rows first..last of the suffix array that begin with `query`."""
         text, suffixes, size = self.text.data, self.suffixes, len(query)
 
         def head(row: int) -> bytes:
@@ -172,7 +172,7 @@ class Shard:
         return first, bisect_right(rows, query, lo=first, key=head)
 
     def places(self, first: int, last: int, limit: int) -> list[int]:
-        """The `limit` smallest places in the text that the rows first..last name, in order."""
+        """Return the `limit` smallest offsets in the text of rows first..last, in order."""
         rows = self.suffixes[first:last]
         if limit < len(rows):
             rows = np.partition(rows, limit - 1)[:limit]
@@ -180,11 +180,11 @@ class Shard:
 
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
-        """Where each document begins, int64[docs]."""
+        """Offset of each document, int64[docs]."""
         return np.ascontiguousarray(self.docs["start"])
 
     def document(self, at: int) -> tuple[int, str, int, int]:
-        """Id and source of the document at a place, and where its text begins and ends."""
+        """Return id and source of the document at an offset, and the start and end of its text."""
         row = int(np.searchsorted(self.starts, at, "right")) - 1
         stop = int(self.starts[row + 1]) if row + 1 < len(self.starts) else len(self.text)
         doc = self.docs[row]

@@ -24,7 +24,7 @@ from .sets import Sets, open_sets, training_rows
 class TorchRows(Dataset[dict[str, Tensor]]):
     """Samples [0, n) of a run for `torch.utils.data.DataLoader`, already shuffled: leave its shuffling off.
 
-    Item s is sample s of `train`: `inputs` and `targets` int64[context], targets one token ahead, -100 where nothing is
+    Item s is sample s of `train`: `inputs` and `targets` int64[context], targets one token ahead, -100 if nothing is
     learned. If documents are masked, also `document` (index of the input's document in its row) and `position` (offset
     in it). The order does not depend on workers; resume a run that stopped after s samples with
     `torch.utils.data.Subset(rows, range(s, len(rows)))`. Workers receive paths and read the shards themselves.

@@ -126,7 +126,7 @@ class Contiguous(Layout):
         return math.ceil((self.n_tokens - 1) / self.context)
 
     def rows(self, numbers: Ints) -> Rows:
-        """Return the rows; a document begins where the input is a separator."""
+        """Return the rows; a document begins at each input that is a separator."""
         wanted = numbers * self.context
         start = np.minimum(wanted, self.n_tokens - 1 - self.context)
         tokens, learn = self._read(start, start + self.context + 1)
@@ -163,7 +163,7 @@ class PackedLayout(Layout):
         piece = np.arange(len(row)) + np.repeat(lone - head, count)
         start, size, rest = plan.start[piece], plan.size[piece].astype(np.int64), ~plan.begins[piece]
         inner = rest.copy()
-        inner[head] = False  # the token before a rest takes a place of the row, or is its first input
+        inner[head] = False  # the token before a rest takes a slot of the row, or is its first input
         slots = size + inner
         before = np.cumsum(slots) - slots
         place = before - before[head][row] + inner  # of the first target among the row's targets

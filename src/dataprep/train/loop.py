@@ -67,7 +67,7 @@ def train(
 
 
 def _steps(run: Run, last: int, metrics: Metrics, progress: Progress, asked: Asked) -> None:
-    """Train to step `last` or until a signal asks to stop; the last step has a checkpoint."""
+    """Train to step `last` or until a signal; the last step has a checkpoint."""
     window = MetricsWindow(run)
     for rows in window.timed(run.loader.steps(run.step, last)):
         lr = lr_at(run.step, run.config)

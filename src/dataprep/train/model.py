@@ -161,7 +161,7 @@ class GPT(nn.Module):
         self.register_buffer("rope", rope, persistent=False)
 
     def forward(self, ids_BT: Tensor, targets_BT: Tensor | None = None, mask: Mask | None = None) -> Tensor:
-        """Return float32 logits (B, T, V); with targets, the loss of each in nats (B, T), 0 where it is IGNORE.
+        """Return float32 logits (B, T, V); with targets, the loss of each in nats (B, T), 0 for targets IGNORE.
 
         Attention and positions follow the mask; without one, attention is causal.
         """

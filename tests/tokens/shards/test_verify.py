@@ -108,9 +108,9 @@ def test_lies_of_the_manifest(run):
         return " | ".join(p.found for p in verify_shards(run / "shards"))
 
     first = manifest["shards"][0]
-    assert "the manifest says" in told(shards=[first | {"tokens": first["tokens"] - 1}, *manifest["shards"][1:]])
+    assert "the manifest states" in told(shards=[first | {"tokens": first["tokens"] - 1}, *manifest["shards"][1:]])
     assert "bytes of text" in told(shards=[first | {"bytes": first["bytes"] + 1}, *manifest["shards"][1:]])
-    assert f"it says {manifest['tokens'] + 5:,} tokens" in told(tokens=manifest["tokens"] + 5)
+    assert f"it states {manifest['tokens'] + 5:,} tokens" in told(tokens=manifest["tokens"] + 5)
     assert "do not end with the separator 7" in told(eot=7)
     assert "ids are outside the vocabulary of 300" in told(vocab_size=300)
 

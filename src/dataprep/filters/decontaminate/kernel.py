@@ -88,7 +88,7 @@ def _key(h: Int, length: Int, mask: U64) -> Int:
 
 @kernel
 def _find(runs: Runs, key: Int, data: U8, at: Int, size: Int) -> tuple[Int, Int]:
-    """Return the number of the run with these bytes, or -1, and its slot or the free one where it belongs."""
+    """Return the number of the run with these bytes, or -1, and its slot or the free slot for it."""
     last = np.uint64(len(runs.slots) - 1)
     slot = key & last
     while runs.slots[slot] >= 0:

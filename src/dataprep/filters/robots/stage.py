@@ -32,7 +32,7 @@ class Robots(Stage):
 
     source: a folder of files HOST.txt or HOST/robots.txt; WARC archives of robots.txt, as Common Crawl publishes them
         (extra `warc`): a folder, a glob, or several as a tuple. The latest answer of a host counts, and a file in a
-        folder before archives. Scheme and port are not told apart.
+        folder before archives. Scheme and port are ignored.
     agents: product tokens; the group `*` applies to one without a group of its own.
     unreadable: "keep" or "drop" documents of hosts whose robots.txt is not text or came with a server's error; by the
         standard these forbid everything.

@@ -41,7 +41,7 @@ class Crawl(Reader):
     strict: bool = False
 
     NAME: ClassVar[str]
-    HOLDS: ClassVar[str]  # the record type that gives documents
+    HOLDS: ClassVar[str]  # the record type of documents
     OTHERS: ClassVar[frozenset[str]] = frozenset()  # other types that are left out one by one, with a reason
     FIELDS: ClassVar[Mapping[str, str]]  # name: type
 

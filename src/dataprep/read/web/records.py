@@ -77,7 +77,7 @@ class _Archive:
     def __init__(self, url: str, wanted: frozenset[str], max_bytes: int, *, strict: bool) -> None:
         self.url, self.wanted, self.max_bytes, self.strict = url, wanted, max_bytes, strict
         self.magic = magic_of(url)
-        self.apart: bool | None = None  # whether each record has a member of its own; the first two tell
+        self.apart: bool | None = None  # whether each record has a member of its own, by the first two
         self.finished = self.ended = self.is_arc = False
         self.inside = False  # a record, and not between two
         self.rewinds = 0

@@ -28,7 +28,7 @@ from dataprep.tokens.shard_format import AGAIN, DTYPES, ENDS, KIND, VERSION
 if TYPE_CHECKING:
     from .provenance import Document
 
-Tokens = npt.NDArray[Any]  # uint16 or uint32, as the manifest says
+Tokens = npt.NDArray[Any]  # uint16 or uint32, as in the manifest
 Ends = npt.NDArray[np.uint64]
 
 
@@ -159,7 +159,7 @@ class Shards:
                 found = path.stat().st_size if path.exists() else None
                 if found != expected:
                     what = "it is missing" if found is None else f"it has {found:,} bytes"
-                    self._corrupt(s, kind, f"{what}, the manifest says {expected:,}")
+                    self._corrupt(s, kind, f"{what}, the manifest states {expected:,}")
 
     def _corrupt(self, s: dict[str, Any], kind: str, what: str) -> None:
         msg = f"{self.path / s['name']}.{kind}: {what}; {AGAIN}"

@@ -102,7 +102,7 @@ class CheckShard:
         size = files.size(url) if files.exists(url) else None
         if size != expected:
             state = "is missing" if size is None else f"has {size:,} bytes"
-            yield Problem(f"{self.name}.{kind}", f"{state}, the manifest says {expected:,}")
+            yield Problem(f"{self.name}.{kind}", f"{state}, the manifest states {expected:,}")
 
     def _ends(self, s: dict[str, Any], found: list[Problem]) -> npt.NDArray[np.uint64] | None:
         """Return the document ends, or None if they are wrong."""
@@ -140,7 +140,7 @@ class CheckShard:
         if unclosed:
             yield Problem(name, f"{len(unclosed):,} documents do not end with the separator {eot}, first {unclosed[0]}")
         if self.sizes is not None and not outside and n_bytes != s["bytes"]:
-            yield Problem(name, f"its ids represent {n_bytes:,} bytes of text, the manifest says {s['bytes']:,}")
+            yield Problem(name, f"its ids represent {n_bytes:,} bytes of text, the manifest states {s['bytes']:,}")
 
     def _mask(self, s: dict[str, Any]) -> Iterator[Problem]:
         digest, others = hashlib.sha256(), 0
@@ -179,7 +179,7 @@ class CheckShard:
 def _rows(table: pa.Table, s: dict[str, Any], ends: npt.NDArray[np.uint64] | None, *, ordered: bool) -> Iterator[str]:
     """Yield what is wrong with the rows of a document table."""
     if len(table) != s["documents"]:
-        yield f"it has {len(table):,} documents, the manifest says {s['documents']:,}"
+        yield f"it has {len(table):,} documents, the manifest states {s['documents']:,}"
         return
     ids, start, stop = (table[name].to_numpy() for name in ("id", "start", "stop"))
     if ordered and (ids[1:] < ids[:-1]).any():
@@ -196,7 +196,7 @@ def _totals(shards: Shards) -> Iterator[Problem]:
     for what in ("tokens", "documents", "bytes"):
         stated, found = shards.manifest[what], sum(s[what] for s in shards.shards)
         if stated != found:
-            yield Problem("manifest.json", f"it says {stated:,} {what}, its shards have {found:,}")
+            yield Problem("manifest.json", f"it states {stated:,} {what}, its shards have {found:,}")
 
 
 def _tokenizer(shards: Shards) -> Iterator[Problem]:
@@ -212,7 +212,7 @@ def _tokenizer(shards: Shards) -> Iterator[Problem]:
     if tok is None:
         yield Problem(entry["file"], "is missing", "copy it from the tokenizer's folder, or " + AGAIN)
     elif tok.vocab_size > shards.vocab_size:
-        what = f"has {tok.vocab_size:,} ids, the manifest says {shards.vocab_size:,}"
+        what = f"has {tok.vocab_size:,} ids, the manifest states {shards.vocab_size:,}"
         yield Problem("manifest.json", f"{entry['file']} {what}")
 
 
