@@ -93,7 +93,7 @@ class Bloom(Estimator):
 
     @property
     def only_drops(self) -> bool:  # type: ignore[override]
-        """Whether documents are dropped whole, not cut."""
+        """True if documents are dropped whole, not cut."""
         return self.unit == "document"
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:

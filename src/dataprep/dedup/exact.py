@@ -73,12 +73,12 @@ class Exact(Estimator):
 
     @property
     def sketch(self) -> WholeText:
-        """How documents are hashed and compared."""
+        """Rule by which documents are hashed and compared."""
         return WholeText(form=self.normalize, key_bits=self._key_bits)
 
     @property
     def only_drops(self) -> bool:  # type: ignore[override]
-        """Whether documents are dropped whole, not cut."""
+        """True if documents are dropped whole, not cut."""
         return self.unit == "document"
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:

@@ -37,7 +37,7 @@ class MinHash(Estimator):
     """Drop documents whose shingle sets are as similar as `threshold` to those of a document that is kept.
 
     threshold: 0 < threshold <= 1, of a similarity computed exactly for every document that is dropped; 0.8 unless a
-    preset says otherwise. measure: "jaccard", shared shingles among those of either document; or "containment", the
+    preset sets another. measure: "jaccard", shared shingles among those of either document; or "containment", the
     share of the dropped document's shingles that the kept one has. Pairs are proposed by Jaccard in both cases.
     bands, rows: of the MinHash signature; by default chosen for the threshold (0.8: 26 x 8), so that 99 % of the
     pairs of that Jaccard similarity are proposed.
@@ -106,7 +106,7 @@ class MinHash(Estimator):
 
     @property
     def sketch(self) -> Shingles:
-        """How documents are hashed and compared."""
+        """Rule by which documents are hashed and compared."""
         made = self.settings
         return Shingles(
             unit=made.shingle,

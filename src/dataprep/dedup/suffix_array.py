@@ -34,9 +34,9 @@ class SuffixArray(Estimator):
 
     min_words: a window is that many words in a row (runs of Unicode `\w` of the raw text), from the first byte of the
     first to the last byte of the last; default 50. Or min_bytes: a window starts at every byte, and has that many.
-    A window lies inside one document. It is a repeat if the same bytes are a window earlier, in order of (id, offset),
-    in the same document too; with min_words, an earlier window begins and ends where words do. What is cut is the
-    union of all repeats, shrunk inwards to the boundary:
+    A window is inside one document. It is a repeat if the same bytes are a window earlier, in order of (id, offset),
+    in the same document too; with min_words, an earlier window begins and ends at word boundaries. The cut is
+    the union of all repeats, shrunk to the boundary:
     cut: "char": code points; "word": no word is cut in two; "line": whole lines, with the line feed after them. A
     repeat without a whole word or line is kept.
     engine: "windows" ("auto" is the same) works in bounded memory, "suffix_array" on a suffix array in memory (12 bytes

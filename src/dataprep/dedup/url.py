@@ -45,7 +45,7 @@ def normalize_url(url: str, ignore: Sequence[str] = IGNORE, tracking: Sequence[s
     """Return the URL of a page in one form, or "" if it is not an absolute http or https URL.
 
     Always (RFC 3986, section 6; w3lib's `canonicalize_url`): scheme and host in lower case, host names in Punycode,
-    no default port, dot segments resolved, percent-encoding only where it is needed and in upper case, an empty path
+    no default port, dot segments resolved, percent-encoding only if needed, in upper case, an empty path
     is `/`, parameters sorted. The fragment is removed unless it begins with `!`, which identifies a page.
 
     ignore: "scheme": http is https; "www": the host without it; "slash": no slash at the end of the path.
@@ -166,7 +166,7 @@ class URL(Estimator):
 
     @property
     def sketch(self) -> UrlSketch:
-        """How documents are compared."""
+        """Rule by which documents are compared."""
         return UrlSketch(column=self.column, ignore=self.ignore, tracking=self.tracking)
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:

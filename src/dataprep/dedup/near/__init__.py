@@ -1,1 +1,1 @@
-"""Which documents are alike: sign, match, cluster, gather, verify. The machine behind Exact, MinHash and URL."""
+"""Find similar documents: sign, match, cluster, gather, verify. The implementation of Exact, MinHash and URL."""

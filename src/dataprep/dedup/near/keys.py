@@ -70,7 +70,7 @@ class LentKeys:
 
 @dataclass(frozen=True)
 class PartToHash:
-    """A part whose keys are wanted, and where they are stored if they were computed before."""
+    """A part whose keys are needed, and the files that have them if they were computed before."""
 
     part: Part
     name: str  # of its file of keys
@@ -92,7 +92,7 @@ class PartToHash:
 class HashDocuments(Pass[PartToHash]):
     """Write the file of rows of a part; compute its keys unless they are stored.
 
-    Receipt: how many documents there are, how many of them no verdict dropped, and where their keys are.
+    Receipt: the number of documents, the number that no verdict dropped, and the file of their keys.
     """
 
     folder = "rows"

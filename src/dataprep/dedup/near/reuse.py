@@ -1,6 +1,6 @@
 """Find the keys that earlier runs computed, so that no text is hashed twice.
 
-Keys are looked for in two places. Other steps of the same output may have hashed the same part: a dump was added to
+Keys are searched for in two folders. Other steps of the same output may have hashed the same part: a dump was added to
 those that are read together, or withdrawn, or another threshold is wanted. And the Dataset that a sealed shard belongs
 to may have deduplicated itself with the same sketch: its keys are found again by the documents' ids, unless a later
 stage of its Pipeline changed texts.
@@ -38,7 +38,7 @@ class StoredKeys:
 
     @cached_property
     def fits(self) -> list[dict[str, Any]]:
-        """What each of those steps counted, and its `step` and `index`; without steps whose index was deleted."""
+        """Counts of each of those steps, with its `step` and `index`; without steps whose index was deleted."""
         known = {fit["index"]: fit for fit in self.manifest.get("fits", []) if "index" in fit}
         found = []
         for step in self.folder.steps if known else ():
@@ -94,7 +94,7 @@ def sibling_steps(out: str) -> list[str]:
 
 
 def parts_to_hash(datasets: Sequence[Dataset], out: str, sketch_key: str) -> list[PartToHash]:
-    """Return all parts of the Datasets, numbered in order, and where the keys of each were found."""
+    """Return all parts of the Datasets, numbered in order, with the files of keys that were found."""
     everything = Dataset(tuple(part for docs in datasets for part in docs.parts))
     texts = Dataset(tuple(map(_texts_only, everything.parts)))
     steps = ["", *map(files.name_of, sibling_steps(out))]

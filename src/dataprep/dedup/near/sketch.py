@@ -22,7 +22,7 @@ from dataprep.unicode.text import I64, U8, U32, U64, Int, distinct, mix64, norma
 
 
 class Sketch(Protocol):
-    """How documents are hashed and compared; a frozen dataclass, since it is sent to workers."""
+    """Rule by which documents are hashed and compared; a frozen dataclass, since it is sent to workers."""
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -1,1 +1,1 @@
-"""Windows of words or bytes that stand earlier, by two engines. The machine behind SuffixArray."""
+"""Find windows of words or bytes that occur earlier, by two engines. The implementation of SuffixArray."""

@@ -1,8 +1,8 @@
 """The passes that find windows which may be repeated, in bounded memory, for a corpus of any size.
 
 HashWindows reads the text and spills records by bucket. CountHashes drops the records whose hash occurs once.
-GatherRecords reads the text again and spills the remaining records with their bytes by partition of hashes, where
-`search.py` compares them. The number of partitions follows from the size of the records; a hash that is too frequent
+GatherRecords reads the text again and spills the remaining records with their bytes by partition of hashes, which
+`search.py` compares. The number of partitions follows from the size of the records; a hash that is too frequent
 for a partition has one of its own.
 """
 
@@ -146,7 +146,7 @@ class Partitions:
 
     @property
     def count(self) -> int:
-        """How many partitions there are."""
+        """Number of partitions."""
         return len(self.bins) + len(self.heavy)
 
     def of(self, hashes: U64) -> I64:

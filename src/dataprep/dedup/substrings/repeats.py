@@ -163,7 +163,7 @@ def point_before(data: U8, i: Int) -> Int:
 
 @kernel
 def sorted_by(keys: U64, order: I64) -> I64:
-    """Return `order` sorted by keys[order], stable: a radix sort by 11 bits at a time, where keys differ."""
+    """Return `order` sorted by keys[order], stable: a radix sort of 11 bits at a time, without equal bits."""
     differs = np.uint64(0)
     for j in range(len(order)):
         differs |= keys[order[j]] ^ keys[order[0]]
