@@ -270,7 +270,7 @@ def test_checkpoints_of_the_old_shards_refuse(home):
     content, place = {"config": config.to_dict(), **facts}, home / "step-00000001.pt"
     checkpoint.check_same(place, content, config, sets)
     forget(str(home / "run"), [id_of(home, ASKED_FOR)], of="clean")
-    with pytest.raises(StaleOutput, match="the tokens in .* are others"):
+    with pytest.raises(StaleOutput, match="is of another run .the tokens in .* differ"):
         checkpoint.check_same(place, content, config, {"shards": Shards.open(home / "run" / "shards")})
 
 

@@ -1,4 +1,7 @@
-"""The kernels that find the longest pieces that a text shares with the text of a suffix array."""
+"""Kernels that find the longest substrings that a text shares with the text of a suffix array.
+
+Twin: tests/twins/search.py
+"""
 
 from __future__ import annotations
 

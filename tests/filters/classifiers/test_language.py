@@ -25,6 +25,7 @@ from dataprep.filters.classifiers.train import LANGUAGE, Settings, train_classif
 from dataprep.filters.classifiers.units_kernel import UNITS, cut
 from dataprep.store.key import key
 from dataprep.unicode.text import classes
+from twins.langid import plain
 from twins.language_units import language_units
 
 pytest.importorskip("py3langid")
@@ -96,30 +97,20 @@ def test_languages_are_kept_told_and_dropped_with_reasons():
 
 def test_builtin_gives_the_labels_and_scores_of_py3langid():
     """What is stored is the library's own answer, to 1e-4."""
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    own = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     made = [ENGLISH, FRENCH, ARABIC, ENGLISH.upper(), ENGLISH + "\n" + FRENCH]
     rows, _ = rows_of(Language(), made)
     assert [(r["language"], r["language_score"]) for r in rows] == [
-        (label, round(score, 4)) for label, score in map(own.classify, made)
+        (label, round(score, 4)) for label, score in map(plain().classify, made)
     ]
 
 
 @given(made=st.text(max_size=80) | st.lists(st.sampled_from([ENGLISH, FRENCH, ARABIC, "\n"])).map("".join))
 def test_the_compiled_walk_is_py3langids(made):
     """Every probability of every language equals the library's own, bit for bit."""
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    if not plain:
-        plain.append(LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True))
     ours = models.load("builtin").model
-    assert type(ours) is not LanguageIdentifier
-    assert ours.rank(made) == plain[0].rank(made)
+    assert type(ours) is not type(plain())
+    assert ours.rank(made) == plain().rank(made)
     assert models.load("builtin").top(made.encode(), 1) == models.load("builtin").top(made.encode(), 3)[:1]
-
-
-plain = []
 
 
 def test_lid_176_gives_fasttexts_labels_and_scores(lid, shared):

@@ -1,6 +1,6 @@
 """py3langid with its walk over the bytes of a text compiled: the same scores, bit for bit, several times as fast.
 
-Its slow twin is py3langid itself (tests/filters/classifiers/test_language.py).
+Twin: tests/twins/langid.py
 """
 
 from __future__ import annotations
