@@ -312,7 +312,7 @@ def _remove_pool(workers: int) -> None:
 
 
 def guard() -> None:
-    """End this process if it is a worker that runs the user's script, which then lacks a main guard."""
+    """End this process if it is a worker that runs the user's script again, because that has no main guard."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         sys.stderr.flush()
         os._exit(UNGUARDED)

@@ -159,7 +159,7 @@ def bloom_hashes(saved: Any, stage: Bloom | None = None) -> Callable[[Any], list
         else:
             hashed = document_keys(offsets, data, units.normalize)
         if len(hashed) != 1:
-            msg = f"{str(key)[:80]!r} must be a run of {units.ngram} words, as the keys of this filter are"
+            msg = f"{str(key)[:80]!r} must be a run of {units.ngram} words, like the keys of this filter"
             raise PlanError(msg)
         return list(places(hashed[0], saved.num_slices, saved.bits_per_slice).tolist())
 

@@ -163,7 +163,7 @@ class MinHash(Estimator):
 
     @property
     def sketch_key(self) -> str:
-        """The key of everything that decides a document's keys."""
+        """Key of all settings that a document's keys depend on."""
         return key((self.VERSION, replace(self.sketch, threshold=1.0)))
 
     def recipe(self) -> Any:

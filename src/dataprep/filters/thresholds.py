@@ -54,5 +54,5 @@ def tuple_of_words(stage: Any, name: str) -> None:
 
 
 def share(part: Any, whole: Any) -> pa.Array:
-    """Return part / whole as float64, 0 if the whole is 0; 3 of 10 equals the literal 0.3, as a threshold may."""
+    """Return part / whole as float64, 0 if the whole is 0; exact: 3 of 10 equals a threshold of 0.3."""
     return pa.array(np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0))

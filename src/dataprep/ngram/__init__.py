@@ -1,4 +1,4 @@
-"""N-gram language models: modified Kneser-Ney as KenLM's `lmplz` estimates it, without its compiler."""
+"""N-gram language models: modified Kneser-Ney, as in KenLM's `lmplz`, which needs a C++ compiler."""
 
 from .training import NgramModel, train
 

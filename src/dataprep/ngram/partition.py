@@ -106,8 +106,8 @@ def saved(folder: str, part: int) -> Sorted:
 class Exchange:
     """Files that join probabilities of n-grams with their back-off weights, which another part computes.
 
-    A part writes its n-grams in suffix order, the other its weights in context order: for two given parts, it is the
-    same order.
+    A part writes its n-grams in suffix order, the other its weights in context order: between two parts, both
+    orders are the same.
     """
 
     def __init__(self, folder: str, part_of: npt.NDArray[np.int16], n_parts: int) -> None:

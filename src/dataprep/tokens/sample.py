@@ -65,7 +65,7 @@ class Sample:
         """Count the bytes of the corpus, and return its sample."""
         missing = set(self.split.columns) - set(docs.columns)
         if missing:
-            msg = f"the split's group is the column {min(missing)!r}, and the documents have {', '.join(docs.columns)}"
+            msg = f"the split's group={min(missing)!r} must be a column of the documents: {', '.join(docs.columns)}"
             raise PlanError(msg)
         more = ["language"] if "language" in docs.columns else []
         columns = dict.fromkeys(["id", "text", "source", *more, *self.split.columns])
@@ -150,7 +150,7 @@ class Strata:
 
 @dataclass(frozen=True)
 class SampleTask:
-    """Task on one part: without `limits` count the bytes by stratum and bin, with them take the documents below."""
+    """Task on one part: without `limits` count bytes by stratum and bin, with them take documents below the limit."""
 
     sample: Sample
     columns: tuple[str, ...]

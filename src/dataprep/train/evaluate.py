@@ -29,7 +29,7 @@ def evaluate(
 ) -> tuple[float, float | None]:
     """Return validation loss (nats per token) and bits per byte over the targets of at most `limit` rows.
 
-    Special tokens, which represent no bytes, are in neither sum of bits per byte.
+    Bits per byte leaves out special tokens, which represent no bytes.
     """
     device = model.rope.device
     sizes = None if token_bytes is None else torch.from_numpy(token_bytes.astype(np.int64)).to(device)

@@ -284,7 +284,7 @@ def test_hash_changes_with_whatever_changes_ids(tok):
             BYTES | {b"bc": 256, b"ab": 257, b"abc": 258},
             [(b"b", b"c"), (b"a", b"b"), (b"ab", b"c")],
             {"<|endoftext|>": 259},
-            "1 of its merges cannot be reached",
+            "1 of the merges cannot be reached",
         ),
     ],
 )

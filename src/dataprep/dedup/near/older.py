@@ -37,7 +37,7 @@ class Older:
 
     @cached_property
     def keys(self) -> StoredKeys:
-        """The keys that its own deduplication left."""
+        """Keys that its own deduplication stored."""
         return StoredKeys(Folder(self.given.rstrip("/")))
 
     def check(self, sketch_key: str, wanted: str) -> None:

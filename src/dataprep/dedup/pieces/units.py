@@ -63,7 +63,7 @@ def units(offsets: I64, data: U8, unit: str) -> tuple[I64, I64, I64]:
 
 
 def blocks(offsets: I64, data: U8, unit: str, normalize: str | None, n: int = 0) -> Iterator[UnitBlock]:
-    """Yield all units of the texts with their hashes, at most `n` at a time; a span's combines its sentences'."""
+    """Yield all units of the texts with their hashes, at most `n` at a time; a span's hash combines its sentences'."""
     held: tuple[Any, ...] = ()
     for text, start, end in _cut(offsets, data, unit, n or BLOCK_UNITS):
         block = UnitBlock(text, start, end, *unit_hashes(data, start, end, normalize))

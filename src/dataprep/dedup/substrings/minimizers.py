@@ -175,7 +175,7 @@ FIRST, AT, MINIMUM, TIE = 0, 1, 2, 3  # of the open record: window number, byte,
 
 
 class WindowChunk(NamedTuple):
-    """Windows of a text that are taken together."""
+    """Windows of a text that are processed together."""
 
     n: Int
     first: Int  # the number of the first window

@@ -20,7 +20,7 @@ def cut(offsets: I64, data: U8, unit: int, max_bytes: int, min_letters: int, tab
     """Return the units with at least `min_letters` letters: int64[m, 4] of row, start, stop, bytes; in order.
 
     [start, stop) are the first `max_bytes` bytes of a unit without a split code point, in which letters are counted;
-    the last column counts the whole unit. A paragraph ends at a line of nothing but blanks.
+    the last column counts the whole unit. A paragraph ends at a blank line.
     """
     n = len(offsets) - 1
     room = n

@@ -2,7 +2,7 @@
 
     dp.Pipeline(Pseudonyms(key="people.key", consent=Consent(refused="refused.txt")), dp.PII()).run(docs, out="safe")
 
-After `Pseudonyms` a Dataset's folder has no known name: not in the columns, the statistics or the names of input files
+After `Pseudonyms` a Dataset's folder holds no known name: not in the columns, the statistics or names of input files
 (`Stage.hides`), and its saved steps are removed when it is sealed.
 """
 

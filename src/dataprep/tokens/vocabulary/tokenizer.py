@@ -323,12 +323,12 @@ class Tokenizer:
         made = [left + right for left, right in self.merges]
         ids = [self.vocab.get(token, -1) for token in made]
         if len(set(made)) < len(made) or len(self.vocab) != 256 + len(made) or ids != sorted(ids) or -1 in ids[:1]:
-            msg = "its merges do not make each token once, in the order of their ids, as tiktoken's engine needs"
+            msg = "the merges must make each token once, in the order of the ids, as tiktoken's engine needs"
             raise PlanError(msg)
         alone = unreachable(self.vocab, self.merges)
         if alone:
             msg = (
-                f"{len(alone)} of its merges cannot be reached by merging in order (first: {alone[0]!r}), "
+                f"{len(alone)} of the merges cannot be reached by merging in order (first: {alone[0]!r}), "
                 "so tokenizers and tiktoken would give other ids"
             )
             raise PlanError(msg)

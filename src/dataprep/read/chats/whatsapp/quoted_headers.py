@@ -1,6 +1,6 @@
-"""Quoted headers: lines exactly like the headers of their file that are text, recognised by author and time.
+"""Quoted headers: text lines that look exactly like headers of the file, recognised by author and time.
 
-Doubtful is a line without an author that is not WhatsApp's own, and one whose author has no other line in the file. It
+A line is doubtful if it has no author and is not WhatsApp's own, or if its author has no other line in the file. It
 is text if its time is a day or more outside the times of the lines around it: a real message fits in, even the first
 of another export. In a file of few lines, or if the times are not in order, all are messages.
 """
