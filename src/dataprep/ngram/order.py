@@ -1,6 +1,6 @@
 """Sorting n-grams: their words are columns int32[order, n], column 0 the last word, column 1 the one before it.
 
-With two orders, other steps are passes over neighbours. In *suffix* order (last word first) n-grams with the same ending
+Two orders reduce all else to passes over neighbours. In *suffix* order (last word first) n-grams with the same ending
 are neighbours; in *context* order (last but one first, without the last word) those with the same context. A stable
 sort of the context order by the last word is the suffix order.
 

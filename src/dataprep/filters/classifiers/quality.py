@@ -32,7 +32,7 @@ class Quality(ScoredFilter):
     >>> Percentiles(Quality(model="quality.bin"), top=0.1)    # the best tenth of the corpus: DCLM's choice
 
     model: path, or name in a folder of DATAPREP_MODELS, of a supervised fastText model (see `dataprep train-quality`).
-    keep: lowest probability of `label` in a kept document, or (low, high): low <= score < high; None is no bound.
+    keep: lowest probability of `label` in a kept document, or (low, high): low <= score < high; None: unlimited.
     Scores are rounded to 1e-4. Reasons: "quality_low", "quality_high".
     label: the positive label; None: the one that `train-quality` wrote next to the model, or "hq" (DCLM's).
     max_bytes: bytes of a text that are read, from its start; None: all, as in DCLM.

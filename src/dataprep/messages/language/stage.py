@@ -160,7 +160,7 @@ class _Before:
 def carry(codes: Codes, is_sure: Any, script: Codes, by_author: Any, by_chat: Any, last: Any) -> Codes:
     """Return the label of each message: its own if sure, else its author's last in this script, else the chat's last.
 
-    Update `last`, int32[rows, 2 scripts], which is kept from batch to batch; -1 is no label. by_author, by_chat: rows
+    Update `last`, int32[rows, 2 scripts], which is kept from batch to batch; -1: no label. by_author, by_chat: rows
     of `last` for each message, int64[n]. A message without any of these keeps its own label.
     """
     out = codes.copy()

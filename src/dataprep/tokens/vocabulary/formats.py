@@ -92,7 +92,7 @@ def read_tiktoken(url: str) -> dict[bytes, int]:
         for token, rank in (line.split() for line in lines):
             ranks[base64.b64decode(token, validate=True)] = int(rank)
     except (ValueError, binascii.Error) as e:
-        msg = f"line {len(ranks) + 1:,} is not `base64 rank`, so this is no .tiktoken vocabulary"
+        msg = f"line {len(ranks) + 1:,} is not `base64 rank`, so this is not a .tiktoken vocabulary"
         raise ReadError(msg, url) from e
     return ranks
 
