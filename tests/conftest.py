@@ -20,7 +20,7 @@ SLOW = frozenset((Path(__file__).parent / "slow.txt").read_text().split())
 
 
 def pytest_collection_modifyitems(items):
-    """Mark the tests of slow.txt: half a second or more, in processes of their own, or with workers; `make test-fast` skips."""
+    """Mark the tests of slow.txt, which take half a second or more, or use processes; `make test-fast` skips them."""
     for item in items:
         if f"{item.path.relative_to(ROOT / 'tests').as_posix()}::{item.originalname}" in SLOW:
             item.add_marker("slow")
