@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import dataprep as dp
-from dataprep.core.stage import Stage, describe, labels_of, spelled
+from dataprep.core.stage import Stage, describe, labels_of, numbered, spelled
 from laws import dataset_of
 
 
@@ -128,3 +128,8 @@ def test_a_runner_that_loses_results_is_noticed(tmp_path):
     with pytest.raises(dp.DataprepError, match="returned 1 results of 2 tasks"):
         dp.Pipeline().run(dataset_of(tmp_path, ["a", "b"], parts=2), str(tmp_path / "out"), Loses())
     assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_a_name_that_looks_like_a_label_is_not_taken_twice():
+    """A stage that is called like the second of two others keeps its name, and they get others."""
+    assert numbered(["a #2", "a", "a", "a"]) == ["a #2", "a", "a #3", "a #4"]

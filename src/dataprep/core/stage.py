@@ -6,7 +6,6 @@ A Stage maps batches to batches. An Estimator (`estimator.py`) reads everything 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar
@@ -149,12 +148,14 @@ def _values(described: Sequence[Mapping[str, Any]], names: Sequence[str]) -> lis
 
 def numbered(names: Sequence[str]) -> list[str]:
     """Return the names with #2, #3 after those that occurred before, or that statistics use themselves."""
-    seen: Counter[str] = Counter((READ, FORGET))
-    unique = []
+    unique = [READ, FORGET]
     for name in names:
-        seen[name] += 1
-        unique.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
-    return unique
+        label, n = name, 1
+        while label in unique:
+            n += 1
+            label = f"{name} #{n}"
+        unique.append(label)
+    return unique[2:]
 
 
 @dataclass(frozen=True, repr=False)

@@ -144,11 +144,11 @@ def format_of(url: str) -> Format | None:
 
     Formats that were registered come first; then those with a sniffer, then those that a suffix suffices for.
     """
-    by_suffix = [f for f in FORMATS.values() if f.sniff is None and f.claims(url)]
-    own = next((f for f in FORMATS.values() if not isinstance(f.reader, str) and f.claims(url)), None)
-    if own is not None and own.sniff is None:
-        return own
-    return sniffed(url) or next(iter(by_suffix), None)
+    claiming = [f for f in FORMATS.values() if f.claims(url)]
+    registered = next((f for f in claiming if not isinstance(f.reader, str)), None)
+    if registered is not None and registered.sniff is None:
+        return registered
+    return sniffed(url) or next((f for f in claiming if f.sniff is None), None)
 
 
 def sniffed(url: str) -> Format | None:
