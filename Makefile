@@ -3,6 +3,7 @@ PYTHON   ?= python3
 PIPELINE ?= pipelines/demo.py
 OUT      ?= out/$(basename $(notdir $(PIPELINE)))
 ARGS     ?=
+EXTRAS   ?= wheels
 VENV     ?= .venv
 BIN      := $(VENV)/bin
 STAMP    := $(VENV)/installed
@@ -18,10 +19,11 @@ help:  ## this list
 	@grep -hE '^[a-z][a-z -]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 	@echo "one step: make $(STEPS) [PIPELINE=$(PIPELINE)] [OUT=$(OUT)] [ARGS=--workers=2]"
 
-# fasttext and kenlm compile; without a C++ compiler the extra `wheels` is `all` without those two.
+# EXTRAS=data leaves torch out. fasttext and kenlm compile; they are left out if there is no C++ compiler.
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@if { command -v c++ || command -v g++ || command -v clang++; } >/dev/null; then extras=all,dev; else extras=wheels,dev; \
+	@if { command -v c++ || command -v g++ || command -v clang++; } >/dev/null; then \
+	  extras=$(EXTRAS),langid,perplexity,dev; else extras=$(EXTRAS),dev; \
 	  echo "no C++ compiler found: fasttext and kenlm are left out, and their tests skip"; fi; \
 	$(INSTALL) --quiet -c constraints.txt -e ".[$$extras]"
 	@touch $@
@@ -59,5 +61,5 @@ compare: setup  ## nine ways to deduplicate one corpus, side by side (pipelines/
 $(STEPS): setup
 	@$(BIN)/dataprep run $(PIPELINE) --to $@ --out $(OUT) $(ARGS)
 
-clean:  ## remove what runs wrote under out/
-	@rm -rf out
+clean: setup  ## remove what runs wrote under out/, and nothing else
+	@$(BIN)/dataprep clean --all out

@@ -63,7 +63,7 @@ def batches_of(file: str) -> list:
 
 def exact_ours(file: str) -> Callable[[], list]:
     from dataprep.core import batch as B
-    from dataprep.unicode.text import text_hashes
+    from dataprep.unicode.hashes import text_hashes
 
     batches = batches_of(file)
     return lambda: [text_hashes(*B.buffers(b)) for b in batches] and []

@@ -70,7 +70,7 @@ def gopher(texts):
 
 def fineweb(texts):
     """As published."""
-    from dataprep.filters.fineweb.stage import FineWeb
+    from dataprep.filters.fineweb import FineWeb
 
     return ours(texts, FineWeb())
 

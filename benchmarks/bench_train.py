@@ -26,8 +26,9 @@ import torch
 from dataprep.tokens.shards.writer import save
 from dataprep.train import PRESETS, ModelConfig, Sampling, TrainConfig, generate, preset
 from dataprep.train.metrics import peak_flops
-from dataprep.train.optim import lr_at, step_once
+from dataprep.train.optim import step_once
 from dataprep.train.run import begin
+from dataprep.train.schedule import lr_at
 
 CPU_SIZES = {
     "tiny": preset("tiny"),
@@ -45,7 +46,7 @@ def make_shards(folder: Path, n_tokens: int, vocab: int):
 
 def timed_steps(run, warm: int, steps: int):
     """Seconds of each timed step and the share of them spent waiting for rows."""
-    device = run.model.rope.device
+    device = run.model.device
     sync = torch.cuda.synchronize if device.type == "cuda" else lambda: None
     seconds, waited, first = [], 0.0, 0.0
     rows = run.loader.steps(0, warm + steps)
@@ -69,7 +70,7 @@ def bench_size(name: str, config: TrainConfig, shards, folder: Path, steps: int)
     """One model size: training, then greedy decoding with the cache."""
     config = replace(config, steps=1000)
     run = begin(shards, folder / name, config, resume=False)
-    device = run.model.rope.device
+    device = run.model.device
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
     cpu = time.process_time()

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import pickle
 import random
 import re
 import sys
@@ -28,19 +27,19 @@ import orjson
 
 from dataprep.store import compress, files
 
-CACHE = Path(tempfile.gettempdir()) / f"dataprep-sentences-{sys.version_info[0]}{sys.version_info[1]}.pickle"
+CACHE = Path(tempfile.gettempdir()) / f"dataprep-sentences-{sys.version_info[0]}{sys.version_info[1]}.json"
 
 
 def sentences() -> list[str]:
     """The sentences of five words and more in the installation's docstrings, each once, sorted."""
     if CACHE.exists():
-        return pickle.loads(CACHE.read_bytes())
+        return list(orjson.loads(CACHE.read_bytes()))
     found: set[str] = set()
     for name in ("stdlib", "purelib"):
         for path in sorted(Path(sysconfig.get_path(name)).rglob("*.py")):
             found.update(_of_file(path))
     chosen = sorted(found)
-    CACHE.write_bytes(pickle.dumps(chosen))
+    CACHE.write_bytes(orjson.dumps(chosen))
     return chosen
 
 

@@ -7,8 +7,10 @@ CCNET_INPUT: WET files, or anything that dp.read takes. CCNET_REFERENCE: good te
 paper, that the n-gram model learns. CCNET_LANGUAGE: its code (en). CCNET_LANGID: "lid.176" is the paper's; the default
 "builtin" needs no download. CCNET_CUT: head (the default), middle or tail.
 Without CCNET_REFERENCE the model learns 40 sample articles: too few to find discounts in, so they are given then.
-Words stand between blanks; the paper cut them up with SentencePiece (tokenizer= of dp.Perplexity). LLaMA's classifier
-of pages that Wikipedia cites is not here: see Quality in dclm.py.
+Four things differ. Words are split at blanks; the paper splits them with SentencePiece (tokenizer= of dp.Perplexity).
+Each line is normalised and scored by itself; `cc_net` joins the lines of a page first (preset="ccnet2020"). Repeated
+paragraphs are found in the whole input; the paper compares groups of shards. LLaMA's classifier of pages that Wikipedia
+cites is not included: see Quality in dclm.py.
 """
 
 from __future__ import annotations

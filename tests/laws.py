@@ -146,5 +146,5 @@ def same_bytes(one, other) -> None:
 def _files(folder) -> Iterator[str]:
     for root, _, names in os.walk(folder):
         for name in names:
-            if name != "origin.json":  # the paths of the input
+            if name not in ("origin.json", ".dataprep-journal"):  # paths of the input; the order of writing
                 yield os.path.relpath(os.path.join(root, name), folder)

@@ -19,7 +19,7 @@ from dataprep.dedup.semantic import SemDeDup
 from dataprep.filters.badwords import BadWords
 from dataprep.filters.classifiers.language import Language
 from dataprep.filters.decontaminate.stage import Decontaminate
-from dataprep.filters.fineweb.stage import FineWeb
+from dataprep.filters.fineweb import FineWeb
 from dataprep.filters.gopher.stage import Gopher
 from dataprep.filters.hosts import Hosts
 from dataprep.filters.refinedweb.stage import RefinedWeb
@@ -90,8 +90,6 @@ STAGES = [
     dp.Conversations(gap="10m"),
     CleanMessages(),
     CleanMessages(links=None, phones="<phone>", emoji="drop"),
-    Consent(refused=("B", "nobody")),
-    Consent(allowed=("a", "c")),
     MessageLanguage(),
     MessageLanguage(context=False),
     MessageStats(gap="15m", top=2),
@@ -111,7 +109,9 @@ ESTIMATORS = [
     SemDeDup(epsilon=0.2, embed=letters),
     dp.MinHash(preset="dialect", measure="containment"),
     Overlaps(),
-    Pseudonyms(key=b"0123456789abcdef", consent=Consent(refused=("the lazy",))),
+    Pseudonyms(key=b"0123456789abcdef", consent=Consent(refused=("the lazy",), strict=False)),
+    Consent(refused=("zzyzx",), strict=False),
+    Consent(allowed=("dog", "quick fox"), strict=False),
 ]
 PLAIN = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog"]
 words = st.lists(st.sampled_from([*PLAIN, ".", "!", "٣", "wach", "nta", "été", "{", "javascript"]))

@@ -12,9 +12,11 @@ import pytest
 
 import dataprep as dp
 import laws
-from dataprep.errors import PlanError
+from dataprep.core.audit import audit
+from dataprep.errors import Leak, PlanError
 from dataprep.forget.forget import forget
-from dataprep.persona import persona
+from dataprep.messages.names.known import KnownPeople
+from dataprep.persona import decoded, persona
 from dataprep.tokens.shards.verify import verify_shards
 
 NAMES = ("Ilse Varga", "Tomas Orr", "Noor Telle")
@@ -94,9 +96,31 @@ def test_a_conversation_is_in_one_split(made):
     for number, side in zip(table["conversation"].to_pylist(), table["side"].to_pylist(), strict=True):
         sides.setdefault(number, set()).add(side)
     assert all(len(found) == 1 for found in sides.values())
-    texts = table["text"].to_pylist()
-    assert len(set(texts)) == len(texts)
-    assert next(book for book in result.windows.stats.stages if book.name == "Exact").dropped
+
+
+def test_habits_are_learned_and_forwards_are_not(tmp_path):
+    """Five exchanges in most conversations are in training that often; a long message sent twice is there once."""
+    said = {"coming?": "on my way", "tea?": "always", "ok?": "yes", "where?": "at home", "night": "sleep well"}
+    article = " ".join(f"{word} {i}" for i in range(20) for word in WORDS[:6])
+    lines, now = [], dt.datetime(2024, 3, 1, 9)
+    for number in range(200):
+        now += dt.timedelta(hours=5)
+        habit = list(said.items())[number % 5] if number % 4 else (f"news {number}", f"no, {number * 7}")
+        lines += [f"{now:%d/%m/%Y, %H:%M} - {who}: {text}" for who, text in zip(NAMES, habit, strict=False)]
+        if number in (50, 51, 52):
+            lines.append(f"{now:%d/%m/%Y, %H:%M} - {NAMES[1]}: {article}")
+    place = tmp_path / "WhatsApp Chat with Ilse Varga.txt"
+    place.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    result = persona(str(place), NAMES[1], tmp_path / "out", vocab_size=600, val=0.2, block=1024, template="chatml")
+    rows = {side: lines_of(path) for side, path in result.jsonl.items()}
+    answers = [m["content"] for found in rows.values() for row in found for m in row if m["role"] == "assistant"]
+    assert [sum(answer.startswith(one) for answer in answers) for one in said.values()] == [30] * 5
+    assert sum("bridge 7" in answer for answer in answers) == 1
+    train = [[m["content"] for m in row] for row in rows["train"]]
+    repeated = sum([m["content"] for m in row] in train for row in rows["val"])
+    assert (result.held_out, result.repeated) == (len(rows["val"]), repeated)
+    assert repeated > 5
+    assert f"{repeated} of {len(rows['val'])} held-out windows have the words of a training window" in str(result)
 
 
 def test_no_name_is_left(made, export):
@@ -108,6 +132,39 @@ def test_no_name_is_left(made, export):
             text = repr(pq.read_table(place).to_pylist()).encode()
         for name in ("Ilse", "Varga", "Tomas", "Orr", "Noor", "Telle", "0612345678", "@example", "Reading circle"):
             assert name.encode() not in text, f"{name} in {place.relative_to(out)}"
+
+
+def test_the_audit_reads_every_kind_of_file(made):
+    """A word of the messages is found in Parquet, JSONL and token shards; the list of the audit is outside."""
+    _, out = made
+    assert "tomas" not in (out.parent / "out.audit.json").read_text()
+    for ending in (".parquet", ".jsonl", ".bin"):
+        skip = [p.name for p in out.iterdir() if not any(q.name.endswith(ending) for q in [p, *p.rglob("*")])]
+        skip += [str(p.relative_to(out)) for p in out.rglob("*.*") if p.is_file() and not p.name.endswith(ending)]
+        with pytest.raises(Leak, match=rf"left in [^ ]*\{ending}, .*'walnut'"):
+            audit(str(out), KnownPeople(("Walnut",)), dp.Serial(), skip=skip, scans={".bin": decoded})
+
+
+@pytest.mark.parametrize("template", ["chatml", "course"])
+def test_openings_are_learned(tmp_path, template):
+    """What the person writes first, or alone, answers an empty user turn, in JSONL and in the loss mask."""
+    lines, now = [], dt.datetime(2024, 3, 1, 9)
+    for number in range(60):
+        now += dt.timedelta(hours=5)
+        people = ((NAMES[1], NAMES[0], NAMES[1]), (NAMES[0], NAMES[1]), (NAMES[1],))[number % 3]
+        lines += [f"{now:%d/%m/%Y, %H:%M} - {who}: tea {number} {turn}" for turn, who in enumerate(people)]
+    place = tmp_path / "WhatsApp Chat with Ilse Varga.txt"
+    place.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    result = persona(str(place), NAMES[1], tmp_path / "out", vocab_size=500, template=template, val=0.1)
+    rows = [row for path in result.jsonl.values() for row in lines_of(path)]
+    assert all(row[0]["role"] == "user" for row in rows)
+    assert sum(row[0]["content"] == "" for row in rows) == 40
+    wanted = sorted(m["content"] for row in rows for m in row if m["role"] == "assistant")
+    assert len(wanted) == result.answers == 80
+    tok = dp.Tokenizer.load(tmp_path / "out" / "tokenizer")
+    tokens, mask = (np.concatenate(one) for one in (result.shards.memmaps(), result.shards.masks()))
+    end = "<|im_end|>" if template == "chatml" else "<|endoftext|>"
+    assert sorted(tok.decode(tokens[mask == 1]).split(end)[:-1]) == wanted
 
 
 def test_again_is_nothing_and_workers_do_not_matter(export, tmp_path):
@@ -151,8 +208,8 @@ def test_what_does_not_work_is_one_sentence(export, tmp_path):
     with pytest.raises(PlanError, match="these files have no authors"):
         persona(str(tmp_path / "page.txt"), "Tom", tmp_path / "out")
     lone = tmp_path / "WhatsApp Chat with Ann.txt"
-    lone.write_text("03/05/2024, 09:12 - Ann: hello?\n03/05/2024, 09:13 - Ann: anybody?\n")
-    with pytest.raises(PlanError, match="'Ann' answers nobody within gap='1h'"):
+    lone.write_text("03/05/2024, 09:12 - Ann: <Media omitted>\n03/05/2024, 09:13 - Teo: anybody?\n")
+    with pytest.raises(PlanError, match="'Ann' wrote no text that is left"):
         persona(str(lone), "Ann", tmp_path / "out")
 
 

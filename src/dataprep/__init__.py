@@ -6,7 +6,7 @@
 >>> tokenizer = dp.train_bpe(clean, vocab_size=32_000)
 >>> shards = dp.encode(clean, tokenizer, out="work/shards", val=0.005)
 
-Names load on first use, so that `import dataprep` costs nothing. `__init__.pyi` is for type checkers.
+Names load on first use, so that `import dataprep` is fast. `__init__.pyi` is for type checkers.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _NAMES = {
     "filters.classifiers.language": "Language",
     "filters.classifiers.quality": "Quality",
     "filters.decontaminate.stage": "Decontaminate",
-    "filters.fineweb.stage": "FineWeb",
+    "filters.fineweb": "FineWeb",
     "filters.gopher.stage": "Gopher",
     "filters.hosts": "Hosts",
     "filters.percentiles": "Percentiles",
     "filters.perplexity": "Perplexity",
     "filters.refinedweb.stage": "RefinedWeb",
     "filters.repair": "RepairText",
-    "filters.robots.stage": "Robots",
+    "filters.robots": "Robots",
     "forget.forget": "forget",
     "history.verify": "verify",
     "messages.arabic": "NormalizeArabic",
@@ -75,7 +75,7 @@ _NAMES = {
     "tokens.split": "Split",
     "tokens.vocabulary.characters": "train_characters",
     "tokens.vocabulary.train": "Tokenizer train_bpe",
-    "unicode.text": "shingle_hash",
+    "unicode.hashes": "shingle_hash",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 __all__ = sorted(_HOMES)  # noqa: PLE0605 - a list all the same

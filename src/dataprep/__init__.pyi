@@ -28,14 +28,14 @@ from .filters.c4.stage import C4 as C4
 from .filters.classifiers.language import Language as Language
 from .filters.classifiers.quality import Quality as Quality
 from .filters.decontaminate.stage import Decontaminate as Decontaminate
-from .filters.fineweb.stage import FineWeb as FineWeb
+from .filters.fineweb import FineWeb as FineWeb
 from .filters.gopher.stage import Gopher as Gopher
 from .filters.hosts import Hosts as Hosts
 from .filters.percentiles import Percentiles as Percentiles
 from .filters.perplexity import Perplexity as Perplexity
 from .filters.refinedweb.stage import RefinedWeb as RefinedWeb
 from .filters.repair import RepairText as RepairText
-from .filters.robots.stage import Robots as Robots
+from .filters.robots import Robots as Robots
 from .forget.forget import forget as forget
 from .history.verify import verify as verify
 from .messages.arabic import NormalizeArabic as NormalizeArabic
@@ -63,6 +63,6 @@ from .tokens.split import Split as Split
 from .tokens.vocabulary.characters import train_characters as train_characters
 from .tokens.vocabulary.train import Tokenizer as Tokenizer
 from .tokens.vocabulary.train import train_bpe as train_bpe
-from .unicode.text import shingle_hash as shingle_hash
+from .unicode.hashes import shingle_hash as shingle_hash
 
 __version__: str

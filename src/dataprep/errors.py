@@ -1,11 +1,13 @@
 """The errors that dataprep raises on purpose.
 
     DataprepError
-    ├── PlanError       wrong before any work: a parameter, a missing column, a recipe that cannot be keyed
+    ├── PlanError       found before any work: a wrong parameter, a missing column, a stage that cannot be hashed
     ├── ReadError       a file that cannot be trusted: missing, truncated, wrong schema, mostly bad records
     ├── CorruptShard    a file that dataprep wrote no longer agrees with its receipt
     ├── StaleOutput     the output folder was made by another recipe
+    ├── Leak            a name or number that a stage must hide is left in the output
     ├── WorkerDied      a worker process was killed, usually because memory ran out
+    ├── InUse           another process writes into the output folder
     └── Transient       a network error: the only one that a Runner retries
 
 A message is one sentence: what was found, the file or value, and what to do.
@@ -15,49 +17,103 @@ Bad *documents* raise nothing: they are dropped with a reason and counted.
 from __future__ import annotations
 
 import importlib
+import logging
+import re
+import sys
 from typing import Any
+
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_USER = re.compile(r"(\w://)([^\s'\"@/:]*:[^\s'\"@]*|[^\s'\"@/]*)@")
+_QUERY = re.compile(r"(\w://[^\s'\"?]*)\?[^\s'\"=]*=[^\s'\"<>)]*")
+
+
+def redacted(text: str) -> str:
+    """Return the text with *** in place of the user and the query of each URL, which may contain secrets.
+
+    >>> redacted("https://ada:secret@host/a.jsonl?X-Amz-Signature=12ab is empty")
+    'https://***@host/a.jsonl?*** is empty'
+    """
+    return _QUERY.sub(r"\1?***", _USER.sub(r"\1***@", text)) if "://" in text else text
+
+
+def shown(text: str) -> str:
+    """Return the text as it may be printed: without secrets in URLs, and with control characters as U+FFFD."""
+    return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", redacted(text))
+
+
+def _clean(record: logging.LogRecord) -> bool:
+    record.msg, record.args = shown(record.getMessage()), ()
+    return True
+
+
+logging.getLogger("dataprep").addFilter(_clean)
 
 
 class DataprepError(Exception):
-    """Base class of the errors that dataprep raises on purpose."""
+    """Base class of the errors that dataprep raises on purpose; its sentence can be printed (`shown`)."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(shown(one) if isinstance(one, str) else one for one in args))
 
 
 class PlanError(DataprepError):
-    """Something is wrong that can be known before any work."""
+    """An error that can be found before any work, such as a wrong parameter."""
 
 
 class ReadError(DataprepError):
-    """An input file cannot be read, at `path` and `offset` (in decompressed bytes)."""
+    """An input file cannot be read, at `path` and `offset` (in decompressed bytes).
 
-    def __init__(self, message: str, path: str | None = None, offset: int | None = None) -> None:
+    reason: the reason in the table of unread files: "bad", or "empty" if the file is intact but has no document.
+    """
+
+    def __init__(
+        self, message: str, path: str | None = None, offset: int | None = None, *, reason: str = "bad"
+    ) -> None:
         where = ""
         if path is not None:
             where = f"{path}: " if offset is None else f"{path}, byte {offset:,}: "
         super().__init__(where + message)
-        self.message, self.path, self.offset = message, path, offset
+        self.message, self.path, self.offset, self.reason = message, path, offset, reason
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.message, self.path, self.offset)
+        return type(self), (self.message, self.path, self.offset), {"reason": self.reason}
 
 
 class CorruptShard(DataprepError):
-    """A file that dataprep wrote has changed since its receipt."""
+    """A file that dataprep wrote has changed since its receipt was written."""
 
 
 class StaleOutput(DataprepError):
     """The output folder holds the result of another recipe."""
 
 
+class Leak(DataprepError):
+    """A private name or number is left in an output folder, which is not completed."""
+
+
 class WorkerDied(DataprepError):
-    """A worker process ended without an answer."""
+    """A worker process ended without a result."""
 
 
 class Transient(DataprepError):
-    """A network error that may pass; a Runner tries again."""
+    """A temporary network error; a Runner tries again."""
 
 
-def need(module: str, extra: str) -> Any:
-    """Import and return an optional module; raise PlanError that names the extra if it is not installed.
+class InUse(DataprepError):
+    """Another process writes into the output folder; try again when it is done."""
+
+
+def require(condition: object, message: str) -> None:
+    """Raise PlanError with `message` unless the condition is true."""
+    if not condition:
+        raise PlanError(message)
+
+
+def need(module: str, extra: str, before: tuple[int, int] | None = None) -> Any:
+    """Import and return an optional module; raise a PlanError that names the extra if it is not installed.
+
+    extra: the extra of dataprep that installs the module. before: the first version of Python for which the extra does
+    not install it; the error then asks for an older Python.
 
     >>> datasets = need("datasets", extra="hf")
     """
@@ -66,4 +122,10 @@ def need(module: str, extra: str) -> Any:
     except ImportError as e:
         package = module.split(".", maxsplit=1)[0]
         msg = f"this needs the package '{package}', which is not installed: pip install 'dataprep[{extra}]'"
+        if before is not None and sys.version_info[:2] >= before:
+            new, old = f"{before[0]}.{before[1]}", f"{before[0]}.{before[1] - 1}"
+            msg = (
+                f"this needs the package '{package}', which cannot be installed on Python {new} or newer: "
+                f"use Python {old} or older with pip install 'dataprep[{extra}]'"
+            )
         raise PlanError(msg) from e

@@ -2,9 +2,12 @@
 
     OUT/messages         all messages, cleaned; names are pseudonyms, personal data is masked
     OUT/conversations    complete conversations; the vocabulary is learned from them if none is given
-    OUT/windows          conversations cut to the block, without copies; trainers read the column `messages`
+    OUT/windows          conversations cut to `block` tokens; trainers read the column `messages`
     OUT/shards           token shards with a loss mask over the person's answers
     OUT/*.jsonl          the windows as JSONL of `messages`, one file per split
+    OUT.audit.json       names that are left by rule; outside of OUT, which others may get
+
+At the end every file in OUT is searched for every known name, phone number and address (`core/audit.py`).
 
 Each step is a folder with receipts: steps whose input and parameters did not change are not run again.
 """
@@ -14,31 +17,36 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dataprep.core.audit import CELL, Strings, audit
 from dataprep.core.estimator import Estimator
 from dataprep.core.stage import Map, Stage
 
 from .core.dataset import Dataset
+from .core.folder import Folder
 from .core.pipeline import Pipeline
 from .core.runner import Runner, Serial
-from .dedup.exact import Exact
+from .core.trial import current
 from .dedup.minhash import MinHash
 from .errors import PlanError
 from .messages.clean import CleanMessages
 from .messages.conversations.turns import ANSWERS, Turns
-from .messages.names.stage import Consent, Pseudonyms
+from .messages.names.consent import names_in
+from .messages.names.stage import Consent, Pseudonyms, known_people
 from .messages.overlaps import Overlaps
-from .pii.stage import PII
 from .read import read
 from .store import files, receipts
 from .store.key import key
 from .tokens.dialogue import TokenSize
+from .tokens.shard_format import DTYPES
 from .tokens.shards.encode import encode
 from .tokens.shards.shard import Shards
 from .tokens.split import SIDES, Split
@@ -48,13 +56,18 @@ from .tokens.vocabulary.train import train_bpe
 
 log = logging.getLogger("dataprep")
 
-SHORT_WINDOW = 57  # runs of 4 characters: "ok?" and "yes" are frequent, and names alone make short windows similar
+COPIED = 397  # runs of 4 characters: a message of 400 characters that is sent twice is a forward or an article
 VAL = 0.05  # of the conversations: chats are small, and have many of them
 
 
 @dataclass(frozen=True)
 class Persona:
-    """Result of `persona`: windows, token shards and JSONL files."""
+    """The result of `persona`.
+
+    windows: the Dataset of windows. shards: their token shards. jsonl: the JSONL file of each split that has windows.
+    answers: number of the person's turns to be learned. held_out: number of windows in val and test. repeated: number
+    of held-out windows whose words are also those of a training window.
+    """
 
     windows: Dataset
     shards: Shards
@@ -62,10 +75,17 @@ class Persona:
     """JSONL file of each split that has windows."""
     answers: int
     """Number of the person's turns to be learned."""
+    held_out: int = 0
+    """Number of windows in val and test."""
+    repeated: int = 0
+    """Number of these whose words are also those of a training window: their loss is lower than for new words."""
 
     def __str__(self) -> str:
         sides = ", ".join(f"{name} {len(self.shards.split(name)):,}" for name in SIDES if len(self.shards.split(name)))
-        return f"{self.answers:,} answers in {self.windows.count:,} windows ({sides}), {self.shards.n_tokens:,} tokens"
+        text = f"{self.answers:,} answers in {self.windows.count:,} windows ({sides}), {self.shards.n_tokens:,} tokens"
+        if self.repeated:
+            text += f"; {self.repeated:,} of {self.held_out:,} held-out windows have the words of a training window"
+        return text
 
 
 def persona(
@@ -99,15 +119,15 @@ def persona(
     block: tokens of the longest window.
     tokenizer: a tokenizer or its path; None: one of `vocab_size` ids is trained on the training conversations.
     gap: the silence that ends a conversation.
-    context: turns of the window before that a window repeats, not to be learned.
-    val, test: shares of the conversations that are held out; equal windows are removed from training.
+    context: number of turns that a window repeats from the window before; they are not learned again.
+    val, test: shares of the conversations that are held out.
     clean: the stage that cleans messages.
     key_file, names, refused: see `Pseudonyms` and `Consent`.
     pii: mask personal data.
     options: parameters of `dp.read`, such as date_order="dmy".
 
-    Raises PlanError if nobody has that name, if the person did not agree, if the template does not fit the tokenizer,
-    or if no conversation has an answer.
+    Raises PlanError if no author has that name, if the person did not agree, if the template does not fit the
+    tokenizer, or if no text of the person is left.
     """
     folder, runner, written = os.fspath(out).rstrip("/"), run or Serial(), template_of(template)
     docs = read(chats, **options)
@@ -120,20 +140,21 @@ def persona(
     if consent is not None and consent.reasons(pa.array([person]))[0].is_valid:
         msg = f"{person!r} is on the list of people who did not agree ({refused}); choose another person"
         raise PlanError(msg)
-    hidden = Pseudonyms(key=key_file, consent=consent, names=names or (), common=())  # hides names that are words, too
+    # common=(): words that are names, too
+    hidden = Pseudonyms(key=key_file, consent=consent, names=names or (), common=(), pii=pii)
     safe: list[Stage | Estimator] = [
         Overlaps(),  # first: after a stage that changes texts, a saved step would have raw texts
         Map(answers, adds={ANSWERS: pa.bool_()}),
-        hidden,
-        *([PII()] if pii else []),  # before cleaning, whose statistics show examples of dropped messages
+        hidden,  # before cleaning, whose statistics show examples of dropped messages
         clean or (CleanMessages() if pii else CleanMessages(emails=None, phones=None)),
+        MinHash(preset="dialect", min_shingles=COPIED),
     ]
     messages = Pipeline(*safe).run(docs, out=f"{folder}/messages", run=runner, replace=replace)
     split = Split(val=val, test=test, group="conversation")
-    turns = Turns(gap=gap, context=context)
+    turns = Turns(gap=gap, context=context, openings="empty")
     conversations = Pipeline(turns).run(messages, out=f"{folder}/conversations", run=runner, replace=replace)
     if not conversations.count:
-        msg = f"{person!r} answers nobody within gap={gap!r}, so there is nothing to learn; give a longer gap="
+        msg = f"{person!r} wrote no text that is left after cleaning, so there is nothing to learn"
         raise PlanError(msg)
     home = f"{folder}/tokenizer"
     if tokenizer is None:
@@ -143,19 +164,55 @@ def persona(
         tok = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
         tok.save(home)
     size = TokenSize(tokenizer=files.join(home, "tokenizer.json"), hash=tok.hash, template=written, block=block)
-    alike = MinHash(preset="dialect", min_shingles=SHORT_WINDOW, keep="best:side")
-    windows = Pipeline(Turns(gap=gap, context=context, size=size), split, Exact(keep="best:side"), alike).run(
+    windows = Pipeline(Turns(gap=gap, context=context, size=size, openings="empty"), split).run(
         messages, out=f"{folder}/windows", run=runner, replace=replace
     )
     shards = encode(windows, tok, f"{folder}/shards", run=runner, split=split, template=written, replace=replace)
-    return Persona(windows, shards, *write_jsonl(windows, folder))
+    made = Persona(windows, shards, *write_jsonl(windows, folder), *_repeated(windows))
+    more = [*([names] if isinstance(names, str) else []), *([refused] if refused else [])]
+    work = key([1, docs.key, windows.key, shards.manifest["recipe"], more, person])
+    if not current():
+        receipts.once(f"{folder}.audit.json", work, lambda: _audit(docs, folder, runner, more, person))
+    return made
+
+
+def _audit(docs: Dataset, folder: str, run: Runner, lists: Sequence[str], person: str) -> dict[str, Any]:
+    """Search every file in `folder` for every known name and number; return those that may stay, with counts.
+
+    Raises Leak if one is left that may not.
+    """
+    names = [name for url in lists for name in names_in("persona", url)]
+    left = audit(folder, known_people(docs, run, names, person), run, scans={".bin": decoded})
+    return {"files": [], "left": dict(left.most_common())}
+
+
+def decoded(url: str) -> Iterator[Strings]:
+    """Yield the text of a file of tokens as `Strings` for an audit, a million tokens at a time."""
+    home = url.rpartition("/")[0]
+    tok, dtype = Tokenizer.load(home), DTYPES[Folder(home).manifest["dtype"]]
+    with files.open_raw(url) as f:
+        tokens = np.frombuffer(f.read(), dtype)
+    for first in range(0, len(tokens), 1 << 20):
+        yield Strings(f"tokens from {first:,}", CELL, [tok.decode(tokens[max(0, first - 256) : first + (1 << 20)])])
+
+
+def _repeated(windows: Dataset) -> tuple[int, int]:
+    """Return the number of held-out windows, and of those whose messages are also those of a training window."""
+    words: dict[bool, list[tuple[str, ...]]] = {True: [], False: []}  # by whether it is held out
+    for part in windows.parts:
+        for batch in part.batches(["messages", "side"]):
+            turns = batch["messages"].to_pylist()
+            for messages, side in zip(turns, batch["side"].to_pylist(), strict=True):
+                words[SIDES[side] != SIDES[0]].append(tuple(m["content"] for m in messages))
+    known = set(words[False])
+    return len(words[True]), sum(one in known for one in words[True])
 
 
 def write_jsonl(windows: Dataset, out: str) -> tuple[dict[str, str], int]:
-    """Write the column `messages` as JSONL, one file per split with {"messages": [{"role", "content"}, ...]} per line.
+    """Write the column `messages` to OUT/SPLIT.jsonl; a line is {"messages": [{"role", "content"}, ...]}.
 
-    An answer that is only context has weight 0; trainers that ignore weights learn it again. Return the file of each
-    split that has windows, and the number of answers to be learned.
+    An answer that is only context has weight 0; a trainer that ignores weights learns it again. Returns the file of
+    each split that has windows, and the number of answers to be learned.
     """
     urls = {side: files.join(out, f"{side}.jsonl") for side in SIDES}
     receipt = files.join(out, "jsonl.json")

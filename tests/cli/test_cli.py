@@ -9,7 +9,7 @@ import pytest
 
 from dataprep import __version__, cli
 from dataprep.core.batch import parse_id, show_id
-from dataprep.history import similarity, why
+from dataprep.history import clusters, why
 
 PIPELINE = '''
 """A small pipeline for the tests."""
@@ -111,7 +111,7 @@ def test_inspect_tells_by_source_and_shows_examples(dataprep, finished):
 
 def test_why_follows_the_trail(dataprep, finished):
     """`why` names the stage, the reason, the survivor and where it is kept, and shows both texts."""
-    pair = similarity.least_similar(str(finished), 1)[0]
+    pair = clusters.least_similar(str(finished), 1)[0]
     code, said, _ = dataprep("why", finished, pair.id)
     assert code == 0
     assert "was dropped by MinHash: near_duplicate" in said
@@ -231,7 +231,7 @@ def test_search_longest_of_a_text_and_of_a_file(dataprep, finished, samples, tmp
         size, begin = re.search(r"([\d,]+) bytes from byte (\d+) on", said).groups()
         assert int(size) >= len(text[10:110].encode())
         assert int(begin) in (3, 4)
-    assert "no passage of it" in dataprep("search", place, "--longest", "鬱")[1]
+    assert "no passage of the text" in dataprep("search", place, "--longest", "鬱")[1]
     code, said, _ = dataprep("search", place, "--longest", samples / "essay.txt")
     assert "bytes from byte" in said
     code, said, _ = dataprep("search", place, "--longest", samples / "letters.jsonl.gz", "--limit", "3")
@@ -295,3 +295,39 @@ def test_debug_shows_the_traceback(monkeypatch):
 
     with pytest.raises(PlanError):
         cli.main()
+
+
+def everything(folder):
+    """The names of all files of a folder."""
+    return {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize("journal", [True, False])
+def test_clean_removes_what_dataprep_wrote(dataprep, pipeline, tmp_path, journal):
+    """Steps of other folders stay, and files of others among ours; `--all` leaves exactly what was there before."""
+    out = tmp_path / "out"
+    mine = {"steps/a/thesis.txt", "other/steps/b.txt", "ingest.txt", "filter.d/data/part-00000-000.parquet"}
+    for name in mine:
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_text("mine")
+    assert dataprep("run", pipeline, "--to", "dedup-minhash", "--out", out)[0] == 0
+    before = everything(out)
+    (note,) = {next((out / "dedup_minhash" / "steps").iterdir()) / "notes.md"}
+    note.write_text("mine")
+    if not journal:
+        for path in list(out.rglob(".dataprep-journal")):
+            path.unlink()
+    code, said, _ = dataprep("clean", out)
+    assert code == 0
+    assert "kept " in said
+    assert "notes.md, which dataprep did not write" in " ".join(said.split())
+    assert note.exists()
+    left = everything(out)
+    assert not [n for n in left if "/steps/" in n and n not in mine and not n.endswith("notes.md")]
+    assert not [n for n in before - left if "/steps/" not in n and "journal" not in n]
+    if journal:
+        code, said, _ = dataprep("clean", "--all", out)
+        assert code == 0
+        note = str(note.relative_to(out))
+        assert everything(out) == {*mine, note}
+        assert dataprep("clean", "--all", tmp_path / "nothing")[0] == 0

@@ -8,7 +8,7 @@ import shutil
 
 import dataprep as dp
 from dataprep.core.batch import show_id
-from dataprep.history import clusters, similarity, why
+from dataprep.history import clusters, why
 
 PAGE = "the quick brown fox jumps over the lazy dog and runs home before the rain begins to fall on {} tonight"
 
@@ -32,7 +32,7 @@ def test_clusters_of_one_source_and_the_least_similar(dataprep, rich):
     assert "1 document of عربي dropped as duplicates of 0:0" in said
     assert "no document of the source 'nobody'" in dataprep("clusters", rich, "--source", "nobody")[1]
     code, said, _ = dataprep("clusters", rich, "--least-similar", 2)
-    found = similarity.least_similar(str(rich), 2)
+    found = clusters.least_similar(str(rich), 2)
     assert [f"{drop.similarity:.3f}" for drop in found] == re.findall(r"^(0\.\d{3}) MinHash", said, re.MULTILINE)
 
 
@@ -42,7 +42,7 @@ def test_clusters_shows_what_was_cut_most_often(dataprep, rich):
     assert code == 0
     assert re.search(r"5 times 92 bytes, first occurs in \d+:\d+ at byte \d+", said)
     assert "Subscribe & share <this> page" in said
-    assert "--source must be left out" in dataprep("clusters", rich, "--cuts", 3, "--source", "a")[2]
+    assert "leave --source out" in dataprep("clusters", rich, "--cuts", 3, "--source", "a")[2]
 
 
 def test_why_shows_what_was_cut_and_where_it_stands_first(dataprep, rich):
@@ -97,7 +97,7 @@ def test_texts_do_not_command_the_terminal(dataprep, tmp_path):
     (tmp_path / "in.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in rows))
     stages = (dp.Filter(long_enough), dp.MinHash(threshold=0.6))
     dp.Pipeline(*stages).run(dp.read(str(tmp_path / "in.jsonl")), out=str(tmp_path / "out"))
-    gone = similarity.least_similar(str(tmp_path / "out"), 1)[0].id
+    gone = clusters.least_similar(str(tmp_path / "out"), 1)[0].id
     for words in (("clusters", tmp_path / "out"), ("why", tmp_path / "out", gone), ("inspect", tmp_path / "out")):
         code, said, _ = dataprep(*words)
         assert code == 0
@@ -177,3 +177,29 @@ def test_what_a_stage_read_is_put_together_again(rich):
         data = why.text_as_read(str(rich), id_, place, "Lines")
         spans = [(row["start"], row["end"]) for row in cuts if row["id"] == id_]
         assert why.bytes_outside(data, spans).decode() == texts[id_]
+
+
+NASTY = "\x1b]0;owned\x07\x1b[31m\x9b\r"
+
+
+def rude(text):
+    """Drops with a reason that a terminal would obey."""
+    return f"rude{NASTY}" if "z" in text else None
+
+
+def test_no_command_prints_control_characters(dataprep, tmp_path):
+    """Texts, sources, reasons and folder names with ESC reach no terminal: inspect, why, search, clean, errors."""
+    home = tmp_path / f"a{NASTY}[*?"
+    home.mkdir()
+    texts = "".join(f'{{"text": "{word} \\u001b[2J\\u0007 \\u009b text"}}\n' for word in ("one", "two", "zoo"))
+    (home / f"in{NASTY}.jsonl").write_text(texts)
+    docs = dp.read({f"src{NASTY}": str(home / f"in{NASTY}.jsonl")})
+    done = dp.Pipeline(dp.Filter(rude)).run(docs, str(home / "out"))
+    ids = [str(i) for i in (done.drops()["id"][0], done.table()["id"][0])]
+    calls = [("inspect", done.url), *(("why", done.url, i) for i in ids), ("clean", done.url), ("inspect", home / "x"),
+             ("why", home, "7"), ("forget", home / NASTY), ("run", home / f"{NASTY}.py"),
+             ("clean", "--all", home)]  # fmt: skip
+    for call in calls:
+        said = "".join(dataprep(*call)[1:])
+        assert said
+        assert not set(said) & set("\x1b\x07\x9b\r"), call

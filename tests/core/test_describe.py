@@ -33,7 +33,7 @@ def test_fields_are_stated_and_spelled():
     """Class, version, fields and promise are stated; people read the call."""
     stated = describe(dp.Exact(unit="line"))
     assert {k: stated[k] for k in ("class", "version", "only_drops")} == {
-        "class": "Exact", "version": 1, "only_drops": False,
+        "class": "Exact", "version": 2, "only_drops": False,
     }  # fmt: skip
     assert stated["fields"]["unit"] == "line"
     assert spelled(stated).startswith("Exact(unit='line', ")

@@ -90,8 +90,8 @@ def drops_and_keeps(batches, stats):
 @pytest.mark.parametrize(
     ("stage", "says"),
     [
-        (loses, "lost 1 documents without a reason, the first is 0:0"),
-        (repeats, "returned document 0:0, which it was not given or had already accounted for"),
+        (loses, "neither returned nor dropped 1 documents, the first is 0:0"),
+        (repeats, "returned document 0:0, which it did not receive, or has already returned"),
         (invents, "returned document 0:1000"),
         (drops_and_keeps, "returned a document twice"),
     ],

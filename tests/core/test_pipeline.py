@@ -123,7 +123,7 @@ def test_changed_input_is_another_recipe(tmp_path):
 
 def test_missing_columns_fail_before_any_work(tmp_path):
     """A stage that needs a column nobody makes is a PlanError that names both."""
-    with pytest.raises(PlanError, match="long_enough needs the column words, .* there are id, text, source, meta"):
+    with pytest.raises(PlanError, match="long_enough needs the column words, .*there are id, text, source, meta"):
         Pipeline(Filter(long_enough)).run(dataset_of(tmp_path, TEXTS), str(tmp_path / "out"))
     assert not os.path.exists(tmp_path / "out")
     with pytest.raises(PlanError, match=r"wrap a function: dp\.Filter"):
@@ -228,5 +228,5 @@ def test_write_one_file(tmp_path):
 
 def test_unknown_columns_are_named(tmp_path):
     """Asking for a column that is not there names those that are."""
-    with pytest.raises(PlanError, match="no column languge; there are id, text"):
+    with pytest.raises(PlanError, match="no column languge; the columns are id, text"):
         dataset_of(tmp_path, TEXTS).table(["languge"])

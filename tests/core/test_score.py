@@ -95,7 +95,7 @@ def test_scores_keep_the_laws():
         laws.books_balance(stage, batch)
         laws.key_and_pickle_are_stable(stage)
     assert key(Score(Long())) == key(Score(Long(min_chars=9))) != key(Score(Long(unit="byte")))
-    with pytest.raises(PlanError, match="takes a filter"):
+    with pytest.raises(PlanError, match="must be given a filter"):
         Score(len)
 
 

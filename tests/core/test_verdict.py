@@ -1,5 +1,6 @@
 """Spans: what CutSpans removes, books and drops, and what a broken table says."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,21 +35,23 @@ def stage_of(folder, rows, **options):
 
 @st.composite
 def texts_and_spans(draw):
-    """Texts, and for some of them disjoint spans on code points."""
+    """Texts, and for some of them spans on code points, which may overlap or touch."""
     made = draw(st.lists(LETTERS, min_size=1, max_size=8))
     spans = []
     for row, text in enumerate(made):
-        at = sorted(draw(st.lists(st.integers(0, len(text)), max_size=4, unique=True)))
-        places = [len(text[:i].encode()) for i in at]
-        spans += [(row, a, b, row, 0) for a, b in zip(places[::2], places[1::2], strict=False) if a < b]
+        places = [len(text[:i].encode()) for i in range(len(text) + 1)]
+        pairs = draw(st.lists(st.tuples(st.sampled_from(places), st.sampled_from(places)), max_size=3))
+        spans += [(row, a, b, row, 0, b - a) for a, b in sorted(pairs) if a < b]
     return made, spans
 
 
 def cut_plainly(text, spans):
-    data = text.encode()
-    for start, end in reversed(spans):
-        data = data[:start] + data[end:]
-    return data.decode()
+    """What is left of a text, and how many stretches of it were cut."""
+    gone = bytearray(b"." * len(text.encode()))
+    for start, end in spans:
+        gone[start:end] = b"x" * (end - start)
+    left = bytes(byte for byte, mark in zip(text.encode(), gone, strict=True) if mark == ord("."))
+    return left.decode(), len(re.findall(b"x+", gone))
 
 
 @settings(max_examples=60)
@@ -59,16 +62,17 @@ def test_spans_are_cut_as_python_would(tmp_path_factory, given_, min_left, sizes
     stage = stage_of(tmp_path_factory.mktemp("spans"), spans, min_left=min_left)
     batch = laws.batch_of(made)
     rows, drops, book = laws.apply(stage, [batch])
-    expected = {}
+    expected, stretches = {}, 0
     for row, text in enumerate(made):
-        own = [(a, b) for i, a, b, _, _ in spans if i == row]
-        left = cut_plainly(text, own)
+        own = [(a, b) for i, a, b, *_ in spans if i == row]
+        left, n = cut_plainly(text, own)
+        stretches += n
         if not own or len("".join(left.split())) >= min_left:
             expected[row] = left
     assert {r["id"]: r["text"] for r in rows} == expected
     assert {d["id"] for d in drops} == set(range(len(made))) - set(expected)
     assert {d["reason"] for d in drops} <= {"left_too_short"}
-    assert book.counts["spans cut"] == len(spans)
+    assert book.counts["spans cut"] == stretches
     laws.cuts_do_not_matter(stage, batch, sizes)
     laws.books_balance(stage, batch)
 
@@ -79,7 +83,7 @@ class Halves(Estimator):
 
     def fit(self, docs, run, out):
         """Spans of half the length."""
-        rows = [(i, 0, len(t.encode()) // 2, 0, 0) for b in docs.batches() for i, t in zip(*columns(b), strict=True)]
+        rows = [(i, 0, len(t.encode()) // 2, 0, 0, 1) for b in docs.batches() for i, t in zip(*columns(b), strict=True)]
         url = files.join(out, "spans.parquet")
         write_spans(url, [spans_of(sorted(r for r in rows if r[2]))])
         return CutSpans(spans=url, key=key((docs.key, "halves")), estimator="Halves", facts={"spans": len(rows)})
@@ -110,11 +114,12 @@ def test_cuts_are_read_through_and_kept_with_the_result(tmp_path):
 def test_a_first_occurrence_may_be_unknown(tmp_path):
     """A filter that does not know who was first leaves `kept` empty."""
     url = str(tmp_path / "spans.parquet")
-    assert write_spans(url, iter([spans_of([(1, 0, 2, NOBODY, 0)]), spans_of([(3, 1, 2, 1, 7)])])) == 2
+    assert write_spans(url, iter([spans_of([(1, 0, 2, NOBODY, 0, 0)]), spans_of([(3, 1, 2, 1, 7, 8)])])) == 2
     table = pq.read_table(url)
     assert table.schema.names == SPANS.names
     assert table.column("kept").to_pylist() == [None, 1]
     assert table.column("kept_start").to_pylist() == [None, 7]
+    assert table.column("kept_end").to_pylist() == [None, 8]
 
 
 def test_verdicts_may_be_streamed(tmp_path):

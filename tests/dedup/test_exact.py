@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import itertools
 import json
+import re
 import tempfile
 from pathlib import Path
 
@@ -18,9 +18,10 @@ import twins.exact
 from dataprep.core.pipeline import Pipeline
 from dataprep.core.runner import Serial
 from dataprep.dedup.exact import Exact
-from dataprep.dedup.pieces import hash_units, match_units, search, units
+from dataprep.dedup.pieces import passes, search, units
 from dataprep.dedup.pieces.forms import FORMS
 from dataprep.errors import DataprepError, PlanError
+from twins.units import sentences, unit_form
 
 TEXTS = st.lists(
     st.one_of(
@@ -118,15 +119,29 @@ def test_units_are_their_twin(dataset, texts, unit, form, parts, per_batch) -> N
     assert left == [twins.exact.without(t, [r[:2] for r in r_]) for t, r_ in zip(texts, found, strict=True)]
     assert facts["duplicates"] == sum(map(len, found))
     assert facts["distinct"] + facts["duplicates"] == facts["units"]
-    assert facts["bytes"] == sum(s["end"] - s["start"] for s in spans)
-    assert facts["spans"] == len(spans)
-    for (text, places), d in zip(zip(texts, found, strict=True), range(len(texts)), strict=True):
-        first = [(len(text[:a].encode()), (UNIT * k, len(texts[k][:b].encode()))) for a, _, k, b in places]
+    gone = [bytearray(len(text.encode())) for text in texts]
+    for span in spans:
+        gone[span["id"] // UNIT][span["start"] : span["end"]] = b"x" * (span["end"] - span["start"])
+    assert facts["bytes"] == sum(marks.count(b"x") for marks in gone)
+    assert facts["spans"] == sum(len(re.findall(b"x+", marks)) for marks in gone)
+    for d, (text, repeats) in enumerate(zip(texts, found, strict=True)):
         mine = [s for s in spans if s["id"] == UNIT * d]
-        for one, two in itertools.pairwise(mine):
-            assert one["end"] < two["start"] or (one["end"] == two["start"] and one["kept"] != two["kept"])
-        for span in mine:  # it names the place of one of the repeats that begin in it, or reach into it
-            assert (span["kept"], span["kept_start"]) in [place for a, place in first if a < span["end"]]
+        pieces = [s for s in mine if s["kept"] is not None]
+        assert len(pieces) == len(repeats)
+        for span, (a, b, k, at) in zip(pieces, repeats, strict=True):
+            piece, first = text.encode()[span["start"] : span["end"]].decode(), texts[k].encode()
+            assert piece.strip() == text[a:b].strip(), "one row per unit, which is in no other line"
+            assert span["kept"] == UNIT * k
+            first = first[span["kept_start"] : span["kept_end"]].decode()
+            assert texts[k][at:].lstrip().startswith(first.strip())
+            assert form_of(piece, unit, stage.normalize) == form_of(first, unit, stage.normalize)
+        for span in mine:
+            assert span["kept"] is not None or not text.encode()[span["start"] : span["end"]].decode().strip()
+
+
+def form_of(piece: str, unit: str, form: str | None) -> list[str]:
+    """The form in which a unit is compared, a sentence at a time."""
+    return [unit_form(one, form) for one in (sentences(piece) if unit == "span3" else [piece])]
 
 
 @pytest.mark.parametrize("unit", ["line", "paragraph", "span3"])
@@ -158,10 +173,18 @@ def test_partitions_and_segments_change_nothing(monkeypatch, tmp_path) -> None:
     docs = laws.dataset_of(tmp_path, texts, parts=3, rows_per_batch=10)
     whole = {u: cut(Exact(unit=u), docs) for u in ("line", "paragraph", "span3")}
     monkeypatch.setattr(search, "PARTITION_BYTES", 10)
-    monkeypatch.setattr(hash_units, "SEGMENT_RECORDS", 40)
-    monkeypatch.setattr(match_units, "ROUND_RECORDS", 20)
+    monkeypatch.setattr(passes, "SEGMENT_RECORDS", 40)
+    monkeypatch.setattr(passes, "ROUND_RECORDS", 20)
     for unit, expected in whole.items():
         assert cut(Exact(unit=unit), docs) == expected
+
+
+def test_digits_are_one_in_ccnet_alone(dataset) -> None:
+    """In CCNet's form prices are one paragraph, in any digits; the form with digits compares them, and no accents."""
+    docs = dataset(["Only 39 cts!", "ONLY 50 CTS", "only ٥٠ cts", "only 39 çts"])
+    assert cut(Exact(unit="paragraph"), docs)[2] == ["Only 39 cts!", None, None, None]
+    kept = cut(Exact(unit="paragraph", normalize="ccnet_digits"), docs)[2]
+    assert kept == ["Only 39 cts!", "ONLY 50 CTS", "only ٥٠ cts", None]
 
 
 def test_a_document_left_too_short_goes(dataset) -> None:
@@ -179,7 +202,13 @@ def test_spans_that_overlap_are_one_cut(dataset) -> None:
     texts = ["One. Two. Three. Four. Five.", "New. One. Two. Three. Four. Old.", "So. So. So. So.", "One. Two."]
     facts, spans, left = cut(Exact(unit="span3"), dataset(texts))
     assert left == [texts[0], "New. Old.", "So.", "One. Two."]
-    assert [(s["start"], s["end"], s["kept"], s["kept_start"]) for s in spans] == [(4, 27, 0, 0), (3, 15, 20, 0)]
+    assert [(s["start"], s["end"], s["kept"], s["kept_start"]) for s in spans] == [
+        (4, 5, None, None),
+        (5, 21, 0, 0),
+        (10, 27, 0, 5),
+        (3, 4, None, None),
+        (4, 15, 20, 0),
+    ]
     assert facts["units"] == 3 + 4 + 2
 
 
@@ -201,12 +230,13 @@ def test_a_long_document_is_cut_a_block_at_a_time(dataset, monkeypatch) -> None:
     lines = [f"Line {i if i % 3 else 0}. It goes on." for i in range(3000)] + ["Line 0. It goes on."] * 3000
     text = "\n".join(lines)
     expected = "\n".join(dict.fromkeys(lines))
-    monkeypatch.setattr(hash_units, "SEGMENT_RECORDS", 100)
+    monkeypatch.setattr(passes, "SEGMENT_RECORDS", 100)
     monkeypatch.setattr(units, "BLOCK_UNITS", 64)
     facts, spans, left = cut(Exact(unit="line"), dataset([text, text + "\nNew."]))
     assert left == [expected, "New."]
     assert facts["duplicates"] == 6000 - 2001 + 6000
-    assert len(spans) == 999 + 1 + 1
+    assert facts["spans"] == 999 + 1 + 1
+    assert sum(span["kept"] is not None for span in spans) == facts["duplicates"]
     one_line = " ".join(lines)
     assert cut(Exact(unit="line"), dataset([one_line] * 2))[2] == [one_line, None]
     few = " ".join(lines[2800:3200])
@@ -232,7 +262,7 @@ def test_wrong_units_are_named(wrong, says) -> None:
 
 def test_a_document_too_long_to_count_is_named(dataset, monkeypatch, tmp_path) -> None:
     """Places in a document are 32 bits; a longer one is told with what to do."""
-    monkeypatch.setattr(hash_units, "MAX_DOC_BYTES", 10)
+    monkeypatch.setattr(passes, "MAX_DOC_BYTES", 10)
     with pytest.raises(DataprepError, match="document 0:10 has 12 bytes; .*split it"):
         Exact(unit="line").fit(dataset(["short", "twelve bytes"]), Serial(), str(tmp_path))
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import laws
 from dataprep.core import batch as B
+from dataprep.core.pipeline import Pipeline
 from dataprep.dedup.exact import Exact
 from dataprep.dedup.keep import Keep
 from dataprep.dedup.minhash import MinHash
+from dataprep.dedup.semantic import SemDeDup
+from dataprep.dedup.url import URL
 from dataprep.errors import PlanError
 
 TEXT = "the same eight words are in both texts"
@@ -45,18 +52,69 @@ def test_numbers_are_ranked_downwards() -> None:
     """Infinities, zeros, negatives and missing values in their order."""
     values = [math.inf, 7.5, 1e-300, 0.0, -0.0, -2.0, -math.inf, None, math.nan]
     batch = B.make(range(len(values)), ["x"] * len(values), "s", columns={"q": pa.array(values, pa.float64())})
-    ranks = Keep.parse("best:q").rank(batch).tolist()
+    ranks = Keep.parse("best:q").rank(batch, []).tolist()
     assert ranks == sorted(ranks)
     assert len(set(ranks)) == len(values) - 2
 
 
 def test_a_column_of_the_wrong_kind_is_named(drops) -> None:
     """A text where a number or a time is wanted is one sentence with the column's name."""
-    with pytest.raises(PlanError, match="'best:text'"):
-        drops(Exact(keep="best:text"), ["a"] * 3)
-    rows = [{"text": "a", "when": "soon"}] * 2
-    with pytest.raises(PlanError, match="'newest:when'"):
-        drops(Exact(keep="newest:when"), rows)
+    values = [pa.array([[1], [2]]), pa.array([True, False]), pa.array([b"a", b"b"])]
+    for keep, column in itertools.product(("best:c", "newest:c"), values):
+        if keep == "newest:c" or not pa.types.is_boolean(column.type):
+            with pytest.raises(PlanError, match=f"'{keep}'"):
+                Keep.parse(keep).rank(B.make([0, 1], ["a"] * 2, "s", columns={"c": column}), [])
+
+
+MOMENTS = [
+    "9999-12-31", "2024-05-06T23:30:00-0130", "2024-05-07T00:59:59.9999999Z", "2024-05-07 00:00:01+00",
+    "2024-05-06 12:00", "2024-05-06", "1969-12-31T23:59:59", "0001-01-01",
+]  # fmt: skip
+NO_MOMENTS = [
+    "soon", "2024-02-30", "2024", "06/05/2024", "1714953600", "24:00", "٢٠٢٤-٠٥-٠٦", "2024-05-06T25:00", "0000-00-00",
+]  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(st.permutations([*MOMENTS, *NO_MOMENTS, "", "  ", None]), st.booleans())
+def test_unreadable_times_are_missing_and_counted(values, coded) -> None:
+    """Texts with and without a zone are in the order of time; the others come last, and are those that are named."""
+    column = pa.array(values, pa.string())
+    batch = B.make(range(len(values)), ["x"] * len(values), "s", columns={"d": column})
+    if coded:
+        batch = B.with_column(batch, "d", column.dictionary_encode())
+    unreadable: list[str] = []
+    ranks = Keep.parse("newest:d").rank(batch, unreadable).tolist()
+    found = [values[i] for i in sorted(range(len(values)), key=lambda i: ranks[i])]
+    assert found[:2] == ["9999-12-31", "2024-05-06T23:30:00-0130"]
+    assert [v for v in found if v in MOMENTS] == MOMENTS
+    assert set(found[: len(MOMENTS)]) == set(MOMENTS)
+    assert unreadable == [v for v in values if v in NO_MOMENTS]
+
+
+@settings(max_examples=20)
+@given(st.permutations(["3", "2.5", "-1e9", "inf", "n/a", "", "1,5", None]))
+def test_unreadable_numbers_are_missing_and_counted(values) -> None:
+    """So are texts of numbers."""
+    batch = B.make(range(8), ["x"] * 8, "s", columns={"q": pa.array(values, pa.string())})
+    unreadable: list[str] = []
+    ranks = Keep.parse("best:q").rank(batch, unreadable).tolist()
+    found = [values[i] for i in sorted(range(8), key=lambda i: ranks[i])]
+    assert found[:4] == ["inf", "3", "2.5", "-1e9"]
+    assert unreadable == [v for v in values if v in ("n/a", "1,5")]
+
+
+@pytest.mark.parametrize("stage", [Exact(keep="newest"), MinHash(keep="newest"), URL(), SemDeDup(keep="newest")])
+def test_one_malformed_date_is_missing_counted_and_shown(tmp_path, caplog, stage) -> None:
+    """It ends no run: the copy with a date is kept, the manifest has the count, and a warning the value."""
+    dates = ["06/05/2024", "2024-05-06T00:00:00Z", "2024-05-05"]
+    rows = [{"text": TEXT, "url": "http://example.org/a", "date": date} for date in dates]
+    docs = laws.dataset_of(tmp_path, rows, parts=2, strings=("url", "date"))
+    done = Pipeline(stage).run(docs, out=str(tmp_path / "out"))
+    assert done.table(["date"]).column("date").to_pylist() == ["2024-05-06T00:00:00Z"]
+    assert done.manifest["fits"][0]["unreadable"] == 1
+    assert "values of the column 'date' that are not an ISO 8601 time count as missing: 1, such as" in caplog.text
+    assert "'06/05/2024'" in caplog.text
 
 
 def test_columns_that_are_looked_at_are_needed() -> None:

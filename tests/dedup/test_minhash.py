@@ -8,14 +8,17 @@ import json
 import random
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import twins.text
+from dataprep.core.runner import Serial
 from dataprep.dedup.keep import Keep
 from dataprep.dedup.minhash import MinHash
-from dataprep.dedup.near import bands, bitmap, compare, gather, keys, match, search, sketch, verify
+from dataprep.dedup.near import bands, compare, components, gather, keys, search, sketch, verify
+from dataprep.dedup.near.compare import MOST
 from dataprep.errors import PlanError
 from twins.minhash import contained, jaccard, near_duplicates
 
@@ -76,6 +79,35 @@ def test_containment_is_its_twin(drops, texts, threshold, keep) -> None:
     assert found == {d: (kept, np.float32(c)) for d, (kept, c) in expected.items()}
 
 
+@pytest.mark.parametrize("threshold", [0.5, 0.8, 1.0])
+def test_containment_is_found_in_texts_twenty_times_as_long(drops, threshold) -> None:
+    """Of 3,000 pairs at the threshold, in texts from as long to twenty times as long, 99 % are found for each ratio."""
+    rng, ratios, n = random.Random(11), (1, 2, 5, 10, 20), 600
+    short, texts, pairs = 40, [], {}
+    for ratio, _ in itertools.product(ratios, range(n)):
+        kept = [f"w{rng.randrange(10**12)}" for _ in range(ratio * short)]
+        common = rng.sample(kept, round(threshold * short))
+        own = [f"w{rng.randrange(10**12)}" for _ in range(short - len(common))]
+        pairs[len(texts) + 1] = ratio
+        texts += [" ".join(kept), " ".join(common + own)]
+    found = drops(MinHash(measure="containment", threshold=threshold, ngram=1), texts)
+    assert all(found[d] == (d - 1, np.float32(threshold)) for d in found)
+    for ratio in ratios:
+        assert sum(pairs[d] == ratio for d in found) >= 0.99 * n
+
+
+def test_containment_that_bands_cannot_find_is_refused() -> None:
+    """Published bands, those of a Jaccard similarity, and a threshold too low for 256 hashes."""
+    for chosen in ({"preset": "fineweb"}, {"bands": 26, "rows": 8}, {"bands": 35, "rows": 3}):
+        with pytest.raises(PlanError, match="propose 0% of the pairs at the threshold 0.8 of containment"):
+            MinHash(measure="containment", **chosen)
+    with pytest.raises(PlanError, match="256 hashes do not find the pairs at the threshold 0.2 of containment"):
+        MinHash(measure="containment", threshold=0.2)
+    with pytest.raises(PlanError, match="256 hashes do not find the pairs at the threshold 0.01; give"):
+        MinHash(threshold=0.01)
+    assert MinHash(measure="containment", bands=256, rows=1).settings.rows == 1
+
+
 def test_containment_keeps_what_is_more(drops) -> None:
     """A page goes for a longer one that has it whole; the longer one does not go for the page."""
     page = " ".join(f"w{i}" for i in range(100))
@@ -134,7 +166,7 @@ def test_small_memory_gives_the_same_verdicts(drops, monkeypatch) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(keys, "SEGMENT_BYTES", 2000)
             patch.setattr(gather, "SEGMENT_BYTES", 2000)
-            patch.setattr(match, "MATCH_RECORDS", 30)
+            patch.setattr(components, "MATCH_RECORDS", 30)
             patch.setattr(gather, "PARTITION_BYTES", 40_000)
             patch.setattr(search, "MAX_GROUPS", 3)
             patch.setattr(verify, "BUDGET", 8_000)
@@ -148,13 +180,37 @@ def test_one_crowded_bucket_is_linear(drops) -> None:
     assert drops(made, ["the same text again and again"] * 2000) == dict.fromkeys(range(1, 2000), (0, 1.0))
 
 
+def test_template_letters_are_linear(tmp_path, dataset) -> None:
+    """Comparisons per letter are limited, and what is left out is counted; copies are found all the same."""
+    rng = random.Random(4)
+    words, n = [f"t{i}" for i in range(100)], 2500
+    letters = []
+    for number in range(n):
+        letter = words.copy()
+        if number % 10 == 9:
+            letter = letters[rng.randrange(number // 10 + 1) * 10].split()
+            letter[rng.randrange(10, 30)] = f"c{number}"
+        else:
+            for slot in (40, 60, 80):
+                letter[slot] = f"v{rng.randrange(10**9)}"
+        letters.append(" ".join(letter))
+    fitted = MinHash().fit(dataset(letters, parts=2), Serial(), str(tmp_path))
+    rows = pq.read_table(fitted.verdicts).to_pylist()
+    found = {row["id"] // 10: (row["kept"] // 10, row["similarity"]) for row in rows}
+    check(letters, found, 0.8)
+    assert fitted.facts["compared"] <= MOST * n
+    assert fitted.facts["skipped"] > 0
+    assert set(found) <= set(range(9, n, 10))
+    assert len(found) >= 0.97 * n / 10
+
+
 def test_comparisons_are_counted(tmp_path, dataset) -> None:
     """The receipt tells documents, candidates, and a comparison a copy."""
     from dataprep.core.runner import Serial
 
     docs = dataset(["the same text again and again"] * 500 + ["another"])
     chosen = {"sketch": MinHash().sketch, "keep": Keep.parse("first"), "name": "x", "reason": "y", "key": "k"}
-    facts = search.DuplicateSearch(docs=docs, run=Serial(), out=str(tmp_path), **chosen).find()[1]
+    facts = search.DuplicateSearch(docs=docs, run=Serial(), out=str(tmp_path), **chosen).find().facts
     counted = {name: facts[name] for name in ("documents", "candidates", "compared", "dropped")}
     assert counted == {"documents": 501, "candidates": 500, "compared": 499, "dropped": 499}
 
@@ -201,7 +257,7 @@ def test_signatures_are_diverse() -> None:
 def test_signatures_are_those_of_datasketch() -> None:
     """Equal to datasketch's MinHash of the same seed with `shingle_hash` as its hash."""
     datasketch = pytest.importorskip("datasketch", minversion="2")
-    from dataprep.unicode.text import shingle_hash
+    from dataprep.unicode.hashes import shingle_hash
 
     text = "MinHash was invented by Andrei Broder at DEC in 1997 for AltaVista; İstanbul, ΟΔΟΣ and \u212aelvin too"
     made = MinHash(bands=13, rows=8, seed=5).sketch
@@ -209,7 +265,7 @@ def test_signatures_are_those_of_datasketch() -> None:
     for shingle in twins.text.shingle_set(text, "word", 5):
         theirs.update(" ".join(shingle).encode())
     from dataprep.core import batch as B
-    from dataprep.unicode.text import shingles
+    from dataprep.unicode.hashes import shingles
 
     starts, hashes = shingles(*B.buffers(B.make([0], [text], "s")), "word", 5)
     ours = np.empty(104, np.uint32)
@@ -223,7 +279,7 @@ def test_a_document_becomes_datasketchs_own(tmp_path) -> None:
     datasketch = pytest.importorskip("datasketch", minversion="2")
     import dataprep as dp
     from dataprep.core import batch as B
-    from dataprep.unicode.text import shingle_hash, shingles
+    from dataprep.unicode.hashes import shingle_hash, shingles
 
     texts = [*edited(3, families=2), "two words", ""]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts))
@@ -262,12 +318,12 @@ def test_bitmaps_lose_no_pair(mine, theirs, most) -> None:
     hashes = np.random.default_rng(1).integers(0, 2**64, 401, np.uint64)
     maps = []
     for members in (mine, theirs):
-        maps.append(np.empty(bitmap.n_words(len(members)), np.uint64))
-        bitmap.draw(hashes[sorted(members)], maps[-1])
+        maps.append(np.empty(compare.n_words(len(members)), np.uint64))
+        compare.draw(hashes[sorted(members)], maps[-1])
     lacking = len(mine - theirs)
-    assert not bitmap.lack(*maps, lacking)
-    assert bitmap.lack(*maps, most) <= (lacking > most)
-    assert bitmap.lack(*maps, lacking // 4 - 1) or len(mine) > 4 * len(theirs) or lacking < 4
+    assert not compare.lack(*maps, lacking)
+    assert compare.lack(*maps, most) <= (lacking > most)
+    assert compare.lack(*maps, lacking // 4 - 1) or len(mine) > 4 * len(theirs) or lacking < 4
 
 
 def test_bands_are_chosen_for_the_threshold() -> None:

@@ -25,7 +25,7 @@ from dataprep.dedup.embeddings import decide, kmeans, vectors, word_vectors
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.errors import PlanError
 from dataprep.store.key import key
-from dataprep.unicode.text import words
+from dataprep.unicode.hashes import words
 
 DIM = 32
 
@@ -330,7 +330,7 @@ def test_the_key_knows_the_function() -> None:
     """Another function or version is another key; what cannot be keyed wants a version; print hides no address."""
     assert key(SemDeDup(embed=bag)) != key(SemDeDup(embed=parse))
     assert key(SemDeDup(embed=bag)) != key(SemDeDup())
-    with pytest.raises(PlanError, match="cannot be keyed"):
+    with pytest.raises(PlanError, match="cannot be hashed"):
         SemDeDup(embed=Model().encode)
     one, two = (SemDeDup(embed=Model().encode, version=v) for v in ("1", "2"))
     assert key(one) != key(two)

@@ -24,7 +24,7 @@ from dataprep.errors import PlanError
 from dataprep.read import parts as plan
 
 UNIT = 10  # ids of the `dataset` fixture
-COLUMNS = ("id", "start", "end", "kept", "kept_start")
+COLUMNS = ("id", "start", "end", "kept", "kept_start", "kept_end")
 PIECES = ["a", "b", "ab", "aba", "abc ", " ", "\n", "le chat ", "é", "سلام ", "يا", "😀", "👩‍👧", "e\u0301", "x_1", "٣"]
 TEXTS = st.lists(
     st.one_of(
@@ -38,12 +38,17 @@ TEXTS = st.lists(
 
 
 def spans(stage: SuffixArray, made) -> list[tuple[int, ...]]:
-    """What is cut, with documents numbered; and nothing but the table is left behind."""
+    """The spans, with documents numbered: all their bytes are those first read. Only the table is left behind."""
     with tempfile.TemporaryDirectory() as out:
         table = pq.read_table(stage.fit(made, dp.Serial(), out).spans)
         assert {p.name for p in Path(out).iterdir()} == {"spans.json", "spans.parquet"}
-    rows = zip(*(table.column(name).to_pylist() for name in COLUMNS), strict=True)
-    return [(d // UNIT, start, end, kept // UNIT, at) for d, start, end, kept, at in rows]
+    columns = zip(*(table.column(name).to_pylist() for name in COLUMNS), strict=True)
+    rows = [(d // UNIT, start, end, kept // UNIT, at, to) for d, start, end, kept, at, to in columns]
+    texts = [text.encode() for text in made.table(["text"]).column("text").to_pylist()]
+    for d, start, end, kept, at, to in rows:
+        assert texts[d][start:end] == texts[kept][at:to] != b""
+        assert (kept, at) < (d, start)
+    return rows
 
 
 @settings(max_examples=60)
@@ -129,14 +134,14 @@ def test_the_first_occurrence_stays(dataset) -> None:
     """Later ones go, across parts; a first occurrence may itself lose bytes to an earlier one."""
     a, b = "first sentence of all. ", "second sentence here. "
     texts = [a, "x" + a + b, b + "y"]
-    assert spans(SuffixArray(min_bytes=20), dataset(texts, parts=3)) == [(1, 1, 24, 0, 0), (2, 0, 22, 1, 24)]
+    assert spans(SuffixArray(min_bytes=20), dataset(texts, parts=3)) == [(1, 1, 24, 0, 0, 23), (2, 0, 22, 1, 24, 46)]
 
 
 def test_windows_of_words_begin_and_end_with_words(dataset) -> None:
     """The bytes "cat sat on" inside "concat sat only" are no window of three words; upper case is another text."""
     texts = ["concat sat only", "a cat sat on", "A cat sat on it", "Cat sat on"]
-    assert spans(SuffixArray(min_words=3), dataset(texts)) == [(2, 2, 12, 1, 2)]
-    assert spans(SuffixArray(min_bytes=10), dataset(texts))[0] == (1, 2, 12, 0, 3)
+    assert spans(SuffixArray(min_words=3), dataset(texts)) == [(2, 2, 12, 1, 2, 12)]
+    assert spans(SuffixArray(min_bytes=10), dataset(texts))[0] == (1, 2, 12, 0, 3, 13)
 
 
 def test_cuts_keep_words_and_lines_whole(dataset) -> None:
@@ -144,9 +149,9 @@ def test_cuts_keep_words_and_lines_whole(dataset) -> None:
     texts = ["one line\nهذا سطر\nover here", "tone line\nهذا سطر\nover there"]
     cut = {how: spans(SuffixArray(min_bytes=12, cut=how), dataset(texts)) for how in ("char", "word", "line")}
     begun = len("tone line\nهذا سطر\n".encode())
-    assert cut["char"] == [(1, 1, begun + len("over "), 0, 0)]
-    assert cut["word"] == [(1, 4, begun + len("over "), 0, 3)]
-    assert cut["line"] == [(1, len("tone line\n"), begun, 0, len("one line\n"))]
+    assert cut["char"] == [(1, 1, begun + len("over "), 0, 0, begun - 1 + len("over "))]
+    assert cut["word"] == [(1, 4, begun + len("over "), 0, 3, begun - 1 + len("over "))]
+    assert cut["line"] == [(1, len("tone line\n"), begun, 0, len("one line\n"), begun - 1)]
     assert (
         spans(SuffixArray(min_bytes=12, cut="line"), dataset(["no line feed at all", "no line feed at all, or"])) == []
     )
@@ -194,14 +199,16 @@ def test_runners_agree_and_the_text_is_cut(corpus, tmp_path) -> None:
     rows = corpus.table(["id", "text"]).to_pylist()
     texts = [row["text"].encode() for row in rows]
     gone = twins.suffix_array.repeated_spans([t.decode() for t in texts], 30, False, "word")
-    for d, start, end, *_ in reversed(gone):
-        texts[d] = texts[d][:start] + texts[d][end:]
+    cut = [set() for _ in texts]
+    for d, start, end, *_ in gone:
+        cut[d].update(range(start, end))
+    texts = [bytes(b for i, b in enumerate(t) if i not in cut[d]) for d, t in enumerate(texts)]
     left = {row["id"]: row["text"].encode() for row in one.table(["id", "text"]).to_pylist()}
     short = {d for d, *_ in gone if len(texts[d].split()) == 0 or sum(map(len, texts[d].split())) < 5}
     assert left == {row["id"]: t for d, (row, t) in enumerate(zip(rows, texts, strict=True)) if d not in short}
     facts = one.manifest["fits"][0]
-    assert facts["spans"] == len(gone)
-    assert facts["bytes_cut"] == sum(end - start for _, start, end, *_ in gone)
+    assert facts["spans"] == sum(len(own - {i + 1 for i in own}) for own in cut)
+    assert facts["bytes_cut"] == sum(map(len, cut))
     assert facts["documents_cut"] == len({d for d, *_ in gone})
     assert one.stats["SuffixArray"].docs_dropped == len(short) > 0
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import typer
 
+import dataprep as dp
 from dataprep import cli
+from dataprep.core import pipeline_file
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +72,45 @@ def test_commands_and_options_exist(readme):
     for name, rest in re.findall(r"^dataprep ([\w-]+)([^#\n]*)", block, re.MULTILINE):
         options = {option for parameter in made[name].params for option in parameter.opts}
         assert set(re.findall(r"(?<= )--?[\w-]+", rest)) <= options, name
+
+
+SHOWN = {  # some of what a command prints
+    "inspect": "lorem_ipsum", "why": "lorem_ipsum", "clusters": "MIT", "diff": "too_few_sentences", "search": "MIT",
+    "persona": "answers in", "verify": "good out/demo/encode", "show": "dataprep why out/demo", "import": " documents,",
+    "train-ngram": "5-grams", "perplexity": "is kept", "train-langid": "held-out", "clean": "removed",
+}  # fmt: skip
+
+
+def test_commands_run_in_order(readme, root, dataprep, tmp_path, monkeypatch):
+    """Every command of the README succeeds in a folder with the samples and pipelines; the demo is made shorter."""
+    for needed in ("torch", "fasttext"):
+        pytest.importorskip(needed)
+    for name in ("sample_data", "pipelines"):
+        (tmp_path / name).symlink_to(root / name)
+    monkeypatch.chdir(tmp_path)
+    load = pipeline_file.load
+
+    def shorter(path):
+        steps = load(path)
+        demo = sys.modules[steps[0].fn.__module__]
+        some = list(itertools.islice(demo._docstrings(), 400))
+        monkeypatch.setattr(demo, "_docstrings", lambda: some)
+        monkeypatch.setattr(demo, "CONFIG", demo.CONFIG.override("steps=4"))
+        return steps
+
+    monkeypatch.setattr(pipeline_file, "load", shorter)
+    (block,) = [b for b in blocks(readme, "") if "dataprep run" in b]
+    for line in block.strip().splitlines():
+        words = shlex.split(line, comments=True)
+        if words[0] == "echo":
+            (tmp_path / words[3]).write_text(words[1] + "\n")
+            continue
+        code, out, err = dataprep(*words[1:])
+        assert code == 0, f"{line}: {err}"
+        assert SHOWN.get(words[1], "") in out, f"{line}: {out}"
+    exported = sum(len(np.fromfile(tmp_path / f"out/nano/{name}.bin", "<u2")) for name in ("train", "val"))
+    shards = dp.Shards.open(tmp_path / "out/shards")
+    assert (shards.n_tokens, len(shards) > 100) == (exported, True), "as many documents as were exported"
 
 
 def test_links_lead_somewhere(readme, root):

@@ -11,7 +11,7 @@ import pytest
 import dataprep as dp
 from dataprep.core.batch import parse_id
 from dataprep.core.tables import CUTS, DROPS, SPANS, VERDICTS
-from dataprep.history import clusters, similarity
+from dataprep.history import clusters
 from dataprep.history.cuts import most_repeated_cuts
 
 LINE = "Sign up for our letter, and never miss a page again."
@@ -78,7 +78,7 @@ def test_largest_clusters_are_those_of_the_command(answers):
 def test_least_similar_removals(answers):
     """Both texts of the least similar removal."""
     url, (_, _, rows, _) = answers
-    drop = similarity.least_similar(url, 1)[0]
+    drop = clusters.least_similar(url, 1)[0]
     assert rows[0][0] == pytest.approx(drop.similarity)
     assert rows[0][3] == PAGE.format("hilltops")[:80]
     assert [row[1:3] for row in rows] == [("MinHash", "a")]

@@ -115,7 +115,7 @@ def test_bad_lists(lists, says):
 def test_lists_that_are_no_text(tmp_path):
     """Of a file, the sentence names the line; what is not UTF-8 or empty is refused."""
     path = tmp_path / "list"
-    bad = {b"a.org\nno domain\n": "line 2, which is not a domain", b"\xff\xfe": "must be UTF-8", b"#\n": "an entry"}
+    bad = {b"a.org\nno domain\n": "line 2, which is not a domain", b"\xff\xfe": "must be UTF-8", b"#\n": "one entry"}
     for data, says in bad.items():
         path.write_bytes(data)
         with pytest.raises(PlanError, match=says):
@@ -137,7 +137,7 @@ def test_laws(some):
 def test_columns():
     """A column of numbers is refused, one of nothing is no URL, and Score tells the reason."""
     numbers = B.make([0], ["t"], "s", columns={"url": [1]})
-    with pytest.raises(PlanError, match="needs a column of strings"):
+    with pytest.raises(PlanError, match="must be a column of strings"):
         addresses(numbers, "url", "Hosts")
     nothing = B.make([0], ["t"], "s", columns={"url": pa.nulls(1)})
     assert laws.apply(Hosts(("a.org",)), [nothing])[2].counts["without url"] == 1

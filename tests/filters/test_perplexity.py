@@ -24,6 +24,7 @@ from dataprep.filters.percentiles import Percentiles
 from dataprep.filters.perplexity import Perplexity
 from dataprep.ngram import train
 from dataprep.store.key import key
+from dataprep.unicode.blanks import words
 
 kenlm = pytest.importorskip("kenlm")
 few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -60,6 +61,24 @@ def test_perplexity_is_ccnets(rows, model):
             expected = twins.perplexity.ccnet_perplexity(text, score, glued=bool(preset))
             assert (value is None) == (expected is None)
             assert value is None or abs(value - expected) <= 1e-4 + 1e-9 * expected
+
+
+SPACES = [chr(c) for c in range(0x110000) if chr(c).isspace() or c in (0, 0x200B, 0xFEFF)]
+
+
+@pytest.mark.parametrize("space", SPACES, ids=[f"{ord(c):04x}" for c in SPACES])
+def test_training_and_scoring_split_the_same_words(space, tmp_path):
+    """Any white space scores as in training: like a blank if it is one of lmplz's, else like a letter of the word."""
+    text = f"le{space}chat : {space}نام{space}{space}فوق{space} ក{space}ខ 猫{space}犬"
+    plain = text.replace(space, {"\n": "\n"}.get(space, " " if space in "\0\t\r " else "x"))
+    found = []
+    for name, line in (("m", text), ("plain", plain)):
+        (tmp_path / f"{name}.txt").write_bytes(f"{line}\n".encode())
+        model = train(str(tmp_path / f"{name}.txt"), order=2, out=str(tmp_path / name), discount_fallback=True)
+        found.append((model.n_words, scored(Perplexity(model=model.path, normalize=None), [line])))
+    assert found[0] == found[1]
+    assert words(text) == twins.perplexity.words(text)
+    assert len(words(text)) == found[0][0]
 
 
 def test_the_published_bug_glues_lines(model):

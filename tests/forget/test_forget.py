@@ -267,10 +267,10 @@ def test_checkpoints_of_the_old_shards_refuse(home):
 
     config, sets = preset("tiny"), {"shards": Shards.open(home / "run" / "shards")}
     facts = {"tokenizer": checkpoint.tokenizer_key(sets), "data": checkpoint.data_key(sets)}
-    content, place = {"config": config.to_dict(), **facts}, home / "step-00000001.pt"
+    content, place = {"config": config.to_dict(), "step": 1, **facts}, home / "step-00000001.pt"
     checkpoint.check_same(place, content, config, sets)
     forget(str(home / "run"), [id_of(home, ASKED_FOR)], of="clean")
-    with pytest.raises(StaleOutput, match="is of another run .the tokens in .* differ"):
+    with pytest.raises(StaleOutput, match="belongs to another run .the tokens in .* differ"):
         checkpoint.check_same(place, content, config, {"shards": Shards.open(home / "run" / "shards")})
 
 
@@ -424,7 +424,7 @@ def test_ids_that_cannot_be(home, dataprep):
     """Unknown ones are listed and refused; folders that count differently must be named."""
     run = home / "run"
     known = id_of(home, "talk 4 ")
-    with pytest.raises(PlanError, match=r"number documents differently \(web, chats, clean\); name the one"):
+    with pytest.raises(PlanError, match=r"number documents differently \(web, chats, clean\); give the one"):
         forget(str(run), [known])
     with pytest.raises(PlanError, match=r"2 of 3 ids are not in .*: 0:999, 77:3; check them"):
         forget(str(run), [known, "0:999", "77:3"], of="clean")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dataprep as dp
 from dataprep.core.batch import doc_id
 from dataprep.errors import CorruptShard
-from dataprep.history import clusters, similarity, why
+from dataprep.history import clusters, why
 from dataprep.store import files
 
 TEXT = "the quick brown fox jumps over the lazy dog and runs home before the rain begins to fall on {} tonight"
@@ -58,19 +58,19 @@ def test_only_what_a_source_lost(run):
     assert [(c.kept, c.removed) for c in found.largest(5, "wiki")] == [(doc_id(0, 0), 1)]
     assert [(c.kept, c.removed) for c in found.largest(5, "web")] == [(doc_id(0, 0), 2), (doc_id(1, 2), 2)]
     assert found.largest(5, "nobody") == []
-    assert [drop.id for drop in similarity.least_similar(run, 9, "wiki")] == [doc_id(0, 1)]
+    assert [drop.id for drop in clusters.least_similar(run, 9, "wiki")] == [doc_id(0, 1)]
 
 
 def test_least_similar_first_and_one_for_each_survivor(run):
     """The least similar removal leads; one survivor does not fill the list."""
-    drops = similarity.least_similar(run, 2)
+    drops = clusters.least_similar(run, 2)
     assert [drop.id for drop in drops] == [doc_id(1, 1), doc_id(1, 3)]
-    assert len(similarity.least_similar(run, 99)) == 5
+    assert len(clusters.least_similar(run, 99)) == 5
 
 
 def test_similarities_by_stage(run):
     """Each stage's removals by hundredths; the same are counted apart."""
-    found = similarity.by_stage(run)
+    found = clusters.similarities(run)
     assert (found["Exact"].same, int(found["Exact"].hundredths.sum())) == (4, 0)
     assert (found["MinHash"].same, int(found["MinHash"].hundredths.sum())) == (0, 1)
 
@@ -109,7 +109,7 @@ def test_a_missing_or_half_written_table_is_one_sentence(run, tmp_path):
     table = next((broken / "drops").iterdir())
     whole = table.read_bytes()
     table.write_bytes(whole[: len(whole) // 2])
-    for ask in (clusters.find_clusters, similarity.by_stage, lambda url: similarity.least_similar(url, 3)):
+    for ask in (clusters.find_clusters, clusters.similarities, lambda url: clusters.least_similar(url, 3)):
         with pytest.raises(CorruptShard, match=r"drops/part-\d+.parquet is not the table that was written"):
             ask(str(broken))
     with pytest.raises(CorruptShard, match="run the pipeline again"):
@@ -119,5 +119,5 @@ def test_a_missing_or_half_written_table_is_one_sentence(run, tmp_path):
         clusters.find_clusters(str(broken))
     with files.atomic(str(table)) as f:
         pa.parquet.write_table(pa.table({"id": [1]}), f)
-    with pytest.raises(CorruptShard, match="its columns are id"):
+    with pytest.raises(CorruptShard, match="the columns are id"):
         clusters.find_clusters(str(broken))

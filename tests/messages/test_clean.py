@@ -13,8 +13,7 @@ import dataprep as dp
 import laws
 from dataprep.core import batch as B
 from dataprep.errors import PlanError
-from dataprep.messages.captions import caption
-from dataprep.messages.clean import CleanMessages
+from dataprep.messages.clean import CleanMessages, caption
 from dataprep.messages.emoji import PICTURES, emoji_counts, emoji_spans
 from twins.clean import clean_message
 

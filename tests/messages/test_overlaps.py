@@ -14,8 +14,7 @@ import dataprep as dp
 import twins.overlaps
 from dataprep.core import batch as B
 from dataprep.messages import match_exports
-from dataprep.messages.overlap_rows import find_repeated
-from dataprep.messages.overlaps import Overlaps
+from dataprep.messages.overlaps import Overlaps, find_repeated
 from dataprep.messages.read import read_messages
 
 SCHEMA = pa.schema(
@@ -114,7 +113,7 @@ def test_the_estimator(folder, tmp_path) -> None:
     (folder / "4").mkdir()
     (folder / "4" / "WhatsApp Chat with Bee.txt").write_text(PHONE.replace("ok", "no").replace("first", "else"))
     docs = dp.read(str(folder))
-    sealed = dp.Pipeline(Overlaps()).run(docs, out=str(tmp_path / "out"))
+    sealed = dp.Pipeline(Overlaps()).run(docs, out=f"{tmp_path}-out")
     rows = {r["id"]: r for r in docs.table().to_pylist()}
     drops = sealed.drops().to_pylist()
     assert {d["reason"] for d in drops} == {"in_two_exports"}
@@ -145,7 +144,7 @@ def test_exports_of_other_names(tmp_path, caplog) -> None:
     assert [r["text"] for r in chats if r["chat"] == "Tea (1)"] == week
     assert sum(r["chat"] == "Zed" for r in chats) == 22
     assert "Tea is now Tea (1)" in caplog.text
-    sealed = dp.Pipeline(Overlaps()).run(dp.read(str(tmp_path)), out=str(tmp_path / "out"))
+    sealed = dp.Pipeline(Overlaps()).run(dp.read(str(tmp_path)), out=f"{tmp_path}-out")
     assert sealed.count == 34
     assert sealed.manifest["fits"][0]["shared"] == 6
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import laws
 import twins.pii
 from dataprep.errors import PlanError
-from dataprep.pii.rules import IBAN_LENGTHS, issued, luhn, mod97
+from dataprep.pii.numbers import issued, luhn
+from dataprep.pii.rules import IBAN_LENGTHS, mod97
 from dataprep.pii.stage import KINDS, PII
 
 
@@ -55,7 +56,10 @@ HARMLESS = [
     "GB82 WEST 1234 5698 7654 33", "ZZ82 WEST 1234 5698 7654 32", "AB12 CD34 EF56", "0 1 2 3 4 5 6 7 8 9",
     "04/09/87 03/09/87  04/09/87", "6.3.1.4. Chapter, section 5.1.4.1",
     "Boston, MA 02110-1301, USA", "e.org/0596008694/re869.html",
-    "doi:10.1000/182 arXiv 0705.12345678",
+    "doi:10.1000/182 arXiv 0705.12345678", "logo image@2x.png", "npm i react@latest.js", "1.5E+12345678 U+30000020",
+    "SIRET 012 345 678 00012", "RCS Paris, RC 0123456789", "KvK 01234567", "Company No. 0123456789",
+    "Invoice 0123456789", "TVA: 0123456789", "<Buffer 01 02 03 04 05 06 07 08>", "08 07 06 05 04 03 02 01",
+    "1234 4111 1111 1111 1111 1234 5678",
 ]  # fmt: skip
 
 
@@ -69,6 +73,51 @@ def test_what_is_personal_is_replaced(text, left):
 def test_what_looks_like_it_stays(text):
     """Versions, dates, prices, ISBNs, handles, private addresses and wrong check digits are left alone."""
     assert cleaned(PII(), text) == ([text], {})
+
+
+FORMS = [
+    "+212612345678", "+212 6 12 34 56 78", "+212 612-345678", "00212612345678", "00212 6 12 34 56 78",
+    "+33 (0)6 12 34 56 78", "+44 20 7946 0958", "+1 (212) 555-0123", "+1-212-555-0123", "1-212-555-0123",
+    "1 (212) 555-0123", "(212) 555-0123", "212-555-0123", "212.555.0123", "0612345678", "06 12 34 56 78",
+    "06-12-34-56-78", "06.12.34.56.78", "06\u00a012\u00a034\u00a056\u00a078", "06\u202f12\u202f34\u202f56\u202f78",
+    "06\u201112\u201134\u201156\u201178", "0612-345678", "(06) 12 34 56 78", "(0612) 345678", "(020) 7946 0958",
+    "020 7946 0958", "٠٦١٢٣٤٥٦٧٨", "٠٦ ١٢ ٣٤ ٥٦ ٧٨", "۰۹۱۲۳۴۵۶۷۸۹", "+٢١٢٦١٢٣٤٥٦٧٨", "+55 11 91234-5678",
+    "+91 98765 43210", "090-1234-5678", "+86 138 0013 8000", "0151/2345678",
+]  # fmt: skip
+BEFORE = [
+    ("", ""), ("call ", "call "), ("tel:", "tel:"), ("(", "("), ("[", "["), ("« ", "« "), ("Author12 ", "Author12 "),
+    ("in 2024 ", "in 2024 "), ("room 7: ", "room 7: "), ("apt 12, ", "apt 12, "), ("5/", "5/"), ("a/", "a/"),
+    ("at 10:30 ", "at 10:30 "), ("on 05/06/2024 ", "on 05/06/2024 "), ("on 2024-06-05 ", "on 2024-06-05 "),
+    ("هاتف ", "هاتف "), ("و", "و"), ("رقم٣ ", "رقم٣ "), ("電話", "電話"), ("号码：", "号码："), ("फोन ", "फोन "),
+    ("โทร", "โทร"), ("tel", "tel"), ("Karim_", "Karim_"), ("#", "#"), ("1. ", "1. "), ("0612345679 / ", "<phone> / "),
+    ("+212 6 12 34 56 79 / ", "<phone> / "), ("06 12 34 56 79, ", "<phone>, "), ("06 12 34 56 79 ", "<phone> "),
+    ("06 12 34 56 79 - ", "<phone> - "), ("4111 1111 1111 1111 ", "<card> "),
+]  # fmt: skip
+AFTER = [
+    ("", ""), (".", "."), (", ok", ", ok"), (")", ")"), (" / 0612345679", " / <phone>"), (" et 2 enfants",) * 2,
+    ("؟", "؟"), ("。", "。"), ("-", "-"), (", 2024", ", 2024"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_half_of_a_number_is_left(form):
+    """In every position a phone is replaced whole, and nothing else: after letters, digits, brackets, other numbers."""
+    texts = [a + form + b for a, _ in BEFORE for b, _ in AFTER]
+    assert cleaned(PII(), *texts)[0] == [f"{a}<phone>{b}" for _, a in BEFORE for _, b in AFTER]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("card 4111 1111 1111 1111 12/27", "card <card> 12/27"),
+        ("card 4111 1111 1111 1111 2027", "card <card> 2027"),
+        ("Author12 4111 1111 1111 1111", "Author12 <card>"),
+        ("بطاقة4111111111111111", "بطاقة<card>"),
+    ],
+)
+def test_cards_next_to_digits(text, left):
+    """An expiry date or another number next to a card does not hide it."""
+    assert cleaned(PII(), text)[0] == [left]
 
 
 ATOMS = [

@@ -10,6 +10,7 @@ import dataprep as dp
 from dataprep.core import batch as B
 from dataprep.errors import PlanError
 from dataprep.read import formats
+from dataprep.read.listing import list_files
 from dataprep.store import files
 
 
@@ -47,7 +48,7 @@ def test_a_reader_is_a_format(tmp_path) -> None:
     assert texts(dp.read(path, format=Halves(mark=";"))) == ["one|two", "three"]
     assert texts(dp.read(path)) == ["one|two;three"]
     for reader, option in ((Halves(), "mark"), (Halves, "marks")):
-        with pytest.raises(PlanError, match=f"there is no option '{option}' for Halves; there are (mark|none)"):
+        with pytest.raises(PlanError, match=f"there is no option '{option}' for Halves; the options are (mark|none)"):
             dp.read(path, format=reader, **{option: ";"})
     with pytest.raises(PlanError, match="Halves has no fields for columns="):
         dp.read(path, format=Halves, columns=["url"])
@@ -96,8 +97,7 @@ def test_a_registered_suffix_wins_beside_chats(tmp_path, table, samples) -> None
     (tmp_path / "chat.txt").write_bytes((samples / "whatsapp_android.txt").read_bytes())
     (tmp_path / "notes.note").write_text("one|two")
     dp.register("notes", Halves, suffixes=(".note",))
-    expanded = dp.read.__globals__["_expand"](str(tmp_path), None)
-    found = {file.url.rpartition("/")[2]: file.format.name for file in expanded}
+    found = {file.url.rpartition("/")[2]: file.format.name for file in list_files(str(tmp_path), None).found}
     assert found == {"chat.txt": "whatsapp", "notes.note": "notes"}
     dp.register("all_text", Halves, suffixes=(".txt",))
     assert formats.format_of(str(tmp_path / "chat.txt")).name == "all_text"

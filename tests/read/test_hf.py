@@ -127,7 +127,7 @@ def test_a_hub_that_cannot_be_reached(monkeypatch) -> None:
 
 def test_bad_rows(tmp_path) -> None:
     """A wrong column, no rows, and rows that change their types leave nothing behind."""
-    with pytest.raises(ReadError, match=r"no text column 'body'; there are text \(.*\), source"):
+    with pytest.raises(ReadError, match=r"no text column 'body'; the columns are text \(.*\), source"):
         dp.read(datasets.Dataset.from_list(ROWS), text="body")
     with pytest.raises(ReadError, match="no rows"):
         dp.read(datasets.IterableDataset.from_generator(lambda: iter(())), key="none")

@@ -85,7 +85,7 @@ def test_bad_rows(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("table", "says"),
     [
-        ({"body": ["a"], "n": [1]}, r"'text' is not there; there are body \(string\), n \(int64\); .* text="),
+        ({"body": ["a"], "n": [1]}, r"'text' is not there; the columns are body \(string\), n \(int64\); .* text="),
         ({"text": [1]}, r"'text' has the type int64, not string"),
         ({"text": pa.array([], pa.string())}, "holds no rows"),
     ],
@@ -100,7 +100,7 @@ def test_wrong_schema(tmp_path, table, says) -> None:
 def test_wrong_columns(tmp_path) -> None:
     """An absent column, an unknown type, and values that do not fit are each a sentence."""
     pq.write_table(pa.table({"text": ["a"], "n": ["x"]}), tmp_path / "a.parquet")
-    with pytest.raises(ReadError, match=r"no column url; there are text \(string\), n"):
+    with pytest.raises(ReadError, match=r"no column url; the columns are text \(string\), n"):
         dp.read(str(tmp_path / "a.parquet"), columns=["url"])
     with pytest.raises(PlanError, match="'number' is not a column type"):
         dp.read(str(tmp_path / "a.parquet"), columns={"n": "number"})

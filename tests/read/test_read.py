@@ -112,8 +112,8 @@ def test_missing_and_empty(tmp_path, path, says) -> None:
 @pytest.mark.parametrize(
     ("kwargs", "says"),
     [
-        ({"format": "csv"}, "no format 'csv'; there are jsonl, parquet"),
-        ({"date_order": "dmy"}, "no option 'date_order' for jsonl; there are max_bad, max_doc_bytes, meta"),
+        ({"format": "csv"}, "no format 'csv'; the formats are jsonl, parquet"),
+        ({"date_order": "dmy"}, "no option 'date_order' for jsonl; the options are max_bad, max_doc_bytes, meta"),
         ({"max_doc_bytes": 0}, "max_doc_bytes=0 must be at least 1"),
         ({"columns": {"n": "number"}}, "type 'number'"),
     ],

@@ -10,7 +10,7 @@ import dataprep as dp
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import ReadError
-from dataprep.read import lines
+from dataprep.read import text as plain_text
 from dataprep.read.text import Lines, Paragraphs, Text
 
 
@@ -35,7 +35,7 @@ def test_paragraphs(tmp_path, monkeypatch) -> None:
     """Paragraphs begin where their first line does; what is read at once does not matter."""
     want = [(0, "one\ntwo "), (19, "three\nчетыре"), (39, "last")]
     for block in (1, 5, 1 << 20):
-        monkeypatch.setattr(lines, "BLOCK", block)
+        monkeypatch.setattr(plain_text, "BLOCK", block)
         assert read_bytes(Paragraphs(), tmp_path, DATA) == (want, [])
 
 

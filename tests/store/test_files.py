@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataprep.errors import DataprepError, ReadError
-from dataprep.store import files, receipts
+from dataprep.store import files, hashes, receipts
 
 TEXT = b"the quick brown fox jumps over the lazy dog\n" * 4000
 PACK = {".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress, ".xz": lzma.compress, "": bytes}
@@ -136,15 +136,15 @@ def test_fingerprints_tell_contents_apart(tmp_path_factory, data, other):
     one, two = (str(tmp_path_factory.mktemp("f") / "a.bin") for _ in range(2))
     files.write_bytes(one, data)
     files.write_bytes(two, data)
-    assert files.fingerprint(one) == files.fingerprint(two)
+    assert hashes.fingerprint(one) == hashes.fingerprint(two)
     if other:
         files.write_bytes(two, data + other)
-        assert files.fingerprint(one) != files.fingerprint(two)
+        assert hashes.fingerprint(one) != hashes.fingerprint(two)
 
 
 def test_sweep_removes_what_killed_attempts_left(tmp_path):
-    """Only hidden temporary files go."""
-    for name in (".a.123.tmp", "a", ".keep"):
+    """Only unfinished files of ours are removed: hidden files of others stay, whatever their suffix."""
+    for name in (".a.0123456789ab.tmp", "a", ".keep", ".mine.tmp"):
         files.write_bytes(str(tmp_path / name), b"")
     files.sweep(str(tmp_path))
-    assert sorted(os.listdir(tmp_path)) == [".keep", "a"]
+    assert sorted(os.listdir(tmp_path)) == [".keep", ".mine.tmp", "a"]

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import pytest
@@ -23,18 +24,23 @@ def test_newest_are_kept(shards, config, tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "text"])
-def test_a_damaged_checkpoint_is_refused_and_the_one_before_goes_on(shards, config, run, damage):
-    """One sentence names the file and what to do, and doing it works."""
+def test_a_damaged_checkpoint_falls_back_to_the_one_before(shards, config, run, damage, caplog):
+    """One sentence names the file and the one used instead; with none left, it ends the run. Loading does the same."""
     path = checkpoint.found(run)[-1]
     data = bytearray(path.read_bytes())
     if damage == "flip":
         data[len(data) // 2] ^= 255
     path.write_bytes({"cut": data[: len(data) // 2], "flip": data, "empty": b"", "text": b"hello"}[damage])
-    with pytest.raises(CorruptShard, match=r"step-00000016\.pt: damaged .*remove this file") as e:
+    assert load_model(run)[1]["step"] == 8
+    assert train(shards, out=run, config=config, quiet=True).steps == 20
+    assert [re.search(r"step-00000016\.pt: damaged .*using .*step-00000008.pt instead$", m) is not None
+            for m in caplog.messages] == [True, True]  # fmt: skip
+    assert [p.name for p in checkpoint.found(run)] == ["step-00000016.pt", "step-00000020.pt"]
+    for path in checkpoint.found(run):
+        path.write_bytes(b"")
+    with pytest.raises(CorruptShard, match=r"step-00000020\.pt: damaged .*train again") as e:
         train(shards, out=run, config=config, quiet=True)
     assert "\n" not in str(e.value)
-    path.unlink()
-    assert train(shards, out=run, config=config, quiet=True).steps == 20
 
 
 def test_a_file_that_runs_code_is_refused(tmp_path):

@@ -1,4 +1,5 @@
 import json
+import math
 import subprocess
 import sys
 
@@ -95,10 +96,26 @@ def test_folders_by_name_are_a_mixture():
         (lambda: ModelConfig(n_heads="4"), "n_heads='4'"),
         (lambda: TrainConfig(layout="packed"), "layout='packed' must be one of contiguous, bestfit, padded, cut"),
         (lambda: TrainConfig(objective="mlm"), "objective='mlm' must be one of next, prefix, span"),
-        (lambda: TrainConfig(objective="span", layout="bestfit"), "objective='span' .* needs layout='contiguous'"),
+        (lambda: TrainConfig(objective="span", layout="bestfit"), "objective='span' .* set layout='contiguous'"),
         (lambda: TrainConfig(mask_documents="yes"), "mask_documents='yes' must be one of None, True, False"),
-        (lambda: TrainConfig(weights=[1, 2]), "weights=.* must be a weight for each set by name"),
+        (lambda: TrainConfig(weights=[1, 2]), "weights=.* must map set names to weights"),
         (lambda: TrainConfig(corruption=1.5), "corruption=1.5 must be a number from 0.01 to 0.9"),
+        (lambda: TrainConfig(betas=3), "betas=3 must be two numbers from 0 to below 1"),
+        (lambda: TrainConfig(betas=(2, 2)), r"betas=\(2, 2\) must be two numbers"),
+        (lambda: TrainConfig(betas=(0.9, 1)), r"betas=\(0.9, 1\) must be"),
+        (lambda: TrainConfig(betas=[0.9]), r"betas=\(0.9,\) must be"),
+        (lambda: TrainConfig(betas=("a", math.nan)), "betas=.* must be"),
+        (lambda: TrainConfig(lr=True), "lr=True must be a number"),
+        (lambda: TrainConfig(lr=math.nan), "lr=nan must be a number"),
+        (lambda: TrainConfig(batch=True), "batch=True must be a whole number"),
+        (lambda: TrainConfig(batch=1 << 40), "must be a whole number above 0 and below 2"),
+        (lambda: TrainConfig(seed=1 << 64), "seed=.* must be a whole number from 0 to"),
+        (lambda: TrainConfig(compile="yes"), "compile='yes' must be one of None, True, False"),
+        (lambda: ModelConfig(rope_base=0), "rope_base=0 must be a number from 1"),
+        (lambda: ModelConfig(rope_base="x"), "rope_base='x' must be a number from 1"),
+        (lambda: ModelConfig(rope_base=math.inf), "rope_base=inf must be a number from 1"),
+        (lambda: preset("tiny").override("lr={[]:1}"), "lr=.* must be a number"),
+        (lambda: preset(7), "preset 7 must be one of tiny"),
     ],
 )
 def test_wrong_configs_are_refused(make, sentence):

@@ -120,15 +120,15 @@ def test_a_plan_does_not_depend_on_how_documents_lie_in_files(monkeypatch):
     )
 
 
-def test_documents_are_told_apart_in_contiguous_rows_on_request(in_memory):
+def test_documents_are_mask_documents_in_contiguous_rows_on_request(in_memory):
     """An input that is a separator begins the next document."""
     shards = in_memory([3, 4, 5], separators=True)
-    layout = layout_of(shards, "contiguous", 11, told_apart=True)
+    layout = layout_of(shards, "contiguous", 11, mask_documents=True)
     rows = layout.rows(np.arange(1))
     assert np.array_equal(rows.begins, rows.tokens[:, :-1] == EOT)
     assert np.flatnonzero(rows.begins[0]).tolist() == [2, 6]
     assert layout_of(shards, "contiguous", 11).rows(np.arange(1)).begins is None
-    assert layout_of(shards, "bestfit", 11, told_apart=False).rows(np.arange(1)).begins is None
+    assert layout_of(shards, "bestfit", 11, mask_documents=False).rows(np.arange(1)).begins is None
 
 
 @pytest.mark.parametrize("how", ["contiguous", "bestfit", "padded", "cut"])

@@ -7,9 +7,9 @@ torch = pytest.importorskip("torch")
 
 from dataprep.errors import PlanError  # noqa: E402
 from dataprep.tokens.shards.writer import save  # noqa: E402
+from dataprep.train.data import open_sets  # noqa: E402
 from dataprep.train.layouts import layout_of  # noqa: E402
 from dataprep.train.mixture import Mixture, interleave, shares  # noqa: E402
-from dataprep.train.sets import open_sets  # noqa: E402
 
 
 @settings(deadline=None, max_examples=60)
@@ -88,10 +88,10 @@ def test_rows_with_and_without_masks_go_together(in_memory):
     ("weights", "sentence"),
     [
         ({"web": 0.5, "chats": 0.5}, "the name 'chats' in weights must be one of the sets: web, chat"),
-        ({"web": 1.0}, "weights must name every set, and 'chat' is missing"),
-        ({"web": 1.0, "chat": -1}, "the weight of 'chat' is -1 and must be above 0"),
+        ({"web": 1.0}, "weights must name every set, but 'chat' is missing"),
+        ({"web": 1.0, "chat": -1}, "the weight of 'chat' is -1; it must be above 0"),
         ({"web": 1.0, "chat": float("nan")}, "the weight of 'chat' is nan"),
-        ({"web": 1.0, "chat": 1e-7}, "the weight of 'chat' must be at least 1 in 65,536 of all"),
+        ({"web": 1.0, "chat": 1e-7}, "the weight of 'chat' must be at least 1/65,536 of their sum"),
     ],
 )
 def test_weights_that_cannot_be_met(mixture, weights, sentence):
@@ -107,7 +107,7 @@ def test_sets_that_do_not_go_together(make_shards, tmp_path):
         "b": make_shards(tmp_path / "b", n=5, tokenizer={"hash": "other"}),
         "c": save(tmp_path / "c", {"train": [[1, 2]]}, vocab_size=50, eot=49),
     }
-    with pytest.raises(PlanError, match=r"'a' and 'b' cannot be mixed, since .*a has a tokenizer of one and .*other"):
+    with pytest.raises(PlanError, match=r"'a' and 'b' cannot be mixed: .*a has a tokenizer of one and .*other"):
         open_sets({"a": made["a"], "b": made["b"]})
     with pytest.raises(PlanError, match="a vocabulary of 97 and .* of 50; encode both with one tokenizer"):
         open_sets({"a": made["a"], "c": made["c"].path})

@@ -9,7 +9,8 @@ from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
 from dataprep.errors import PlanError  # noqa: E402
 from dataprep.train import GPT, ModelConfig, preset  # noqa: E402
-from dataprep.train.model import Cache, rope_table, rotate  # noqa: E402
+from dataprep.train.loss import token_nats  # noqa: E402
+from dataprep.train.model import rope_table, rotate  # noqa: E402
 from dataprep.train.rows import IGNORE  # noqa: E402
 
 VOCAB = 97
@@ -48,7 +49,7 @@ def test_the_future_changes_nothing(model):
 def test_an_untrained_model_knows_nothing(model):
     """Its loss is about the logarithm of the vocabulary, of which padding is no part."""
     x = ids(64)
-    loss = model(x[:, :-1], x[:, 1:]).mean().item()
+    loss = token_nats(model, x[:, :-1], x[:, 1:]).mean().item()
     assert abs(loss - math.log(VOCAB)) < 0.1
     assert model(x).shape == (64, 24, VOCAB)
     assert model.embedding.weight.shape == (128, 32)
@@ -58,9 +59,9 @@ def test_an_untrained_model_knows_nothing(model):
 def test_ignored_targets_cost_nothing(model):
     """A masked target has loss 0 and no other loss moves."""
     x, y = ids(), ids(seed=1)
-    full = model(x, y)
+    full = token_nats(model, x, y)
     y[1, :5] = IGNORE
-    masked = model(x, y)
+    masked = token_nats(model, x, y)
     assert masked[1, :5].tolist() == [0] * 5
     masked[1, :5] = full[1, :5]
     assert torch.equal(masked, full)
@@ -71,8 +72,9 @@ def test_ignored_targets_cost_nothing(model):
 def test_cached_scores_are_those_of_a_full_pass(model, pieces):
     """Feeding the ids in pieces through the cache gives the scores of one pass over all of them."""
     x = ids()
-    cache = Cache(model.config, 3, x.device, torch.float32)
-    cached = torch.cat([model.logits(model.hidden(piece, cache)) for piece in x.split(pieces, dim=1)], dim=1)
+    cache = model.cache(3)
+    streams = [model.hidden(p, slots=cache.take([0, 1, 2], [p.shape[1]] * 3)) for p in x.split(pieces, dim=1)]
+    cached = model.logits(torch.cat(streams, dim=1))
     torch.testing.assert_close(cached, model(x), atol=1e-5, rtol=1e-5)
 
 
@@ -104,7 +106,7 @@ def test_flops_are_those_that_torch_counts():
     model = GPT(ModelConfig(n_layers=2, n_heads=4, d_model=64, context=32), 128)
     x = ids(2, 32)
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-        model(x, x).sum().backward()
+        token_nats(model, x, x).sum().backward()
     assert counter.get_total_flops() == model.flops_per_token * x.numel()
 
 

@@ -60,6 +60,10 @@ def draws(how, logits, n=4000):
         (Sampling(top_p=1e-6), {1: 1.0}),
         (Sampling(top_k=3, top_p=0.5), {1: 4 / 7, 3: 3 / 7}),
         (Sampling(temperature=0), {1: 1.0}),
+        (Sampling(min_p=0.6), {1: 4 / 7, 3: 3 / 7}),
+        (Sampling(min_p=0.45), {1: 4 / 9, 2: 2 / 9, 3: 3 / 9}),
+        (Sampling(min_p=1), {1: 1.0}),
+        (Sampling(min_p=0.3, top_k=2, temperature=2), {1: 0.536, 3: 0.464}),
     ],
 )
 def test_ids_are_drawn_at_their_rates(how, expected):
@@ -82,6 +86,12 @@ def test_the_seed_decides_and_stop_ids_end(model):
         ({"temperature": -1}, "temperature=-1 must be 0 or more"),
         ({"top_k": 0}, "top_k=0 must be 1 or more"),
         ({"top_p": 0}, "top_p=0 must be above 0"),
+        ({"temperature": float("nan")}, "temperature=nan must be 0 or more"),
+        ({"temperature": "hot"}, "temperature='hot' must be"),
+        ({"top_k": 2.5}, "top_k=2.5 must be 1 or more"),
+        ({"min_p": 1.5}, "min_p=1.5 must be from 0 to 1"),
+        ({"repetition_penalty": 0}, "repetition_penalty=0 must be above 0"),
+        ({"seed": -1}, "seed=-1 must be a whole number"),
     ],
 )
 def test_impossible_sampling_is_refused(wrong, sentence):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import unicodedata
 from collections import Counter
+
+from twins.unicode import points
 
 
 def bpe_kind(c: str) -> str:
     """How the pattern "words" sees a character: Letter (marks too), Number, Space, Sign."""
-    first = unicodedata.category(c)[0]
-    if first in "LMN":
-        return "N" if first == "N" else "L"
-    return "Space" if c.isspace() and c not in "\x1c\x1d\x1e\x1f" else "Sign"  # four that only Python calls spaces
+    if c in points("ALPHA") or c in points("MARK"):
+        return "L"
+    if c in points("NUMBER"):
+        return "N"
+    return "Space" if c in points("SPACE") and c not in "\x1c\x1d\x1e\x1f" else "Sign"  # Python's four own spaces
 
 
 def bpe_words(text: str) -> list[str]:

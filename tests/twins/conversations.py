@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+from dataprep.messages.times import duration
+
 
 def conversations(rows: list[dict], stage) -> list[tuple]:
     """Return (id, text, messages, latest time) of each conversation that messages make."""
     found: list[dict] = []
     of_chat: dict = {}
-    gap, reply_gap = stage.seconds
+    gap, reply_gap = duration(stage.gap), duration(stage.reply_gap) if stage.replies else 0
     read = 0
     for row in rows:
         pieces = re.split(r"\{(author|text)\}", stage.line)

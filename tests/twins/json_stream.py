@@ -1,4 +1,4 @@
-"""Twin of `read/json/stream_kernel.py`: the messages of a JSON export, by Python's own parser."""
+"""Twin of `read/json/stream.py`: the messages of a JSON export, by Python's own parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Twin of `filters/classifiers/langid_walk.py`: py3langid as it is."""
+"""Twin of `filters/classifiers/models.py`: py3langid as it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Twin of `filters/classifiers/units_kernel.py`."""
+"""Twin of `units_of` in `filters/classifiers/language.py`."""
 
 from __future__ import annotations
 

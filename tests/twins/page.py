@@ -1,4 +1,4 @@
-"""Twin of `read/web/html_kernel.py`: the cost of a page's tags."""
+"""Twin of `read/web/page.py`: the cost of a page's tags."""
 
 from __future__ import annotations
 

@@ -6,6 +6,11 @@ import re
 import unicodedata
 
 
+def words(text):
+    """Words of a line as KenLM's `lmplz` reads them."""
+    return [word for word in re.split("[\0\t\n\r ]+", text) if word]
+
+
 def ccnet_perplexity(text, score, glued):
     """A document's perplexity as `cc_net` computes it; `score` gives a sentence's log10 probability."""
     marks = dict(zip("，。、„”“«»」「《》´∶：？！（）；–", ",.,\"\"\"\"\"\"\"\"\"'::?!();-", strict=True))
@@ -17,7 +22,7 @@ def ccnet_perplexity(text, score, glued):
         line = re.sub(r"\d", "0", line)
         return re.sub("[\x00-\x1f\x7f-\x9f]", "", "".join(marks.get(c, c) for c in line))
 
-    lines = [" ".join(normal(line).split()) for line in ([text] if glued else text.split("\n"))]
+    lines = [words(normal(line)) for line in ([text] if glued else text.split("\n"))]
     lines = [line for line in lines if line]
-    n_words = sum(len(line.split()) + 1 for line in lines)
-    return 10 ** (-sum(map(score, lines)) / n_words) if lines else None
+    n_words = sum(len(line) + 1 for line in lines)
+    return 10 ** (-sum(score(" ".join(line)) for line in lines) / n_words) if lines else None

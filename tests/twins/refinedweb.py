@@ -16,7 +16,7 @@ def refinedweb(text: str, rule) -> tuple[str | None, str, Counter]:
     most_numeric = inf if rule.max_numeric is None else rule.max_numeric
     for raw in text.splitlines(keepends=True):
         line, ending = raw.splitlines()[0], raw[len(raw.splitlines()[0]) :]
-        words, chars = line.split(), "".join(line.split())
+        words, chars = line.split(), line if rule.preset == "dclm" else "".join(line.split())
         before += len(words)
         if not words:
             left.append(raw)

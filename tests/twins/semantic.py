@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dataprep.unicode import text as kernels
+from dataprep.unicode import hashes as kernels
 from twins.text import words
 
 

@@ -1,4 +1,4 @@
-"""Twin of the words, normal forms and shingles of `unicode/text.py`."""
+"""Twin of the words, normal forms and shingles of `unicode/hashes.py`."""
 
 from __future__ import annotations
 

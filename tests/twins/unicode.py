@@ -36,6 +36,30 @@ def _lowered() -> dict[str, str]:
     return found
 
 
+@cache
+def _bases() -> dict[str, str]:
+    found = {}
+    for token in tables.BASES.split():
+        base, _, spans = token.partition("=")
+        for a, _, b in (span.partition("-") for span in spans.split(",")):
+            plain = "".join(chr(int(x, 16)) for x in base.split("+") if x)
+            found |= {chr(c): plain for c in range(int(a, 16), int(b or a, 16) + 1)}
+    return found
+
+
+def without_accents(text: str) -> str:
+    """The canonical decomposition of each character without its non-spacing marks; Hangul syllables as letters."""
+    out = []
+    for c in text:
+        n = ord(c) - 0xAC00
+        if 0 <= n < 11_172:  # Unicode, 3.12
+            tail = chr(0x11A7 + n % 28) if n % 28 else ""
+            out.append(chr(0x1100 + n // 588) + chr(0x1161 + n // 28 % 21) + tail)
+        else:
+            out.append(_bases().get(c, c))
+    return "".join(out)
+
+
 def lower(text: str) -> str:
     """As str.lower: U+0130 becomes two characters, and a capital sigma that ends a word the final form."""
     if text.isascii():

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
 import numpy as np
 
 from dataprep.unicode.text import SENTENCE, classes
 from twins.text import normal
-from twins.unicode import LETTER, WORD, lower, points
+from twins.unicode import LETTER, WORD, lower, points, without_accents
 
 TERMINALS = "".join(map(chr, np.flatnonzero(classes() & SENTENCE)))
 
@@ -41,9 +40,14 @@ def unit_form(unit: str, form: str | None) -> str:
     """A unit's normal form."""
     if form == "c4":
         return lower(unit.strip())
-    if form != "ccnet":
+    if form not in ("ccnet", "ccnet_digits"):
         return unit if form is None else normal(unit, form)
-    left = [c for ch in lower(unit.strip()) for c in unicodedata.normalize("NFD", ch)]
-    left = [c for c in left if unicodedata.category(c) not in ("Mn", "Cc") or c.isspace()]
-    left = ["0" if c in points("DECIMAL") else c for c in left if unicodedata.category(c)[0] != "P"]
+    left = [" " if c in points("SPACE") else c for c in without_accents(lower(unit.strip()))]
+    zeros = points("DECIMAL") if form == "ccnet" else ()
+    left = ["0" if c in zeros else c for c in left if c not in points("PUNCT") and not is_control(c)]
     return " ".join("".join(left).split())
+
+
+def is_control(c: str) -> bool:
+    """Whether a character is of the class Cc, which no version of Unicode changes."""
+    return c < " " or "\x7f" <= c < "\xa0"

@@ -184,7 +184,7 @@ def test_a_value_that_cannot_be_hashed_is_an_error() -> None:
     def look(x: int) -> int:
         return table[x]
 
-    with pytest.raises(TypeError, match="table is a dict, which no kernel can read; pass it as an argument"):
+    with pytest.raises(TypeError, match="table is a dict, which a kernel cannot read as a constant; pass"):
         kernel_hash(look)
 
 
@@ -229,3 +229,25 @@ def test_everything_that_a_kernel_names_is_hashed(monkeypatch: pytest.MonkeyPatc
 
 def _ours(module: str) -> bool:
     return module.startswith("dataprep.")
+
+
+@pytest.mark.parametrize("state", ["mine", "link", "writable", "foreign", "file", "writable_inside"])
+def test_compiled_code_of_others_is_not_loaded(tmp_path, monkeypatch, state) -> None:
+    """A folder in the shared temporary folder is used only if it is this user's, and nobody else can write to it."""
+    monkeypatch.setattr(dataprep.unicode.kernel, "_roots", lambda: [tmp_path / "shared" / "dataprep-me"])
+    root = tmp_path / "shared" / "dataprep-me"
+    root.parent.mkdir(mode=0o777)
+    kernels = root / "dataprep" / "kernels"
+    if state == "link":
+        (tmp_path / "theirs" / "dataprep" / "kernels").mkdir(parents=True)
+        root.symlink_to(tmp_path / "theirs")
+    elif state == "file":
+        root.write_text("")
+    elif state != "mine":
+        kernels.mkdir(parents=True, mode=0o700)
+        (kernels if state == "writable_inside" else root).chmod(0o777 if state != "foreign" else 0o700)
+    if state == "foreign":
+        monkeypatch.setattr(os, "getuid", lambda: 12_345)
+    assert cache_root.__wrapped__() == (kernels if state == "mine" else None)
+    if state == "mine":
+        assert not kernels.stat().st_mode & 0o077

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import twins.text
 from dataprep.core import batch as B
+from dataprep.unicode import hashes as H
 from dataprep.unicode import tables
 from dataprep.unicode import text as T
 
@@ -79,43 +80,43 @@ def test_lower_case_is_that_of_python() -> None:
 @given(st.lists(TEXTS, max_size=5))
 def test_words_are_those_of_re(texts: list[str]) -> None:
     r"""A hash for every `re.findall(r"\w+", text.lower())`; equal words have equal hashes, others have not."""
-    found = cut(*T.words(*column(texts)))
+    found = cut(*H.words(*column(texts)))
     expected = [twins.text.words(t) for t in texts]
     assert [len(f) for f in found] == [len(e) for e in expected]
     flat = [w for e in expected for w in e]
     hashes = [h for f in found for h in f.tolist()]
     assert len(set(zip(flat, hashes, strict=True))) == len(set(flat)) == len(set(hashes))
-    alone = cut(*T.words(*column(flat)))  # a lower-cased word hashes as it did inside its text
+    alone = cut(*H.words(*column(flat)))  # a lower-cased word hashes as it did inside its text
     assert [a.tolist() for a in alone] == [[h] for h in hashes]
 
 
 @given(st.lists(TEXTS, max_size=5), st.sampled_from(["word", "char"]), st.integers(1, 6))
 def test_shingles_are_those_of_the_twin(texts: list[str], unit: str, n: int) -> None:
     """As many distinct hashes as distinct shingles, and as many in common between any two texts."""
-    found = [set(h.tolist()) for h in cut(*T.distinct(*T.shingles(*column(texts), unit, n)))]
+    found = [set(h.tolist()) for h in cut(*H.distinct(*H.shingles(*column(texts), unit, n)))]
     expected = [twins.text.shingle_set(t, unit, n) for t in texts]
     assert [len(f) for f in found] == [len(e) for e in expected]
     for f, e in zip(found, expected, strict=True):
         assert [len(f & g) for g in found] == [len(e & x) for x in expected]
 
 
-@given(st.lists(TEXTS, max_size=5), st.sampled_from(T.NORMAL_FORMS))
+@given(st.lists(TEXTS, max_size=5), st.sampled_from(H.NORMAL_FORMS))
 def test_normal_forms_are_those_of_the_twin(texts: list[str], form: str) -> None:
     """White space, case and punctuation are forgiven as Python's str would."""
-    found = [bytes(x).decode() for x in cut(*T.normal_form(*column(texts), form))]
+    found = [bytes(x).decode() for x in cut(*H.normal_form(*column(texts), form))]
     assert found == [twins.text.normal(t, form) for t in texts]
 
 
 @given(st.lists(st.one_of(TEXTS, st.text("ab", max_size=20)), max_size=8))
 def test_equal_texts_have_equal_hashes(texts: list[str]) -> None:
     """128-bit hashes are equal exactly when texts are, whatever lies around them."""
-    found = [tuple(row) for row in T.text_hashes(*column(texts)).tolist()]
+    found = [tuple(row) for row in H.text_hashes(*column(texts)).tolist()]
     assert len(set(zip(texts, found, strict=True))) == len(set(texts)) == len(set(found))
 
 
 def test_hashes_of_similar_texts_do_not_collide() -> None:
     """100,000 texts that differ in one digit have different 128-bit hashes, in each half."""
-    hashes = T.text_hashes(*column([f"page {i} of a very long book" for i in range(100_000)]))
+    hashes = H.text_hashes(*column([f"page {i} of a very long book" for i in range(100_000)]))
     assert len(np.unique(hashes[:, 0])) == len(np.unique(hashes[:, 1])) == 100_000
 
 
@@ -123,14 +124,14 @@ def test_word_hashes_differ_wherever_a_word_is_changed() -> None:
     """100,000 numbers, permuted letters and long words have as many hashes."""
     texts = [str(i) for i in range(100_000)] + ["x" * i for i in range(1, 300)]
     texts += [f"{a}{b}{c}" for a in "abcdefghij" for b in "klmnopqrst" for c in "abcdefghij"]
-    _, hashes = T.words(*column(texts))
+    _, hashes = H.words(*column(texts))
     assert len(np.unique(hashes)) == len(texts)
 
 
 def test_shingle_hash_is_that_of_the_kernel() -> None:
     """The public hash of a shingle's bytes is the low half of the kernel's."""
     words = twins.text.words("The quick, brown fox jumps over the lazy dog")
-    _, hashes = T.shingles(*column([" ".join(words)]), "word", 5)
+    _, hashes = H.shingles(*column([" ".join(words)]), "word", 5)
     shingles = [" ".join(words[i : i + 5]) for i in range(len(words) - 4)]
-    assert [T.shingle_hash(s.encode()) for s in shingles] == [int(h) & 0xFFFFFFFF for h in hashes]
-    assert T.shingle_hash("") == 0
+    assert [H.shingle_hash(s.encode()) for s in shingles] == [int(h) & 0xFFFFFFFF for h in hashes]
+    assert H.shingle_hash("") == 0

@@ -1,7 +1,7 @@
 """The command line: every command parses arguments, calls a function of the package, and prints the result.
 
-A DataprepError is printed as one sentence on stderr, with exit code 1; wrong usage has exit code 2; `--debug` shows the
-traceback.
+A DataprepError is printed as one sentence on stderr, with exit code 1, or 75 if trying again may help; wrong usage has
+exit code 2; `--debug` shows the traceback.
 """
 
 from __future__ import annotations
@@ -12,24 +12,9 @@ from typing import Annotated
 import typer
 
 from dataprep import __version__
-from dataprep.errors import DataprepError
+from dataprep.errors import DataprepError, InUse, Transient, WorkerDied, shown
 
-from . import (
-    clusters,
-    diff,
-    forget,
-    look,
-    models,
-    ngram,
-    perplexity,
-    persona,
-    plan,
-    runs,
-    search,
-    tokenizer,
-    tokens,
-    why,
-)
+from . import clusters, diff, look, models, runs, search, tokenizer, tokens, trial, why
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
@@ -50,26 +35,31 @@ def _options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
-    """Return the options before the command; `main` reads --debug itself, since it needs it after a command failed."""
+    """Declare the options that precede a command; `main` reads --debug from sys.argv, after a command has failed."""
 
 
-TOPICS = (
-    runs, plan, look, diff, clusters, why, search, ngram, perplexity, models, tokenizer, tokens, forget, persona,
+COMMANDS = (
+    runs.run, runs.train, runs.clean, trial.plan, look.inspect, look.report, diff.diff, clusters.clusters, why.why,
+    search.search, models.train_ngram, models.perplexity, models.train_langid, models.train_quality,
+    tokenizer.train_tokenizer, tokenizer.tokenizer, tokens.verify, tokens.show, tokens.export, tokens.import_,
+    runs.forget, runs.persona,
 )  # fmt: skip
-for _topic in TOPICS:
-    for _command in _topic.COMMANDS:
-        app.command()(_command)
+for _command in COMMANDS:
+    app.command()(_command)
+
+
+TRY_AGAIN = 75  # EX_TEMPFAIL
 
 
 def main() -> None:
-    """Run the command in sys.argv; exit with 1 on a DataprepError, and with 130 on Ctrl-C."""
+    """Run the command in sys.argv; exit with 1 on a DataprepError, with 75 if trying again may help, 130 on Ctrl-C."""
     try:
         app()
     except DataprepError as e:
         if "--debug" in sys.argv:
             raise
-        print(f"dataprep: {' '.join(str(e).split())}", file=sys.stderr)
-        sys.exit(1)
+        print(f"dataprep: {shown(' '.join(str(e).split()))}", file=sys.stderr)
+        sys.exit(TRY_AGAIN if isinstance(e, (InUse, Transient, WorkerDied)) else 1)
     except KeyboardInterrupt:
         print("dataprep: stopped; finished work is kept, and the same command resumes", file=sys.stderr)
         sys.exit(130)

@@ -12,13 +12,13 @@ from rich.table import Table
 from dataprep.core.batch import show_id
 from dataprep.core.tables import Drop
 from dataprep.errors import PlanError
-from dataprep.history import similarity, why
-from dataprep.history.clusters import Cluster, Clusters, find_clusters
+from dataprep.history import why
+from dataprep.history.clusters import Cluster, Clusters, find_clusters, least_similar
 from dataprep.history.cuts import RepeatedCut, most_repeated_cuts
-from dataprep.unicode.printable import printable
+from dataprep.unicode.valid import printable
 
-from .options import RunFolder
-from .text_pair import text_pair
+from .options import RunFolder, Screen, table_of
+from .why import text_pair
 
 DEFAULT = 5
 
@@ -31,7 +31,7 @@ def clusters(
     source: Annotated[str | None, typer.Option(help="Only documents of this source.")] = None,
 ) -> None:
     """Show clusters of duplicates: each kept document, those dropped as its duplicates, and the words that differ."""
-    console = Console()
+    console = Screen()
     if largest is None and least_similar is None and cuts is None:
         largest = DEFAULT
     if largest is not None:
@@ -40,7 +40,7 @@ def clusters(
         _print_least(console, folder, least_similar, source)
     if cuts is not None:
         if source is not None:
-            msg = "--cuts counts texts of all sources, so --source must be left out"
+            msg = "--cuts counts texts of all sources; leave --source out"
             raise PlanError(msg)
         _print_cuts(console, folder, cuts)
 
@@ -73,9 +73,7 @@ def _print_sizes(console: Console, found: Clusters) -> None:
     """Print the number of clusters by size, in powers of two."""
     if not found.removed:
         return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("documents in a cluster", "clusters", "removed"):
-        table.add_column(title, justify="right")
+    table = table_of("documents in a cluster", "clusters", "removed", left=0)
     sizes, counts = (values.tolist() for values in found.sizes())
     for bits in sorted({size.bit_length() for size in sizes}):
         mine = [(size, n) for size, n in zip(sizes, counts, strict=True) if size.bit_length() == bits]
@@ -95,7 +93,7 @@ def _print_later_drop(console: Console, folder: str, cluster: Cluster) -> None:
 
 
 def _print_least(console: Console, folder: str, n: int, source: str | None) -> None:
-    drops = similarity.least_similar(folder, n, source)
+    drops = least_similar(folder, n, source)
     if not drops:
         console.print("no dropped document has a similarity to the one kept for it", highlight=False)
     for drop in drops:
@@ -137,6 +135,3 @@ def _print_cuts(console: Console, folder: str, n: int) -> None:
 
 def _span(repeat: RepeatedCut) -> str:
     return f"{repeat.n_bytes:,}" + (f" to {repeat.most_bytes:,}" if repeat.most_bytes > repeat.n_bytes else "")
-
-
-COMMANDS = (clusters,)

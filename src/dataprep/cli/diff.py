@@ -11,16 +11,18 @@ from rich.table import Table
 
 from dataprep.core.batch import show_id
 from dataprep.history.comparison import Comparison, OneSided, TokenAmount, compare
-from dataprep.unicode.printable import printable
+from dataprep.unicode.valid import printable
+
+from .options import Screen, table_of
 
 
 def diff(
-    a: Annotated[str, typer.Argument(metavar="A", help="A sealed Dataset, or a run, for its last one.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="Another of the same input.")],
+    a: Annotated[str, typer.Argument(metavar="A", help="A sealed Dataset, or a run (its last Dataset is taken).")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Another Dataset or run, made from the same input.")],
     examples: Annotated[int, typer.Option("--examples", "-n", min=0, help="Documents to show for each reason.")] = 3,
 ) -> None:
     """Compare B with A: documents, bytes and tokens lost and gained by source, with drop reasons and examples."""
-    console = Console(highlight=False)
+    console = Screen(highlight=False)
     found = compare(a, b, examples)
     console.print(f"A: {found.a.count:,} documents in {escape(str(found.a.url))}", soft_wrap=True)
     console.print(f"B: {found.b.count:,} documents in {escape(str(found.b.url))}", soft_wrap=True)
@@ -33,11 +35,9 @@ def diff(
 
 def _table(found: Comparison) -> Table:
     """Return a row per source, and one of their sums."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("source")
     counted = ("tokens lost", "gained") if found.has_tokens else ()
-    for title in ("in both", "lost", "gained", "kB lost", "gained", *counted, "changed text", "kB more"):
-        table.add_column(title, justify="right")
+    titles = ("source", "in both", "lost", "gained", "kB lost", "gained", *counted, "changed text", "kB more")
+    table = table_of(*titles)
     columns = (found.both, found.lost.sources, found.gained.sources, found.changed)
     names = sorted({name for column in columns for name in column})
     for name in names:
@@ -71,6 +71,3 @@ def _print_reasons(console: Console, title: str, side: OneSided) -> None:
         for _, id_, line in side.examples.get(reason, []):
             shown = f"{'':9} [cyan]{show_id(id_)}[/] [dim]{escape(printable(line))}[/]"
             console.print(shown, overflow="ellipsis", no_wrap=True)
-
-
-COMMANDS = (diff,)

@@ -1,9 +1,11 @@
-"""Commands about a whole run: inspect, report."""
+"""Commands about a whole run: inspect, report; they print the figures of `MessageStats` as bars and shades."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
+import pyarrow as pa
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -13,26 +15,31 @@ from dataprep.core.batch import show_id
 from dataprep.core.dataset import open_dataset
 from dataprep.core.folder import REPORT, datasets
 from dataprep.core.stats import Amount, StageStats
-from dataprep.messages.counts import STAGE
+from dataprep.core.unread import by_kind, rows_of
+from dataprep.history.message_figures import LENGTHS, TITLES, WEEKDAYS, NameRow, length_rows, most_frequent
+from dataprep.messages.counts import CONVERSATION_MESSAGES, STAGE, clock_of, months_of, of_family
 from dataprep.store import files
-from dataprep.unicode.printable import printable
+from dataprep.unicode.valid import printable
 
-from .message_bars import print_messages
-from .options import RunFolder
+from .options import RunFolder, Screen, say, table_of
 
+SHADES = " ░▒▓█"
+BAR_CHARS = 40
+LATEST_MONTHS = 36
 FITS = {  # counts of Estimators, and their names
     "documents": "documents", "bands": "bands", "rows": "rows", "threshold": "threshold", "candidates": "candidates",
-    "compared": "pairs compared", "largest_component": "largest component", "spans": "spans",
+    "compared": "pairs compared", "largest_component": "largest component", "skipped": "candidates not compared",
+    "spans": "spans", "unreadable": "unreadable values",
 }  # fmt: skip
 
 
 def inspect(
     folder: RunFolder,
     examples: Annotated[int, typer.Option(help="Dropped documents to show for each reason.")] = 1,
-    source: Annotated[str | None, typer.Option(help="Only this source.")] = None,
+    source: Annotated[str | None, typer.Option(help="Show only this source.")] = None,
 ) -> None:
     """Show the documents that each stage kept and dropped, by source and reason, with examples."""
-    console = Console()
+    console = Screen()
     for found in datasets(folder, saved=False):
         docs = open_dataset(found.url)
         manifest = docs.manifest
@@ -45,6 +52,7 @@ def inspect(
             console.print(_stage_table(stage, source))
             _print_examples(console, stage, examples, source)
         _print_fits(console, manifest.get("fits", []))
+        _print_unread(console, docs.unread(), examples)
         for alarm in docs.stats.alarms():
             console.print(f"[bold red]alarm:[/] {escape(alarm)}")
     _print_model(console, folder)
@@ -59,13 +67,25 @@ def _print_fits(console: Console, fits: list[dict[str, Any]]) -> None:
             console.print(f"{escape(fit['stage'])} counted: {counts}", highlight=False, soft_wrap=True)
 
 
+def _print_unread(console: Console, unread: pa.Table, n: int) -> None:
+    """Print the numbers of unread files by reason and suffix, each with examples."""
+    if len(unread):
+        console.print(f"{len(unread):,} files were not read, or not to their end:", highlight=False)
+    for (reason, suffix), rows in by_kind(rows_of(unread)).items():
+        console.print(f"  [cyan]{escape(printable(f'{reason} {suffix}'))}[/] {len(rows):,}", highlight=False)
+        for row in rows[:n]:
+            at = "" if row.offset is None else f", byte {row.offset:,}"
+            line = printable(f"{row.file}{at}{': ' if row.detail else ''}{row.detail or ''}")
+            console.print(f"    [dim]{escape(line)}[/]", highlight=False, soft_wrap=True)
+
+
 def _print_model(console: Console, folder: str) -> None:
     """Print totals of token shards and losses of training, if the run has them."""
-    from dataprep.history.run_summary import token_folder, training_metrics
+    from dataprep.history.run_summary import token_shards, training_metrics
 
-    tokens = token_folder(folder)
-    if tokens:
-        said = f"{tokens.tokens:,} tokens of {tokens.documents:,} documents, a vocabulary of {tokens.vocab_size:,}"
+    shards = token_shards(folder)
+    if shards is not None:
+        said = f"{shards.n_tokens:,} tokens of {len(shards):,} documents, a vocabulary of {shards.vocab_size:,}"
         console.rule("[bold]tokens", align="left", style="dim")
         console.print(said, highlight=False)
     val = [row for row in training_metrics(folder) if row.get("val_loss") is not None]
@@ -77,10 +97,8 @@ def _print_model(console: Console, folder: str) -> None:
 
 def _stage_table(stage: StageStats, only: str | None) -> Table:
     """Return a row per source, each followed by a row per drop reason."""
-    table = Table(box=None, header_style="bold", pad_edge=False, title=escape(stage.name), title_justify="left")
-    table.add_column("source", min_width=28)
-    for title in ("in", "kept", "dropped", "MB in", "MB kept"):
-        table.add_column(title, justify="right")
+    table = table_of("source", "in", "kept", "dropped", "MB in", "MB kept")
+    table.title, table.title_justify, table.columns[0].min_width = escape(stage.name), "left", 28
     none = Amount()
     for name in sorted(stage.into):
         if only in (None, name):
@@ -117,7 +135,54 @@ def report(
     """Write one HTML page about a run, from input to token shards and loss; it loads nothing from elsewhere."""
     from dataprep.report import write
 
-    print(write(folder, to or files.join(folder, REPORT)))
+    say(write(folder, to or files.join(folder, REPORT)))
 
 
-COMMANDS = (inspect, report)
+def print_messages(console: Console, stats: StageStats) -> None:
+    """Print the figures of a `MessageStats` stage: lists and histograms, one below the other."""
+    conversations = sum(stats.histograms.get(CONVERSATION_MESSAGES, {}).values())
+    people = sum(of_family(stats.counts, "author").values())
+    head = f"[bold]{escape(stats.name)}[/]: {people:,} messages of people in {conversations:,} conversations"
+    console.print(head, highlight=False)
+    for name, title in TITLES.items():
+        _print_bars(console, title, most_frequent(of_family(stats.counts, name)))
+    _print_bars(console, "Messages by month", _rows(months_of(stats.counts)[-LATEST_MONTHS:]))
+    _print_week(console, stats)
+    for lengths in LENGTHS:
+        title = f"{lengths.title} ({lengths.axis.lower()})"
+        _print_bars(console, title, _rows(length_rows(stats, lengths.histogram)))
+
+
+def _rows(counts: Sequence[tuple[str, int]]) -> list[NameRow]:
+    return [NameRow(name, n, is_one=True) for name, n in counts]
+
+
+def _print_bars(console: Console, title: str, rows: Sequence[NameRow]) -> None:
+    """Print a row per name, with a bar if the row is of one name."""
+    if not rows:
+        return
+    most = max([1, *(row.n for row in rows if row.is_one)])
+    table = Table(box=None, show_header=False, pad_edge=False, title=escape(title), title_justify="left")
+    table.add_column(min_width=12)
+    table.add_column(justify="right")
+    table.add_column()
+    for name, n, is_one in rows:
+        bar = "█" * -(-n * BAR_CHARS // most) if is_one else ""
+        table.add_row(escape(printable(name)), f"{n:,}", bar, style="dim")
+    console.print(table)
+
+
+def _print_week(console: Console, stats: StageStats) -> None:
+    """Print a row per weekday with two characters per hour, darker for more messages."""
+    counts = clock_of(stats.counts)
+    if not counts.any():
+        return
+    hours = "     " + "".join(f"{hour:<6}" for hour in range(0, 24, 3))
+    lines = ["Messages by weekday and hour", *_week(counts.tolist()), hours]
+    console.print("\n".join(lines), highlight=False, style="dim")
+
+
+def _week(table: Sequence[Sequence[int]]) -> Iterator[str]:
+    most = max(n for row in table for n in row)
+    for day, row in zip(WEEKDAYS, table, strict=True):
+        yield f"{day}  " + "".join(SHADES[-(-n * (len(SHADES) - 1) // most)] * 2 for n in row)

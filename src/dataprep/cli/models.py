@@ -1,4 +1,4 @@
-"""The commands that train text classifiers: train-langid, train-quality."""
+"""Commands on models of text: train-langid, train-quality, train-ngram, perplexity."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
+from dataprep.core.batch import show_id
 from dataprep.errors import PlanError
 from dataprep.store import files
+from dataprep.unicode.valid import printable
+
+from .options import Screen, numbers, table_of
 
 Out = Annotated[str, typer.Option(help="The model to write, NAME.bin; NAME.bin.json describes it.")]
 Format = Annotated[str | None, typer.Option("--format", help="As in dp.read: jsonl, lines, paragraphs ...")]
@@ -23,6 +25,7 @@ HeldOut = Annotated[float, typer.Option("--held-out", help="Fraction of the text
 MaxTexts = Annotated[int | None, typer.Option("--max-texts", help="Texts per label at most.")]
 Seed = Annotated[int, typer.Option(help="Seed of the training.")]
 SHOWN = 20  # labels of a confusion table
+TEXT_CHARS = 90  # shown of a document
 
 
 def train_langid(
@@ -73,9 +76,16 @@ def _settings(given: Any, epochs: int | None, dim: int | None, held_out: float, 
 
 
 def _texts(given: list[str], label: str | None, form: str | None) -> dict[str, Any]:
-    """Return texts by label: from files of one label each, or by the field `label`."""
+    """Return texts by label: that of the field `label`, or that of each file; texts without a label are left out."""
     if label is not None:
-        return _by_field(given, label, form)
+        from dataprep.read import read
+
+        found: dict[str, list[str]] = {}
+        for batch in read(given, format=form, columns={label: "string"}).batches(["text", label]):
+            for text, code in zip(*(batch.column(name).to_pylist() for name in ("text", label)), strict=True):
+                if code:
+                    found.setdefault(code, []).append(text)
+        return found
     paths: dict[str, list[str]] = {}
     for one in given:
         code, equals, path = one.partition("=")
@@ -93,31 +103,16 @@ def _read(paths: list[str], form: str | None) -> Iterator[str]:
     return (text for batch in docs.batches(["text"]) for text in batch.column("text").to_pylist())
 
 
-def _by_field(paths: list[str], label: str, form: str | None) -> dict[str, list[str]]:
-    """Return texts by the value of a field; texts without one are left out."""
-    from dataprep.read import read
-
-    found: dict[str, list[str]] = {}
-    docs = read(paths, format=form, columns={label: "string"})
-    for batch in docs.batches(["text", label]):
-        for text, code in zip(batch.column("text").to_pylist(), batch.column(label).to_pylist(), strict=True):
-            if code:
-                found.setdefault(code, []).append(text)
-    return found
-
-
 def _print(made: Any) -> None:
     """Print the number of texts, the accuracy, and the confusion table."""
-    console = Console(highlight=False)
+    console = Screen(highlight=False)
     tested = {label: sum(row.values()) for label, row in made.confusion.items()}
     console.print(f"{sum(made.n_train.values()):,} texts of {len(made.labels)} labels were learned")
     n = sum(tested.values())
     console.print(f"{made.accuracy:.2%} of {n:,} held-out texts are identified correctly; a row per true label")
     shown = sorted(tested, key=lambda label: (-tested[label], label))[:SHOWN]
     answers = sorted({answer for label in shown for answer in made.confusion[label]})[:SHOWN]
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("", *answers, "right"):
-        table.add_column(Text(title), justify="right" if title else "left")
+    table = table_of("", *map(escape, answers), "right")
     for label in shown:
         row = made.confusion[label]
         right = f"{row.get(label, 0) / max(1, tested[label]):.1%}"
@@ -128,4 +123,79 @@ def _print(made: Any) -> None:
     console.print(escape(made.path))
 
 
-COMMANDS = (train_langid, train_quality)
+def train_ngram(
+    text: Annotated[list[str], typer.Argument(metavar="TEXT...", help="Text files with one sentence per line.")],
+    out: Annotated[str, typer.Option(help="The ARPA file to write.")],
+    order: Annotated[int, typer.Option("-o", "--order", help="Words in the longest n-grams.")] = 5,
+    prune: Annotated[
+        str, typer.Option(metavar="0 0 1", help="Per order, drop n-grams with at most this many occurrences.")
+    ] = "",
+    discount_fallback: Annotated[
+        bool, typer.Option("--discount-fallback", help="Use discounts of 0.5, 1 and 1.5 if there is too little text.")
+    ] = False,
+    skip_symbols: Annotated[
+        bool, typer.Option("--skip-symbols", help="Skip <s>, </s> and <unk> in the text.")
+    ] = False,
+    memory: Annotated[str, typer.Option(help="Memory for n-grams, like 8GB.")] = "2GB",
+    binary: Annotated[bool, typer.Option("--binary", help="Also run KenLM's build_binary.")] = False,
+) -> None:
+    """Train an interpolated modified Kneser-Ney model (ARPA), as KenLM's lmplz does."""
+    from dataprep.ngram import train
+
+    text, thresholds = _thresholds(text, prune)
+    model = train(
+        text, out=out, order=order, prune=thresholds, discount_fallback=discount_fallback, skip_symbols=skip_symbols,
+        memory=memory, binary=binary,
+    )  # fmt: skip
+    console = Screen(highlight=False)
+    console.print(f"{model.n_sentences:,} sentences, {model.n_words:,} words")
+    for n, (count, discounts) in enumerate(zip(model.counts, model.discounts, strict=True), 1):
+        console.print(f"{n}-grams: {count:,}; discounts {', '.join(f'{d:.4g}' for d in discounts)}")
+    console.print(escape(model.binary or model.path))
+
+
+def _thresholds(text: list[str], prune: str) -> tuple[list[str], list[int]]:
+    """Return files and thresholds; lmplz takes `--prune 0 0 1`, of which the last numbers arrive among the files."""
+    if not prune:
+        return text, [0]
+    more = [t for t in text if t.isdecimal() and not files.exists(t)]
+    try:
+        thresholds = [int(x) for x in [*prune.replace(",", " ").split(), *more]]
+    except ValueError as e:
+        msg = f"--prune {prune!r} must be a number per order, like --prune 0 0 1"
+        raise PlanError(msg) from e
+    return [t for t in text if t not in more], thresholds
+
+
+def perplexity(
+    inputs: Annotated[list[str], typer.Argument(metavar="INPUT...", help="Sealed Datasets, or input files.")],
+    model: Annotated[str, typer.Option(help="The n-gram model: an ARPA file or a KenLM binary.")],
+    cut: Annotated[str, typer.Option(help="head, middle, tail, or two percentiles to keep, like 1,90.")] = "1,90",
+    unit: Annotated[str, typer.Option(help="document or paragraph.")] = "document",
+    tokenizer: Annotated[str | None, typer.Option(help="A SentencePiece model.")] = None,
+    n: Annotated[int, typer.Option("-n", min=1, help="Documents to show per language.")] = 20,
+) -> None:
+    """Show the documents that --cut would drop by perplexity, those nearest to the limits first; write nothing."""
+    from dataprep.filters.percentiles import Percentiles
+    from dataprep.filters.perplexity import Perplexity
+    from dataprep.read import read
+
+    measured = Perplexity(model=model, unit=unit, tokenizer=tokenizer)
+    bounds_of: Any = numbers("--cut", cut, "head, middle, tail, or two percentiles like 1,90") if "," in cut else cut
+    chosen = Percentiles(measured, cut=bounds_of)
+    console = Screen(highlight=False)
+    with console.status("measuring"):
+        bounds, lost = chosen.look(read(inputs), n)
+    for language, found in bounds.items():
+        low, high = ("-" if found[name] is None else f"{found[name]:,.1f}" for name in ("low", "high"))
+        console.print(
+            f"[bold]{escape(language)}[/]: {found['scores']:,} scores, {low} <= perplexity < {high} is kept: "
+            f"{found['lost']:,} are dropped, those nearest to the cut first",
+            soft_wrap=True,
+        )
+        for row in lost.to_pylist():
+            if (row["language"] or "all") == language:
+                score = "-" if row["score"] is None else f"{row['score']:,.1f}"
+                text = printable(" ".join(row["text"].split())[:TEXT_CHARS])
+                line = f"  [cyan]{row['reason']}[/] {score:>12} {show_id(row['id'])} [dim]{escape(text)}[/]"
+                console.print(line, soft_wrap=True)

@@ -1,16 +1,50 @@
-"""Options and arguments that several commands share."""
+"""The options, arguments and tables that several commands share."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
+from rich.segment import Segment
+from rich.table import Table
 
 from dataprep.core.runner import Local, Ray, Runner, Serial
+from dataprep.errors import PlanError
+from dataprep.unicode.valid import printable
 
 RunFolder = Annotated[str, typer.Argument(metavar="DIR", help="The folder of a run.")]
 Workers = Annotated[int, typer.Option(min=1, help="Processes on this machine.")]
 Memory = Annotated[str | None, typer.Option(help="Memory that all workers together may use, like 8GB.")]
+
+
+class Screen(Console):
+    """The console of every command; it replaces control characters in documents, names and reasons."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.push_render_hook(_Clean())
+
+
+class _Clean(RenderHook):
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Cleaned(one) for one in renderables]
+
+
+class _Cleaned:
+    """What another renderable prints, with its control characters replaced; rich's own are kept."""
+
+    def __init__(self, inner: ConsoleRenderable) -> None:
+        self.inner = inner
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for text, style, control in console.render(self.inner, options):
+            yield Segment(text if control else printable(text), style, control)
+
+
+def say(text: object) -> None:
+    """Print a line to stdout; control characters, which a terminal would execute, are replaced."""
+    print(printable(str(text)))
 
 
 def runner(workers: int, memory: str | None = None, *, ray: bool = False) -> Runner:
@@ -18,3 +52,23 @@ def runner(workers: int, memory: str | None = None, *, ray: bool = False) -> Run
     if ray:
         return Ray(memory=memory)
     return Local(workers, memory=memory) if workers > 1 else Serial(memory=memory)
+
+
+def numbers(option: str, given: str, like: str) -> tuple[float, ...]:
+    """Return the numbers in `given`, the value of an option, which commas separate.
+
+    Raises PlanError if it has anything else; `like` describes valid values in the message.
+    """
+    try:
+        return tuple(float(one) for one in given.split(",") if one.strip())
+    except ValueError as e:
+        msg = f"{option} {given!r} must be {like}"
+        raise PlanError(msg) from e
+
+
+def table_of(*titles: str, left: int = 1) -> Table:
+    """Return a table with these column titles and no rows; all but the first `left` columns align at the right."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for n, title in enumerate(titles):
+        table.add_column(title, justify="left" if n < left else "right")
+    return table

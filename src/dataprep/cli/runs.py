@@ -1,4 +1,4 @@
-"""Commands that run pipelines and training, and remove saved steps: run, train, clean."""
+"""Commands that make runs or remove parts of them: run, persona, train, clean, forget."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from dataprep.core import pipeline_file
+from dataprep.core import owned, pipeline_file
+from dataprep.core.batch import show_id
 from dataprep.core.folder import STEPS, Folder
+from dataprep.core.runner import Runner
 from dataprep.errors import PlanError
 from dataprep.store import files
 
-from .options import Memory, RunFolder, Workers, runner
+from .options import Memory, RunFolder, Screen, Workers, runner, say
+from .trial import dry_run as dry_run_of
+
+SHOWN = 20  # copies, ids and files that `forget` prints
 
 
 def run(
@@ -30,10 +35,10 @@ def run(
     examples: Annotated[int, typer.Option(min=0, help="Documents to show per reason and change in a dry run.")] = 3,
 ) -> None:
     """Run the steps of a pipeline file; work that an earlier run finished is not repeated."""
-    console = Console()
+    console = Screen()
     steps = pipeline_file.load(pipeline)
     if dry_run:
-        _rehearse(console, steps, to, sample_mb << 20, examples)
+        dry_run_of(steps, to, sample_mb << 20, examples)
         return
     out = out or files.join("out", files.name_of(pipeline).removesuffix(".py"))
 
@@ -44,19 +49,6 @@ def run(
         _print_result(console, done.result)
         console.print(f"[dim]{done.seconds:.1f} s[/]")
     console.print(f"\n[dim]details:[/] dataprep inspect {escape(out)}", highlight=False)
-
-
-def _rehearse(
-    console: Console, steps: list[pipeline_file.Step], to: str | None, sample_bytes: int, examples: int
-) -> None:
-    """Run the steps on a sample, and print the drops and changes of each stage."""
-    from dataprep.history.rehearse import rehearse
-
-    from .dry_run import print_rehearsal
-
-    with console.status("running a sample"):
-        found, tried = rehearse(steps, to, sample_bytes=sample_bytes, examples=examples)
-    print_rehearsal(console, found, tried)
 
 
 def _print_result(console: Console, result: Any) -> None:
@@ -71,28 +63,145 @@ def _print_result(console: Console, result: Any) -> None:
 def train(
     shards: Annotated[list[str], typer.Argument(help="A folder of token shards, or several as NAME=FOLDER.")],
     out: Annotated[str, typer.Option(help="Folder for checkpoints and metrics; a stopped run resumes.")],
-    preset: Annotated[str, typer.Option(help="Model and training settings: tiny, 11m, 42m, gpt2-124m ...")] = "tiny",
+    preset: Annotated[
+        str | None, typer.Option(help="Settings: tiny, 11m, 42m, gpt2-124m ...; default tiny, or those of --from.")
+    ] = None,
+    init_from: Annotated[
+        str | None, typer.Option("--from", metavar="DIR", help="Begin with the weights of this run or checkpoint.")
+    ] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting.")] = None,
     start_over: Annotated[bool, typer.Option("--start-over", help="Remove the run in --out, and start again.")] = False,
 ) -> None:
     """Train a GPT on token shards; `python -m dataprep.train` does the same with only torch and numpy installed."""
     from dataprep import train as trainer
 
-    config = trainer.preset(preset).override(*(settings or []))
-    print(trainer.train(trainer.named(shards), out=out, config=config, resume=not start_over))
+    config = trainer.starting_config(preset, init_from).override(*(settings or []))
+    print(trainer.train(trainer.named(shards), out=out, config=config, init_from=init_from, resume=not start_over))
 
 
-def clean(folder: RunFolder) -> None:
-    """Remove the saved steps between input and result; `dataprep why` then cannot show dropped texts."""
+def clean(
+    folder: RunFolder,
+    all_: Annotated[bool, typer.Option("--all", help="Remove everything that dataprep wrote into DIR.")] = False,
+) -> None:
+    """Remove the saved steps between input and result; `dataprep why` then cannot show dropped texts.
+
+    Files that dataprep did not write are kept, and named.
+    """
     if not files.is_dir(folder):
+        if all_ and not files.exists(folder):
+            say(f"{folder} does not exist; there is nothing to remove")
+            return
         msg = f"{folder} is not a folder; it must be the folder of a run"
         raise PlanError(msg)
-    inside = (folder, *(files.join(folder, name) for name in files.listdir(folder)))
-    found = [url for url in (Folder(home).path(STEPS) for home in inside) if files.exists(url)]
-    freed = sum(files.size(f) for url in found for f in files.expand(url))
-    for url in found:
-        files.remove(url)
-    print(f"removed {len(found)} folders of steps, {freed / 1e6:.1f} MB")
+    if all_:
+        freed, kept = owned.remove_all(folder)
+        say(f"removed what dataprep wrote into {folder}, {freed / 1e6:.1f} MB")
+    else:
+        inside = (folder, *(files.join(folder, name) for name in files.listdir(folder)))
+        found = [home for home in map(Folder, inside) if home.is_of_a_run and files.exists(home.path(STEPS))]
+        freed = sum(owned.remove(home.url, [STEPS]) for home in found)
+        kept = [home.path(name) for home in found for name in owned.foreign(home.url, [STEPS])]
+        say(f"removed {len(found)} folders of steps, {freed / 1e6:.1f} MB")
+    if kept:
+        more = f" and {len(kept) - 1:,} more files" if len(kept) > 1 else ""
+        say(f"kept {kept[0]}{more}, which dataprep did not write")
 
 
-COMMANDS = (run, train, clean)
+def forget(
+    folder: Annotated[str, typer.Argument(help="The folder of a run, of a Dataset, or of token shards.")],
+    ids: Annotated[
+        str | None, typer.Option(help="A file with an id per line (3:1745 or an integer), or Parquet or CSV with `id`.")
+    ] = None,
+    of: Annotated[str | None, typer.Option(help="Folder of the ids, if folders number documents differently.")] = None,
+    with_copies: Annotated[bool, typer.Option("--with-copies", help="Forget their duplicates too.")] = False,
+    missing_ok: Annotated[bool, typer.Option("--missing-ok", help="Continue if some ids are unknown.")] = False,
+) -> None:
+    """Remove documents from shards, statistics, filters and every rerun; without --ids, finish an interrupted call."""
+    from dataprep.forget.forget import forget as remove
+
+    console = Screen(highlight=False, soft_wrap=True)
+    done = remove(folder, ids, of=of, with_copies=with_copies, missing_ok=missing_ok)
+    for url, n in done.removed.items():
+        if n:
+            console.print(f"removed {n:,} from {escape(url)}")
+    console.print(f"[bold]{done}[/]")
+    if len(done.unknown):
+        shown = ", ".join(show_id(i) for i in done.unknown[:SHOWN].tolist())
+        console.print(f"[yellow]{len(done.unknown):,} ids are unknown:[/] {shown}")
+    _print_copies(console, done.copies, with_copies=with_copies)
+    _print_files(console, "cleared", done.cleared)
+    _print_files(console, "[yellow]may still hold the text, or what was learned from it[/]", done.elsewhere)
+
+
+def _print_copies(console: Console, copies: Any, *, with_copies: bool) -> None:
+    if not copies:
+        return
+    tail = "forgotten too" if with_copies else "not forgotten; use --with-copies to forget them"
+    console.print(f"[yellow]{len(copies):,} documents may carry the same text ({tail}):[/]")
+    for copy in copies[:SHOWN]:
+        similarity = "" if copy.similarity is None else f", similarity {copy.similarity:.3f}"
+        relation = "was kept for" if copy.is_kept else "was dropped for"
+        console.print(f"  {show_id(copy.id)} {relation} {show_id(copy.of)} ({escape(copy.stage)}{similarity})")
+    if len(copies) > SHOWN:
+        console.print(f"  and {len(copies) - SHOWN:,} more")
+
+
+def _print_files(console: Console, title: str, urls: Any) -> None:
+    if urls:
+        console.print(f"{title}:")
+        for url in urls[:SHOWN]:
+            console.print(f"  {escape(url)}")
+        if len(urls) > SHOWN:
+            console.print(f"  and {len(urls) - SHOWN:,} more")
+
+
+def persona(
+    chat: Annotated[list[str], typer.Option("--chat", metavar="PATH", help="An export or a folder; may be repeated.")],
+    person: Annotated[str, typer.Option("--as", metavar="NAME", help="The author to imitate, as in the exports.")],
+    out: Annotated[str, typer.Option(help="Output folder of all steps.")] = "out/persona",
+    template: Annotated[str, typer.Option(help="course, chatml, or a file with a Jinja chat template.")] = "chatml",
+    block: Annotated[int, typer.Option(help="Tokens of the longest window.")] = 1024,
+    tokenizer: Annotated[str | None, typer.Option(help="Folder or tokenizer.json; without it one is trained.")] = None,
+    vocab_size: Annotated[int, typer.Option(help="Number of ids of the trained tokenizer.")] = 8_000,
+    gap: Annotated[str, typer.Option(help="Silence that ends a conversation.")] = "1h",
+    context: Annotated[int, typer.Option(help="Turns that a window repeats from the window before.")] = 2,
+    val: Annotated[float, typer.Option(help="Share of the conversations for validation.")] = 0.05,
+    test: Annotated[float, typer.Option(help="Share of the conversations for testing.")] = 0.0,
+    key: Annotated[str | None, typer.Option(help="File with the key of pseudonyms; else a random one.")] = None,
+    refused: Annotated[str | None, typer.Option(help="File of people who did not agree, one per line.")] = None,
+    names: Annotated[str | None, typer.Option(help="File of more names to hide, one per line.")] = None,
+    keep_pii: Annotated[bool, typer.Option("--keep-pii", help="Keep phone numbers and other personal data.")] = False,
+    platform: Annotated[str | None, typer.Option(help="whatsapp, telegram ...; detected by default.")] = None,
+    date_order: Annotated[str | None, typer.Option(help="dmy, mdy or ymd, for ambiguous dates.")] = None,
+    workers: Workers = 1,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what 16 MB of text would lose or change; write nothing.")
+    ] = False,
+) -> None:
+    """Make a fine-tuning set from chats, to teach a model to answer like one person: JSONL, and shards with a mask."""
+    from dataprep.persona import Persona
+    from dataprep.persona import persona as make
+
+    given = {"format": platform, "date_order": date_order}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+
+    def work(out: str, run: Runner) -> Persona:
+        return make(
+            chat, person, out, template=template, block=block, tokenizer=tokenizer, vocab_size=vocab_size, gap=gap,
+            context=context, val=val, test=test, key_file=key, refused=refused, names=names, pii=not keep_pii,
+            run=run, **options,
+        )  # fmt: skip
+
+    console = Screen(highlight=False)
+    if dry_run:
+        dry_run_of([pipeline_file.Step("persona", work, ("out", "run"))])
+        return
+    made = work(out, runner(workers))
+    console.print(made.windows.stats)
+    console.print(escape(str(made)))
+    for url in made.jsonl.values():
+        console.print(escape(url))
+    rows = f"--set layout=bestfit --set model.context={block}"  # complete windows, not cut at row ends
+    console.print(
+        f"[dim]to train:[/] dataprep train {escape(out)}/shards --out {escape(out)}/model {rows}", soft_wrap=True
+    )

@@ -20,14 +20,14 @@ from dataprep.errors import PlanError
 from dataprep.search.index import DISK, INDEX, Hit, SuffixIndex
 from dataprep.store import files
 
-from .options import Workers, runner
+from .options import Screen, Workers, runner, table_of
 
 MATCH_CHARS = 200  # shown of a match
 CELL_CHARS = 60  # shown of a match in a table
 
 
 def search(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="A sealed Dataset, a run (its last one), or an index.")],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A Dataset, a run (its last Dataset), or an index.")],
     text: Annotated[str | None, typer.Argument(help="The text to find, byte for byte.")] = None,
     limit: Annotated[int, typer.Option(min=0, help="Occurrences to show.")] = 10,
     context: Annotated[int, typer.Option(min=0, help="Characters around each occurrence.")] = 60,
@@ -37,11 +37,11 @@ def search(
     index: Annotated[str | None, typer.Option(help="The folder of the index; DIR/index by default.")] = None,
     workers: Workers = 1,
 ) -> None:
-    """Count and show the occurrences of a text in a corpus, or its longest passage that occurs there."""
+    """Count and show the occurrences of a text in a corpus, or of the longest passage of --longest."""
     if (text is None) == (longest is None):
         msg = "give either a text to find, or --longest FILE|TEXT"
         raise PlanError(msg)
-    console = Console()
+    console = Screen()
     found = _index(folder, index, workers)
     if text is not None:
         _print_hits(console, found, text, limit, context)
@@ -82,7 +82,7 @@ def _print_occurrences(console: Console, hits: list[Hit], n: int) -> None:
 def _print_longest(console: Console, index: SuffixIndex, text: str, limit: int, context: int) -> None:
     shared = index.longest(text)
     if not shared.n_bytes:
-        console.print(f"no passage of it occurs in {_corpus(index)}", highlight=False, soft_wrap=True)
+        console.print(f"no passage of the text occurs in {_corpus(index)}", highlight=False, soft_wrap=True)
         return
     share = shared.n_bytes / len(text.encode())
     passage = f"{shared.n_bytes:,} bytes from byte {shared.start:,} on ({share:.0%} of the text)"
@@ -104,9 +104,7 @@ def _print_file(console: Console, index: SuffixIndex, path: str, limit: int, con
 
 
 def _contamination(rows: pa.Table) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("text", "bytes shared", "of it", "times"):
-        table.add_column(title, justify="right")
+    table = table_of("text", "bytes shared", "of it", "times", left=0)
     table.add_column("first occurs in")
     table.add_column("passage", overflow="fold")
     for row in rows.to_pylist():
@@ -128,6 +126,3 @@ def _times(n: int) -> str:
 def _line(text: str) -> str:
     """Return a text on one line."""
     return text.replace("\n", "⏎").replace("\t", " ").replace("\r", "")
-
-
-COMMANDS = (search,)

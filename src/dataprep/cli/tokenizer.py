@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from dataprep.errors import PlanError
 
-from .options import Workers, runner
+from .options import Screen, Workers, numbers, runner
 
 Docs = Annotated[list[str], typer.Argument(metavar="DOCS...", help="The folder of a run, or files to read.")]
 Val = Annotated[float, typer.Option(help="Fraction of the documents held out for validation.")]
@@ -51,7 +50,7 @@ def train_tokenizer(
             corpus, vocab_size, sample, seed, runner(workers), weights=_weights(weights), val=val,
             special=names, reserve=reserve, pattern=pattern, digits=digits, dtype=dtype,
         )  # fmt: skip
-    console = Console(highlight=False)
+    console = Screen(highlight=False)
     console.print(escape(f"{tok!r}"))
     console.print(escape(tok.save(out)))
 
@@ -75,11 +74,12 @@ def tokenizer(
     from dataprep.read import read
     from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
+    fractions = numbers("--shares", shares, "a list of fractions, like --shares 0.01,0.05,1")
     found = Tokenizer.load(path).report(
-        read(docs), compare=compare, shares=_numbers(shares), weights=_weights(weights), rare=rare, val=val,
+        read(docs), compare=compare, shares=fractions, weights=_weights(weights), rare=rare, val=val,
         run=runner(workers),
     )  # fmt: skip
-    Console(highlight=False).print(found)
+    Screen(highlight=False).print(found)
     if json is not None:
         found.save(json)
 
@@ -92,14 +92,3 @@ def _weights(given: str) -> dict[str, float] | None:
     except ValueError as e:
         msg = f"--weights {given!r} must be a number per source, like --weights chat=3,web=1"
         raise PlanError(msg) from e
-
-
-def _numbers(given: str) -> tuple[float, ...]:
-    try:
-        return tuple(float(one) for one in given.split(",") if one.strip())
-    except ValueError as e:
-        msg = f"--shares {given!r} must be a list of fractions, like --shares 0.01,0.05,1"
-        raise PlanError(msg) from e
-
-
-COMMANDS = (train_tokenizer, tokenizer)

@@ -9,16 +9,15 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from dataprep.core.batch import parse_id, show_id
 from dataprep.core.folder import Folder
 from dataprep.errors import PlanError
 from dataprep.store import files
-from dataprep.unicode.printable import printable
+from dataprep.unicode.valid import printable
 
-from .options import Workers, runner
+from .options import Screen, Workers, runner, say, table_of
 
 ShardFolder = Annotated[str, typer.Argument(help="A folder of token shards.")]
 COLOURS = ("on blue", "on dark_green", "on dark_red", "on purple4", "on grey30")  # of tokens, in turn
@@ -32,32 +31,27 @@ def verify(
     from dataprep.history.verify import stated_totals
     from dataprep.history.verify import verify as check
 
-    console = Console(highlight=False)
+    console = Screen(highlight=False)
     found = check(folder, runner(workers))
     for url, problems in found.items():
         if problems:
             console.print(f"[bold red]bad[/] {escape(url)}", soft_wrap=True)
-            console.print(_problems(problems))
+            table = table_of("file", "problem", "what to do", left=3)
+            table.padding = (0, 1)
+            for column in table.columns:
+                column.overflow = "fold"
+            for p in problems:
+                table.add_row(escape(p.file), f"[red]{escape(p.found)}[/]", escape(p.do))
+            console.print(table)
         else:
-            console.print(f"[green]good[/] {escape(url)}: {_amounts(stated_totals(url))}", soft_wrap=True)
+            totals = stated_totals(url)
+            tokens = "" if totals["tokens"] is None else f", {totals['tokens']:,} tokens"
+            amounts = f"{totals['documents']:,} documents{tokens}, {totals['bytes']:,} bytes of text"
+            console.print(f"[green]good[/] {escape(url)}: {amounts}", soft_wrap=True)
     n = sum(map(len, found.values()))
     if n:
         console.print(f"[bold red]{n:,} {'problem' if n == 1 else 'problems'}[/]")
         raise typer.Exit(1)
-
-
-def _problems(problems: list[Any]) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
-    for title in ("file", "problem", "what to do"):
-        table.add_column(title, overflow="fold")
-    for p in problems:
-        table.add_row(escape(p.file), f"[red]{escape(p.found)}[/]", escape(p.do))
-    return table
-
-
-def _amounts(totals: dict[str, Any]) -> str:
-    tokens = "" if totals["tokens"] is None else f", {totals['tokens']:,} tokens"
-    return f"{totals['documents']:,} documents{tokens}, {totals['bytes']:,} bytes of text"
 
 
 def show(
@@ -68,10 +62,10 @@ def show(
     random_: Annotated[bool, typer.Option("--random", help="Show a random document.")] = False,
     tokens: Annotated[int, typer.Option(min=1, help="Largest number of tokens to show.")] = 400,
 ) -> None:
-    """Show one document as training reads it: its tokens, their ids, its source and its shard."""
+    """Show one document as the trainer reads it: its tokens with their ids, its source and its shard."""
     from dataprep.tokens.shards.shard import Shards
 
-    console = Console(highlight=False)
+    console = Screen(highlight=False)
     shards = Shards.open(folder)
     if not len(shards):
         msg = f"{folder} has no documents to show; encode a corpus that has some"
@@ -166,13 +160,15 @@ def export(
     from dataprep.tokens.shards.export import export as write
 
     for path in write(folder, to, out, run=runner(workers)):
-        print(path)
+        say(path)
 
 
 def import_(
     path: Annotated[str, typer.Argument(help="A .bin file, or a folder with train.bin and val.bin.")],
-    tokenizer: Annotated[str, typer.Option(help="The tokenizer.json that made the ids, or its folder.")],
     out: Annotated[str, typer.Option(help="Folder for the token shards.")],
+    tokenizer: Annotated[
+        str | None, typer.Option(help="The tokenizer.json that made the ids, or its folder; by default next to them.")
+    ] = None,
     eot: Annotated[int | None, typer.Option(help="Id that separates documents; <|endoftext|> by default.")] = None,
     dtype: Annotated[str, typer.Option(help="uint32 for headerless files of four bytes per token.")] = "uint16",
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite another recipe's output in --out.")] = False,
@@ -180,8 +176,7 @@ def import_(
     """Write token shards from .bin files of nanoGPT or llm.c; documents are cut at the separator."""
     from dataprep.tokens.shards.import_tokens import import_tokens
 
-    print(import_tokens(path, tokenizer, out, eot=eot, dtype=dtype, replace=replace))
+    say(import_tokens(path, tokenizer, out, eot=eot, dtype=dtype, replace=replace))
 
 
 import_.__name__ = "import"  # the name of the command; `import` is a keyword
-COMMANDS = (verify, show, export, import_)

@@ -5,20 +5,24 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Annotated
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 from rich.text import Text
 
 from dataprep.core.batch import parse_id, show_id
-from dataprep.core.tables import Cut
+from dataprep.core.tables import Cut, united
 from dataprep.history import why as fates
 from dataprep.history.cuts import context
-from dataprep.unicode.printable import printable
+from dataprep.history.word_diff import CHANGED, LEFT_OUT, DiffSide, word_diff
+from dataprep.unicode.valid import printable
 
-from .options import RunFolder
-from .text_pair import NO_TEXT, SHOWN_CHARS, text_pair
+from .options import RunFolder, Screen
 
+SHOWN_CHARS = 1_500  # of each text: a screen
+NO_TEXT = "(no text: it was forgotten, the step that held it was not saved, or `dataprep clean` removed that step)"
 MOST_SPANS = 5  # of one stage in one document
 
 
@@ -27,7 +31,7 @@ def why(
     id_: Annotated[str, typer.Argument(metavar="ID", help="The id of a document, as file:position or as an integer.")],
 ) -> None:
     """Show why a document was dropped or cut: stages, reasons, spans, texts, and the document kept for it."""
-    console = Console()
+    console = Screen()
     fate = fates.follow(folder, parse_id(id_))
     _print_cuts(console, folder, fate)
     for drop in fate.drops:
@@ -62,29 +66,30 @@ def _print_cuts(console: Console, folder: str, fate: fates.Fate) -> None:
     """Print the spans that each stage cut out, with their first occurrences."""
     for (url, stage), group in groupby(fate.cuts, lambda cut: (cut.folder, cut.stage)):
         cuts = list(group)
-        n_bytes = sum(cut.end - cut.start for cut in cuts)
-        spans = "one span" if len(cuts) == 1 else f"{len(cuts):,} spans"
+        _, start, end = united(*(np.array([getattr(cut, name) for cut in cuts]) for name in ("id", "start", "end")))
+        n_bytes = int((end - start).sum())
+        spans = "one span" if len(start) == 1 else f"{len(start):,} spans"
         head = f"{escape(stage)} cut {spans} out of [bold]{show_id(fate.id)}[/], {n_bytes:,} bytes"
         console.print(f"{head} [dim]({escape(url)})[/]", highlight=False, soft_wrap=True)
-        for cut in cuts[:MOST_SPANS]:
+        named = [cut for cut in cuts if cut.kept is not None] or cuts  # the others are white space next to them
+        for cut in named[:MOST_SPANS]:
             _print_cut(console, folder, cut)
-        if len(cuts) > MOST_SPANS:
-            console.print(f"  [dim]and {len(cuts) - MOST_SPANS:,} more[/]", highlight=False)
+        if len(named) > MOST_SPANS:
+            console.print(f"  [dim]and {len(named) - MOST_SPANS:,} more[/]", highlight=False)
 
 
 def _print_cut(console: Console, folder: str, cut: Cut) -> None:
     console.print(f"  bytes {cut.start:,} to {cut.end:,}", highlight=False)
     data = fates.text_as_read(folder, cut.id, cut.folder, cut.stage)
     console.print(_in_context(data, cut.start, cut.end, "bold yellow"))
-    if cut.kept is None or cut.kept_start is None:
+    if cut.kept is None or cut.kept_start is None or cut.kept_end is None:
         return
     home = f" of {cut.kept_in}" if cut.kept_in else ""
     first = f"{show_id(cut.kept)}{home}, byte {cut.kept_start:,}"
     console.print(f"  first occurs in [bold]{escape(first)}[/]", highlight=False)
     if cut.kept_in is None:
         data = fates.text_as_read(folder, cut.kept, cut.folder, cut.stage)
-        end = cut.kept_start + cut.end - cut.start
-        console.print(_in_context(data, cut.kept_start, end, "bold cyan"))
+        console.print(_in_context(data, cut.kept_start, cut.kept_end, "bold cyan"))
 
 
 def _in_context(data: bytes | None, start: int, end: int, style: str) -> Text:
@@ -95,4 +100,27 @@ def _in_context(data: bytes | None, start: int, end: int, style: str) -> Text:
     return Text.assemble(("    … ", "dim"), (before, "dim"), " ", (inside, style), " ", (after, "dim"), (" …", "dim"))
 
 
-COMMANDS = (why,)
+def text_pair(heads: tuple[str, str], texts: tuple[str | None, str | None]) -> Table:
+    """Return a table of two columns: the removed text at the left, the kept text at the right, differences marked.
+
+    heads: the column titles. texts: the two texts; None if one cannot be read.
+    """
+    sides = word_diff(texts[0] or "", texts[1] or "", SHOWN_CHARS)
+    table = Table(expand=True)
+    for head in heads:
+        table.add_column(Text(printable(head)), ratio=1)
+    table.add_row(
+        *(
+            Text(NO_TEXT, "dim") if text is None else _marked(side, style)
+            for text, side, style in zip(texts, sides, ("bold yellow", "bold cyan"), strict=True)
+        )
+    )
+    return table
+
+
+def _marked(side: DiffSide, style: str) -> Text:
+    shown = Text()
+    for kind, words in side:
+        words_shown = f"… {words} … " if kind == LEFT_OUT else printable(words)
+        shown.append(words_shown, {CHANGED: style, LEFT_OUT: "dim"}.get(kind, ""))
+    return shown

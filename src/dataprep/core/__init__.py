@@ -1,1 +1,1 @@
-"""The six words (Batch, Dataset, Stage, Estimator, Runner, Stats) and the planner that runs them."""
+"""The six basic classes (Batch, Dataset, Stage, Estimator, Runner, Stats), and Pipeline, which runs stages."""

@@ -6,7 +6,7 @@ seals a folder: Parquet shards and, last of all, a manifest. `open_dataset(DIR)`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dataprep.errors import CorruptShard, PlanError, ReadError, need
-from dataprep.store import compress, files
+from dataprep.store import compress, files, hashes
 from dataprep.store.key import key
 
 from . import batch as B
@@ -29,30 +29,36 @@ from .reader import Slice
 from .stage import Head, Stage
 from .stats import Stats
 from .tables import CUTS, DROPS
+from .unread import Unread, check_unread, read_unread, unread_table
 
 SPREAD = 8  # parts that a sample is taken from
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Documents in the order of their ids.
+    """Documents of input files or of a sealed folder, in the order of their ids, with stages still to apply.
 
     Each iteration reads the input again, through all pending stages; `Pipeline().run(docs, out=DIR)` saves the result.
+    left_out: files found by listing that are not read. max_bad_files: bad files that are allowed; None: any number.
     """
 
     parts: tuple[Part, ...]
     url: str | None = None  # the folder, if sealed
     manifest: dict[str, Any] = field(default_factory=dict, hash=False)
+    left_out: tuple[Unread, ...] = ()  # found while listing files; no key depends on this or on the limit
+    max_bad_files: int | None = 0  # None: no limit
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
-        """A hash that identifies the content of each input file, by URL."""
+        """A dict from the URL of each input file to a hash that identifies the file's content."""
         known = {piece.url: piece.fingerprint for part in self.parts for piece in part.slices}
-        return {url: found or files.fingerprint(url) for url, found in known.items()}
+        unread = {piece.url for part in self.parts for piece in part.slices if piece.unread is not None}
+        hashed = hashes.fingerprints(url for url, found in known.items() if not found and url not in unread)
+        return known | hashed | {url: _unread_fingerprint(url) for url in unread if not known[url]}
 
     @cached_property
     def part_keys(self) -> list[str]:
-        """One key per part: of its input's content, the reader and the pending stages."""
+        """One key per part: a hash of its input's content, its reader and its pending stages."""
 
         def named(piece: Slice) -> Slice:
             return replace(piece, fingerprint=self.fingerprints[piece.url])
@@ -61,13 +67,13 @@ class Dataset:
 
     @property
     def tasks(self) -> list[Part]:
-        """The parts with number and key, as `run.map` sends them to workers."""
+        """The parts with `number` and `key` set, to be passed to `run.map`."""
         keyed = enumerate(zip(self.parts, self.part_keys, strict=True))
         return [replace(part, number=number, key=key_) for number, (part, key_) in keyed]
 
     @cached_property
     def key(self) -> str:
-        """Key of the content of all parts and their pending stages."""
+        """Hash of the content of all parts and of their pending stages."""
         return key(self.part_keys)
 
     @property
@@ -77,7 +83,7 @@ class Dataset:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns, those that pending stages add included."""
+        """Names of the columns, including those that pending stages add."""
         names = list(B.FIXED)
         for part in self.parts[:1]:
             names += [*part.reader.adds, *(name for stage in part.stages for name in stage.adds)]
@@ -85,27 +91,41 @@ class Dataset:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes as stored."""
+        """The stored size of all parts in bytes."""
         return sum(part.n_bytes for part in self.parts)
+
+    def of(self, parts: Iterable[Part]) -> Dataset:
+        """Return a Dataset of the given parts, with the unread files and `max_bad_files` of this one."""
+        return Dataset(tuple(parts), left_out=self.left_out, max_bad_files=self.max_bad_files)
 
     def then(self, *stages: Stage, labels: Sequence[str] = ()) -> Dataset:
         """Return the same documents with further stages to apply; labels: their names in statistics."""
-        return Dataset(tuple(part.then(*stages, labels=labels) for part in self.parts))
+        return self.of(part.then(*stages, labels=labels) for part in self.parts)
 
     def sample(self, max_bytes: int) -> Dataset:
-        """Return about `max_bytes` of text, taken from the beginnings of up to 8 parts spread over the Dataset."""
+        """Return a Dataset of about `max_bytes` of text: the beginnings of up to 8 evenly spread parts."""
         n = len(self.parts)
         chosen = self.parts if n <= SPREAD else [self.parts[i * n // SPREAD] for i in range(SPREAD)]
-        return Dataset(tuple(part.then(Head(max_bytes=max_bytes // len(chosen))) for part in chosen))
+        return self.of(part.then(Head(max_bytes=max_bytes // len(chosen))) for part in chosen)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Batch]:
-        """Yield every batch in order; columns: only these."""
+        """Yield all documents in batches, after the pending stages; columns: the only columns to read, by name.
+
+        Raises ReadError at a bad file, unless such files are skipped.
+        """
         self._check_columns(columns)
+        rows: list[Unread] = []
+        n_docs = 0
         for part in self.parts:
-            yield from part.batches(columns)
+            reader = [] if isinstance(part.reader, Sealed) else part.ledgers()[:1]
+            yield from part.batches(columns, reader)
+            for ledger in reader:
+                rows, n_docs = rows + ledger.unread, n_docs + ledger.record.docs_out
+            check_unread(rows, self.max_bad_files)
+        check_unread(rows, self.max_bad_files, n_docs)
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return all documents as a table in memory; columns: only these."""
+        """Return all documents as a table in memory; columns: the only columns to read, by name."""
         batches = list(self.batches(columns))
         if not batches:
             empty = B.empty() if columns is None else B.empty().select([c for c in columns if c in B.FIXED])
@@ -137,12 +157,30 @@ class Dataset:
         return Stats.from_json(self.manifest.get("stats", []))
 
     def drops(self) -> pa.Table:
-        """Return the documents that its stages dropped: id, stage, reason, kept_in, kept, similarity."""
+        """Return a row per document that this Dataset's stages dropped.
+
+        Columns: id, stage, reason, kept_in, kept (the document kept instead, null if there is none), similarity.
+        `kept_in` is the Dataset that holds `kept`, null for this one.
+        """
         return self._tables(folder.DROPS, DROPS)
 
     def cuts(self) -> pa.Table:
-        """Return the spans that its stages cut: id, stage, start, end, kept_in, kept, kept_start; in bytes."""
+        """Return a row per span that stages cut out of a text.
+
+        Columns: id, stage, start, end, kept_in, kept, kept_start, kept_end. Offsets count bytes; the last four columns
+        locate the copy that was kept: its Dataset (null: this one), document, start and end.
+        """
         return self._tables(folder.CUTS, CUTS)
+
+    def unread(self) -> pa.Table:
+        """Return a row per file that was not read: file, reason, offset, detail.
+
+        Before a Dataset is sealed, only files known from listing are in the table.
+        """
+        if self.manifest:
+            return read_unread(str(self.url))
+        empty = (piece.unread for part in self.parts for piece in part.slices if piece.unread is not None)
+        return unread_table((*self.left_out, *empty))
 
     def _tables(self, kind: str, schema: pa.Schema) -> pa.Table:
         tables = [schema.empty_table()]
@@ -157,19 +195,17 @@ class Dataset:
         return f"Dataset({what}; columns {', '.join(self.columns)})"
 
     def write(self, path: str, format: str | None = None) -> None:  # noqa: A002 - the word users know
-        """Write all documents to one file: `jsonl`, `jsonl.gz`, `jsonl.zst` (the default) or `parquet`."""
-        formats = {
-            "jsonl": _write_jsonl,
-            "jsonl.gz": _write_jsonl,
-            "jsonl.zst": _write_jsonl,
-            "parquet": _write_parquet,
-        }
+        """Write all documents to one file.
+
+        format: `jsonl`, `jsonl.gz`, `jsonl.zst` or `parquet`; None: by the end of `path`, else `jsonl.zst`.
+        """
+        formats = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet")
         name = format or next((f for f in formats if str(path).endswith("." + f)), "jsonl.zst")
         if name not in formats:
             msg = f"format={name!r} is unknown; it must be one of {', '.join(formats)}"
             raise PlanError(msg)
         with files.atomic(str(path)) as f:
-            formats[name](self, f, name)
+            (_write_parquet if name == "parquet" else _write_jsonl)(self, f, name)
 
     def to_hf(self) -> Any:
         """Return a `datasets.Dataset` of the same rows, memory-mapped if this one is sealed; needs the extra `hf`."""
@@ -181,7 +217,7 @@ class Dataset:
         return datasets.Dataset(pa.table(plain, names=table.column_names))
 
     def text_of(self, id_: int | str) -> str:
-        """Return the text of a document; id_: an integer, or "file:position". Raises PlanError if there is none."""
+        """Return the text of a document; id_: an integer, or "file:position". Raises PlanError if it does not exist."""
         id_ = B.parse_id(str(id_))
         parts = self.parts
         if self.manifest and not self.stages:  # the shard is known
@@ -198,8 +234,16 @@ class Dataset:
     def _check_columns(self, columns: Sequence[str] | None) -> None:
         unknown = sorted(set(columns or ()) - set(self.columns))
         if unknown:
-            msg = f"there is no column {', '.join(unknown)}; there are {', '.join(self.columns)}"
+            msg = f"there is no column {', '.join(unknown)}; the columns are {', '.join(self.columns)}"
             raise PlanError(msg)
+
+
+def _unread_fingerprint(url: str) -> str:
+    """Return the fingerprint of a file that is not read; a word if it cannot be opened."""
+    try:
+        return hashes.fingerprint(url)
+    except ReadError:
+        return "unread"
 
 
 def _write_jsonl(docs: Dataset, f: Any, name: str) -> None:
@@ -224,7 +268,7 @@ def _write_parquet(docs: Dataset, f: Any, _: str) -> None:
 def open_dataset(url: str) -> Dataset:
     """Open a folder that a Pipeline sealed.
 
-    Raises ReadError if there is none, CorruptShard if a shard is missing or has another size.
+    Raises ReadError if there is no sealed Dataset, CorruptShard if a shard is missing or has the wrong size.
     """
     url = str(url).rstrip("/")
     manifest = Folder(url).manifest
@@ -257,8 +301,6 @@ def join_datasets(datasets: Sequence[Dataset]) -> Dataset:
         if not docs.manifest:
             msg = "only sealed Datasets can be read together; seal each with Pipeline().run(docs, out=DIR) first"
             raise PlanError(msg)
-        parts += [
-            replace(part, slices=tuple(replace(s, file=s.file + offset) for s in part.slices)) for part in docs.parts
-        ]
+        parts += [part.shifted(offset) for part in docs.parts]
         offset += docs.manifest["last_file"] + 1
     return Dataset(tuple(parts))

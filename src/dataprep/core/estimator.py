@@ -1,4 +1,4 @@
-"""Estimator: reads every document once, then returns a Stage. It never rewrites text: its decisions are a table."""
+"""Estimator: reads all documents, then returns a Stage. It never rewrites text, but writes a table of decisions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from .verdict import DropIds
 class Estimator:
     """Reads all documents (`fit`) and returns the Stage that applies its decisions.
 
-    Subclasses are frozen dataclasses and define `fit`; the rest has defaults. `needs` names the columns read beyond
-    the fixed ones; `VERSION` is raised when the same parameters give another result. `only_drops` and `hides` promise
-    the same as in `Stage`, of the Stage that `fit` returns.
+    Subclasses are frozen dataclasses and define `fit`; all else has defaults. `needs` names the columns read in
+    addition to the fixed ones; `VERSION` is raised when the same parameters lead to another result. `only_drops` and
+    `hides` describe the Stage that `fit` returns, as they do in `Stage`.
 
     >>> @dataclass(frozen=True)                                              # doctest: +SKIP
     ... class Longest(Estimator):
@@ -38,7 +38,7 @@ class Estimator:
 
     @property
     def name(self) -> str:
-        """Its name in statistics and in the names of folders."""
+        """The Estimator's name in statistics and in folder names."""
         return type(self).__name__
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Stage:
@@ -59,7 +59,7 @@ class Estimator:
         return DropIds(verdicts=url, key=self.key_for(docs), estimator=self.name, facts=facts)
 
     def key_for(self, docs: Dataset) -> str:
-        """Return the key of this estimator's work on `docs`: its parameters and all of their content."""
+        """Return the hash of this Estimator's parameters and of the whole content of `docs`."""
         return key((self, docs.key))
 
     def warm(self) -> None:

@@ -1,11 +1,12 @@
 """The folder of a run: the only file that knows how its files are named, and how sealed folders are found in it.
 
 OUT/manifest.json      a sealed Dataset or token shards: complete once this exists
-OUT/recipe.json        whose folder this is, written before any work
+OUT/recipe.json        the recipe that this folder is made by, written before any work
 OUT/origin.json        the input files on this machine (`inputs.py`)
+OUT/unread.parquet     files that were not read, if there are any (`unread.py`)
 OUT/forget.parquet     documents to leave out (`forget_list.py`)
 OUT/data/ drops/ cuts/ receipts/      the shards, and a table and a receipt per part
-OUT/steps/NN-NAME-KEY8/               what an Estimator keeps; input/ is a sealed Dataset of the text that it read
+OUT/steps/NN-NAME-KEY8/               files of an Estimator; input/ is a sealed Dataset of the text that it read
 OUT/index/             a suffix index
 RUN/run.json           the steps of a pipeline file in order; each is a folder RUN/STEP as above
 RUN/report.html        the report
@@ -15,59 +16,65 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from dataprep.errors import DataprepError, PlanError
+from dataprep.errors import CorruptShard, DataprepError, PlanError
 from dataprep.store import files
 
 DATASET, TOKENS = "dataset", "tokens"  # the kinds of sealed folders
 MANIFEST, RECIPE, ORIGIN, RUN = "manifest.json", "recipe.json", "origin.json", "run.json"
-FORGET_LIST, REPORT = "forget.parquet", "report.html"
+FORGET_LIST, REPORT, UNREAD = "forget.parquet", "report.html", "unread.parquet"
 DATA, DROPS, CUTS, RECEIPTS, STEPS, INDEX = "data", "drops", "cuts", "receipts", "steps", "index"
-VERDICTS, SPANS = "verdicts.parquet", "spans.parquet"  # what an Estimator decided, in its step's folder
+VERDICTS, SPANS = "verdicts.parquet", "spans.parquet"  # the decisions of an Estimator, in its step's folder
 INPUT = "input"
-DATASET_FILES = {MANIFEST, RECIPE, ORIGIN, REPORT, DATA, DROPS, CUTS, RECEIPTS, STEPS, INDEX}
+DATASET_FILES = {MANIFEST, RECIPE, ORIGIN, REPORT, UNREAD, DATA, DROPS, CUTS, RECEIPTS, STEPS, INDEX}
 PART_FILES = (RECEIPTS, DATA, DROPS, CUTS)
 
 
 def part_name(number: int) -> str:
-    """Return the name of a part in shards, tables and receipts."""
+    """Return the name that a part has in shards, tables and receipts: part-00003."""
     return f"part-{number:05d}"
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A sealed Dataset or a set of token shards, complete or under way."""
+    """The folder of a sealed Dataset or of token shards, complete or under way, and the URLs of its files."""
 
     url: str
 
     def path(self, *names: str) -> str:
-        """Return the URL of a file inside."""
+        """Return the URL of a file inside this folder."""
         return files.join(self.url, *names)
 
     @property
     def name(self) -> str:
-        """The last part of the URL."""
+        """The name of the folder itself: the last component of its URL."""
         return files.name_of(self.url)
 
-    @property
+    @cached_property
     def manifest(self) -> dict[str, Any]:
-        """The content of the manifest; empty if the folder is not complete."""
+        """The content of the manifest when it was first read; empty if the folder is not complete."""
         return self._json(MANIFEST)
 
     @property
     def recipe(self) -> dict[str, Any]:
-        """The content of the recipe; empty if there is none."""
-        return self._json(RECIPE)
+        """The content of recipe.json; empty if the file is missing or cannot be read."""
+        return self._json(RECIPE, or_empty=True)
 
     @property
     def origin(self) -> dict[str, Any]:
-        """The input files as they were read; empty if they are hidden or unknown."""
-        return self._json(ORIGIN)
+        """The content of origin.json, which lists the input files; empty if they are hidden or unknown."""
+        return self._json(ORIGIN, or_empty=True)
 
-    def _json(self, name: str) -> dict[str, Any]:
+    def _json(self, name: str, *, or_empty: bool = False) -> dict[str, Any]:
         url = self.path(name)
-        found = files.read_json(url) if files.exists(url) else {}
+        try:
+            found = files.read_json(url) if files.exists(url) else {}
+        except CorruptShard:
+            if not or_empty:
+                raise
+            return {}
         return found if isinstance(found, dict) else {}
 
     @property
@@ -76,10 +83,16 @@ class Folder:
         return files.exists(self.path(MANIFEST))
 
     @property
+    def is_of_a_run(self) -> bool:
+        """True if a Pipeline made, or began to make, this folder: it has the recipe or the manifest of a Dataset."""
+        return DATASET in (self.recipe.get("kind"), self.kind)
+
+    @property
     def kind(self) -> str | None:
         """The kind of a complete folder, DATASET or TOKENS; None if it is neither.
 
-        A manifest that cannot be read counts by the files next to it, so that whoever opens the folder reports it.
+        If the manifest cannot be read, the kind is derived from the files next to it, and opening the folder raises an
+        error.
         """
         try:
             found = self.manifest.get("kind")
@@ -93,11 +106,11 @@ class Folder:
         return self.kind == DATASET
 
     def shard(self, part: int, number: int) -> str:
-        """Return the name of a shard, relative to the folder: data/part-00003-000.parquet."""
+        """Return the path of a part's shard, relative to the folder: data/part-00003-000.parquet."""
         return f"{DATA}/{part_name(part)}-{number:03d}.parquet"
 
     def table(self, kind: str, part: int) -> str:
-        """Return the URL of the drop or cut table (DROPS, CUTS) of a part."""
+        """Return the URL of a part's drop table (kind DROPS) or cut table (kind CUTS)."""
         return self.path(kind, f"{part_name(part)}.parquet")
 
     def receipt(self, part: int) -> str:
@@ -109,7 +122,7 @@ class Folder:
         return [self.path(RECEIPTS, name) for name in files.listdir(self.path(RECEIPTS))]
 
     def tables(self, kind: str) -> list[str]:
-        """Return the URLs of the drop or cut tables; a complete Dataset has one drop table per part."""
+        """Return the URLs of all drop tables (DROPS) or cut tables (CUTS); a Dataset has a drop table per part."""
         if kind == DROPS and self.is_sealed:
             parts = dict.fromkeys(part_of(shard["name"]) for shard in self.manifest["shards"])
             return [self.path(kind, f"{part}.parquet") for part in parts]
@@ -117,7 +130,7 @@ class Folder:
 
     @property
     def steps(self) -> list[Folder]:
-        """The folders of its Estimators, those of earlier recipes included."""
+        """The subfolders that Estimators wrote, including those of earlier recipes."""
         return [Folder(self.path(STEPS, name)) for name in files.listdir(self.path(STEPS)) if name[:2].isdigit()]
 
     @property
@@ -132,49 +145,49 @@ class Folder:
 
     @property
     def number(self) -> int:
-        """The number of a step's stage in its Pipeline, from 1."""
+        """The number that the stage of a step's folder has in its Pipeline, from 1."""
         return int(self.name.partition("-")[0])
 
     @property
     def parent(self) -> Folder:
-        """The folder around it."""
+        """The folder that contains this one."""
         return Folder(self.url.rstrip("/").rpartition("/")[0])
 
 
 def part_of(shard: str) -> str:
-    """Return the part that a shard belongs to, by name: part-00003 of data/part-00003-000.g1.parquet."""
+    """Return the name of a shard's part: part-00003 for data/part-00003-000.g1.parquet."""
     return files.name_of(shard).rpartition("-")[0]
 
 
 def home_of(url: str) -> Folder | None:
-    """Return the Dataset folder of a shard's URL; None if the URL is not that of a shard."""
+    """Return the Dataset folder that holds the shard at a URL; None if the URL is not that of a shard."""
     home, mark, _ = url.rpartition(f"/{DATA}/")
     return Folder(home) if mark else None
 
 
 def run_steps(url: str) -> list[str] | None:
-    """Return the names of a run's steps in order; None if the folder is not that of `dataprep run`."""
+    """Return the names of a run's steps in order; None if `dataprep run` did not write this folder."""
     at = files.join(url, RUN)
     return list(files.read_json(at)["steps"]) if files.exists(at) else None
 
 
 def children(url: str) -> list[Folder]:
-    """Return the folders directly inside that a run has made, in its order.
+    """Return the complete folders directly inside `url`, in the order of the run's steps.
 
-    Without run.json these are sealed Datasets, the largest first, since stages only remove, then token shards.
+    Without run.json: sealed Datasets, the largest first, since stages only remove text; then token shards.
     """
     names = files.listdir(url)
     steps = run_steps(url)
     if steps is not None:
         return [Folder(files.join(url, name)) for name in steps if name in names]
-    found = [(folder, folder.kind) for folder in (Folder(files.join(url, name)) for name in names)]
-    datasets = {folder.url: folder.manifest for folder, kind in found if kind == DATASET}
-    ordered = sorted(datasets, key=lambda at: (-datasets[at].get("docs", 0), -datasets[at].get("bytes", 0), at))
-    return [*map(Folder, ordered), *(folder for folder, kind in found if kind == TOKENS)]
+    found = [folder for folder in (Folder(files.join(url, name)) for name in names) if folder.kind is not None]
+    docs = [folder for folder in found if folder.is_dataset]
+    docs.sort(key=lambda folder: (-folder.manifest.get("docs", 0), -folder.manifest.get("bytes", 0)))
+    return [*docs, *(folder for folder in found if not folder.is_dataset)]
 
 
 def walk(url: str) -> Iterator[Folder]:
-    """Yield the complete folders of a run in the order they were made: per Dataset its saved inputs, then itself."""
+    """Yield the complete folders of a run in the order they were made: a Dataset after its saved inputs."""
     url = url.rstrip("/")
     for folder in (*children(url), Folder(url)):
         kind = folder.kind
@@ -185,7 +198,7 @@ def walk(url: str) -> Iterator[Folder]:
 
 
 def datasets(url: str, *, saved: bool = True) -> list[Folder]:
-    """Return the sealed Datasets of a run in the order they were made; saved: with the saved inputs of Estimators.
+    """Return the sealed Datasets of a run in the order they were made; saved: including Estimators' saved inputs.
 
     Raises PlanError if there is none.
     """
@@ -197,6 +210,6 @@ def datasets(url: str, *, saved: bool = True) -> list[Folder]:
 
 
 def token_folders(url: str) -> list[Folder]:
-    """Return the folders of token shards: the folder itself, and those directly inside."""
+    """Return the folders of token shards: `url` itself, and folders directly inside it."""
     found = (Folder(at) for at in (url, *(files.join(url, name) for name in files.listdir(url))))
     return [folder for folder in found if folder.kind == TOKENS]

@@ -1,8 +1,8 @@
 """The forget list: documents to leave out, as a table in the folder of a Dataset or of token shards.
 
 `OUT/forget.parquet` names documents by their ids in the input of OUT. They are dropped right after reading, so that no
-rerun brings them back. No key depends on the list: `dataprep forget` rewrites what exists, and a rerun must then find
-it finished. Recipe and manifest state the digest of the list that was applied.
+rerun brings them back. No key depends on the list: `dataprep forget` rewrites the existing files, and a rerun must find
+them finished. Recipe and manifest state the digest of the list that was applied.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ REASON = "forgotten"  # in drop tables
 
 
 def listed(folder: str) -> Ids:
-    """Return the ids on the list of a folder, ascending; empty if there is no list."""
+    """Return the ids on the forget list of a folder, ascending; empty if there is no list."""
     list_url = files.join(folder, FORGET_LIST)
     if not files.exists(list_url):
         return np.zeros(0, np.uint64)
@@ -37,45 +37,39 @@ def listed(folder: str) -> Ids:
 
 
 def write_list(folder: str, ids: Ids) -> None:
-    """Write the list of a folder."""
+    """Write the forget list of a folder, with these ids only."""
     ids = np.unique(ids)
     columns = [pa.array(ids), pa.repeat(REASON, len(ids)), *(pa.nulls(len(ids), f.type) for f in list(VERDICTS)[2:])]
     write_verdicts(files.join(folder, FORGET_LIST), pa.Table.from_arrays(columns, schema=VERDICTS))
 
 
-def digest(ids: Ids) -> str | None:
-    """Return a hash that identifies a list; None for an empty one."""
-    return xxhash.xxh3_128_hexdigest(np.unique(ids).astype("<u8").tobytes()) if len(ids) else None
-
-
 def noted(ids: Ids) -> dict[str, str]:
-    """Return the digest as recipe and manifest state it; empty if nothing is forgotten."""
-    found = digest(ids)
-    return {} if found is None else {"forgotten": found}
+    """Return the field {"forgotten": digest of the ids} of recipe and manifest; {} if there are no ids."""
+    return {"forgotten": xxhash.xxh3_128_hexdigest(np.unique(ids).astype("<u8").tobytes())} if len(ids) else {}
 
 
 def wanted(docs: Dataset, out: str) -> Ids:
-    """Return the ids to leave out of `out`: those on its list and on the lists of the Datasets that it is made of."""
+    """Return the ids to leave out of `out`: those on its own forget list, and on the lists of its input Datasets."""
     homes = {
         (home.url, piece.file)
         for part in docs.parts if isinstance(part.reader, Sealed)
         for piece in part.slices if (home := home_of(piece.url)) is not None
     }  # fmt: skip
-    shifted = [listed(home) + np.uint64(offset << B.POSITION_BITS) for home, offset in sorted(homes)]
-    return np.unique(np.concatenate([listed(out), *shifted]))
+    shifted = (listed(home) + np.uint64(offset << B.POSITION_BITS) for home, offset in homes)
+    return B.union([listed(out), *shifted])
 
 
 def without(docs: Dataset, out: str, ids: Ids) -> Dataset:
-    """Write the list into `out`, and return the documents that are not on it."""
+    """Write `ids` as the forget list of `out`; return `docs` so that reading drops the documents on that list."""
     if not len(ids):
         return docs
-    if digest(listed(out)) != digest(ids):
+    if noted(listed(out)) != noted(ids):
         write_list(out, ids)
-    return Dataset(tuple(replace(part, forgotten=files.join(out, FORGET_LIST)) for part in docs.parts))
+    return docs.of(replace(part, forgotten=files.join(out, FORGET_LIST)) for part in docs.parts)
 
 
 def stale(out: str) -> StaleOutput:
-    """Return the error to raise if the recipe is the same but the list has changed."""
+    """Return the error for a finished folder whose recipe is the same, but whose forget list has changed."""
     return StaleOutput(
         f"documents that {out} may hold were forgotten since it was made: run `dataprep forget {out}`, "
         "which removes them from it, or run again with replace=True"

@@ -1,19 +1,20 @@
 """The input files of a Dataset: enough to read a dropped document again while its input exists.
 
-`origin.json` next to the manifest names paths of this machine, so no key or hash depends on it.
+They are listed in `origin.json`, with paths of this machine; so no key or hash depends on that file.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 
-from dataprep.errors import DataprepError
-from dataprep.store import files
+from dataprep.errors import DataprepError, redacted
+from dataprep.store import files, hashes
 
 from . import batch as B
 from .dataset import Dataset
@@ -21,28 +22,39 @@ from .folder import ORIGIN, Folder
 from .ledger import Ledger
 from .part import Sealed
 from .reader import Reader, Slice
-from .stage import READ
+from .restored import work_key
+from .stage import READ, n_hidden
 
-MAX_SCAN_BYTES = 64 << 20  # stored; a larger file that must be read from its beginning is not: seconds a document
+MAX_SCAN_BYTES = 64 << 20  # stored; a larger file is not read from its beginning, which takes seconds
 
 
-def write(docs: Dataset, out: str) -> None:
-    """Write `origin.json`: the input files of `docs`, their readers, and hashes that identify their content."""
+def write(docs: Dataset, out: str, stages: Sequence[Any] = ()) -> None:
+    """Write `origin.json`: the input files of `docs`, their readers, and hashes that identify their content.
+
+    Nothing is written if a stage of `docs` or one of `stages` hides the input files.
+    """
+    if n_hidden((*docs.stages, *stages)):
+        return
     readers = list(dict.fromkeys(part.reader for part in docs.parts))
     rows = {
         (piece.url, piece.file): {
-            "url": piece.url, "file": piece.file, "source": piece.source, "reader": readers.index(part.reader),
-            "size": piece.n_bytes, "fingerprint": docs.fingerprints[piece.url],
+            "url": redacted(piece.url), "file": piece.file, "source": piece.source,
+            "reader": readers.index(part.reader), "size": piece.n_bytes, "fingerprint": docs.fingerprints[piece.url],
         }
         for part in docs.parts for piece in part.slices
     }  # fmt: skip
     records = [_reader_record(reader) for reader in readers]
-    files.write_json(files.join(out, ORIGIN), {"readers": records, "files": list(rows.values())})
+    work = work_key(docs, stages)
+    files.write_json(files.join(out, ORIGIN), {"readers": records, "files": list(rows.values()), "work": work})
 
 
 def document(out: str, id_: int) -> dict[str, Any] | None:
-    """Return a document of the input as it was read; None if the file is missing, cannot be read, or has changed."""
+    """Read one document again from an input file of the Dataset in `out`; return its columns as a dict.
+
+    Returns None if the file is missing, cannot be read, or has changed.
+    """
     origin = Folder(out).origin
+    hashes.load(out)
     for row in origin.get("files", []):
         try:
             reader = _reader(origin["readers"][row["reader"]])
@@ -58,7 +70,7 @@ def _read(reader: Reader, row: dict[str, Any], id_: int) -> dict[str, Any] | Non
     sealed = isinstance(reader, Sealed)
     if (id_ >> B.POSITION_BITS != row["file"] and not sealed) or id_ >> B.POSITION_BITS < row["file"]:
         return None
-    if not files.exists(row["url"]):
+    if (not files.is_local(row["url"]) and "***" in row["url"]) or not files.exists(row["url"]):  # part was a secret
         return None
     if sealed:  # the numbers of its files were shifted
         if files.size(row["url"]) != row["size"]:
@@ -66,7 +78,7 @@ def _read(reader: Reader, row: dict[str, Any], id_: int) -> dict[str, Any] | Non
         with files.open_raw(row["url"]) as f:
             rows = pq.read_table(f, filters=[("id", "=", id_ - (row["file"] << B.POSITION_BITS))]).to_pylist()
         return {**rows[0], "id": id_} if rows else None
-    if files.fingerprint(row["url"]) != row["fingerprint"]:
+    if hashes.fingerprint(row["url"]) != row["fingerprint"]:
         return None
     return _scan(reader, row, id_)
 

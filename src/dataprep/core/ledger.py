@@ -1,7 +1,8 @@
 """Ledger: records what one stage does to each document. Stages get it as `stats`.
 
 Every document that a stage receives must be returned or dropped with a reason, exactly once. The ledger holds the
-batches in flight and names the document that a stage lost, invented or counted twice. Nothing depends on batch cuts.
+batches in flight and names the document that a stage lost, invented or counted twice. The records do not depend on
+how batches are cut.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from dataprep.store import splitmix
 from . import batch as B
 from .batch import Batch, Ids, show_id
 from .stats import EXAMPLE_CHARS, EXAMPLES, Amount, Example, StageStats
-from .tables import CUTS, DROPS
+from .tables import CUTS, DROPS, united
+from .unread import Unread
 
 BYTES_KEPT, BYTES_DROPPED = "bytes kept", "bytes dropped"  # histograms of every stage: documents by length
 
@@ -54,7 +56,8 @@ class Ledger:
     record: StageStats = field(init=False)
     drops: list[pa.RecordBatch] = field(default_factory=list)
     cuts: list[pa.RecordBatch] = field(default_factory=list)
-    source: str | None = None  # of a Reader, whose drops never were rows
+    unread: list[Unread] = field(default_factory=list)  # of a Reader's input
+    source: str | None = None  # of a Reader's input; what a Reader drops was never a row
     quiet: bool = False  # record nothing: an earlier pass over the same documents did
     _flight: list[_InFlight] = field(default_factory=list)
 
@@ -74,24 +77,19 @@ class Ledger:
     ) -> None:
         """Record that documents are dropped.
 
-        ids: uint64[n]. reason: one word, or one per row. kept: uint64[n] or None, the document that is kept instead
-        (0 is an id: use an Arrow array with nulls if only some rows have one). similarity: float[n] or None.
-        kept_in: the Dataset of `kept`, if it is another one. n_bytes: only for Readers, the bytes of records that never
-        became rows. moved: the text is part of `kept` now, so that no alarm counts it as lost.
+        ids: uint64[n]. reason: one word, or one per row. kept: uint64[n] or None, the document that is kept instead (0
+        is an id: use an Arrow array with nulls if only some rows have one). similarity: float[n] or None.
+        kept_in: the Dataset of `kept`, if it is another one. n_bytes: only for Readers, the size of records that never
+        became rows.
+        moved: the text is now part of the document `kept`, so no alarm counts it as lost.
         """
         id_array = np.asarray(ids, np.uint64).reshape(-1)
         n = len(id_array)
         if n == 0 or self.quiet:
             return
         reasons = _reasons(reason, n)
-        columns = [
-            pa.array(id_array),
-            pa.repeat(self.stage, n),
-            reasons,
-            _column(kept_in, pa.string(), n),
-            _column(kept, pa.uint64(), n),
-            _column(similarity, pa.float32(), n),
-        ]
+        other = (_column(kept_in, pa.string(), n), _column(kept, pa.uint64(), n), _column(similarity, pa.float32(), n))
+        columns = [pa.array(id_array), pa.repeat(self.stage, n), reasons, *other]
         rows = pa.RecordBatch.from_arrays(columns, schema=DROPS)
         self.drops.append(rows)
         coded = reasons.dictionary_encode()
@@ -103,33 +101,38 @@ class Ledger:
             self._count_drop(name, rows.filter(pa.array(mine)) if len(coded.dictionary) > 1 else rows, size)
 
     def cut(
-        self, ids: Any, start: Any, end: Any, kept: Any = None, kept_start: Any = None, kept_in: Any = None
-    ) -> None:
-        """Record removed byte ranges and the location of the retained copy.
+        self, ids: Any, start: Any, end: Any, kept: Any = None, kept_start: Any = None, kept_end: Any = None,
+        *, kept_in: Any = None,
+    ) -> None:  # fmt: skip
+        """Record byte ranges that were removed from texts, and for each the copy that is retained elsewhere.
 
-        start, end: int64[n], UTF-8 bytes of the text that the stage received. kept, kept_start: the document of the
-        retained copy, and its offset there, or None. A document may have several rows. The bytes are counted when the
-        batch is returned; a document of which nothing is left must also be dropped.
+        ids: uint64[n], the documents that lose a range. start, end: int64[n], UTF-8 bytes of the text that the stage
+        received. kept, kept_start, kept_end: the document with the retained copy, and the copy's bytes in it, or None.
+        kept_in: the Dataset of `kept`, if it is another one.
+
+        A document may have several rows, also overlapping ones. The bytes are counted when the batch is returned; a
+        document of which nothing is left must also be dropped.
         """
         if self.quiet:
             return
         id_array = np.asarray(ids, np.uint64).reshape(-1)
         n = len(id_array)
-        bounds = (_column(values, pa.int64(), n) for values in (start, end))
-        whose = (_column(kept_in, pa.string(), n), _column(kept, pa.uint64(), n), _column(kept_start, pa.int64(), n))
-        columns = [pa.array(id_array), pa.repeat(self.stage, n), *bounds, *whose]
+        bounds = [_column(values, pa.int64(), n) for values in (start, end)]
+        whose = (_column(kept_in, pa.string(), n), _column(kept, pa.uint64(), n))
+        there = (_column(values, pa.int64(), n) for values in (kept_start, kept_end))
+        columns = [pa.array(id_array), pa.repeat(self.stage, n), *bounds, *whose, *there]
         self.cuts.append(pa.RecordBatch.from_arrays(columns, schema=CUTS))
-        self.count("spans cut", n)
+        self.count("spans cut", len(united(id_array, *(values.to_numpy() for values in bounds))[0]))
 
     def count(self, name: str, n: int = 1, *, private: bool = False) -> None:
-        """Add `n` to a named counter; private: it is named after a person, and is not saved if people are hidden."""
+        """Add `n` to the counter `name`; private: it names a person, and is not saved if a stage hides names."""
         if n and not self.quiet:
             self.record.counts[name] += int(n)
             if private:
                 self.record.private.add(name)
 
     def observe(self, name: str, values: Any) -> None:
-        """Add non-negative integers to a histogram; bucket b counts the values of b bits."""
+        """Add non-negative integers to the histogram `name`; bucket b counts the values with b binary digits."""
         if self.quiet:
             return
         counts = np.bincount(np.frexp(np.asarray(values, np.float64))[1])
@@ -137,14 +140,14 @@ class Ledger:
             self.record.histograms.setdefault(name, Counter())[bucket] += int(counts[bucket])
 
     def received(self, batch: Batch) -> Batch:
-        """Record that the stage receives a batch, and return it."""
+        """Record that the stage receives a batch, and return the batch."""
         if batch.num_rows:
             self._flight.append(_InFlight(batch))
             _tally(self.record.into, batch.column("source"), B.lengths(batch))
         return batch
 
     def returned(self, batch: Batch) -> Batch:
-        """Record that the stage returns a batch, and return it."""
+        """Record that the stage returns a batch, and return the batch."""
         B.check(batch, self.stage)
         if batch.num_rows == 0:
             return batch
@@ -161,12 +164,12 @@ class Ledger:
         return batch
 
     def close(self) -> None:
-        """Raise AssertionError if a document that the stage received is not accounted for."""
+        """Raise AssertionError if the stage neither returned nor dropped a document that it received."""
         left = sum(held.left for held in self._flight)
         if left:
             held = self._flight[0]
             first = show_id(int(B.ids(held.batch)[~held.done][0]))
-            msg = f"stage {self.stage} lost {left:,} documents without a reason, the first is {first}"
+            msg = f"stage {self.stage} neither returned nor dropped {left:,} documents, the first is {first}"
             raise AssertionError(msg)
 
     def drop_table(self) -> pa.Table:
@@ -188,7 +191,7 @@ class Ledger:
                 continue
             if held.done[rows].any() or len(np.unique(rows)) < len(rows):
                 twice = show_id(int(B.ids(held.batch)[rows[0]]))
-                msg = f"stage {self.stage} {verb} a document twice: one of those near {twice}"
+                msg = f"stage {self.stage} {verb} a document twice (in a batch with {twice}); it may do so only once"
                 raise AssertionError(msg)
             held.done[rows] = True
             held.left -= len(rows)
@@ -200,7 +203,7 @@ class Ledger:
                 return
         if open_ids.any():
             unknown = show_id(int(ids[open_ids][0]))
-            msg = f"stage {self.stage} {verb} document {unknown}, which it was not given or had already accounted for"
+            msg = f"stage {self.stage} {verb} document {unknown}, which it did not receive, or has already returned"
             raise AssertionError(msg)
 
     def _count_drop(self, reason: str, rows: pa.RecordBatch, n_bytes: Any) -> None:
@@ -235,14 +238,17 @@ class Ledger:
 
 
 def watch(stage: Callable[..., Iterator[Batch]], batches: Iterator[Batch], ledger: Ledger) -> Iterator[Batch]:
-    """Yield the stage's output; raise AssertionError if a document is not accounted for."""
+    """Yield the batches that `stage` makes of `batches`; record in `ledger` what it receives and returns.
+
+    Raises AssertionError if a document is neither returned nor dropped, or more than once.
+    """
     for out in stage((ledger.received(batch) for batch in batches), ledger):
         yield ledger.returned(out)
     ledger.close()
 
 
 def mix(ids: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
-    """Return hash(seed, id), uint64[n]: the same on every machine."""
+    """Return a hash of each id and the seed, uint64[n]; it is the same on every machine."""
     with np.errstate(over="ignore"):
         return splitmix.mix(ids + np.uint64((seed + 1) * splitmix.GOLDEN & (1 << 64) - 1))
 

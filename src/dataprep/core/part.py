@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dataprep.errors import CorruptShard, ReadError
+from dataprep.errors import ReadError
 from dataprep.store import files
 
 from . import batch as B
@@ -18,6 +18,8 @@ from .batch import Batch
 from .ledger import Ledger, watch
 from .reader import Reader, Slice
 from .stage import FORGET, READ, Stage, numbered
+from .tables import checked
+from .unread import BAD, stopped_at, unread_of
 from .verdict import CutSpans, DropIds, Verdict
 
 
@@ -25,52 +27,45 @@ from .verdict import CutSpans, DropIds, Verdict
 class Sealed(Reader):
     """Reads the Parquet shards that a Pipeline wrote; one row group is one batch."""
 
-    extra: tuple[tuple[str, str], ...] = ()  # the names and types of columns beyond the fixed ones, for the plan
+    extra: tuple[tuple[str, str], ...] = ()  # names and types of the columns beyond the fixed ones
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
-        """Columns beyond the fixed ones."""
+        """The columns of the shards in addition to the fixed ones."""
         return {name: pa.null() for name, _ in self.extra}
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
-        """Yield every row group as one batch."""
+        """Yield every row group of a shard as one batch; `piece.file` is added to the file numbers in ids."""
         return self.read(piece, None)
 
     def read(self, piece: Slice, columns: Sequence[str] | None) -> Iterator[Batch]:
-        """Yield every row group as one batch; columns: only these."""
+        """Yield every row group of a shard as one batch; columns: the only columns to read, by name."""
         coded = ["source", *(name for name, kind in self.extra if kind.startswith("dictionary"))]
-        try:
-            with (
-                files.open_raw(piece.url) as f,
-                pq.ParquetFile(f, read_dictionary=coded, pre_buffer=False) as parquet,
-            ):
-                if parquet.metadata.num_row_groups == 0:
-                    empty = B.empty(parquet.schema_arrow)
-                    yield empty if columns is None else empty.select(columns)
-                for group in range(parquet.metadata.num_row_groups):
-                    table = parquet.read_row_group(group, columns=columns, use_threads=False)
-                    for batch in table.combine_chunks().to_batches():
-                        yield _renumber(batch, piece.file)
-        except (ConnectionError, TimeoutError):  # the network's fault, not the shard's: the Runner tries again
-            raise
-        except (pa.ArrowInvalid, OSError, ReadError) as e:
-            msg = f"{piece.url} is not the shard that was sealed ({e}); run the pipeline again"
-            raise CorruptShard(msg) from e
-
-
-def _renumber(batch: Batch, offset: int) -> Batch:
-    if not offset or "id" not in batch.schema.names:
-        return batch
-    return B.with_column(batch, "id", pa.array(B.ids(batch) + (offset << B.POSITION_BITS)))
+        with (
+            checked(piece.url, "shard that was sealed", "run the pipeline again"),
+            files.open_raw(piece.url) as f,
+            pq.ParquetFile(f, read_dictionary=coded, pre_buffer=False) as parquet,
+        ):
+            if parquet.metadata.num_row_groups == 0:
+                empty = B.empty(parquet.schema_arrow)
+                yield empty if columns is None else empty.select(columns)
+            for group in range(parquet.metadata.num_row_groups):
+                table = parquet.read_row_group(group, columns=columns, use_threads=False)
+                for batch in table.combine_chunks().to_batches():
+                    if piece.file and "id" in batch.schema.names:
+                        ids = pa.array(B.ids(batch) + (piece.file << B.POSITION_BITS))
+                        batch = B.with_column(batch, "id", ids)  # noqa: PLW2901 - the same rows
+                    yield batch
 
 
 @dataclass(frozen=True)
 class Part:
-    """Work of one task: slices of files, their reader, and the stages still to apply.
+    """The work of one task: slices of files, their reader, and the stages still to apply.
 
-    number: its index in the Dataset; key: the key of its content and stages; both are set by `Dataset.tasks`.
-    labels: the names of the stages in statistics, if they differ from the stages' own. forgotten: the URL of a
-    forget list, whose documents are dropped right after reading; no key depends on it.
+    number: the part's index in the Dataset; key: a hash of its content and stages; `Dataset.tasks` sets both. labels:
+    the names of the stages in statistics, if they differ from the stages' own. forgotten: the URL of a forget list,
+    whose documents are dropped right after reading. skips_bad: whether reading continues after a bad file. No key
+    depends on `forgotten` or `skips_bad`.
     """
 
     slices: tuple[Slice, ...]
@@ -78,12 +73,13 @@ class Part:
     stages: tuple[Stage, ...] = ()
     labels: tuple[str, ...] = field(default=(), compare=False)
     forgotten: str = field(default="", compare=False)
+    skips_bad: bool = field(default=False, compare=False)
     number: int = field(default=0, compare=False)
     key: str = field(default="", compare=False)
 
     @property
     def n_bytes(self) -> int:
-        """Bytes as stored."""
+        """The stored size of the slices in bytes."""
         return sum(piece.n_bytes for piece in self.slices)
 
     @property
@@ -107,8 +103,15 @@ class Part:
         names = (*labels, *(stage.name for stage in stages[len(labels) :]))
         return replace(self, stages=(*self.stages, *stages), labels=tuple(numbered([*self.stage_names, *names])))
 
+    def shifted(self, offset: int) -> Part:
+        """Return the same documents with `offset` added to the file numbers in their ids."""
+        return replace(self, slices=tuple(replace(piece, file=piece.file + offset) for piece in self.slices))
+
     def ledgers(self, seed: int = 0) -> list[Ledger]:
-        """Return one ledger per stage, after one for the reader unless it reads sealed shards, which drop nothing."""
+        """Return a ledger for the reader, and one per stage, the forget list included.
+
+        Sealed shards have no ledger for the reader, since it drops nothing. seed: selects the examples of drops.
+        """
         names = [] if isinstance(self.reader, Sealed) else [READ]
         names += [*([FORGET] if self.forgotten else []), *self.stage_names]
         return [Ledger(name, seed) for name in names]
@@ -116,7 +119,8 @@ class Part:
     def batches(self, columns: Sequence[str] | None = None, ledgers: Sequence[Ledger] | None = None) -> Iterator[Batch]:
         """Yield the documents after the pending stages; ids ascend.
 
-        columns: read and yield only these. ledgers: those of `ledgers()`, to record what each stage does.
+        columns: the only columns to read, by name. ledgers: the result of `ledgers()`, in which each stage's drops and
+        cuts are recorded.
         """
         if isinstance(self.reader, Sealed):
             flow: Iterator[Batch] = itertools.chain.from_iterable(
@@ -139,13 +143,22 @@ class Part:
     def _read(self, ledger: Ledger) -> Iterator[Batch]:
         for piece in self.slices:
             ledger.source = piece.source
-            for batch in self.reader(piece, ledger):
-                if batch.num_rows:
-                    yield ledger.returned(batch)
+            if piece.unread is not None:
+                ledger.unread.append(piece.unread)
+                continue
+            try:
+                for batch in self.reader(piece, ledger):
+                    if batch.num_rows:
+                        yield ledger.returned(batch)
+            except ReadError as e:
+                row = unread_of(e, piece.url)
+                if row.reason == BAD and not self.skips_bad:
+                    raise stopped_at(row) from e
+                ledger.unread.append(row)
 
 
 class ShardWriter:
-    """Writes shards; texts have no dictionary, which would halve the speed of reading.
+    """Writes one Parquet shard; texts are stored without a dictionary, which would halve the speed of reading.
 
     Columns that are dictionaries in memory (the source) are dictionaries inside the file too, but plain strings in its
     schema, since `datasets` rejects Arrow dictionaries.
@@ -159,11 +172,11 @@ class ShardWriter:
         )
 
     def write(self, batch: Batch) -> None:
-        """Write one row group."""
+        """Write a batch as one row group."""
         for name in self.coded:
             batch = B.with_column(batch, name, batch.column(name).dictionary_decode())
         self.parquet.write_batch(batch.cast(self.parquet.schema))
 
     def close(self) -> None:
-        """Write the footer."""
+        """Write the footer of the Parquet file, which completes it."""
         self.parquet.close()

@@ -1,4 +1,4 @@
-"""Pass: a task that `run.map` calls for every item, and that leaves one file with a receipt per item."""
+"""Pass: a task that `run.map` calls for every item, and that writes one file and one receipt per item."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Pass(Generic[T]):
     Subclasses set `folder`, the name inside `out`, and define `write`. Items are numbers, or have a `number` as Parts
     do; `noun` names the files, as in part-00003. With an empty noun there is one item, and the file is OUT/FOLDER.
 
-    out: folder of the estimator's work. key: of all that the result depends on in addition to the item.
+    out: folder of the estimator's work. key: a hash of everything, apart from the item, on which the result depends.
 
     >>> @dataclass(frozen=True)                                              # doctest: +SKIP
     ... class Hash(Pass[Part]):
@@ -42,34 +42,38 @@ class Pass(Generic[T]):
 
     @classmethod
     def url(cls, out: str, number: int = 0) -> str:
-        """Return the URL of the file of an item."""
+        """Return the URL of the file of item `number`: OUT/FOLDER/part-00003, or OUT/FOLDER if `noun` is empty."""
         return files.join(out, cls.folder, f"{cls.noun}-{number:05d}") if cls.noun else files.join(out, cls.folder)
 
     def __call__(self, item: T) -> dict[str, Any]:
-        """Return the receipt of an item: found if it is valid, else made by `write`."""
+        """Write the file of an item by `write`, unless it has a valid receipt; return the receipt."""
         url = self.url_of(item)
         return receipts.once(url + ".json", self.item_key(item), lambda: {"files": [url], **self.write(url, item)})
 
     def url_of(self, item: T) -> str:
-        """Return the URL of the file of an item, without its suffix if there are several."""
+        """Return the URL of the file of an item; if the item has several files, the URL without their suffixes."""
         number: Any = item if isinstance(item, int) else getattr(item, "number", None)
         return self.url(self.out, number)
 
     def item_key(self, item: T) -> str:
-        """Return the key of the work on an item; for a Part it covers the part's content."""
+        """Return the key stored in an item's receipt; for a Part it covers the part's content."""
         return key_of((self.key, item.key)) if isinstance(item, Part) else self.key
 
     def write(self, url: str, item: T) -> dict[str, Any]:
-        """Write the file of an item, and return the content of its receipt, with "files" if they are not [url]."""
+        """Write the file of an item at `url`, and return the fields of its receipt.
+
+        "files", the list of URLs that were written, is a field only if it is not [url].
+        """
         raise NotImplementedError
 
 
 def table_once(
     url: str, key: str, make: Callable[[], dict[str, Any]], passes: Iterable[type[Pass[Any]]] = ()
 ) -> dict[str, Any]:
-    """Return what `make` counted while it wrote the table `url` (.parquet); once it exists, delete the passes' files.
+    """Write the Parquet table `url` by calling `make`, and return the receipt's counts.
 
-    `make` is called unless the receipt, URL with .json for .parquet, is valid for `key`.
+    make: writes the table and returns the counts. It is not called if the receipt (`url` with .json for .parquet) is
+    valid for `key`. passes: classes whose files next to the table are then deleted.
     """
     made = receipts.once(url.removesuffix("parquet") + "json", key, lambda: {"files": [url], **make()})
     for one in passes:

@@ -5,28 +5,35 @@
 
 A step is a public function of the file with a parameter `out`, the step's own folder. Its other parameters are `run`,
 the Runner, and the names of earlier steps, whose results are passed. Steps are called in every run; receipts make a
-repeated call cheap.
+repeated call cheap. A mistake in the file is reported in one sentence with file, line and the nearest right name.
 """
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import importlib.util
 import inspect
+import re
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import cloudpickle
 
-from dataprep.errors import PlanError
+from dataprep.errors import DataprepError, PlanError
 from dataprep.store import files
 
-from . import pipeline_errors
+from . import owned
 from .folder import RUN
 
-GIVEN = ("out", "run")
+WRITTEN_WRONG = (TypeError, NameError, AttributeError, ImportError)  # a step that raises one in its own line
+UNEXPECTED = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")
+PACKAGE_NAMES = re.compile(r"^module 'dataprep' has no attribute '(\w+)'")
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Done:
-    """A step that has run: its folder, its result, and its duration in seconds."""
+    """A finished step: its name, folder, result, and duration in seconds."""
 
     name: str
     out: str
@@ -57,13 +64,13 @@ def load(path: str) -> list[Step]:
     found = [
         Step(name, fn, tuple(inspect.signature(fn).parameters))
         for name, fn in vars(module).items()
-        if inspect.isfunction(fn) and fn.__module__ == module.__name__ and _is_step(name, fn)
+        if inspect.isfunction(fn) and fn.__module__ == module.__name__ and not name.startswith("_")
     ]
-    steps = sorted(found, key=lambda step: step.fn.__code__.co_firstlineno)
+    steps = sorted((step for step in found if "out" in step.takes), key=lambda step: step.fn.__code__.co_firstlineno)
     if not steps:
         msg = f"{path} has no steps; a step must be a function that takes `out`, like def ingest(out, run): ..."
         raise PlanError(msg)
-    known = list(GIVEN)
+    known = ["out", "run"]
     for step in steps:
         missing = [name for name in step.takes if name not in known]
         if missing:
@@ -88,12 +95,13 @@ def execute(
     """
     results: dict[str, Any] = {}
     chosen = _upto(steps, to)
+    owned.begin(out)
     files.write_json(files.join(out, RUN), {"steps": [step.name for step in steps]})
     for step in chosen:
         starting(step.name)
         given = {"out": files.join(out, step.name), "run": run, **results}
         began = time.perf_counter()
-        with pipeline_errors.calling(step.fn.__code__.co_filename):
+        with _calling(step.fn.__code__.co_filename):
             results[step.name] = step.fn(**{name: given[name] for name in step.takes})
         yield Done(step.name, given["out"], results[step.name], time.perf_counter() - began)
 
@@ -109,10 +117,6 @@ def _upto(steps: list[Step], to: str | None) -> list[Step]:
     return steps[: names.index(to.replace("-", "_")) + 1]
 
 
-def _is_step(name: str, fn: Callable[..., Any]) -> bool:
-    return not name.startswith("_") and "out" in inspect.signature(fn).parameters
-
-
 def _import(path: str) -> Any:
     if not files.exists(path) or not path.endswith(".py"):
         msg = f"{path} is not a pipeline file; it must be an existing .py file whose functions are the steps"
@@ -125,7 +129,84 @@ def _import(path: str) -> Any:
         raise PlanError(msg)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    with pipeline_errors.importing(spec.origin or path):
+    with _importing(spec.origin or path):
         spec.loader.exec_module(module)
     cloudpickle.register_pickle_by_value(module)  # workers cannot import this file
     return module
+
+
+@contextlib.contextmanager
+def _importing(path: str) -> Iterator[None]:
+    """Raise PlanError with file and line for any exception while the pipeline file at `path` is imported."""
+    try:
+        yield
+    except SyntaxError as e:
+        msg = f"{e.filename or path}:{e.lineno}: {e.msg}"
+        raise PlanError(msg) from e
+    except Exception as e:
+        raise PlanError(_sentence(path, e)) from e
+
+
+@contextlib.contextmanager
+def _calling(path: str) -> Iterator[None]:
+    """Raise PlanError with file and line if a line of the pipeline file at `path` is itself written wrong.
+
+    These are a name that does not exist, arguments that a function does not take, and a PlanError of any call; all
+    other exceptions pass.
+    """
+    try:
+        yield
+    except PlanError as e:
+        raise PlanError(_sentence(path, e)) from e
+    except WRITTEN_WRONG as e:
+        frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(e.__traceback__)]
+        if frames[-1] != path and not PACKAGE_NAMES.match(str(e)):
+            raise
+        raise PlanError(_sentence(path, e)) from e
+
+
+def _sentence(path: str, error: Exception) -> str:
+    """Return "FILE:LINE: what is wrong; did you mean NAME?"."""
+    own = [(f, line) for f, line in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == path]
+    position = f"{path}:{own[-1][1]}" if own else path
+    if isinstance(error, DataprepError):
+        return f"{position}: {error}"
+    message = str(error).partition("; it has ")[0].partition(". Did you mean")[0] or "raised without a message"
+    message = message if isinstance(error, WRITTEN_WRONG) else f"{type(error).__name__}: {message}"
+    return f"{position}: {message}{_nearest(error, own[-1][0] if own else None)}"
+
+
+def _nearest(error: Exception, frame: FrameType | None) -> str:
+    """Return "; did you mean NAME?" for a name that is nearly right, else which there are, or nothing."""
+    wrong: Any = getattr(error, "name", None)
+    names: list[str] = []
+    keyword, missing = UNEXPECTED.search(str(error)), PACKAGE_NAMES.match(str(error))
+    if keyword:
+        wrong, names = keyword[2], _parameters(keyword[1], frame)
+    elif missing:
+        import dataprep
+
+        wrong, names = missing[1], dir(dataprep)
+    elif isinstance(error, AttributeError):
+        names = dir(getattr(error, "obj", None))
+    elif isinstance(error, NameError) and frame is not None:
+        names = [*frame.f_locals, *frame.f_globals, *dir(frame.f_builtins)]
+    near = difflib.get_close_matches(wrong, names, 1, cutoff=0.5) if isinstance(wrong, str) else []
+    if near:
+        return f"; did you mean {near[0]}?"
+    return f"; it takes {', '.join(names)}" if keyword and names else ""
+
+
+def _parameters(called: str, frame: FrameType | None) -> list[str]:
+    """Return the parameter names of a function that an error names, like C4.__init__ or Pipeline.run."""
+    import dataprep
+
+    first, *rest = called.removesuffix(".__init__").split(".")
+    known = {**frame.f_globals, **frame.f_locals} if frame is not None else {}
+    try:
+        found = known[first] if first in known else getattr(dataprep, first)
+        for name in rest:
+            found = getattr(found, name)
+        return [name for name in inspect.signature(found).parameters if name != "self"]
+    except (AttributeError, TypeError, ValueError):
+        return []

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from dataprep.errors import PlanError
-from dataprep.store import files
+from dataprep.store import files, hashes
 
 from .batch import Batch
 from .ledger import Ledger
+from .unread import Unread
 
 
 @dataclass(frozen=True)
 class Slice:
-    """The part of an input file with positions in [start, stop); the reader defines positions; stop None is the end."""
+    """A range of an input file, from `start` to before `stop` (None: the end), in positions that its reader defines."""
 
     url: str
     file: int  # its number in the Dataset; for sealed shards, what is added to the file numbers inside
@@ -27,16 +28,12 @@ class Slice:
     source: str = ""
     fingerprint: str = ""  # identifies the file's content; empty: computed from the file when a key needs it
     n_bytes: int = 0  # as stored
+    unread: Unread | None = None  # the file is numbered and not read, such as an empty one
+    listed: str = field(default="", compare=False)  # the folder or glob that named the file; empty: given by its name
 
     def recipe(self) -> Any:
-        """Return the part of the key that this slice adds: its content, not its path."""
-        return (
-            self.fingerprint or files.fingerprint(self.url),
-            self.file,
-            self.start,
-            self.stop,
-            self.source,
-        )
+        """Return the values that enter keys for this slice: content hash, file number, range and source; no path."""
+        return (self.fingerprint or hashes.fingerprint(self.url), self.file, self.start, self.stop, self.source)
 
 
 class Reader:
@@ -46,14 +43,14 @@ class Reader:
     defaults. What `__call__` must do:
 
     - Yield batches made by `dataprep.core.batch.make`, of at most MAX_ROWS documents and about MAX_BYTES, with the
-      columns that `adds` names beyond the fixed ones.
+      columns that `adds` names in addition to the fixed ones.
     - Give each document the id `doc_id(piece.file, position)`. A position is an integer below 2**40 that follows from
       the file alone, such as a byte offset or the number of a record; positions ascend.
     - Yield the documents with positions in [piece.start, piece.stop), and no others.
     - Drop what cannot be a document with `stats.drop(ids, reasons)`. Raise ReadError if the file cannot be read.
 
-    VERSION: raised when the same file yields other documents. splits: whether a slice of a plain (not compressed) file
-    may begin at any byte, as lines allow; False: every slice but the whole file is read from the beginning.
+    VERSION: an integer; increase it when the same file yields other documents. splits: True if a slice of a plain (not
+    compressed) file may begin at any byte, as with lines; False if reading must begin at the start of the file.
     """
 
     VERSION: ClassVar[int] = 1
@@ -61,17 +58,20 @@ class Reader:
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
-        """Columns beyond the fixed ones."""
+        """The columns that the reader yields in addition to the fixed ones."""
         return {}
 
     @classmethod
     def types_of(cls, url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-        """Return the (name, type) of fields of a file that `columns=` lifts; for readers with a field `columns`."""
+        """Return (name, type) of each field in `names`, which becomes a column, as found in the file `url`.
+
+        Readers with an option `columns` define it; the others raise PlanError.
+        """
         msg = f"{url}: {cls.__name__} does not know the types of {', '.join(names)}; give columns={{name: type}}"
         raise PlanError(msg)
 
     def cuts(self, url: str, n_bytes: int, target: int) -> list[tuple[int, int | None, int]]:
-        """Return the slices that tasks read on their own, as (start, stop, bytes) of about `target` bytes each."""
+        """Return the slices of a file, one per task, as (start, stop, bytes), of about `target` bytes each."""
         if not self.enters(url) or n_bytes <= target:
             return [(0, None, n_bytes)]
         return [(a, b, b - a) for a, b in itertools.pairwise([*range(0, n_bytes, target), n_bytes])]
@@ -84,5 +84,5 @@ class Reader:
         """Compile kernels on a tiny input; called once, before workers start."""
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """Yield the documents of a slice, ids ascending."""
+        """Yield the documents of a slice in batches, ids ascending; drops are recorded in `stats`."""
         raise NotImplementedError

@@ -1,8 +1,8 @@
 """Runners: Serial, Local (processes of this machine) and Ray. All have one method, `map`.
 
 A task is a module-level function, a `functools.partial`, or a frozen dataclass with `__call__`. Results come in item
-order. Only URLs and small results cross processes, so every Runner makes the same bytes. `memory=` limits what all
-workers together may take: fewer of them work at once if it does not suffice. It changes neither keys nor bytes.
+order. Only URLs and small results cross processes, so every Runner makes the same bytes. `memory=` limits the memory of
+all workers together: if it is small, fewer work at once. Keys and output bytes do not depend on it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import cloudpickle
 from fsspec.exceptions import FSTimeoutError
@@ -62,24 +62,15 @@ class Runner(Protocol):
 
 
 def memory_of(run: Runner) -> int:
-    """Return the bytes that all workers of `run` together may take: its limit, or what the machine has."""
+    """Return the memory in bytes that all workers of `run` may take together: its limit, or the machine's memory."""
     return machine_memory() if run.memory is None else parse_bytes(run.memory)
 
 
 def parse_bytes(size: int | str) -> int:
-    """Return bytes for an integer, or for text such as "4GB" or "512 MiB"; raise PlanError for anything else."""
+    """Return the bytes meant by an integer or by text such as "4GB" or "512 MiB". Raises PlanError otherwise."""
     if isinstance(size, int):
         return size
-    units = {
-        "": 1,
-        "k": 10**3,
-        "m": 10**6,
-        "g": 10**9,
-        "t": 10**12,
-        "ki": 1 << 10,
-        "mi": 1 << 20,
-        "gi": 1 << 30,
-    }
+    units = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
     text = size.strip().lower().removesuffix("b")
     digits = text.rstrip("kmgti ")
     try:
@@ -101,45 +92,35 @@ def machine_memory() -> int:
     return total
 
 
-class _Budget:
-    """The memory limit of a runner, and the number of workers that fit into it."""
-
-    memory: int | str | None
-
-    if TYPE_CHECKING:
-
-        @property
-        def workers(self) -> int: ...  # a field, a constant or a query to the cluster
-
-    def _at_once(self) -> int:
-        """Return the number of items to process at once: `workers`, or as many as fit into `memory`."""
-        if self.memory is None:
-            return self.workers
-        room = parse_bytes(self.memory) // WORKER_BYTES
-        if room < 1:
-            msg = f"memory={self.memory!r} is less than the {WORKER_BYTES >> 20} MiB that one worker takes; allow more"
-            raise PlanError(msg)
-        return min(self.workers, room)
+def _at_once(run: Runner) -> int:
+    """Return the number of items to process at once: `workers`, or as many as fit into `memory`."""
+    if run.memory is None:
+        return run.workers
+    n = parse_bytes(run.memory) // WORKER_BYTES
+    if n < 1:
+        msg = f"memory={run.memory!r} is less than the {WORKER_BYTES >> 20} MiB that one worker takes; allow more"
+        raise PlanError(msg)
+    return min(run.workers, n)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Serial(_Budget):
+class Serial:
     """Runs everything in this process, one item after another."""
 
     memory: int | str | None = None
     workers: ClassVar[int] = 1
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
-        """Yield the task's result for every item."""
-        self._at_once()
+        """Yield the task's result for every item, in item order."""
+        _at_once(self)
         return track((_attempt(task, item) for item in items), items, label)
 
 
 @dataclass(frozen=True)
-class Local(_Budget):
+class Local:
     """Runs tasks in processes of this machine.
 
-    They are spawned, since fork is unsafe with Arrow's threads, and kept until the program ends.
+    Processes are spawned, since fork is unsafe with Arrow's threads, and kept until the program ends.
     """
 
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
@@ -147,13 +128,13 @@ class Local(_Budget):
 
     def __post_init__(self) -> None:
         if self.workers < 1:
-            msg = f"Local needs at least one worker, not {self.workers}"
+            msg = f"workers={self.workers!r} must be at least 1"
             raise PlanError(msg)
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
         """Yield the task's result for every item, in item order."""
         guard()
-        n = self._at_once()
+        n = _at_once(self)
         if len(items) <= 1:  # one item gains nothing from another process
             return Serial(memory=self.memory).map(task, items, label)
         return track(self._map(cloudpickle.dumps(task), items, n), items, label)
@@ -161,12 +142,12 @@ class Local(_Budget):
     def _map(self, task: bytes, items: Sequence[T], workers: int) -> Iterator[Any]:
         waiting = collections.deque(enumerate(items))
         running: dict[int, tuple[T, Future[bytes]]] = {}  # in item order
-        deaths: dict[int, int] = {}  # of a worker, by the items that were under work; these go on one at a time
+        deaths: dict[int, int] = {}  # of workers, by the index of the item; then items run one at a time
         for wanted in range(len(items)):
             while True:
                 try:
                     pool = _pool(workers)
-                    while waiting and len(running) < (1 if deaths else workers + 1):  # one ahead: nobody waits for us
+                    while waiting and len(running) < (1 if deaths else workers + 1):  # one more, so that none waits
                         index, item = waiting[0]
                         running[index] = (item, pool.submit(_work, task, cloudpickle.dumps(item)))
                         waiting.popleft()  # not before: submit may find the pool broken
@@ -174,7 +155,10 @@ class Local(_Budget):
                     break
                 except BrokenProcessPool as e:
                     _remove_pool(workers)
-                    lost = [(i, item) for i, (item, future) in running.items() if _is_lost(future)]
+                    lost = [
+                        (i, item) for i, (item, future) in running.items()
+                        if not future.done() or isinstance(future.exception(), BrokenProcessPool)
+                    ]  # fmt: skip
                     _count_deaths(lost, deaths, e)
                     waiting.extendleft(reversed(lost))
                     running = {i: one for i, one in running.items() if i not in dict(lost)}
@@ -184,7 +168,7 @@ class Local(_Budget):
 
 
 @dataclass(frozen=True)
-class Ray(_Budget):
+class Ray:
     """Runs tasks on a Ray cluster, over storage that all nodes can read; needs the extra `ray`."""
 
     address: str | None = None
@@ -216,7 +200,7 @@ class Ray(_Budget):
                 (item, work.remote(sys.path, sent, cloudpickle.dumps(item))) for item in itertools.islice(waiting, n)
             ]
 
-        running = collections.deque(start(self._at_once() + (self.memory is None)))
+        running = collections.deque(start(_at_once(self) + (self.memory is None)))
         while running:
             item, reference = running.popleft()
             try:
@@ -229,19 +213,16 @@ class Ray(_Budget):
             yield cloudpickle.loads(answer)
 
 
-def _attempt(task: Callable[[T], R], item: T) -> R:
+def _attempt(task: Callable[[T], R], item: T, attempt: int = 1) -> R:
     """Return the result of a task; after a network error it is tried twice more."""
-    for attempt in range(1, ATTEMPTS):
-        try:
-            return task(item)
-        except NETWORK:  # noqa: PERF203 - three times at most
-            time.sleep(2.0**attempt / 4)
     try:
         return task(item)
     except NETWORK as e:
-        at = str(item)[:200]
-        msg = f"the network failed {ATTEMPTS} times during the task {at} ({e}); run again to resume"
-        raise Transient(msg) from e
+        if attempt == ATTEMPTS:
+            msg = f"the network failed {attempt} times during the task {str(item)[:200]} ({e}); run again to resume"
+            raise Transient(msg) from e
+    time.sleep(2.0**attempt / 4)
+    return _attempt(task, item, attempt + 1)
 
 
 def _work(task: bytes, item: bytes) -> bytes:
@@ -253,10 +234,6 @@ def _work_elsewhere(path: list[str], task: bytes, item: bytes) -> bytes:
     """Run a task in a Ray worker, with the module search path of the driver."""
     sys.path.extend(p for p in path if p not in sys.path)
     return _work(task, item)
-
-
-def _is_lost(answer: Future[bytes]) -> bool:
-    return not answer.done() or isinstance(answer.exception(), BrokenProcessPool)
 
 
 def _count_deaths(lost: list[tuple[int, Any]], deaths: dict[int, int], e: Exception) -> None:
@@ -312,7 +289,7 @@ def _remove_pool(workers: int) -> None:
 
 
 def guard() -> None:
-    """End this process if it is a worker that runs the user's script again, because that has no main guard."""
+    """End this process if it is a worker that runs the user's script again, which then lacks a main guard."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         sys.stderr.flush()
         os._exit(UNGUARDED)

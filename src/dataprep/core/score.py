@@ -1,10 +1,10 @@
-"""Scores and decisions apart: filters that measure and then decide, and the stage that only measures.
+"""Filters that first measure and then decide (ScoredFilter), and the stage that only measures (Score).
 
     dp.Pipeline(dp.Score(dp.Gopher())).run(docs, out="work/scored")           # measures, drops nothing
     dp.Pipeline(dp.Gopher(min_words=80)).run(dp.open_dataset("work/scored"), out="work/clean")    # only decides
 
-Score columns carry the key of their measure, so a filter with another model does not use them; they are void once a
-stage changes the text (`batch.with_column`).
+Score columns store a key of the model and settings that made them, so a filter with others does not use them, nor does
+any filter after a stage that changes the text (`batch.with_column`).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ MEASURE_KEY = b"dataprep.scored_by"  # in the metadata of a field: the key of it
 class ScoredFilter(Stage):
     """A filter in two halves: `score` measures each document, `decide` uses the scores alone to choose what to drop.
 
-    Subclasses define `scores`, `score` and `decide`. Columns that the same measure made before are used as they are,
-    so a threshold can change without measuring again.
+    Subclasses define `scores`, `score` and `decide`. Score columns made before with the same settings are reused, so a
+    threshold can change without measuring again.
     """
 
     only_drops: ClassVar[bool] = True
@@ -42,7 +42,7 @@ class ScoredFilter(Stage):
 
     @property
     def measure(self) -> Any:
-        """Parameters that the scores depend on, such as a model or a list of words; not the thresholds."""
+        """The parameters that decide the scores, such as a model or a list of words; no thresholds."""
         return None
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
@@ -50,16 +50,16 @@ class ScoredFilter(Stage):
         raise NotImplementedError
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason to drop each row, null to keep it."""
+        """Return the reason for dropping each row, null for the rows that are kept; scores: from `score`."""
         raise NotImplementedError
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Yield the documents that are kept, after measuring what has no scores yet."""
+        """Yield the rows that `decide` keeps; batches without valid score columns are measured first."""
         for batch in batches:
             yield drop_rows(batch, self.decide(self.scores_of(batch)), stats)
 
     def scores_of(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Return the score columns: those of the batch if the same measure made them, else new ones."""
+        """Return the score columns: those of the batch if they are valid for this filter, else new ones."""
         mine = self.measure_key()
         fields = {name: batch.schema.get_field_index(name) for name in self.scores}
         if all(i >= 0 and (batch.schema.field(i).metadata or {}).get(MEASURE_KEY) == mine for i in fields.values()):
@@ -67,7 +67,7 @@ class ScoredFilter(Stage):
         return self.score(batch)
 
     def with_scores(self, batch: Batch) -> Batch:
-        """Return the batch with score columns that carry the key of the measure."""
+        """Return the batch with score columns, each with `measure_key` in its metadata."""
         metadata = {MEASURE_KEY: self.measure_key()}
         for name, values in self.scores_of(batch).items():
             batch = B.with_column(batch, name, values)
@@ -76,7 +76,7 @@ class ScoredFilter(Stage):
         return batch
 
     def measure_key(self) -> bytes:
-        """Return the key of the measure: class, version, and what `measure` names."""
+        """Return the hash of everything that decides the scores: class, version and `measure`."""
         return key((type(self).__name__, self.VERSION, self.measure)).encode()
 
 
@@ -84,8 +84,8 @@ class ScoredFilter(Stage):
 class Score(Stage):
     """Adds the scores of a filter as columns, and drops nothing.
 
-    filter: any stage that drops. A `ScoredFilter` adds its scores; any other adds one column NAME_reason: the reason
-    for which it would drop the document, null if it would keep it.
+    filter: any stage that drops. For a `ScoredFilter` the columns are its scores; for any other there is one,
+    NAME_reason, with the reason for which the filter would drop the document, null if it would keep it.
     """
 
     only_drops: ClassVar[bool] = True
@@ -95,14 +95,14 @@ class Score(Stage):
 
     def __post_init__(self) -> None:
         if not isinstance(self.filter, Stage):
-            msg = f"Score takes a filter such as dp.Gopher(), not {self.filter!r}"
+            msg = f"Score must be given a filter such as dp.Gopher(), not {self.filter!r}"
             raise PlanError(msg)
         adds = self.filter.scores if isinstance(self.filter, ScoredFilter) else {self._reason: pa.string()}
         object.__setattr__(self, "adds", dict(adds))
 
     @property
     def name(self) -> str:
-        """The filter's name after "Score"."""
+        """The word "Score" followed by the filter's name, as in "Score Gopher"."""
         return f"Score {self.filter.name}"
 
     @property
@@ -115,7 +115,7 @@ class Score(Stage):
         return f"{self.filter.name.lower()}_reason"
 
     def recipe(self) -> Any:
-        """Return the key of the measure if there is one, since thresholds do not change scores; else the filter."""
+        """Return the key's values: the `measure_key` of a ScoredFilter, so no thresholds; else the filter itself."""
         return self.filter.measure_key().decode() if isinstance(self.filter, ScoredFilter) else self.filter
 
     def warm(self) -> None:
@@ -123,7 +123,7 @@ class Score(Stage):
         self.filter.warm()
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
-        """Yield the same rows with more columns."""
+        """Yield the same rows with the filter's scores, or its drop reasons, as columns."""
         for batch in batches:
             yield self.filter.with_scores(batch) if isinstance(self.filter, ScoredFilter) else self._reasoned(batch)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -19,24 +19,29 @@ from . import batch as B
 from .batch import Batch
 from .dataset import Dataset
 from .folder import CUTS, DROPS, Folder
-from .hiding import hides, published
 from .ledger import Ledger
 from .part import Part, Sealed, ShardWriter
-from .stats import HIDDEN, Stats
+from .stage import READ, n_hidden
+from .stats import HIDDEN, StageStats, Stats
+from .unread import Unread, without_names
 
-SHARD_BYTES = 256 << 20  # of text: a file that cannot be entered in the middle becomes many shards
+SHARD_BYTES = 256 << 20  # of text per shard; a large file that is read as one part becomes several shards
 
 
 @dataclass(frozen=True)
 class Seal:
-    """The task that applies the pending stages of a part and writes its shards, drop and cut tables, and receipt."""
+    """The task that applies the pending stages of a part and writes the result into a Dataset's folder.
+
+    It writes shards, drop and cut tables, and the receipt. out: the folder. codec: Parquet compression. ledgers:
+    returns the ledgers that record the stages of a part.
+    """
 
     out: str
     codec: str
     ledgers: Callable[[Part], list[Ledger]] = Part.ledgers
 
     def __call__(self, part: Part) -> dict[str, Any]:
-        """Return the receipt, made now or found."""
+        """Write the files of a part, unless it has a valid receipt, and return its receipt."""
         receipt = Folder(self.out).receipt(part.number)
         return receipts.once(receipt, f"{part.key}-{self.codec}", lambda: self._write(part))
 
@@ -48,11 +53,16 @@ class Seal:
             tables[CUTS] = [ledger.cut_table() for ledger in ledgers]
         urls = {kind: Folder(self.out).table(kind, part.number) for kind in tables}
         for kind, found in tables.items():
-            _write_table(urls[kind], found)
+            table = pa.concat_tables(found) if found else Ledger("").drop_table()
+            with files.atomic(urls[kind]) as f:  # rows of one document are in the order of stages
+                pq.write_table(table.sort_by("id"), f, compression="zstd", row_group_size=1 << 16)
+        unread = [row for ledger in ledgers for row in ledger.unread]
+        unread = without_names(unread) if n_hidden(part.stages) else unread
         return {
             "files": [*urls.values(), *(files.join(self.out, s["name"]) for s in shards)],
             "shards": shards,
             "stats": published([ledger.record for ledger in ledgers], part.stages).to_json(),
+            **({"unread": [astuple(row) for row in unread]} if unread else {}),
         }
 
     def _shards(self, batches: Iterator[Batch], part: Part) -> Iterator[dict[str, Any]]:
@@ -61,11 +71,11 @@ class Seal:
             shard = Folder(self.out).shard(part.number, number)
             facts = self.shard(flow, files.join(self.out, shard), part)
             yield {"name": shard, **facts}
-            if flow.done:
+            if flow.next is None:
                 return
 
     def shard(self, flow: _Flow, url: str, part: Part) -> dict[str, Any]:
-        """Write one shard, and return its record for the manifest."""
+        """Write the next batches of `flow` to `url` as one shard; return the shard's entry for the manifest."""
         facts: dict[str, Any] = {"docs": 0, "bytes": 0, "last_id": None}
         digest = xxhash.xxh3_128()
         with files.atomic(url) as f:
@@ -87,13 +97,26 @@ class Seal:
 
 
 def write_shard(batches: Iterator[Batch], url: str, codec: str, columns: Sequence[str]) -> dict[str, Any]:
-    """Write batches as one shard, and return its record for the manifest without size and hash."""
+    """Write batches as one shard to `url`, and return its manifest entry, without the file's size and hash.
+
+    codec: Parquet compression. columns: the columns of the shard if there are no batches.
+    """
     part = Part((), Sealed(extra=tuple((name, "") for name in columns if name not in B.FIXED)))
     return Seal(out="", codec=codec).shard(_Flow(batches), url, part)
 
 
+def published(stats: Sequence[StageStats], stages: Sequence[Any]) -> Stats:
+    """Return the statistics to save: without names and texts for all stages up to the last one with `hides`.
+
+    stats: those of the reader and the forget list, if any, then one entry for each of `stages`.
+    """
+    n = n_hidden(stages)
+    last = n + len(stats) - len(stages) if n else 0
+    return Stats([one.hidden() if i < last else one for i, one in enumerate(stats)])
+
+
 class _Flow:
-    """Batches in canonical cuts, taken a shard at a time."""
+    """Batches in canonical cuts, taken a shard at a time; `next` is None if all were taken."""
 
     def __init__(self, batches: Iterator[Batch]) -> None:
         self.schema: pa.Schema | None = None
@@ -104,11 +127,6 @@ class _Flow:
         for batch in batches:
             self.schema = batch.schema
             yield batch
-
-    @property
-    def done(self) -> bool:
-        """True if all batches were taken."""
-        return self.next is None
 
     def until(self, n_bytes: int) -> Iterator[Batch]:
         """Yield the batches of one shard, until it has `n_bytes` of text."""
@@ -143,18 +161,35 @@ def _digest(digest: Any, batch: Batch) -> None:
             digest.update(repr(plain.to_pylist()).encode())
 
 
-def _write_table(url: str, tables: Sequence[pa.Table]) -> None:
-    """Write the drop or cut table of a part, sorted by id; rows of one document are in the order of stages."""
-    table = pa.concat_tables(tables) if tables else Ledger("").drop_table()
-    with files.atomic(url) as f:
-        pq.write_table(table.sort_by("id"), f, compression="zstd", row_group_size=1 << 16)
+def listed_rows(docs: Dataset, earlier: Sequence[Unread]) -> list[Unread]:
+    """Return the files that were not read: those that listing left out, and those of `earlier` passes."""
+    listed = [*docs.left_out, *earlier]
+    return without_names(listed) if n_hidden(docs.stages) else listed
+
+
+def unread_rows(receipt: dict[str, Any]) -> list[Unread]:
+    """Return the files that were not read in making a part, from the part's receipt."""
+    return [Unread(*row) for row in receipt.get("unread", [])]
+
+
+def docs_read(receipt: dict[str, Any]) -> int:
+    """Return the number of documents that the reader of a part returned, from the part's receipt."""
+    return sum(stage.docs_out for stage in Stats.from_json(receipt["stats"]) if stage.name == READ)
 
 
 def manifest(
     docs: Dataset, recipe: dict[str, Any], receipts: list[dict[str, Any]], earlier: Sequence[Stats]
 ) -> dict[str, Any]:
-    """Return the manifest; nothing in it depends on the time, paths of this machine, or workers."""
-    shards = [_shard_record(receipt, shard) for receipt in receipts for shard in receipt["shards"]]
+    """Return the manifest of a sealed Dataset, ready to be written as JSON.
+
+    recipe: its first fields. receipts: one per part. earlier: statistics of the passes that saved the inputs of
+    Estimators. The manifest does not depend on the time, the paths of this machine, or the workers.
+    """
+    stored = [{files.name_of(f["name"]): f for f in receipt["files"] if "data" in f["name"]} for receipt in receipts]
+    shards = [
+        shard | {name: found[files.name_of(shard["name"])][name] for name in ("size", "hash")}
+        for receipt, found in zip(receipts, stored, strict=True) for shard in receipt["shards"]
+    ]  # fmt: skip
     stats = Stats([stage for stats in earlier for stage in stats])
     stats.stages += Stats.sum(Stats.from_json(r["stats"]) for r in receipts).stages
     last = max((int(s["last_id"]) for s in shards if s["last_id"] is not None), default=0)
@@ -165,17 +200,11 @@ def manifest(
         "content": xxhash.xxh3_128_hexdigest("".join(s["content"] for s in shards).encode()),
         "columns": shards[0]["columns"] if shards else [[f.name, str(f.type)] for f in B.SCHEMA],
         "last_file": max(B.split_id(last)[0], *(p.file for part in docs.parts for p in part.slices), 0),
-        "inputs": _inputs(docs, hidden=hides(docs.stages)),
+        "inputs": _inputs(docs, hidden=n_hidden(docs.stages) > 0),
         "shards": [{k: v for k, v in s.items() if k != "columns"} for s in shards],
         "stats": stats.to_json(),
         "made_with": {"python": platform.python_version_tuple()[:2], "pyarrow": pa.__version__},
     }
-
-
-def _shard_record(receipt: dict[str, Any], shard: dict[str, Any]) -> dict[str, Any]:
-    name = files.name_of(shard["name"])
-    stored = next(f for f in receipt["files"] if files.name_of(f["name"]) == name and "data" in f["name"])
-    return shard | {"size": stored["size"], "hash": stored["hash"]}
 
 
 def _inputs(docs: Dataset, *, hidden: bool) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Stage: one pass over documents; plain functions as stages (Filter, Map); what manifests state about stages.
+"""Stage: one pass over documents; plain functions as stages (Filter, Map); descriptions of stages for manifests.
 
 A Stage maps batches to batches. An Estimator (`estimator.py`) reads everything once and returns a Stage.
 """
@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, redacted
 from dataprep.store.key import class_name, key, parameter_names
 
 from . import batch as B
+from .audit import Search
 from .batch import Batch
 from .ledger import Ledger
 
@@ -26,17 +27,17 @@ LABEL_CHARS = 60
 
 
 class Stage:
-    """One pass: an iterator of batches to an iterator of batches.
+    """One pass over documents: maps an iterator of batches to an iterator of batches.
 
-    Subclasses are frozen keyword-only dataclasses that define `__call__`. What a stage promises, it declares:
+    Subclasses are frozen keyword-only dataclasses that define `__call__`. A stage declares:
 
     - `needs`: columns that it reads in addition to the fixed ones; a missing one fails before any work.
     - `adds`: columns that it adds, with their types.
-    - `only_drops`: it drops whole documents or adds columns, and never changes a text.
-    - `hides`: what came before it is private. Statistics of earlier stages name no source and show no text, and a
-      Dataset sealed after it keeps neither the names of its input files nor the steps saved before it.
-    - `compiled`: it runs kernels, which `warm` compiles.
-    - `VERSION`: raised when the same parameters give another result.
+    - `only_drops`: True if it only drops whole documents or adds columns, and never changes a text.
+    - `hides`: True if everything before it is private. Then statistics of earlier stages name no source and show no
+      text, and a Dataset sealed after it keeps neither the names of its input files nor the steps saved before it.
+    - `compiled`: True if it runs kernels, which `warm` compiles.
+    - `VERSION`: an integer; increase it when the same parameters lead to another result.
     """
 
     VERSION: ClassVar[int] = 1
@@ -48,7 +49,7 @@ class Stage:
 
     @property
     def name(self) -> str:
-        """Its name in statistics."""
+        """The stage's name in statistics."""
         return type(self).__name__
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
@@ -58,6 +59,13 @@ class Stage:
         histograms of this stage.
         """
         raise NotImplementedError
+
+    def secrets(self) -> Search | None:
+        """Return a search for what must not be in a folder sealed after this stage; None if there is nothing.
+
+        Before the folder is complete, every string of every file is searched (`audit.py`).
+        """
+        return None
 
     def warm(self) -> None:
         """Compile the kernels, by passing two short documents through a `compiled` stage.
@@ -72,11 +80,16 @@ class Stage:
                 pass
 
 
+def n_hidden(stages: Sequence[Any]) -> int:
+    """Return the number of stages up to and including the last one with `hides`; 0 if there is none."""
+    return max((n for n, stage in enumerate(stages, 1) if stage.hides), default=0)
+
+
 def describe(stage: Any, label: str | None = None) -> dict[str, Any]:
     """Return what a manifest states about a Stage or Estimator: label, class, version, fields, only_drops.
 
-    Fields are those that the dataclass prints. A class with a `__repr__` of its own may have private fields: then there
-    are none, and `shown` is what it prints.
+    Fields are those in the dataclass's repr. A class with its own `__repr__` may have private fields; then there are no
+    fields, and `shown` is its repr.
     """
     printed = is_dataclass(stage) and hasattr(type(stage).__repr__, "__wrapped__")  # by the decorator's own __repr__
     return {
@@ -89,8 +102,8 @@ def describe(stage: Any, label: str | None = None) -> dict[str, Any]:
     }
 
 
-def stated(value: Any) -> Any:  # noqa: PLR0911 - one line a kind of value
-    """Return a value as JSON that any reader takes: numbers out of range and what JSON has no form for become text."""
+def stated(value: Any) -> Any:  # noqa: PLR0911 - one line per kind of value
+    """Return a value as portable JSON; numbers out of range, and values that JSON cannot represent, become text."""
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, bool):
         return value
@@ -99,7 +112,7 @@ def stated(value: Any) -> Any:  # noqa: PLR0911 - one line a kind of value
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else str(float(value))
     if isinstance(value, str):
-        return str(value).encode("utf-8", "backslashreplace").decode()
+        return redacted(str(value)).encode("utf-8", "backslashreplace").decode()
     if isinstance(value, (list, tuple, set, frozenset, np.ndarray)):
         items = [stated(v) for v in value]
         return sorted(items, key=str) if isinstance(value, (set, frozenset)) else items
@@ -111,7 +124,7 @@ def stated(value: Any) -> Any:  # noqa: PLR0911 - one line a kind of value
 
 
 def spelled(description: Mapping[str, Any]) -> str:
-    """Return a stage as Python would call it, from what `describe` returned: C4(min_words=5)."""
+    """Return a stage as a Python call, such as C4(min_words=5), from the result of `describe`."""
 
     def value(v: Any) -> str:
         return spelled(v) if isinstance(v, Mapping) and "class" in v else repr(v)
@@ -147,7 +160,7 @@ def _values(described: Sequence[Mapping[str, Any]], names: Sequence[str]) -> lis
 
 
 def numbered(names: Sequence[str]) -> list[str]:
-    """Return the names with #2, #3 after those that occurred before, or that statistics use themselves."""
+    """Return the names, with #2, #3 ... appended to repeated ones and to names of the reader and the forget list."""
     unique = [READ, FORGET]
     for name in names:
         label, n = name, 1
@@ -167,7 +180,7 @@ class _Function(Stage):
 
     def __post_init__(self) -> None:
         if not callable(self.fn):
-            msg = f"{type(self).__name__} takes a function, not {self.fn!r}"
+            msg = f"{type(self).__name__} must be given a function, not {self.fn!r}"
             raise PlanError(msg)
         if self.version is None:
             key(self.fn)  # a function that cannot be keyed fails here, not after an hour
@@ -194,10 +207,10 @@ class _Function(Stage):
 
 @dataclass(frozen=True, repr=False)
 class Filter(_Function):
-    """Keeps or drops each document by a plain function whose parameter names are column names.
+    """Keeps or drops each document by the result of a plain function, whose parameter names are column names.
 
     The function returns a str to drop with that reason, None or True to keep, False to drop with the function's name.
-    version: replaces the key of a function whose source Python cannot find.
+    version: identifies a function whose source Python cannot find; change it when the function changes.
 
     >>> def too_short(text): return "too_short" if len(text) < 200 else None
     >>> stage = Filter(too_short)
@@ -206,7 +219,7 @@ class Filter(_Function):
     only_drops: ClassVar[bool] = True
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Yield the rows that the function keeps."""
+        """Yield the rows that the function keeps; drop the others with their reasons."""
         columns = parameter_names(self.fn)
         for batch in batches:
             reasons = [self._reason(self.fn(*row), row) for row in _rows(batch, columns)]
@@ -247,11 +260,11 @@ class Map(_Function):
             raise PlanError(msg)
 
     def recipe(self) -> Any:
-        """Return what the key depends on: the function (or its version) and the columns."""
+        """Return the key's values: the function (or its version), and the names and types of added columns."""
         return (super().recipe(), {name: str(kind) for name, kind in self.adds.items()})
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
-        """Yield the rows with the function's results."""
+        """Yield the same rows with the texts and columns that the function returns for each."""
         columns = parameter_names(self.fn)
         for batch in batches:
             answers = [self._columns(self.fn(*row)) for row in _rows(batch, columns)]
@@ -283,7 +296,7 @@ class Head(Stage):
     max_bytes: int
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
-        """Yield the first batches."""
+        """Yield the first batches, until they have `max_bytes` of text together."""
         left = self.max_bytes
         for batch in batches:
             yield batch
@@ -293,7 +306,7 @@ class Head(Stage):
 
 
 def drop_rows(batch: Batch, reasons: pa.StringArray, stats: Ledger) -> Batch:
-    """Return the rows whose reason is null; record the others as dropped with theirs."""
+    """Return the rows whose reason is null; record the other rows as dropped. reasons: one entry per row."""
     keep = pc.is_null(reasons)
     if batch.num_rows == 0 or pc.all(keep).as_py():
         return batch

@@ -25,7 +25,7 @@ COUNTS_SHOWN = 40  # per stage, the largest; manifests have all
 
 @dataclass
 class Amount:
-    """Documents and their UTF-8 bytes."""
+    """A number of documents, and the UTF-8 bytes of their texts."""
 
     docs: int = 0
     bytes: int = 0
@@ -38,7 +38,11 @@ class Amount:
 
 @dataclass(order=True)
 class Example:
-    """One dropped document; those with the smallest hash(seed, id) are shown, the same in every run."""
+    """One dropped document, an example of its drop reason.
+
+    rank: a hash of seed and id; a reason keeps the documents with the smallest, so every run has the same examples.
+    kept: the id of the document kept instead, if any.
+    """
 
     rank: int
     id: int
@@ -53,7 +57,13 @@ Sources = dict[str, Amount]
 
 @dataclass
 class StageStats:
-    """The statistics of one stage."""
+    """The statistics of one stage.
+
+    into, out: documents received and returned, by source. dropped: by reason, then by source. cut, added: bytes removed
+    from, and added to, documents that are kept. counts: other counters; private: names of the counters that name
+    people. moved: drop reasons of documents whose text became part of another document. histograms: name -> number of
+    binary digits -> number of values. examples: dropped documents by reason.
+    """
 
     name: str
     into: Sources = field(default_factory=dict)  # received, by source
@@ -84,7 +94,7 @@ class StageStats:
         return self
 
     def total(self, sources: Sources) -> Amount:
-        """Return the sum over sources."""
+        """Return the sum of the documents and bytes of all `sources`."""
         amount = Amount()
         for one in sources.values():
             amount += one
@@ -112,7 +122,7 @@ class StageStats:
         return sum(self.reasons.values())
 
     def alarms(self) -> list[str]:
-        """Return a sentence for each source of which this stage removed over 99 %."""
+        """Return a sentence for each source, of 100 documents or more, of which this stage removed over 99 %."""
         found = []
         for source, came in self.into.items():
             left = self.out.get(source, Amount()).docs
@@ -121,11 +131,11 @@ class StageStats:
         return found
 
     def docs_moved(self, source: str) -> int:
-        """Return how many dropped documents of a source became part of another document."""
+        """Return the number of dropped documents of a source whose text became part of another document."""
         return sum(self.dropped.get(reason, {}).get(source, Amount()).docs for reason in self.moved)
 
     def hidden(self) -> StageStats:
-        """Return the same numbers without names of sources and people, and without texts."""
+        """Return the same statistics without names of sources and people, and without texts."""
         counts = Counter({name: n for name, n in self.counts.items() if name not in self.private})
         examples = {why: [replace(e, source=HIDDEN, text="") for e in some] for why, some in self.examples.items()}
         dropped = {why: {HIDDEN: self.total(sources)} for why, sources in self.dropped.items()}
@@ -133,7 +143,7 @@ class StageStats:
         return replace(self, into=into, out=out, dropped=dropped, counts=counts, private=set(), examples=examples)
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain dicts with sorted keys; ids are strings, since they exceed 2^53."""
+        """Return the statistics as plain dicts with sorted keys; ids are strings, since they exceed 2^53."""
         return {
             "name": self.name,
             "in": _dump(self.into),
@@ -148,13 +158,14 @@ class StageStats:
                 name: {str(k): v for k, v in sorted(h.items())} for name, h in sorted(self.histograms.items())
             },
             "examples": {
-                reason: [_dump_example(e) for e in examples] for reason, examples in sorted(self.examples.items())
+                reason: [_with_ids(dataclasses.asdict(e), str) for e in examples]
+                for reason, examples in sorted(self.examples.items())
             },
         }
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> StageStats:
-        """Return the statistics that `to_json` wrote."""
+        """Return the statistics that a result of `to_json` describes."""
         return cls(
             name=record["name"],
             into=_load(record["in"]),
@@ -166,7 +177,7 @@ class StageStats:
             private=set(record["private"]),
             moved=set(record["moved"]),
             histograms={n: Counter({int(k): v for k, v in h.items()}) for n, h in record["histograms"].items()},
-            examples={reason: [_load_example(e) for e in es] for reason, es in record["examples"].items()},
+            examples={why: [Example(**_with_ids(e, int)) for e in es] for why, es in record["examples"].items()},
         )
 
 
@@ -178,14 +189,9 @@ def _load(sources: dict[str, dict[str, int]]) -> Sources:
     return {name: Amount(**amount) for name, amount in sources.items()}
 
 
-def _dump_example(example: Example) -> dict[str, Any]:
-    kept = None if example.kept is None else str(example.kept)
-    return dataclasses.asdict(example) | {"rank": str(example.rank), "id": str(example.id), "kept": kept}
-
-
-def _load_example(record: dict[str, Any]) -> Example:
-    kept = None if record["kept"] is None else int(record["kept"])
-    return Example(**record | {"rank": int(record["rank"]), "id": int(record["id"]), "kept": kept})
+def _with_ids(example: dict[str, Any], kind: type) -> dict[str, Any]:
+    """Return the fields of an example with its integers converted to `kind`, int or str."""
+    return example | {name: kind(example[name]) for name in ("rank", "id", "kept") if example[name] is not None}
 
 
 def _add_sources(into: Sources, other: Sources) -> None:
@@ -215,7 +221,7 @@ class Stats:
         exact = [stage for stage in self.stages if stage.name == which]
         found = exact or [stage for stage in self.stages if stage.name.startswith((f"{which}(", f"{which} #"))]
         if not found:
-            msg = f"no stage {which!r}; there are {', '.join(stage.name for stage in self.stages)}"
+            msg = f"there is no stage {which!r}; the stages are {', '.join(stage.name for stage in self.stages)}"
             raise KeyError(msg)
         return found[0]
 
@@ -231,7 +237,7 @@ class Stats:
 
     @classmethod
     def sum(cls, parts: Iterable[Stats]) -> Stats:
-        """Return the sum over parts."""
+        """Return the sum of the statistics of several parts, stage by stage."""
         total = cls()
         for part in parts:
             total += part
@@ -242,7 +248,7 @@ class Stats:
         return [alarm for stage in self.stages for alarm in stage.alarms()]
 
     def hidden(self) -> Stats:
-        """Return the same numbers without names of sources and people, and without texts."""
+        """Return the same statistics without names of sources and people, and without texts."""
         return Stats([stage.hidden() for stage in self.stages])
 
     def to_json(self) -> list[dict[str, Any]]:
@@ -251,7 +257,7 @@ class Stats:
 
     @classmethod
     def from_json(cls, records: list[dict[str, Any]]) -> Stats:
-        """Return the statistics that `to_json` wrote."""
+        """Return the statistics that a result of `to_json` describes."""
         return cls([StageStats.from_json(r) for r in records])
 
     def __rich__(self) -> Group:

@@ -1,4 +1,4 @@
-"""The tables of what is dropped and what is cut: their schemas, row classes, writers and the reader of id ranges.
+"""The tables of dropped documents, cut spans and unread files: schemas; for the first two, row classes and readers too.
 
 A *drop table* or *cut table* belongs to a sealed Dataset and names the stage of each row. A *verdict table* is what an
 Estimator writes for the stage that it returns: the same columns without `stage`.
@@ -7,7 +7,7 @@ Estimator writes for the stage that it returns: the same columns without `stage`
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dataprep.errors import CorruptShard, ReadError
+from dataprep.errors import CorruptShard, DataprepError
 from dataprep.store import files
 
 from . import batch as B
 from .batch import Batch
+from .folder import Folder
 
 DROPS = pa.schema(
     [
@@ -40,34 +41,63 @@ CUTS = pa.schema(
         pa.field("start", pa.int64(), nullable=False),  # UTF-8 bytes of the text that the stage read
         pa.field("end", pa.int64(), nullable=False),
         pa.field("kept_in", pa.string()),
-        pa.field("kept", pa.uint64()),  # the document of the first occurrence, and its offset there
+        pa.field("kept", pa.uint64()),  # the document of the first occurrence, and its bytes there
         pa.field("kept_start", pa.int64()),
+        pa.field("kept_end", pa.int64()),
+    ]
+)
+UNREAD = pa.schema(
+    [
+        pa.field("file", pa.string(), nullable=False),  # as `dp.read` listed it
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("offset", pa.int64()),  # decompressed bytes; null: nothing of the file was read
+        pa.field("detail", pa.string()),
     ]
 )
 VERDICTS = pa.schema([field for field in DROPS if field.name != "stage"])
 SPANS = pa.schema([field for field in CUTS if field.name != "stage"])
-SPAN = np.dtype([("id", "<u8"), ("start", "<i8"), ("end", "<i8"), ("kept", "<u8"), ("kept_start", "<i8")])
+SPAN = np.dtype(
+    [("id", "<u8"), ("start", "<i8"), ("end", "<i8"), ("kept", "<u8"), ("kept_start", "<i8"), ("kept_end", "<i8")]
+)
 NOBODY = np.uint64(2**64 - 1)  # `kept` of a span whose first occurrence is not known
 VERDICT_ROWS = 1 << 16  # per row group: a worker reads only those of its shard's id range
 
 
 def write_verdicts(url: str, tables: pa.Table | Iterable[pa.Table]) -> int:
-    """Write a verdict table of dropped documents, and return the number of rows; ids ascend from table to table."""
+    """Write a verdict table of dropped documents, and return its number of rows.
+
+    tables: rows of VERDICTS, in one table or several; each table's ids are at least those of the table before.
+    """
     return _write(url, VERDICTS, [tables] if isinstance(tables, pa.Table) else tables)
 
 
 def write_spans(url: str, spans: Iterable[npt.NDArray[Any]]) -> int:
-    """Write a verdict table of cut spans, and return the number of rows.
+    """Write a verdict table of cut spans, and return its number of rows.
 
-    spans: arrays of SPAN in order of (id, start), disjoint in each document.
+    spans: arrays of dtype SPAN, one row per span to cut, in the order of (id, start) from array to array; spans of one
+    document may overlap.
     """
     return _write(url, SPANS, map(_span_table, spans))
+
+
+def united(ids: npt.NDArray[Any], start: npt.NDArray[Any], end: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
+    """Return the spans merged where they overlap or touch: sorted arrays of ids, starts and ends.
+
+    ids: the document of each given span. start, end: its offsets. Spans may be in any order.
+    """
+    order = np.lexsort((start, ids))
+    ids, start, end = ids[order], start[order], end[order]
+    base = np.cumsum(np.diff(ids, prepend=ids[:1]) != 0) * (int(end.max(initial=0)) + 1)
+    reach = np.maximum.accumulate(end + base) if len(end) else end
+    first = np.flatnonzero(np.append(True, (start + base)[1:] > reach[:-1])) if len(end) else order
+    last = np.append(first[1:], len(end))[: len(first)] - 1
+    return ids[first], start[first], (reach - base)[last]
 
 
 def _span_table(rows: npt.NDArray[Any]) -> pa.Table:
     known = pa.array(rows["kept"] != NOBODY)
     columns = {name: pa.array(np.ascontiguousarray(rows[name])) for name in SPAN.names or ()}
-    for name in ("kept", "kept_start"):
+    for name in ("kept", "kept_start", "kept_end"):
         columns[name] = pc.if_else(known, columns[name], None)
     columns["kept_in"] = pa.nulls(len(rows), pa.string())
     return pa.Table.from_arrays([columns[name] for name in SPANS.names], schema=SPANS)
@@ -89,7 +119,10 @@ def _write(url: str, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
 
 @dataclass(frozen=True)
 class Drop:
-    """One row of a drop table, and the sealed folder that the table belongs to."""
+    """One row of a drop table, and the sealed folder that the table belongs to.
+
+    kept: the document kept instead. kept_in: the Dataset that holds it; None for this run. similarity: of the two.
+    """
 
     id: int
     stage: str
@@ -102,7 +135,11 @@ class Drop:
 
 @dataclass(frozen=True)
 class Cut:
-    """One row of a cut table, and its sealed folder; offsets count bytes of the text that the stage read."""
+    """One row of a cut table, and its sealed folder; offsets count bytes of the text that the stage read.
+
+    kept, kept_start, kept_end: the document that retains a copy of the cut text, and the copy's offsets in it. kept_in:
+    the Dataset that holds `kept`; None for this run.
+    """
 
     id: int
     stage: str
@@ -111,22 +148,68 @@ class Cut:
     kept_in: str | None
     kept: int | None
     kept_start: int | None
+    kept_end: int | None
     folder: str
 
 
-class RangeReader:
-    """Reads the rows of an id range out of a verdict or span table, one row group at a time.
+@contextlib.contextmanager
+def checked(
+    url: str, what: str = "table that was written", fix: str = "run the pipeline again with replace=True"
+) -> Iterator[None]:
+    """Raise CorruptShard for any error in reading the file at `url`, except those of network and memory.
 
-    Raises CorruptShard if the table is missing or has other columns.
+    what, fix: for the message: the kind of file that was expected, and what the user should do.
+    """
+    try:
+        yield
+    except (ConnectionError, TimeoutError, MemoryError):  # not the fault of the file
+        raise
+    except (pa.ArrowException, OSError, DataprepError) as e:
+        state = str(e).rstrip(".") if files.exists(url) else "it is missing"
+        msg = f"{url} is not the {what} ({state}); {fix}"
+        raise CorruptShard(msg) from e
+
+
+def _check_columns(found: pa.Schema, schema: pa.Schema) -> None:
+    if found.names != schema.names:
+        msg = f"the columns are {', '.join(found.names)}"
+        raise pa.ArrowInvalid(msg)
+
+
+def read_tables(url: str, kind: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the drop or cut tables of a sealed Dataset; kind: folder.DROPS or folder.CUTS.
+
+    Raises CorruptShard if a table is missing or damaged.
+    """
+    schema = {"drops": DROPS, "cuts": CUTS}[kind]
+    encoded = [field.name for field in schema if field.type == pa.string()]
+    for table in Folder(url).tables(kind):
+        with checked(table), files.open_raw(table) as f:
+            _check_columns(pq.read_schema(f), schema)
+            parquet = pq.ParquetFile(f, read_dictionary=encoded)
+            yield from parquet.iter_batches(1 << 16, columns=None if columns is None else list(columns))
+
+
+def rows_of_id(url: str, id_: int) -> list[dict[str, Any]]:
+    """Return the rows with this id in a Parquet file; only row groups that may contain the id are read.
+
+    Raises CorruptShard if the file is missing or damaged.
+    """
+    with checked(url), files.open_raw(url) as f:
+        return list(pq.read_table(f, filters=[("id", "=", id_)]).to_pylist())
+
+
+class RangeReader:
+    """Reads the rows of a range of ids from a verdict table (drops or spans), one row group at a time.
+
+    Raises CorruptShard if the table is missing or has the wrong columns.
     """
 
     def __init__(self, url: str, schema: pa.Schema) -> None:
         self.url, self.schema = url, schema
         with self._checked(), contextlib.ExitStack() as opened:
             self.file = pq.ParquetFile(opened.enter_context(files.open_raw(url)))
-            if self.file.schema_arrow.names != schema.names:
-                msg = f"its columns are {', '.join(self.file.schema_arrow.names)}"
-                raise pa.ArrowInvalid(msg)
+            _check_columns(self.file.schema_arrow, schema)
             self.opened = opened.pop_all()
         meta = self.file.metadata
         groups = range(meta.num_row_groups) if meta.num_rows else ()
@@ -141,24 +224,13 @@ class RangeReader:
     def __exit__(self, *_: object) -> None:
         self.opened.close()
 
-    @contextlib.contextmanager
-    def _checked(self) -> Iterator[None]:
-        try:
-            yield
-        except (ReadError, pa.ArrowInvalid) as e:
-            msg = f"{self.url} is not the verdict table that was written ({e}); remove its folder and run again"
-            raise CorruptShard(msg) from e
+    def _checked(self) -> contextlib.AbstractContextManager[None]:
+        return checked(self.url, "verdict table that was written", "remove its folder and run again")
 
     def of(self, batch: Batch) -> pa.Table:
-        """Return the rows about documents of a batch."""
-        if batch.num_rows == 0:
-            return self.schema.empty_table()
-        ids = B.ids(batch)
-        found = self.between(int(ids.min()), int(ids.max()))
-        return found.filter(pc.is_in(found.column("id"), batch.column("id"))).combine_chunks()
-
-    def between(self, low: int, high: int) -> pa.Table:
-        """Return the rows with low <= id <= high."""
+        """Return the rows of the table whose ids occur in the batch."""
+        numbers = B.ids(batch)
+        low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (1, 0)
         groups = [i for i, (a, b) in enumerate(zip(self.first, self.last, strict=True)) if a <= high and b >= low]
         with self._checked():
             self.held = {i: self.held.get(i) or self.file.read_row_group(i) for i in groups}
@@ -167,4 +239,5 @@ class RangeReader:
         rows = pa.concat_tables(self.held.values())
         ids = rows.column("id")
         span = (pa.scalar(low, pa.uint64()), pa.scalar(high, pa.uint64()))
-        return rows.filter(pc.and_(pc.greater_equal(ids, span[0]), pc.less_equal(ids, span[1])))
+        found = rows.filter(pc.and_(pc.greater_equal(ids, span[0]), pc.less_equal(ids, span[1])))
+        return found.filter(pc.is_in(found.column("id"), batch.column("id"))).combine_chunks()

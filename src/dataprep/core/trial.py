@@ -1,23 +1,23 @@
-"""A trial: what pipelines do while `dataprep plan` or `--dry-run` tries them on a sample of their input.
+"""Trial: makes pipelines run on a sample of their input, for `dataprep plan` and `--dry-run`.
 
     with Trial(out, sample_bytes=16 << 20) as trial:
         Pipeline(...).run(docs, out)              # reads a sample
     trial.inputs, trial.reserved
 
-Pipelines ask `current()` for the trial that is under way; Runners know nothing of it.
+Pipelines call `current()` to get the trial that is under way; Runners do not use it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar, Token
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow.parquet as pq
 from rich.filesize import decimal
 
 from dataprep.errors import PlanError
-from dataprep.store import files
+from dataprep.store import files, hashes
 
 from . import batch as B
 from .dataset import Dataset
@@ -51,7 +51,8 @@ class Reserved:
 class Trial:
     """Makes pipelines read a sample of about `sample_bytes` of text from inputs outside the folder `out`.
 
-    ledgers: called for each part that is sealed, instead of `Part.ledgers`.
+    ledgers: called for each part that is sealed, instead of `Part.ledgers`. inputs, reserved: the inputs that were
+    sampled, and the memory that stages reserved, so far.
     """
 
     out: str
@@ -71,18 +72,23 @@ class Trial:
 
     @property
     def share(self) -> float:
-        """The sampled fraction of the text."""
+        """The fraction of the input's text that was sampled."""
         return min(1.0, sum(i.sample for i in self.inputs) / max(1.0, sum(i.text for i in self.inputs)))
 
     def sample(self, docs: Dataset) -> Dataset:
-        """Return a sample of `docs`; Datasets that an earlier step of the trial made are samples already."""
+        """Return a sample of `docs`; `docs` itself if an earlier step of the trial made it."""
         if all(piece.url.startswith(self.out) for part in docs.parts for piece in part.slices):
             return docs
         sample = docs.sample(self.sample_bytes)
         found = [_measure(part, self.sample_bytes // len(sample.parts)) for part in sample.parts]
         stored, text = sum(s for s, _ in found), sum(t for _, t in found)
         self.inputs.append(Sampled(docs.n_bytes, docs.n_bytes * text / max(1.0, stored), text))
-        return sample
+        parts = tuple(replace(part, slices=tuple(map(_by_ends, part.slices))) for part in sample.parts)
+        return replace(sample, parts=parts)  # a sample does not read the whole input for its key
+
+
+def _by_ends(piece: Slice) -> Slice:
+    return replace(piece, fingerprint=piece.fingerprint or hashes.ends(piece.url))
 
 
 def current() -> Trial | None:
@@ -91,9 +97,10 @@ def current() -> Trial | None:
 
 
 def reserve(run: Runner, n_bytes: int, what: str, instead: str, *, grows: bool = True) -> None:
-    """Raise PlanError unless `n_bytes` fit into the memory of `run` next to one worker; in a trial, note them.
+    """Raise PlanError unless `n_bytes` and one worker fit into the memory of `run`; in a trial, record `n_bytes`.
 
-    what: what holds the memory. instead: what to do if it does not fit. grows: whether it grows with the input.
+    what, instead: for the message, what takes the memory, and what to do if it does not fit. grows: whether the amount
+    grows with the input.
     """
     trial = current()
     if trial is not None:
@@ -101,7 +108,7 @@ def reserve(run: Runner, n_bytes: int, what: str, instead: str, *, grows: bool =
     elif n_bytes + WORKER_BYTES > memory_of(run):
         msg = (
             f"{what} takes {decimal(n_bytes)} of memory in one process, in addition to the {WORKER_BYTES >> 20} MiB "
-            f"of a worker, and {decimal(memory_of(run))} are allowed; {instead}"
+            f"of a worker, but only {decimal(memory_of(run))} are allowed; {instead}"
         )
         raise PlanError(msg)
 
@@ -129,15 +136,9 @@ def _read_share(piece: Slice, position: int, rows: int) -> float:
     if files.suffix(piece.url) == ".parquet":
         with files.open_raw(piece.url) as f:
             return min(1.0, rows / max(1, int(pq.ParquetFile(f).metadata.num_rows)))
-    whole = files.size(piece.url) * _expansion(piece.url) if piece.stop is None else piece.stop
+    whole: float = files.size(piece.url) if piece.stop is None else piece.stop
+    if piece.stop is None and files.is_compressed(piece.url):  # measure decompressed bytes per stored byte at the head
+        with files.open_read(piece.url) as f:
+            n = len(f.read(4 << 20))
+            whole *= n / max(1, int(f.raw.raw.tell()))  # type: ignore[attr-defined]  # our decompressor, buffered
     return float(min(1.0, max(1.0, position - piece.start) / max(1.0, whole - piece.start)))
-
-
-def _expansion(url: str) -> float:
-    """Return the decompressed bytes per stored byte, measured at the head of the file."""
-    if not files.is_compressed(url):
-        return 1.0
-    with files.open_read(url) as f:
-        n = len(f.read(4 << 20))
-        stored = int(f.raw.raw.tell())  # type: ignore[attr-defined]  # a buffered reader over our decompressor
-    return n / max(1, stored)

@@ -21,10 +21,10 @@ from .tables import SPANS, VERDICTS, RangeReader
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Verdict(Stage):
-    """Applies a table that an Estimator wrote; reads only ids and texts, so it is applied while reading.
+    """Applies a table that an Estimator wrote; it needs only ids and texts, so it is applied while reading.
 
-    key: the key of the work that made the table, so that the recipe does not depend on the table's path. estimator:
-    the name of the Estimator. facts: what it counted, for people.
+    key: identifies the content of the table, so that the recipe does not depend on its path. estimator: the name of the
+    Estimator. facts: numbers that the Estimator counted, for manifests and the report.
     """
 
     key: str = field(repr=False)
@@ -40,8 +40,16 @@ class Verdict(Stage):
         return f"verdicts of {self.estimator}"
 
     def recipe(self) -> Any:
-        """Return the part of the key that this stage adds: the Estimator's name and key."""
+        """Return the key's values: the Estimator's name, and `key`."""
         return (self.estimator, self.key)
+
+
+def _with_rows(batches: Iterator[Batch], url: str, schema: pa.Schema) -> Iterator[tuple[Batch, Mapping[str, pa.Array]]]:
+    """Yield each batch with the table's columns for its documents; no columns if the table has none of them."""
+    with RangeReader(url, schema) as table:
+        for batch in batches:
+            rows = table.of(batch)
+            yield batch, {n: rows.column(n).combine_chunks() for n in schema.names} if rows.num_rows else {}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -56,20 +64,15 @@ class DropIds(Verdict):
     verdicts: str = field(repr=False)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Yield the batches without the documents in the table."""
-        with RangeReader(self.verdicts, VERDICTS) as table:
-            for batch in batches:
-                hit = table.of(batch)
-                if not hit.num_rows:
-                    yield batch
-                    continue
-                why = {name: hit.column(name).combine_chunks() for name in VERDICTS.names[2:]}
-                stats.drop(hit.column("id").to_numpy(), hit.column("reason"), **why)
-                yield batch.filter(pc.invert(pc.is_in(batch.column("id"), hit.column("id").combine_chunks())))
+        """Yield the batches without the documents in the table; their drops are recorded in `stats`."""
+        for batch, rows in _with_rows(batches, self.verdicts, VERDICTS):
+            if rows:
+                stats.drop(rows["id"], rows["reason"], **{name: rows[name] for name in VERDICTS.names[2:]})
+            yield batch.filter(pc.invert(pc.is_in(batch.column("id"), rows["id"]))) if rows else batch
 
 
 def check_min_left(min_left: Any) -> None:
-    """Raise PlanError if `min_left` is not what `CutSpans` takes."""
+    """Raise PlanError if `min_left` is not an integer of at least 0."""
     if not isinstance(min_left, int) or min_left < 0:
         msg = f"min_left={min_left!r} must be a number of characters: an integer, 0 or more"
         raise PlanError(msg)
@@ -77,17 +80,17 @@ def check_min_left(min_left: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CutSpans(Verdict):
-    """Cuts the spans that a verdict table names out of texts.
+    """Removes from texts the spans in a verdict table, which may overlap.
 
     spans: the URL of a table that `write_spans` wrote. min_left: a document that was cut and has fewer characters left,
-    white space not counted, is dropped as "left_too_short".
+    not counting white space, is dropped as "left_too_short".
     """
 
     spans: str = field(repr=False)
     min_left: int = 1
 
     def recipe(self) -> Any:
-        """Return the part of the key that this stage adds: Estimator, key and `min_left`."""
+        """Return the key's values: the Estimator's name, `key` and `min_left`."""
         return (*super().recipe(), self.min_left)
 
     def warm(self) -> None:
@@ -98,26 +101,20 @@ class CutSpans(Verdict):
         text.without(*B.buffers(B.make([0], ["a"], "warm")), one, one[:1], one[1:])
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Yield the batches with texts copied without the spans in the table."""
-        with RangeReader(self.spans, SPANS) as table:
-            for batch in batches:
-                hit = table.of(batch)
-                if not hit.num_rows:
-                    yield batch
-                    continue
-                found = {name: hit.column(name).combine_chunks() for name in SPANS.names}
-                stats.cut(found["id"], **{name: found[name] for name in SPANS.names[1:]})
-                yield self._cut(batch, found, stats)
+        """Yield the batches without the spans in the table; drop documents with too little text left."""
+        for batch, rows in _with_rows(batches, self.spans, SPANS):
+            yield self._cut(batch, rows, stats) if rows else batch
 
-    def _cut(self, batch: Batch, found: Mapping[str, Any], stats: Ledger) -> Batch:
+    def _cut(self, batch: Batch, rows: Mapping[str, Any], stats: Ledger) -> Batch:
         from dataprep.unicode import text  # imports Numba, which opening a Dataset does not need
 
+        stats.cut(rows["id"], **{name: rows[name] for name in SPANS.names[1:]})
         ids = B.ids(batch)
         order = np.argsort(ids, kind="stable")
-        row = order[np.searchsorted(ids, found["id"].to_numpy(), sorter=order)]
+        row = order[np.searchsorted(ids, rows["id"].to_numpy(), sorter=order)]
         by_row = np.argsort(row, kind="stable")
         first = np.searchsorted(row[by_row], np.arange(len(ids) + 1))
-        starts, ends = (found[name].to_numpy()[by_row] for name in ("start", "end"))
+        starts, ends = (rows[name].to_numpy()[by_row] for name in ("start", "end"))
         offsets, data, left = text.without(*B.buffers(batch), first, starts, ends)
         short = (np.diff(first) > 0) & (left < self.min_left)
         reasons = pc.if_else(pa.array(short), "left_too_short", None)

@@ -1,6 +1,6 @@
 """Deduplication: the estimators, and the packages that implement them.
 
-exact minhash url        -> near/        sign, match, cluster, gather, verify: documents that are alike
+exact minhash url        -> near/        hash, match, cluster, gather, verify: similar documents
 exact (unit=...)         -> pieces/      paragraphs, lines, spans that occur earlier
 suffix_array             -> substrings/  windows of words or bytes that occur earlier, in bounded memory
 bloom                    -> membership/  keys that were seen before

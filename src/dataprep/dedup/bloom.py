@@ -1,4 +1,4 @@
-"""Bloom: remove what was seen before, by a filter of hashes whose rate of false positives is stated and measured."""
+"""Bloom: remove documents, lines or n-grams that a filter of hashes has seen before, at a known error rate."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,10 +17,9 @@ from dataprep.core.runner import Runner
 from dataprep.core.trial import current, reserve
 from dataprep.core.verdict import CutSpans, DropIds, Verdict, check_min_left
 from dataprep.dedup.membership.bloom_filter import FilterSize, full, places
-from dataprep.dedup.membership.keys import KeyUnits, SaveKeys, count, document_keys, ngram_keys
-from dataprep.dedup.membership.lookup import LookUp
+from dataprep.dedup.membership.keys import KeyUnits, LookUp, SaveKeys, count, document_keys, ngram_keys
 from dataprep.dedup.pieces.forms import FORMS
-from dataprep.errors import PlanError
+from dataprep.errors import require
 from dataprep.store import files
 
 from .membership import hyperloglog
@@ -30,34 +29,37 @@ log = logging.getLogger("dataprep")
 
 UNITS = ("document", "paragraph", "ngram")
 MIN_CAPACITY = 1000
-MARGIN = 1 + 5 * hyperloglog.STANDARD_ERROR  # of the count: too few in one run of three million
+MARGIN = 1 + 5 * hyperloglog.STANDARD_ERROR  # times the counted keys: this is too few in one run of three million
 ALARM = 1.1  # times the stated rate
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bloom(Estimator):
-    r"""Remove what was seen before, by its hash in a Bloom filter; an Estimator.
+    r"""Remove documents or lines that a Bloom filter has seen before, whole or by their n-grams; an Estimator.
 
     unit: the unit that is looked up.
         "document": a text that was seen is dropped ("seen_before").
-        "paragraph": a line that was seen, in this document or an earlier one, is cut with the gap on one side; blank
-        lines are never looked up (Dolma, Soldaini et al. 2024).
+        "paragraph": a line that was seen, in this document or an earlier one, is cut, with the white space on one side
+        of it; blank lines are never looked up (Dolma, Soldaini et al. 2024).
         "ngram": of every line with at least `ngram` words, the runs of `ngram` words are looked up; a line is cut if
-        at least `threshold` of its runs were in *earlier documents*, and the whole document if at least `threshold` of
-        all its runs were (BFF in DataComp-LM, Li et al. 2024). After a document is judged, the runs of the lines that
-        are kept are entered, those of the others never. Lines with fewer words are cut only with their whole document,
-        and a document of such lines is kept. Words are runs of `\w` of the lower-cased text.
-    error_rate: the probability that a new key seems to be an old one when the filter is as full as it gets, from 1e-9
-    to 0.5. A Bloom filter removes by hash: nothing is compared, and the first document is not known.
-    capacity: the number of distinct keys that the filter is made for. None: keys are counted first (HyperLogLog, plus
-    2 %). More keys than a given capacity raise DataprepError; the rate never gets worse.
+        at least the share `threshold` of its runs were in *earlier documents*, and the whole document if at least
+        `threshold` of all its runs were (BFF in DataComp-LM, Li et al. 2024). After a document is judged, the runs of
+        its kept lines are entered into the filter, those of its other lines are not. Lines with fewer words are cut
+        only with their whole document, and a document of such lines is kept. Words are runs of `\w` of the lower-cased
+        text.
+    error_rate: the probability, from 1e-9 to 0.5, that a new key is taken for an old one once `capacity` keys are
+    entered. A Bloom filter compares only hashes, and cannot name the first document.
+    capacity: the number of distinct keys that the filter is made for. None: keys are counted first (by HyperLogLog, and
+    2 % are added). More keys than a given capacity raise DataprepError; the rate never gets worse.
     normalize: differences that do not count between documents or lines: None, or a form of `forms.py` ("space",
-    "lower", "words", "c4", "ccnet").
+    "lower", "words", "c4", "ccnet", "ccnet_digits").
     min_left: a document that lost lines is dropped if fewer characters other than white space are left.
 
-    Memory: 19.2 bits per key at 1e-4, in one process; PlanError if the Runner allows less. The filter is saved as
-    `filter.bloom` in the step's folder; `pybloom_live.BloomFilter.fromfile` opens it, see `bloom_hashes`.
+    Memory: 19.2 bits per key at 1e-4, in one process; raises PlanError if the Runner allows less. The filter is saved
+    as `filter.bloom` in the step's folder; `pybloom_live.BloomFilter.fromfile` opens it, see `bloom_hashes`.
     """
+
+    VERSION: ClassVar[int] = 2
 
     unit: str = "document"
     ngram: int = 13
@@ -68,36 +70,33 @@ class Bloom(Estimator):
     min_left: int = 1
 
     def __post_init__(self) -> None:
-        if self.unit not in UNITS:
-            msg = f"unit={self.unit!r} must be one of {', '.join(map(repr, UNITS))}"
-            raise PlanError(msg)
-        if not isinstance(self.ngram, int) or self.ngram < 1:
-            msg = f"ngram={self.ngram!r} must be an integer from 1"
-            raise PlanError(msg)
-        if not isinstance(self.threshold, (int, float)) or not 0 < self.threshold <= 1:
-            msg = f"threshold={self.threshold!r} must be a number above 0 and at most 1"
-            raise PlanError(msg)
-        if self.normalize not in (None, *FORMS):
-            msg = f"normalize={self.normalize!r} must be None or one of {', '.join(map(repr, FORMS))}"
-            raise PlanError(msg)
-        if self.normalize is not None and self.unit == "ngram":
-            msg = f"normalize={self.normalize!r} must be None for n-grams, whose words are lower-cased; leave it out"
-            raise PlanError(msg)
+        units, forms = (", ".join(map(repr, known)) for known in (UNITS, FORMS))
+        require(self.unit in UNITS, f"unit={self.unit!r} must be one of {units}")
+        require(isinstance(self.ngram, int) and self.ngram >= 1, f"ngram={self.ngram!r} must be an integer from 1")
+        in_range = isinstance(self.threshold, (int, float)) and 0 < self.threshold <= 1
+        require(in_range, f"threshold={self.threshold!r} must be a number above 0 and at most 1")
+        require(self.normalize in (None, *FORMS), f"normalize={self.normalize!r} must be None or one of {forms}")
+        for_words = "must be None for n-grams, whose words are lower-cased; leave it out"
+        require(self.normalize is None or self.unit != "ngram", f"normalize={self.normalize!r} {for_words}")
         check_min_left(self.min_left)
         FilterSize(1 if self.capacity is None else self.capacity, self.error_rate)
 
     @property
     def units(self) -> KeyUnits:
-        """The units whose hashes are keys."""
+        """The settings `unit`, `ngram` and `normalize`, which decide which pieces of text are hashed to keys."""
         return KeyUnits(self.unit, self.ngram, self.normalize)
 
     @property
     def only_drops(self) -> bool:  # type: ignore[override]
-        """True if documents are dropped whole, not cut."""
+        """True for unit="document", which drops documents whole; other units are cut out of texts."""
         return self.unit == "document"
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
-        """Look up all keys in the order of ids, and return the stage that drops or cuts what was seen."""
+        """Look up all units of `docs` in the order of ids; return the stage that drops or cuts the units seen before.
+
+        Writes the keys, the table of verdicts or cuts, and `filter.bloom` into the folder `out`; a valid table is used
+        again.
+        """
         made_by = self.key_for(docs)
         url = files.join(out, "verdicts.parquet" if self.unit == "document" else "spans.parquet")
         facts = table_once(url, made_by, lambda: self._look_up(docs, run, out, url, made_by), [SaveKeys])
@@ -135,19 +134,20 @@ class Bloom(Estimator):
         reserve(run, n_bytes, what, 'Exact(unit="paragraph") needs no filter', grows=grows)
 
     def warm(self) -> None:
-        """Compile the kernels."""
+        """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""
         warm(replace(self, capacity=None).fit)
 
 
 def bloom_hashes(saved: Any, stage: Bloom | None = None) -> Callable[[Any], list[int]]:
-    """Return a function from a key to the bits that it sets, for an opened `pybloom_live.BloomFilter`.
+    """Return a function that maps a key to the indices of the bits it sets, for an opened `pybloom_live.BloomFilter`.
 
     >>> f = pybloom_live.BloomFilter.fromfile(open("filter.bloom", "rb"))    # doctest: +SKIP
     >>> f.make_hashes = dp.bloom_hashes(f)                                   # doctest: +SKIP
     >>> "a whole text" in f                                                  # doctest: +SKIP
 
-    Keys (str, or UTF-8 bytes) are texts of documents, or lines without their line break. Give the Bloom that made the
-    filter as `stage` if it has a normal form, or if its keys are n-grams: `ngram` words.
+    A key (str, or UTF-8 bytes) is the text of a document, or a line without its line break. saved: the opened filter.
+    stage: the Bloom that wrote it; needed if it normalises texts, or has unit="ngram" (a key is then a text of `ngram`
+    words).
     """
     units = (stage or Bloom()).units
 
@@ -158,9 +158,8 @@ def bloom_hashes(saved: Any, stage: Bloom | None = None) -> Callable[[Any], list
             hashed = ngram_keys(offsets[:1], offsets[1:], data, units.ngram)[0]
         else:
             hashed = document_keys(offsets, data, units.normalize)
-        if len(hashed) != 1:
-            msg = f"{str(key)[:80]!r} must be a run of {units.ngram} words, like the keys of this filter"
-            raise PlanError(msg)
+        wanted = f"a run of {units.ngram} words, like the keys of this filter"
+        require(len(hashed) == 1, f"{str(key)[:80]!r} must be {wanted}")
         return list(places(hashed[0], saved.num_slices, saved.bits_per_slice).tolist())
 
     return make_hashes

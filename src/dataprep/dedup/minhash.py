@@ -1,4 +1,4 @@
-"""MinHash: drop near-duplicates by shingles, proposed by locality-sensitive hashing and verified exactly."""
+"""MinHash: drop near-duplicates; locality-sensitive hashing proposes pairs, whose shingle sets are compared exactly."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from dataprep.core.estimator import Estimator
 from dataprep.core.runner import Runner
 from dataprep.core.trial import current
 from dataprep.core.verdict import DropIds
-from dataprep.dedup.near.bands import RECALL, BandSettings, p_candidate, resolve
-from dataprep.dedup.near.older import Older, folders_of
+from dataprep.dedup.near.bands import RECALL, BandSettings, resolve
+from dataprep.dedup.near.compare import MOST
+from dataprep.dedup.near.reuse import Older, folders_of
 from dataprep.dedup.near.search import DuplicateSearch
 from dataprep.dedup.near.sketch import Shingles
-from dataprep.errors import PlanError, need
+from dataprep.errors import PlanError, need, require
 from dataprep.store.key import key
-from dataprep.unicode.text import shingle_hash, shingles
+from dataprep.unicode.hashes import shingle_hash, shingles
 
 from .keep import Keep
+from .warm import warm
 
 log = logging.getLogger("dataprep")
 
@@ -36,11 +38,11 @@ FEW = 0.9  # of the pairs at the threshold: a warning is logged if the bands pro
 class MinHash(Estimator):
     """Drop documents whose shingle sets are as similar as `threshold` to those of a document that is kept.
 
-    threshold: 0 < threshold <= 1, of a similarity computed exactly for every document that is dropped; 0.8 unless a
-    preset sets another. measure: "jaccard", shared shingles among those of either document; or "containment", the
-    share of the dropped document's shingles that the kept one has. Pairs are proposed by Jaccard in both cases.
-    bands, rows: of the MinHash signature; by default chosen for the threshold (0.8: 26 x 8), so that 99 % of the
-    pairs of that Jaccard similarity are proposed.
+    threshold: 0 < threshold <= 1; the least similarity, computed exactly, at which a document is dropped; 0.8 unless a
+    preset sets another. measure: "jaccard", the shared shingles divided by those of either document; or "containment",
+    the share of the dropped document's shingles that the kept one has.
+    bands, rows: of the MinHash signature; by default chosen so that 99 % of the pairs at the threshold are proposed: 26
+    x 8 for a Jaccard similarity of 0.8, and 132 x 1 for a containment of 0.8 in a text up to 20 times as long.
     preset: "lee2022" (450 x 20), "dclm" (93 x 15), "fineweb" (14 x 8); or "dialect", for short texts whose spelling
     varies (4 characters, threshold 0.6).
     shingle, ngram: runs of `ngram` words (of the lower-cased text; 5), or of characters ("char": of the lower-cased
@@ -48,13 +50,13 @@ class MinHash(Estimator):
     with none is kept. min_shingles: documents with fewer shingles are kept.
     keep: which of the copies is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN" or "source:A,B".
     against: folders of sealed Datasets whose documents come before all new ones, and are kept.
-    seed: of the permutations, which are those of `datasketch.MinHash(seed=seed)`.
+    seed: of the random permutations, which are those of `datasketch.MinHash(seed=seed)`.
 
-    Signatures are stored in the step's folder: `at` another threshold decides again at once, and no part is ever
-    hashed twice (docs/dedup.md).
+    Signatures are stored in the step's folder, so a run with another threshold (`at`) hashes no text again
+    (docs/dedup.md).
 
-    An Estimator; Broder 1997, and the verification that LSH alone lacks: similarity is not transitive, so a document is
-    dropped only for a kept one that it is itself similar to. Verdicts name the kept one, and the similarity.
+    An Estimator; Broder 1997. Similarity is not transitive, so a document is dropped only if it is itself similar to a
+    kept one; verdicts name that document and the similarity.
     """
 
     only_drops: ClassVar[bool] = True
@@ -74,60 +76,46 @@ class MinHash(Estimator):
     VERSION: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
+        measures = " or ".join(map(repr, MEASURES))
+        require(self.measure in MEASURES, f"measure={self.measure!r} must be {measures}")
         made = self.settings
-        if made.shingle not in ("word", "char"):
-            msg = f"shingle={made.shingle!r} must be 'word' or 'char'"
-            raise PlanError(msg)
-        if made.ngram < 1:
-            msg = f"ngram={made.ngram!r} must be at least 1"
-            raise PlanError(msg)
-        if self.min_shingles < 1:
-            msg = f"min_shingles={self.min_shingles!r} must be at least 1"
-            raise PlanError(msg)
-        if not 0 <= self.seed < 1 << 32:
-            msg = f"seed={self.seed!r} must be in 0 ... 2^32 - 1"
-            raise PlanError(msg)
-        if self.measure not in MEASURES:
-            msg = f"measure={self.measure!r} must be {' or '.join(map(repr, MEASURES))}"
-            raise PlanError(msg)
+        require(made.shingle in ("word", "char"), f"shingle={made.shingle!r} must be 'word' or 'char'")
+        require(made.ngram >= 1, f"ngram={made.ngram!r} must be at least 1")
+        require(self.min_shingles >= 1, f"min_shingles={self.min_shingles!r} must be at least 1")
+        require(0 <= self.seed < 1 << 32, f"seed={self.seed!r} must be in 0 ... 2^32 - 1")
         Keep.parse(self.keep)
         object.__setattr__(self, "against", folders_of(self.against) or None)
 
     @property
     def settings(self) -> BandSettings:
-        """Threshold, bands, rows and shingles, after the preset and the defaults are applied."""
-        names = ("threshold", "bands", "rows", "shingle", "ngram", "preset")
+        """The threshold, bands, rows, `shingle` and `ngram` in use, after the preset and defaults are applied."""
+        names = ("threshold", "bands", "rows", "shingle", "ngram", "preset", "measure")
         return resolve(**{name: getattr(self, name) for name in names})
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The columns that decide which copy is kept."""
+        """The column that `keep` reads to choose the kept copy; () if it reads only columns that every batch has."""
         return Keep.parse(self.keep).needs
 
     @property
     def sketch(self) -> Shingles:
-        """Rule by which documents are hashed and compared."""
+        """The rule by which documents are hashed and compared."""
         made = self.settings
         return Shingles(
-            unit=made.shingle,
-            ngram=made.ngram,
-            threshold=float(made.threshold),
-            bands=made.bands,
-            rows=made.rows,
-            seed=self.seed,
-            min_shingles=self.min_shingles,
-        )
+            unit=made.shingle, ngram=made.ngram, threshold=float(made.threshold), bands=made.bands, rows=made.rows,
+            seed=self.seed, min_shingles=self.min_shingles,
+        )  # fmt: skip
 
     def at(self, threshold: float) -> MinHash:
-        """Return the same MinHash with its bands at another threshold, so that signatures of earlier runs are used.
+        """Return this MinHash with another threshold and the same bands, so that earlier signatures can be used.
 
-        If the bands propose fewer than 99 % of the pairs at a lower threshold, others are chosen: a warning is logged,
-        and documents are hashed again.
+        If these bands propose fewer than 99 % of the pairs at a lower threshold, new bands are chosen: a warning is
+        logged, and documents are hashed again.
         """
         made = self.settings
         free: dict[str, Any] = {"bands": None, "rows": None, "preset": None}
         plain = replace(self, threshold=threshold, shingle=made.shingle, ngram=made.ngram, **free)
-        found = p_candidate(threshold, made.bands, made.rows)
+        found = replace(made, threshold=threshold).found(self.measure)
         if threshold >= made.threshold or found >= RECALL:
             return replace(plain, bands=made.bands, rows=made.rows)
         other = plain.settings
@@ -140,8 +128,8 @@ class MinHash(Estimator):
     def datasketch(self, docs: Dataset, id_: int | str, num_perm: int | None = None) -> Any:
         """Return a `datasketch.MinHash` of a document's shingles, for datasketch's LSH and forests.
 
-        id_: an integer, or "file:position". num_perm: bands x rows by default, which makes it the signature that this
-        MinHash computes. `update(b"five words of a shingle")` adds to it. Needs the extra `dedup`.
+        id_: an integer, or "file:position". num_perm: the length of the signature, by default bands x rows as in this
+        stage. `update(b"five words of a shingle")` adds a shingle. Needs the extra `dedup`.
         """
         library = need("datasketch", extra="dedup")
         made = self.settings
@@ -158,22 +146,25 @@ class MinHash(Estimator):
 
     @property
     def older(self) -> tuple[Older, ...]:
-        """The older Datasets, as they are now."""
+        """The Datasets that `against=` names, opened from their folders."""
         return tuple(Older.open(str(folder)) for folder in self.against or ())
 
     @property
     def sketch_key(self) -> str:
-        """Key of all settings that a document's keys depend on."""
+        """Hash of all settings that decide a document's keys: shingles, bands, rows, seed; not the threshold."""
         return key((self.VERSION, replace(self.sketch, threshold=1.0)))
 
     def recipe(self) -> Any:
-        """Return all settings, and the content of the older Datasets, wherever they are stored."""
+        """Return the content of the stage's key: all settings, and hashes of the content of the Datasets in `against=`.
+
+        The folders of these Datasets do not count. Raises PlanError if their keys were stored with other settings.
+        """
         older = self.older
         for old in older:
             old.check(self.sketch_key, self._settings_text())
         contents = [old.content for old in older]
         short = [self.min_shingles] if self.min_shingles > 1 else []
-        return (self.VERSION, asdict(self.settings), self.keep, contents, self.measure, self.seed, *short)
+        return (self.VERSION, MOST, asdict(self.settings), self.keep, contents, self.measure, self.seed, *short)
 
     def _settings_text(self) -> str:
         made = self.settings
@@ -181,32 +172,30 @@ class MinHash(Estimator):
         return text + (f", {self.min_shingles} or more per document" if self.min_shingles > 1 else "")
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
-        """Find the near-duplicates, and return the stage that drops them."""
-        made, made_by, older = self.settings, self.key_for(docs), self.older
+        """Find the near-duplicates in `docs`; return the stage that drops them.
+
+        Writes the signatures and the verdict table into the folder `out`; valid files there are used again.
+        """
+        made, older = self.settings, self.older
         trial = current()
         if trial:
             older = tuple(replace(old, docs=trial.sample(old.docs)) for old in older)
-        if made.found < FEW:
+        found = made.found(self.measure)
+        if found < FEW:
             log.warning(
                 "%d bands of %d rows propose %.0f %% of the pairs at %s",
-                *(made.bands, made.rows, 100 * made.found, made.threshold),
+                *(made.bands, made.rows, 100 * found, made.threshold),
             )
         index = key((self.sketch_key, docs.key, self.keep, [old.content for old in older]))
         search = DuplicateSearch(
             docs=docs, run=run, out=out, sketch=self.sketch, keep=Keep.parse(self.keep), name=self.name,
-            reason="near_duplicate", key=made_by, index=index, sketch_key=self.sketch_key,
+            reason="near_duplicate", key=self.key_for(docs), index=index, sketch_key=self.sketch_key,
             contained=self.measure == "containment", older=older,
         )  # fmt: skip
-        url, counted = search.find()
-        facts = {
-            **asdict(made),
-            "measure": self.measure,
-            "settings": self._settings_text(),
-            "sketch_key": self.sketch_key,
-            "index": index,
-        }
-        return DropIds(verdicts=url, key=made_by, estimator=self.name, facts={**counted, **facts})
+        shown = {"measure": self.measure, "settings": self._settings_text()}
+        return search.find(**asdict(made), **shown, sketch_key=self.sketch_key, index=index)
 
     def warm(self) -> None:
-        """Compile the kernels."""
-        DuplicateSearch.warm(self.sketch)
+        """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""
+        empty: dict[str, Any] = {"name": "", "reason": "", "key": "", "keep": Keep.parse("first")}
+        warm(lambda docs, run, out: DuplicateSearch(docs=docs, run=run, out=out, sketch=self.sketch, **empty).find())

@@ -1,4 +1,4 @@
-"""SemDeDup: drop documents with nearly equal vectors, found in clusters; and D4's diversification after it."""
+"""SemDeDup: drop documents with nearly equal vectors, found in clusters; and D4's diversification, if asked for."""
 
 from __future__ import annotations
 
@@ -16,23 +16,16 @@ from dataprep.core.passes import table_once
 from dataprep.core.runner import Runner
 from dataprep.core.tables import VERDICTS, write_verdicts
 from dataprep.core.verdict import DropIds
-from dataprep.dedup.embeddings.decide import (
-    CLOSEST,
-    FARTHEST,
-    AssignClusters,
-    DecideClusters,
-    n_partitions,
-    verdicts_of,
-)  # fmt: skip
-from dataprep.dedup.embeddings.kmeans import DroppedIds, FindClusters, FindSecondClusters, n_clusters
-from dataprep.dedup.embeddings.prototypes import NO_LIMIT, CosineLimit, MeasureNearness, cosine_limit, prototypes
 from dataprep.dedup.embeddings.vectors import UNITS, Embed, EmbedDocuments, UserVectors, two_sizes
 from dataprep.dedup.embeddings.word_vectors import LearnWords, SampleTexts, WordVectors, sample_bytes
-from dataprep.errors import PlanError, need
+from dataprep.errors import PlanError, need, require
 from dataprep.store import files
 from dataprep.store.key import key
 
-from .keep import Keep
+from .embeddings import decide, kmeans
+from .embeddings.decide import CLOSEST, FARTHEST, AssignClusters, DecideClusters
+from .embeddings.kmeans import DroppedIds, FindClusters, FindSecondClusters, MeasureNearness
+from .keep import Keep, unreadable_values
 from .warm import warm
 
 MAX_GROUPS = 256  # files are opened once per group when verdicts are ordered by part
@@ -52,18 +45,19 @@ class SemDeDup(Estimator):
     """Drop documents whose vector has a cosine above 1 - epsilon to that of a document that is kept.
 
     epsilon: 0 < epsilon < 1; its effect depends on the vectors, so inspect the pairs first (`dataprep clusters`).
-    clusters: of k-means; only documents of one cluster are compared. Default: sqrt(n), or 1 for up to 32,768 documents.
+    clusters: the number of clusters (k-means); only documents of the same cluster are compared. Default: sqrt(n), or 1
+    for up to 32,768 documents.
     embed: a function list[str] -> array[n, d], called with up to 1,024 texts; keyed like other functions, or by
     `version=` if Python cannot find its source. By default: fastText vectors of `dim` numbers, learnt from a sample
     of these documents (extra `langid`); nothing is downloaded.
     keep: which of the copies is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN", "source:A,B"; or by
     the cosine to the centroid of the cluster, "farthest" (the paper's choice) or "closest".
     diversify: the share of the remaining documents that is kept: those closest to the centroids of new clusters are
-    dropped. seed: of the samples, and of the start of training.
+    dropped. seed: of the samples, and of the vectors with which training starts.
 
-    An Estimator; Abbas et al. 2023 (SemDeDup), Tirumala et al. 2023 (D4: `diversify`). It compares by a model's idea of
-    similarity, not by text: verdicts state "semantic_duplicate" with the kept document and the cosine, or "prototype"
-    with the cosine to the centroid. A document whose vector is zero is similar to nothing, and is kept.
+    An Estimator; Abbas et al. 2023 (SemDeDup), Tirumala et al. 2023 (D4: `diversify`). A model's vectors are compared,
+    not texts: verdicts state "semantic_duplicate" with the kept document and the cosine, or "prototype" with the cosine
+    to the centroid. A document whose vector is zero is similar to nothing, and is kept.
     """
 
     only_drops: ClassVar[bool] = True
@@ -78,24 +72,18 @@ class SemDeDup(Estimator):
     version: str | None = None
 
     def __post_init__(self) -> None:
-        if not _is_number(self.epsilon) or not 0 < self.epsilon < 1:
-            msg = f"epsilon={self.epsilon!r} must be a number between 0 and 1, such as 0.02"
-            raise PlanError(msg)
-        if self.clusters is not None and (not isinstance(self.clusters, int) or self.clusters < 1):
-            msg = f"clusters={self.clusters!r} must be at least 1, or None for the square root of the documents"
-            raise PlanError(msg)
-        if self.diversify is not None and (not _is_number(self.diversify) or not 0 < self.diversify <= 1):
-            msg = f"diversify={self.diversify!r} must be a number above 0 and at most 1"
-            raise PlanError(msg)
-        if not isinstance(self.dim, int) or not 16 <= self.dim <= 4096:
-            msg = f"dim={self.dim!r} must be an integer from 16 to 4,096"
-            raise PlanError(msg)
-        if not 0 <= self.seed < 1 << 31:
-            msg = f"seed={self.seed!r} must be in 0 ... 2^31 - 1"
-            raise PlanError(msg)
-        if self.embed is not None and not callable(self.embed):
-            msg = f"embed={self.embed!r} must be a function list[str] -> array[n, d]"
-            raise PlanError(msg)
+        near = _is_number(self.epsilon) and 0 < self.epsilon < 1
+        require(near, f"epsilon={self.epsilon!r} must be a number between 0 and 1, such as 0.02")
+        some = self.clusters is None or (isinstance(self.clusters, int) and self.clusters >= 1)
+        default = "None for the square root of the documents"
+        require(some, f"clusters={self.clusters!r} must be at least 1, or {default}")
+        share = self.diversify is None or (_is_number(self.diversify) and 0 < self.diversify <= 1)
+        require(share, f"diversify={self.diversify!r} must be a number above 0 and at most 1")
+        in_range = isinstance(self.dim, int) and 16 <= self.dim <= 4096
+        require(in_range, f"dim={self.dim!r} must be an integer from 16 to 4,096")
+        require(0 <= self.seed < 1 << 31, f"seed={self.seed!r} must be in 0 ... 2^31 - 1")
+        is_function = self.embed is None or callable(self.embed)
+        require(is_function, f"embed={self.embed!r} must be a function list[str] -> array[n, d]")
         if self.embed is not None and self.version is None:
             key(self.embed)  # a function that cannot be keyed fails here, not after an hour
         if self.keep not in (CLOSEST, FARTHEST):
@@ -110,25 +98,26 @@ class SemDeDup(Estimator):
         return getattr(value, "__qualname__", type(value).__name__) if name == "embed" else repr(value)
 
     def recipe(self) -> Any:
-        """Return every parameter, with the version, if there is one, in place of the function."""
+        """Return the content of the stage's key: every parameter, with `version`, if given, in place of `embed`."""
         names = [f.name for f in fields(self)]
         values = {name: getattr(self, name) for name in names if name != "embed" or self.version is None}
         return (self.VERSION, self.embed is not None, values)
 
     @property
     def policy(self) -> Keep:
-        """The policy that ranks copies when vectors are computed; by the centroid they are ranked later."""
+        """The policy that ranks copies before clusters are known: `keep`, or "first" for "closest" and "farthest"."""
         return Keep.parse("first" if self.keep in (CLOSEST, FARTHEST) else self.keep)
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The columns that decide which copy is kept."""
+        """The column that `keep` reads to choose the kept copy; () if it reads only columns that every batch has."""
         return self.policy.needs
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
-        """Find the semantic duplicates, and return the stage that drops them.
+        """Find the documents of `docs` with nearly equal vectors; return the stage that drops them.
 
-        Disk under `out` while it runs: about 4 bytes per number of every vector. Memory per worker is bounded.
+        Writes the verdict table into the folder `out`. Disk under `out` while it runs: about 4 bytes for each number of
+        every vector. Memory per worker is bounded.
         """
         if self.embed is None:
             need("fasttext", extra="langid")
@@ -136,10 +125,11 @@ class SemDeDup(Estimator):
         found = table_once(url, made_by, lambda: _SemanticSearch(self, docs, run, out, made_by).find(url), PASSES)
         files.remove(files.join(out, DROPPED))
         facts = {"epsilon": self.epsilon, **{name: found[name] for name in FACTS if name in found}}
+        facts |= self.policy.warn(self.name, found)
         return DropIds(verdicts=url, key=made_by, estimator=self.name, facts=facts)
 
     def warm(self) -> None:
-        """Compile the kernels."""
+        """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""
         chosen: dict[str, Any] = {"embed": self.embed and _ones, "version": None, "keep": "first", "diversify": None}
         warm(replace(self, **chosen).fit)
 
@@ -173,13 +163,14 @@ class _SemanticSearch:
         """Write the verdict table, after vectors, clusters, decisions and prototypes; return what was counted."""
         made = self._each(EmbedDocuments(self.out, self.key, self._embed(), self.how.policy), self.items, "vectors")
         n_docs, dim = sum(r["vectors"] for r in made), _dim(made)
+        self.facts |= unreadable_values(made)
         self.facts |= {"documents": sum(r["docs"] for r in made), "vectors": n_docs, "dim": dim, "dropped": 0}
         partitions = self._decide(n_docs, dim) if n_docs else 0
         if self.how.diversify is None:
             write_verdicts(url, map(self._duplicates, [partitions] * self.groups, range(self.groups)))
         else:
             left = n_docs - self.facts["dropped"]
-            limit = self._limit(self.how.diversify, left, dim, partitions) if left else NO_LIMIT
+            limit = self._limit(self.how.diversify, left, dim, partitions) if left else kmeans.NO_LIMIT
             n_rows = write_verdicts(url, self._with_prototypes(partitions, limit))
             self.facts |= {"prototypes": n_rows - self.facts["dropped"], "prototype_cosine": limit.cosine / UNITS}
         return self.facts
@@ -199,13 +190,13 @@ class _SemanticSearch:
 
     def _cluster(self, kind: type[FindClusters], n_docs: int, dim: int, dropped: DroppedIds | None = None) -> int:
         """Find centroids; return how many."""
-        k = self.how.clusters or n_clusters(n_docs)
+        k = self.how.clusters or kmeans.n_clusters(n_docs)
         task = kind(self.out, self.key, dim, self.n_parts, n_docs, k, self.how.seed, dropped)
         return int(self._each(task, [0], kind.folder)[0]["clusters"])
 
     def _decide(self, n_docs: int, dim: int) -> int:
         """Cluster, assign, compare; return how many partitions there are."""
-        partitions = n_partitions(n_docs, dim)
+        partitions = decide.n_partitions(n_docs, dim)
         self.facts["clusters"] = self._cluster(FindClusters, n_docs, dim)
         self._each(AssignClusters(self.out, self.key, dim, partitions, self.how.keep), self.items, "assign")
         limit = round((1.0 - self.how.epsilon) * UNITS)
@@ -215,21 +206,21 @@ class _SemanticSearch:
         self.facts |= {name: sum(d[name] for d in decided) for name in ("compared", "dropped")}
         return partitions
 
-    def _limit(self, share: float, left: int, dim: int, partitions: int) -> CosineLimit:
+    def _limit(self, share: float, left: int, dim: int, partitions: int) -> kmeans.CosineLimit:
         """Cluster the remaining documents, measure how near each is to its centroid, and find the limit."""
         dropped = DroppedIds(files.join(self.out, DROPPED), self.n_parts, self.groups)
-        dropped.write(verdicts_of(self.out, partitions, group)["id"] for group in range(self.groups))
+        dropped.write(decide.verdicts_of(self.out, partitions, group)["id"] for group in range(self.groups))
         self._cluster(FindSecondClusters, left, dim, dropped)
         self._each(MeasureNearness(self.out, self.key, dim, dropped), range(self.n_parts), "prototypes")
-        return cosine_limit(self.out, self.n_parts, share)
+        return kmeans.cosine_limit(self.out, self.n_parts, share)
 
     def _duplicates(self, partitions: int, group: int) -> pa.Table:
-        rows = verdicts_of(self.out, partitions, group)
+        rows = decide.verdicts_of(self.out, partitions, group)
         return _table(rows["id"], "semantic_duplicate", pa.array(rows["kept"]), rows["similarity"])
 
-    def _with_prototypes(self, partitions: int, limit: CosineLimit) -> Iterator[pa.Table]:
+    def _with_prototypes(self, partitions: int, limit: kmeans.CosineLimit) -> Iterator[pa.Table]:
         """Yield the verdicts group by group, those of a group in any order."""
-        found = prototypes(self.out, self.n_parts, limit) if limit != NO_LIMIT else iter(())
+        found = kmeans.prototypes(self.out, self.n_parts, limit) if limit != kmeans.NO_LIMIT else iter(())
         group_of = [part * self.groups // self.n_parts for part in range(self.n_parts)]
         for group in range(self.groups):
             parts = list(itertools.islice(found, group_of.count(group)))

@@ -3,7 +3,7 @@ r"""SuffixArray: cut out every repeated range of text except its first occurrenc
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from dataprep.core.dataset import Dataset
 from dataprep.core.estimator import Estimator
@@ -13,7 +13,7 @@ from dataprep.core.verdict import CutSpans, check_min_left
 from dataprep.dedup.substrings.cut import ShrinkRepeats, SortRepeats, write_cuts
 from dataprep.dedup.substrings.passes import CountHashes, GatherRecords, HashWindows
 from dataprep.dedup.substrings.repeats import CUTS
-from dataprep.errors import PlanError
+from dataprep.errors import require
 from dataprep.store import files
 from dataprep.store.key import key as key_of
 
@@ -33,19 +33,22 @@ class SuffixArray(Estimator):
     r"""Cut out text that occurred earlier in the corpus, if it is long enough; an Estimator.
 
     min_words: a window is that many words in a row (runs of Unicode `\w` of the raw text), from the first byte of the
-    first to the last byte of the last; default 50. Or min_bytes: a window starts at every byte, and has that many.
-    A window is inside one document. It is a repeat if the same bytes are a window earlier, in order of (id, offset),
-    in the same document too; with min_words, an earlier window begins and ends at word boundaries. The cut is
-    the union of all repeats, shrunk to the boundary:
+    first word to the last byte of the last; default 50. Or min_bytes: a window is that many bytes, starting at any
+    byte. A window is inside one document. It is a repeat if the same bytes are a window earlier, in order of (id,
+    offset), in the same document too; with min_words, an earlier window begins and ends at word boundaries. The cut is
+    the union of all repeats, shrunk to the boundary that `cut` names:
     cut: "char": code points; "word": no word is cut in two; "line": whole lines, with the line feed after them. A
     repeat without a whole word or line is kept.
     engine: "windows" ("auto" is the same) works in bounded memory, "suffix_array" on a suffix array in memory (12 bytes
     per byte of text; extra `dedup`). Both cut the same bytes.
     min_left: a document that lost text is dropped if fewer characters other than white space are left.
 
-    Spans name the first occurrence of their first window, which may itself lose bytes to an earlier one. After Lee et
-    al. 2022, who cut at 100 bytes of uint16 tokens: 50 tokens, about 200 bytes of English.
+    Each span that is cut names one earlier occurrence of the same bytes; part of that occurrence may itself be cut.
+    Spans overlap if repeats with different earlier occurrences overlap. After Lee et al. 2022, who cut at 100 bytes of
+    uint16 tokens: 50 tokens, about 200 bytes of English.
     """
+
+    VERSION: ClassVar[int] = 2
 
     min_words: int | None = None
     min_bytes: int | None = None
@@ -54,31 +57,30 @@ class SuffixArray(Estimator):
     min_left: int = 1
 
     def __post_init__(self) -> None:
-        if self.min_words is not None and self.min_bytes is not None:
-            msg = f"min_words={self.min_words} and min_bytes={self.min_bytes} exclude each other; give one of them"
-            raise PlanError(msg)
+        both = f"min_words={self.min_words} and min_bytes={self.min_bytes}"
+        require(self.min_words is None or self.min_bytes is None, f"{both} exclude each other; give one of them")
         least, unit = (1, "words") if self.min_bytes is None else (LEAST_BYTES, "bytes")
-        if not isinstance(self.width, int) or not least <= self.width <= MOST:
-            msg = f"min_{unit}={self.width!r} must be an integer from {least} to {MOST:,}"
-            raise PlanError(msg)
+        in_range = isinstance(self.width, int) and least <= self.width <= MOST
+        require(in_range, f"min_{unit}={self.width!r} must be an integer from {least} to {MOST:,}")
         for name, value, known in (("cut", self.cut, CUTS), ("engine", self.engine, ENGINES)):
-            if value not in known:
-                msg = f"{name}={value!r} must be one of {', '.join(map(repr, known))}"
-                raise PlanError(msg)
+            require(value in known, f"{name}={value!r} must be one of {', '.join(map(repr, known))}")
         check_min_left(self.min_left)
 
     @property
     def width(self) -> int:
-        """The words, or bytes, of a window."""
+        """The length of a window: `min_bytes` in bytes, or else `min_words` (default 50) in words."""
         given = self.min_words if self.min_bytes is None else self.min_bytes
         return DEFAULT_WORDS if given is None else given
 
     def recipe(self) -> Any:
-        """Return everything that decides what is cut; the engine does not."""
+        """Return the content of the stage's key: all parameters but `engine`, since both engines cut the same bytes."""
         return ("SuffixArray", self.VERSION, self.width, self.min_bytes is None, self.cut, self.min_left)
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> CutSpans:
-        """Find the repeats, and return the stage that cuts them."""
+        """Find the repeats in `docs`; return the stage that cuts them out.
+
+        Writes the table of the spans to cut into the folder `out`; a valid table is used again.
+        """
         key, url = self.key_for(docs), files.join(out, "spans.parquet")
         facts = table_once(url, key, lambda: self._find(docs, run, out, url, key), PASSES)
         return CutSpans(spans=url, key=key, estimator=self.name, min_left=self.min_left, facts=facts)
@@ -94,6 +96,6 @@ class SuffixArray(Estimator):
         return {"documents": documents, **counted, **cut}
 
     def warm(self) -> None:
-        """Compile the kernels."""
+        """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""
         width: dict[str, Any] = {"min_words": 5} if self.min_bytes is None else {"min_bytes": 20}
         warm(replace(self, **width, engine="windows").fit)

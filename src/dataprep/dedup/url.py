@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 from urllib.parse import urlsplit
@@ -19,11 +19,12 @@ from dataprep.core.estimator import Estimator
 from dataprep.core.runner import Runner
 from dataprep.core.verdict import DropIds
 from dataprep.dedup.near.search import DuplicateSearch
-from dataprep.dedup.near.sketch import pack
-from dataprep.errors import PlanError, need
-from dataprep.unicode.text import I64, U64, text_hashes
+from dataprep.dedup.near.sketch import EqualTexts
+from dataprep.errors import PlanError, need, require
+from dataprep.unicode.text import I64, U8, U64
 
 from .keep import Keep
+from .warm import warm
 
 IGNORE = ("scheme", "www", "slash")
 # Parameters that identify a visitor or his origin, not the page; `*` means any ending.
@@ -48,7 +49,7 @@ def normalize_url(url: str, ignore: Sequence[str] = IGNORE, tracking: Sequence[s
     no default port, dot segments resolved, percent-encoding only if needed, in upper case, an empty path
     is `/`, parameters sorted. The fragment is removed unless it begins with `!`, which identifies a page.
 
-    ignore: "scheme": http is https; "www": the host without it; "slash": no slash at the end of the path.
+    ignore: "scheme": http is https; "www": a leading `www.` is removed; "slash": no slash at the end of the path.
     tracking: names of parameters that are removed, in lower case; `*` at the end means any ending.
 
     >>> normalize_url("HTTP://WWW.Example.org:80/a/../b/?utm_source=feed&y=2&x=%7e#top")
@@ -86,59 +87,53 @@ class _Normal:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UrlSketch:
-    """Documents as the normalised URLs of a column: the key is a hash of the URL, the contents are the URL itself."""
+class UrlSketch(EqualTexts):
+    """Documents represented by the normalised URL in a column: the key is its hash, the contents are the URL itself."""
 
     column: str
     ignore: tuple[str, ...]
     tracking: tuple[str, ...]
-    bands: int = 1
-    threshold: float = 2.0  # only if the contents are equal
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that are read."""
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The column of URLs, as a tuple: all that `keys` and `contents` read."""
         return (self.column,)
 
     def keys(self, batch: Batch) -> tuple[I64, U64]:
-        """Return the words of contents per document (0 without a valid URL), and the hash of its URL."""
-        offsets, data = B.buffers(self._urls(batch))
-        sizes = np.diff(offsets)
-        return np.where(sizes > 0, 1 + (sizes + 7) // 8, 0), text_hashes(offsets, data)[:, 0].reshape(1, -1)
+        """Return the size of each document's contents in eight-byte words, int64[n], and its key, uint64[1, n].
 
-    def contents(self, batch: Batch) -> tuple[I64, U64, U64]:
-        """Return each URL's length and bytes in eight-byte words, and its hash."""
-        offsets, data = B.buffers(self._urls(batch))
-        return *pack(offsets, data), text_hashes(offsets, data)[:, 0].reshape(1, -1)
+        The key is a hash of the normalised URL. A document without a valid URL has the size 0, and is never compared.
+        """
+        words, keys = super().keys(batch)
+        return np.where(words > 1, words, 0), keys
 
     @cached_property
     def _normal(self) -> _Normal:
         return _Normal(self.ignore, self.tracking)
 
-    def _urls(self, batch: Batch) -> pa.LargeStringArray:
+    def texts(self, batch: Batch) -> tuple[I64, U8]:
+        """Return the normalised URLs, "" for one that is missing or invalid: offsets int64[n + 1], UTF-8 bytes."""
         column = batch.column(self.column)
-        if pa.types.is_null(column.type):
-            return pa.repeat(pa.scalar("", pa.large_string()), batch.num_rows)
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
-        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-            msg = f"URL(column={self.column!r}): the column must hold strings; it holds {column.type}"
-            raise PlanError(msg)
+        kinds = (pa.types.is_null, pa.types.is_string, pa.types.is_large_string)
+        wanted = f"URL(column={self.column!r}): the column must hold strings; it holds {column.type}"
+        require(any(is_kind(column.type) for is_kind in kinds), wanted)
         urls = [self._normal(url) if url else "" for url in column.to_pylist()]
-        return pa.array(urls, pa.large_string())
+        return B.buffers(pa.array(urls, pa.large_string()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class URL(Estimator):
     """Drop the older captures of a page: documents with one normalised URL; an Estimator.
 
-    column: the column of URLs; read(..., columns=["url"]) takes it out of meta.
-    keep: "newest" (by the column `date`), "newest:COLUMN", "first", "longest", "best:COLUMN" or "source:A,B".
-    ignore, tracking: which differences between URLs do not count; see `normalize_url`.
+    column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column. keep:
+    "newest" (by the column `date`), "newest:COLUMN", "first", "longest", "best:COLUMN" or "source:A,B".
+    ignore, tracking: differences between URLs that do not count; see `normalize_url`.
 
     Texts are not compared. Normalised URLs are compared in full, never by hash alone. A document is kept if it has no
-    URL, or one that is not an absolute http or https URL. Verdicts name the kept capture; the reason is
-    "older_capture" with "newest", else "same_url". Needs the extra `dedup`.
+    URL, or one that is not an absolute http or https URL. Verdicts name the kept capture; the reason is "older_capture"
+    with "newest", else "same_url". Needs the extra `dedup`.
     """
 
     only_drops: ClassVar[bool] = True
@@ -150,35 +145,36 @@ class URL(Estimator):
 
     def __post_init__(self) -> None:
         strange = sorted(set(self.ignore) - set(IGNORE)) if isinstance(self.ignore, tuple) else [self.ignore]
-        if strange:
-            msg = f"ignore={self.ignore!r} must be a tuple of {', '.join(map(repr, IGNORE))}; it has {strange[0]!r}"
+        for name in strange:
+            msg = f"ignore={self.ignore!r} must be a tuple of {', '.join(map(repr, IGNORE))}; {name!r} is none of them"
             raise PlanError(msg)
-        if not isinstance(self.tracking, tuple) or any(not name.strip("*") for name in self.tracking):
-            msg = f"tracking={self.tracking!r} must be a tuple of parameter names, such as ('utm_*', 'fbclid')"
-            raise PlanError(msg)
+        named = isinstance(self.tracking, tuple) and all(name.strip("*") for name in self.tracking)
+        names = "a tuple of parameter names, such as ('utm_*', 'fbclid')"
+        require(named, f"tracking={self.tracking!r} must be {names}")
         Keep.parse(self.keep)
         need("w3lib.url", extra="dedup")
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The column of URLs, and those that decide which capture is kept."""
+        """The column of URLs, and the column that `keep` reads to choose the kept capture."""
         return tuple(dict.fromkeys((self.column, *Keep.parse(self.keep).needs)))
 
     @property
     def sketch(self) -> UrlSketch:
-        """Rule by which documents are compared."""
+        """The rule by which documents are compared: by the normalised URL in `column`."""
         return UrlSketch(column=self.column, ignore=self.ignore, tracking=self.tracking)
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
-        """Find the captures of each page, and return the stage that drops all but one."""
+        """Find the captures of each page in `docs`; return the stage that drops all but one of each.
+
+        Writes the verdict table into the folder `out`; a valid table is used again.
+        """
         keep, key = Keep.parse(self.keep), self.key_for(docs)
         reason = "older_capture" if keep.kind == "newest" else "same_url"
-        search = DuplicateSearch(
+        return DuplicateSearch(
             docs=docs, run=run, out=out, sketch=self.sketch, keep=keep, name=self.name, reason=reason, key=key
-        )
-        url, facts = search.find()
-        return DropIds(verdicts=url, key=key, estimator=self.name, facts=facts)
+        ).find()
 
     def warm(self) -> None:
-        """Compile the kernels."""
-        DuplicateSearch.warm(self.sketch)
+        """Compile the kernels that `fit` calls, by fitting two short documents, before workers start."""
+        warm(replace(self, keep="first").fit, [self.column])

@@ -34,7 +34,10 @@ class _Two(Reader):
 
 
 def warm(fit: Callable[[Dataset, Runner, str], Any], columns: Sequence[str] = ()) -> None:
-    """Call `fit(docs, run, out)` on two equal documents and a temporary folder; no trial sees it."""
+    """Compile the kernels that `fit` needs: call `fit(docs, run, out)` on two equal documents in a temporary folder.
+
+    columns: columns to add to the two documents, filled with a URL. A trial does not count these documents.
+    """
     reader = _Two(tuple(name for name in columns if name not in B.FIXED))
     docs = Dataset((Part((Slice("warm", 0, fingerprint="warm"),), reader),))
     with tempfile.TemporaryDirectory() as out:

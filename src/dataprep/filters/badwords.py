@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -12,12 +11,11 @@ import pyarrow as pa
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.score import ScoredFilter
-from dataprep.errors import PlanError, ReadError
-from dataprep.store import files
+from dataprep.errors import PlanError
 from dataprep.unicode.text import LINE, classes, lowered
 
 from . import word_automaton as K
-from .thresholds import Threshold, check_numbers, reasons
+from .thresholds import Threshold, check_numbers, read_list, reasons
 
 UNSPACED = ("bo", "dz", "ja", "km", "lo", "my", "th", "yue", "zh")  # scripts that do not set words apart
 
@@ -29,10 +27,10 @@ class BadWords(ScoredFilter):
     >>> BadWords("lists/fr.txt", language="fr")
     >>> BadWords(("casino", "free spins"), max_matches=2)
 
-    words: the URL of a list in UTF-8, one entry per line (blank lines are skipped), or the entries themselves.
+    words: the URL of a UTF-8 file with one entry per line (blank lines are skipped), or the entries themselves.
         dataprep has no list: public ones drop much good text, and the choice depends on the corpus.
     language: code of the list's language. It sets the default of `whole_words` and names the score (badwords_fr).
-        Documents of every language are searched: put `Language` before.
+        Documents of every language are searched; put `Language` before this stage to avoid that.
     whole_words: True: an entry must not touch a letter, digit or underscore, as in the published code, nor a combining
         mark (in the published code a mark ends a word); False: an entry may occur anywhere, for scripts without spaces
         between words; None: False for bo, dz, ja, km, lo, my, th, yue and zh, else True.
@@ -58,10 +56,10 @@ class BadWords(ScoredFilter):
         if self.language is not None and (not isinstance(self.language, str) or not self.language):
             msg = f"BadWords: language={self.language!r} must be a code such as 'fr', or None"
             raise PlanError(msg)
-        check_numbers(self, self._rules)
-        entries = _read(self.words) if isinstance(self.words, str) else tuple(self.words)
+        check_numbers(self, ["max_matches"])
+        entries = read_list(self.name, self.words).splitlines() if isinstance(self.words, str) else self.words
         if not all(isinstance(e, str) for e in entries) or not any(e.strip() for e in entries):
-            msg = f"BadWords: words={self.words!r} must have an entry; give a list with one per line, or a tuple"
+            msg = f"BadWords: words={self.words!r} must have an entry; give a file with one per line, or a tuple"
             raise PlanError(msg)
         clean = sorted({e.strip() for e in entries} - {""})
         broken = [e for e in clean if any(classes()[ord(c)] & LINE for c in e)]
@@ -87,41 +85,23 @@ class BadWords(ScoredFilter):
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """Number of matches."""
+        """The name and type of the score column, which has the number of matches in each document."""
         return {self._column: pa.int64()}
 
     @property
     def measure(self) -> Any:
-        """Entries and matching rule."""
+        """The values that decide the scores: the entries, and whether they must be whole words."""
         return self.entries, self._edges
 
     def recipe(self) -> Any:
-        """Return the entries, not the path of their file."""
+        """Return the key's values: the entries (not the path of their file), matching rule, column, max_matches."""
         return self.VERSION, self.measure, self._column, self.max_matches
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Count the matches of each text."""
-        found = K.matches(*B.buffers(batch), _automaton(self.entries, edges=self._edges), classes(), lowered())
+        """Return the number of matches of each text."""
+        found = K.matches(*B.buffers(batch), K.build(self.entries, edges=self._edges), classes(), lowered())
         return {self._column: pa.array(found)}
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return `bad_words` for documents with more matches than allowed."""
+        """Return `bad_words` for documents with more matches than allowed, null for the others."""
         return reasons(self, self._rules, scores)
-
-
-@lru_cache(maxsize=8)
-def _automaton(entries: tuple[str, ...], *, edges: bool) -> K.Automaton:
-    return K.build(entries, edges=edges)
-
-
-def _read(url: str) -> tuple[str, ...]:
-    """Return the lines of a list."""
-    try:
-        with files.open_read(url) as f:
-            return tuple(f.read().decode("utf-8-sig").splitlines())
-    except (OSError, ReadError) as e:
-        msg = f"BadWords cannot read the list {url}: {e}; give its URL, or the words as a tuple"
-        raise PlanError(msg) from e
-    except UnicodeDecodeError as e:
-        msg = f"the list {url} must be UTF-8 (byte {e.start} is not); convert it, one entry per line"
-        raise PlanError(msg) from e

@@ -18,11 +18,12 @@ from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.ledger import Ledger
 from dataprep.core.stage import Stage, drop_rows
-from dataprep.errors import PlanError, ReadError
+from dataprep.errors import PlanError
 from dataprep.store import files
 from dataprep.unicode.text import classes, lowered
 
 from . import word_automaton as K
+from .thresholds import read_list
 from .url_parts import Addresses, addresses, host_name, over_hosts, over_rows
 
 HOSTS_FILE = re.compile(r"(?:0\.0\.0\.0|127\.0\.0\.1|::1?)\s+(\S.*)")  # a line of /etc/hosts: an address and names
@@ -39,18 +40,19 @@ class Hosts(Stage):
     >>> Hosts("lists/adult/domains", words=("casino",))
     >>> Hosts(allow=("example.org", ".gov"))
 
-    block: the URL of a list, a glob of several, or a folder (of which the files named `domains` and `urls` are
-        read, as in the lists of the University of Toulouse, UT1); or the entries themselves as a tuple. An entry is a
-        domain (`example.org`, `.example.org`, `*.example.org`: the domain and everything below it), an IP address, or
-        a domain and a path (`example.org/ads`: with or without www., that path and everything below it;
+    block: the URL of a list, a glob of several, or a folder (its files named `domains` and `urls` are read, as in the
+        lists of the University of Toulouse, UT1); or the entries themselves as a tuple. An entry is a domain
+        (`example.org`, `.example.org`, `*.example.org`: the domain and everything below it), an IP address, or a
+        domain and a path (`example.org/ads`: with or without www., that path and everything below it;
         `example.org/ads/`: only below).
-    allow: the same; documents of every other host or path are dropped, and blocked ones even if they are listed.
-    words: substrings of the URL, given in the same ways; a document with one is dropped. Case is ignored,
-        percent-encoding decoded.
-    column: the column of URLs; read(..., columns=["url"]) makes a column of a field of meta.
+    allow: in the same forms as `block`; documents of all other hosts and paths are dropped. What is both
+        blocked and allowed is dropped.
+    words: substrings of URLs, in the same forms as `block`; a document whose URL has one is dropped. Case is
+        ignored, and percent-encoding is decoded.
+    column: the column of URLs; read(..., columns=["url"]) makes a column of that field of the metadata.
 
     Files are UTF-8 with one entry per line; `#` begins a comment; lines of /etc/hosts (`0.0.0.0 example.org`) count as
-    the names. Case, Punycode, scheme, port and user name are ignored. Reasons: the first of `blocked_host`,
+    their domains. Case, Punycode, scheme, port and user name are ignored. Reasons: the first of `blocked_host`,
     `blocked_url` (path or word), `host_not_allowed`. Documents without a URL that names a host are kept, even with an
     allow list, and counted as `without url`. The key depends on the entries, not on the paths of the files.
 
@@ -77,21 +79,21 @@ class Hosts(Stage):
         words = {unquote(text).strip() for _, text in _entries(self.words)} - {""}
         object.__setattr__(self, "substrings", tuple(sorted(words)))
         if not (self.blocked or self.allowed or self.substrings):
-            msg = "Hosts must have a rule; give block=, allow= or words=, a list with an entry or its URL"
+            msg = "Hosts must have a rule; give block=, allow= or words=: entries, or the URL of a list"
             raise PlanError(msg)
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Column of the URLs."""
+        """The column of the URLs."""
         return (self.column,)
 
     def recipe(self) -> Any:
-        """Return the entries of the lists, not their paths."""
+        """Return the key's values: the entries of the lists (not their paths), the words, and the column."""
         lists = [xxhash.xxh3_128_hexdigest(text.encode()) for text in (self.blocked, self.allowed)]
         return self.VERSION, lists, self.substrings, self.column
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Check each different URL of a batch once."""
+        """Yield the documents that the lists do not drop; each distinct URL of a batch is checked once."""
         for batch in batches:
             found = addresses(batch, self.column, self.name)
             known = over_rows(found, over_hosts(found, np.array([bool(h) for h in found.hosts], bool)), missing=False)
@@ -106,21 +108,13 @@ class Hosts(Stage):
             by_host, by_path = _matches(found, self.allowed)
             verdicts[~(by_host | by_path)] = 3
         if self.substrings:
-            verdicts[self._words_in(found.urls) > 0] = 2
+            words = K.build(self.substrings, edges=False)
+            verdicts[K.matches(*B.buffers(_decoded(found.urls)), words, classes(), lowered()) > 0] = 2
         if self.blocked:
             by_host, by_path = _matches(found, self.blocked)
             verdicts[by_path] = 2
             verdicts[by_host] = 1
         return verdicts
-
-    def _words_in(self, urls: pa.StringArray) -> Any:
-        """Return the number of words in each URL, int64[URLs]."""
-        return K.matches(*B.buffers(_decoded(urls)), _automaton(self.substrings), classes(), lowered())
-
-
-@lru_cache(maxsize=4)
-def _automaton(words: tuple[str, ...]) -> K.Automaton:
-    return K.build(words, edges=False)
 
 
 def _matches(found: Addresses, packed: str) -> tuple[Any, Any]:
@@ -137,16 +131,9 @@ def _matches(found: Addresses, packed: str) -> tuple[Any, Any]:
 
 def _listed(host: str, domains: frozenset[str]) -> bool:
     """Return whether a host or, unless it is an IP address, a domain above it is in a list."""
-    if host in domains:
-        return True
-    if _is_ip(host):
-        return False
-    dot = host.find(".")
-    while dot >= 0:
-        if host[dot + 1 :] in domains:
-            return True
-        dot = host.find(".", dot + 1)
-    return False
+    if host in domains or _is_ip(host):
+        return host in domains
+    return any(host[i + 1 :] in domains for i, c in enumerate(host) if c == ".")
 
 
 def _site(host: str) -> str:
@@ -185,7 +172,7 @@ def _packed(given: str | Sequence[str], name: str) -> str:
     """Return the entries of a list in one form, sorted, without those that a shorter one covers."""
     entries = {_entry(text, where, name) for where, text in _entries(given)}
     if given and not entries:
-        msg = f"Hosts: {name}={given!r} must have an entry; write one domain per line"
+        msg = f"Hosts: {name}={given!r} must have at least one entry; write one domain per line"
         raise PlanError(msg)
     domains = frozenset(e for e in entries if "/" not in e)
     covered = {e for e in domains if not _is_ip(e) and _listed(e.partition(".")[2], domains)}
@@ -198,7 +185,7 @@ def _is_ip(host: str) -> bool:
 
 
 def _entries(given: str | Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the location in a file, for messages, and the entry: of a tuple, or of the files at a URL."""
+    """Yield the entries of a tuple, or of the files at a URL without comments, each after its location for messages."""
     if not isinstance(given, str):
         yield from (("", text) for text in given)
     elif given:
@@ -206,25 +193,11 @@ def _entries(given: str | Sequence[str]) -> Iterator[tuple[str, str]]:
         if files.is_dir(given):
             found = [url for url in found if files.name_of(url) in UT1]
         for url in found or [given]:
-            yield from _lines(url)
-
-
-def _lines(url: str) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a file without comments."""
-    try:
-        with files.open_read(url) as f:
-            text = f.read().decode("utf-8-sig")
-    except (OSError, ReadError) as e:
-        msg = f"Hosts cannot read the list {url}: {e}; give its URL, or the entries as a tuple"
-        raise PlanError(msg) from e
-    except UnicodeDecodeError as e:
-        msg = f"the list {url} must be UTF-8 (byte {e.start} is not); convert it, one entry per line"
-        raise PlanError(msg) from e
-    for n, line in enumerate(text.splitlines(), 1):
-        entry = re.split(r"(?:^|\s)#", line, maxsplit=1)[0].strip()
-        names = HOSTS_FILE.fullmatch(entry)
-        for name in names[1].split() if names else [entry] if entry else []:
-            yield f" of {url}, line {n}", name
+            for n, line in enumerate(read_list("Hosts", url).splitlines(), 1):
+                entry = re.split(r"(?:^|\s)#", line, maxsplit=1)[0].strip()
+                names = HOSTS_FILE.fullmatch(entry)
+                for name in names[1].split() if names else [entry] if entry else []:
+                    yield f" of {url}, line {n}", name
 
 
 def _entry(text: str, where: str, name: str) -> str:

@@ -1,4 +1,7 @@
-"""Byte strings end to end, as kernels read them; tests of a line's start and end; folding. Twin: tests/twins/c4.py."""
+"""Lists of byte strings in the form that kernels read; search for them at the start and end of a line; case folding.
+
+Twin: tests/twins/c4.py.
+"""
 
 from __future__ import annotations
 
@@ -19,27 +22,30 @@ class Packed(NamedTuple):
 
 
 def pack(strings: Sequence[bytes | str]) -> Packed:
-    """Return strings as kernels read them."""
+    """Return strings as `Packed`, the form that kernels read; str is encoded as UTF-8."""
     raw = [s.encode() if isinstance(s, str) else s for s in strings]
     data = np.frombuffer(b"".join(raw) or b"\0", np.uint8).copy()
     return Packed(data, np.cumsum([0, *map(len, raw)], dtype=np.int64))
 
 
 def fold_chars(text: str) -> str:
-    """Return each character in lower case, one for one, so that offsets are kept; the two small sigmas are equal."""
+    """Return the text in lower case, each character replaced by one, so that offsets in characters are kept.
+
+    A final sigma becomes an ordinary small sigma.
+    """
     return "".join(chr(int(lowered()[ord(c)]) & POINT) for c in text).replace("ς", "σ")
 
 
 @kernel(inline="always")
 def fold_char(c: Int, lower: U32) -> Int:
-    """Return a code point as `fold_chars` folds it."""
+    """Return a code point in lower case, as `fold_chars` does; lower: the lower case of each code point."""
     small = np.int64(lower[c] & POINT)
     return np.int64(0x3C3) if small == 0x3C2 else small
 
 
 @kernel(_nrt=False)
 def starts_with(line: U8, a: int, b: int, strings: Packed, k: int) -> int:
-    """Return the bytes of string `k` if `line[a:b]` starts with it, else 0."""
+    """Return the length in bytes of string `k` if `line[a:b]` starts with it, else 0."""
     start, stop = strings.starts[k], strings.starts[k + 1]
     if stop - start > b - a:
         return 0
@@ -51,7 +57,7 @@ def starts_with(line: U8, a: int, b: int, strings: Packed, k: int) -> int:
 
 @kernel(_nrt=False)
 def starts_with_one(line: U8, a: int, b: int, strings: Packed) -> int:
-    """Return the bytes of the longest of the strings that `line[a:b]` starts with, or 0."""
+    """Return the length in bytes of the longest string with which `line[a:b]` starts, or 0."""
     size = 0
     for k in range(len(strings.starts) - 1):
         size = max(size, starts_with(line, a, b, strings, k))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,15 +39,15 @@ class Percentiles(Estimator):
     >>> Percentiles(Quality(model="quality.bin"), top=0.1)          # doctest: +SKIP
     >>> Percentiles(Perplexity(model="en.arpa"), cut="head")        # doctest: +SKIP
 
-    filter: one with `keep=(low, high)`, which is left out, and one score per document or paragraph. If the corpus has
-    that score already (`dp.Score`), made by the same model, nothing is measured again. Paragraphs out of range are cut,
-    and documents of which nothing is left are dropped ("left_too_short").
+    filter: a filter with one score per document or paragraph, and a parameter `keep=(low, high)`, which is left out. If
+    the corpus has that score already (`dp.Score`), made by the same model, nothing is measured again. Paragraphs out of
+    range are cut, and documents of which nothing is left are dropped ("left_too_short").
     cut: (low, high) in percent, where 0 and 100 set no bound; or CCNet's "head" (0, 30), "middle" (30, 60), "tail" (60,
     100). A bound is interpolated linearly between two scores and rounded to 1e-4. A score equal to the upper bound is
-    out of range, so each score is in one of the three parts. Documents without a score are kept or dropped
-    by the filter.
+    out of range, so each score is in one of the three parts. Documents without a score are kept or dropped by the
+    filter.
     top: the share of documents to keep, those with the highest scores, instead of `cut`.
-    min_scores: a language with fewer scores is kept whole, since percentiles of a few scores mean nothing.
+    min_scores: a language with fewer scores is kept completely, since percentiles of a few scores mean nothing.
 
     The languages are those of the column `language`, if there is one. `facts` of the fitted stage has the bounds of
     each language and the number of scores. Scores are held in memory, some 50 bytes each. Raises PlanError for a filter
@@ -58,11 +59,11 @@ class Percentiles(Estimator):
     top: float | None = field(default=None, kw_only=True)
     min_scores: int = field(default=10, kw_only=True)
 
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         if not isinstance(self.filter, ScoredFilter) or not hasattr(self.filter, "keep"):
-            msg = f"filter={self.filter!r} must be a filter with keep=(low, high), as dp.Perplexity(model=...)"
+            msg = f"filter={self.filter!r} must be a filter with keep=(low, high), such as dp.Perplexity(model=...)"
             raise PlanError(msg)
         if [pa.types.is_floating(kind) or pa.types.is_list(kind) for kind in self.filter.scores.values()] != [True]:
             msg = f"{self.filter.name} must have one score per document or paragraph; give another filter"
@@ -76,8 +77,7 @@ class Percentiles(Estimator):
         if self.top is not None and (not isinstance(self.top, float) or not 0 < self.top < 1):
             msg = f"top={self.top!r} must be a share of the corpus: more than 0, less than 1"
             raise PlanError(msg)
-        low, high = self._range
-        if not 0 <= low < high <= 100:
+        if not 0 <= self._range[0] < self._range[1] <= 100:
             msg = f"cut={self.cut!r} must be {', '.join(map(repr, NAMED))}, or two percentiles such as (1, 90)"
             raise PlanError(msg)
 
@@ -105,11 +105,11 @@ class Percentiles(Estimator):
         return not self._of_paragraphs
 
     def recipe(self) -> Any:
-        """Return what the key depends on: the measure and the percentiles."""
+        """Return the key's values: the settings that decide the filter's scores, and the percentiles."""
         return self.filter.measure_key().decode(), self._range, self.min_scores, self.VERSION
 
     def warm(self) -> None:
-        """Read the filter's models."""
+        """Load the models of the filter."""
         self.filter.warm()
 
     @property
@@ -117,25 +117,31 @@ class Percentiles(Estimator):
         return not pa.types.is_floating(next(iter(self.filter.scores.values())))
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
-        """Write the scores and the verdicts under `out`; return the stage that applies the verdicts."""
+        """Measure all documents of `docs`, and find the range of scores of each language.
+
+        Writes the scores of each part and a verdict table under `out`; returns the stage that drops or cuts by that
+        table.
+        """
         own = self.key_for(docs)
         task = _WriteScores(out, own, self.filter)
         parts = [receipt["url"] for receipt in run.map(task, docs.tasks, f"{self.name} scores")]
         bounds, facts = self.bounds(pa.concat_tables(map(_read, parts)) if parts else SCORES.empty_table())
         url = files.join(out, "verdicts.parquet")
         judged = (self.reasons(_read(part), bounds) for part in parts)
-        receipts.once(url + ".json", own, lambda: {"files": [url], "n": self._write(url, judged)})
+        write = partial(write_spans, url, map(_spans, judged))
+        if not self._of_paragraphs:
+            write = partial(write_verdicts, url, map(_drops, judged))
+        receipts.once(url + ".json", own, lambda: {"files": [url], "n": write()})
         if self._of_paragraphs:
             return CutSpans(spans=url, key=own, estimator=self.name, facts=facts)
         return DropIds(verdicts=url, key=own, estimator=self.name, facts=facts)
 
-    def _write(self, url: str, judged: Iterator[pa.Table]) -> int:
-        return (
-            write_spans(url, map(_spans, judged)) if self._of_paragraphs else write_verdicts(url, map(_drops, judged))
-        )
-
     def bounds(self, scores: pa.Table) -> tuple[Bounds, dict[str, Any]]:
-        """Return the range of each language, and the same with counts, for reports."""
+        """Return the range of each language as {language: (low, high)}, and facts for reports.
+
+        scores: rows of SCORES. A bound is None if it is not set. facts: {"cuts": {language: low, high, number of
+        scores}}; "" is the language of documents without one, "all" in facts.
+        """
         found: dict[str, tuple[float | None, float | None]] = {}
         facts: dict[str, Any] = {}
         low, high = self._range
@@ -147,7 +153,10 @@ class Percentiles(Estimator):
         return found, {"cuts": facts}
 
     def reasons(self, scores: pa.Table, bounds: Bounds) -> pa.Table:
-        """Return the table with a column `reason`: the reason to drop each row, null if it is kept."""
+        """Return the rows of `scores` with a column `reason`: why each row is dropped, null if it is kept.
+
+        scores: rows of SCORES, one per document or paragraph. bounds: (low, high) by language.
+        """
         name = next(iter(self.filter.scores))
         why = np.full(len(scores), None, object)
         languages = np.asarray(scores[BY].to_pylist(), object)
@@ -161,15 +170,18 @@ class Percentiles(Estimator):
         return scores.append_column("reason", pa.array(why, pa.string()))
 
     def preview(self, docs: Dataset, n: int = 20) -> pa.Table:
-        """Return the documents or paragraphs that would be dropped, the `n` of each language nearest to its bounds.
+        """Return the documents or paragraphs that would be dropped, for each language the `n` nearest to its bounds.
 
-        docs: fastest with stored scores (`dp.Score`). Columns: id, language, score, reason, text (its first 300
-        characters); nearest first.
+        docs: a Dataset with stored scores (`dp.Score`) is fastest. Columns: id, language, score, reason, text (its
+        first 300 characters); nearest first.
         """
         return self.look(docs, n)[1]
 
     def look(self, docs: Dataset, n: int) -> tuple[dict[str, Any], pa.Table]:
-        """Return the bounds of each language with the numbers of "scores" and of those "lost", and the preview."""
+        """Return figures of each language, and the table that `preview` returns.
+
+        A language has a dict of "low", "high", "scores" (their number) and "lost" (the number that would be dropped).
+        """
         scores = pa.concat_tables([*(_table(batch, self.filter) for batch in docs.batches()), SCORES.empty_table()])
         bounds, facts = self.bounds(scores)
         lost = self.reasons(scores, bounds)
@@ -228,10 +240,8 @@ def _table(batch: B.Batch, filter_: ScoredFilter) -> pa.Table:
 def _drops(judged: pa.Table) -> pa.Table:
     """Return verdicts on the documents with a reason."""
     dropped = judged.filter(pc.is_valid(judged["reason"]))
-    nobody = {
-        name: pa.nulls(len(dropped), kind) for name, kind in zip(VERDICTS.names[2:], VERDICTS.types[2:], strict=True)
-    }
-    return pa.table({"id": dropped["id"], "reason": dropped["reason"], **nobody})
+    nobody = [pa.nulls(len(dropped), kind) for kind in VERDICTS.types[2:]]
+    return pa.table([dropped["id"], dropped["reason"], *nobody], VERDICTS.names)
 
 
 def _spans(judged: pa.Table) -> npt.NDArray[Any]:
@@ -275,23 +285,21 @@ def _texts(docs: Dataset, lost: pa.Table) -> list[str]:
     found: dict[int, bytes] = {}
     for batch in docs.batches(["id", "text"]):
         hit = batch.filter(pc.is_in(batch.column("id"), lost["id"].combine_chunks()))
-        found |= {
-            id_: text.encode() for id_, text in zip(*(hit.column(n).to_pylist() for n in ("id", "text")), strict=True)
-        }
-    rows = zip(*(lost[name].to_pylist() for name in ("id", "start", "end")), strict=True)
-    return [found[id_][start:end].decode()[:PREVIEW_CHARS] for id_, start, end in rows]
+        found |= {row["id"]: row["text"].encode() for row in hit.to_pylist()}
+    return [found[row["id"]][row["start"] : row["end"]].decode()[:PREVIEW_CHARS] for row in lost.to_pylist()]
 
 
 def _given(stage: Any) -> dict[str, Any]:
     """Return the parameters of a stage that differ from their defaults."""
-    given = {f.name: getattr(stage, f.name) for f in fields(stage) if f.init}
-    return {
-        f.name: given[f.name] for f in fields(stage) if f.init and (f.default is MISSING or given[f.name] != f.default)
-    }
+    given = {f.name: (getattr(stage, f.name), f.default) for f in fields(stage) if f.init}
+    return {name: value for name, (value, default) in given.items() if value != default}
 
 
 def range_elsewhere(stage: Any, name: str, value: Any) -> PlanError:
-    """Return the error for a filter that is given `cut` or `top` itself, with the code to write instead."""
+    """Return a PlanError for a filter that was given `cut` or `top`, which belong to `Percentiles`.
+
+    stage: the filter. name, value: the parameter. The message has the code to write instead.
+    """
     kind, given = type(stage).__name__, _given(stage)
     old = ", ".join(f"{k}={v!r}" for k, v in (given | {name: value}).items())
     new = ", ".join(f"{k}={v!r}" for k, v in given.items() if k != "keep")

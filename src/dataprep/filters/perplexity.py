@@ -1,10 +1,11 @@
-"""Perplexity of a text under an n-gram model: high for noise, low for near copies of the model's training text."""
+"""Perplexity: keep texts by their perplexity under an n-gram model; it is high for noise, low for training text."""
 
 from __future__ import annotations
 
 import itertools
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import InitVar, dataclass
 from functools import cache
@@ -21,15 +22,18 @@ from dataprep.core.stage import drop_rows
 from dataprep.errors import PlanError, need
 from dataprep.filters.classifiers.models import file_hash
 from dataprep.store import files
+from dataprep.unicode.blanks import words
 
 from .ccnet_text import ccnet_normal
 from .percentiles import range_elsewhere
+from .thresholds import outside, range_of
 
 Bound = float | None
 MAGIC = (b"\\data\\", b"mmap lm http://kheafield.com/code")  # of an ARPA file, and of KenLM's own
 UNITS = ("document", "paragraph")
 DECIMALS = 4  # of a stored perplexity
 ANY = "{language}"
+KEPT = (None, "perplexity_no_words")  # reasons of lines that are not cut
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,20 +41,21 @@ class Perplexity(ScoredFilter):
     r"""Keep documents, or paragraphs, whose perplexity under an n-gram model is in a range; scored by KenLM.
 
     model: path of an ARPA file or a KenLM binary; `dataprep train-ngram` makes one. With "{language}" in it, each
-    document is measured by the model of its column `language`, and kept if there is none.
+    document is measured by the model of its column `language`, and kept if there is no model for it.
     keep: (low, high): documents with low <= perplexity < high are kept; None sets no bound. Reasons: "perplexity_low"
     (nearly a copy of the training text), "perplexity_high" (noise), "perplexity_no_words" (nothing to measure).
     `Percentiles(Perplexity(...), cut="head")` finds the range on your corpus instead.
     unit: "document", or "paragraph": lines out of range are cut out (counted as "lines.perplexity_high" ...; lines
-    without words are kept), and documents of which none is left are dropped.
+    without words are kept), and documents of which no line is left are dropped.
     normalize: "ccnet", each line as `ccnet_normal` writes it, or None. Use the one that the model was trained with.
-    tokenizer: path of a SentencePiece model ("{language}" as above); None: words between white space.
+    tokenizer: path of a SentencePiece model ("{language}" as above); None: words between blanks, as in training.
     preset: "ccnet2020", as in `cc_net`: the whole document is normalised, which removes line feeds and so joins lines,
     and scored as one sentence.
 
-    The perplexity of a document is 10 ** -(sum of the lines' log10 probabilities / sum of their words, each line's end
-    one more), as in CCNet; lines without words do not count. Rounded to 1e-4. Source: Wenzek et al., "CCNet", 2020.
-    Needs the extra `perplexity`. Raises PlanError if a parameter is invalid or KenLM cannot read the model.
+    The perplexity of a document is 10 ** -(sum of the log10 probabilities of its lines / number of its words and
+    lines), as in CCNet: a line's end counts as a word, and lines without words do not count. Rounded to 1e-4. Source:
+    Wenzek et al., "CCNet", 2020. Needs the extra `perplexity`. Raises PlanError if a parameter is invalid or KenLM
+    cannot read the model.
     """
 
     model: str
@@ -61,7 +66,7 @@ class Perplexity(ScoredFilter):
     tokenizer: str | None = None
     preset: str | None = None
 
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     @property
     def only_drops(self) -> bool:  # type: ignore[override]
@@ -71,7 +76,7 @@ class Perplexity(ScoredFilter):
     def __post_init__(self, cut: Any) -> None:
         if cut is not None:
             raise range_elsewhere(self, "cut", cut)
-        self._check_keep()
+        self._range  # noqa: B018 - raises
         if self.unit not in UNITS or self.normalize not in ("ccnet", None) or self.preset not in ("ccnet2020", None):
             msg = (
                 f"unit={self.unit!r}, normalize={self.normalize!r}, preset={self.preset!r} must be unit='document' "
@@ -81,38 +86,44 @@ class Perplexity(ScoredFilter):
         if self.preset and (self.unit, self.normalize) != ("document", "ccnet"):
             msg = "preset='ccnet2020' sets unit and normalize; leave these out"
             raise PlanError(msg)
-        need("kenlm", extra="perplexity")
+        _kenlm()
         for path in (self.model, self.tokenizer):
             if path is not None and not _paths(path):
                 msg = f"there is no model at {path}; give the path of one, or make one with `dataprep train-ngram`"
                 raise PlanError(msg)
         for path in _paths(self.model):
-            _check_magic(path)
+            with files.open_raw(path) as f:
+                start = f.read(64).lstrip()
+            if not start.startswith(MAGIC):
+                msg = (
+                    f"{path} must be an ARPA file, which begins with \\data\\, or a KenLM binary, but begins with "
+                    f"{start[:20]!r}; give a language model, uncompressed"
+                )
+                raise PlanError(msg)
 
-    def _check_keep(self) -> None:
-        try:
-            low, high = (None if x is None else float(x) for x in self.keep)
-        except (TypeError, ValueError):
-            low, high = 1.0, 0.0
-        if low is not None and high is not None and not low < high:
-            msg = f"keep={self.keep!r} must be a range (low, high), such as (50, 1000) or (None, 1000)"
-            raise PlanError(msg)
+    @property
+    def _range(self) -> tuple[float, float]:
+        return range_of(self.keep, -np.inf, np.inf, "a range (low, high), such as (50, 1000) or (None, 1000)")
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Column of the language, if it selects the model."""
+        """The column of the language, if it selects the model."""
         return ("language",) if any(ANY in (path or "") for path in (self.model, self.tokenizer)) else ()
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """Column `perplexity` (null without words, NaN without a model), or `perplexity_paragraphs`, one per line."""
+        """Name and type of the score column.
+
+        `perplexity` has a number per document, null without words, NaN without a model; with unit="paragraph",
+        `perplexity_paragraphs` has a list with such a number per line.
+        """
         if self.unit == "document":
             return {"perplexity": pa.float64()}
         return {"perplexity_paragraphs": pa.list_(pa.float64())}
 
     @property
     def measure(self) -> Any:
-        """Content of the models, and the normalisation of texts."""
+        """The values that decide the scores: the models' content, `unit`, `normalize` and `preset`."""
         held = [sorted((_language(p, path), file_hash(p)) for p in _paths(path)) for path in self._models]
         return held, self.unit, self.normalize, self.preset
 
@@ -121,18 +132,18 @@ class Perplexity(ScoredFilter):
         return (self.model,) if self.tokenizer is None else (self.model, self.tokenizer)
 
     def recipe(self) -> Any:
-        """Return the content of the models, not their paths."""
+        """Return the key's values: the content of the models (not their paths), and the parameters."""
         return self.measure, self.keep, self.VERSION
 
     def warm(self) -> None:
-        """Read the models, so that one which cannot be read raises before workers start."""
+        """Load the models, so that an unreadable model raises an error before workers start."""
         for path in _paths(self.model):
             _model(path, file_hash(path))
         for path in _paths(self.tokenizer or ""):
             _pieces(path, file_hash(path))
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Return the perplexity of every document, or of its lines."""
+        """Return the score column: the perplexity of every document, or a list of those of its lines."""
         texts = batch.column("text").to_pylist()
         languages = batch.column("language").to_pylist() if self.needs else itertools.repeat("")
         rows = [self._measured(text, language) for text, language in zip(texts, languages, strict=False)]
@@ -151,10 +162,10 @@ class Perplexity(ScoredFilter):
         measured = []
         for line in [text] if self.preset else text.split("\n"):
             normal = ccnet_normal(line) if self.normalize else line
-            words = normal.split()
-            if pieces is not None and words:
-                words = " ".join(pieces.encode(normal, out_type=str)).split()
-            measured.append((model.score(" ".join(words)), len(words) + 1) if words else (0.0, 0))
+            found = words(normal)
+            if pieces is not None and found:
+                found = words(" ".join(pieces.encode(normal, out_type=str)))
+            measured.append((_log10(model, found), len(found) + 1) if found else (0.0, 0))
         return measured
 
     def _of(self, language: str) -> tuple[Any, Any]:
@@ -166,7 +177,10 @@ class Perplexity(ScoredFilter):
         return _model(model, file_hash(model)), _pieces(*pieces, file_hash(*pieces)) if pieces else None
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason to drop each document, by its perplexity or its paragraphs'; null if it is kept."""
+        """Return the reason for dropping each document, null if it is kept.
+
+        With unit="paragraph", a document is dropped if none of its lines with words is in range.
+        """
         if self.unit == "document":
             return self.reasons(scores["perplexity"])
         column = scores["perplexity_paragraphs"]
@@ -176,43 +190,47 @@ class Perplexity(ScoredFilter):
         return pa.array([_of_all(reasons) for reasons in every], pa.string())
 
     def reasons(self, perplexity: pa.Array) -> pa.StringArray:
-        """Return the reason for each perplexity out of range, null for the others."""
-        values = np.asarray(perplexity.to_numpy(zero_copy_only=False), np.float64)
-        why = np.full(len(values), None, object)
-        low, high = self.keep
-        why[values < (-np.inf if low is None else low)] = "perplexity_low"
-        why[values >= (np.inf if high is None else high)] = "perplexity_high"
+        """Return the reason for each perplexity that is out of range or null, null for those in range."""
+        why = outside(perplexity, self._range, "perplexity")
         why[np.asarray(perplexity.is_null())] = "perplexity_no_words"
         return pa.array(why, pa.string())
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Drop documents, and cut paragraphs out of the others."""
+        """Yield the documents that are kept; with unit="paragraph", without their lines out of range."""
         if self.unit == "document":
             yield from super().__call__(batches, stats)
             return
         for batch in batches:
             scores = self.scores_of(batch)
-            gone = self.decide(scores)
-            kept = drop_rows(batch, gone, stats)
-            yield self._cut(kept, scores["perplexity_paragraphs"].filter(gone.is_null()), stats)
+            reasons = self.decide(scores)
+            kept = drop_rows(batch, reasons, stats)
+            yield self._cut(kept, scores["perplexity_paragraphs"].filter(reasons.is_null()), stats)
 
     def _cut(self, batch: Batch, column: pa.Array, stats: Ledger) -> Batch:
-        flat = iter(self.reasons(column.flatten()).to_pylist())
-        texts, changed = [], False
+        reasons = self.reasons(column.flatten()).to_pylist()
+        for reason, n in Counter(r for r in reasons if r not in KEPT).items():
+            stats.count(f"lines.{reason}", n)
+        if all(r in KEPT for r in reasons):
+            return batch
+        of_line, texts = iter(reasons), []
         for text, n in zip(batch.column("text").to_pylist(), column.value_lengths().to_pylist(), strict=True):
-            why = list(itertools.islice(flat, n))
-            if n == 0 or not {"perplexity_low", "perplexity_high"}.intersection(why):
-                texts.append(text)
-                continue
-            changed = True
-            texts.append("\n".join(x for x, r in zip(text.split("\n"), why, strict=True) if r in STAYS))
-            for reason in why:
-                if reason not in STAYS:
-                    stats.count(f"lines.{reason}")
-        return B.with_column(batch, "text", pa.array(texts, pa.large_string())) if changed else batch
+            lines = zip(text.split("\n"), itertools.islice(of_line, n), strict=True)
+            texts.append("\n".join(line for line, reason in lines if reason in KEPT))
+        return B.with_column(batch, "text", pa.array(texts, pa.large_string()))
 
 
-STAYS = (None, "perplexity_no_words")
+def _log10(model: Any, sentence: list[str]) -> float:
+    """Return the log10 probability of a sentence."""
+    text = " ".join(sentence)
+    if "\v" not in text and "\f" not in text:
+        return float(model.score(text))
+    kenlm, total = _kenlm(), 0.0  # `score` would split words at these two, which are a part of words in training
+    state, after = kenlm.State(), kenlm.State()
+    model.BeginSentenceWrite(state)
+    for word in (*sentence, "</s>"):
+        total += model.BaseScore(state, word, after)
+        state, after = after, state
+    return total
 
 
 def _of_all(reasons: list[str | None]) -> str | None:
@@ -241,21 +259,15 @@ def _language(path: str, pattern: str) -> str:
     return path[len(before) : len(path) - len(after)] if mark else ""
 
 
-def _check_magic(path: str) -> None:
-    with files.open_raw(path) as f:
-        start = f.read(64).lstrip()
-    if not start.startswith(MAGIC):
-        msg = (
-            f"{path} must be an ARPA file, which begins with \\data\\, or a KenLM binary, and begins with "
-            f"{start[:20]!r}; give a language model, uncompressed"
-        )
-        raise PlanError(msg)
+def _kenlm() -> Any:
+    """Import and return `kenlm`, which the extra leaves out from Python 3.13 on: it does not compile there."""
+    return need("kenlm", extra="perplexity", before=(3, 13))
 
 
 @cache
 def _model(path: str, content: str) -> Any:  # noqa: ARG001 - a file that changed is read anew
     """Return a model, read once per process."""
-    kenlm = need("kenlm", extra="perplexity")
+    kenlm = _kenlm()
     config = kenlm.Config()
     config.show_progress = False
     config.arpa_complain = kenlm.ARPALoadComplain.NONE

@@ -26,7 +26,7 @@ class RepairText(Stage):
     >>> RepairText()                                    # "schÃ¶n" becomes "schön"
     >>> RepairText(encoding=False, form="NFKC")
 
-    encoding: decode UTF-8 that was read as Windows-1252, Latin-1 or similar again, if ftfy is sure.
+    encoding: decode again UTF-8 text that was read as Windows-1252, Latin-1 or similar, if ftfy is sure of it.
     controls: remove control characters, terminal colours and byte order marks; \r\n, \r, U+0085, U+2028 become \n.
     form: compose characters: "NFC", "NFKC" (also makes ligatures and full-width letters plain), or None.
 
@@ -45,11 +45,11 @@ class RepairText(Stage):
         need("ftfy", extra="repair")
 
     def recipe(self) -> Any:
-        """Return the parameters, and ftfy's version."""
+        """Return the key's values: the parameters, and ftfy's version."""
         return self.VERSION, self.encoding, self.controls, self.form, need("ftfy", extra="repair").__version__
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Repair each batch's texts."""
+        """Yield the batches with repaired texts; count the documents that changed."""
         repair = self.repairer()
         for batch in batches:
             old = batch.column("text").to_pylist()

@@ -6,14 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, U64, Int, mix64
+from dataprep.unicode.text import I64, U64, Int
 
 STEP = np.uint64(0xA0761D6478BD642F)  # of the chains over code points and over words
 
 
 class HashCounts(NamedTuple):
-    """A table that counts hashes; slots of another stamp are free, so it is emptied by a new stamp."""
+    """A hash table that counts 64-bit hashes.
+
+    seen: the hash in each slot. state: each slot's stamp and count. stamp: int64[1], the current stamp. Slots with an
+    older stamp are free, so raising the stamp empties the table.
+    """
 
     seen: U64
     state: I64  # stamp << 32 | count
@@ -22,14 +27,17 @@ class HashCounts(NamedTuple):
 
 @kernel
 def hash_counts(items: int) -> HashCounts:
-    """Return an empty table for as many hashes as `items`."""
+    """Return an empty table with capacity for `items` different hashes."""
     slots = int(np.int64(slots_mask(items))) + 1
     return HashCounts(np.zeros(slots, np.uint64), np.zeros(slots, np.int64), np.zeros(1, np.int64))
 
 
 @kernel(_nrt=False)
 def slots_mask(items: int) -> Int:
-    """Return the slots that `items` need, less one: a short document's table stays in the processor's cache."""
+    """Return the number of slots for `items` hashes, less one, which is the mask from a hash to its slot.
+
+    The slots are few, so that the table of a short document fits into the cache.
+    """
     slots = 8
     while slots < 2 * items:
         slots *= 2
@@ -38,7 +46,10 @@ def slots_mask(items: int) -> Int:
 
 @kernel(_nrt=False)
 def count_hash(counts: HashCounts, mask: Int, h: Int, stamp: int) -> int:
-    """Count a hash once more; return its slot."""
+    """Add one to the count of the hash `h`, and return the hash's slot.
+
+    mask: from `slots_mask`. stamp: the current stamp of the table.
+    """
     slot = h & mask
     while counts.state[slot] >> 32 == stamp and counts.seen[slot] != h:
         slot = (slot + np.uint64(1)) & mask
@@ -51,9 +62,10 @@ def count_hash(counts: HashCounts, mask: Int, h: Int, stamp: int) -> int:
 
 @kernel(_nrt=False)
 def count_repeats(words: U64, chars: I64, starts: I64, n: int, counts: HashCounts) -> tuple[int, int]:
-    """Return the number of units that repeat an earlier one word by word, and their characters.
+    """Return how many of a document's units (such as lines) repeat an earlier unit word by word, and their characters.
 
-    starts: int64[n + 1], the first word of each of the `n` units. chars: characters of the words before each word.
+    words: uint64, hashes of the document's words. chars: characters of the words before each word. starts: int64[n +
+    1], the first word of each of the `n` units. counts: work table.
     """
     repeated, repeated_chars = 0, 0
     counts.stamp[0] += 1

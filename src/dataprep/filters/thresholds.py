@@ -1,21 +1,26 @@
-"""Rules of filters that compare a count with a parameter, and checks of these parameters."""
+"""Parameters of filters: rules that compare a score with a number, checks of values, and lists read from a file."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, ReadError
+from dataprep.store import files
 from dataprep.unicode.text import SPACE, classes
 
 DROPS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 
 
 class Threshold(NamedTuple):
-    """A rule that drops a document by one comparison; a parameter of None switches the rule off."""
+    """A rule that drops a document if its score is below or above a limit.
+
+    parameter: name of the stage's parameter with the limit; its value None switches the rule off. score: name of the
+    score column. drops: the comparison that drops, a key of DROPS. reason: the drop reason.
+    """
 
     parameter: str
     score: str
@@ -24,7 +29,10 @@ class Threshold(NamedTuple):
 
 
 def reasons(stage: Any, rules: Sequence[Threshold], scores: Mapping[str, pa.Array]) -> pa.StringArray:
-    """Return the reason of the first rule that drops each row, null to keep it."""
+    """Return for each row the reason of the first rule that drops it, null if no rule does.
+
+    stage: has the limits as attributes. scores: the score columns by name.
+    """
     first = np.full(len(next(iter(scores.values()))), len(rules))
     for k, rule in reversed(list(enumerate(rules))):
         limit = getattr(stage, rule.parameter)
@@ -33,17 +41,49 @@ def reasons(stage: Any, rules: Sequence[Threshold], scores: Mapping[str, pa.Arra
     return pa.array([*(r.reason for r in rules), None], pa.string()).take(pa.array(first))
 
 
-def check_numbers(stage: Any, rules: Sequence[Threshold]) -> None:
-    """Raise PlanError for a threshold that is not a number of at least 0."""
-    for rule in rules:
-        value = getattr(stage, rule.parameter)
+def check_numbers(stage: Any, parameters: Iterable[str]) -> None:
+    """Raise PlanError if one of the named parameters of a stage is a number below 0 or not a number.
+
+    None is allowed, since it switches a rule off.
+    """
+    for name in parameters:
+        value = getattr(stage, name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0):
-            msg = f"{stage.name}: {rule.parameter}={value!r} must be a number from 0, or None for no rule"
+            msg = f"{stage.name}: {name}={value!r} must be a number of at least 0, or None to switch the rule off"
             raise PlanError(msg)
 
 
+def range_of(keep: Any, low: float, high: float, examples: str) -> tuple[float, float]:
+    """Return the pair of bounds in `keep`; None in it becomes `low` or `high`.
+
+    Raises PlanError, with `examples` of valid values in the message, if the bounds do not form a range.
+    """
+    try:
+        bounds = [edge if x is None else float(x) for x, edge in zip(keep, (low, high), strict=True)]
+    except (TypeError, ValueError):
+        bounds = [1.0, 0.0]
+    if not bounds[0] < bounds[1]:
+        msg = f"keep={keep!r} must be {examples}"
+        raise PlanError(msg)
+    return bounds[0], bounds[1]
+
+
+def outside(scores: pa.Array, bounds: tuple[float, float], name: str) -> Any:
+    """Return NAME_low for scores below bounds[0], NAME_high for scores from bounds[1] on, else None; object[n].
+
+    name: the NAME of these reasons.
+    """
+    values = np.asarray(scores.to_numpy(zero_copy_only=False), np.float64)
+    why = np.full(len(values), None, object)
+    why[values < bounds[0]], why[values >= bounds[1]] = f"{name}_low", f"{name}_high"
+    return why
+
+
 def tuple_of_words(stage: Any, name: str) -> None:
-    """Make a list parameter a tuple. Raises PlanError for anything but strings without white space."""
+    """Turn the parameter `name` of a stage into a tuple, if it is a list.
+
+    Raises PlanError if it has anything but strings without white space.
+    """
     value = getattr(stage, name)
     value = tuple(value) if isinstance(value, list) else value
     good = isinstance(value, tuple) and all(isinstance(v, str) and v for v in value)
@@ -54,5 +94,21 @@ def tuple_of_words(stage: Any, name: str) -> None:
 
 
 def share(part: Any, whole: Any) -> pa.Array:
-    """Return part / whole as float64, 0 if the whole is 0; exact: 3 of 10 equals a threshold of 0.3."""
+    """Return part / whole as float64[n], 0 if the whole is 0; 3 / 10 equals a threshold of 0.3."""
     return pa.array(np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0))
+
+
+def read_list(stage: str, url: str) -> str:
+    """Return the text of the file `url`, a list with one entry per line.
+
+    stage: the name that the message has. Raises PlanError if the file cannot be read or is not UTF-8.
+    """
+    try:
+        with files.open_read(url) as f:
+            return f.read().decode("utf-8-sig")
+    except (OSError, ReadError) as e:
+        msg = f"{stage} cannot read the list {url}: {e}; give its URL, or the entries as a tuple"
+        raise PlanError(msg) from e
+    except UnicodeDecodeError as e:
+        msg = f"the list {url} must be UTF-8 (byte {e.start} is not); convert it, one entry per line"
+        raise PlanError(msg) from e

@@ -1,7 +1,8 @@
-"""Hosts and paths of a column of URLs, once for each different URL, for rules about addresses."""
+"""Hosts and paths of the URLs in a column; each distinct URL is parsed once."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 import unicodedata
 from typing import Any, NamedTuple
@@ -25,7 +26,12 @@ SPECIAL = re.compile(r"[\x00-\x20#/<>?@\\^|%:]")  # not in host names, once esca
 
 
 class Addresses(NamedTuple):
-    """The URLs of a batch, each once."""
+    """The distinct URLs of a batch, with their hosts and paths.
+
+    urls: the distinct URLs. rows: for each document, the index of its URL; -1 without one. hosts: the distinct hosts,
+    as `host_name` writes them; "" if there is none. host_of: for each URL, the index of its host. paths: for each URL,
+    the part after the host.
+    """
 
     urls: pa.StringArray  # of the different URLs
     rows: npt.NDArray[np.int32]  # index of each document's URL; -1 without one
@@ -35,8 +41,17 @@ class Addresses(NamedTuple):
 
 
 def addresses(batch: Batch, column: str, who: str) -> Addresses:
-    """Return the addresses in a column of strings."""
-    coded = _coded(batch.column(column), f"{who}(column={column!r})")
+    """Return the parsed URLs in a column of a batch.
+
+    Raises PlanError, which names the stage `who`, if the column does not hold strings.
+    """
+    values = batch.column(column)
+    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
+        msg = f"{who}(column={column!r}) must be a column of strings, not of {kind}"
+        raise PlanError(msg)
+    values = values.cast(pa.string()) if pa.types.is_null(kind) else values
+    coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
     urls = coded.dictionary.cast(pa.string())
     names, paths = split(urls)
     hosts = names.dictionary_encode()
@@ -46,22 +61,12 @@ def addresses(batch: Batch, column: str, who: str) -> Addresses:
 
 
 def split(urls: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
-    """Return the host of each URL as it is written, and the rest after it; "" if there is none."""
+    """Return the hosts of URLs as they are written ("" if there is none), and the parts after the hosts."""
     if not len(urls):
         return urls, urls
     parts = pc.extract_regex(urls, PARTS)
     host, bare, path = (pc.fill_null(parts.field(name), "") for name in ("host", "bare", "path"))
     return pc.if_else(pc.equal(host, ""), bare, host), path
-
-
-def _coded(column: pa.Array, where: str) -> pa.DictionaryArray:
-    if pa.types.is_null(column.type):
-        column = column.cast(pa.string())
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        msg = f"{where} needs a column of strings, which holds {kind}"
-        raise PlanError(msg)
-    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
 
 
 def host_name(host: str) -> str:
@@ -74,23 +79,18 @@ def host_name(host: str) -> str:
     if host.startswith("["):
         return host.lower()
     if not host.isascii():
-        host = _punycode(unicodedata.normalize("NFKC", host))
+        host = unicodedata.normalize("NFKC", host)
+        with contextlib.suppress(UnicodeError):  # a label that is empty, too long or has a forbidden character
+            host = host.encode("idna").decode()
     host = host.lower().rstrip(".")
     return "" if SPECIAL.search(host) else host
 
 
-def _punycode(host: str) -> str:
-    try:
-        return host.encode("idna").decode()
-    except UnicodeError:  # a label that is empty, too long or has a forbidden character
-        return host
-
-
 def over_hosts(found: Addresses, values: Any) -> Any:
-    """Return values per host as values per URL, both NumPy arrays."""
+    """Return an array with one value per URL, from `values` with one per host."""
     return np.asarray(values)[found.host_of] if len(found.hosts) else np.zeros(0, np.asarray(values).dtype)
 
 
 def over_rows(found: Addresses, values: Any, missing: Any) -> Any:
-    """Return values per URL as values per document, both NumPy arrays; `missing` for documents without a URL."""
+    """Return an array with one value per document (`missing` if it has no URL), from `values` with one per URL."""
     return np.append(np.asarray(values), missing)[found.rows]

@@ -1,8 +1,8 @@
-"""All words of a list in one pass: an Aho-Corasick automaton over the folded bytes of a text.
+"""Find all words of a list in one pass, by an Aho-Corasick automaton over the case-folded bytes of a text.
 
 An edge of a word is a symbol of its own. It is inserted before and after the text and every character outside a word,
-and at both ends of each entry, so that a match needs no look back: "ass" is found in "an ass." and not in "class",
-"a-" only before white space or another sign.
+and at both ends of each entry, so that a match need not check the text before it: "ass" is found in "an ass." but not
+in "class", and "a-" only before white space or punctuation.
 
 Twin: tests/twins/badwords.py.
 """
@@ -10,7 +10,7 @@ Twin: tests/twins/badwords.py.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +28,11 @@ I32 = npt.NDArray[np.int32]
 
 
 class Automaton(NamedTuple):
-    """A dense automaton; a state is the offset of its row in `goto`."""
+    """A dense automaton for `matches`; a state is the offset of its row in `goto`.
+
+    goto: int32[states * width], the next state for a symbol's column; odd (state | 1) if an entry ends there. symbols:
+    int64[257], the column of each byte and of EDGE. width: columns per row. edges: True if entries must be whole words.
+    """
 
     goto: I32  # [states * width]: the next state; odd (state | 1) if an entry ends in it
     symbols: I64  # [257]: the column of each byte, and of the edge; 0 for those of no entry
@@ -37,7 +41,10 @@ class Automaton(NamedTuple):
 
 
 def encode(entry: str, *, edges: bool) -> list[int]:
-    """Return an entry as symbols: its folded bytes, and the edges between and around them."""
+    """Return an entry as a list of symbols: its bytes after case folding, and EDGE between and around its words.
+
+    edges: False leaves out EDGE.
+    """
     if not edges:
         return list(fold_chars(entry).encode())
     out = [EDGE]
@@ -47,8 +54,12 @@ def encode(entry: str, *, edges: bool) -> list[int]:
     return [*out, EDGE]
 
 
-def build(entries: Sequence[str], *, edges: bool) -> Automaton:
-    """Return the automaton of Aho and Corasick (1975), failure links resolved into one table."""
+@lru_cache(maxsize=8)
+def build(entries: tuple[str, ...], *, edges: bool) -> Automaton:
+    """Return the automaton of Aho and Corasick (1975) for these entries, with failure links resolved.
+
+    edges: True if entries must be whole words. Raises PlanError if there are too many entries.
+    """
     codes = [encode(e, edges=edges) for e in entries]
     used = sorted({s for code in codes for s in code})
     symbols = np.zeros(257, np.int64)
@@ -68,9 +79,7 @@ def build(entries: Sequence[str], *, edges: bool) -> Automaton:
             state = children[state][symbol]
         ends[state] = True
     if len(children) * width > MAX_CELLS:
-        msg = (
-            f"BadWords: {len(entries):,} entries ({len(children):,} states) are too many; use several lists"
-        )
+        msg = f"{len(entries):,} entries ({len(children):,} states) are too many for one list; use several stages"
         raise PlanError(msg)
     return Automaton(_resolved(children, ends, width), symbols, width, edges)
 
@@ -93,7 +102,10 @@ def _resolved(children: list[dict[int, int]], ends: list[bool], width: int) -> I
 
 @kernel
 def matches(offsets: I64, data: U8, automaton: Automaton, classes: U16, lower: U32) -> I64:
-    """Return the number of matches in each text, int64[n]."""
+    """Return the number of matches of the automaton's entries in each text, int64[n].
+
+    offsets, data: the texts in UTF-8. classes, lower: class and lower case of each code point.
+    """
     goto, symbols, edges = automaton.goto, automaton.symbols, automaton.edges
     out = np.zeros(len(offsets) - 1, np.int64)
     edge, room = symbols[EDGE], np.zeros(4, np.uint8)

@@ -1,18 +1,17 @@
-"""Documents with the text of forgotten ones: their duplicates, and the conversations that they were joined to."""
+"""Find documents that contain the text of forgotten ones: their duplicates, and conversations made from them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dataprep.core.batch import Ids
+from dataprep.core.batch import Ids, union
 from dataprep.core.folder import DROPS
-from dataprep.history.table_rows import read_tables
+from dataprep.core.tables import read_tables
 from dataprep.store import files
 
 from .family import Relative
@@ -23,7 +22,11 @@ JOINED = "joined"  # the reason of a message that became part of the document `k
 
 @dataclass(frozen=True)
 class Copy:
-    """A duplicate of a forgotten document; is_kept: it was kept, and the forgotten one dropped for it."""
+    """A duplicate of a forgotten document.
+
+    folder: the Dataset whose drop table states it. id: of the duplicate. of: id of the forgotten document. stage: the
+    stage that found it. is_kept: True if this document was kept and the forgotten one dropped, False if the reverse.
+    """
 
     folder: str
     id: int
@@ -34,33 +37,36 @@ class Copy:
 
 
 def joined_documents(node: Relative, ids: Ids) -> Ids:
-    """Return the documents that messages were joined to in the pass that wrote a Dataset."""
-    found = [np.zeros(0, np.uint64)]
-    for rows in _drop_tables([node]):
-        mine = rows.filter(pc.and_(_is_in(rows["id"], ids), pc.equal(rows["reason"], JOINED)))
-        found.append(mine["kept"].to_numpy())
-    return np.unique(np.concatenate(found))
+    """Return the ids of the documents (conversations) that were made from the messages `ids`.
+
+    node: the Dataset in whose making the messages were joined.
+    """
+    return union(
+        rows.filter(pc.and_(_is_in(rows["id"], ids), pc.equal(rows["reason"], JOINED)))["kept"].to_numpy()
+        for rows in _drop_tables([node])
+    )
 
 
 def windows_of_same(node: Relative, ids: Ids) -> Ids:
-    """Return all windows of the conversations of some windows; a window repeats turns of the one before."""
-    rows = [t for t in _windows(node) if t is not None]
-    conversations = [t[CONVERSATION].filter(_is_in(t["id"], ids)).to_numpy() for t in rows]
-    mine = np.unique(np.concatenate([np.zeros(0, np.uint64), *conversations]))
-    found = [t["id"].filter(_is_in(t[CONVERSATION], mine)).to_numpy() for t in rows]
-    return np.unique(np.concatenate([np.zeros(0, np.uint64), *found]))
+    """Return the ids of all windows of the conversations from which the windows `ids` were cut.
 
-
-def _windows(node: Relative) -> Iterator[pa.Table | None]:
-    """Yield ids and conversations of a Dataset that `Turns` made, shard by shard."""
+    node: the Dataset of the windows. All are needed, since a window repeats turns of the window before it.
+    """
+    rows = []  # ids and conversations of a Dataset that `Turns` made, per shard
     for shard in node.manifest.get("shards", []):
         with files.open_raw(node.folder.path(shard["name"])) as f:
             parquet = pq.ParquetFile(f)
-            yield parquet.read(["id", CONVERSATION]) if CONVERSATION in parquet.schema_arrow.names else None
+            if CONVERSATION in parquet.schema_arrow.names:
+                rows.append(parquet.read(["id", CONVERSATION]))
+    conversations = union(t[CONVERSATION].filter(_is_in(t["id"], ids)).to_numpy() for t in rows)
+    return union(t["id"].filter(_is_in(t[CONVERSATION], conversations)).to_numpy() for t in rows)
 
 
 def duplicates_of(node: Relative, ids: Ids) -> Iterator[Copy]:
-    """Yield the duplicates of documents, and the documents that they were dropped for, inside one Dataset."""
+    """Yield the duplicates of the documents `ids` within one Dataset and its saved steps.
+
+    These are the documents dropped in favour of one of `ids`, and the documents kept instead of one of them.
+    """
     given = set(ids.tolist())
     for rows in _drop_tables(node.datasets):
         pairs = rows.filter(pc.and_(pc.is_null(rows["kept_in"]), pc.not_equal(rows["reason"], JOINED)))
@@ -73,9 +79,8 @@ def duplicates_of(node: Relative, ids: Ids) -> Iterator[Copy]:
 
 
 def dropped_ids(node: Relative, ids: Ids) -> Ids:
-    """Return those of the ids that the drop tables of a Dataset name."""
-    found = [rows["id"].filter(_is_in(rows["id"], ids)).to_numpy() for rows in _drop_tables(node.datasets)]
-    return np.unique(np.concatenate([np.zeros(0, np.uint64), *found]))
+    """Return those of `ids` that occur in the drop tables of a Dataset and its saved steps."""
+    return union(rows["id"].filter(_is_in(rows["id"], ids)).to_numpy() for rows in _drop_tables(node.datasets))
 
 
 def _is_in(column: pa.ChunkedArray, ids: Ids) -> pa.ChunkedArray:

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import xxhash
 
 from dataprep.core import batch as B
-from dataprep.core import tables
+from dataprep.core import owned, tables
 from dataprep.core.batch import Batch, Ids
 from dataprep.core.folder import DATA, DROPS, MANIFEST, PART_FILES, RECIPE, Folder, part_of
 from dataprep.core.forget_list import REASON, noted, write_list
@@ -31,10 +32,10 @@ Removed = dict[str, Amount]  # by source
 
 
 def remove_documents(url: str, ids: Ids, forget_list: Ids, *, is_step: bool = False) -> int:
-    """Remove documents from a Dataset, and return how many were in it.
+    """Remove documents from a sealed Dataset, and return how many were in it.
 
-    ids: ascending. forget_list: all ids on the list of the folder, of which the manifest notes a digest. is_step: a
-    saved step, whose removals are in the drop table of its Dataset.
+    url: the Dataset's folder. ids: of the documents, ascending. forget_list: all ids on the folder's list, whose digest
+    the manifest states. is_step: True for a saved step, whose removals are recorded in the drop table of its Dataset.
     """
     folder = Folder(url)
     old = folder.manifest
@@ -58,9 +59,11 @@ def remove_documents(url: str, ids: Ids, forget_list: Ids, *, is_step: bool = Fa
 
 
 def remove_parts(url: str, forget_list: Ids) -> None:
-    """Remove the parts of an unfinished Dataset; the next run reads them again, without the forget list."""
-    for name in PART_FILES:
-        files.remove(files.join(url, name))
+    """Remove the files of an unfinished Dataset's parts; the next run makes them without the forgotten documents.
+
+    forget_list: all ids on the folder's list, whose digest is written to the recipe.
+    """
+    owned.remove(url, PART_FILES)
     _note(Folder(url), forget_list)
 
 
@@ -79,18 +82,18 @@ def _hits(url: str, shard: dict[str, Any], ids: Ids) -> Ids:
 
 
 def ids_in_file(url: str, ids: Ids) -> Ids:
-    """Return those of the ids that a Parquet file holds; only row groups that may hold one are read."""
+    """Return those of `ids` that occur in a Parquet file; only row groups that may have one are read."""
     with files.open_raw(url) as f:
         parquet = pq.ParquetFile(f)
         column = parquet.schema_arrow.names.index("id")
-        found = [np.zeros(0, np.uint64)]
+        found = []
         for i in range(parquet.metadata.num_row_groups):
             stated = parquet.metadata.row_group(i).column(column).statistics
             bounds = (0, 2**64 - 1) if stated is None or not stated.has_min_max else (stated.min, stated.max)
             first, stop = np.searchsorted(ids, np.array(bounds, np.uint64))
             if first < len(ids) and (first < stop or ids[first] == bounds[1]):
                 found.append(np.intersect1d(parquet.read_row_group(i, columns=["id"])["id"].to_numpy(), ids))
-    return np.unique(np.concatenate(found))
+    return B.union(found)
 
 
 def _rewritten(url: str, shard: dict[str, Any], ids: Ids, generation: int, removed: Removed) -> dict[str, Any]:
@@ -101,18 +104,16 @@ def _rewritten(url: str, shard: dict[str, Any], ids: Ids, generation: int, remov
         parquet = pq.ParquetFile(f)
         group = parquet.metadata.row_group(0)
         codec = "zstd" if group.column(0).compression == "ZSTD" else "lz4"
-        columns = [(field.name, _type_name(field, group, i)) for i, field in enumerate(parquet.schema_arrow)]
+        columns = [
+            (field.name, "dictionary" if group.column(i).has_dictionary_page else str(field.type))
+            for i, field in enumerate(parquet.schema_arrow)
+        ]
     reader = Sealed(extra=tuple((n, kind) for n, kind in columns if n not in B.FIXED))
     batches = _kept(reader.read(Slice(old, 0), None), ids, removed)
     facts = write_shard(batches, new, codec, [n for n, _ in columns])
     facts.pop("columns")
     stored = {"size": files.size(new), "hash": files.content_hash(new)}
     return {**shard, **facts, "name": name, **stored, "sealed": shard.get("sealed", shard["hash"])}
-
-
-def _type_name(field: pa.Field, group: Any, i: int) -> str:
-    """Return the type that Sealed reads a column as: "dictionary" if it is stored as one."""
-    return "dictionary" if group.column(i).has_dictionary_page else str(field.type)
 
 
 def _kept(batches: Iterator[Batch], ids: Ids, removed: Removed) -> Iterator[Batch]:
@@ -130,29 +131,23 @@ def _add_drops(folder: Folder, shard_name: str, ids: Ids) -> None:
     url = folder.path(DROPS, f"{part_of(shard_name)}.parquet")
     with files.open_raw(url) as f:
         table = pq.read_table(f, schema=tables.DROPS)
-    there = [row["id"] for row in table.select(["id", "stage"]).to_pylist() if row["stage"] == FORGET]
-    new = np.setdiff1d(ids, np.array(there, np.uint64))
+    new = np.setdiff1d(ids, table.filter(pc.equal(table["stage"], FORGET))["id"].to_numpy())
     if not len(new):
         return
-    n = len(new)
-    rows = {"id": pa.array(new), "stage": pa.repeat(FORGET, n), "reason": pa.repeat(REASON, n)}
-    columns = [rows[f.name].cast(f.type) if f.name in rows else pa.nulls(n, f.type) for f in tables.DROPS]
+    rows = [{"id": i, "stage": FORGET, "reason": REASON} for i in new.tolist()]
+    both = pa.concat_tables([table, pa.Table.from_pylist(rows, schema=tables.DROPS)])
     with files.atomic(url) as out:
-        both = pa.concat_tables([table, pa.Table.from_arrays(columns, schema=tables.DROPS)])
         pq.write_table(both.sort_by("id"), out, compression="zstd", row_group_size=1 << 16)
 
 
 def _without_examples(stats: list[dict[str, Any]], ids: Ids) -> list[dict[str, Any]]:
     """Return statistics without examples of the documents, which quote their texts."""
     forgotten = set(ids.tolist())
-
-    def others(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [e for e in found if int(e["id"]) not in forgotten]
-
-    return [
-        stage | {"examples": {reason: kept for reason, found in stage["examples"].items() if (kept := others(found))}}
-        for stage in stats
-    ]
+    new = []
+    for stage in stats:
+        others = {why: [e for e in found if int(e["id"]) not in forgotten] for why, found in stage["examples"].items()}
+        new.append(stage | {"examples": {why: found for why, found in others.items() if found}})
+    return new
 
 
 def _with_forgotten(stats: list[dict[str, Any]], removed: Removed) -> list[dict[str, Any]]:
@@ -184,26 +179,21 @@ def _settle(folder: Folder, manifest: dict[str, Any], ids: Ids, forget_list: Ids
             files.write_json(url, new)
     _note(folder, forget_list)
     known = {shard["name"] for shard in manifest["shards"]}
-    for name in files.listdir(folder.path(DATA)):
-        if f"{DATA}/{name}" not in known:
-            files.remove(folder.path(DATA, name))
+    owned.remove(folder.url, {f"{DATA}/{name}" for name in files.listdir(folder.path(DATA))} - known)
 
 
 def _receipt(folder: Folder, receipt: dict[str, Any], shards: list[dict[str, Any]], ids: Ids) -> dict[str, Any]:
     columns: list[Any] = next((s["columns"] for s in receipt["shards"] if "columns" in s), [])
     facts = [{k: s[k] for k in ("docs", "bytes", "last_id", "content", "name")} | {"columns": columns} for s in shards]
-    others = [_stored(folder, file["name"]) for file in receipt["files"] if f"/{DATA}/" not in file["name"]]
+    tables = [file["name"] for file in receipt["files"] if f"/{DATA}/" not in file["name"]]
+    urls = {name: folder.path(name.removeprefix("../")) for name in tables}
+    others = [{"name": n, "size": files.size(url), "hash": files.content_hash(url)} for n, url in urls.items()]
     stored = [{"name": f"../{s['name']}", "size": s["size"], "hash": s["hash"]} for s in shards]
     return receipt | {"shards": facts, "files": [*others, *stored], "stats": _without_examples(receipt["stats"], ids)}
 
 
-def _stored(folder: Folder, name: str) -> dict[str, Any]:
-    url = folder.path(name.removeprefix("../"))
-    return {"name": name, "size": files.size(url), "hash": files.content_hash(url)}
-
-
 def add_to_list(url: str, ids: Ids, before: Ids) -> Ids:
-    """Add ids to the forget list of a folder, and return the whole list."""
+    """Add `ids` to the forget list of a folder, on which the ids `before` are, and return the whole list."""
     both = np.union1d(before, ids)
     if len(both) > len(before):
         write_list(url, both)

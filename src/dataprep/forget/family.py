@@ -1,4 +1,4 @@
-"""The folders of a run and their kinship: which was made of which, and the ids that a document has in each."""
+"""The folders of a run, the relations between them (one was made from another), and a document's ids in each."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from dataprep.store import files
 
 @dataclass(eq=False)
 class Relative:
-    """A sealed folder, or one under way with an empty manifest, and its relations to the others.
+    """A sealed folder, or an unfinished one with an empty manifest, and its relations to the other folders of a run.
 
-    steps: the saved inputs of its Estimators, which have its ids. parents, children: folders that it was made of and
-    that were made of it, with the offset of file numbers in the ids of the child. outside: sealed Datasets in other
-    runs that it was made of, with their offsets. input_files: number and URL of each. sources: of a mixture, by name.
+    steps: the saved inputs of its Estimators, in which documents have the same ids. parents, children: the folders from
+    which it was made, and the folders made from it; each with the number that is added to file numbers in the child's
+    ids. outside: URLs of sealed Datasets of other runs from which it was made, with the same kind of number.
+    input_files: number and URL of each. sources: for a mixture, the folder of each source by name.
     """
 
     url: str
@@ -37,24 +38,24 @@ class Relative:
 
     @property
     def folder(self) -> Folder:
-        """The folder on disk."""
+        """The folder as a `Folder`."""
         return Folder(self.url)
 
     @property
     def datasets(self) -> list[Relative]:
-        """Its saved steps, and itself if it is a Dataset."""
+        """The saved steps of this folder, and the folder itself if it is a Dataset."""
         return [*self.steps, *([self] if self.kind == DATASET else [])]
 
     @property
     def last_file(self) -> int:
-        """The largest file number of its ids."""
+        """The largest file number in the ids of this folder's documents."""
         return int(self.manifest.get("last_file", (1 << 24) - 1))
 
 
 def find_family(url: str) -> list[Relative]:
-    """Return every sealed or unfinished folder in `url`, at any depth, with its relations.
+    """Return every sealed or unfinished folder in `url`, at any depth, with its relations to the others.
 
-    Raises PlanError if there is none.
+    Raises PlanError if there is no such folder.
     """
     nodes = {node.url: node for node in _folders(url)}
     if not nodes:
@@ -129,7 +130,7 @@ def _link_by_order(url: str, nodes: Mapping[str, Relative]) -> None:
 
 
 def parents_first(nodes: list[Relative]) -> list[Relative]:
-    """Return the folders in an order in which each comes after those that it was made of."""
+    """Return the folders in an order in which each comes after the folders from which it was made."""
     placed: dict[Relative, None] = {}
 
     def place(node: Relative) -> None:
@@ -146,7 +147,7 @@ def parents_first(nodes: list[Relative]) -> list[Relative]:
 
 
 def owner_of_ids(url: str, nodes: list[Relative], of: str | None) -> Relative:
-    """Return the folder whose ids a user means: `of`, or the only possible one.
+    """Return the folder to which the user's ids refer: `of`, or the only possible one.
 
     Raises PlanError if there is no folder `of`, or if folders number documents differently and `of` is None.
     """
@@ -168,7 +169,7 @@ def owner_of_ids(url: str, nodes: list[Relative], of: str | None) -> Relative:
     own = own or nodes
     if len({id(_root(node)) for node in own}) > 1:
         names = ", ".join(files.name_of(node.url) for node in own)
-        msg = f"the folders in {url} number documents differently ({names}); name the one of these ids with --of NAME"
+        msg = f"the folders in {url} number documents differently ({names}); give the one of the ids as --of NAME"
         raise PlanError(msg)
     return own[-1]
 
@@ -181,7 +182,10 @@ def _root(node: Relative) -> Relative:
 
 
 def ids_everywhere(start: Mapping[Relative, Ids]) -> dict[Relative, Ids]:
-    """Return the ids that the documents have in every folder of the family."""
+    """Return the ids that the given documents have in every folder of the family.
+
+    start: the ids of documents, by a folder to which the ids refer.
+    """
     found: dict[Relative, Ids] = {}
     waiting = [(node, np.unique(ids)) for node, ids in start.items()]
     while waiting:

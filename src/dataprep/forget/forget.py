@@ -1,4 +1,4 @@
-"""The function `forget`: remove documents from all that a run made of them, and from every rerun."""
+"""The function `forget`: remove documents from everything that a run made from them, and from every rerun."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ NONE = np.zeros(0, np.uint64)
 class Forgotten:
     """The result of `forget`.
 
-    ids: those given. removed: documents removed, by folder. unknown: ids that no folder knows. copies: documents that
-    may have the same text. cleared: work files that were removed or made again. elsewhere: files that may still hold
-    the text.
+    ids: the ids that were given. removed: number of documents removed, by folder. unknown: given ids that occur in no
+    folder. copies: documents that may have the same text. cleared: work files that were removed or made again.
+    elsewhere: files that may still hold the text.
     """
 
     ids: Ids
@@ -67,14 +67,15 @@ def forget(
     Args:
         url: the folder of a run, of a Dataset, or of token shards.
         ids: integers or "file:position", or a file of them (`read_ids`). None only finishes an interrupted call.
-        of: the folder inside `url` whose ids these are, if its folders number documents differently.
+        of: the folder inside `url` to which the ids refer, needed if its folders number documents differently.
         with_copies: forget the duplicates too, those that were dropped and those that were kept.
         missing_ok: list unknown ids in the result instead of raising PlanError.
         run: the Runner that fills Bloom filters again; `dp.Serial()` by default.
 
     The ids are added to the forget list of every folder, which is applied right after reading. Then the shards that
     hold these documents are written again without them; other shards are not changed. After a kill, the same call
-    resumes. The conversation that a forgotten message was joined to is removed too; made again, it lacks the message.
+    resumes. The conversation to which a forgotten message was joined is removed too; a rerun makes it without the
+    message.
 
     Raises:
         PlanError: if ids are unknown, or if `url` holds neither a Dataset nor token shards.
@@ -101,8 +102,8 @@ def forget(
 
 def _listed(node: Relative) -> Ids:
     """Return the ids on the forget lists of a folder, and of the Datasets in other runs that it was made of."""
-    shifted = [listed(home) + np.uint64(offset << B.POSITION_BITS) for home, offset in node.outside]
-    return np.unique(np.concatenate([listed(node.url), *shifted]))
+    shifted = (listed(home) + np.uint64(offset << B.POSITION_BITS) for home, offset in node.outside)
+    return B.union([listed(node.url), *shifted])
 
 
 def read_ids(path: str) -> Ids:
@@ -114,7 +115,7 @@ def read_ids(path: str) -> Ids:
         with files.open_raw(path) as f:
             table = pq.read_table(f)
         if "id" not in table.column_names:
-            msg = f"{path} has no column id; its columns are {', '.join(table.column_names)}"
+            msg = f"{path} has no column id; the columns are {', '.join(table.column_names)}"
             raise PlanError(msg)
         return _parsed(table["id"].to_pylist())
     with files.open_read(path) as f:
@@ -122,7 +123,7 @@ def read_ids(path: str) -> Ids:
     if files.suffix(path) == ".csv":
         table_of = csv.DictReader(io.StringIO(text))
         if "id" not in (table_of.fieldnames or ()):
-            msg = f"{path} has no column id; its columns are {', '.join(table_of.fieldnames or ())}"
+            msg = f"{path} has no column id; the columns are {', '.join(table_of.fieldnames or ())}"
             raise PlanError(msg)
         rows = [str(row["id"]).strip() for row in table_of]
     else:
@@ -145,24 +146,8 @@ def _parsed(ids: Iterable[Any]) -> Ids:
 def _unknown(start: dict[Relative, Ids]) -> Ids:
     """Return the ids that no Dataset, drop table or forget list of the family has."""
     ((owner, given),) = start.items()
-    missing, offsets = given, _offsets(owner)
-    for node, ids in ids_everywhere(start).items():
-        missing = np.setdiff1d(missing, _known(node, ids) + offsets[node])
-    return missing
-
-
-def _offsets(root: Relative) -> dict[Relative, Any]:
-    """Return, for each folder of the family, the difference of the ids of `root` to its own (modulo 2^64)."""
-    found, waiting = {root: np.uint64(0)}, [root]
-    while waiting:
-        node = waiting.pop()
-        steps = [(parent, offset) for parent, offset in node.parents] + [(c, -o) for c, o in node.children]
-        for other, offset in steps:
-            if other not in found:
-                shift = (int(found[node]) + (offset << B.POSITION_BITS)) % 2**64
-                found[other] = np.uint64(shift)
-                waiting.append(other)
-    return found
+    known = ids_everywhere({node: _known(node, ids) for node, ids in ids_everywhere(start).items()})
+    return np.setdiff1d(given, known.get(owner, NONE))
 
 
 def _known(node: Relative, ids: Ids) -> Ids:
@@ -171,11 +156,11 @@ def _known(node: Relative, ids: Ids) -> Ids:
     if node.kind == TOKENS:
         names = (s["name"] for s in node.manifest.get("shards", []))
         found += [ids_in_file(node.folder.path(f"{name}.docs.parquet"), ids) for name in names]
-        return np.unique(np.concatenate(found))
+        return B.union(found)
     for one in node.datasets:
         shards = [s for s in one.manifest.get("shards", []) if s["last_id"] is not None]
         found += [ids_in_file(one.folder.path(s["name"]), ids) for s in shards if int(s["last_id"]) >= int(ids[0])]
-    return np.unique(np.concatenate([*found, dropped_ids(node, ids)]))
+    return B.union([*found, dropped_ids(node, ids)])
 
 
 def _copies(lists: dict[Relative, Ids]) -> tuple[list[Copy], dict[Relative, Ids]]:
@@ -200,7 +185,7 @@ def _ids_to_remove(nodes: list[Relative], lists: dict[Relative, Ids]) -> dict[Re
     made_of_them: dict[Relative, Ids] = {}
     for node in parents_first(nodes):
         shifted = [made_of_them[parent] + np.uint64(offset << B.POSITION_BITS) for parent, offset in node.parents]
-        more, on_list = np.unique(np.concatenate([NONE, *shifted])), lists.get(node, NONE)
+        more, on_list = B.union(shifted), lists.get(node, NONE)
         for one in node.datasets if node.kind == DATASET else ():
             if one.manifest:
                 more = np.union1d(more, joined_documents(one, np.union1d(on_list, more)))

@@ -1,13 +1,13 @@
-"""Other files with content of forgotten documents: removed, filled again, or only named."""
+"""Other files with content of forgotten documents: remove them, fill them again, or only list them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from dataprep.core import batch as B
+from dataprep.core import owned
 from dataprep.core.batch import Ids
 from dataprep.core.dataset import Dataset, open_dataset
 from dataprep.core.folder import INDEX, INPUT, REPORT, SPANS, TOKENS, VERDICTS, Folder
@@ -23,34 +23,39 @@ FILTER = "filter.bloom"
 
 
 def remove_work_files(node: Relative) -> Iterator[str]:
-    """Remove files next to a Dataset that may hold text or hashes of it, and yield a sentence for each.
+    """Remove work files of a Dataset that may hold its text or hashes of it; yield a sentence for each.
 
-    Verdict tables are kept; they hold ids only, and duplicates of a forgotten document stay dropped. Signatures are
-    computed again when they are needed.
+    These are files of its Estimators, the report, and the suffix index. Verdict tables are kept, since they hold only
+    ids; so duplicates of a forgotten document remain dropped. Signatures are computed again when they are needed.
     """
     for step in node.folder.steps:
         for name in files.listdir(step.url):
             url = step.path(name)
             if name != INPUT and (files.is_dir(url) or name == "index.json"):
-                files.remove(url)
+                owned.remove(step.url, [name])
                 yield f"{url} (signatures and other work files of a deduplication)"
     run = node.folder.parent
     for report in (node.folder.path(REPORT), run.path(REPORT), run.path("report", REPORT)):
-        if files.exists(report):
+        if files.exists(report) and _quotes_texts(report):
             files.remove(report)
             yield f"{report} (it quotes texts; `dataprep report` writes it again)"
     index = node.folder.path(INDEX)
-    if files.exists(index):
-        files.remove(index)
+    if owned.remove(node.url, [INDEX]):
         yield f"{index} (an index of the texts)"
 
 
-def refill_filters(node: Relative, run: Runner | None = None) -> Iterator[str]:
-    """Fill the Bloom filters of a Dataset again without the forgotten documents, and yield a sentence for each.
+def _quotes_texts(report: str) -> bool:
+    """Return whether an HTML file is a report of dataprep, and not a page of somebody else."""
+    with files.open_raw(report) as f:
+        return b": report of a run</title>" in f.read(1 << 14)
 
-    A filter is made of the documents that its step read: the saved input before it, or the Dataset's sealed input, less
-    what the verdicts in between drop and cut. If neither exists, the kept documents are entered. A filter that cannot
-    be filled again is removed.
+
+def refill_filters(node: Relative, run: Runner | None = None) -> Iterator[str]:
+    """Fill the Bloom filters of a Dataset again without the forgotten documents; yield a sentence for each filter.
+
+    A filter is filled with the documents that its step read: the saved input before it, or the Dataset's sealed input,
+    without the documents dropped and the text cut in between. If neither exists, the kept documents are entered. A
+    filter that cannot be filled again is removed.
     """
     steps = sorted(node.folder.steps, key=lambda step: step.number)
     for step in steps:
@@ -66,15 +71,11 @@ def refill_filters(node: Relative, run: Runner | None = None) -> Iterator[str]:
         work = step.path("anew")
         files.remove(work)
         stage.fit(docs, run or Serial(), work)
-        _replace(files.join(work, FILTER), url)
+        with files.open_raw(files.join(work, FILTER)) as f, files.atomic(url) as out:
+            while block := f.read(64 << 20):
+                out.write(block)
         files.remove(work)
         yield f"{url} was filled again from the {docs.count:,} documents that are left"
-
-
-def _replace(new: str, old: str) -> None:
-    with files.open_raw(new) as f, files.atomic(old) as out:
-        while block := f.read(64 << 20):
-            out.write(block)
 
 
 def _bloom(node: Relative, step: Folder) -> Bloom:
@@ -110,17 +111,12 @@ def _sealed_input(node: Relative) -> Dataset:
     """Return the sealed Datasets that a Dataset was made of, with its file numbers; else the Dataset itself."""
     if node.input_files or node.outside or not node.parents:
         return open_dataset(node.url)
-    return Dataset(
-        tuple(
-            replace(part, slices=tuple(replace(s, file=s.file + offset) for s in part.slices))
-            for parent, offset in sorted(node.parents, key=lambda one: one[1])
-            for part in open_dataset(parent.url).parts
-        )
-    )
+    parents = sorted(node.parents, key=lambda one: one[1])
+    return Dataset(tuple(part.shifted(at) for parent, at in parents for part in open_dataset(parent.url).parts))
 
 
 def remaining_files(nodes: list[Relative], ids: dict[Relative, Ids], url: str) -> Iterator[str]:
-    """Yield the files that may still hold the text and that `forget` does not change, with the reason."""
+    """Yield a sentence with the reason for each file that may still hold the text because `forget` never changes it."""
     for node in nodes:
         numbers = {int(i) for i in (ids[node] >> B.POSITION_BITS)} if node in ids else set()
         yield from (f"{file} (the input itself)" for number, file in node.input_files if number in numbers)

@@ -1,7 +1,7 @@
 """Remove documents from token shards: only the shards that hold them are written again, under a new name.
 
-The manifest changes in one step from the old shards to the new ones, and counts its generations, so that training does
-not resume a checkpoint of the old ones.
+The manifest changes in one step from the old shards to the new ones, and its `generation` is raised, so that training
+does not resume from a checkpoint of the old shards.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from dataprep.core.batch import Ids
 from dataprep.core.folder import MANIFEST, Folder
 from dataprep.store import files
-from dataprep.tokens.shards.claim import swept
+from dataprep.tokens.shards.claim import PIECES, swept
 from dataprep.tokens.shards.provenance import read_docs
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.writer import Writer, copy_ranges
@@ -30,7 +30,8 @@ BLOCK_TOKENS = 1 << 22  # copied at a time
 def remove_token_documents(path: str, ids: Mapping[str | None, Ids], note: Mapping[str, str]) -> int:
     """Remove documents from a folder of token shards, and return how many were in it.
 
-    ids: by source of the mixture; None is any source. note: fields to set in the manifest.
+    ids: the ids to remove, by source of the mixture; those under None are removed whatever their source. note: fields
+    to set in the manifest.
     """
     shards = Shards.open(path)
     old = shards.manifest
@@ -57,7 +58,7 @@ def remove_token_documents(path: str, ids: Mapping[str | None, Ids], note: Mappi
 def remove_chunks(path: str) -> None:
     """Remove the chunks that an interrupted `encode` has left; the next run makes them again."""
     for name in files.listdir(path):
-        if name.startswith("pieces-"):
+        if PIECES.fullmatch(name):
             files.remove(files.join(path, name))
 
 

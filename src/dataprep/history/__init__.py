@@ -1,1 +1,1 @@
-"""What a run did: why a document was dropped, clusters, cuts, changes, checks, and estimates before a run."""
+"""The effects of a run: drop reasons of a document, clusters, cuts, changes, checks; and estimates before a run."""

@@ -1,14 +1,17 @@
-"""Clusters: a kept document and all that were dropped as its duplicates, directly or over others.
+"""Clusters: a kept document and all documents dropped as its duplicates, directly or through others; and similarities.
 
-They are read from the drop tables, some rows at a time; texts are not read. Memory is 17 bytes per document dropped for
-another, and a few times that while they are sorted: ten million took 0.75 GB at the peak, and 11 s for all figures.
+They are read from the drop tables, some rows at a time; texts are not read. They take 17 bytes of memory per dropped
+duplicate, and a few times that while sorting: ten million duplicates took 0.75 GB at the peak, and 11 s for all
+figures.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +21,12 @@ import pyarrow.compute as pc
 from dataprep.core import batch as B
 from dataprep.core.dataset import open_dataset
 from dataprep.core.folder import DROPS, datasets
-from dataprep.core.tables import Drop
-
-from .table_rows import read_tables
+from dataprep.core.tables import Drop, read_tables
 
 HERE = 0  # the index of this run in `Clusters.homes`
-ROWS = 1 << 20  # links that are followed at a time, to limit memory
+ROWS = 1 << 20  # drops that are followed at a time, to limit memory
 MOST_STEPS = 64  # doublings: a chain has one drop per stage, so a longer one mixes folders of several runs
+SPARE = 16  # times as many candidates are held, so that one kept document does not fill the list
 EXAMPLES = 6  # members of a cluster that are listed: the least similar ones
 
 U64 = npt.NDArray[np.uint64]
@@ -32,10 +34,11 @@ U64 = npt.NDArray[np.uint64]
 
 @dataclass
 class Cluster:
-    """One document, and those that were dropped as its duplicates.
+    """One kept document, and those that were dropped as its duplicates.
 
-    kept_in: the Dataset of the kept document if it is another one. reasons: dropped documents by (stage, reason).
-    least: the lowest similarity of a dropped document to the one it was dropped for. examples: least similar first.
+    kept: its id. kept_in: its Dataset, if it is in another run. removed: the number of dropped documents. reasons:
+    number of dropped documents by (stage, reason). least: the lowest similarity of a dropped document to the document
+    kept in its place. examples: dropped documents, the least similar first.
     """
 
     kept: int
@@ -47,16 +50,17 @@ class Cluster:
 
     @property
     def size(self) -> int:
-        """Number of documents, the kept one included."""
+        """The number of documents, including the kept one."""
         return self.removed + 1
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """The documents dropped as duplicates, and the kept document of each.
+    """The documents that a run dropped as duplicates, and the kept document of each; entry i of each array is one drop.
 
-    ids: of the dropped documents, ascending. roots: the kept document of each, after following all later drops.
-    homes: the Dataset of the kept document, as an index into `datasets`: None (this run) and those of `kept_in`.
+    ids: the dropped documents, ascending. roots: the document finally kept in place of each, after following the drops
+    of documents that were first kept and dropped later. homes: the Dataset of that document, as an index into
+    `datasets`: None (this run) and those of `kept_in`.
     """
 
     url: str
@@ -67,17 +71,20 @@ class Clusters:
 
     @property
     def removed(self) -> int:
-        """Number of documents dropped as duplicates."""
+        """The number of documents dropped as duplicates."""
         return len(self.ids)
 
     def sizes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the sizes of clusters, kept documents included, and the number of clusters of each size."""
+        """Return the distinct sizes of clusters (including kept documents), and the number of clusters of each size."""
         counts = [self._counts(home)[1] for home in range(len(self.datasets))]
         size, n = np.unique(np.concatenate(counts), return_counts=True)
         return size + 1, n
 
     def largest(self, n: int, source: str | None = None) -> list[Cluster]:
-        """Return the n largest clusters, largest first; with `source`, only its dropped documents count."""
+        """Return the n largest clusters, largest first.
+
+        source: count only dropped documents of this source; None: all.
+        """
         mask = None if source is None else self.of_source(source)
         found: list[tuple[int, int, int]] = []  # documents removed, home, root
         for home in range(len(self.datasets)):
@@ -88,9 +95,9 @@ class Clusters:
         return self._described([Cluster(root, self.datasets[home], count) for count, home, root in top], mask)
 
     def of_source(self, source: str) -> npt.NDArray[np.bool_]:
-        """Return which of the dropped documents are of a source, bool[n].
+        """Return whether each of `ids` is a document of a source, bool[n].
 
-        The source is read from the Datasets that hold the document; else it is that of the input file.
+        The source of a document is read from a Dataset that holds it, or else from the entry of its input file.
         """
         mask, known = np.zeros(len(self.ids), bool), np.zeros(len(self.ids), bool)
         input_files: list[int] = []
@@ -122,23 +129,22 @@ class Clusters:
         for number, cluster in enumerate(clusters):
             mine = (self.roots == np.uint64(cluster.kept)) & (self.homes == self.datasets.index(cluster.kept_in))
             owner[mine if mask is None else mine & mask] = number
-        members = np.flatnonzero(owner >= 0)
-        for rows, folder in _related(self.url, self.ids[members]):
-            cluster_of = owner[members[np.searchsorted(self.ids[members], rows.column("id").to_numpy())]]
+        members, owner = self.ids[owner >= 0], owner[owner >= 0]
+        for batch, folder in drop_batches(self.url) if len(members) else ():
+            ids = batch.column("id").to_numpy()
+            at = np.minimum(np.searchsorted(members, ids), len(members) - 1)
+            hit = (members[at] == ids) & batch.column("kept").is_valid().to_numpy(zero_copy_only=False)
+            rows, cluster_of = batch.filter(pa.array(hit)), owner[at[hit]]
             for number in np.unique(cluster_of).tolist():
-                mine = rows.filter(pa.array(cluster_of == number))
+                cluster, mine = clusters[number], rows.filter(pa.array(cluster_of == number))
                 pairs = (mine.column(name).to_pylist() for name in ("stage", "reason"))
-                clusters[number].reasons.update(zip(*pairs, strict=True))
-                self._add_examples(clusters[number], mine, folder)
+                cluster.reasons.update(zip(*pairs, strict=True))
+                values = mine.column("similarity").fill_null(1.0).to_numpy(zero_copy_only=False)
+                first = mine.take(pa.array(np.argsort(values, kind="stable")[:EXAMPLES])).to_pylist()
+                examples = [*cluster.examples, *(Drop(**row, folder=folder) for row in first)]
+                cluster.examples = sorted(examples, key=_least_first)[:EXAMPLES]
+                cluster.least = cluster.examples[0].similarity
         return clusters
-
-    @staticmethod
-    def _add_examples(cluster: Cluster, rows: pa.RecordBatch, folder: str) -> None:
-        values = rows.column("similarity").fill_null(1.0).to_numpy(zero_copy_only=False)
-        first = np.argsort(values, kind="stable")[:EXAMPLES]
-        cluster.examples += [Drop(**row, folder=folder) for row in rows.take(pa.array(first)).to_pylist()]
-        cluster.examples = sorted(cluster.examples, key=least_first)[:EXAMPLES]
-        cluster.least = cluster.examples[0].similarity
 
 
 def find_clusters(url: str) -> Clusters:
@@ -150,7 +156,10 @@ def find_clusters(url: str) -> Clusters:
 
 
 def join_links(url: str, ids: U64, kept: U64, homes: npt.NDArray[np.uint8], datasets: list[str | None]) -> Clusters:
-    """Change the arrays, and return the clusters: ids[i] was dropped for kept[i], of datasets[homes[i]]."""
+    """Return the clusters that follow from single drops; the arrays are changed in place.
+
+    Document ids[i] was dropped as a duplicate of kept[i], which is in the Dataset datasets[homes[i]].
+    """
     if not np.all(ids[1:] > ids[:-1]):  # tables of several folders; those of one folder are in order
         order = np.argsort(ids, kind="stable")
         ids, kept, homes = ids[order], kept[order], homes[order]
@@ -190,22 +199,63 @@ def _codes(names: pa.DictionaryArray, datasets: list[str | None]) -> npt.NDArray
 
 
 def drop_batches(url: str, columns: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch, str]]:
-    """Yield the rows of all drop tables of a run, each batch with its folder."""
+    """Yield the rows of all drop tables of a run as (batch, folder of the Dataset); columns: None reads all."""
     for folder in datasets(url):
         for batch in read_tables(folder.url, DROPS, columns):
             yield batch, folder.url
 
 
-def _related(url: str, members: U64) -> Iterator[tuple[pa.RecordBatch, str]]:
-    """Yield the rows in which one of the documents was dropped for another."""
-    for batch, folder in drop_batches(url) if len(members) else ():
-        ids = batch.column("id").to_numpy()
-        at = np.minimum(np.searchsorted(members, ids), len(members) - 1)
-        hit = (members[at] == ids) & batch.column("kept").is_valid().to_numpy(zero_copy_only=False)
-        if hit.any():
-            yield batch.filter(pa.array(hit)), folder
-
-
-def least_first(drop: Drop) -> tuple[float, int]:
+def _least_first(drop: Drop) -> tuple[float, int]:
     """Return a sort key: similarity, then id."""
     return (1.0 if drop.similarity is None else drop.similarity, drop.id)
+
+
+@dataclass(frozen=True)
+class Similarities:
+    """The similarities between the documents that one stage dropped and the documents kept in their place.
+
+    hundredths: number of dropped documents per hundredth of similarity below 1, int64[100]. same: their number with
+    similarity 1.
+    """
+
+    hundredths: npt.NDArray[np.int64]
+    same: int
+
+
+def similarities(url: str) -> dict[str, Similarities]:
+    """Return the similarities of a run's drops by stage, for stages that measure them."""
+    found: dict[str, Similarities] = {}
+    for batch, _ in drop_batches(url, ["stage", "similarity", "kept"]):
+        rows = _with_survivor(batch)
+        for stage in rows.column("stage").unique().to_pylist():
+            mine = rows.filter(pc.equal(rows.column("stage").cast(pa.string()), stage))
+            values = mine.column("similarity").to_numpy()
+            counts = np.histogram(values[values < 1], bins=100, range=(0, 1))[0]
+            old = found.get(stage, Similarities(np.zeros(100, np.int64), 0))
+            found[stage] = Similarities(old.hundredths + counts, old.same + int((values >= 1).sum()))
+    return found
+
+
+def _with_survivor(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows with a kept document and a similarity (that of a prototype is to a centroid, and has none)."""
+    return batch.filter(pc.and_(batch.column("similarity").is_valid(), batch.column("kept").is_valid()))
+
+
+def least_similar(url: str, n: int, source: str | None = None) -> list[Drop]:
+    """Return the n dropped documents that are least similar to the documents kept in their place.
+
+    If possible, they have different kept documents. source: only dropped documents of this source.
+    """
+    mask = None if source is None else (found := find_clusters(url)).ids[found.of_source(source)]
+    best: list[Drop] = []
+    for batch, folder in drop_batches(url):
+        rows = _with_survivor(batch)
+        if mask is not None:
+            rows = rows.filter(pc.is_in(rows.column("id"), pa.array(mask)))
+        values: Any = rows.column("similarity").to_numpy()
+        first = np.lexsort((rows.column("id").to_numpy(), values))[: n * SPARE]
+        candidates = [Drop(**row, folder=folder) for row in rows.take(pa.array(first)).to_pylist()]
+        best = heapq.nsmallest(n * SPARE, [*best, *candidates], key=_least_first)
+    firsts = list({(drop.kept_in, drop.kept): drop for drop in reversed(best)}.values())[::-1]
+    others = [drop for drop in best if drop not in firsts]
+    return sorted([*sorted(firsts, key=_least_first), *others][:n], key=_least_first)

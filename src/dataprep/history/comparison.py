@@ -24,8 +24,7 @@ from dataprep.errors import PlanError
 from dataprep.store import files
 from dataprep.tokens.shards.shard import Shards
 
-from .drop_reasons import DropReasons, Reason
-from .lineage import different_inputs
+from .drop_reasons import DropReasons, Reason, different_inputs
 
 COLUMNS = ["id", "text", "source"]
 LINE_CHARS = 160
@@ -42,9 +41,10 @@ class TokenAmount:
 
 @dataclass
 class OneSided:
-    """The documents that only one of two Datasets has, by source, and by the reason for which the other dropped them.
+    """The documents that only one of two Datasets has.
 
-    examples: (hash of the id, id, first line) by reason.
+    sources: their amounts by source. reasons: their number by (stage, reason) of the drop that removed them from the
+    other Dataset. examples: (hash of the id, id, first line) by such a reason.
     """
 
     sources: dict[str, TokenAmount] = field(default_factory=dict)
@@ -54,9 +54,11 @@ class OneSided:
 
 @dataclass
 class Comparison:
-    """The changes from Dataset `a` to Dataset `b`, by source.
+    """The changes from Dataset `a` to Dataset `b`.
 
-    both: documents in both, with the bytes of `b`. changed: those with another text; their bytes are the increase.
+    lost, gained: documents that only `a`, or only `b`, has. both: documents that both have, by source, with the bytes
+    in `b`. changed: the documents in `both` whose text differs, by source; their bytes are the increase from `a` to
+    `b`.
     """
 
     a: Dataset
@@ -72,10 +74,11 @@ class Comparison:
 def compare(a: str, b: str, examples: int = 3) -> Comparison:
     """Compare two sealed Datasets, or the last Datasets of two runs.
 
-    examples: documents to keep per reason. Raises PlanError if a folder holds no Dataset, or if an id has different
-    sources in them, which then were not made of one input.
+    examples: documents to keep per reason. Raises PlanError if a folder holds no Dataset, or if one id has different
+    sources in the two Datasets, since they were then made from different inputs.
     """
-    one, two = (open_dataset(_last(url)) for url in (a, b))
+    folders = (url.rstrip("/") if Folder(url).is_dataset else datasets(url, saved=False)[-1].url for url in (a, b))
+    one, two = map(open_dataset, folders)
     found = Comparison(one, two, warnings=list(different_inputs(str(one.url), str(two.url))))
     reasons = {"lost": DropReasons(str(two.url)), "gained": DropReasons(str(one.url))}
     for left, right in aligned(one.batches(COLUMNS), two.batches(COLUMNS)):
@@ -88,10 +91,6 @@ def compare(a: str, b: str, examples: int = 3) -> Comparison:
         _add_both(found, left.filter(pa.array(np.isin(ids, others))), right.filter(pa.array(np.isin(others, ids))))
     _add_tokens(found)
     return found
-
-
-def _last(url: str) -> str:
-    return url.rstrip("/") if Folder(url).is_dataset else datasets(url, saved=False)[-1].url
 
 
 class _AscendingBatches:
@@ -129,7 +128,10 @@ class _AscendingBatches:
 
 
 def aligned(a: Iterable[B.Batch], b: Iterable[B.Batch]) -> Iterator[tuple[B.Batch, B.Batch]]:
-    """Yield both streams cut at the same ids, so that a document of both is in both batches of one pair."""
+    """Yield pairs of batches (rows of `a`, rows of `b`) that are cut at the same ids.
+
+    So a document that is in both streams is in both batches of one pair. Ids ascend in each stream.
+    """
     one, two = _AscendingBatches(a), _AscendingBatches(b)
     while one.now is not None or two.now is not None:
         limit = min(int(B.ids(s.now)[-1]) for s in (one, two) if s.now is not None)
@@ -183,7 +185,7 @@ def _add_both(found: Comparison, left: B.Batch, right: B.Batch) -> None:
         row = pc.index(differs, value=True).as_py()
         names = " and ".join(repr(column[row].as_py()) for column in sources)
         id_ = B.show_id(int(B.ids(left)[row]))
-        msg = f"{id_} is of {names}: {found.a.url} and {found.b.url} were not made of the same input"
+        msg = f"document {id_} has two sources ({names}): {found.a.url} and {found.b.url} have different input"
         raise PlanError(msg)
     _add(found.both, right, "bytes", B.lengths(right))
     changed = pc.not_equal(left.column("text"), right.column("text"))

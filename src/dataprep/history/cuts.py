@@ -1,4 +1,4 @@
-"""The texts that were cut out most often."""
+"""Find the texts that were cut out most often."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ import pyarrow.compute as pc
 
 from dataprep.core.folder import CUTS, datasets
 from dataprep.core.ledger import mix
+from dataprep.core.tables import read_tables
 
 from . import why
-from .table_rows import read_tables
 
 BUCKETS = 1 << 20  # of hashes, which are counted first: 8 MB for any number of spans
 MOST_CHARS = 1_200
-COLUMNS = ("stage", "start", "end", "kept_in", "kept", "kept_start")
+COLUMNS = ("stage", "kept_in", "kept", "kept_start", "kept_end")
 
 FirstOccurrence = tuple[str, str, Any, int, int]  # folder, stage, kept_in, kept, kept_start
 
 
 @dataclass(frozen=True)
 class RepeatedCut:
-    """A text that was cut out more than once because it occurs first in `kept` at byte `kept_start`.
+    """A text that was cut out several times because it occurs first in document `kept` at byte `kept_start`.
 
-    n_bytes, most_bytes: lengths of the shortest and longest span. text: its beginning, or None if it cannot be read.
+    times: the number of cuts. kept_in: the Dataset of `kept` if it is another one. n_bytes, most_bytes: the shortest
+    and the longest cut, in bytes. text: the beginning of the shortest; None if it cannot be read.
     """
 
     stage: str
@@ -43,7 +44,7 @@ class RepeatedCut:
 
 
 def most_repeated_cuts(url: str, n: int) -> list[RepeatedCut]:
-    """Return the n texts that were cut most often: spans with the same first occurrence.
+    """Return the n texts that were cut most often in a run; spans with the same first occurrence are one text.
 
     The cut tables are read twice: first to count hashes, then to count exactly in the fullest buckets. Memory does not
     grow with the number of spans.
@@ -57,15 +58,16 @@ def most_repeated_cuts(url: str, n: int) -> list[RepeatedCut]:
     lengths: dict[FirstOccurrence, Counter[int]] = {}
     for rows, folder in _spans(url):
         for row in rows.filter(pa.array(fullest[_bucket(rows)])).to_pylist():
-            lengths.setdefault(_first(row, folder), Counter())[row["end"] - row["start"]] += 1
+            lengths.setdefault(_first(row, folder), Counter())[_length(row)] += 1
     best = sorted(lengths.items(), key=lambda item: (-item[1].total(), item[0][3:]))
     return [_read(url, first, found) for first, found in best[:n] if found.total() > 1]
 
 
 def context(data: bytes, start: int, end: int, around: int = 120, most: int = 600) -> tuple[str, str, str]:
-    """Return the text before, in and after a span of UTF-8 bytes; of a long span its two ends.
+    """Return the text before, in, and after the span data[start:end] of UTF-8 bytes.
 
-    around: characters before and after. most: characters of the span.
+    around: characters to return before and after the span. most: characters to return of the span; a longer one is
+    shortened to its two ends.
     """
     inside = data[start:end].decode(errors="replace")
     if len(inside) > most:
@@ -85,6 +87,11 @@ def _bucket(rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
     """Return the bucket of each row, by a hash of its first occurrence."""
     start: Any = pc.fill_null(rows.column("kept_start"), -1).to_numpy().view(np.uint64)
     return (mix(mix(rows.column("kept").to_numpy(), 1) ^ start, 2) % np.uint64(BUCKETS)).astype(np.int64)
+
+
+def _length(row: dict[str, Any]) -> int:
+    """Return the bytes of the first occurrence."""
+    return 0 if row["kept_start"] is None else int(row["kept_end"] - row["kept_start"])
 
 
 def _first(row: dict[str, Any], folder: str) -> FirstOccurrence:

@@ -1,9 +1,10 @@
-"""Reasons for which documents were dropped on the way from the input to a Dataset."""
+"""The reasons for which documents were dropped between the input and a Dataset, and the Datasets in between."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,14 +12,48 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dataprep.core import batch as B
-from dataprep.core.folder import DROPS, Folder
+from dataprep.core.folder import DROPS, Folder, home_of
+from dataprep.core.tables import checked
 from dataprep.store import files
-
-from .lineage import lineage
-from .table_rows import checked
 
 Reason = tuple[str, str]  # stage and reason
 UNKNOWN = ("", "not in its input")
+
+
+def lineage(url: str) -> dict[tuple[str, int], list[dict[str, Any]]]:
+    """Return a dict of the Dataset `url` and of all Datasets from which it was made, directly or through others.
+
+    Keys are (URL, number that is added to file numbers in ids of `url`), values the entries of the input files that the
+    Dataset read. A Dataset whose run was moved is searched next to the Dataset that read it.
+    """
+    found: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    todo = [(url, 0)]
+    for folder, shift in todo:
+        found[folder, shift] = []
+        for row in Folder(folder).origin.get("files", []):
+            home = home_of(row["url"])
+            sibling = None if home is None else Folder(files.join(Folder(folder).parent.url, home.name))
+            candidates = (f for f in (home, sibling) if f is not None and f.url != folder and f.is_dataset)
+            sealed = next(candidates, None)
+            if sealed is None:
+                found[folder, shift].append(row | {"file": row["file"] + shift})
+            elif (sealed.url, shift + row["file"]) not in todo:
+                todo.append((sealed.url, shift + row["file"]))
+    return found
+
+
+def different_inputs(a: str, b: str) -> Iterator[str]:
+    """Yield a sentence for each file number that means different contents in the inputs of two Datasets.
+
+    a, b: URLs of the Datasets; inputs of the Datasets from which they were made count too.
+    """
+    one, two = ({row["file"]: row for rows in lineage(url).values() for row in rows} for url in (a, b))
+    for number in sorted(set(one) & set(two)):
+        if one[number]["fingerprint"] != two[number]["fingerprint"]:
+            yield (
+                f"file {number} was {files.name_of(one[number]['url'])} and {files.name_of(two[number]['url'])}, which "
+                "are not the same: ids of it may name different documents"
+            )
 
 
 @dataclass
@@ -45,9 +80,9 @@ class _RowGroup:
 
 
 class DropReasons:
-    """Looks up stage and reason of documents that were dropped on the way to a Dataset, for ascending ids.
+    """Looks up stage and reason of documents that were dropped on the way from the input to a Dataset.
 
-    The drop tables of the whole lineage are read once, one row group at a time.
+    The drop tables of all Datasets on that way are read once, one row group at a time, so ids must ascend.
     """
 
     def __init__(self, url: str) -> None:
@@ -60,7 +95,7 @@ class DropReasons:
         self.open: list[_RowGroup] = []
 
     def of(self, ids: B.Ids) -> list[Reason]:
-        """Return stage and reason of each id; ids must ascend, also from call to call."""
+        """Return (stage, reason) of the drop of each id; ids must ascend, also from call to call."""
         while self.waiting and self.waiting[-1].first <= int(ids[-1]):
             self.open.append(self.waiting.pop())
         self.open = [group for group in self.open if group.last >= int(ids[0])]

@@ -1,4 +1,4 @@
-"""Figures of `MessageStats` as rows with labels, for the report and the terminal."""
+"""The figures of `MessageStats` as rows with labels, for the report and the terminal."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LENGTHS = (
 
 
 class NameRow(NamedTuple):
-    """A name with its count, or all names that are not shown with theirs."""
+    """A name and its count, or (is_one False) a row for all names that are not shown, with their total count."""
 
     name: str
     n: int
@@ -60,7 +60,10 @@ def most_frequent(counts: Counter[str], n: int = MOST_NAMES) -> list[NameRow]:
 
 
 def length_rows(stats: StageStats, histogram: str) -> list[tuple[str, int]]:
-    """Return the buckets of one of LENGTHS: the upper bound as text, and the count."""
+    """Return a row (upper bound as text, count) per bucket of a histogram.
+
+    histogram: its name, one of LENGTHS. The rows begin at the first bucket that is not empty.
+    """
     counts = stats.histograms.get(histogram, Counter())
     label: Callable[[int], str] = _duration if "second" in histogram else _number
     buckets = range(min(counts), max(counts) + 1) if counts else ()

@@ -17,14 +17,14 @@ from dataprep.core.dataset import Dataset, open_dataset
 from dataprep.core.folder import datasets, token_folders
 from dataprep.core.stats import HIDDEN, Amount, StageStats, Stats
 from dataprep.core.tables import Drop
+from dataprep.core.unread import Unread, rows_of
 from dataprep.errors import DataprepError
 from dataprep.store import files
 from dataprep.tokens.shards.shard import Shards
 
-from . import clusters, similarity, why
-from .clusters import Cluster
+from . import clusters, why
+from .clusters import Cluster, Similarities
 from .cuts import RepeatedCut, most_repeated_cuts
-from .similarity import Similarities
 from .word_diff import DiffSide, word_diff
 
 LEAST_SIMILAR = 8  # pairs of texts that are shown
@@ -35,7 +35,10 @@ LANGUAGE = ("language", "lang")  # columns with the language, whichever stage ad
 
 @dataclass(frozen=True)
 class TextPair:
-    """A dropped document and the one it was dropped for, as a word diff; None is a text that cannot be read."""
+    """A dropped document, and a word diff of its text and the text kept in its place.
+
+    dropped, kept: the two sides of the diff; None if that text cannot be read.
+    """
 
     drop: Drop
     dropped: DiffSide | None
@@ -43,24 +46,14 @@ class TextPair:
 
 
 @dataclass(frozen=True)
-class TokenFolder:
-    """The token shards of a run: their manifest, totals, shards, and documents by the bits of their token count."""
-
-    manifest: dict[str, Any]
-    tokens: int
-    documents: int
-    n_bytes: int
-    vocab_size: int
-    shards: list[dict[str, Any]]
-    lengths: dict[int, int]
-
-
-@dataclass(frozen=True)
 class RunSummary:
     """The content of a report.
 
-    manifests: of the sealed Datasets, by folder. sources: the documents read and kept, most bytes first. fits: the
-    counts of Estimators. sizes: cluster sizes, and clusters per size. metrics: the rows that training wrote.
+    manifests: those of the sealed Datasets, by folder. sources: (amount read, amount kept) by source, most bytes first.
+    fits: the counts of Estimators. sizes: the distinct cluster sizes, and the number of clusters of each. largest: the
+    largest clusters, with examples. tokens: the token shards. token_lengths: number of documents in them by the number
+    of binary digits of a document's length in tokens. metrics: the rows that training wrote. samples: texts that the
+    model wrote.
     """
 
     name: str
@@ -68,6 +61,7 @@ class RunSummary:
     stages: list[StageStats]
     sources: dict[str, tuple[Amount, Amount]]
     alarms: list[str]
+    unread: list[Unread] = field(default_factory=list)
     fits: list[dict[str, Any]] = field(default_factory=list)
     similarities: dict[str, Similarities] = field(default_factory=dict)
     sizes: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None
@@ -75,13 +69,14 @@ class RunSummary:
     least_similar: list[TextPair] = field(default_factory=list)
     repeats: list[RepeatedCut] = field(default_factory=list)
     languages: Counter[str] = field(default_factory=Counter)
-    tokens: TokenFolder | None = None
+    tokens: Shards | None = None
+    token_lengths: dict[int, int] = field(default_factory=dict)
     metrics: list[dict[str, Any]] = field(default_factory=list)
     samples: list[str] = field(default_factory=list)
 
 
 def summarize(folder: str) -> RunSummary:
-    """Read the folder of a run and return its summary; what the run has not made yet is empty.
+    """Read the folder of a run and return its summary; fields for steps that have not run yet are empty.
 
     Raises PlanError if the folder holds no sealed Dataset.
     """
@@ -89,29 +84,32 @@ def summarize(folder: str) -> RunSummary:
     stages = [stage for docs in finals.values() for stage in docs.stats if stage.docs_in]
     sources = source_amounts(stages)
     found = clusters.find_clusters(folder)
+    shards = token_shards(folder)
     return RunSummary(
         name=files.name_of(folder) or folder,
         manifests={url: docs.manifest for url, docs in finals.items()},
         stages=stages,
         sources=sources,
         alarms=find_alarms(stages, sources),
+        unread=[row for docs in finals.values() for row in rows_of(docs.unread())],
         fits=[fit for docs in finals.values() for fit in docs.manifest.get("fits", [])],
-        similarities=similarity.by_stage(folder),
+        similarities=clusters.similarities(folder),
         sizes=found.sizes() if found.removed else None,
         largest=[(c, [drop_diff(folder, drop) for drop in c.examples[:1]]) for c in found.largest(LARGEST)],
-        least_similar=[drop_diff(folder, drop) for drop in similarity.least_similar(folder, LEAST_SIMILAR)],
+        least_similar=[drop_diff(folder, drop) for drop in clusters.least_similar(folder, LEAST_SIMILAR)],
         repeats=most_repeated_cuts(folder, REPEATS),
         languages=_languages(list(finals.values())[-1]),
-        tokens=token_folder(folder),
+        tokens=shards,
+        token_lengths=_token_lengths(shards) if shards is not None else {},
         metrics=training_metrics(folder),
         samples=_samples(folder),
     )
 
 
 def source_amounts(stages: list[StageStats]) -> dict[str, tuple[Amount, Amount]]:
-    """Return for each source the amount at its first stage and after the last stage, most bytes first.
+    """Return (amount read, amount after the last stage) of each source, most bytes first.
 
-    A hidden source is counted to the last stage that hides its name.
+    If a stage hides names, the second amount of hidden sources is that after the last stage that does so.
     """
     found: dict[str, tuple[Amount, Amount]] = {}
     for stage in stages:
@@ -124,7 +122,7 @@ def source_amounts(stages: list[StageStats]) -> dict[str, tuple[Amount, Amount]]
 
 
 def renamed_sources(stages: list[StageStats]) -> set[str]:
-    """Return the sources whose documents were read under a hidden name, before a stage renamed them."""
+    """Return the sources whose documents had a hidden name until a stage renamed them."""
     new: set[str] = set()
     seen: set[str] = set()
     for before, stage in itertools.pairwise(stages):
@@ -135,7 +133,7 @@ def renamed_sources(stages: list[StageStats]) -> set[str]:
 
 
 def totals(summary: RunSummary) -> tuple[Amount, Amount]:
-    """Return the amounts that were read and that are kept, each document counted once."""
+    """Return the amount that was read and the amount that is kept, over all sources; each document counts once."""
     read, kept = Amount(), Amount()
     again = renamed_sources(summary.stages)
     for name, (first, last) in summary.sources.items():
@@ -148,7 +146,10 @@ def totals(summary: RunSummary) -> tuple[Amount, Amount]:
 
 
 def find_alarms(stages: list[StageStats], sources: dict[str, tuple[Amount, Amount]]) -> list[str]:
-    """Return a sentence for each source of which one stage, or all together, removed at least 99 of 100 documents."""
+    """Return a sentence for each source of which one stage, or all together, removed over 99 % of the documents.
+
+    sources: (amount read, amount kept) by source. Sources of fewer than 100 documents cause no alarm.
+    """
     found = Stats(stages).alarms()
     for name, (read, kept) in sources.items():
         joined = sum(stage.docs_moved(name) for stage in stages)
@@ -159,7 +160,7 @@ def find_alarms(stages: list[StageStats], sources: dict[str, tuple[Amount, Amoun
 
 
 def drop_diff(folder: str, drop: Drop) -> TextPair:
-    """Return both texts of a drop, as far as they can still be read."""
+    """Return the word diff of a dropped text and the text kept in its place, as far as they can still be read."""
     rows = why.dropped_document(folder, drop), why.survivor(folder, drop)
     texts = [None if row is None else str(row["text"]) for row in rows]
     sides = word_diff(texts[0] or "", texts[1] or "")
@@ -184,13 +185,10 @@ def _urls(folder: str, name: str) -> Iterator[str]:
             yield url
 
 
-def token_folder(folder: str) -> TokenFolder | None:
+def token_shards(folder: str) -> Shards | None:
     """Return the token shards of a run, or None if it has none."""
-    for found in token_folders(folder):
-        shards = Shards.open(files.path_of(found.url))
-        counts = (shards.n_tokens, len(shards), shards.n_bytes, shards.vocab_size)
-        return TokenFolder(found.manifest, *counts, shards.shards, _token_lengths(shards))
-    return None
+    found = token_folders(folder)
+    return Shards.open(files.path_of(found[0].url)) if found else None
 
 
 def _token_lengths(shards: Shards) -> dict[int, int]:
@@ -203,7 +201,7 @@ def _token_lengths(shards: Shards) -> dict[int, int]:
 
 
 def training_metrics(folder: str) -> list[dict[str, Any]]:
-    """Return the rows that training wrote, or an empty list."""
+    """Return the rows of metrics that training wrote, or an empty list."""
     for url in _urls(folder, "metrics.jsonl"):
         with files.open_raw(url) as f:
             return [orjson.loads(line) for line in f if line.endswith(b"\n")]

@@ -20,10 +20,10 @@ AGAIN = "run the pipeline again with replace=True"
 
 
 def verify(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
-    """Read all files of a sealed folder, or of all in the folder of a run, and return the problems by folder.
+    """Read all files of a sealed folder, or of all sealed folders of a run, and return a list of problems per folder.
 
-    A folder with an empty list is as it was written. Of a Dataset the hashes of shards and tables, the numbers of
-    documents and the order of ids are checked; of token shards see `verify_shards`.
+    A folder with an empty list is as it was written. For a Dataset the hashes of shards and tables, the numbers of
+    documents and the order of ids are checked; for token shards see `verify_shards`.
 
     Raises PlanError if the folder holds neither a Dataset nor token shards.
     """
@@ -74,20 +74,18 @@ class _StoredFile:
 def _dataset(folder: Folder, run: Runner) -> list[Problem]:
     manifest = folder.manifest
     shards = [_StoredFile(folder.url, s["name"], s["size"], s["hash"], s["docs"]) for s in manifest["shards"]]
-    problems = [problem for found in run.map(_check, [*shards, *_tables(folder)], "verify") for problem in found]
+    written = [f for receipt in folder.receipts() for f in files.read_json(receipt)["files"]]
+    tables = [  # only receipts state these
+        _StoredFile(folder.url, name, f["size"], f["hash"]) for f in written
+        if (name := f["name"].removeprefix("../")).startswith((f"{DROPS}/", f"{CUTS}/"))
+    ]  # fmt: skip
+    if "unread" in manifest:
+        tables.append(_StoredFile(folder.url, *(manifest["unread"][name] for name in ("name", "size", "hash"))))
+    problems = [problem for found in run.map(_check, [*shards, *tables], "verify") for problem in found]
     stated, found = manifest["docs"], sum(s.docs or 0 for s in shards)
     if stated != found:
         problems.append(Problem(MANIFEST, f"it states {stated:,} documents, its shards have {found:,}", AGAIN))
     return problems
-
-
-def _tables(folder: Folder) -> Iterator[_StoredFile]:
-    """Yield the drop and cut tables, which only receipts state."""
-    for receipt in folder.receipts():
-        for file in files.read_json(receipt)["files"]:
-            name = file["name"].removeprefix("../")
-            if name.startswith((f"{DROPS}/", f"{CUTS}/")):
-                yield _StoredFile(folder.url, name, file["size"], file["hash"])
 
 
 def _check(item: _StoredFile) -> list[Problem]:
@@ -116,7 +114,10 @@ def _rows(url: str, docs: int) -> Iterator[str]:
 
 
 def stated_totals(url: str) -> dict[str, Any]:
-    """Return what a manifest states: kind, documents, bytes of text, and tokens or None."""
+    """Return what the manifest of a sealed folder states, as a dict.
+
+    It has "kind", "documents", "bytes" (of text) and "tokens" (None for a Dataset).
+    """
     found = Folder(url).manifest
     docs = found["docs"] if found["kind"] == DATASET else found["documents"]
     return {"kind": found["kind"], "documents": docs, "bytes": found["bytes"], "tokens": found.get("tokens")}

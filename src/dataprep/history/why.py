@@ -1,4 +1,4 @@
-"""The fate of one document of a run: the stages that dropped it or cut its text, and the document kept for it.
+"""The stages of a run that dropped one document or cut its text, and the document that was kept for it.
 
 Works on the folder of a run, or on one sealed Dataset with its saved steps.
 """
@@ -14,19 +14,18 @@ from dataprep.core import inputs
 from dataprep.core.dataset import open_dataset
 from dataprep.core.folder import CUTS, DROPS, Folder, datasets
 from dataprep.core.forget_list import REASON
-from dataprep.core.tables import Cut, Drop
+from dataprep.core.tables import Cut, Drop, rows_of_id
 from dataprep.errors import PlanError
 
-from .table_rows import rows_of_id
-
-MOST_CUTS = 1_000  # spans of one document that are read; a long list may repeat itself more often
+MOST_CUTS = 1_000  # spans of one document that are read
 
 
 @dataclass(frozen=True)
 class Fate:
-    """The drops of a document, of the one it was dropped for, and so on; its own cuts; and the last one's folder.
+    """What the stages of a run did to one document.
 
-    kept_in: the last folder that holds the document at the end of the chain, or None if that was dropped.
+    drops: its drop, the drop of the document kept in its place, and so on. cuts: the cuts in the document itself.
+    kept_in: the last folder that holds the document at the end of that chain; None if that document was dropped, too.
     """
 
     id: int
@@ -36,17 +35,17 @@ class Fate:
 
     @property
     def survivor(self) -> int:
-        """The document that was kept in place of this one; itself, if it was never dropped for another."""
+        """The id of the document finally kept in place of this one; its own id if it was not a duplicate."""
         return next((d.kept for d in reversed(self.drops) if d.kept is not None), self.id)
 
     @property
     def home(self) -> str | None:
-        """The Dataset of the survivor, if it is not one of this run."""
+        """The Dataset that holds the survivor, if that is in another run; None: this run."""
         return self.drops[-1].kept_in if self.drops else None
 
 
 def follow(url: str, id_: int) -> Fate:
-    """Return the fate of a document.
+    """Return what the stages of a run did to the document `id_`: its drops, and the cuts in its text.
 
     Raises PlanError if neither a Dataset nor a drop table of the run names the document.
     """
@@ -67,7 +66,7 @@ def follow(url: str, id_: int) -> Fate:
 
 
 def find_document(url: str, id_: int) -> dict[str, Any] | None:
-    """Return a document as the last Dataset of the run that holds it stores it, else as it is in the input.
+    """Return a document's columns from the last Dataset of the run that holds it, or else from the input.
 
     Returns None if it was dropped after a step that was removed, or if the input is missing or has changed.
     """
@@ -76,7 +75,7 @@ def find_document(url: str, id_: int) -> dict[str, Any] | None:
 
 
 def dropped_document(url: str, drop: Drop) -> dict[str, Any] | None:
-    """Return a dropped document with the text that the stage read, or None if no Dataset holds it.
+    """Return a dropped document's columns, with the text that the stage read; None if no Dataset or input has it.
 
     A forgotten document is never returned, even if its input still exists.
     """
@@ -84,7 +83,10 @@ def dropped_document(url: str, drop: Drop) -> dict[str, Any] | None:
 
 
 def survivor(url: str, drop: Drop) -> dict[str, Any] | None:
-    """Return the document that was kept for a dropped one, from another Dataset if it is there, or None."""
+    """Return the columns of the document kept in place of a dropped one, with the text that the stage read.
+
+    If it is in another Dataset, it is read from there. Returns None if there is none, or if it cannot be read.
+    """
     if drop.kept is None:
         return None
     if drop.kept_in is None:
@@ -95,10 +97,11 @@ def survivor(url: str, drop: Drop) -> dict[str, Any] | None:
 
 
 def text_as_read(url: str, id_: int, folder: str, stage: str) -> bytes | None:
-    """Return the UTF-8 text of a document as a stage of the Dataset in `folder` read it, or None if there is none.
+    """Return the UTF-8 text of a document as one stage read it; offsets in cut tables refer to this text.
 
-    The offsets of cut tables count in this text: that of the Dataset before, less the cuts of stages in between.
-    stage: its label, as in statistics and tables.
+    It is the text of the Dataset before `folder`, or of the input, without the cuts of the stages of `folder` that come
+    before `stage`. folder: the Dataset that the stage belongs to. stage: its label, as in statistics and tables.
+    Returns None if the text is not available.
     """
     folders = [found.url for found in datasets(url)]
     before = folders[: folders.index(folder)] if folder in folders else []
@@ -108,18 +111,20 @@ def text_as_read(url: str, id_: int, folder: str, stage: str) -> bytes | None:
     data = str(row["text"]).encode()
     stages = list(open_dataset(folder).stats)
     labels = [one.name for one in stages]
-    cuts = list(_cuts_of([folder], id_))
+    cuts = [row for url in Folder(folder).tables(CUTS) for row in rows_of_id(url, id_)]
     for one in stages[: labels.index(stage)] if stage in labels else []:
         if one.counts["spans cut"]:
-            data = bytes_outside(data, [(cut.start, cut.end) for cut in cuts if cut.stage == one.name])
+            data = bytes_outside(data, [(cut["start"], cut["end"]) for cut in cuts if cut["stage"] == one.name])
     return data
 
 
 def bytes_outside(data: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
-    """Return the bytes outside of spans, which are in order."""
-    starts = [0, *(end for _, end in spans)]
-    ends = [*(start for start, _ in spans), len(data)]
-    return b"".join(data[a:b] for a, b in zip(starts, ends, strict=True))
+    """Return the bytes of `data` that are in none of the spans (start, end); spans may overlap."""
+    outside, at = [], 0
+    for start, end in sorted(spans):
+        outside.append(data[at:start])
+        at = max(at, end)
+    return b"".join([*outside, data[at:]])
 
 
 def _from_input(url: str, id_: int) -> dict[str, Any] | None:

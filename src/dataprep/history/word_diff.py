@@ -17,7 +17,10 @@ MAX_RUN = 80  # words of one change that are shown
 
 
 class DiffRun(NamedTuple):
-    """Words of one text that are SAME or CHANGED, or a remark in place of words that are LEFT_OUT."""
+    """Consecutive words of one text: kind SAME if the other text has them too, CHANGED if not.
+
+    With kind LEFT_OUT, `text` is a remark in place of words that are left out.
+    """
 
     kind: str
     text: str

@@ -1,7 +1,7 @@
 """NormalizeArabic: write variants of Arabic letters in one form.
 
-Use them on copies that are compared (deduplication, search) or if a model should see one form; each switch loses
-something that the author may have written on purpose.
+Use it on copies that are compared (deduplication, search), or if a model should see one form; each switch removes
+differences that the author may have made on purpose.
 
 Twin: tests/twins/arabic.py
 """
@@ -59,7 +59,7 @@ class NormalizeArabic(Stage):
     compiled: ClassVar[bool] = True
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Yield batches with every character of the texts mapped."""
+        """Yield the same documents with their texts rewritten; changed characters are counted in `stats`."""
         chosen = switches_on(self)
         table, which = np.arange(0x110000, dtype=np.uint32), np.zeros(0x110000, np.uint8)
         for number, name in enumerate(ARABIC):
@@ -73,22 +73,20 @@ class NormalizeArabic(Stage):
 
 
 def switches_on(stage: Any) -> list[str]:
-    """Return the names of the switches that are on."""
+    """Return the names of the fields of `stage` that are True."""
     return [f.name for f in fields(stage) if getattr(stage, f.name) is True]
 
 
 @kernel
 def mapped(offsets: I64, data: U8, table: U32, which: U8, n_kinds: int) -> tuple[I64, U8, I64]:
-    """Map every character by `table`; return offsets int64[n + 1], bytes, and characters changed of each kind.
+    """Map every character of n texts by `table`; return (offsets int64[n + 1], bytes, changed characters per kind).
 
-    table: uint32, the new code point of each, or REMOVED; it may not be longer in UTF-8. which: the kind of each.
+    offsets, data: the texts in UTF-8. table: uint32, the new code point for each code point, or REMOVED; it must not be
+    longer in UTF-8. which: uint8, the kind of each code point, below `n_kinds`.
     """
     n = len(offsets) - 1
-    ends, out, counts = (
-        np.zeros(n + 1, np.int64),
-        np.empty(offsets[n] - offsets[0], np.uint8),
-        np.zeros(n_kinds, np.int64),
-    )
+    ends, counts = np.zeros(n + 1, np.int64), np.zeros(n_kinds, np.int64)
+    out = np.empty(offsets[n] - offsets[0], np.uint8)
     k = 0
     for d in range(n):
         i = offsets[d]

@@ -1,7 +1,7 @@
 """NormalizeArabizi: write spelling variants of Arabizi in one form.
 
-Use it on copies that are compared (deduplication, search) or if a model should see one form; each switch loses
-something that the author may have written on purpose.
+Use it on copies that are compared (deduplication, search) or if a model should see one form; each switch removes
+differences that the author may have made on purpose.
 
 Twin: tests/twins/arabizi.py
 """
@@ -41,10 +41,10 @@ class NormalizeArabizi(Stage):
     >>> NormalizeArabizi(digits=True, heh=True, sheen=True, repeats=True)    # "Wax 5ouya b7aaaal" -> "Wash khouya bhal"
 
     digits: write 5 as kh, 9 as q, 6 as t, 4 as gh; 2 and 3 have no letter of their own and are kept.
-    heh: write 7 as h; two sounds become one letter.
+    heh: write 7 as h, so that two sounds become one letter.
     sheen: write ch and x as sh.
     repeats: write three and more of a letter as one. doubles: write two as one, too.
-    vowels: write ou and o as u, y as i, w as u, and remove e: a form to compare, hardly readable.
+    vowels: write ou and o as u, y as i, w as u, and remove e; the result is for comparison, and hardly readable.
     language: change only messages with this value in the column `language`, since French and English use ch and x, too;
         None: change all messages.
 
@@ -69,11 +69,11 @@ class NormalizeArabizi(Stage):
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The column `language`, unless all messages are changed."""
+        """The columns that this stage reads: `language`, or none if all messages are changed."""
         return () if self.language is None else ("language",)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Yield batches with the words of Arabizi messages respelled."""
+        """Yield the same documents with Arabizi words respelled; changed words are counted in `stats`."""
         rules = sum(ARABIZI[name] for name in switches_on(self))
         units = np.array([int.from_bytes(unit.encode(), "big") for unit in UNITS], np.int64)
         for batch in batches:
@@ -198,13 +198,14 @@ def _shorten(word: U8, n: Int, rules: int) -> tuple[Int, Int]:
 
 @kernel
 def respelled(offsets: I64, data: U8, mine: Any, table: U16, units: I64, rules: int) -> tuple[I64, U8, I64]:
-    """Respell Arabizi words of the texts chosen by `mine`, bool[n]; return offsets, bytes, words changed by rule."""
+    """Respell the Arabizi words of n texts; return (offsets int64[n + 1], bytes, changed words per rule).
+
+    offsets, data: the texts in UTF-8. mine: bool[n], the texts to change. table: uint16, the class of each code point.
+    units: int64, units of measure such as the dh of 5dh, which do not change. rules: bits of the rules that are on.
+    """
     n = len(offsets) - 1
-    ends, out, counts = (
-        np.zeros(n + 1, np.int64),
-        np.empty(2 * (offsets[n] - offsets[0]), np.uint8),
-        np.zeros(6, np.int64),
-    )
+    ends, counts = np.zeros(n + 1, np.int64), np.zeros(6, np.int64)
+    out = np.empty(2 * (offsets[n] - offsets[0]), np.uint8)
     word, other = np.empty(4 * MAX_LETTERS, np.uint8), np.empty(4 * MAX_LETTERS, np.uint8)
     k = 0
     for d in range(n):

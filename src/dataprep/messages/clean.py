@@ -1,9 +1,11 @@
-"""CleanMessages: remove what people did not write, and shorten links, laughter and repeats; each rule has a switch."""
+"""CleanMessages: remove text that people did not write, replace links and numbers, and shorten laughter and repeats."""
 
 from __future__ import annotations
 
 import functools
+import json
 import operator
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -23,7 +25,6 @@ from dataprep.unicode.text import classes
 
 from . import clean_prefilter as S
 from . import clean_rules as R
-from .captions import with_captions
 from .emoji import emoji_spans
 
 NUMBER = 1 << 8  # a flag in addition to those of clean_prefilter.py
@@ -41,7 +42,7 @@ class _CountedChange(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CleanMessages(Stage):
-    """Remove from messages what people did not write, and shorten links, laughter and repeated characters.
+    """Remove text that people did not write, replace links and numbers, and shorten laughter and repeated characters.
 
     >>> CleanMessages()
     >>> CleanMessages(links="<link>", mentions=None, emoji="collapse", kinds=("text", "sticker"))
@@ -55,7 +56,7 @@ class CleanMessages(Stage):
     invisible: remove direction marks and control characters.
     laughter: shorten hahahaha to haha, hhhhhh to hhh, mdrrrr to mdr; jaja, kkkk, wkwkwk, ههههه, хахаха, ㅋㅋㅋㅋ.
     max_repeat: longest run of one character, except digits, white space and emoji; None: no limit.
-    emoji: "keep", "drop", or "collapse": keep one of a run of equal ones.
+    emoji: "keep", "drop", or "collapse", which keeps one of a run of equal ones.
 
     Changes are counted by rule, in the order in which rules are applied: captions, edit_marks, links, emails, mentions,
     phones, invisible, emoji, laughter, repeats. A message with nothing left is dropped as `empty`. Authors are not
@@ -97,7 +98,7 @@ class CleanMessages(Stage):
             raise PlanError(msg)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Drop messages by kind, apply the rules to the others, and drop empty ones."""
+        """Yield the messages with the rules applied; drop messages of other kinds, and those left empty."""
         rules = list(self._rules())
         for batch in batches:
             yield self._clean(self._chosen(batch, stats), rules, stats)
@@ -122,7 +123,6 @@ class CleanMessages(Stage):
         return drop_rows(batch, unwanted, stats)
 
     def _rules(self) -> Iterator[_CountedChange]:
-        """Yield the rules that are on, in order."""
         finds = (
             ("edit_marks", S.MARK, R.edit_marks, "" if self.edit_marks else None),
             ("links", S.LINK, R.links, self.links),
@@ -159,7 +159,6 @@ class CleanMessages(Stage):
         return drop_rows(batch, pc.if_else(pa.array(blank), "empty", pa.scalar(None, pa.string())), stats)
 
     def _flags(self, texts: pa.LargeStringArray) -> npt.NDArray[np.uint16]:
-        """Return the flags of the rules that may change each text."""
         offsets, data = B.buffers(texts)
         flags: npt.NDArray[np.uint16] = S.rules_needed(offsets, data, classes(), self.max_repeat or 0)
         if self.phones is not None:
@@ -193,3 +192,58 @@ class CleanMessages(Stage):
 
 
 _hide = R.replace(R.links, R.HIDDEN)
+
+
+MEDIA = ("image", "video", "audio", "gif", "sticker", "file")
+_MARK = "\u200e"  # iOS: precedes what the phone wrote itself
+_FILE_NAME = re.compile(r"[^\n]*\S\.[a-z0-9]{2,5}(?: \u2022)?", re.IGNORECASE)  # "beans.pdf \u2022 2 pages"
+_PLACEHOLDER = re.compile(
+    r"[^\n]*\S\.[a-z0-9]{2,5} [(\uff08][^()]+[)\uff09]|.*<[^<>]+>", re.IGNORECASE
+)  # of a hidden name
+_LINKS = re.compile(r"!?\[[^\]\n]*\]\((?:\./)?media/[^)\n]*\)")  # signal-export's, into its folder of files
+
+
+def caption(text: str, meta: str) -> str:
+    r"""Return the caption of a media message, "" if it has none.
+
+    If meta names files (null: left out of the export, or hidden) and the text does not, the text is the caption
+    (Telegram, Discord, Messenger). Otherwise the placeholder is the first line (WhatsApp), or its part after a
+    direction mark.
+
+    >>> caption("IMG-1.jpg (file attached)\nthe beans", '{"file": "IMG-1.jpg"}')
+    'the beans'
+    >>> caption("the beans", '{"file": "photos/1.jpg"}')
+    'the beans'
+    >>> caption("the beans  ![1.jpg](./media/1.jpg)", '{"file": null}')
+    'the beans'
+    """
+    without_links = _LINKS.sub("", text)
+    if without_links != text:
+        return without_links.strip()
+    record = json.loads(meta) if '"file' in meta else {}
+    names = record["files"] if "files" in record else [record["file"]] if "file" in record else []
+    first, _, rest = text.partition("\n")
+    if names and not any(str(name) in text if name else _PLACEHOLDER.fullmatch(first) for name in names):
+        return text
+    before = first.partition(_MARK)[0].strip() if _MARK in first else ""
+    return "\n".join(filter(None, (before, rest)))
+
+
+def with_captions(batch: Batch, kinds: tuple[str, ...]) -> tuple[pa.BooleanArray, pa.LargeStringArray]:
+    """Return (whether each row is a media message with a caption, bool[n]; texts, captions for those rows).
+
+    kinds: kinds that are kept in any case; their texts are not replaced.
+    """
+    kind, texts = batch.column("kind").cast(pa.string()), batch.column("text")
+    media = pc.is_in(kind, pa.array([k for k in MEDIA if k not in kinds], pa.string()))
+    mask = np.zeros(batch.num_rows, np.bool_)
+    found: list[str] = []
+    rows = np.flatnonzero(np.asarray(media))
+    chosen = pa.array(rows)
+    columns = (column.take(chosen).to_pylist() for column in (kind, texts, batch.column("meta")))
+    for row, media_kind, text, meta in zip(rows.tolist(), *columns, strict=True):
+        one = caption(text, meta)
+        if one.strip() and not (media_kind == "file" and _FILE_NAME.fullmatch(one)):
+            mask[row] = True
+            found.append(one)
+    return pa.array(mask), pc.replace_with_mask(texts, pa.array(mask), pa.array(found, texts.type))

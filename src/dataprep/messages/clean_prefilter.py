@@ -1,6 +1,6 @@
 """Prefilter of CleanMessages: find the messages that a rule may change, in one pass over their characters.
 
-It may flag a message that no rule changes, never miss one that a rule changes.
+It flags every message that a rule changes, and some that no rule changes.
 
 Twin: tests/twins/clean.py, which applies all rules to every message
 """
@@ -29,7 +29,10 @@ def is_mark(c: Int) -> bool:
 
 @kernel(inline="always")
 def is_lengthened(c: Int, run: Int, before: Int) -> bool:
-    """Return whether a repeated letter may belong to mdrr, ptdrr, xdd, lool, lmaoo, lolll; letters are lower case."""
+    """Return whether a repeated letter may belong to mdrr, ptdrr, xdd, lool, lmaoo or lolll.
+
+    c: the letter in lower case. run: how often it occurs in succession. before: the character before the run.
+    """
     if run < 2:
         return False
     if c == 0x72:
@@ -62,7 +65,11 @@ def _wide_flags(c: Int) -> int:
 
 @kernel
 def rules_needed(offsets: I64, data: U8, table: U16, max_repeat: int) -> U16:
-    """Return the flags LINK ... BLANK of each text, uint16[n]. table: `classes()`; max_repeat 0: never REPEAT."""
+    """Return the rules that may change each text, uint16[n]: the flags LINK ... BLANK of this module.
+
+    offsets, data: n texts in UTF-8. table: uint16, the class of each code point (`classes()`). max_repeat: longest run
+    that is kept; 0: no limit.
+    """
     n = len(offsets) - 1
     out = np.zeros(n, np.uint16)
     for d in range(n):

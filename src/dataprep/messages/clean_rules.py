@@ -19,7 +19,6 @@ HIDDEN = "\x1d"  # represents a link that is kept, so that no other rule changes
 Span: TypeAlias = tuple[int, int]
 Change: TypeAlias = Callable[[str], tuple[str, int]]  # returns the new text and the number of changes
 
-# --- Links ------------------------------------------------------------------------------------------------------------
 _REST = r"[^\s<>\"\u00ab\u00bb\u201c\u201d\u200e\u200f\u2066-\u2069]"
 _LABELS = r"(?:[a-z0-9][a-z0-9-]{0,62}\.){1,5}"
 # Without "http" or "www.", only endings that are not words: "la" and "me" may follow a full stop without a space.
@@ -40,7 +39,7 @@ _CLOSING = {")": "(", "]": "[", "}": "{"}
 
 
 def links(text: str) -> Iterator[Span]:
-    """Yield URLs with any scheme, names that begin with www., and bare ones: youtu.be/x, example.org."""
+    """Yield the spans of URLs with any scheme, names that begin with www., and bare ones: youtu.be/x, example.org."""
     for m in _LINK.finditer(text):
         start, end = m.span()
         unopened = {c: m[0].count(c) - m[0].count(o) for c, o in _CLOSING.items()}
@@ -50,7 +49,6 @@ def links(text: str) -> Iterator[Span]:
         yield start, end
 
 
-# --- Addresses, phones, mentions --------------------------------------------------------------------------------------
 _MENTION = re.compile(
     "@\u2068[^\u2069\n\x1e]{1,100}\u2069"  # WhatsApp: a name between isolates
     r"|(?<![\w@./+-])@(?:\+?[0-9]{6,16}(?!\w)|[^\W\d_][\w\u064b-\u065f]{0,63}(?:[.-]\w{1,63}){0,3})"  # not "@7", "@20h"
@@ -59,17 +57,17 @@ _MENTION = re.compile(
 
 
 def emails(text: str) -> Iterator[Span]:
-    """Yield e-mail addresses, as the filter PII finds them."""
+    """Yield the spans of e-mail addresses, as the filter PII finds them."""
     return ((f.start, f.end) for f in rules.find(text, ("email",)))
 
 
 def phones(text: str) -> Iterator[Span]:
-    """Yield phone numbers, as the filter PII finds them: 3lach and 9albi are words, 2026 is a year."""
+    """Yield the spans of phone numbers, as the filter PII finds them: 3lach, 9albi and 2026 are not numbers."""
     return ((f.start, f.end) for f in rules.find(text, ("phone",)))
 
 
 def mentions(text: str) -> Iterator[Span]:
-    """Yield @name, WhatsApp's isolated names and numbers, and Discord's ids."""
+    """Yield the spans of @name, of WhatsApp's isolated names and numbers, and of Discord's ids."""
     return (m.span() for m in _MENTION.finditer(text))
 
 
@@ -77,7 +75,7 @@ _EDITED = re.compile("[ \u00a0]?\u200e<[^<>\n\x1e]{4,80}>(?=\x1e|\\Z)")
 
 
 def edit_marks(text: str) -> Iterator[Span]:
-    """Yield WhatsApp's edit mark at a message's end, in any language: a direction mark and words in <>."""
+    """Yield the spans of WhatsApp's edit mark at a message's end, in any language: a direction mark and words in <>."""
     return (m.span() for m in _EDITED.finditer(text))
 
 
@@ -85,20 +83,15 @@ _INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1c\x1f\x7f\u061c\u200e\u200f\u
 
 
 def visible(text: str) -> tuple[str, int]:
-    """Remove direction marks and control characters."""
+    """Remove direction marks and control characters; return (text, number of characters removed)."""
     return _INVISIBLE.subn("", text)
 
 
-# --- Laughter and repeats ---------------------------------------------------------------------------------------------
 _SYLLABLES = ("ha", "he", "hi", "ho", "hu", "ja", "je", "xa", "ха", "хе", "хи", "ها", "wk", "rs")
 _SINGLE = "hkه\u062e\u314b\u314e"  # hhhh, kkkk, ههههه, خخخخ, ㅋㅋㅋㅋ, ㅎㅎㅎㅎ
 _WORDS = {
-    "mdr": "mdr{2,}",
-    "ptdr": "ptdr{2,}",
-    "lol": "lo{2,}l+|lol{3,}|(?:lo+){2,}l*",
-    "lmao": "lmao{2,}",
-    "xd": "xd{2,}",
-}
+    "mdr": "mdr{2,}", "ptdr": "ptdr{2,}", "lol": "lo{2,}l+|lol{3,}|(?:lo+){2,}l*", "lmao": "lmao{2,}", "xd": "xd{2,}",
+}  # fmt: skip
 
 
 def _laughs() -> Iterator[str]:
@@ -116,7 +109,7 @@ _THAI = re.compile(r"(?<=[\u0e00-\u0e7f])( ?5{3})5+(?!\d)")
 
 
 def laughter(text: str) -> tuple[str, int]:
-    """Shorten laughter: hahahaha to haha, Ahahah to Haha, hhhhhh to hhh, mdrrr to mdr, 555555 after Thai to 555."""
+    """Shorten laughter: hahahaha to haha, hhhhhh to hhh, 555555 after Thai to 555; return (text, number of changes)."""
     changed = 0
 
     def form(m: re.Match[str]) -> str:
@@ -146,9 +139,8 @@ def repeats(most: int) -> Change:
     return lambda text: pattern.subn(lambda m: m[1] * most, text)
 
 
-# --- Emoji ------------------------------------------------------------------------------------------------------------
 def repeated_emoji(text: str) -> Iterator[Span]:
-    """Yield each emoji that directly follows an equal one."""
+    """Yield the span of each emoji that directly follows an equal one."""
     last = (-1, -1)
     for start, end in emoji_spans(text):
         if start == last[1] and text[start:end] == text[slice(*last)]:
@@ -156,12 +148,14 @@ def repeated_emoji(text: str) -> Iterator[Span]:
         last = start, end
 
 
-# --- Replacement ------------------------------------------------------------------------------------------------------
 _BLANK, _END = " \t\u00a0\u202f", "\n" + BETWEEN
 
 
 def replace(find: Callable[[str], Iterable[Span]], new: str) -> Change:
-    """Return the rule that writes `new` in place of each span found; "" also removes white space left next to it."""
+    """Return the rule that writes `new` in place of each span that `find` yields.
+
+    If `new` is "", white space left next to a span is removed too.
+    """
 
     def change(text: str) -> tuple[str, int]:
         spans = list(find(text))

@@ -1,4 +1,4 @@
-"""Names of the counts of `MessageStats`, and the counts as tables for the report and the terminal; loads no kernels."""
+"""The counts of `MessageStats`: their names, and tables of them for the report and the terminal; loads no kernels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ I64 = npt.NDArray[np.int64]
 
 
 def of_family(counts: Mapping[str, int], family: str) -> Counter[str]:
-    """Return the counts of one of the FAMILIES, by value.
+    """Return the counts whose names begin with one of the FAMILIES, by the rest of the name.
 
     >>> of_family({"kind.text": 3, "month.2024-05": 2}, "kind")
     Counter({'text': 3})
@@ -32,7 +32,9 @@ def of_family(counts: Mapping[str, int], family: str) -> Counter[str]:
 
 
 def months_of(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return (month, messages) from the first to the last month, empty ones included unless the range is too long.
+    """Return (month, number of messages) pairs from the first to the last month.
+
+    Months without messages are included, unless the range is too long.
 
     >>> months_of({"month.2023-12": 4, "month.2024-02": 1})
     [('2023-12', 4), ('2024-01', 0), ('2024-02', 1)]
@@ -46,7 +48,7 @@ def months_of(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def clock_of(counts: Mapping[str, int]) -> I64:
-    """Return messages by weekday (Monday first) and hour, int64[7, 24]."""
+    """Return the number of messages by weekday (Monday first) and hour, int64[7, 24]."""
     table = np.zeros((7, 24), np.int64)
     for name, n in of_family(counts, "clock").items():
         if name != OTHERS:
@@ -56,5 +58,5 @@ def clock_of(counts: Mapping[str, int]) -> I64:
 
 
 def month_name(number: int) -> str:
-    """Return a month, counted from the year 0, as YYYY-MM."""
+    """Return a month as YYYY-MM; number: months since January of the year 0."""
     return f"{number // 12:04}-{number % 12 + 1:02}"

@@ -1,4 +1,4 @@
-"""Emoji: find the pictures in a text; one picture may have several code points (UTS #51).
+"""Find emoji in texts; one emoji may have several code points (UTS #51).
 
 Flags, keycaps, skin tones, families joined by U+200D and the flags of England, Scotland and Wales are one emoji each.
 """
@@ -51,7 +51,7 @@ PARTS = _set(PICTURES) + _FLAG + "\u200d\ufe0f\u20e3"
 
 
 def emoji_spans(text: str) -> list[tuple[int, int]]:
-    """Return the spans of the emoji of a text, in characters.
+    """Return the (start, end) of each emoji in a text, in characters.
 
     >>> emoji_spans("ok 👍🏽👨‍👩‍👧 🇲🇦")
     [(3, 5), (5, 10), (11, 13)]
@@ -60,7 +60,10 @@ def emoji_spans(text: str) -> list[tuple[int, int]]:
 
 
 def emoji_counts(texts: pa.Array) -> Counter[str]:
-    """Count each emoji in a column of texts; texts without a byte that all emoji have are skipped."""
+    """Return how often each emoji occurs in a column of texts.
+
+    For speed, texts whose bytes show that they have no emoji are not searched.
+    """
     offsets, data = B.buffers(texts)
     high = np.flatnonzero(data[: offsets[-1]] >= FIRST_BYTE)
     high = high[(data[high] < HAN) | (data[high] > HANGUL)]

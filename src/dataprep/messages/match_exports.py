@@ -1,9 +1,9 @@
-"""Find exports of the same chat: those of one name, and those that share messages.
+"""Find exports of the same chat: exports with equal names, and exports that share messages.
 
-Often only the file's name names a chat, and "Tea.txt" and "Tea (1).txt" are one. Two exports in different files are
-taken for one chat if at least half of the messages of the smaller one, in the minutes that both cover, are in the
-other, and at least two. Messages are compared by hashes of author, minute and text: the smallest 16,384 per export, a
-uniform sample, so memory is bounded. The result only decides which exports are compared; it drops nothing.
+Often only the file's name states the chat, and "Tea.txt" and "Tea (1).txt" are the same chat. Two exports in different
+files are treated as one chat if, in the minutes that both cover, at least two and at least half of the messages of the
+smaller one are in the other. Messages are compared by hashes of author, minute and text: the smallest 16,384 per
+export, a uniform sample, so memory is bounded. The result only decides which exports are compared; it drops nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
-from dataprep.unicode.text import text_hashes
+from dataprep.unicode.hashes import text_hashes
 
 from .times import MINUTE, seconds_of
 
@@ -32,9 +32,10 @@ PRIMES = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))  # odd c
 
 @dataclass(frozen=True)
 class ExportSpan:
-    """First and last time of an export in seconds, whether its times have seconds, and its number of messages.
+    """The messages of one export in numbers: `first` and `last` time in seconds, and the number `n` of messages.
 
-    sketch: uint64[2, k], the smallest hashes of people's messages, ascending, and their minutes.
+    `fine`: whether a time has seconds. `sketch`: uint64[2, k]; row 0: the smallest hashes of people's messages,
+    ascending; row 1: the time of each of these messages, in whole minutes since the epoch.
     """
 
     first: int
@@ -44,14 +45,17 @@ class ExportSpan:
     sketch: U64
 
     def joined(self, other: ExportSpan) -> ExportSpan:
-        """Return the span of both, two parts of one export."""
+        """Return the span of an export of which `self` and `other` are two parts."""
         first, last = min(self.first, other.first), max(self.last, other.last)
         sketch = _smallest(np.concatenate([self.sketch, other.sketch], 1))
         return ExportSpan(first, last, self.fine or other.fine, self.n + other.n, sketch)
 
 
 def spans_of(batches: Iterable[Batch]) -> dict[Export, ExportSpan]:
-    """Return the span of each chat in each file; columns id, chat, author, time, text, and kind if present."""
+    """Return the ExportSpan of each export, which is a pair (chat, number of the file).
+
+    Batches need the columns id, chat, author, time and text; kind is read if present.
+    """
     found: dict[Export, ExportSpan] = {}
     for batch in batches:
         hashes, written = _hashes(batch), _written(batch)
@@ -66,7 +70,10 @@ def spans_of(batches: Iterable[Batch]) -> dict[Export, ExportSpan]:
 
 
 def by_export(batch: Batch) -> Iterator[tuple[Export, Any, Any]]:
-    """Yield the rows of each chat in each file, and their times in seconds; skips rows without chat or time."""
+    """Yield (export, rows, times) for each chat in each file: the indices of its rows, and their times in seconds.
+
+    Rows without a chat or a time are left out.
+    """
     times, known = seconds_of(batch.column("time"))
     numbers = B.ids(batch) >> np.uint64(B.POSITION_BITS)
     chats = batch.column("chat")
@@ -81,7 +88,7 @@ def by_export(batch: Batch) -> Iterator[tuple[Export, Any, Any]]:
 
 
 def chat_names(spans: Mapping[Export, ExportSpan]) -> dict[Export, str]:
-    """Return the name under which each export is compared: that of the first export of its chat."""
+    """Return for each export the name of its chat: that in the first export of the chat."""
     exports = sorted(spans, key=lambda export: (export[1], export[0]))
     first = {export: export for export in exports}
 
@@ -99,7 +106,6 @@ def chat_names(spans: Mapping[Export, ExportSpan]) -> dict[Export, str]:
 
 
 def _written(batch: Batch) -> npt.NDArray[np.bool_]:
-    """Return which messages people wrote, bool[n]."""
     written = pc.is_valid(batch.column("author"))
     if "kind" in batch.schema.names:
         written = pc.and_(written, pc.fill_null(pc.equal(batch.column("kind"), "text"), fill_value=False))

@@ -1,13 +1,29 @@
-"""Overlaps: drop messages that an earlier export of the same chat has."""
+"""Overlaps: drop messages that an earlier export of the same chat has; `find_repeated` does it for rows in memory.
+
+Messages are compared as multisets: a message that occurs n times in one export and m times in another was sent max(n,
+m) times, so two "ok" in one minute remain two. Messages are equal if chat, author, time, kind and text are equal;
+hashes do not decide. Two differences between exports of one chat are ignored:
+
+- A file whose times have no seconds is compared by the minute, others by the second.
+- Media that is left out of an export has another first line ("<Media omitted>" for "IMG-1.jpg (file attached)") and
+  perhaps another kind; exact matches are paired first, then the rest of the media by the text after the first line.
+
+Of two equal messages the one with seconds is kept, else the one in the earlier file. A message in two exports is not
+recognised if it was deleted or edited between them, if the platform wrote it in two languages, if the clocks were in
+different zones, or if the chats have different names.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dataprep.core import batch as B
@@ -20,34 +36,26 @@ from dataprep.core.runner import Runner
 from dataprep.core.tables import write_verdicts
 from dataprep.core.verdict import DropIds
 from dataprep.store import files, receipts
-from dataprep.unicode.text import text_hashes
+from dataprep.unicode.hashes import text_hashes
 
 from .match_exports import Export, ExportSpan, by_export, chat_names, spans_of
-from .overlap_rows import find_repeated
-from .times import MINUTE
+from .times import I64, MINUTE, seconds_of
 
 Spans: TypeAlias = dict[Export, ExportSpan]
-ROWS = pa.schema(
-    [
-        ("id", pa.uint64()),
-        ("chat", pa.string()),
-        ("author", pa.string()),
-        ("time", pa.timestamp("s")),
-        ("kind", pa.string()),
-        ("text", pa.large_string()),
-        ("fine", pa.bool_()),  # whether the export has seconds
-    ]
-)
+ROWS = pa.schema([
+    ("id", pa.uint64()), ("chat", pa.string()), ("author", pa.string()), ("time", pa.timestamp("s")),
+    ("kind", pa.string()), ("text", pa.large_string()), ("fine", pa.bool_()),  # fine: whether the export has seconds
+])  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class Overlaps(Estimator):
     """Drop messages that an earlier export of the same chat has ("in_two_exports"); an Estimator.
 
-    Put it right after `read`, before texts are cleaned or people renamed. Each file is an export. Exports are of one
-    chat if the column `chat` is equal, or if they share messages (`match_exports.py`); others are not compared.
-    Messages are compared as multisets by author, time, kind and text: `overlap_rows.py` defines which differences are
-    ignored and which message is kept. Verdicts name the kept message.
+    Put it right after `read`, before texts are cleaned or people renamed. Each file is an export. Two exports are of
+    one chat if their values in the column `chat` are equal, or if they share messages (`match_exports.py`); others are
+    not compared. Messages are compared as multisets by author, time, kind and text, and two differences between exports
+    are ignored (`messages/overlaps.py`). Verdicts name the kept message.
 
     Memory: the messages of the times that two exports share, held by one process (texts and 100 bytes per message), and
     256 kB per export.
@@ -63,7 +71,10 @@ class Overlaps(Estimator):
         text_hashes(*B.buffers(pa.array(["a"], pa.large_string())))
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
-        """Compare messages of the times that exports share; return the stage that drops the repeated ones."""
+        """Compare the messages of the times that exports share; return the stage that drops the repeated ones.
+
+        The verdicts (message to drop, message kept instead) are written to `out`.
+        """
         work_key = self.key_for(docs)
         receipt, url = files.join(out, "verdicts.json"), files.join(out, "verdicts.parquet")
         made = receipts.once(receipt, work_key, lambda: _find(docs, run, out, work_key, url))
@@ -75,29 +86,25 @@ class Overlaps(Estimator):
 def _find(docs: Dataset, run: Runner, out: str, work_key: str, url: str) -> dict[str, Any]:
     columns = ["id", "chat", "author", "time", "text", *(["kind"] if "kind" in docs.columns else [])]
     spans: Spans = {}
-    for found in run.map(_FindSpans(tuple(columns)), docs.tasks, "Overlaps: times"):
+    for found in run.map(functools.partial(_spans_in, columns), docs.tasks, "Overlaps: times"):
         for export, span in found.items():
             spans[export] = spans[export].joined(span) if export in spans else span
     gather = _GatherRows(out, work_key, tuple(columns), shared_times(spans))
     counts = list(run.map(gather, docs.tasks if gather.shared else [], "Overlaps: gather"))
-    dropped = next(iter(run.map(_Compare(out, url, len(counts)), [0], "Overlaps: compare")))
+    dropped = next(iter(run.map(functools.partial(_compare, out, url, len(counts)), [0], "Overlaps: compare")))
     n_docs = sum(span.n for span in spans.values())
     return {"files": [url], "documents": n_docs, "shared": sum(c["rows"] for c in counts), "dropped": dropped}
 
 
-@dataclass(frozen=True)
-class _FindSpans:
-    """Task: find the spans of the exports in a part."""
-
-    columns: tuple[str, ...]
-
-    def __call__(self, item: Part) -> Spans:
-        """Return the span of each chat in each file."""
-        return spans_of(item.batches(self.columns))
+def _spans_in(columns: Sequence[str], part: Part) -> Spans:
+    return spans_of(part.batches(columns))
 
 
 class SharedTimes(NamedTuple):
-    """Times in seconds that another export of the chat covers too; the chat's name; whether the export has seconds."""
+    """The times of an export, from `first` to `last` in seconds, that other exports of the chat cover too.
+
+    `chat`: the chat's name. `fine`: whether the export's times have seconds.
+    """
 
     chat: str
     first: int
@@ -106,7 +113,7 @@ class SharedTimes(NamedTuple):
 
 
 def shared_times(spans: Mapping[Export, ExportSpan]) -> dict[Export, SharedTimes]:
-    """Return the shared times of exports that overlap with another export of the same chat."""
+    """Return the SharedTimes of each export that overlaps with another export of its chat; others are left out."""
     chats: dict[str, list[Export]] = {}
     for export, chat in chat_names(spans).items():
         chats.setdefault(chat, []).append(export)
@@ -161,30 +168,112 @@ def _plain(column: Any, kind: pa.DataType) -> Any:
     return (column.cast(column.type.value_type) if coded else column).cast(kind, safe=kind != ROWS.field("time").type)
 
 
-@dataclass(frozen=True)
-class _Compare:
-    """Task: compare all rows that were gathered, in one process."""
+def _compare(out: str, url: str, n_parts: int, _: int) -> int:
+    """Compare all rows that were gathered, in one process; write the verdicts to `url` and return their number."""
+    tables = [ROWS.empty_table()]
+    for number in range(n_parts):
+        with files.open_raw(_GatherRows.url(out, number)) as f:
+            tables.append(pq.read_table(f).cast(ROWS))  # Parquet has no seconds
+    rows = pa.concat_tables(tables)
+    ids = rows["id"].to_numpy()
+    numbers = (ids >> np.uint64(B.POSITION_BITS)).astype(np.int64)
+    repeated, kept = find_repeated(numbers, rows, rows["fine"].to_numpy())
+    n = len(repeated)
+    table = {
+        "id": ids[repeated], "reason": pa.repeat("in_two_exports", n), "kept_in": pa.nulls(n, pa.string()),
+        "kept": ids[kept], "similarity": pa.nulls(n, pa.float32()),
+    }  # fmt: skip
+    return write_verdicts(url, pa.table(table))
 
-    out: str
-    url: str
-    n_parts: int
 
-    def __call__(self, _: int) -> int:
-        """Write the verdicts to `url`; return their number."""
-        tables = [ROWS.empty_table()]
-        for number in range(self.n_parts):
-            with files.open_raw(_GatherRows.url(self.out, number)) as f:
-                tables.append(pq.read_table(f).cast(ROWS))  # Parquet has no seconds
-        rows = pa.concat_tables(tables)
-        ids = rows["id"].to_numpy()
-        numbers = (ids >> np.uint64(B.POSITION_BITS)).astype(np.int64)
-        repeated, kept = find_repeated(numbers, rows, rows["fine"].to_numpy())
-        n = len(repeated)
-        table = {
-            "id": ids[repeated],
-            "reason": pa.repeat("in_two_exports", n),
-            "kept_in": pa.nulls(n, pa.string()),
-            "kept": ids[kept],
-            "similarity": pa.nulls(n, pa.float32()),
-        }
-        return write_verdicts(self.url, pa.table(table))
+MEDIA = ("image", "video", "audio", "gif", "sticker", "file")
+FIELDS = ("chat", "author", "kind", "text")
+
+
+def has_seconds(files: I64, chats: I64, times: I64) -> npt.NDArray[np.bool_]:
+    """Return whether the export of each of n rows has times with seconds, bool[n].
+
+    files, chats: int64[n], the export of a row is its chat in its file. times: int64[n], seconds.
+    """
+    groups = np.unique(np.stack([files, chats], 1), axis=0, return_inverse=True)[1].reshape(-1)
+    return np.asarray((np.bincount(groups, times % MINUTE != 0) > 0)[groups], np.bool_)
+
+
+def find_repeated(files: I64, rows: pa.Table, fine: npt.NDArray[np.bool_] | None = None) -> tuple[I64, I64]:
+    """Return (rows to drop, the rows kept for them), int64[pairs] each.
+
+    files: int64[n], number of each row's export. rows: columns chat, author, time, kind, text; rows of one export in
+    its order. fine: bool[n], whether the row's export has seconds; needed if `rows` is a part of the exports. A row
+    without a time or a chat is never dropped. Memory: about 100 bytes per row in addition to the texts.
+    """
+    times, known = seconds_of(rows["time"].combine_chunks())
+    code = {name: _codes(rows[name]) for name in FIELDS}
+    code["rest"] = _codes(_after_first_line(rows["text"]))
+    media = pc.is_in(rows["kind"], pa.array(MEDIA)).to_numpy(zero_copy_only=False) if len(rows) else known
+    fine = has_seconds(files, code["chat"], times) if fine is None else fine
+    usable = np.flatnonzero(known & (code["chat"] >= 0))
+    found: list[tuple[I64, I64]] = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
+    for chat in _chunks(code["chat"], usable):
+        unique = chat[:0]
+        for export in _exports(files, fine, chat):
+            near = unique[_within(times[unique], times[export])]
+            clock = times if fine[export[0]] else times // MINUTE
+            alike = [code["author"], clock]
+            repeated, kept = _pairs(near, export, [*alike, code["kind"], code["text"]])
+            left, free = np.setdiff1d(export, repeated), np.setdiff1d(near, kept)
+            more, kept_for_more = _pairs(free[media[free]], left[media[left]], [*alike, code["rest"]])
+            found += [(repeated, kept), (more, kept_for_more)]
+            unique = np.concatenate([unique, np.setdiff1d(left, more)])
+    repeated, kept = (np.concatenate(column) for column in zip(*found, strict=True))
+    return repeated, kept
+
+
+def _codes(values: Any) -> I64:
+    """Return equal numbers for equal values, int64[n]; -1 for null."""
+    flat = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    coded = flat if pa.types.is_dictionary(flat.type) else flat.dictionary_encode()
+    return np.asarray(coded.indices.cast(pa.int64()).fill_null(-1).to_numpy(), np.int64)
+
+
+def _after_first_line(texts: Any) -> Any:
+    return pc.replace_substring_regex(texts, r"\A[^\n]*\n?", "", max_replacements=1)
+
+
+def _chunks(codes: I64, rows: I64) -> Sequence[I64]:
+    """Return the rows of each code, in their order."""
+    ordered = rows[np.argsort(codes[rows], kind="stable")]
+    return np.split(ordered, np.flatnonzero(np.diff(codes[ordered])) + 1) if len(rows) else []
+
+
+def _exports(files: I64, fine: npt.NDArray[np.bool_], rows: I64) -> Sequence[I64]:
+    """Return the rows of each file, files with seconds first; later ones are compared with earlier ones."""
+    return sorted(_chunks(files, rows), key=lambda own: (not fine[own[0]], files[own[0]]))
+
+
+def _within(times: I64, others: I64) -> npt.NDArray[np.bool_]:
+    """Return which of `times` are in the span of `others`, to the minute, bool[n]."""
+    first, last = others.min() // MINUTE, others.max() // MINUTE
+    return np.asarray((times // MINUTE >= first) & (times // MINUTE <= last))
+
+
+def _pairs(kept: I64, new: I64, columns: Sequence[I64]) -> tuple[I64, I64]:
+    """Pair the k-th of each value in `new` with the k-th in `kept`; return (new, kept), int64[pairs] each."""
+    both = np.concatenate([kept, new])
+    values = np.zeros(len(both), np.int64)
+    for column in columns:
+        own = np.unique(column[both], return_inverse=True)[1].reshape(-1)
+        values = np.unique(values * (len(both) + 1) + own, return_inverse=True)[1].reshape(-1)
+    old, others = _numbered(values[: len(kept)], len(both)), _numbered(values[len(kept) :], len(both))
+    _, a, b = np.intersect1d(old, others, assume_unique=True, return_indices=True)
+    return new[b], kept[a]
+
+
+def _numbered(values: I64, n: int) -> I64:
+    """Return numbers that are equal if the value, and the count of equal values before it, are equal, int64[n]."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    first = np.flatnonzero(np.diff(ordered, prepend=-1))
+    count = np.arange(len(values)) - np.repeat(first, np.diff(first, append=len(values)))
+    made = np.empty(len(values), np.int64)
+    made[order] = ordered * (n + 1) + count
+    return made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dataprep.core import batch as B
+from dataprep.core.batch import Batch
 from dataprep.core.dataset import Dataset
-from dataprep.core.part import Part
+from dataprep.core.unread import Unread, check_unread
 from dataprep.errors import PlanError
 from dataprep.read import read
 from dataprep.read.chats.messages import COLUMNS, reject_utf16
@@ -22,7 +22,7 @@ from dataprep.read.formats import PLATFORMS
 from dataprep.store import files
 
 from .match_exports import chat_names, spans_of
-from .overlap_rows import find_repeated
+from .overlaps import find_repeated
 
 log = logging.getLogger("dataprep")
 
@@ -38,7 +38,7 @@ def read_messages(
     path: a file, a folder, a glob, or a list of them; platforms may be mixed.
     platform: "whatsapp", "telegram", "discord", "messenger", "instagram", "signal", "chat"; None: detected per file.
     date_order: "dmy", "mdy" or "ymd", for files whose dates could be read in several orders.
-    merge: keep messages that two exports of one chat have once (`match_exports.py`, `overlap_rows.py`).
+    merge: if two exports of one chat contain the same message, keep it once (`match_exports.py`, `overlaps.py`).
     options: parameters of the platform's reader.
 
     Columns: chat, author (null for the platform's own lines), time (timestamp[s], the clock as written; UTC for
@@ -61,7 +61,14 @@ def read_messages(
     if date_order and any(hasattr(part.reader, "date_order") for part in docs.parts):
         docs = read(path, platform, date_order=date_order, **options)
     dropped: Counter[str] = Counter()
-    batches = [batch for part in docs.parts for batch in _batches(part, dropped)]
+    unread: list[Unread] = []
+    batches: list[Batch] = []
+    for part in docs.parts:
+        ledgers = part.ledgers()
+        batches += part.batches(ledgers=ledgers)
+        unread += [row for ledger in ledgers for row in ledger.unread]
+        dropped.update(reason for ledger in ledgers for reason in ledger.drop_table()["reason"].to_pylist())
+    check_unread(unread, docs.max_bad_files, sum(batch.num_rows for batch in batches))
     if dropped:
         reasons = ", ".join(f"{reason} {n:,}" for reason, n in dropped.most_common())
         log.warning("%d records of %s are not messages and are left out: %s", dropped.total(), path, reasons)
@@ -86,13 +93,6 @@ def _check(docs: Dataset) -> None:
         msg += f"tried: {TRIED}; "
     msg += "name its platform with platform=, or give platform='chat' and line= for another form"
     raise PlanError(msg)
-
-
-def _batches(part: Part, dropped: Counter[str]) -> Iterator[Any]:
-    ledgers = part.ledgers()
-    yield from part.batches(ledgers=ledgers)
-    for ledger in ledgers:
-        dropped.update(ledger.drop_table()["reason"].to_pylist())
 
 
 def _merged(rows: pa.Table, *, merge: bool) -> tuple[pa.Table, npt.NDArray[np.int64]]:

@@ -22,16 +22,7 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.stage import Stage
 from dataprep.errors import PlanError
 
-from .counts import (
-    CHARS,
-    CONVERSATION_MESSAGES,
-    CONVERSATION_SECONDS,
-    FAMILIES,
-    OTHERS,
-    PEOPLE,
-    REPLY_SECONDS,
-    month_name,
-)  # fmt: skip
+from . import counts as C
 from .emoji import emoji_counts
 from .times import DAY, HOUR, I64, duration, seconds_of
 
@@ -42,8 +33,8 @@ THURSDAY = 3  # 1970-01-01, Monday being 0
 class MessageStats(Stage):
     """Count messages and change nothing; needs the message columns, and reads the column `language` if present.
 
-    gap: the silence that ends a conversation; within one, a message after another author's is a reply. Unlike
-        `Conversations`, replies over the gap do not continue a conversation, and no size limit cuts it.
+    gap: the silence that ends a conversation; within a conversation, a message after another author's is a reply.
+    Unlike in `Conversations`, a reply after the gap does not continue a conversation, and its size has no limit.
     top: number of authors, chats, emoji ... per part of the input that are counted by name, the most frequent first;
         the rest is counted together as "others". Memory: one number per name.
 
@@ -63,30 +54,29 @@ class MessageStats(Stage):
     def __post_init__(self) -> None:
         duration(self.gap)
         if self.top < 1:
-            msg = f"top={self.top} must be 1 or more: the number of names that are counted"
+            msg = f"top={self.top} must be at least 1; it is the number of names that are counted"
             raise PlanError(msg)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Yield the same batches; counts are added to `stats` after the last one."""
-        seen: dict[str, Counter[str]] = {name: Counter() for name in FAMILIES}
+        """Yield the same batches; after the last one, add the counts and histograms to `stats`."""
+        seen: dict[str, Counter[str]] = {name: Counter() for name in C.FAMILIES}
         lengths = _ConversationLengths(duration(self.gap))
         for batch in batches:
             _count(batch, seen, stats)
             lengths.observe(batch, stats)
             yield batch
-        lengths.close(stats)
+        _observe_lengths(lengths.open.values(), stats)
         for name, counter in seen.items():
             self._write(name, counter, stats)
 
     def _write(self, family: str, counter: Counter[str], stats: Ledger) -> None:
         ordered = sorted(counter.items(), key=lambda item: (-item[1], item[0]))
         for value, n in ordered[: self.top]:
-            stats.count(f"{family}.{value}", n, private=family in PEOPLE)
-        stats.count(f"{family}.{OTHERS}", sum(n for _, n in ordered[self.top :]), private=family in PEOPLE)
+            stats.count(f"{family}.{value}", n, private=family in C.PEOPLE)
+        stats.count(f"{family}.{C.OTHERS}", sum(n for _, n in ordered[self.top :]), private=family in C.PEOPLE)
 
 
 def _count(batch: Batch, seen: dict[str, Counter[str]], stats: Ledger) -> None:
-    """Add the messages of a batch to the counters."""
     kinds = batch["kind"].cast(pa.string())
     seen["kind"].update(_values(kinds))
     by_people = pc.and_(pc.is_valid(batch["author"]), pc.not_equal(kinds, "system"))  # "Bee: Bee added Cy" is not Bee's
@@ -96,7 +86,7 @@ def _count(batch: Batch, seen: dict[str, Counter[str]], stats: Ledger) -> None:
     seconds, known = seconds_of(people["time"])
     _count_times(seconds[known], seen)
     texts = people.filter(pc.equal(people["kind"], "text"))
-    stats.observe(CHARS, pc.utf8_length(texts["text"]).to_numpy())
+    stats.observe(C.CHARS, pc.utf8_length(texts["text"]).to_numpy())
     seen["emoji"].update(emoji_counts(texts["text"]))
     if "language" in batch.schema.names:
         seen["language"].update(_values(texts["language"].cast(pa.string())))
@@ -115,7 +105,7 @@ def _count_times(seconds: I64, seen: dict[str, Counter[str]]) -> None:
         seen["clock"][f"{slot // 24 + 1}.{slot % 24:02}"] += n
     since_1970 = seconds.astype("datetime64[s]").astype("datetime64[M]").astype(np.int64)
     months, counts = np.unique(since_1970, return_counts=True)
-    seen["month"].update(dict(zip(map(month_name, (months + 1970 * 12).tolist()), counts.tolist(), strict=True)))
+    seen["month"].update(dict(zip(map(C.month_name, (months + 1970 * 12).tolist()), counts.tolist(), strict=True)))
 
 
 @dataclass
@@ -156,7 +146,7 @@ class _ConversationLengths:
         waited = np.abs(np.diff(times, prepend=before))
         begins = waited >= self.gap
         other = np.append(not same, authors[1:] != authors[:-1])
-        stats.observe(REPLY_SECONDS, waited[other & ~begins])
+        stats.observe(C.REPLY_SECONDS, waited[other & ~begins])
         starts = np.flatnonzero(begins)
         if len(starts) == 0:
             assert one is not None, "the first message of a chat begins a conversation"
@@ -166,20 +156,16 @@ class _ConversationLengths:
                 one.messages += int(starts[0])
                 one.last = int(times[starts[0] - 1]) if starts[0] else one.last
                 _observe_lengths([one], stats)
-            stats.observe(CONVERSATION_MESSAGES, np.diff(starts))
-            stats.observe(CONVERSATION_SECONDS, np.abs(times[starts[1:] - 1] - times[starts[:-1]]))
+            stats.observe(C.CONVERSATION_MESSAGES, np.diff(starts))
+            stats.observe(C.CONVERSATION_SECONDS, np.abs(times[starts[1:] - 1] - times[starts[:-1]]))
             one = self.open[chat] = _OpenConversation(int(times[starts[-1]]), 0, len(times) - int(starts[-1]), "")
         one.last, one.author = int(times[-1]), names[int(authors[-1])].as_py()
-
-    def close(self, stats: Ledger) -> None:
-        """Add the conversations that are open at the end of the input."""
-        _observe_lengths(self.open.values(), stats)
 
 
 def _observe_lengths(conversations: Iterable[_OpenConversation], stats: Ledger) -> None:
     found = [(one.messages, abs(one.last - one.first)) for one in conversations]
-    stats.observe(CONVERSATION_MESSAGES, [messages for messages, _ in found])
-    stats.observe(CONVERSATION_SECONDS, [seconds for _, seconds in found])
+    stats.observe(C.CONVERSATION_MESSAGES, [messages for messages, _ in found])
+    stats.observe(C.CONVERSATION_SECONDS, [seconds for _, seconds in found])
 
 
 def _groups(coded: pa.DictionaryArray) -> Iterator[tuple[str, Any]]:

@@ -18,7 +18,9 @@ MINUTE, HOUR, DAY = UNITS["m"], UNITS["h"], UNITS["d"]
 
 
 def duration(written: str, parameter: str = "gap") -> int:
-    """Return the seconds of a duration. Raises PlanError, naming `parameter`, if it is not one.
+    """Return the seconds of a duration such as "90s", "30m", "1h" or "2d".
+
+    Raises PlanError, naming `parameter`, if the text is not a duration.
 
     >>> duration("90s"), duration("1h")
     (90, 3600)
@@ -30,9 +32,9 @@ def duration(written: str, parameter: str = "gap") -> int:
 
 
 def seconds_of(times: Any) -> tuple[I64, npt.NDArray[np.bool_]]:
-    """Return a column of timestamps (or ISO 8601 texts) as whole seconds, int64[n], and which are known, bool[n].
+    """Return (whole seconds since 1970, int64[n]; whether each time is known, bool[n]) of a column of times.
 
-    Unknown times are 0. Times with a zone are those of UTC.
+    times: timestamps, or ISO 8601 texts. Unknown times are 0. Times with a zone are converted to UTC.
     """
     seconds = times.cast(pa.timestamp("s"), safe=False).cast(pa.int64())
     known = np.asarray(pc.is_valid(seconds).to_numpy(zero_copy_only=False), np.bool_)

@@ -1,11 +1,10 @@
-"""ARPA format: lines of log10 probability, words, log10 back-off.
+"""Write the ARPA format: each line has a log10 probability, the words of an n-gram, and a log10 back-off weight.
 
 Twin: tests/twins/ngram.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import IO
 
 import numpy as np
@@ -20,15 +19,14 @@ LINES_AT_ONCE = 1 << 15
 NUMBER_BYTES = 16  # the longest number and its separator
 
 
-def header(counts: Sequence[int]) -> bytes:
-    """Return the header with the number of n-grams of each order."""
-    return b"\\data\\\n" + b"".join(b"ngram %d=%d\n" % (n, count) for n, count in enumerate(counts, 1))
-
-
 def write_lines(f: IO[bytes], columns: I32, probability: F64, backoff: F64 | None, words: Vocabulary) -> None:
-    """Write n-grams: `columns` int32[order, n], the last word first; `backoff` None writes no back-off weights."""
-    ends, pool = words.ends, words.pool
-    lengths = np.diff(ends)
+    """Write n-grams of one order to `f` as lines of an ARPA file.
+
+    columns: word numbers, int32[order, n], row 0 the last words. probability, backoff: float64[n]; backoff: None omits
+    the back-off weights. words: the words by number.
+    """
+    ends, pool = words.table.ends, words.table.pool
+    lengths = np.diff(ends[: len(words) + 1])
     absent = np.empty(0, np.float64)
     for start in range(0, columns.shape[1], LINES_AT_ONCE):
         part = np.ascontiguousarray(columns[:, start : start + LINES_AT_ONCE])
@@ -43,14 +41,18 @@ def write_lines(f: IO[bytes], columns: I32, probability: F64, backoff: F64 | Non
 
 
 def log10(values: F64) -> F64:
-    """Return logarithms; -99, the format's zero, for 0."""
+    """Return the decimal logarithm of each value; for 0, -99, which represents log 0 in the ARPA format."""
     values = np.asarray(values, np.float64)
     return np.where(values > 0, np.log10(np.maximum(values, 1e-99)), -99.0)
 
 
 @kernel
 def lines(columns: I32, logs: F64, backoffs: F64, ends: I64, pool: U8, out: U8) -> int:
-    """Format n-grams; return the bytes written."""
+    """Write n-grams as text lines to `out`; return the number of bytes written.
+
+    columns: word numbers, int32[order, n], row 0 the last words. logs, backoffs: float64[n], log10 of probabilities and
+    of back-off weights (an empty array omits them). Word w is pool[ends[w]:ends[w + 1]].
+    """
     k = 0
     for i in range(columns.shape[1]):
         k = number(logs[i], out, k)
@@ -74,7 +76,7 @@ def lines(columns: I32, logs: F64, backoffs: F64, ends: I64, pool: U8, out: U8) 
 
 @kernel
 def number(value: float, out: U8, k: int) -> int:
-    """Write a number with seven decimals, without trailing zeros; return the offset after it."""
+    """Write a number with up to seven decimals as text to out[k:]; return the offset after it."""
     scaled = np.int64(np.rint(abs(value) * 1e7))
     if value < 0 and scaled > 0:
         out[k] = 0x2D

@@ -1,8 +1,16 @@
-"""N-grams on disk, partitioned by their last but one word, so that memory holds one part at a time.
+"""Sort n-grams, on disk in parts by their last but one word, so that memory holds one part at a time.
 
-From order 3 on, an n-gram, the one it ends with and all that share its context have the same last but one word: counts,
-sums and probabilities of a part need no other part. Single words are kept in memory. Only a back-off weight is computed
-in another part than its n-gram: it is written to a file for that part, in the order of that part's n-grams.
+The words of n-grams are columns int32[order, n], column 0 the last word, column 1 the one before it. With two sort
+orders, all other work is a pass over neighbours. In *suffix* order (last word first) n-grams with the same ending are
+neighbours; in *context* order (last but one first, without the last word) those with the same context. A stable sort of
+the context order by the last word is the suffix order.
+
+From order 3 on, an n-gram, its suffix (the n-gram without its first word) and all n-grams with the same context have
+the same last but one word: counts, sums and probabilities of a part need no other part. Single words are kept in
+memory. Only the back-off weight of an n-gram is computed in another part than the n-gram: it is written to a file for
+the n-gram's part, in the order of that part's n-grams.
+
+Twin: tests/twins/ngram.py.
 """
 
 from __future__ import annotations
@@ -16,27 +24,32 @@ import numpy as np
 import numpy.typing as npt
 
 from dataprep.errors import PlanError
+from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64
 
-from .order import Sorted
 from .vocabulary import BOS, EOS, I32
 
+DIGIT_BITS = 11  # of a radix sort: 2,048 counters fit in the first cache
 FULLEST = 4096  # words assigned to parts one by one, those with most n-grams first
 
 
 def n_bytes(order: int) -> int:
-    """Return the bytes of memory per n-gram of the highest order, at most: 150 at order 5, as measured."""
+    """Return the most memory that one n-gram of the highest order takes, in bytes: 150 at order 5, as measured."""
     return 24 * order + 40
 
 
 def shares(frequency: I64, order: int, memory: int) -> tuple[npt.NDArray[np.int16], int]:
-    """Return the part of each word, so that no part has more n-grams than fit in memory, and the number of parts."""
+    """Return the part of each word, int16[words], and the number of parts.
+
+    frequency: int64[words], how many n-grams have the word as the last but one, which assigns them to its part. No part
+    has more n-grams than fit into `memory` bytes. Raises PlanError if those of one word do not fit.
+    """
     room = memory // n_bytes(order)
     most = int(frequency.max(initial=0))
     if most > room:
         msg = (
             f"the {most:,} n-grams after the most frequent word take {most * n_bytes(order) >> 20:,} MiB, "
-            f"and {memory >> 20:,} are allowed; raise memory, or lower the order"
+            f"but only {memory >> 20:,} MiB are allowed; raise memory, or lower the order"
         )
         raise PlanError(msg)
     n_parts = max(1, -(-int(frequency.sum() * 1.05) // room))
@@ -53,14 +66,18 @@ def shares(frequency: I64, order: int, memory: int) -> tuple[npt.NDArray[np.int1
 
 
 class Heap(NamedTuple):
-    """N-grams of a part, unsorted: blocks int32[order, size] one after the other in a nameless file."""
+    """The unsorted n-grams of one part in the temporary file `f`: a block int32[order, size] for each of `sizes`."""
 
     f: IO[bytes]
     sizes: list[int]
 
 
 def scatter(folder: str, blocks: Iterator[I32], order: int, part_of: npt.NDArray[np.int16], n_parts: int) -> list[Heap]:
-    """Write the n-grams of all words to the heaps of their parts, block by block; return the heaps."""
+    """Write every n-gram of the text to the temporary file of its part; return one Heap per part.
+
+    blocks: the word numbers of the text, int32, block by block. part_of: int16[words], the part of the n-grams with
+    this word as the last but one.
+    """
     heaps = [Heap(tempfile.TemporaryFile(dir=folder), []) for _ in range(n_parts)]  # noqa: SIM115 - closed when read
     before = np.full(order, BOS, np.int32)
     for block in blocks:
@@ -76,7 +93,7 @@ def scatter(folder: str, blocks: Iterator[I32], order: int, part_of: npt.NDArray
 
 
 def scattered(heap: Heap, order: int) -> I32:
-    """Close a heap and return its n-grams, int32[order, n]."""
+    """Return the n-grams that `scatter` wrote to a heap, int32[order, n], and close its file, which deletes it."""
     columns, start = np.empty((order, sum(heap.sizes)), np.int32), 0
     with heap.f as f:
         f.seek(0)
@@ -88,13 +105,13 @@ def scattered(heap: Heap, order: int) -> I32:
 
 
 def save(folder: str, part: int, ngrams: Sorted) -> None:
-    """Write sorted n-grams to disk."""
+    """Write the sorted n-grams of part number `part` to files in `folder`."""
     for name, array in ngrams._asdict().items():
         np.save(os.path.join(folder, f"{part}.{name}.npy"), array)
 
 
 def saved(folder: str, part: int) -> Sorted:
-    """Remove the files of sorted n-grams; return the n-grams."""
+    """Return the sorted n-grams of part number `part` that `save` wrote, and delete their files."""
     arrays = {}
     for name in Sorted._fields:
         path = os.path.join(folder, f"{part}.{name}.npy")
@@ -106,31 +123,42 @@ def saved(folder: str, part: int) -> Sorted:
 class Exchange:
     """Files that join probabilities of n-grams with their back-off weights, which another part computes.
 
-    A part writes its n-grams in suffix order, the other its weights in context order: between two parts, both
-    orders are the same.
+    One part writes its n-grams in suffix order, another part its weights in context order; for the n-grams that the two
+    have in common, both orders are the same.
     """
 
     def __init__(self, folder: str, part_of: npt.NDArray[np.int16], n_parts: int) -> None:
         self.folder, self.part_of, self.n_parts = folder, part_of, n_parts
 
     def give_ngrams(self, part: int, columns: I32, probability: Any) -> None:
-        """Write n-grams that do not end a sentence, int32[order, n], with a probability (NaN if pruned)."""
+        """Write the n-grams of a part that do not end a sentence, with their probabilities, to files.
+
+        part: its number. columns: word numbers, int32[order, n], row 0 the last words. probability: float64[n], NaN if
+        pruned.
+        """
         goes = np.where(columns[0] == EOS, -1, self.part_of[columns[0]])
         for to in range(self.n_parts):
             name = f"{part}-{to}.{len(columns)}"
             mine = goes == to
             for d, column in enumerate(columns):
-                _put(self.folder, f"{name}.words{d}", column[mine])
-            _put(self.folder, f"{name}.probability", probability[mine])
+                column[mine].tofile(os.path.join(self.folder, f"{name}.words{d}"))
+            probability[mine].tofile(os.path.join(self.folder, f"{name}.probability"))
 
     def give_weights(self, part: int, contexts: I32, gamma: Any) -> None:
-        """Write back-off weights of contexts int32[order, n], the last word first."""
+        """Write the back-off weights `gamma`, float64[n], that part number `part` computed for its contexts.
+
+        contexts: word numbers of n-grams, int32[order, n], row 0 the last words.
+        """
         comes = self.part_of[contexts[1]]
         for source in range(self.n_parts):
-            _put(self.folder, f"{source}-{part}.{len(contexts)}.weights", gamma[comes == source])
+            path = os.path.join(self.folder, f"{source}-{part}.{len(contexts)}.weights")
+            gamma[comes == source].tofile(path)
 
     def take(self, order: int) -> Iterator[tuple[I32, Any, Any]]:
-        """Yield all n-grams of an order, with probability and weight; remove their files."""
+        """Yield all n-grams of an order, file by file, and delete the files.
+
+        Each item is (word numbers int32[order, n], probabilities float64[n], back-off weights float64[n]).
+        """
         for source in range(self.n_parts):
             for to in range(self.n_parts):
                 name = f"{source}-{to}.{order}"
@@ -140,13 +168,66 @@ class Exchange:
                 yield np.stack(words), probability, weights
 
 
-def _put(folder: str, name: str, array: npt.NDArray[Any]) -> None:
-    array.tofile(os.path.join(folder, name))
-
-
 def _taken(folder: str, name: str, dtype: Any) -> npt.NDArray[Any]:
     """Remove a file; return its numbers."""
     path = os.path.join(folder, name)
     array = np.fromfile(path, dtype)
     os.unlink(path)
     return array
+
+
+class Sorted(NamedTuple):
+    """The distinct n-grams of the highest order, in suffix order, with their counts."""
+
+    columns: I32  # [order, n]
+    counts: I64
+    by_context: I32  # their indices in context order
+
+
+def sort_ngrams(columns: I32, n_words: int) -> Sorted:
+    """Return the distinct n-grams of `columns`, int32[order, n], sorted and counted; n_words: vocabulary size."""
+    perm = np.arange(columns.shape[1], dtype=np.int32)
+    spare = np.empty_like(perm)
+    for column in columns[:0:-1]:
+        perm, spare = sort_by(column, perm, spare, n_words)
+    by_context = perm.copy()
+    perm, spare = sort_by(columns[0], perm, spare, n_words)
+    columns = np.stack([column[perm] for column in columns])
+    new = np.ones(len(perm), np.bool_)
+    if len(new):
+        new[1:] = (columns[:, 1:] != columns[:, :-1]).any(0)
+    first = np.flatnonzero(new)
+    number = spare  # of the distinct n-gram that a row shows first, -1 for its further rows
+    number[perm] = np.where(new, np.cumsum(new) - 1, -1)
+    shown = number[by_context]
+    counts = np.diff(first, append=len(new)).astype(np.int64)
+    return Sorted(np.ascontiguousarray(columns[:, first]), counts, shown[shown >= 0])
+
+
+@kernel
+def sort_by(keys: I32, perm: I32, spare: I32, n_words: int) -> tuple[I32, I32]:
+    """Sort row numbers stably by their keys; return the sorted row numbers, int32, and the array that is now unused.
+
+    keys: int32, from 0 to `n_words` - 1, by row number. perm: the row numbers to sort; spare: an array of the same
+    length. Both arrays are overwritten.
+    """
+    bits = 1
+    while (1 << bits) < n_words:
+        bits += 1
+    n_digits = (bits + DIGIT_BITS - 1) // DIGIT_BITS
+    width = (bits + n_digits - 1) // n_digits
+    mask = (1 << width) - 1
+    for digit in range(n_digits):
+        shift = digit * width
+        starts = np.zeros((1 << width) + 1, np.int64)
+        for i in range(len(keys)):  # the counts of digits do not depend on the order of rows
+            starts[((keys[i] >> shift) & mask) + 1] += 1
+        for place in range(1 << width):
+            starts[place + 1] += starts[place]
+        for i in range(len(perm)):
+            row = perm[i]
+            place = (keys[row] >> shift) & mask
+            spare[starts[place]] = row
+            starts[place] += 1
+        perm, spare = spare, perm
+    return perm, spare

@@ -2,7 +2,7 @@
 
 Adjusted counts: for an n-gram of the highest order, or one that begins with <s>, its occurrences in the text; for any
 other, the number of different words before it. Source: Heafield, Pouzyrevsky, Clark, Koehn, "Scalable Modified
-Kneser-Ney Language Model Estimation" (2013), on `lmplz`.
+Kneser-Ney Language Model Estimation" (2013), the paper on `lmplz`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dataprep.errors import DataprepError
 from dataprep.unicode.text import I64
 
-from .order import Sorted
+from .partition import Sorted
 from .vocabulary import BOS, I32
 
 F64 = npt.NDArray[np.float64]
@@ -26,7 +26,7 @@ FALLBACK = (0.5, 1.0, 1.5)  # lmplz --discount_fallback
 
 
 class Nodes(NamedTuple):
-    """N-grams of one order, in suffix order."""
+    """The distinct n-grams of one order, in suffix order, with their adjusted counts."""
 
     order: int
     first: npt.NDArray[np.intp]  # index of the first of each among the n-grams of the highest order
@@ -36,7 +36,11 @@ class Nodes(NamedTuple):
 
 
 def nodes(ngrams: Sorted, prune: Sequence[int]) -> Iterator[Nodes]:
-    """Yield the n-grams of every order from 2 on, without those that have <s> after their first word."""
+    """Yield the distinct n-grams of order 2, then of order 3, and so on up to the highest order.
+
+    ngrams: those of the highest order. prune: per order, n-grams with at most this many occurrences are pruned (`kept`
+    is False). N-grams with <s> after their first word are left out.
+    """
     top = len(ngrams.columns)
     begins = [_begins(ngrams, n) for n in range(1, top + 1)]
     for n in range(2, top + 1):
@@ -61,45 +65,46 @@ def _begins(ngrams: Sorted, n: int) -> Bools:
 
 
 class Statistics:
-    """Numbers of n-grams of each order: all, kept, and with an adjusted count of 1, 2, 3, 4."""
+    """The number of n-grams of each order: by adjusted count (0 to 4, 5 or more), and of those kept after pruning."""
 
     def __init__(self, order: int) -> None:
         self.of_count = np.zeros((order, 6), np.int64)  # last column: 5 and more
         self.kept = [0] * order
 
     def add(self, order: int, adjusted: I64, kept: Bools) -> None:
-        """Count n-grams of one order."""
+        """Count n-grams of one order; adjusted: int64[n], their adjusted counts; kept: bool[n], False if pruned."""
         self.of_count[order - 1] += np.bincount(np.minimum(adjusted, 5), minlength=6)
         self.kept[order - 1] += int(kept.sum())
 
     def discounts(self, fallback: Sequence[float] | None) -> F64:
-        """Return the discounts of adjusted counts of 0, 1, 2, and 3 or more, float64[order, 4]."""
-        return np.array([[0.0, *self._discounts(n, fallback)] for n in range(1, len(self.kept) + 1)])
+        """Return the discounts of each order for adjusted counts of 0, 1, 2, and 3 or more, float64[order, 4].
 
-    def _discounts(self, order: int, fallback: Sequence[float] | None) -> Sequence[float]:
-        """Return the discounts of one order (Chen and Goodman, equation 26)."""
-        t = self.of_count[order - 1].tolist()
-        absent = [j for j in (1, 2, 3) if t[j] == 0]
-        if absent:
-            return self._without(f"no {order}-gram has an adjusted count of {absent[0]}", fallback)
-        y = t[1] / (t[1] + 2 * t[2])
-        found = [j - (j + 1) * y * t[j + 1] / t[j] for j in (1, 2, 3)]
-        for j, discount in zip((1, 2, 3), found, strict=True):
-            if not 0 <= discount <= j:
-                return self._without(
-                    f"the discount of {order}-grams with an adjusted count of {j} would be {discount:.3f}", fallback
+        fallback: three discounts for an order whose own cannot be computed; None: DataprepError is raised instead.
+        """
+        rows = []
+        for order, counts in enumerate(self.of_count.tolist(), 1):
+            found, problem = _discounts(order, counts)
+            if problem and fallback is None:
+                msg = (
+                    f"the text is too small or too artificial for Kneser-Ney discounts: {problem}; give more text, a "
+                    "lower order, or pass discount_fallback=True (--discount-fallback), which subtracts 0.5, 1 and 1.5"
                 )
-        return found
+                raise DataprepError(msg)
+            rows.append([0.0, *(fallback if problem and fallback else found)])
+        return np.array(rows)
 
-    @staticmethod
-    def _without(why: str, fallback: Sequence[float] | None) -> Sequence[float]:
-        if fallback is not None:
-            return fallback
-        msg = (
-            f"the text is too small or too artificial for Kneser-Ney discounts: {why}; give more text, "
-            "a lower order, or pass discount_fallback=True (--discount-fallback), which subtracts 0.5, 1 and 1.5"
-        )
-        raise DataprepError(msg)
+
+def _discounts(order: int, t: Sequence[int]) -> tuple[Sequence[float], str]:
+    """Return the discounts of one order (Chen and Goodman, equation 26), and why they cannot be used, or ""."""
+    absent = [j for j in (1, 2, 3) if t[j] == 0]
+    if absent:
+        return (), f"no {order}-gram has an adjusted count of {absent[0]}"
+    y = t[1] / (t[1] + 2 * t[2])
+    found = [j - (j + 1) * y * t[j + 1] / t[j] for j in (1, 2, 3)]
+    bad = [(j, d) for j, d in enumerate(found, 1) if not 0 <= d <= j]
+    if bad:
+        return found, f"the discount of {order}-grams with an adjusted count of {bad[0][0]} would be {bad[0][1]:.3f}"
+    return found, ""
 
 
 class Smoothed(NamedTuple):
@@ -112,7 +117,11 @@ class Smoothed(NamedTuple):
 
 
 def unigrams(adjusted: I64, discounts: F64) -> F64:
-    """Return probabilities of single words; <unk>, without a count, has its share of the discounts; <s> has 1."""
+    """Return the probability of each single word, float64[words].
+
+    adjusted: int64[words], adjusted counts; discounts: of order 1, for counts of 0, 1, 2, and 3 or more. <unk>, whose
+    count is 0, has only a part of what is discounted; <s> has 1.
+    """
     total = adjusted.sum()
     taken = discounts[np.minimum(adjusted, 3)]
     probability: F64 = (adjusted - taken) / total + taken.sum() / total / (len(adjusted) - 1)
@@ -121,7 +130,11 @@ def unigrams(adjusted: I64, discounts: F64) -> F64:
 
 
 def smooth(ngrams: Sorted, prune: Sequence[int], discounts: F64, words: F64) -> Iterator[Smoothed]:
-    """Yield every order from 2 on; `words` are the probabilities of order 1."""
+    """Yield the probabilities and back-off weights of every order, from 2 to the highest.
+
+    ngrams: those of the highest order. prune: per order, as in `nodes`. discounts: float64[order, 4]. words: float64,
+    the probabilities of order 1.
+    """
     lower = words[ngrams.columns[0]]
     same = np.ones(max(0, len(ngrams.by_context) - 1), np.bool_)
     number = np.empty(len(ngrams.by_context), np.int32)  # context of each n-gram of the highest order

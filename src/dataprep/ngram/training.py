@@ -1,4 +1,4 @@
-"""Training an n-gram model: text to numbers, n-grams to counts, counts to probabilities, probabilities to ARPA."""
+"""Train an n-gram model: turn words into numbers, count n-grams, compute probabilities, and write them as ARPA."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ from dataprep.store import files
 from dataprep.unicode.text import I64
 
 from . import arpa, partition
-from .order import sort_ngrams
-from .partition import Exchange, Heap
+from .partition import Exchange, Heap, sort_ngrams
 from .smoothing import F64, FALLBACK, Statistics, nodes, smooth, unigrams
-from .vocabulary import BOS, EOS, I32, Vocabulary
+from .vocabulary import BOS, EOS, Vocabulary
 
 if TYPE_CHECKING:
     from dataprep.core.dataset import Dataset
@@ -35,7 +34,11 @@ MAX_ORDER = 6  # KenLM's limit, as built on PyPI
 
 @dataclass(frozen=True)
 class NgramModel:
-    """A trained model: its path, numbers of n-grams of each order, discounts, and sizes of the text."""
+    """A trained model: the path of its ARPA file, its n-grams and discounts per order, and the size of the text.
+
+    counts: the number of n-grams of each order. n_sentences, n_words: of the text. binary: the path of the file in
+    KenLM's own format, if there is one.
+    """
 
     path: str
     counts: tuple[int, ...]
@@ -67,7 +70,7 @@ class _Settings:
         if self.fallback is not None and (
             len(self.fallback) != 3 or not all(0 <= d <= j for j, d in enumerate(self.fallback, 1))
         ):
-            msg = f"discount_fallback={self.fallback!r} must be three discounts up to 1, 2 and 3, such as {FALLBACK}"
+            msg = f"discount_fallback={self.fallback!r} must be three discounts, at most 1, 2 and 3, such as {FALLBACK}"
             raise PlanError(msg)
 
 
@@ -82,15 +85,16 @@ def train(
     memory: int | str = "2GB",
     binary: bool = False,
 ) -> NgramModel:
-    """Train an interpolated modified Kneser-Ney model, equal to that of KenLM's `lmplz` with the same options.
+    """Train an interpolated modified Kneser-Ney model, equal to that of KenLM's `lmplz`, and write it to `out` as ARPA.
 
     texts: plain-text files, folders or globs (.gz, .zst, .xz by suffix), or a Dataset; every line is a sentence of
     words between blanks. order: words of the longest n-grams, 2 to 6. prune: per order, n-grams with at most this many
     occurrences are dropped (`lmplz --prune`); the last number is used for further orders. discount_fallback: True, or
-    three discounts, for text that is too small to find them. skip_symbols: skip <s>, </s> and <unk> in the text instead
-    of raising. memory: for n-grams, in addition to the vocabulary (about 40 bytes per word). binary: also run KenLM's
-    `build_binary`. Raises DataprepError if the discounts cannot be found, ReadError if a file cannot be read, PlanError
-    if a parameter is invalid. Source: Heafield et al., "Scalable Modified Kneser-Ney Language Model Estimation" (2013).
+    three discounts, for text that is too small to compute them. skip_symbols: skip <s>, </s> and <unk> in the text
+    instead of raising. memory: bytes, or text such as "2GB", for n-grams, in addition to the vocabulary (about 40 bytes
+    per word). binary: also run KenLM's `build_binary`. Raises DataprepError if the discounts cannot be computed,
+    ReadError if a file cannot be read, PlanError if a parameter is invalid. Source: Heafield et al., "Scalable Modified
+    Kneser-Ney Language Model Estimation" (2013).
     """
     prune = tuple(prune) or (0,)
     plan = _Settings(
@@ -100,7 +104,10 @@ def train(
         skip_symbols=skip_symbols,
         memory=parse_bytes(memory),
     )
-    tool = _tool() if binary else None
+    tool = shutil.which("build_binary") if binary else None
+    if binary and tool is None:
+        msg = "KenLM's build_binary is not on the PATH; leave binary out (KenLM loads ARPA files too)"
+        raise PlanError(msg)
     if not files.is_local(out):
         msg = f"{out} must be a local path; copy the model afterwards"
         raise PlanError(msg)
@@ -125,13 +132,14 @@ class _Training:
             part_of, self.n_parts = partition.shares(followed, self.plan.order, self.plan.memory)
             self.exchange = Exchange(self.folder, part_of, self.n_parts)
             tokens.seek(0)
-            heaps = partition.scatter(self.folder, _blocks_of(tokens), self.plan.order, part_of, self.n_parts)
+            blocks = (np.frombuffer(block, np.int32) for block in iter(lambda: tokens.read(BLOCK_BYTES), b""))
+            heaps = partition.scatter(self.folder, blocks, self.plan.order, part_of, self.n_parts)
         adjusted = self._count(heaps)
         discounts = self.stats.discounts(self.plan.fallback)
         counts = (len(self.words), *self.stats.kept[1:])
         probability = unigrams(adjusted, discounts[0])
         with contextlib.ExitStack() as opened, files.atomic(path) as f:
-            f.write(arpa.header(counts))
+            f.write(b"\\data\\\n" + b"".join(b"ngram %d=%d\n" % (n, count) for n, count in enumerate(counts, 1)))
             sections = [opened.enter_context(tempfile.TemporaryFile(dir=self.folder)) for _ in counts]
             self._smooth(discounts, probability, sections)
             for n, lines in enumerate(sections, 1):
@@ -230,19 +238,6 @@ def _file_blocks(url: str) -> Iterator[bytes]:
             rest, last = block[cut:] if cut else rest + block, block[-1:]
     if last != b"\n":
         yield rest + b"\n"
-
-
-def _blocks_of(tokens: IO[bytes]) -> Iterator[I32]:
-    while block := tokens.read(BLOCK_BYTES):
-        yield np.frombuffer(block, np.int32)
-
-
-def _tool() -> str:
-    tool = shutil.which("build_binary")
-    if tool is None:
-        msg = "KenLM's build_binary is not on the PATH; leave binary out (KenLM loads ARPA files too)"
-        raise PlanError(msg)
-    return tool
 
 
 def _binary(tool: str, model: NgramModel) -> NgramModel:

@@ -1,4 +1,4 @@
-"""Numbers of words in order of appearance, read as `lmplz` does, a sentence per line. Twin: tests/twins/ngram.py."""
+"""Number words in order of appearance, as `lmplz` reads them: one sentence per line. Twin: tests/twins/ngram.py."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dataprep.errors import ReadError
+from dataprep.unicode.blanks import blank
+from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, U8, U64, Int, mix64
+from dataprep.unicode.text import I64, U8, U64, Int
 
 I32 = npt.NDArray[np.int32]
 
@@ -21,7 +23,7 @@ DONE, OUT_FULL, TABLE_FULL, NOT_ALLOWED = 0, 1, 2, 3
 
 
 class Table(NamedTuple):
-    """Words by number, and an open-addressing table from hashes to numbers."""
+    """The words by number, and an open-addressing hash table that maps hashes to numbers."""
 
     slots: I32  # number of a word, -1 where free; a power of two, at least twice the words
     hashes: U64  # of each word
@@ -31,7 +33,10 @@ class Table(NamedTuple):
 
 
 class Vocabulary:
-    """All distinct words, kept in memory, about 40 bytes each."""
+    """The distinct words of the text, numbered in order of appearance and held in memory: about 40 bytes per word.
+
+    capacity: words for which there is space at first; it grows as needed.
+    """
 
     def __init__(self, capacity: int = 1 << 14) -> None:
         self.table = Table(
@@ -39,26 +44,17 @@ class Vocabulary:
             np.zeros(16 * capacity, np.uint8), np.zeros(1, np.int64),
         )  # fmt: skip
         for word in SPECIAL:
-            self._number(np.frombuffer(word + b" ", np.uint8), np.empty(8, np.int32))
+            numbers(np.frombuffer(word + b" ", np.uint8), 0, self.table, np.empty(8, np.int32), 0, 0, 1)
 
     def __len__(self) -> int:
         return int(self.table.n_words[0])
 
-    @property
-    def ends(self) -> I64:
-        """Ends of the words in the pool, int64[words + 1]."""
-        return self.table.ends[: len(self) + 1]
-
-    @property
-    def pool(self) -> U8:
-        """Bytes of all words."""
-        return self.table.pool[: self.table.ends[len(self)]]
-
-    def _number(self, data: U8, out: I32) -> None:
-        numbers(data, 0, self.table, out, 0, 0, 1)
-
     def read(self, block: bytes, order: int, *, skip_symbols: bool, where: str) -> Iterator[I32]:
-        """Yield the word numbers of a block that ends with white space; each line ends with EOS and order - 1 BOS."""
+        """Yield the numbers of the words of a text, int32 arrays; each line ends with EOS and `order` - 1 times BOS.
+
+        block: the text, ending with white space; new words get new numbers. where: its source, for messages. Raises
+        ReadError at the word <s>, </s> or <unk>, unless `skip_symbols` leaves it out.
+        """
         data, i = np.frombuffer(block, np.uint8), 0
         out = np.empty(OUT_TOKENS + order, np.int32)
         while True:
@@ -89,7 +85,7 @@ class Vocabulary:
 
 @kernel
 def replace_slots(hashes: U64, slots: I32) -> None:
-    """Enter all words into a new table."""
+    """Enter all words into `slots`, an empty hash table (all -1): the slot of hash i gets the word number i."""
     mask = np.uint64(len(slots) - 1)
     for i in range(len(hashes)):
         slot = hashes[i] & mask
@@ -100,10 +96,11 @@ def replace_slots(hashes: U64, slots: I32) -> None:
 
 @kernel
 def numbers(data: U8, i: int, table: Table, out: I32, n_bos: int, skip: int, setup: int) -> tuple[int, int, int]:
-    """Number words from byte `i` on until the data, `out` or the table ends.
+    """Write the numbers of the words of data[i:] to `out`, until the data ends, or `out` or the table is full.
 
-    Returns the next byte, the count of numbers in `out`, and the reason to stop. White space is NUL, tab, line feed,
-    carriage return and blank, as in `lmplz`. setup 1 enters the special words; else skip 1 skips them.
+    Returns the next byte, the count of numbers in `out`, and the reason to stop. New words are entered into `table`.
+    White space is NUL, tab, line feed, carriage return and blank, as in `lmplz`. n_bos: how many BOS follow the EOS of
+    a line. setup: 1 to enter the special words into the table; skip: 1 to skip special words in the text.
     """
     n, k, room = len(data), 0, len(out) - n_bos - 1
     mask = np.uint64(len(table.slots) - 1)
@@ -161,7 +158,7 @@ def numbers(data: U8, i: int, table: Table, out: I32, n_bos: int, skip: int, set
 
 @kernel
 def same(data: U8, start: int, stop: int, table: Table, word: Int) -> bool:
-    """Return whether the bytes are those of a word."""
+    """Return whether data[start:stop] is the word with number `word`."""
     a = table.ends[word]
     if table.ends[word + 1] - a != stop - start:
         return False
@@ -169,9 +166,3 @@ def same(data: U8, start: int, stop: int, table: Table, word: Int) -> bool:
     while equal < stop - start and table.pool[a + equal] == data[start + equal]:
         equal += 1
     return equal == stop - start
-
-
-@kernel(inline="always")
-def blank(c: Int) -> bool:
-    """Return whether a byte ends a word: a blank, a carriage return, a tab or NUL."""
-    return c <= 0x20 and c in (0x20, 0x0D, 0x09, 0)

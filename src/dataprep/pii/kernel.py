@@ -1,6 +1,7 @@
-"""Prefilter of lines that can hold personal data: one pass over the bytes, so that patterns are tried on few lines.
+"""Prefilter of lines that may contain personal data: one pass over the bytes, so that patterns are tried on few lines.
 
-It may return a line too many, never one too few. Twin: tests/twins/pii.py, the patterns over the whole text.
+It may return lines without personal data, but misses none with it. Twin: tests/twins/pii.py, the patterns over the
+whole text.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ PLAIN, NEWLINE, AT, COLON, DIGIT, ARABIC, PERSIAN, NBSP, WIDE, SEPARATOR, DOT = 
 
 
 def byte_kinds() -> U8:
-    """Return the kind of each byte value, uint8[256]."""
+    """Return a code for each byte value, uint8[256]: digit, separator, newline, at sign, and so on."""
     table = np.full(256, PLAIN, np.uint8)
     table[list(b"0123456789")] = DIGIT
     table[list(b" ()-/+")] = SEPARATOR
@@ -29,7 +30,7 @@ def byte_kinds() -> U8:
 
 @kernel(inline="always")
 def digit_bytes(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
-    """Return the bytes of the digit that starts at `i`: Western, Arabic-Indic or Persian; 0 if there is none."""
+    """Return the bytes of the digit at `data[i]` (Western, Arabic-Indic or Persian), before `stop`; 0 if none."""
     kind = kinds[data[i]]
     if kind == DIGIT:
         return 1
@@ -42,7 +43,7 @@ def digit_bytes(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
 
 @kernel(inline="always")
 def between_bytes(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
-    """Return the bytes of the separator at `i`, which may be any sign of U+2000 to U+203F; 0 if there is none."""
+    """Return the bytes of the separator at `data[i]` (also any of U+2000 to U+203F), before `stop`; 0 if none."""
     kind = kinds[data[i]]
     if kind in (SEPARATOR, DOT):
         return 1
@@ -61,7 +62,11 @@ def is_hex(b: Int) -> bool:
 
 @kernel
 def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
-    """Return the lines that can hold a wanted kind, int64[m, 4]: text, first byte, end, bits of the kinds."""
+    """Return the lines that may contain personal data of the wanted kinds, int64[m, 4], in order.
+
+    offsets, data: the texts. kinds: from `byte_kinds`. wanted: bits of the wanted kinds. A row is (index of the text,
+    start, end, bits of the kinds that may be there); start and end are offsets in `data`.
+    """
     n, room = len(offsets) - 1, len(offsets) - 1
     for i in range(offsets[0], offsets[n]):
         room += data[i] == 10

@@ -23,7 +23,7 @@ from .rules import KINDS, find
 _CAN = {"email": K.EMAIL, "ip": K.IP, "iban": K.IBAN, "card": K.NUMBER, "phone": K.NUMBER}
 
 
-class _Place(NamedTuple):
+class _Span(NamedTuple):
     """A match, in bytes of a batch's text buffer."""
 
     start: int
@@ -40,17 +40,21 @@ class PII(Stage):
     >>> PII(kinds=("email", "phone"), replace="")
     >>> PII(action="drop", max_found=3)
 
-    kinds: some of email; ip (IPv4 and IPv6 that the Internet routes, not private and local addresses); phone
-        (international with + or 00, or after @ or wa.me/ as in WhatsApp; national with a leading 0, North
-        American with signs; Western, Arabic-Indic and Persian digits); card (prefixes and lengths as issued, Luhn's
-        check digit); iban (the country's length, MOD 97).
+    kinds: some of these: email; ip (public IPv4 and IPv6 addresses, not private and local ones); phone (international
+        with + or 00, or after @ or wa.me/ as in WhatsApp; national with a leading 0, North American with signs;
+        Western, Arabic-Indic and Persian digits); card (prefixes and lengths as issued, Luhn's check digit); iban (the
+        country's length, MOD 97).
     replace: the replacement, in which `{kind}` is the kind. None: texts are not changed, matches are only counted.
     action: "replace", or "drop": documents are dropped (`pii`), the others are not changed.
-    max_found: documents with more matches are dropped. None: none of them with "replace", all with a match with "drop".
+    max_found: documents with more matches are dropped. None: with "replace" no document is dropped, with "drop" every
+    document with a match.
 
     Matches are counted as pii.email ..., those of dropped documents too. No match crosses a line break (\n).
-    Version numbers, dates, prices and ISBNs are not phones; a national number without its 0 is missed. Names and postal
-    addresses are not searched. Raises PlanError for an unknown kind or action, or a negative max_found.
+    A number is replaced whole, also next to letters, digits and other numbers. Version numbers, dates, prices, ISBNs,
+    rows of numbers, and numbers after the label of a company, order or invoice are not phones; a national number
+    without its 0 is missed. Names and postal addresses are not searched.
+
+    Raises PlanError for an unknown kind or action, or a negative max_found.
     """
 
     compiled: ClassVar[bool] = True
@@ -60,7 +64,7 @@ class PII(Stage):
     action: str = "replace"
     max_found: int | None = None
 
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         kinds = (self.kinds,) if isinstance(self.kinds, str) else tuple(self.kinds)
@@ -80,22 +84,22 @@ class PII(Stage):
             msg = f"PII: max_found={self.max_found!r} must be a number from 0, or None"
             raise PlanError(msg)
 
-    @property
-    def _limit(self) -> int | None:
-        return 0 if self.max_found is None and self.action == "drop" else self.max_found
-
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Count and replace matches; drop documents with too many."""
+        """Yield the batches with personal data replaced; count matches, and drop documents with too many."""
         for batch in batches:
-            places = list(self._places(batch))
-            for kind, n in Counter(p.kind for p in places).items():
+            spans = list(self._spans(batch))
+            for kind, n in Counter(s.kind for s in spans).items():
                 stats.count(f"pii.{kind}", n)
             out = batch
-            if places and self.action == "replace" and self.replace is not None:
-                out = B.with_column(batch, "text", _replaced(batch, places, self.replace))
-            yield self._keep(out, places, stats)
+            if spans and self.action == "replace" and self.replace is not None:
+                out = B.with_column(batch, "text", _replaced(batch, spans, self.replace))
+            limit = 0 if self.max_found is None and self.action == "drop" else self.max_found
+            if spans and limit is not None:
+                many = np.bincount([s.row for s in spans], minlength=batch.num_rows) > limit
+                out = drop_rows(out, pa.array(["pii" if m else None for m in many.tolist()], pa.string()), stats)
+            yield out
 
-    def _places(self, batch: Batch) -> Iterator[_Place]:
+    def _spans(self, batch: Batch) -> Iterator[_Span]:
         """Yield the matches of the patterns in the lines that the kernel selected, in order."""
         offsets, data = B.buffers(batch)
         wanted = int(np.bitwise_or.reduce([_CAN[k] for k in self.kinds]))
@@ -103,26 +107,20 @@ class PII(Stage):
             line = data[start:stop].tobytes().decode()
             ascii_only = len(line) == stop - start
             for a, b, kind in find(line, tuple(k for k in self.kinds if _CAN[k] & can)):
-                places = (a, b) if ascii_only else (len(line[:a].encode()), len(line[:b].encode()))
-                yield _Place(start + places[0], start + places[1], row, kind)
-
-    def _keep(self, batch: Batch, places: list[_Place], stats: Ledger) -> Batch:
-        if self._limit is None or not places:
-            return batch
-        many = np.bincount([p.row for p in places], minlength=batch.num_rows) > self._limit
-        return drop_rows(batch, pa.array(["pii" if m else None for m in many.tolist()], pa.string()), stats)
+                span = (a, b) if ascii_only else (len(line[:a].encode()), len(line[:b].encode()))
+                yield _Span(start + span[0], start + span[1], row, kind)
 
 
-def _replaced(batch: Batch, places: list[_Place], replace: str) -> pa.LargeStringArray:
+def _replaced(batch: Batch, spans: list[_Span], replace: str) -> pa.LargeStringArray:
     """Return the text column with every match replaced."""
     offsets, data = B.buffers(batch)
     words = {kind: replace.replace("{kind}", kind).encode() for kind in KINDS}
     pieces: list[Any] = []
     at = int(offsets[0])
-    for p in places:
-        pieces += [data[at : p.start].data, words[p.kind]]
-        at = p.end
-    grown = np.cumsum([0, *(len(words[p.kind]) - (p.end - p.start) for p in places)], dtype=np.int64)
-    before = np.searchsorted([p.start for p in places], offsets)  # number of matches before each text
+    for s in spans:
+        pieces += [data[at : s.start].data, words[s.kind]]
+        at = s.end
+    grown = np.cumsum([0, *(len(words[s.kind]) - (s.end - s.start) for s in spans)], dtype=np.int64)
+    before = np.searchsorted([s.start for s in spans], offsets)  # number of matches before each text
     new: npt.NDArray[np.int64] = offsets - offsets[0] + grown[before]
     return B.strings(new, np.frombuffer(b"".join([*pieces, data[at : offsets[-1]].data]), np.uint8))

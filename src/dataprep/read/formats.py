@@ -1,10 +1,11 @@
-"""Formats: the one table of readers by name, with their suffixes and sniffers; `register` adds to it."""
+"""Formats: the table of readers by name, with file suffixes and functions that recognise chats by their first bytes."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import importlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -13,7 +14,7 @@ from dataprep.core.reader import Reader
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 
-from .lines import BOM
+from .text import BOM
 
 Sniffer: TypeAlias = Callable[[bytes, str], bool]  # (first 64 kB, decompressed and without a byte order mark; URL)
 HEAD_BYTES = 1 << 16
@@ -24,8 +25,8 @@ class Format:
     """A row of the table.
 
     reader: a Reader, its class, or "module:Class" in this package. suffixes: such as ".txt"; an entry without a dot in
-    front is a whole file name. sniff: accepts a file by its first bytes, only those with these suffixes are shown to
-    it; None: the suffix suffices. is_chat: its documents are messages.
+    front is a whole file name. sniff: a function that accepts or rejects a file with one of these suffixes by its first
+    bytes; None: the suffix suffices. is_chat: its documents are messages.
     """
 
     name: str
@@ -35,11 +36,11 @@ class Format:
     is_chat: bool = False
 
     def claims(self, url: str) -> bool:
-        """Return whether the file has one of the suffixes."""
+        """Return whether the file `url` has one of this format's suffixes, or a name among them."""
         return files.suffix(url) in self.suffixes or files.name_of(url).lower() in self.suffixes
 
     def accepts(self, head: bytes, url: str) -> bool:
-        """Return whether the sniffer accepts a file."""
+        """Return whether `sniff` accepts a file, whose first bytes, decompressed, are `head`."""
         try:
             return bool(_loaded(self.sniff)(head, url))
         except Exception as e:
@@ -47,7 +48,7 @@ class Format:
             raise PlanError(msg) from e
 
     def load(self) -> Any:
-        """Return the Reader or its class."""
+        """Import the Reader, or its class, if necessary, and return it."""
         return _loaded(self.reader)
 
 
@@ -57,6 +58,64 @@ def _loaded(value: Any) -> Any:
         return value
     module, _, name = value.partition(":")
     return getattr(importlib.import_module(f".{module}", __package__), name)
+
+
+# Two objects on two lines: JSON Lines, whatever the names of their fields.
+_JSON_LINES = re.compile(rb"\s*\{[^\n]*\}[ \t\r]*\n\s*\{")
+KEY = rb'(?<!\\)"%s"\s*:\s*'
+TELEGRAM_TYPES = (
+    rb'"(personal_chat|bot_chat|saved_messages|replies|verification_codes|'
+    rb'(private|public)_(group|supergroup|channel))"'
+)
+TELEGRAM = re.compile(KEY % b"type" + TELEGRAM_TYPES)
+ACCOUNT = re.compile(KEY % b"(personal_information|chats|left_chats|frequent_contacts)" + rb"\{")
+DISCORD = (re.compile(KEY % b"guild" + rb"\{"), re.compile(KEY % b"channel" + rb"\{"))
+META = re.compile(KEY % b"(sender_name|senderName)")
+META_TIME = re.compile(KEY % b"(timestamp_ms|timestamp)" + rb"\d{12,}")
+CSV = re.compile(rb'"?AuthorID"?,"?Author"?,"?Date"?,"?Content"?')
+PAGE = re.compile(rb'<div class="(history|page_body chat_page)">')
+SIGNAL = {  # of signal-export (chat.md, data.json) and signalbackup-tools; sigtop's text looks like any log
+    ".md": re.compile(rb"\s*\[\d{4}-\d\d-\d\d,? \d\d:\d\d(:\d\d)?\] [^\n]{1,200}?:[ \n]"),
+    ".txt": re.compile(rb"\s*\[[A-Z][a-z]{2} \d\d, \d{4} \d\d:\d\d:\d\d\] (<|\*\*\*)"),
+    ".json": re.compile(rb'\s*\{(?=[^\n]*"date":)(?=[^\n]*"sender":)(?=[^\n]*"body":)[^\n]*\}[ \t\r]*(\n|\Z)'),
+}
+INSTAGRAM = re.compile(rb"(?i)instagram")
+
+
+def is_signal(head: bytes, url: str) -> bool:
+    """Return whether a file begins like Signal chats as signal-export or signalbackup-tools write them.
+
+    head: the file's first bytes.
+    """
+    return bool(SIGNAL[files.suffix(url)].match(head))
+
+
+def is_discord(head: bytes, url: str) -> bool:  # noqa: ARG001 - every sniffer is called so
+    """Return whether `head`, a file's first bytes, is the beginning of DiscordChatExporter's JSON or CSV."""
+    return _is_json(head, *DISCORD) if head.lstrip().startswith(b"{") else bool(CSV.match(head))
+
+
+def is_telegram(head: bytes, url: str) -> bool:  # noqa: ARG001
+    """Return whether `head`, a file's first bytes, is the beginning of Telegram's JSON or HTML."""
+    if head.lstrip().startswith(b"<"):
+        return bool(PAGE.search(head))
+    return _is_json(head, TELEGRAM) or _is_json(head, ACCOUNT)
+
+
+def is_instagram(head: bytes, url: str) -> bool:
+    """Return whether a file begins like Meta's JSON and is Instagram's: its first bytes or its URL name Instagram."""
+    return is_messenger(head, url) and ("instagram" in url.lower() or bool(INSTAGRAM.search(head)))
+
+
+def is_messenger(head: bytes, url: str) -> bool:  # noqa: ARG001
+    """Return whether `head`, a file's first bytes, is the beginning of a Messenger or Instagram export in JSON."""
+    return _is_json(head, META, META_TIME)
+
+
+def _is_json(head: bytes, *patterns: re.Pattern[bytes]) -> bool:
+    """Return whether a file begins like one JSON object, not JSON Lines, and has all of these keys."""
+    begins = head.lstrip().startswith(b"{") and not _JSON_LINES.match(head)
+    return begins and all(pattern.search(head) for pattern in patterns)
 
 
 _CHAT_FILES = (".json", ".html", ".htm", ".csv")
@@ -70,18 +129,18 @@ FORMATS: dict[str, Format] = {
         Format("text", "text:Text", (".txt", ".md", ".rst")),
         Format("paragraphs", "text:Paragraphs"),
         Format("lines", "text:Lines"),
-        Format("wet", "web.wet:Wet", (".wet",)),
+        Format("wet", "web.derived:Wet", (".wet",)),
         Format("warc", "web.warc:Warc", (".warc",)),
         Format("arc", "web.warc:Warc", (".arc",)),
-        Format("wat", "web.wat:Wat", (".wat",)),
+        Format("wat", "web.derived:Wat", (".wat",)),
         # Sniffers are called in this order.
         Format("whatsapp", "chats.whatsapp.reader:WhatsApp", (".txt", ".zip"),
                "chats.whatsapp.archives:sniff_whatsapp", is_chat=True),
-        Format("signal", "chats.signal:Signal", _SIGNAL_FILES, "chats.sniff:is_signal", is_chat=True),
-        Format("discord", "chats.discord.json:Discord", _CHAT_FILES, "chats.sniff:is_discord", is_chat=True),
-        Format("telegram", "chats.telegram.json:Telegram", _CHAT_FILES, "chats.sniff:is_telegram", is_chat=True),
-        Format("instagram", "chats.messenger:Instagram", _CHAT_FILES, "chats.sniff:is_instagram", is_chat=True),
-        Format("messenger", "chats.messenger:Messenger", _CHAT_FILES, "chats.sniff:is_messenger", is_chat=True),
+        Format("signal", "chats.signal:Signal", _SIGNAL_FILES, is_signal, is_chat=True),
+        Format("discord", "chats.discord:Discord", _CHAT_FILES, is_discord, is_chat=True),
+        Format("telegram", "chats.telegram.json:Telegram", _CHAT_FILES, is_telegram, is_chat=True),
+        Format("instagram", "chats.messenger:Instagram", _CHAT_FILES, is_instagram, is_chat=True),
+        Format("messenger", "chats.messenger:Messenger", _CHAT_FILES, is_messenger, is_chat=True),
         Format("chat", "chats.plain:Chat", is_chat=True),
     )
 }  # fmt: skip
@@ -95,7 +154,7 @@ def register(
 
     reader: a Reader, or its class, which gets the options of `dp.read`. suffixes: files with them are of this format,
     before any registered earlier; compression suffixes are left out (".log" means ".log.gz" too). sniff: called as
-    `sniff(head, url)` with a file's first 64 kB, decompressed; with it, only files that it accepts are of this format.
+    `sniff(head, url)` with a file's first 64 kB, decompressed; if given, only files that it accepts are of this format.
 
     Raises PlanError for the name of a built-in format, or a reader that is not a frozen dataclass.
 
@@ -121,7 +180,10 @@ def register(
 
 
 def format_of_reader(reader: Reader | type[Reader]) -> Format:
-    """Return a format of this reader alone. Raises PlanError if it is not a Reader, or not a frozen dataclass."""
+    """Return a Format for a reader that has no name, without suffixes: for `read(..., format=reader)`.
+
+    Raises PlanError if it is not a Reader, or not a frozen dataclass.
+    """
     kind = reader if isinstance(reader, type) else type(reader)
     if not issubclass(kind, Reader) or not dataclasses.is_dataclass(kind):
         msg = f"{kind.__name__} must be a frozen dataclass derived from dp.Reader"
@@ -130,19 +192,19 @@ def format_of_reader(reader: Reader | type[Reader]) -> Format:
 
 
 def named(name: str | Reader | type[Reader]) -> Format:
-    """Return the format of a name, or of a Reader or its class. Raises PlanError if there is none."""
+    """Return the format of this name, Reader or Reader class. Raises PlanError if there is no such format."""
     if not isinstance(name, str):
         return format_of_reader(name)
     if name not in FORMATS:
-        msg = f"there is no format {name!r}; there are {', '.join(FORMATS)}, hf"
+        msg = f"there is no format {name!r}; the formats are {', '.join(FORMATS)}, hf"
         raise PlanError(msg)
     return FORMATS[name]
 
 
 def format_of(url: str) -> Format | None:
-    """Return the format of a file: of those with its suffix, the first to accept it; None if unknown.
+    """Return the format of a file: the first format with its suffix that accepts it; None if there is none.
 
-    Formats that were registered come first; then those with a sniffer, then those that a suffix suffices for.
+    Registered formats are tried first, then those with `sniff`, then those for which the suffix suffices.
     """
     claiming = [f for f in FORMATS.values() if f.claims(url)]
     registered = next((f for f in claiming if not isinstance(f.reader, str)), None)
@@ -152,7 +214,7 @@ def format_of(url: str) -> Format | None:
 
 
 def sniffed(url: str) -> Format | None:
-    """Return the format whose sniffer accepts the file; None if none does, or a .json file is not on this machine."""
+    """Return the format whose `sniff` accepts a file; None if none does, or for a .json that is not on this machine."""
     asked = [f for f in FORMATS.values() if f.sniff is not None and f.claims(url)]
     if not asked or (files.suffix(url) == ".json" and not files.is_local(url)):
         return None
@@ -163,5 +225,5 @@ def sniffed(url: str) -> Format | None:
 
 
 def may_be_chat(url: str) -> bool:
-    """Return whether exports of chats have such a suffix."""
+    """Return whether the suffix of `url` is one that chat exports have (.txt .json .html .csv .zip)."""
     return any(f.is_chat and f.claims(url) for f in FORMATS.values())

@@ -22,7 +22,7 @@ import xxhash
 
 from dataprep.core.dataset import Dataset
 from dataprep.errors import PlanError, ReadError, Transient, need
-from dataprep.store import files, receipts
+from dataprep.store import files, hashes, receipts
 from dataprep.store.key import key as key_of
 
 PREFIX = "hf://datasets/"
@@ -32,7 +32,7 @@ GROUP_BYTES = 32 << 20  # of a row group: memory while writing, and the smallest
 
 @dataclasses.dataclass(frozen=True)
 class HubSource:
-    """Dataset object, its origin, and its key."""
+    """A `datasets` object to write, the name of its documents' source, and the key that identifies its content."""
 
     rows: Any
     source: str
@@ -49,35 +49,30 @@ def rows_of(
     key: str | None = None,
     out: str | None = None,
 ) -> tuple[str, str, str]:
-    """Write the rows unless a file of this key exists; return (URL of the Parquet file, source, key).
+    """Write the rows of a dataset to a Parquet file; return (URL of the file, source of its documents, key).
 
-    data: a `datasets` object, a repository ("OWNER/NAME" or hf://datasets/OWNER/NAME@REVISION), or a local folder.
+    If a file of this key exists, nothing is written. data: a `datasets` object, a repository ("OWNER/NAME" or
+    hf://datasets/OWNER/NAME@REVISION), or a local folder. text: the column of texts, which must exist. out: the folder
+    to write to; None: a cache folder.
     Raises PlanError if split or key is missing, ReadError if the dataset or column does not exist, Transient if the
     network fails.
     """
     given = _given(data, split, config, revision, key)
-    url = files.join(out or _cache(), f"{_plain(given.source)}-{given.key[:16]}", "rows.parquet")
+    cache = os.environ.get("DATAPREP_CACHE") or os.path.join(os.path.expanduser("~"), ".cache", "dataprep")
+    name = re.sub(r"[^\w.-]+", "-", given.source).strip("-") or "rows"
+    url = files.join(out or files.join(cache, "hf"), f"{name}-{given.key[:16]}", "rows.parquet")
     receipt = files.join(url.rpartition("/")[0], "receipt.json")
     receipts.once(receipt, given.key, lambda: _seal(given, url, text))
     return url, given.source, given.key
 
 
 def pinned(docs: Dataset, key: str) -> Dataset:
-    """Return the same parts, identified by the dataset's key instead of the bytes of the written file."""
+    """Return the same Dataset, identified in recipes by `key` instead of by the bytes of the written file."""
     parts = [
         dataclasses.replace(p, slices=tuple(dataclasses.replace(s, fingerprint=key) for s in p.slices))
         for p in docs.parts
     ]
-    return Dataset(tuple(parts))
-
-
-def _cache() -> str:
-    root = os.environ.get("DATAPREP_CACHE") or os.path.join(os.path.expanduser("~"), ".cache", "dataprep")
-    return files.join(root, "hf")
-
-
-def _plain(source: str) -> str:
-    return re.sub(r"[^\w.-]+", "-", source).strip("-") or "rows"
+    return docs.of(parts)
 
 
 def _given(data: Any, split: str | None, config: str | None, revision: str | None, key: str | None) -> HubSource:
@@ -107,7 +102,7 @@ def _named(
         with _sentences(path):
             saved = files.exists(files.join(path, "state.json")) or files.exists(files.join(path, "dataset_dict.json"))
             found = datasets.load_from_disk(path) if saved else datasets.load_dataset(path, config, streaming=True)
-        inside = [files.fingerprint(url) for url in files.expand(path)]
+        inside = [hashes.fingerprint(url) for url in files.expand(path)]
         recipe = [inside, config, split] if key is None else [key]
         return HubSource(_one_split(found, split), files.name_of(path), key_of(["hf", *recipe]))
     with _sentences(path):
@@ -168,7 +163,7 @@ def _seal(given: HubSource, url: str, text: str) -> dict[str, Any]:
         n = _write(f, given, text)
     if not n:
         files.remove(url)
-        msg = "the dataset has no rows"
+        msg = "the dataset has no rows; check its name and split="
         raise ReadError(msg, given.source)
     return {"files": [url], "rows": n, "source": given.source}
 
@@ -205,7 +200,7 @@ def _schema(schema: pa.Schema, given: HubSource, text: str) -> pa.Schema:
     """Return the columns of the first rows; a column without any value yet is a string column."""
     if text not in schema.names:
         there = ", ".join(f"{field.name} ({field.type})" for field in schema)
-        msg = f"there is no text column {text!r}; there are {there}; name one of them with text="
+        msg = f"there is no text column {text!r}; the columns are {there}; name one of them with text="
         raise ReadError(msg, given.source)
     fields = [field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in schema]
     return pa.schema(fields)

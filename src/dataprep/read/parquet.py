@@ -27,8 +27,8 @@ from dataprep.core.reader import Reader, Slice
 from dataprep.errors import ReadError
 from dataprep.read.json.columns import arrow_type, check_taken
 from dataprep.store import files
+from dataprep.unicode.valid import is_utf8
 
-from .text import is_utf8
 from .trust import MAX_DOC_BYTES
 
 ROWS = 1_024  # decoded at once: few rows have over 8 kB
@@ -36,10 +36,10 @@ ROWS = 1_024  # decoded at once: few rows have over 8 kB
 
 @dataclass(frozen=True, kw_only=True)
 class Parquet(Reader):
-    """Reads Parquet files.
+    """Reads Parquet files, one document per row.
 
-    text: the column that holds the text. columns: (name, Arrow type) of columns to keep as columns. meta: whether to
-    keep the others as JSON. max_doc_bytes: texts of more bytes are dropped.
+    text: the column that holds the text. columns: pairs (name, Arrow type) of further columns to keep as columns. meta:
+    whether to keep the rest as JSON. max_doc_bytes: rows with longer texts are dropped.
     """
 
     text: str = "text"
@@ -54,26 +54,29 @@ class Parquet(Reader):
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
-        """The fields in `columns`, with their types."""
+        """The names and types of the columns that this reader adds to id, text, source and meta."""
         return {name: arrow_type(kind) for name, kind in self.columns}
 
     @classmethod
     def types_of(cls, url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-        """Return the (name, type) of columns of a file; nested ones become JSON strings."""
+        """Return (name, Arrow type) of each of the columns `names` of a file; nested columns become JSON strings."""
         with _open(url) as file:
             schema = file.schema_arrow
         absent = [name for name in names if name not in schema.names]
         if absent:
-            msg = f"there is no column {', '.join(absent)}; there are {_show(schema)}"
+            msg = f"there is no column {', '.join(absent)}; the columns are {_show(schema)}"
             raise ReadError(msg, url)
         return tuple((name, _kind(schema.field(name).type)) for name in names)
 
     def enters(self, url: str) -> bool:  # noqa: ARG002 - the compression is inside the format
-        """Return True: the file's footer states the offset of every row group."""
+        """Return True: reading can begin inside a file, since its footer states the offset of every row group."""
         return True
 
     def cuts(self, url: str, n_bytes: int, target: int) -> list[tuple[int, int | None, int]]:  # noqa: ARG002
-        """Check the schema; return groups of whole row groups as (first row, last row + 1, bytes as decoded)."""
+        """Check the file's schema, and return its slices as (first row, row after the last, decoded bytes).
+
+        A slice is whole row groups, of up to `target` decoded bytes if it has more than one.
+        """
         with _open(url) as file:
             self._check(file.schema_arrow, url)
             found: list[tuple[int, int | None, int]] = []
@@ -86,11 +89,11 @@ class Parquet(Reader):
                 row, size = row + group.num_rows, size + group.total_byte_size
             if row == 0:
                 msg = "the file holds no rows; remove it"
-                raise ReadError(msg, url)
+                raise ReadError(msg, url, reason="empty")
             return [*found, (start, row, size)]
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """Yield the rows [start, stop) of a file."""
+        """Yield the documents of the rows [piece.start, piece.stop) as batches; rows without valid text are dropped."""
         with _open(piece.url) as file:
             self._check(file.schema_arrow, piece.url)
             row = 0
@@ -104,7 +107,7 @@ class Parquet(Reader):
         kinds = {field.name: _plain(field.type) for field in schema}
         if self.text not in kinds or not _is_text(kinds[self.text]):
             state = f"has the type {kinds[self.text]}, not string" if self.text in kinds else "is not there"
-            msg = f"the text column {self.text!r} {state}; there are {_show(schema)}; name one of them with text="
+            msg = f"the text column {self.text!r} {state}; the columns are {_show(schema)}; name one of them with text="
             raise ReadError(msg, url)
 
     def _group(self, file: pq.ParquetFile, k: int, row: int, piece: Slice, stats: Ledger) -> Iterator[Batch]:
@@ -141,7 +144,7 @@ class Parquet(Reader):
 
     def _lifted(self, rows: Batch, name: str, kind: str, url: str) -> pa.Array:
         if name not in rows.schema.names:
-            msg = f"there is no column {name}; there are {_show(rows.schema)}"
+            msg = f"there is no column {name}; the columns are {_show(rows.schema)}"
             raise ReadError(msg, url)
         values = rows.column(name)
         if pa.types.is_nested(values.type):

@@ -1,4 +1,4 @@
-"""From files to the Parts of a Dataset: file numbers, slices of large files, groups of small ones.
+"""Turn files into the Parts of a Dataset: number the files, slice large ones, group small ones.
 
 Parts depend on the files alone, not on workers or memory, so that ids and shards are the same in every run.
 """
@@ -6,14 +6,15 @@ Parts depend on the files alone, not on workers or memory, so that ids and shard
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dataprep.core.batch import POSITION_BITS
 from dataprep.core.dataset import Dataset
 from dataprep.core.part import Part
 from dataprep.core.reader import Reader, Slice
-from dataprep.errors import PlanError
+from dataprep.core.unread import BAD, Unread, stopped_at, unread_of
+from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 
 from .formats import Format
@@ -24,23 +25,35 @@ EXPORTS = (
     r"(_chat\.txt|chat\.md|result\.json|message_\d+\.json|messages\d*\.html)"  # the same name in every chat's folder
 )
 DENSER = 4  # text is about a quarter of its size in .gz, .zst and Parquet
+# Names of exports in numbered files; 1: the first file is the oldest, -1: the newest.
+SERIES = {
+    "messenger": (re.compile(r"message_(\d+)\.json(\.\w+)?$"), -1),
+    "instagram": (re.compile(r"message_(\d+)\.json(\.\w+)?$"), -1),
+    "telegram": (re.compile(r"messages(\d*)\.html(\.\w+)?$"), 1),
+}
 MAX_FILES = 1 << (64 - POSITION_BITS)
 
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file, its format, its source, and its size as stored."""
+    """A file to read: its format, the source of its documents, and its size as stored.
+
+    `unread`: why it is not read; None if it is. `listed`: the folder or glob by which it was found, "" if it was named.
+    """
 
     url: str
     format: Format
     source: str
     n_bytes: int
+    unread: Unread | None = None
+    listed: str = ""
 
 
 def source_of(url: str, suffixes: tuple[str, ...] = ()) -> str:
     """Return the default source of a file's documents: its name without suffixes and shard numbers, or its folder's.
 
-    suffixes: those to remove beyond the built-in ones.
+    suffixes: suffixes to remove in addition to the built-in ones. The folder's name is used if the file's has no
+    letters, or is the same in every export.
 
     >>> source_of("c4/c4-train.00001-of-01024.json.gz"), source_of("web/000.jsonl"), source_of("ada/message_1.json")
     ('c4-train', 'web', 'ada')
@@ -54,31 +67,67 @@ def source_of(url: str, suffixes: tuple[str, ...] = ()) -> str:
     return folder or name
 
 
-def number(found: list[InputFile], readers: Mapping[Format, Reader]) -> Dataset:
-    """Return the Dataset of the files: numbered, large ones cut, small ones of one format sharing a part."""
+def number(
+    found: list[InputFile], readers: Mapping[Format, Reader], left_out: Sequence[Unread] = (), *, skip: bool = False
+) -> Dataset:
+    """Return the Dataset of the files, which are numbered in order.
+
+    Large files are cut into several parts, and small files of one format share a part. readers: the reader of each
+    format. left_out: files for `Dataset.unread()`. A file that is not read has a number too, so that the others keep
+    theirs once it can be read. skip: leave out a bad file; otherwise it raises ReadError.
+    """
     if len(found) > MAX_FILES:
         msg = f"{len(found):,} files are more than ids can number ({MAX_FILES:,}); read them in several Datasets"
         raise PlanError(msg)
     parts: list[Part] = []
     held: list[Slice] = []
-    size, held_format = 0, found[0].format
+    size, held_format = 0, next(file.format for file in found if file.unread is None)
     for index, file in enumerate(found):
-        for piece in _slices(index, file, readers[file.format]):
-            weight = piece.n_bytes * (DENSER if _is_dense(file) else 1)
-            if held and (held_format != file.format or size + weight > PART_BYTES):
-                parts.append(Part(tuple(held), readers[held_format]))
+        dense = files.is_compressed(file.url) or file.format.name == "parquet"
+        form = file.format if file.format in readers else held_format
+        cuts, unread = _cuts(file, readers[form], skip=skip)
+        for start, stop, n_bytes in cuts:
+            piece = Slice(file.url, index, start, stop, file.source, n_bytes=n_bytes, unread=unread, listed=file.listed)
+            weight = n_bytes * (DENSER if dense else 1)
+            if held and (held_format != form or size + weight > PART_BYTES):
+                parts.append(Part(tuple(held), readers[held_format], skips_bad=skip))
                 held, size = [], 0
             held.append(piece)
-            size, held_format = size + weight, file.format
-    parts.append(Part(tuple(held), readers[held_format]))
-    return Dataset(tuple(parts))
+            size, held_format = size + weight, form
+    parts.append(Part(tuple(held), readers[held_format], skips_bad=skip))
+    return Dataset(tuple(parts), left_out=tuple(left_out))
 
 
-def _is_dense(file: InputFile) -> bool:
-    return files.is_compressed(file.url) or file.format.name == "parquet"
+def _cuts(
+    file: InputFile, reader: Reader, *, skip: bool
+) -> tuple[Sequence[tuple[int, int | None, int]], Unread | None]:
+    """Return the slices of a file; of one that cannot be read, a whole slice and the reason."""
+    whole, unread = [(0, None, file.n_bytes)], file.unread
+    if unread is None:
+        try:
+            return reader.cuts(file.url, file.n_bytes, PART_BYTES), None
+        except ReadError as e:
+            unread = unread_of(e, file.url)
+            if unread.reason == BAD and not skip:
+                raise stopped_at(unread) from e
+    return whole, unread
 
 
-def _slices(index: int, file: InputFile, reader: Reader) -> Iterator[Slice]:
-    """Yield the slices of one file that tasks can read on their own."""
-    for start, stop, n_bytes in reader.cuts(file.url, file.n_bytes, PART_BYTES):
-        yield Slice(file.url, index, start, stop, file.source, n_bytes=n_bytes)
+def oldest_first(found: Sequence[InputFile]) -> list[InputFile]:
+    """Return the files, with the numbered files of each export (in one folder) in the order of their messages' times.
+
+    Messenger's message_1.json is the newest; Telegram's messages2.html comes after messages.html and before
+    messages19.html. All other files keep their positions in the list.
+    """
+    series: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for index, file in enumerate(found):
+        pattern, sign = SERIES.get(file.format.name, (None, 0))
+        m = pattern.match(files.name_of(file.url)) if pattern else None
+        if m:
+            folder = file.url.rpartition("/")[0]
+            series.setdefault((folder, file.format.name), []).append((sign * int(m[1] or 1), index))
+    ordered = list(found)
+    for members in series.values():
+        for (_, old), new in zip(sorted(members), sorted(index for _, index in members), strict=True):
+            ordered[new] = found[old]
+    return ordered

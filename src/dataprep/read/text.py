@@ -1,4 +1,4 @@
-"""Readers of plain text: one document per file, paragraph or line.
+"""Readers of plain text, one document per file, paragraph or line; and `blocks`, which all readers of lines share.
 
 Text is UTF-8; a byte order mark and carriage returns at the end of lines are removed. A document that is not UTF-8 is
 dropped as `invalid_utf8`, one over max_doc_bytes as `too_long`; nothing is guessed or replaced. The position is the
@@ -7,28 +7,133 @@ byte offset of the document's first byte (0 for a whole file).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import BinaryIO, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Reader, Slice
-from dataprep.errors import PlanError
+from dataprep.errors import ReadError
 from dataprep.store import files
+from dataprep.unicode.valid import is_utf8
 
-from .lines import BLOCK, BOM, blocks, open_at
-from .trust import MAX_BAD, MAX_DOC_BYTES, Trust
+from .trust import MAX_DOC_BYTES, LimitedReader, Trust
+
+PADDING = 64  # bytes a block has beyond its last newline, so that look-ahead never leaves the buffer
+BLOCK = 4 << 20  # bytes per read: half a batch, and small enough for the cache
+BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class LineBlock:
+    """Whole lines `data[:stop]`, each with its newline; `data` is longer by at least PADDING, and is reused later.
+
+    start: bytes of the stream before data[0]. too_long: if not None, the block has no lines, and one line of that many
+    bytes (without its newline) was skipped at `start`.
+    """
+
+    data: npt.NDArray[np.uint8]
+    stop: int
+    start: int
+    too_long: int | None = None
+
+
+def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Iterator[LineBlock]:
+    """Yield the lines that begin in [start, stop); the stream must begin at byte max(0, start - 1).
+
+    The byte before `start` shows whether a line begins there: a line that began earlier belongs to the slice before. A
+    missing last newline is added. Memory: max_line and one block. Of a damaged stream, the whole lines before the
+    damage are yielded first.
+    """
+    source = _UntilDamage(stream)
+    raw = bytearray(BLOCK + PADDING)
+    held = 0  # bytes at the front that were read but not returned: the beginning of a line
+    skipped = None  # bytes of the line being skipped, which is reported if it began in this slice
+    tell = True
+    if start and stream.read(1) != b"\n":
+        skipped, tell = 0, False
+    while stop is None or start < stop:
+        if len(raw) < held + BLOCK + PADDING:
+            raw = raw + bytes(max(len(raw), BLOCK))
+        got = source.readinto(memoryview(raw)[held : held + BLOCK])
+        n = held + got
+        if not got:
+            if not n and skipped is None:
+                return
+            raw[n] = 10
+            n += 1
+        if skipped is not None:
+            end = raw.find(b"\n", 0, n)
+            if end < 0:
+                skipped, held = skipped + n, 0
+                continue
+            if tell:
+                yield LineBlock(np.empty(0, np.uint8), 0, start, skipped + end)
+            start, skipped, tell = start + skipped + end + 1, None, True
+            held = _move(raw, end + 1, n)
+            continue
+        cut = raw.rfind(b"\n", 0, n) + 1
+        last = -1 if stop is None or start + n < stop else raw.find(b"\n", stop - 1 - start, n)
+        if last >= 0:
+            cut = last + 1
+        if cut:
+            yield LineBlock(np.frombuffer(raw, np.uint8), cut, start)
+        if last >= 0 or not got:
+            return
+        start, held = start + cut, _move(raw, cut, n)
+        if held > max_line:
+            skipped, held = held, 0
+
+
+class _UntilDamage:
+    """Fills buffers from a stream; what was read before an error is returned first, and the error is raised then."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.fill: Callable[[memoryview], int] = getattr(stream, "readinto1", None) or stream.readinto  # type: ignore[attr-defined]
+        self.error: ReadError | None = None
+
+    def readinto(self, buffer: memoryview) -> int:
+        """Return the number of bytes read: as many as the buffer holds, unless the stream ends or is damaged."""
+        n = 0
+        try:
+            while self.error is None and n < len(buffer) and (got := self.fill(buffer[n:])):
+                n += got
+        except ReadError as e:
+            self.error = e
+        if self.error is not None and not n:
+            raise self.error
+        return n
+
+
+def _move(raw: bytearray, start: int, stop: int) -> int:
+    """Move raw[start:stop] to the front; return how many bytes that is."""
+    raw[: stop - start] = memoryview(raw)[start:stop].tobytes()
+    return stop - start
+
+
+def open_at(piece: Slice) -> BinaryIO:
+    """Return a stream of the decompressed bytes of a slice, for `blocks`.
+
+    It begins one byte before the slice, which shows whether a line begins there; for a compressed file, at its start.
+    """
+    if files.is_compressed(piece.url):
+        return files.open_read(piece.url)
+    stream = files.open_raw(piece.url)
+    stream.seek(max(0, piece.start - 1))
+    return stream
+
 
 REMEDY = "convert it to UTF-8 (iconv -f LATIN1 -t UTF-8), or allow more with max_bad="
 
 
 class Record(NamedTuple):
-    """Piece of a file: its offset, its bytes (None if they are over the limit), and its size in bytes."""
+    """A line or paragraph of a file: its offset, its bytes (None if over the limit), size in bytes, and metadata."""
 
     position: int
     data: bytes | None
@@ -38,12 +143,12 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Text(Reader):
-    """Reads one document per file; a file that is not UTF-8 is a dropped document, not an error."""
+    """Reads one document per file; a file that is not UTF-8 is dropped as a document, and is not an error."""
 
     max_doc_bytes: int = MAX_DOC_BYTES
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """Yield the file as one document."""
+        """Yield the whole file as a batch of one document."""
         with files.open_read(piece.url) as stream:
             data = stream.read(self.max_doc_bytes + len(BOM) + 1).removeprefix(BOM)
             n_bytes = len(data)
@@ -54,26 +159,19 @@ class Text(Reader):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lines(Reader):
-    """Reads one document per line; blank lines are skipped. max_bad: the share of bad lines allowed (`trust.py`)."""
+class Lines(LimitedReader):
+    """Reads one document per line; blank lines are skipped."""
 
-    max_doc_bytes: int = MAX_DOC_BYTES
-    max_bad: float = MAX_BAD
     splits: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        if self.max_doc_bytes < 1:
-            msg = f"max_doc_bytes={self.max_doc_bytes} must be at least 1: the bytes of the longest one to keep"
-            raise PlanError(msg)
-
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """Yield the lines that begin in the slice."""
+        """Yield the lines that begin in the slice as batches, one document per line."""
         whole = piece.start == 0 and piece.stop is None
         trust = Trust(piece.url, self.max_bad, whole=whole, remedy=REMEDY)
         yield from documents(self.records(piece), piece, stats, trust)
 
     def records(self, piece: Slice) -> Iterator[Record]:
-        """Yield every line that is not blank."""
+        """Yield a Record for every line that begins in the slice and is not blank."""
         return (line for line in self._lines(piece) if line.data is None or line.data.strip())
 
     def _lines(self, piece: Slice) -> Iterator[Record]:
@@ -96,7 +194,7 @@ class Paragraphs(Lines):
     splits: ClassVar[bool] = False
 
     def records(self, piece: Slice) -> Iterator[Record]:
-        """Yield every paragraph; one over max_doc_bytes is read to its end without being kept."""
+        """Yield a Record for every paragraph; a paragraph over max_doc_bytes has no data, and is dropped later."""
         held: list[bytes] | None = []
         position = n_bytes = 0
         for line in self._lines(piece):
@@ -115,15 +213,22 @@ class Paragraphs(Lines):
 
 
 def documents(records: Iterator[Record], piece: Slice, stats: Ledger, trust: Trust | None) -> Iterator[Batch]:
-    """Yield records as batches; records that are too long or not UTF-8 are dropped."""
+    """Yield records as batches of documents; records that are too long or not UTF-8 are dropped in `stats`.
+
+    trust: counts good and bad records, and may reject the file; None: no limit.
+    """
     held: list[Record] = []
     size = 0
-    for record in records:
-        held.append(record)
-        size += record.n_bytes if record.data is not None else 0
-        if size >= B.MAX_BYTES or len(held) >= B.MAX_ROWS:
-            yield from _batch(held, piece, stats, trust)
-            held, size = [], 0
+    try:
+        for record in records:
+            held.append(record)
+            size += record.n_bytes if record.data is not None else 0
+            if size >= B.MAX_BYTES or len(held) >= B.MAX_ROWS:
+                yield from _batch(held, piece, stats, trust)
+                held, size = [], 0
+    except ReadError:  # the records before the error are documents if bad files are skipped
+        yield from _batch(held, piece, stats, None)
+        raise
     yield from _batch(held, piece, stats, trust)
     if trust is not None:
         trust.close()
@@ -145,15 +250,6 @@ def _batch(records: list[Record], piece: Slice, stats: Ledger, trust: Trust | No
     stats.drop(_ids([r for r, _ in bad], piece), [why for _, why in bad], n_bytes=[r.n_bytes for r, _ in bad])
     if good:
         yield B.make(_ids(good, piece), texts, piece.source, [r.meta for r in good])
-
-
-def is_utf8(data: bytes | None) -> bool:
-    """Return whether bytes are UTF-8."""
-    try:
-        (data or b"").decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _describe(record: Record, why: str) -> str:

@@ -10,17 +10,39 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dataprep.errors import ReadError
+from dataprep.core.reader import Reader
+from dataprep.errors import PlanError, ReadError
 
-FIRST = 100  # so many bad records before any good one, and reading on is pointless
-FEWEST = 10  # fewer bad records than this never condemn a file that has good ones: a small file may hold a few
+FIRST = 100  # bad records before any good one, at which reading stops
+FEWEST = 10  # a file with good records is an error only from this many bad ones on: a small file may hold a few
 MAX_DOC_BYTES = 64 << 20  # of one record; longer ones are dropped as too_long
 MAX_BAD = 0.01  # the share of records
 
 
+@dataclass(frozen=True, kw_only=True)
+class LimitedReader(Reader):
+    """Base class of readers with two limits.
+
+    max_doc_bytes: longer records are dropped. max_bad: the largest share of bad records; above it (and with at least 10
+    bad records) the file is rejected.
+    """
+
+    max_doc_bytes: int = MAX_DOC_BYTES
+    max_bad: float = MAX_BAD
+
+    def __post_init__(self) -> None:
+        if self.max_doc_bytes < 1:
+            msg = f"max_doc_bytes={self.max_doc_bytes} must be at least 1, the bytes of the longest record to keep"
+            raise PlanError(msg)
+
+
 @dataclass
 class Trust:
-    """Counts good and bad records of one file, or of one 256 MB slice of a plain file."""
+    """Counts the good and bad records of one file, or of one slice of it, and rejects the file if too many are bad.
+
+    `whole`: whether the records of a whole file are counted. `remedy`: what the error advises. `first`: position and
+    description of the first bad record.
+    """
 
     url: str
     max_bad: float = MAX_BAD
@@ -31,7 +53,7 @@ class Trust:
     first: tuple[int, str] | None = None  # position and description of the first bad record
 
     def count(self, good: Any, bad: Any, first: Callable[[], str]) -> None:
-        """Count ascending positions of good and bad records; `first` describes the first bad one.
+        """Count good and bad records, given as their positions, ascending; `first` describes the first bad one.
 
         Raises ReadError if 100 bad records came before any good one.
         """
@@ -44,14 +66,14 @@ class Trust:
         self.bad += len(bad)
 
     def close(self) -> None:
-        """Finish the file.
+        """Check the file after its last record.
 
-        Raises ReadError if it held no record, no good one, or over `max_bad` bad ones (and 10 or more).
+        Raises ReadError if the file has no record, no good record, or more bad ones than `max_bad` (and at least 10).
         """
         total = self.good + self.bad
         if not total and self.whole:
             msg = "the file holds no records; remove it or fetch it again"
-            raise ReadError(msg, self.url, 0)
+            raise ReadError(msg, self.url, 0, reason="empty")
         if self.bad and not self.good:
             self._give_up(f"all {total:,} records are bad" if total > 1 else "its only record is bad")
         if self.bad >= FEWEST and self.bad > self.max_bad * total:

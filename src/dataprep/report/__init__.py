@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataprep.history.run_summary import summarize
+import re
+from importlib import resources
+
+from dataprep import __version__
+from dataprep.history.run_summary import RunSummary, summarize
 from dataprep.store import files
 
-from .page import render
+from . import chats, duplicates, overview, results
+from .blocks import text
 
-__all__ = ["render", "write"]
+HEADING = re.compile(r'<section id="(\w+)"[^>]*><h2[^>]*>([^<]+)</h2>')
 
 
 def write(folder: str, url: str) -> str:
@@ -17,3 +22,34 @@ def write(folder: str, url: str) -> str:
     """
     files.write_bytes(url, render(summarize(folder)).encode())
     return url
+
+
+def render(summary: RunSummary) -> str:
+    """Return the page as one HTML text, under 2 MB for any corpus."""
+    style = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
+    sections = [
+        overview.funnel(summary),
+        overview.sources(summary),
+        overview.unread(summary),
+        chats.chats(summary),
+        duplicates.duplicates(summary),
+        duplicates.cuts(summary),
+        duplicates.examples(summary),
+        results.texts(summary),
+        results.tokens(summary),
+        results.training(summary),
+        results.recipe(summary),
+    ]
+    name, body = text(summary.name), "".join(sections)
+    links = "".join(f'<a href="#{anchor}">{title}</a>' for anchor, title in HEADING.findall(body))
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
+        f"<title>{name}: report of a run</title><style>{style}</style></head><body>"
+        f'<header><h1 dir="auto">{name}</h1><p>The text that was read, what was removed and why, and the result.'
+        f'</p>{overview.alarms(summary)}{overview.tiles(summary)}<nav aria-label="Sections">{links}</nav></header>'
+        f"<main>{body}</main><footer>dataprep {__version__} · <code>dataprep why DIR ID</code> explains any "
+        "document, <code>dataprep clusters DIR</code> shows duplicates "
+        "and the documents that were kept for them</footer></body></html>\n"
+    )

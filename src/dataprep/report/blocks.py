@@ -1,4 +1,4 @@
-"""The elements of HTML that sections are made of; they escape and shorten everything that comes from the corpus."""
+"""HTML elements for sections; they escape and shorten everything that comes from the corpus."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from dataprep.history.word_diff import CHANGED, LEFT_OUT, DiffSide
-from dataprep.unicode.printable import printable
+from dataprep.unicode.valid import printable
 
 MOST_CHARS = 80  # of a name
 
@@ -19,26 +19,26 @@ def text(value: object, most: int = MOST_CHARS) -> str:
 
 
 def section(anchor: str, title: str, lead: str, *bodies: str) -> str:
-    """Return a section with its heading; the lead is HTML, one or two sentences."""
+    """Return a section with its heading; lead: its introduction, one or two sentences of HTML."""
     inside = "".join(bodies)
     head = f'<section id="{anchor}" aria-labelledby="{anchor}-h"><h2 id="{anchor}-h">{title}</h2>'
     return f"{head}<p>{lead}</p>{inside}</section>"
 
 
 def card(*bodies: str, title: str = "", style: str = "") -> str:
-    """Return a box that scrolls if its content is too wide."""
+    """Return a box that can be scrolled if its content is too wide."""
     head = f"<h3>{title}</h3>" if title else ""
     return f'<div class="card {style}">{head}<div class="scroll">{"".join(bodies)}</div></div>'
 
 
 def plots(*cards: str) -> str:
-    """Return boxes next to each other, as many as fit."""
+    """Return boxes next to each other, as many per line as fit."""
     found = [card for card in cards if card]
     return f'<div class="plots">{"".join(found)}</div>' if found else ""
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
-    """Return a table of HTML cells, the first of each row its heading; the caption is for screen readers."""
+    """Return a table of HTML cells, the first of each row as its heading; caption: for screen readers."""
     top = "".join(f'<th scope="col">{head}</th>' for head in heads)
     body = "".join(
         f'<tr><th scope="row" dir="auto">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>'
@@ -49,13 +49,16 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> 
 
 
 def format_number(n: float, share_of: float = 0) -> str:
-    """Return a number, followed by its percentage of `share_of` in small type."""
+    """Return a number as text; with `share_of`, followed by its percentage of that in small type."""
     share = f" <small>{format_percent(n, share_of)}</small>" if share_of else ""
     return f"{n:,.0f}{share}"
 
 
 def format_percent(n: float, of: float) -> str:
-    """Return a percentage with as many digits as show that it is neither 0 nor 100: 41%, 0.3%, 99.97%."""
+    """Return n as a percentage of `of`, such as 41%.
+
+    It has as many digits as show that it is neither 0 nor 100: 0.3%, 99.97%.
+    """
     share = n / of if of else 0.0
     if share in (0.0, 1.0) or 0.01 <= share <= 0.99:
         return f"{share:.0%}"
@@ -76,7 +79,10 @@ def format_bytes(n: float) -> str:
 
 
 def diff_html(side: DiffSide | None, tag: str) -> str:
-    """Return one text of a word diff; the element `tag` (del or ins) encloses words that only this text has."""
+    """Return one side of a word diff as HTML; None: the text cannot be read.
+
+    tag: the element (del or ins) that encloses the words that only this side has.
+    """
     if side is None:
         return '<p class="missing">The text cannot be shown: the step that held it was not saved, or was removed.</p>'
     runs = []
@@ -88,5 +94,5 @@ def diff_html(side: DiffSide | None, tag: str) -> str:
 
 
 def columns(left: str, right: str) -> str:
-    """Return two things next to each other, or one below the other on a small screen."""
+    """Return two blocks of HTML next to each other, or one below the other on a small screen."""
     return f'<div class="columns"><div>{left}</div><div>{right}</div></div>'

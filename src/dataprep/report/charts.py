@@ -19,7 +19,10 @@ Points = Sequence[tuple[float, float]]
 
 
 def wedge(came: float, left: float) -> str:
-    """Return a stage of a funnel: the shares (0 to 1) of all documents that came in and that are left."""
+    """Return one stage of a funnel as SVG.
+
+    came, left: the shares (0 to 1) of all documents that the stage received and returned.
+    """
     a, b = 100 * came, 100 * left
     return (
         '<svg class="wedge" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
@@ -30,7 +33,11 @@ def wedge(came: float, left: float) -> str:
 def histogram(
     rows: Sequence[tuple[str, Sequence[int]]], styles: Sequence[str], axis: str, description: str, labels: int = 12
 ) -> str:
-    """Return stacked bars; rows: (label, counts), styles: the CSS class of each count, labels: shown at most."""
+    """Return stacked bars as SVG.
+
+    rows: (label, counts), one per bar. styles: the CSS class of each count. axis: title of the axis below. description:
+    for screen readers. labels: the largest number of labels to show.
+    """
     most = max((sum(counts) for _, counts in rows), default=1) or 1
     ticks = _ticks(0, most, least=1)
     step = (RIGHT - LEFT) / max(10, len(rows))  # a few bars stay narrow
@@ -50,10 +57,10 @@ def histogram(
 
 
 def similarity(counts: Sequence[int], threshold: float | None, bands: tuple[int, int] | None, description: str) -> str:
-    """Return a histogram of similarities, with the threshold and the probability that a pair is compared.
+    """Return a histogram of similarities as SVG, with the threshold and the probability that a pair is compared.
 
     counts: removed documents per hundredth of similarity, int[100]. bands: (bands b, rows r) of locality-sensitive
-    hashing, which compares a pair of similarity s with probability 1 - (1 - s^r)^b.
+    hashing, which compares a pair of similarity s with probability 1 - (1 - s^r)^b; None draws no probability.
     """
     lowest = next((i for i, n in enumerate(counts) if n), 99)
     first = min(50 if bands else 70, lowest - lowest % 5)
@@ -86,7 +93,10 @@ def similarity(counts: Sequence[int], threshold: float | None, bands: tuple[int,
 
 
 def week(table: Sequence[Sequence[int]], description: str) -> str:
-    """Return seven rows of 24 cells, Monday first, darker for larger counts; table: counts[7][24]."""
+    """Return seven rows (Monday first) of 24 cells (hours) as SVG, darker for larger counts.
+
+    table: counts, int[7][24].
+    """
     most = max(1, *(n for row in table for n in row))
     wide, tall, left = (RIGHT - 40) / 24, 22.0, 40.0
     parts = []
@@ -105,18 +115,14 @@ def week(table: Sequence[Sequence[int]], description: str) -> str:
 
 
 def loglog(points: Points, x_axis: str, description: str) -> str:
-    """Return dots over logarithmic axes; all values are at least 1."""
+    """Return dots over two logarithmic axes as SVG; points: pairs (x, y) of numbers of at least 1."""
     x_most, y_most = (max(1, math.ceil(math.log10(max(p[i] for p in points) * 1.05))) for i in (0, 1))
 
     def at(x: float, y: float) -> tuple[float, float]:
         wide, tall = math.log10(x) / x_most, math.log10(y) / y_most
         return LEFT + (RIGHT - LEFT) * wide, BOTTOM - (BOTTOM - TOP) * tall
 
-    parts = []
-    for power in range(y_most + 1):
-        y = at(1, 10**power)[1]
-        parts.append(f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{RIGHT}" y2="{y:.1f}"/>')
-        parts.append(f'<text x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{_short(10**power)}</text>')
+    parts = [_grid(range(y_most + 1), lambda power: _short(10**power))]
     for power in range(x_most + 1):
         x = at(10**power, 1)[0]
         parts.append(f'<line class="grid" x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{BOTTOM}"/>')
@@ -130,7 +136,10 @@ def loglog(points: Points, x_axis: str, description: str) -> str:
 
 
 def curves(train: Points, val: Points, axis: str, description: str) -> str:
-    """Return two lines over the same axes; the validation points are also drawn as dots."""
+    """Return the lines of training and validation over the same axes, as SVG.
+
+    train, val: points (x, y); those of `val` are also drawn as dots. axis: title of the axis below.
+    """
     both = [*train, *val]
     x_most = max(x for x, _ in both) or 1.0
     ticks = _ticks(min(y for _, y in both), max(y for _, y in both))

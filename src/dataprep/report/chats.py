@@ -19,7 +19,7 @@ CHANGING = ("CleanMessages", "PII", "Pseudonyms")  # stages that count their cha
 
 
 def chats(summary: RunSummary) -> str:
-    """Return the section, or nothing if no stage counted messages."""
+    """Return the section about chats, or "" if no stage counted messages."""
     stats = message_stats(summary.stages)
     if stats is None:
         return ""
@@ -36,24 +36,24 @@ def chats(summary: RunSummary) -> str:
 
 
 def ranked(title: str, found: Counter[str], style: str = "") -> str:
-    """Return a list with bars, the largest first; all others are one row without a bar, which would be too long."""
+    """Return a list of names with a bar for each count, the largest first.
+
+    found: the counts by name. Names that are not shown form one row, without a bar since it would be too long.
+    """
     if not found:
         return ""
     total = sum(found.values())
     rows = most_frequent(found)
     most = max((n for _, n, is_one in rows if is_one), default=1)
+    bar = '<i class="kept" style="width:{:.2f}%"></i>'
     body = "".join(
         f'<tr><th scope="row" dir="auto">{text(name, 40)}</th>'
-        f'<td class="bar" aria-hidden="true"><span>{_bar(n / most) if is_one else ""}</span></td>'
+        f'<td class="bar" aria-hidden="true"><span>{bar.format(100 * n / most) if is_one else ""}</span></td>'
         f"<td>{format_number(n, total)}</td></tr>"
         for name, n, is_one in rows
     )
     inside = f'<table class="bars {style}"><caption class="unseen">{title}</caption><tbody>{body}</tbody></table>'
     return card(inside, title=title)
-
-
-def _bar(share: float) -> str:
-    return f'<i class="kept" style="width:{100 * share:.2f}%"></i>'
 
 
 def _clock(counts: Mapping[str, int]) -> str:

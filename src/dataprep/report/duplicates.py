@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from dataprep.core.batch import show_id
-from dataprep.core.stats import StageStats
 from dataprep.core.tables import Drop
 from dataprep.history.clusters import Cluster
 from dataprep.history.run_summary import RunSummary, TextPair
@@ -19,12 +18,12 @@ MOST_DOTS = 300
 MOST_CHARTS = 7  # stages that measured similarities
 FIT_COUNTS = {  # counts of Estimators, in the order of a table
     "documents": "documents", "candidates": "candidates", "compared": "pairs compared",
-    "largest_component": "largest component",
+    "skipped": "candidates not compared", "largest_component": "largest component", "unreadable": "unreadable values",
 }  # fmt: skip
 
 
 def duplicates(summary: RunSummary) -> str:
-    """Return the section about duplicates: charts, then examples; nothing if none were found."""
+    """Return the section about duplicates, charts and then examples; "" if no duplicates were found."""
     if summary.sizes is None and not summary.similarities:
         return ""
     measured = list(summary.similarities)[:MOST_CHARTS]
@@ -40,7 +39,7 @@ def _similarity(summary: RunSummary, stage: str) -> str:
     found = summary.similarities[stage]
     if not found.hundredths.any():
         return ""
-    fit = _fit(summary, stage)
+    fit: Mapping[str, Any] = next((fit for fit in summary.fits if fit["stage"] == stage), {})
     lsh = bool(fit.get("bands") and fit.get("rows")) and fit.get("measure") != "containment"  # the curve is Jaccard's
     bands = (int(fit["bands"]), int(fit["rows"])) if lsh else None
     threshold = fit.get("threshold")
@@ -51,10 +50,6 @@ def _similarity(summary: RunSummary, stage: str) -> str:
     if bands:
         note += f" The line is the probability that a pair is compared, with {bands[0]} bands of {bands[1]} rows."
     return card(chart, f'<p class="note">{note}</p>', title=text(title))
-
-
-def _fit(summary: RunSummary, stage: str) -> Mapping[str, Any]:
-    return next((fit for fit in summary.fits if fit["stage"] == stage), {})
 
 
 def _sizes(summary: RunSummary) -> str:
@@ -133,10 +128,10 @@ def _pair(pair: TextPair) -> str:
 def cuts(summary: RunSummary) -> str:
     """Return the section about spans that were cut out of kept documents, with the most frequent ones."""
     rows = [
-        (text(stage.name), format_bytes(stage.cut), _count(stage.counts["spans cut"]), _share(stage))
-        for stage in summary.stages
-        if stage.cut or stage.counts["spans cut"]
-    ]
+        (text(stage.name), format_bytes(stage.cut), f"{spans:,}" if spans else "",
+         format_percent(stage.cut, stage.total(stage.into).bytes))
+        for stage in summary.stages if (spans := stage.counts["spans cut"]) or stage.cut
+    ]  # fmt: skip
     if not rows:
         return ""
     by_stage = card(table(["stage", "cut", "spans", "of its input"], rows, "Bytes cut by stage"), style="narrow")
@@ -154,16 +149,8 @@ def cuts(summary: RunSummary) -> str:
     return section("cuts", "Cut out of texts", "Spans that were cut out of documents which are kept.", by_stage, often)
 
 
-def _count(n: int) -> str:
-    return f"{n:,}" if n else ""
-
-
-def _share(stage: StageStats) -> str:
-    return format_percent(stage.cut, stage.total(stage.into).bytes)
-
-
 def examples(summary: RunSummary) -> str:
-    """Return examples of documents that filters dropped, by reason; duplicates are in their own section."""
+    """Return the section with examples of documents that filters dropped, by reason; duplicates are left out."""
     shown = []
     for stage in summary.stages:
         for reason, found in sorted(stage.examples.items(), key=lambda kv: -stage.reasons.get(kv[0], 0)):
@@ -178,4 +165,4 @@ def examples(summary: RunSummary) -> str:
                 shown.append(f'<details class="card"><summary>{head}</summary>{texts}</details>')
     if not shown:
         return ""
-    return section("examples", "Dropped by filters", "A few of each reason, chosen by hash.", "".join(shown[:40]))
+    return section("examples", "Dropped by filters", "A few per reason, chosen by hash of the id.", "".join(shown[:40]))

@@ -6,10 +6,11 @@ from collections import Counter
 
 from dataprep.core.stage import READ
 from dataprep.core.stats import Amount, StageStats
+from dataprep.core.unread import by_kind
 from dataprep.history.run_summary import RunSummary, totals
 
 from . import charts
-from .blocks import card, format_bytes, format_number, format_percent, section, text
+from .blocks import card, format_bytes, format_number, format_percent, section, table, text
 
 MOST_REASONS = 8  # with a colour and a column of their own
 MOST_SOURCES = 40
@@ -17,7 +18,7 @@ MOST_LINES = 6  # reasons under a stage
 
 
 def alarms(summary: RunSummary) -> str:
-    """Return the alarms, or nothing."""
+    """Return the section with the alarms of a run, or "" if there are none."""
     if not summary.alarms:
         return ""
     lines = "".join(f"<li>{text(alarm, 300)}</li>" for alarm in summary.alarms[:MOST_SOURCES])
@@ -25,15 +26,15 @@ def alarms(summary: RunSummary) -> str:
 
 
 def tiles(summary: RunSummary) -> str:
-    """Return the key figures of the run."""
+    """Return the key figures of the run as a row of tiles: documents and bytes read and kept, tokens, loss."""
     read, kept = totals(summary)
     found = [
         (format_number(read.docs), "documents read"),
         (format_number(kept.docs), f"documents kept, {format_percent(kept.docs, read.docs)} of them"),
         (format_bytes(kept.bytes), f"of text kept, of {format_bytes(read.bytes)}"),
     ]
-    if summary.tokens:
-        found.append((format_number(summary.tokens.tokens), "tokens in shards"))
+    if summary.tokens is not None:
+        found.append((format_number(summary.tokens.n_tokens), "tokens in shards"))
     bits = [row["bits_per_byte"] for row in summary.metrics if row.get("bits_per_byte") is not None]
     if bits:
         found.append((f"{bits[-1]:.3f}", f"bits per byte, {bits[0]:.3f} at the start"))
@@ -42,22 +43,22 @@ def tiles(summary: RunSummary) -> str:
 
 
 def funnel(summary: RunSummary) -> str:
-    """Return a row per stage: the documents, bytes and tokens it kept, and what it dropped by reason."""
+    """Return the section with a row per stage: documents, bytes and tokens kept, documents dropped by reason."""
     if not summary.stages:
         return ""
     read, kept = totals(summary)
     rows = [] if summary.stages[0].name == READ else [_step("input", "as read", read, read, read, summary)]
     rows += [_stage(stage, read, summary) for stage in summary.stages]
-    if summary.tokens:
+    if summary.tokens is not None:
         t = summary.tokens
         rows.append(_step("token shards", f"a vocabulary of {t.vocab_size:,}", kept, kept, read, summary, exact=True))
-    heads = ("stage", "share", "documents", "text", *(["tokens"] if summary.tokens else []))
+    heads = ("stage", "share", "documents", "text", *(["tokens"] if summary.tokens is not None else []))
     top = "".join(f'<span role="columnheader">{head}</span>' for head in heads)
     lead = "The width of the blue shape is the share of documents that are left; the part that bends away was dropped."
-    if summary.tokens:
-        per_token = summary.tokens.n_bytes / max(1, summary.tokens.tokens)
+    if summary.tokens is not None:
+        per_token = summary.tokens.n_bytes / max(1, summary.tokens.n_tokens)
         lead += f" Tokens before the last row are estimated from {per_token:.2f} bytes per token in the shards."
-    style = "funnel with-tokens" if summary.tokens else "funnel"
+    style = "funnel with-tokens" if summary.tokens is not None else "funnel"
     head = f'<div role="row" class="head">{top}</div>'
     body = f'<div class="{style}" role="table" aria-label="From input to shards">{head}{"".join(rows)}</div>'
     return section("funnel", "From input to shards", lead, card(body))
@@ -85,9 +86,9 @@ def _step(
         f'<span role="cell" data-of="documents">{format_number(out.docs, docs)}</span>',
         f'<span role="cell" data-of="text">{text_kept}</span>',
     ]
-    if summary.tokens:
-        per_token = summary.tokens.n_bytes / max(1, summary.tokens.tokens)
-        tokens = f"{summary.tokens.tokens:,}" if exact else f"≈ {_rounded(out.bytes / max(per_token, 1e-9)):,}"
+    if summary.tokens is not None:
+        per_token = summary.tokens.n_bytes / max(1, summary.tokens.n_tokens)
+        tokens = f"{summary.tokens.n_tokens:,}" if exact else f"≈ {_rounded(out.bytes / max(per_token, 1e-9)):,}"
         cells.append(f'<span role="cell" data-of="tokens">{tokens}</span>')
     return f'<div role="row">{"".join(cells)}</div>'
 
@@ -97,8 +98,24 @@ def _rounded(n: float) -> int:
     return int(round(n, 3 - len(str(int(n)))))
 
 
+def unread(summary: RunSummary) -> str:
+    """Return the section about files that were not read.
+
+    It has a row per reason and suffix of the files, with their number and an example.
+    """
+    if not summary.unread:
+        return ""
+    rows = [
+        (f"{text(reason)} {text(suffix)}", f"{len(some):,}", text(some[0].file, 300), text(some[0].detail or "", 300))
+        for (reason, suffix), some in by_kind(summary.unread).items()
+    ][:MOST_SOURCES]
+    lead = "Files that were not read, or not to their end. Each is a row of <code>unread.parquet</code>."
+    heads = ["reason", "files", "an example", ""]
+    return section("unread", "Files that were not read", lead, card(table(heads, rows, "Files that were not read")))
+
+
 def sources(summary: RunSummary) -> str:
-    """Return a row per source: a bar of kept and dropped documents by reason, and the numbers."""
+    """Return the section with a row per source: a bar of kept and dropped documents by reason, and the numbers."""
     if not summary.sources:
         return ""
     lost: Counter[tuple[str, str]] = Counter()
@@ -132,13 +149,12 @@ def sources(summary: RunSummary) -> str:
 
 def _head(reason: str) -> str:
     """Return `stage: reason` on two lines."""
-    stage, _, why = reason.partition(": ")
-    return f"{_breaking(stage, 30)}<br>{_breaking(why, 40)}"
+    return "<br>".join(map(_breaking, reason.split(": ", 1)))
 
 
-def _breaking(name: str, most: int) -> str:
+def _breaking(name: str) -> str:
     """Return a name in which lines may break after underscores."""
-    return text(name, most).replace("_", "_<wbr>")
+    return text(name, 40).replace("_", "_<wbr>")
 
 
 def _source(
@@ -151,7 +167,7 @@ def _source(
     bar = [("kept", kept.docs), *((f"r{i}", n) for i, n in enumerate(counts)), *(("other", n) for n in rest)]
     pieces = "".join(f'<i class="{style}" style="width:{100 * n / whole:.2f}%"></i>' for style, n in bar if n)
     cells = "".join(f'<td style="--s:{n / whole:.3f}">{f"{n:,}" if n else ""}</td>' for n in [*counts, *rest])
-    head = f'<th scope="row" dir="auto">{_breaking(name, 40)}</th>'
+    head = f'<th scope="row" dir="auto">{_breaking(name)}</th>'
     return (
         f'<tr>{head}<td class="bar" aria-hidden="true"><span>{pieces}</span></td>'
         f"<td>{read.docs:,}</td><td>{format_number(kept.docs, whole)}</td>{cells}"

@@ -1,22 +1,27 @@
-"""The sections about the result: lengths and languages of documents, token shards, and training."""
+"""The sections about the result: lengths and languages, token shards, training, and the recipe."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
+from dataprep import __version__
 from dataprep.core.ledger import BYTES_DROPPED, BYTES_KEPT
+from dataprep.core.stage import spelled
 from dataprep.history.run_summary import RunSummary
+from dataprep.store import files
 
 from . import charts
-from .blocks import card, format_number, plots, section, table, text
+from .blocks import card, format_bytes, format_number, plots, section, table, text
 
 CURVE_POINTS = 250
 MOST_SHARDS = 24
 MOST_LANGUAGES = 20
+SEED = re.compile(r"(\w*seed)=(\d+)")
 
 
 def texts(summary: RunSummary) -> str:
-    """Return histograms of document lengths, and a table of languages."""
+    """Return the section with histograms of document lengths, and a table of languages."""
     shown = plots(_lengths(summary), _token_lengths(summary), _languages(summary))
     if not shown:
         return ""
@@ -45,9 +50,9 @@ def _under(bits: int) -> str:
 
 
 def _token_lengths(summary: RunSummary) -> str:
-    if summary.tokens is None or not summary.tokens.lengths:
+    found = summary.token_lengths
+    if not found:
         return ""
-    found = summary.tokens.lengths
     rows = [(_under(b), (found.get(b, 0),)) for b in range(min(found), max(found) + 1)]
     chart = charts.histogram(rows, ("kept",), "Tokens, fewer than", "Documents in the shards by length in tokens")
     return card(chart, title="Documents in the shards by length")
@@ -65,12 +70,12 @@ def _languages(summary: RunSummary) -> str:
 
 
 def tokens(summary: RunSummary) -> str:
-    """Return the totals of the token shards, and a row per shard."""
+    """Return the section with the totals of the token shards, and a row per shard."""
     if summary.tokens is None:
         return ""
     t = summary.tokens
     lead = (
-        f"{t.tokens:,} tokens of {t.documents:,} documents, {t.n_bytes / max(1, t.tokens):.2f} bytes per token, "
+        f"{t.n_tokens:,} tokens of {len(t):,} documents, {t.n_bytes / max(1, t.n_tokens):.2f} bytes per token, "
         f"a vocabulary of {t.vocab_size:,}."
     )
     rows = [(text(s["name"]), text(s["split"]), f"{s['documents']:,}", f"{s['tokens']:,}") for s in t.shards]
@@ -80,7 +85,7 @@ def tokens(summary: RunSummary) -> str:
 
 
 def training(summary: RunSummary) -> str:
-    """Return the loss curves, and texts that the model wrote."""
+    """Return the section with the loss curves, and texts that the model wrote."""
     train = [(float(r["step"]), float(r["loss"])) for r in summary.metrics if r.get("loss") is not None]
     val = [(float(r["step"]), float(r["val_loss"])) for r in summary.metrics if r.get("val_loss") is not None]
     if len(train) + len(val) < 2:
@@ -108,3 +113,49 @@ def _few(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """Return every n-th point, at most about CURVE_POINTS, and the last."""
     n = max(1, -(-len(points) // CURVE_POINTS))
     return [*points[:-1:n], *points[-1:]]
+
+
+def recipe(summary: RunSummary) -> str:
+    """Return the section with the stages and all their parameters, and the keys, versions and seeds."""
+    steps = []
+    for url, manifest in summary.manifests.items():
+        stages = "".join(f"<li><code>{text(spelled(stage), 1_500)}</code></li>" for stage in manifest["stages"])
+        steps.append(
+            f'<div class="step"><h3 dir="auto">{text(files.name_of(url))}</h3>'
+            f"{f'<ol>{stages}</ol>' if stages else '<p>a copy of its input</p>'}"
+            f"<p class='note'>{manifest['docs']:,} documents, {format_bytes(manifest['bytes'])} "
+            f"from {_inputs(manifest)}<br>"
+            f"key <code>{text(manifest['key'])}</code> content <code>{text(manifest['content'])}</code></p></div>"
+        )
+    if summary.tokens is not None:
+        manifest = summary.tokens.manifest
+        key, tokenizer = text(manifest.get("recipe")), text(manifest["tokenizer"]["hash"])
+        note = f"split {text(manifest.get('split'))}<br>key <code>{key}</code> tokenizer <code>{tokenizer}</code>"
+        steps.append(f'<div class="step"><h3>token shards</h3><p class="note">{note}</p></div>')
+    rows = [("dataprep", __version__), *_made_with(summary), *_seeds(summary)]
+    versions = table(["made with", ""], [(text(a), text(b, 200)) for a, b in rows], "Versions and seeds")
+    lead = "The same recipe, input and pinned packages give the same bytes."
+    return section("recipe", "How it was made", lead, card("".join(steps[:60])), card(versions, style="narrow"))
+
+
+def _inputs(manifest: dict[str, object]) -> str:
+    found = manifest.get("inputs")
+    names = [row["name"] for row in found] if isinstance(found, list) else []
+    return f"{text(names[0])}{f' and {len(names) - 1:,} more files' if len(names) > 1 else ''}" if names else "no files"
+
+
+def _made_with(summary: RunSummary) -> list[tuple[str, str]]:
+    found = {
+        (name, ".".join(version) if isinstance(version, list) else str(version))
+        for manifest in summary.manifests.values()
+        for name, version in manifest.get("made_with", {}).items()
+    }
+    return sorted(found)
+
+
+def _seeds(summary: RunSummary) -> list[tuple[str, str]]:
+    stages = [spelled(stage) for manifest in summary.manifests.values() for stage in manifest["stages"]]
+    found = [(f"{name} of {stage.partition('(')[0]}", seed) for stage in stages for name, seed in SEED.findall(stage)]
+    split = summary.tokens.manifest.get("split", {}) if summary.tokens is not None else {}
+    found += [("seed of the split", str(split["seed"]))] if "seed" in split else []
+    return list(dict.fromkeys(found))[:20]

@@ -1,7 +1,7 @@
-"""SuffixIndex: count and find any text in a corpus, and find the longest piece that another text shares with it.
+"""SuffixIndex: count and find any text in a corpus, and find the longest passage that another text shares with it.
 
-A suffix array lists all offsets of a text in the order of the text that follows them, so equal beginnings are
-neighbours: two binary searches find the first and the last occurrence of a query (Manber and Myers 1993).
+A suffix array lists all offsets of a text, sorted by the text that follows each; so suffixes with the same beginning
+are neighbours, and two binary searches find the first and the last that begins with a query (Manber and Myers 1993).
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import numpy as np
 import pyarrow as pa
 from rich.filesize import decimal
 
+from dataprep.core import owned
 from dataprep.core.dataset import Dataset
 from dataprep.core.runner import Runner, Serial
 from dataprep.core.trial import reserve
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput, need
 from dataprep.store import files
-from dataprep.store.atomic import is_attempt
 from dataprep.store.key import key as key_of
 
-from .shard import SHARD_BYTES, Shard, SortSuffixes, Unsorted, WriteTexts
+from .shard import SHARD_BYTES, SHARDS, Shard, SortSuffixes, Unsorted, WriteTexts
 
-INDEX, RECIPE, SHARDS = "index.json", "recipe.json", "shards"
+INDEX, RECIPE = "index.json", "recipe.json"
 VERSION = 1
 CONTEXT = 60  # characters shown on either side
 DISK = 5  # bytes of index per byte of text, at most
@@ -45,7 +45,10 @@ LONGEST = pa.schema(
 
 @dataclass(frozen=True)
 class Hit:
-    """One occurrence: the document, the byte offset in its text, and the text around it."""
+    """One occurrence of a text: the document's id and source, the byte offset there, and the characters around it.
+
+    before, after: the characters before and after the match; match: the text that was searched for.
+    """
 
     id: int
     source: str
@@ -57,9 +60,10 @@ class Hit:
 
 @dataclass(frozen=True)
 class Shared:
-    """The longest piece that a text shares with the corpus.
+    """The longest passage that a text shares with the corpus.
 
-    start: its first byte in the text that was given. count: how often it occurs in the corpus. hit: first of these.
+    start: the offset of the passage in the given text, in bytes. count: the number of its occurrences in the corpus.
+    hit: the first of these occurrences.
     """
 
     text: str
@@ -79,8 +83,8 @@ class SuffixIndex:
     >>> index.longest(question).n_bytes                           # doctest: +SKIP
     187
 
-    Nothing is normalised: upper case is not lower case. No match crosses two documents. Occurrences that overlap count
-    each. The files are mapped into memory, not read.
+    Nothing is normalised: upper case is not lower case. No match crosses two documents. Overlapping occurrences are all
+    counted. Files are mapped into memory, not read as a whole.
     """
 
     def __init__(self, url: str, manifest: dict[str, Any]) -> None:
@@ -92,11 +96,11 @@ class SuffixIndex:
 
     @classmethod
     def build(cls, docs: Dataset, out: str, run: Runner | None = None, *, replace: bool = False) -> SuffixIndex:
-        """Write an index of `docs` into the local folder `out`, and open it; files of the same docs are reused.
+        """Write an index of `docs` into the folder `out`, and open it; an earlier build of the same docs is reused.
 
-        Disk: 5 bytes per byte of text at most (1 of text, 4 per character). Memory per worker: 5 bytes per byte of a
-        shard of 64 MB, so 320 MB; a longer document is a shard of its own. A stopped build resumes. `replace`: delete
-        an index of other documents first. Needs the extra `dedup`.
+        Disk: at most 5 bytes per byte of text (the text itself, and 4 bytes per character). Memory per worker: 5 bytes
+        per byte of a shard of 64 MB, so 320 MB; a longer document is a shard of its own. A stopped build resumes.
+        replace: if `out` holds an index of other documents, delete it first. Needs the extra `dedup`.
 
         Raises StaleOutput if `out` holds other files; PlanError if it is not a local folder.
         """
@@ -104,7 +108,7 @@ class SuffixIndex:
         url, key = _local(out), key_of(("suffix_index", VERSION, SHARD_BYTES, docs.key))
         _claim(url, key, replace=replace)
         runner: Runner = run if run is not None else Serial()
-        shards = list(_shards(docs, files.join(url, SHARDS), key, runner))  # finished ones are only checked
+        shards = list(_shards(docs, url, key, runner))  # finished ones are only checked
         files.sweep(url)
         size, n_docs = sum(s["bytes"] - s["docs"] for s in shards), sum(s["docs"] for s in shards)
         record = {"kind": "suffix_index", "key": key, "docs": n_docs, "bytes": size, "shards": shards}
@@ -113,31 +117,31 @@ class SuffixIndex:
 
     @classmethod
     def open(cls, url: str) -> SuffixIndex:
-        """Open the index in a folder.
+        """Return the index in the folder `url`, which `build` wrote.
 
-        Raises ReadError if there is none; CorruptShard if it is incomplete.
+        Raises ReadError if there is no index, CorruptShard if it is incomplete.
         """
         url = _local(url)
         place = files.join(url, INDEX)
         if not files.exists(place):
             if files.exists(files.join(url, SHARDS)):
-                msg = f"{url} is an index that was not built to its end; build it again to resume"
+                msg = f"{url} is an index whose build was interrupted; build it again to resume"
                 raise CorruptShard(msg)
             msg = "there is no index (no index.json); make one with SuffixIndex.build(docs, out)"
             raise ReadError(msg, url)
         manifest = files.read_json(place)
         if not isinstance(manifest, dict) or manifest.get("kind") != "suffix_index":
-            msg = f"{place} is not of a suffix-array index; give the folder that SuffixIndex.build wrote"
+            msg = f"{place} does not describe a suffix-array index; give the folder that SuffixIndex.build wrote"
             raise CorruptShard(msg)
         return cls(url, manifest)
 
     def count(self, text: str) -> int:
-        """Return the number of occurrences of a text. Raises PlanError if it is empty."""
+        """Return how often a text occurs in the corpus. Raises PlanError if it is empty."""
         query = _query(text)
         return sum(last - first for first, last in (shard.span(query) for shard in self.shards))
 
     def find(self, text: str, limit: int | None = 10, context: int = CONTEXT) -> list[Hit]:
-        """Return the first `limit` occurrences (None: all) by (id, start), with `context` characters around each.
+        """Return the first `limit` occurrences of a text (None: all) by (id, start), with `context` characters around.
 
         Raises PlanError if the text is empty.
         """
@@ -150,7 +154,10 @@ class SuffixIndex:
         return hits
 
     def longest(self, text: str, context: int = CONTEXT) -> Shared:
-        """Return the longest piece of whole characters that a text shares with the corpus; of equal ones the first."""
+        """Return the longest passage of whole characters that `text` shares with the corpus; if tied, the first.
+
+        context: characters around the first occurrence in the corpus. If nothing is shared, the passage is "".
+        """
         start, size = self._longest(text)
         if not size:
             return Shared("", 0, 0, 0, None)
@@ -158,10 +165,11 @@ class SuffixIndex:
         return Shared(piece, start, size, self.count(piece), self.find(piece, 1, context)[0])
 
     def contamination(self, texts: Iterable[str]) -> pa.Table:
-        """Return a table of the longest piece that each text shares with the corpus.
+        """Return a table with a row per text: the longest passage that it shares with the corpus.
 
-        Columns: text (its number), n_bytes (of it), longest_bytes, start (in the text), longest (the piece), count (in
-        the corpus), and the id, source and found_at of its first occurrence, null if nothing is shared.
+        Columns: text (its number, from 0), n_bytes (of the text), longest_bytes (of the passage), start (byte offset of
+        the passage in the text), longest (the passage), count (of its occurrences in the corpus); and of its first
+        occurrence there id, source and found_at (byte offset in the document), null if nothing is shared.
         """
         rows = []
         for number, text in enumerate(texts):
@@ -171,7 +179,7 @@ class SuffixIndex:
         return pa.Table.from_pylist([dict(zip(LONGEST.names, row, strict=True)) for row in rows], schema=LONGEST)
 
     def _longest(self, text: str) -> tuple[int, int]:
-        from .longest import longest_matches  # compiled code, which the other questions do without
+        from .longest import longest_matches  # compiled code, which the other methods do not need
 
         query = np.frombuffer(_encoded(text), np.uint8)
         begins = np.flatnonzero(query & 0xC0 != 0x80)
@@ -180,7 +188,7 @@ class SuffixIndex:
         sizes = np.zeros(len(begins), np.int64)
         for shard in self.shards:
             sizes = np.maximum(sizes, longest_matches(query, begins, shard.text, shard.suffixes))
-        # A match may end inside a character; what is shared is up to the character's begin.
+        # A match may end inside a character: only the whole characters before it are shared.
         ends = np.append(begins, len(query))
         sizes = ends[np.searchsorted(ends, begins + sizes, "right") - 1] - begins
         best = int(np.argmax(sizes))
@@ -188,7 +196,7 @@ class SuffixIndex:
 
 
 def _shards(docs: Dataset, out: str, key: str, run: Runner) -> Iterator[dict[str, Any]]:
-    """Write all shards; their records."""
+    """Write all shards; yield their records."""
     written = list(run.map(WriteTexts(out, key, SHARD_BYTES), docs.tasks, "SuffixIndex: text"))
     records = [shard for receipt in written for shard in receipt["shards"]]
     largest = max((record["bytes"] for record in records), default=0)
@@ -210,18 +218,21 @@ def _local(url: str) -> str:
 
 def _claim(url: str, key: str, *, replace: bool) -> None:
     """Make sure that the index of `key` may be written here."""
-    strangers = sorted(n for n in set(files.listdir(url)) - {INDEX, RECIPE, SHARDS} if not is_attempt(n))
+    ours = (INDEX, RECIPE, SHARDS)
+    strangers = sorted(n for n in set(files.listdir(url)) - set(ours) if not n.startswith("."))
+    strangers = strangers or owned.foreign(url, ours)
     if strangers:
         msg = f"{url} holds {strangers[0]}, which is not part of an index; give another folder"
         raise StaleOutput(msg)
     place = files.join(url, RECIPE)
     if files.exists(place) and files.read_json(place).get("key") == key:
         return
-    if files.listdir(url):
+    if any(files.exists(files.join(url, name)) for name in ours):
         if not replace:
             msg = f"{url} is an index of other documents; give another folder, or replace=True"
             raise StaleOutput(msg)
-        files.remove(url)
+        owned.remove(url, ours)
+    owned.begin(url)
     files.write_json(place, {"kind": "suffix_index", "key": key})
 
 

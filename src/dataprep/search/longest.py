@@ -20,9 +20,10 @@ I32: TypeAlias = npt.NDArray[np.int32]
 def longest_matches(query: U8, begins: I64, text: U8, suffixes: I32) -> I64:
     """Return the length of the longest match in `text` from each offset of `begins`, in bytes, int64[len(begins)].
 
-    Of matches that end at the same byte only the first, which is the longest, is certain; others may be 0. From offset
-    to offset the match ends at the same byte or after it, so steps that double find the next that ends after it: a
-    page that the text holds whole takes one comparison, not one from each of its characters.
+    query: UTF-8 bytes; begins: offsets in it, ascending. suffixes: the suffix array of `text`, int32. If several
+    matches end at the same byte, only the first of them, which is the longest, is always computed; the others may be 0.
+    A match never ends before the match of an earlier offset, so the next match that ends later is searched in steps of
+    doubling size: if `text` has the whole query, a few comparisons are enough.
     """
     found = np.zeros(len(begins), np.int64)
     here = 0
@@ -46,10 +47,11 @@ def longest_matches(query: U8, begins: I64, text: U8, suffixes: I32) -> I64:
 
 @kernel
 def match_at(query: U8, begin: Int, text: U8, suffixes: I32) -> Int:
-    """Return the length in bytes of the longest match in `text` of the query from `begin` on.
+    """Return the length in bytes of the longest match in `text` of the query from offset `begin` on.
 
-    A binary search that never compares again what both ends of the interval share with the query (Manber and Myers
-    1993). `text` ends with a byte that the query lacks, so that no comparison passes its end.
+    suffixes: the suffix array of `text`, int32. A binary search that skips the bytes that both ends of the interval
+    share with the query (Manber and Myers 1993). `text` ends with a byte that the query lacks, so that no comparison
+    runs past the end of `text`.
     """
     left, right = np.int64(-1), np.int64(len(suffixes))
     shared_left, shared_right = np.int64(0), np.int64(0)

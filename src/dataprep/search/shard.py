@@ -1,8 +1,9 @@
 """A shard of a suffix-array index: write it, and search it through memory maps.
 
-Three files, all raw: NAME.text, the documents with the byte FF after each (UTF-8 never has it, so that no match
-crosses two documents); NAME.docs, their offsets; NAME.sa, int32, the offsets of all characters in the order of
-the text that follows them. Bytes inside a character have no entry: no text begins there, and Arabic takes half.
+Three files, all raw: NAME.text, the documents with the byte FF after each (UTF-8 never has it, so that no match crosses
+two documents); NAME.docs, the id, offset and source of each document; NAME.sa, int32, the offsets of all characters,
+sorted by the text that follows each. Bytes inside a character have no entry, as no text begins there; so Arabic, with
+two bytes per letter, takes half the space.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ import numpy.typing as npt
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.part import Part
+from dataprep.core.passes import Pass
 from dataprep.errors import CorruptShard, DataprepError, need
-from dataprep.store import files, receipts
+from dataprep.store import files
 from dataprep.store.key import key as key_of
 
-SHARD_BYTES = 64 << 20  # sorting takes 5 bytes of memory a byte: 320 MB
+SHARDS = "shards"  # the folder of all shards' files
+SHARD_BYTES = 64 << 20  # sorting takes 5 bytes of memory per byte: 320 MB
 DOC = np.dtype([("id", "<u8"), ("start", "<i8"), ("source", "<i4")])
 SEPARATOR = 0xFF
 MAX_SHARD_BYTES = 2**31 - 1  # offsets are int32
@@ -32,21 +35,23 @@ BLOCK = 1 << 20  # entries written at once
 
 
 @dataclass(frozen=True)
-class WriteTexts:
-    """Read a part and write its documents as the texts of one shard or more; a shard ends at a document's end."""
+class WriteTexts(Pass[Part]):
+    """Read a part and write its documents as the texts of one or more shards, each of whole documents.
 
-    out: str
-    key: str
+    Receipt: each shard's name, numbers of documents and bytes, and sources.
+    """
+
+    folder = SHARDS
+
     shard_bytes: int = SHARD_BYTES
 
-    def __call__(self, item: Part) -> dict[str, Any]:
-        """Return the receipt: the shards' names, documents, bytes and sources."""
-        url = files.join(self.out, f"part-{item.number:05d}")
-        return receipts.once(url + ".json", key_of((self.key, item.key)), lambda: self._write(url, item))
+    def write(self, url: str, item: Part) -> dict[str, Any]:
+        """Write the texts (.text) and documents (.docs) of the part's shards; `url` is the start of their names.
 
-    def _write(self, url: str, part: Part) -> dict[str, Any]:
+        Returns {"files": [paths], "shards": [one record per shard]}. Raises DataprepError if a document is over 2 GiB.
+        """
         shards: list[dict[str, Any]] = []
-        flow = self._cut(part.batches(["id", "text", "source"]))
+        flow = self._cut(item.batches(["id", "text", "source"]))
         batch = next(flow, None)
         while batch is not None:
             name = f"{url}-{len(shards):03d}"
@@ -55,14 +60,18 @@ class WriteTexts:
             with files.atomic(name + ".text") as f:
                 while batch is not None:
                     docs.append(_docs_of(batch, size, sources))
-                    size += f.write(_separated(batch).data)
+                    offsets, data = B.buffers(batch)
+                    text = data[offsets[0] : offsets[-1]]
+                    size += f.write(np.insert(text, offsets[1:] - offsets[0], SEPARATOR).data)  # after each document
                     batch = next(flow, None)
-            _check_size(size, name)
+            if size > MAX_SHARD_BYTES:
+                msg = f"{name} must hold at most 2 GiB, and has a document of {size:,} bytes; split the document"
+                raise DataprepError(msg)
             files.write_bytes(name + ".docs", np.concatenate(docs).tobytes())
             n_docs = sum(map(len, docs))
             shards.append({"name": files.name_of(name), "docs": n_docs, "bytes": size, "sources": list(sources)})
             batch = next(flow, None)
-        written = [files.join(self.out, shard["name"]) for shard in shards]
+        written = [f"{url}-{number:03d}" for number in range(len(shards))]
         return {"files": [name + kind for name in written for kind in (".text", ".docs")], "shards": shards}
 
     def _cut(self, batches: Iterator[Batch]) -> Iterator[Batch | None]:
@@ -95,39 +104,36 @@ def _docs_of(batch: Batch, start: int, sources: dict[str, int]) -> npt.NDArray[A
     return docs
 
 
-def _separated(batch: Batch) -> npt.NDArray[np.uint8]:
-    """Return the texts with a separator after each."""
-    offsets, data = B.buffers(batch)
-    return np.insert(data[offsets[0] : offsets[-1]], offsets[1:] - offsets[0], SEPARATOR)
-
-
-def _check_size(size: int, name: str) -> None:
-    if size > MAX_SHARD_BYTES:
-        msg = f"{name} would hold a document of {size:,} bytes, and a suffix array 2 GiB at most; split the document"
-        raise DataprepError(msg)
-
-
 @dataclass(frozen=True)
 class Unsorted:
-    """A shard whose text is written, as `run.map` sends it to a worker."""
+    """A shard whose text is written and whose suffixes are to be sorted; an item for `run.map`."""
 
     name: str
     n_bytes: int
 
 
 @dataclass(frozen=True)
-class SortSuffixes:
-    """Sort the suffixes of a shard (Mori's divsufsort). Memory: 5 bytes per byte of text."""
+class SortSuffixes(Pass[Unsorted]):
+    """Sort the suffixes of a shard (Mori's divsufsort), and write their offsets. Memory: 5 bytes per byte of text.
 
-    out: str
-    key: str
+    Receipt: the number of characters.
+    """
 
-    def __call__(self, shard: Unsorted) -> dict[str, Any]:
-        """Return the receipt: the number of characters."""
-        url = files.join(self.out, shard.name)
-        return receipts.once(url + ".json", key_of((self.key, shard.name)), lambda: self._write(url))
+    folder = SHARDS
 
-    def _write(self, url: str) -> dict[str, Any]:
+    def url_of(self, item: Unsorted) -> str:
+        """Return the URL of the files of the shard `item`, without suffix."""
+        return files.join(self.out, SHARDS, item.name)
+
+    def item_key(self, item: Unsorted) -> str:
+        """Return the key for the receipt of the shard `item`: a hash of the index's key and the shard's name."""
+        return key_of((self.key, item.name))
+
+    def write(self, url: str, item: Unsorted) -> dict[str, Any]:  # noqa: ARG002 - `url` names the shard
+        """Write the file .sa of the shard `url`: the offsets of all characters, sorted by the text that follows each.
+
+        Returns the file's path and the number of characters.
+        """
         library = need("pydivsufsort", extra="dedup")
         # "c", copy on write: divsufsort reads only, but pydivsufsort rejects read-only arrays
         text = np.memmap(files.path_of(url + ".text"), np.uint8, "c")
@@ -141,7 +147,7 @@ class SortSuffixes:
 
 
 class Shard:
-    """A shard to search; its files are mapped, so that a search reads only the pages it touches."""
+    """A shard to search; its files are mapped into memory, so a search reads only the pages that it needs."""
 
     def __init__(self, folder: str, record: dict[str, Any]) -> None:
         self.url = files.join(folder, record["name"])
@@ -155,12 +161,12 @@ class Shard:
         found = files.size(url) if files.exists(url) else None
         if found != n * dtype.itemsize:
             state = "is missing" if found is None else f"has {found:,} bytes, {n * dtype.itemsize:,} were written"
-            msg = f"{url} {state}; build the index again, which makes what is missing"
+            msg = f"{url} {state}; build the index again, which makes only the missing files"
             raise CorruptShard(msg)
         return np.memmap(files.path_of(url), dtype, "r") if n else np.zeros(0, dtype)
 
     def span(self, query: bytes) -> tuple[int, int]:
-        """Return the rows first..last of the suffix array that begin with `query`."""
+        """Return the rows [first, last) of the suffix array whose text begins with `query`, as (first, last)."""
         text, suffixes, size = self.text.data, self.suffixes, len(query)
 
         def head(row: int) -> bytes:
@@ -172,7 +178,7 @@ class Shard:
         return first, bisect_right(rows, query, lo=first, key=head)
 
     def places(self, first: int, last: int, limit: int) -> list[int]:
-        """Return the `limit` smallest offsets in the text of rows first..last, in order."""
+        """Return the `limit` smallest text offsets in the rows [first, last) of the suffix array, ascending."""
         rows = self.suffixes[first:last]
         if limit < len(rows):
             rows = np.partition(rows, limit - 1)[:limit]
@@ -180,11 +186,14 @@ class Shard:
 
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
-        """Offset of each document, int64[docs]."""
+        """The byte offset of each document in the shard's text, int64[docs]."""
         return np.ascontiguousarray(self.docs["start"])
 
     def document(self, at: int) -> tuple[int, str, int, int]:
-        """Return id and source of the document at an offset, and the start and end of its text."""
+        """Return (id, source, start, stop) of the document that has byte `at` of the shard's text.
+
+        start, stop: its bytes [start, stop) in the shard's text, without the byte FF after it.
+        """
         row = int(np.searchsorted(self.starts, at, "right")) - 1
         stop = int(self.starts[row + 1]) if row + 1 < len(self.starts) else len(self.text)
         doc = self.docs[row]

@@ -1,1 +1,1 @@
-"""Bytes at rest: open, list, compress, hash, and write whole files once."""
+"""Stored files: open, list, compress, hash, and write each whole or not at all."""

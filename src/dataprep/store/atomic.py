@@ -1,29 +1,40 @@
-"""Local files that appear whole or not at all. Only the standard library is imported: the trainer uses it too."""
+"""Local files that appear whole or not at all, and the journal of what was created in an output folder.
+
+Only the standard library is imported: the trainer uses it too.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
+import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from dataprep.errors import DataprepError
 
+JOURNAL = ".dataprep-journal"  # in an output folder: a relative path per line, as JSON, of each file created there
+DEPTH = 8  # folders above a file that are searched for a journal
+_ATTEMPT = re.compile(r"\..+\.[0-9a-f]{12}\.tmp", re.DOTALL)
+
 
 @contextlib.contextmanager
 def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Yield a file to write that appears under `path` when the block ends without an error, and not otherwise.
+    """Yield a file to write; it appears under `path` only if the block ends without an error.
 
     It is written under a hidden name unique to the attempt, synced, and renamed; then the folder is synced, so that the
-    name is durable too. Raises DataprepError if the disk is full.
+    name is durable too. A new file is entered into the journal of its output folder. Raises DataprepError if the disk
+    is full.
     """
     path = os.fspath(path)
     folder = os.path.dirname(path) or "."
     os.makedirs(folder, exist_ok=True)
     attempt = os.path.join(folder, f".{os.path.basename(path)}.{uuid.uuid4().hex[:12]}.tmp")
     try:
+        note(path)
         with open(attempt, "wb") as f:
             yield f
             f.flush()
@@ -33,7 +44,7 @@ def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except OSError as e:
         if e.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
-        msg = f"{path}: the disk is full; free some space and run again, finished parts are kept"
+        msg = f"{path}: the disk is full; free some space and run again; finished parts are kept"
         raise DataprepError(msg) from e
     finally:
         with contextlib.suppress(FileNotFoundError):
@@ -49,5 +60,57 @@ def _sync_folder(folder: str) -> None:
 
 
 def is_attempt(name: str) -> bool:
-    """Return whether a name is that of an unfinished file; without a running writer, its writer was killed."""
-    return name.startswith(".") and name.endswith(".tmp")
+    """Return whether a name is that of an unfinished file, left by a running or a killed writer."""
+    return _ATTEMPT.fullmatch(name) is not None
+
+
+def note(path: str) -> None:
+    """Enter the path of a file that will be created into the journal of the output folder around it.
+
+    Does nothing if the file exists already, or if no folder around it has a journal.
+    """
+    journal = None if os.path.lexists(path) else journal_of(path)
+    if journal is not None:
+        name = os.path.relpath(os.path.abspath(path), os.path.dirname(journal))
+        with open(journal, "ab") as f:  # a small append is one write, so that processes do not mix their lines
+            f.write(f"\n{json.dumps(name)}".encode())
+
+
+def journal_of(path: str) -> str | None:
+    """Return the path of the journal of the nearest output folder around `path`; None if there is none."""
+    folder = os.path.abspath(path)
+    for _ in range(DEPTH):
+        journal = os.path.join(folder, JOURNAL)
+        if os.path.exists(journal):
+            return journal
+        if folder == os.path.dirname(folder):
+            break
+        folder = os.path.dirname(folder)
+    return None
+
+
+def journaled(journal: str) -> set[str]:
+    """Return the absolute paths of the files that a journal lists; a line that is not complete is left out.
+
+    A process that was killed while it wrote a line leaves such a line.
+    """
+    home, found = os.path.dirname(os.path.abspath(journal)), set()
+    with open(journal, "rb") as f:
+        for line in f.read().splitlines():
+            with contextlib.suppress(ValueError):
+                name = json.loads(line)
+                found.add(os.path.normpath(os.path.join(home, name)) if isinstance(name, str) else home)
+    return found
+
+
+def begin_journal(folder: str, names: Iterable[str] = ()) -> None:
+    """Write the journal of `folder`: the files that it listed before, and those of `names`, if they exist, sorted.
+
+    names: paths relative to `folder`.
+    """
+    journal = os.path.join(folder, JOURNAL)
+    listed = {os.path.abspath(os.path.join(folder, name)) for name in names}
+    listed |= journaled(journal) if os.path.exists(journal) else set()
+    lines = sorted(json.dumps(os.path.relpath(p, os.path.abspath(folder))) for p in listed if os.path.lexists(p))
+    with whole(journal) as f:
+        f.write("".join(f"{line}\n" for line in lines).encode())

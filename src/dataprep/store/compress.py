@@ -1,4 +1,4 @@
-"""Compressed streams: gzip, zstd and xz by suffix, with the offset of damage in errors."""
+"""Compressed streams: gzip, zstd and xz by suffix, whose errors state the offset of the damage."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ import zstandard
 
 from dataprep.errors import ReadError
 
+STEP = 1 << 17  # bytes: pyarrow loses those of a read in which damage is found
 SUFFIXES = (".gz", ".zst", ".xz")
 
 
 def decompressed(raw: BinaryIO, url: str) -> BinaryIO:
-    """Return a stream of a stored file's bytes, decompressed by its suffix."""
-    lower = url.lower()
+    """Return a stream of the decompressed bytes of `raw`, or `raw` itself; the suffix of `url` names the compression.
+
+    Reading raises ReadError, with the offset, if the data ends early or is damaged.
+    """
+    lower = url.lower() if "://" not in url else url.lower().partition("?")[0]
     if lower.endswith(".gz"):
         return cast("BinaryIO", io.BufferedReader(_Checked(gzip.GzipFile(fileobj=raw), raw, url), 1 << 20))
     if lower.endswith(".zst"):
@@ -44,7 +48,7 @@ class _Checked(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         try:
-            n = int(self.fill(buffer))
+            n = int(self.fill(memoryview(buffer)[:STEP]))
         except (ConnectionError, TimeoutError):  # the network's fault, not the file's: the Runner tries again
             raise
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as e:
@@ -61,7 +65,7 @@ class _Checked(io.RawIOBase):
 
 @contextlib.contextmanager
 def compressor(f: BinaryIO, name: str) -> Iterator[Any]:
-    """Yield a stream that writes into `f`, compressed by the name's suffix."""
+    """Yield a stream that writes into `f`, compressed as the suffix of `name` states; `f` stays open."""
     if name.endswith(".gz"):
         with gzip.GzipFile(fileobj=f, mode="wb", mtime=0, filename="") as out:  # no clock, no name: same bytes
             yield out

@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import posixpath
+import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO, cast
 
 import fsspec
 import orjson
 import xxhash
+from fsspec.utils import glob_translate
 
 from dataprep.errors import CorruptShard, PlanError, ReadError
 
@@ -22,6 +24,7 @@ from . import compress
 from .atomic import is_attempt, whole
 
 HASH_BLOCK = 1 << 20
+SHOWN = {"_chat.txt", *(f"_chat.txt{suffix}" for suffix in compress.SUFFIXES)}  # the text of every iPhone export
 
 
 def is_local(url: str) -> bool:
@@ -35,7 +38,7 @@ def path_of(url: str) -> str:
 
 
 def fs_of(url: str) -> tuple[Any, str]:
-    """Return the fsspec file system of a URL, and the path inside it."""
+    """Return the fsspec file system of a URL, and the path in it. Raises PlanError if no package can open it."""
     try:
         return cast("tuple[Any, str]", fsspec.core.url_to_fs(url))
     except (ImportError, ValueError) as e:  # an unknown protocol, or one whose package is not installed
@@ -49,12 +52,14 @@ def join(url: str, *names: str) -> str:
 
 
 def name_of(url: str) -> str:
-    """Return the last part of a URL."""
+    """Return the last part of a URL, its file name, without a query (as in signed URLs) after it."""
+    if not is_local(url):
+        url = re.sub(r"\?[^=]*=.*", "", url, flags=re.DOTALL)
     return posixpath.basename(url.rstrip("/"))
 
 
 def suffix(url: str) -> str:
-    """Return the suffix of the format, without compression: `.jsonl` of `a.jsonl.zst`."""
+    """Return the lower-case suffix of a file's format, without that of its compression: `.jsonl` for `a.jsonl.zst`."""
     name = name_of(url).lower()
     for compressed in compress.SUFFIXES:
         name = name.removesuffix(compressed)
@@ -62,17 +67,31 @@ def suffix(url: str) -> str:
 
 
 def is_compressed(url: str) -> bool:
-    """Return whether the suffix is that of a compressed file, which must be read from the start."""
-    return url.lower().endswith(compress.SUFFIXES)
+    """Return whether a URL ends with `.gz`, `.zst` or `.xz`; such a file must be read from the start."""
+    return name_of(url).lower().endswith(compress.SUFFIXES)
 
 
 def real(url: str) -> str:
-    """Return the unique name of a file: an absolute path without links if it is local."""
+    """Return one name for all URLs of a file: for a local file, its absolute path with links resolved."""
     return os.path.realpath(path_of(url)) if is_local(url) else url.rstrip("/")
 
 
+def is_inside(url: str, folder: str) -> bool:
+    """Return whether `url` is `folder` or is inside it; links and relative paths of local files are resolved."""
+    return f"{real(url)}/".startswith(f"{real(folder).rstrip('/')}/") and is_local(url) == is_local(folder)
+
+
+def would_list(pattern: str, url: str) -> bool:
+    """Return whether `expand(pattern)` would list the file `url` if it existed."""
+    if not any(c in path_of(pattern) for c in "*?["):
+        return is_inside(url, pattern) and not _hidden(real(url)[len(real(pattern)) :])
+    head, slash, _ = pattern[: min(pattern.index(c) for c in "*?[" if c in pattern)].rpartition("/")
+    rest = pattern[len(head + slash) :]
+    return re.match(glob_translate(f"{real(head + slash or '.').rstrip('/')}/{rest}"), real(url)) is not None
+
+
 def exists(url: str) -> bool:
-    """Return whether a file or folder exists."""
+    """Return whether there is a file or folder at a URL."""
     if is_local(url):
         return os.path.exists(path_of(url))
     fs, path = fs_of(url)
@@ -80,7 +99,7 @@ def exists(url: str) -> bool:
 
 
 def is_dir(url: str) -> bool:
-    """Return whether a folder exists."""
+    """Return whether there is a folder at a URL."""
     if is_local(url):
         return os.path.isdir(path_of(url))
     fs, path = fs_of(url)
@@ -88,7 +107,7 @@ def is_dir(url: str) -> bool:
 
 
 def size(url: str) -> int:
-    """Return the bytes of a file as stored. Raises ReadError if it does not exist."""
+    """Return the stored size of a file in bytes. Raises ReadError if it does not exist."""
     try:
         if is_local(url):
             return os.path.getsize(path_of(url))
@@ -100,27 +119,47 @@ def size(url: str) -> int:
 
 
 def expand(pattern: str) -> list[str]:
-    """Return the files of a path, a folder or a glob, sorted; an empty list if there are none."""
+    """Return the URLs of the files that a path, a folder (at any depth) or a glob names, sorted; [] if there are none.
+
+    In a folder, files and folders whose names start with . or _ are skipped; a path or a glob that names them finds
+    them.
+    """
+    return _found(pattern)[0]
+
+
+def hidden(folder: str) -> list[str]:
+    """Return what `expand(folder)` skips, sorted: hidden files, and hidden folders without their contents."""
+    return _found(folder)[1] if is_dir(folder) else []
+
+
+def _found(pattern: str) -> tuple[list[str], list[str]]:
+    """Return the files of a path, folder or glob; and of a folder what is hidden. Both are sorted."""
+    concealed: set[str] = set()
     fs, path = fs_of(pattern)
     protocol = "" if is_local(pattern) else pattern.split("://", 1)[0] + "://"
     given = path_of(pattern) if not protocol else path  # a relative path stays one
     if any(c in given for c in "*?["):
         found = [p for p in fs.glob(path) if not fs.isdir(p)]
     elif fs.isdir(path):
-        found = [p for p in fs.find(path) if not _hidden(p[len(path) :])]
+        every = fs.find(path)
+        found = [p for p in every if not _hidden(p[len(path) :])]
+        concealed = {path + _hidden(p[len(path) :]) for p in every} - {path}
     else:
         found = [path] if fs.exists(path) else []
-    if not protocol and not os.path.isabs(given):
-        found = [os.path.relpath(p) for p in found]
-    return sorted(protocol + p for p in found)
+    relative = not protocol and not os.path.isabs(given)
+    both = (sorted(protocol + (os.path.relpath(p) if relative else p) for p in some) for some in (found, concealed))
+    return next(both), next(both)
 
 
-def _hidden(path: str) -> bool:
-    return any(part.startswith((".", "_")) for part in path.strip("/").split("/"))
+def _hidden(path: str) -> str:
+    """Return a path up to its first hidden name; "" if it has none."""
+    names = path.split("/")
+    first = next((n for n, name in enumerate(names, 1) if name.startswith((".", "_")) and name not in SHOWN), 0)
+    return "/".join(names[:first])
 
 
 def listdir(url: str) -> list[str]:
-    """Return the names in a folder, sorted; an empty list if there is no folder."""
+    """Return the names in a folder, sorted; an empty list if the folder does not exist."""
     if not is_dir(url):
         return []
     if is_local(url):
@@ -130,14 +169,23 @@ def listdir(url: str) -> list[str]:
 
 
 def remove(url: str) -> None:
-    """Remove a file or a whole folder, if it exists."""
+    """Delete a file, or a folder with everything in it; do nothing if it does not exist."""
     fs, path = fs_of(url)
     with contextlib.suppress(FileNotFoundError):
         fs.rm(path, recursive=True)
 
 
+def remove_empty(folder: str, above: str) -> None:
+    """Delete a local folder if it is empty, then each folder around it that became empty; `above` is kept."""
+    folder, above = os.path.abspath(folder), os.path.abspath(above)
+    with contextlib.suppress(OSError):  # not empty
+        while folder.startswith(above.rstrip("/") + "/"):
+            os.rmdir(folder)
+            folder = os.path.dirname(folder)
+
+
 def open_raw(url: str) -> BinaryIO:
-    """Return a seekable stream of the stored bytes. Raises ReadError if it cannot be opened."""
+    """Return a seekable stream of a file's bytes as they are stored. Raises ReadError if it cannot be opened."""
     try:
         if is_local(url):
             return open(path_of(url), "rb")
@@ -149,16 +197,17 @@ def open_raw(url: str) -> BinaryIO:
 
 
 def open_read(url: str) -> BinaryIO:
-    """Return a stream of the decompressed bytes; `.gz` (several members too), `.zst` and `.xz` by suffix.
+    """Return a stream of a file's decompressed bytes; the suffix names the compression (.gz, .zst, .xz, or none).
 
-    Raises ReadError, with the offset, if a file ends inside a compressed stream or does not decompress.
+    A .gz may have several members. Raises ReadError if the file cannot be opened; reading raises it, with the offset,
+    if the data ends early or is damaged.
     """
     return compress.decompressed(open_raw(url), url)
 
 
 @contextlib.contextmanager
 def atomic(url: str) -> Iterator[BinaryIO]:
-    """Yield a file to write that appears under `url` when the block ends without an error, and not otherwise."""
+    """Yield a file to write; it appears under `url` only if the block ends without an error."""
     if not is_local(url):
         fs, path = fs_of(url)
         with fs.transaction, fs.open(path, "wb") as f:
@@ -177,18 +226,18 @@ def sweep(url: str) -> None:
 
 
 def write_bytes(url: str, data: bytes) -> None:
-    """Write a small file whole."""
+    """Write the file `url` whole: it appears with all of `data`, or not at all."""
     with atomic(url) as f:
         f.write(data)
 
 
 def write_json(url: str, value: Any) -> None:
-    """Write a small JSON file; keys are sorted, so that equal values are equal bytes."""
+    """Write `value` as the JSON file `url`; keys are sorted, so that equal values are equal bytes."""
     write_bytes(url, orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n")
 
 
 def read_json(url: str) -> Any:
-    """Return the content of a JSON file of dataprep. Raises CorruptShard if it is not JSON."""
+    """Return the content of a JSON file that dataprep wrote. Raises CorruptShard if it is not JSON."""
     with open_raw(url) as f:
         try:
             return orjson.loads(f.read())
@@ -203,16 +252,4 @@ def content_hash(url: str) -> str:
     with open_raw(url) as f:
         while block := f.read(HASH_BLOCK):
             digest.update(block)
-    return digest.hexdigest()
-
-
-def fingerprint(url: str) -> str:
-    """Return a hash that identifies an input file: name, size, first and last 64 kB; not mtime or folder."""
-    n = size(url)
-    digest = xxhash.xxh3_128(f"{name_of(url)}\0{n}\0".encode())
-    with open_raw(url) as f:
-        digest.update(f.read(1 << 16))
-        if n > 1 << 16:
-            f.seek(max(1 << 16, n - (1 << 16)))
-            digest.update(f.read())
     return digest.hexdigest()

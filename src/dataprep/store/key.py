@@ -1,8 +1,8 @@
 """Keys: hashes of recipes; work is repeated if its key changes.
 
-A key is a hash of a recipe: of a dataclass its class, VERSION and fields; of a function its name, source,
-defaults, closure values, the globals it names, and the functions of its own module that it calls. (Tried:
-`getsource` alone is equal for closures over 200 and 300.)
+A key is a hash of a recipe: for a dataclass it covers class, VERSION and fields; for a function its name, source,
+defaults, closure values, the globals it names, and the functions of its own module that it calls. The source alone is
+not enough: closures over the values 200 and 300 have the same source.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ SIMPLE = (str, int, float, bool, type(None))
 
 
 def key(value: Any) -> str:
-    """Return the key of a value in a recipe: 32 hex digits, the same in every process and on every machine."""
+    """Return the key of a value in a recipe: 32 hex digits, the same in every process and on every machine.
+
+    Raises PlanError if the value, or a part of it, cannot be hashed.
+    """
     return xxhash.xxh3_128_hexdigest(orjson.dumps(_plain(value, ()), option=orjson.OPT_SORT_KEYS))
 
 
@@ -51,12 +54,7 @@ def _plain(value: Any, seen: tuple[int, ...]) -> Any:  # noqa: PLR0911 - one lin
     if isinstance(value, (list, tuple)):
         return ["list", *(_plain(v, seen) for v in value)]
     if isinstance(value, np.ndarray):
-        return [
-            "array",
-            str(value.dtype),
-            list(value.shape),
-            xxhash.xxh3_128_hexdigest(value.tobytes()),
-        ]
+        return ["array", str(value.dtype), list(value.shape), xxhash.xxh3_128_hexdigest(value.tobytes())]
     return _thing(value, seen)
 
 
@@ -75,17 +73,17 @@ def _thing(value: Any, seen: tuple[int, ...]) -> Any:
     if isinstance(value, types.BuiltinFunctionType):
         return ["builtin", value.__module__, value.__qualname__]
     msg = (
-        f"{_show(value)} cannot be keyed, so a change in it would not be detected; "
+        f"{_show(value)} cannot be hashed, so a change in it would not be detected; "
         "make it a frozen dataclass, or use simple values"
     )
     raise PlanError(msg)
 
 
 def class_name(kind: type) -> str:
-    """Return the name of a class in keys and manifests.
+    """Return the name that represents a class in keys and manifests.
 
-    Classes of dataprep have their name alone, so that a moved file changes no key; others have their module too and
-    cannot be confused with dataprep's.
+    For a class of dataprep it is the name alone, so that moving a file changes no key; for any other class it includes
+    the module, so that the two kinds cannot be confused.
     """
     ours = kind.__module__.partition(".")[0] == "dataprep"
     return kind.__qualname__ if ours else f"{kind.__module__}.{kind.__qualname__}"
@@ -140,7 +138,7 @@ def _source(fn: Callable[..., Any] | type) -> str:
         return textwrap.dedent(inspect.getsource(fn))
     except (OSError, TypeError) as e:
         msg = (
-            f"{_show(fn)} cannot be keyed, since its source cannot be found; "
+            f"{_show(fn)} cannot be hashed, since its source cannot be found; "
             "write it in a file, make it a frozen dataclass, or give version="
         )
         raise PlanError(msg) from e

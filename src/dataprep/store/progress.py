@@ -1,4 +1,4 @@
-"""Progress bars of long work: items, rate and time left, on a terminal only."""
+"""Progress bars for long work, on a terminal only: items, rate and remaining time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ R = TypeVar("R")
 
 
 def track(results: Iterator[R], items: Sequence[Any], label: str) -> Iterator[R]:
-    """Yield the same results; on a terminal, show a bar by stored bytes if items have them, else by items."""
+    """Yield `results` unchanged; on a terminal, also show a progress bar with the label `label`.
+
+    items: the input of each result, in order; progress counts their `n_bytes`, or their number if they have none.
+    """
     if not label or not items or not sys.stderr.isatty():
         return results
     return _tracked(results, items, label)
@@ -37,7 +40,7 @@ def _tracked(results: Iterator[R], items: Sequence[Any], label: str) -> Iterator
             yield result
 
 
-def _pace(done: int, total: int, seconds: float, in_bytes: bool) -> str:  # noqa: FBT001 - two ways to say a rate
+def _pace(done: int, total: int, seconds: float, in_bytes: bool) -> str:  # noqa: FBT001 - two units of the rate
     """Return the rate so far and the time left; results come in bursts, so the rate is that of the whole run."""
     rate = done / max(seconds, 1e-3)
     left = timedelta(seconds=round((total - done) / max(rate, 1e-9)))

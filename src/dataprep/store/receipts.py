@@ -1,7 +1,7 @@
 """Receipts: records of finished work, so that a repeated run skips it.
 
-A receipt is a small JSON file next to a task's files: the task's key, and name, size and hash of each file. It is
-void if its key differs, or if one of its files is missing or has another size.
+A receipt is a small JSON file next to a task's files: with the task's key, and the name, size and hash of each file. It
+is not valid if its key differs, if it is empty or cut off, or if one of its files is missing or has another size.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ import posixpath
 from collections.abc import Callable
 from typing import Any, cast
 
+from dataprep.errors import CorruptShard
+
 from . import files
 
 
 def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Do work unless it has a valid receipt; return the receipt.
+    """Return the receipt at the URL `receipt` if it is valid for `key`; else call `make` and write the receipt.
 
-    `make` writes its files (with `atomic`) and returns {"files": [their URLs], ...}; all other values must be JSON.
+    `make` writes its files (with `atomic`) and returns {"files": [their URLs], ...}; further values are stored in the
+    receipt, and must be values that JSON can represent.
     """
     found = valid(receipt, key)
     if found is not None:
@@ -30,17 +33,18 @@ def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str
 
 
 def valid(receipt: str, key: str) -> dict[str, Any] | None:
-    """Return the receipt if it has this key and its files exist in the sizes that it states, else None."""
-    if not files.exists(receipt):
-        return None
-    record = cast("dict[str, Any]", files.read_json(receipt))
-    if record.get("key") != key:
-        return None
-    for file in record["files"]:
-        url = _resolve(receipt, file["name"])
-        if not files.exists(url) or files.size(url) != file["size"]:
+    """Return the content of a receipt if it has this key and its files exist in the sizes that it states, else None."""
+    try:
+        record = files.read_json(receipt) if files.exists(receipt) else {}
+        if not isinstance(record, dict) or record.get("key") != key:
             return None
-    return record
+        for file in record["files"]:
+            url = _resolve(receipt, file["name"])
+            if not files.exists(url) or files.size(url) != file["size"]:
+                return None
+    except (CorruptShard, KeyError, TypeError):  # empty or cut, by a disk that lost what was written last
+        return None
+    return cast("dict[str, Any]", record)
 
 
 def _relative(url: str, receipt: str) -> str:

@@ -1,25 +1,29 @@
-"""Shuffle files: a task writes a segment when its memory is full, with one section per partition.
+"""Shuffle files: a task writes a segment each time its memory is full; a segment has one section per partition.
 
-The next pass reads its sections of every file. Layout: the sections back to back, then their offsets
-int64[segments * sections + 1], then the two counts, so that a reader reads only the offsets that it needs.
+A task of the next pass reads one partition's sections from all files. Layout: the sections one after the other, then
+their offsets int64[segments * sections + 1], then the two counts, so that a reader reads only the offsets that it
+needs.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from . import files
 
+T = TypeVar("T")
 TAIL = 16  # bytes of the two counts
 
 
 class SpillWriter:
-    """Writer of segments of `n_sections` sections each; `close` writes the offsets."""
+    """Writes a shuffle file: segments of `n_sections` sections each; `close` writes the table of their offsets."""
 
     def __init__(self, f: BinaryIO, n_sections: int) -> None:
         self.f, self.n_sections = f, n_sections
@@ -27,30 +31,54 @@ class SpillWriter:
         self.segments = 0
 
     def write(self, sections: Iterable[npt.NDArray[Any]]) -> None:
-        """Write one segment: an array per section."""
+        """Write one segment: `sections` yields the array of each section, `n_sections` in all."""
         for section in sections:
             data = np.ascontiguousarray(section)
             self.f.write(data.view(np.uint8).data if data.size else b"")
             self.offsets.append(self.offsets[-1] + data.nbytes)
         self.segments += 1
 
+    def write_together(
+        self, items: Iterable[T], size: Callable[[T], int], enough: int, sections: Callable[[list[T]], Any]
+    ) -> None:
+        """Collect items, and write a segment of them each time their sizes add up to `enough`, and one of the rest.
+
+        size: returns the size of an item. sections: returns the arrays of a segment's sections from a list of items.
+        """
+        held: list[T] = []
+        total = 0
+        for item in items:
+            held.append(item)
+            total += size(item)
+            if total >= enough:
+                self.write(sections(held))
+                held, total = [], 0
+        if held:
+            self.write(sections(held))
+
     def close(self) -> None:
-        """Write the offsets and the counts."""
+        """Write the table of offsets and the numbers of segments and sections, which end the file."""
         self.f.write(np.array(self.offsets, np.int64).tobytes())
         self.f.write(np.array([self.segments, self.n_sections], np.int64).tobytes())
 
 
 @contextlib.contextmanager
 def spill_to(url: str, n_sections: int) -> Iterator[SpillWriter]:
-    """Yield a shuffle file that appears whole when the block ends."""
+    """Yield the writer of a shuffle file; the file appears at `url` when the block ends without an error."""
     with files.atomic(url) as f:
         writer = SpillWriter(f, n_sections)
         yield writer
         writer.close()
 
 
+def write_spill(url: str, sections: Sequence[npt.NDArray[Any]]) -> None:
+    """Write a shuffle file of one segment: one section per array of `sections`."""
+    with spill_to(url, len(sections)) as spill:
+        spill.write(sections)
+
+
 class Spill:
-    """Reader of a shuffle file: `where(segment, k)` for offsets, `read(segment, k, dtype)` for contents."""
+    """Reads a shuffle file: `where(segment, k)` returns the byte range of section k, and `read` its content."""
 
     def __init__(self, url: str) -> None:
         self.f = files.open_raw(url)
@@ -65,18 +93,84 @@ class Spill:
         self.f.close()
 
     def where(self, segment: int, first: int, last: int | None = None) -> tuple[int, int]:
-        """Return first byte and end of the sections [first, last) of a segment; `last` None: one section."""
+        """Return the byte range (start, stop) of the sections [first, last) of a segment; None: only `first`."""
         last = first + 1 if last is None else last
         self.f.seek(self.table + 8 * (segment * self.n_sections + first))
         offsets = np.frombuffer(self.f.read(8 * (last - first + 1)), np.int64)
         return int(offsets[0]), int(offsets[-1])
 
     def read(self, segment: int, first: int, last: int | None = None, dtype: Any = np.uint8) -> npt.NDArray[Any]:
-        """Return the contents of the sections [first, last) of a segment; `last` None: one section."""
+        """Return the sections [first, last) of a segment as one array of `dtype`; last: None for only `first`."""
         start, stop = self.where(segment, first, last)
         return self.bytes(start, stop).view(dtype)
 
     def bytes(self, start: int, stop: int) -> npt.NDArray[np.uint8]:
-        """Return the bytes [start, stop) of the file."""
+        """Return the bytes [start, stop) of the file, uint8."""
         self.f.seek(start)
         return np.frombuffer(self.f.read(stop - start), np.uint8)
+
+
+def each_section(urls: Iterable[str], number: int, dtype: Any) -> Iterator[npt.NDArray[Any]]:
+    """Yield section `number` of every segment of every file of `urls`, in order, as arrays of `dtype`."""
+    for url in urls:
+        with Spill(url) as spill:
+            for segment in range(spill.segments):
+                yield spill.read(segment, number, dtype=dtype)
+
+
+def all_sections(urls: Iterable[str], number: int, dtype: Any) -> npt.NDArray[Any]:
+    """Return section `number` of all segments of all files of `urls`, joined to one array of `dtype`."""
+    return np.concatenate([np.zeros(0, dtype), *each_section(urls, number, dtype)])
+
+
+@dataclass
+class SpilledRows:
+    """The rows of one partition: a header for each in memory, and payloads, which are read from the files when needed.
+
+    Each file has two sections per partition: headers, and one payload per header.
+    """
+
+    urls: Sequence[str]
+    headers: npt.NDArray[Any]
+    file: npt.NDArray[np.int32]  # index in `urls`
+    offset: npt.NDArray[np.int64]  # of the payload in the file, in bytes
+    size: npt.NDArray[np.int64]  # of the payload, in bytes
+
+    @classmethod
+    def read(
+        cls, urls: Sequence[str], partition: int, dtype: Any, size: Callable[[Any], npt.NDArray[np.int64]]
+    ) -> SpilledRows:
+        """Return the rows of partition number `partition`, in order of the files `urls`, with their headers read.
+
+        dtype: of a header. size: returns the bytes of each header's payload, int64[n].
+        """
+        none = np.zeros(0, np.int64)
+        rows: list[tuple[Any, ...]] = [(np.zeros(0, dtype), none.astype(np.int32), none, none)]
+        for number, url in enumerate(urls):
+            with Spill(url) as spill:
+                for segment in range(spill.segments):
+                    found = spill.read(segment, 2 * partition, dtype=dtype)
+                    start, _ = spill.where(segment, 2 * partition + 1)
+                    n = size(found)
+                    rows.append((found, np.full(len(found), number, np.int32), start + np.cumsum(n) - n, n))
+        headers, file, offset, sizes = (np.concatenate(column) for column in zip(*rows, strict=True))
+        return cls(urls, headers, file, offset, sizes)
+
+    def load(self, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+        """Read the payloads of the rows `rows`; return the offset of each, int64[n], and the bytes of all, uint8."""
+        order = np.lexsort((self.offset[rows], self.file[rows]))
+        chosen = rows[order]
+        file, offset, size = self.file[chosen], self.offset[chosen], self.size[chosen]
+        ends = np.cumsum(size)
+        out = np.empty(int(size.sum()), np.uint8)
+        apart = (file[1:] != file[:-1]) | (offset[1:] != offset[:-1] + size[:-1])  # else they are adjacent: one read
+        cuts = [0, *(np.flatnonzero(apart) + 1).tolist(), len(order)] if len(order) else []
+        for number, runs in itertools.groupby(itertools.pairwise(cuts), lambda run: int(file[run[0]])):
+            with files.open_raw(self.urls[number]) as f:
+                for low, high in runs:
+                    f.seek(int(offset[low]))
+                    n_bytes = int(size[low:high].sum())
+                    out[ends[high - 1] - n_bytes : ends[high - 1]] = np.frombuffer(f.read(n_bytes), np.uint8)
+        starts = np.empty(len(rows), np.int64)
+        starts[order] = ends - size
+        return starts, out

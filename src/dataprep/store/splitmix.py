@@ -1,4 +1,4 @@
-"""Finaliser of splitmix64: equal numbers on every machine. Only NumPy is imported: the trainer uses it too."""
+"""Hash integers by splitmix64's finaliser, equally on every machine. The trainer uses it, so it needs only NumPy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ GOLDEN = 0x9E3779B97F4A7C15  # the step of splitmix64 (Steele, Lea and Flood 201
 
 
 def mix(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return a bijection of each uint64 in which every input bit affects every output bit."""
+    """Return each number mixed, uint64[n]: a bijection in which every input bit affects every output bit."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

@@ -1,8 +1,8 @@
-"""Encode dialogues: ids, and a loss mask over the assistant's turns and the special token that ends each.
+"""Encode dialogues as ids, with a loss mask that selects the assistant's turns and the special token after each.
 
 All text between two special tokens is encoded at once, so that the ids are those of `transformers` on the rendered
-template; a token counts in the loss if its last byte is in an assistant's turn. Special tokens come from the template
-only.
+template; a token counts in the loss if its last byte is in an assistant's turn. Only the template adds special tokens;
+those written in a message are text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ Ids = npt.NDArray[Any]
 
 
 class Encoded(NamedTuple):
-    """Documents as ids, with their exclusive ends and loss mask."""
+    """Encoded documents, as three arrays: the ids of all, each document's exclusive end, uint64[documents], and a mask.
+
+    mask: uint8[tokens], 1 for a token that counts in the loss.
+    """
 
     tokens: npt.NDArray[Any]
     ends: npt.NDArray[np.uint64]
@@ -53,17 +56,20 @@ def check_template(tok: Tokenizer, template: Template) -> None:
 
 
 def encode_dialogues(tok: Tokenizer, template: Template, dialogues: pa.Array, dtype: npt.DTypeLike) -> Encoded:
-    """Return the ids of dialogues (lists of {role, name, content, weight}, or JSON of them), each with `<|endoftext|>`.
+    """Return the ids of dialogues, each followed by `<|endoftext|>`, with a loss mask.
 
-    An assistant's turn counts in the loss if its weight is null or 1; all else is context. A template that ends with
-    the separator gets no second one.
+    dialogues: lists of {role, name, content, weight}, or their JSON. dtype: of the ids. An assistant's turn counts in
+    the loss if its weight is null or 1; all other text is context. If the template itself ends with `<|endoftext|>`, no
+    second one is added.
     """
     plans: dict[tuple[Speaker, ...], TurnPlan] = {}
     parts = _Parts()
     ends: list[int] = []
     for row in dialogues.to_pylist():
         messages = _checked(row)
-        speakers = tuple(map(_speaker, messages))
+        speakers = tuple(
+            (m["role"], bool(m.get("name")), m["role"] == "assistant" and m.get("weight") != 0) for m in messages
+        )
         plan = plans.get(speakers)
         if plan is None:
             plan = plans[speakers] = _plan(tok, template, speakers)
@@ -101,17 +107,14 @@ class _Parts:
         self.counted.append(learned)
 
     def _fragment(self, what: str | int, messages: Sequence[Mapping[str, Any]], *, learned: bool) -> str:
-        text = what if isinstance(what, str) else _text_of(what, messages)
+        text: str = (
+            what if isinstance(what, str) else messages[what]["content"] if what >= 0 else messages[~what]["name"]
+        )
         start, self.n_bytes = self.n_bytes, self.n_bytes + len(text.encode())
         if learned and text:
             self.starts.append(start)
             self.stops.append(self.n_bytes)
         return text
-
-
-def _text_of(number: int, messages: Sequence[Mapping[str, Any]]) -> str:
-    text: str = messages[number]["content"] if number >= 0 else messages[~number]["name"]
-    return text
 
 
 def _together(parts: _Parts, ids: Ids, stops: I64, ends: I64, token_bytes: npt.NDArray[Any]) -> Encoded:
@@ -134,14 +137,10 @@ def _together(parts: _Parts, ids: Ids, stops: I64, ends: I64, token_bytes: npt.N
 
 
 def contents(dialogues: pa.Array) -> pa.Array:
-    """Return the contents of dialogues as large_string; JSON is returned unchanged."""
-    if not _is_text(dialogues):
+    """Return the contents of all turns of all dialogues as one large_string array; JSON is returned unchanged."""
+    if not (pa.types.is_string(dialogues.type) or pa.types.is_large_string(dialogues.type)):
         dialogues = pc.struct_field(pc.list_flatten(dialogues), "content")
     return dialogues.cast(pa.large_string())
-
-
-def _is_text(column: pa.Array) -> bool:
-    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
 
 
 def _checked(dialogue: Any) -> list[Mapping[str, Any]]:
@@ -166,11 +165,6 @@ def _learned(stops: I64, parts: _Parts) -> npt.NDArray[np.bool_]:
     changes = np.bincount(first, minlength=len(stops) + 1) - np.bincount(last, minlength=len(stops) + 1)
     learned: npt.NDArray[np.bool_] = np.cumsum(changes)[: len(stops)] > 0
     return learned
-
-
-def _speaker(message: Mapping[str, Any]) -> Speaker:
-    learned = message["role"] == "assistant" and message.get("weight") != 0
-    return message["role"], bool(message.get("name")), learned
 
 
 def _plan(tok: Tokenizer, template: Template, speakers: tuple[Speaker, ...]) -> TurnPlan:
@@ -203,10 +197,10 @@ def _splitter(names: tuple[str, ...]) -> re.Pattern[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenSize:
-    """Number of tokens in turns, for `dp.Turns(size=)`.
+    """Measures turns in tokens, for `dp.Turns(size=)`.
 
-    tokenizer: path of `tokenizer.json`. hash: hash of the vocabulary. block: tokens of the longest window, the
-    separator included.
+    tokenizer: path of `tokenizer.json`. hash: hash of the vocabulary. template: the format of a dialogue. block: tokens
+    of the longest window, the separator included.
     """
 
     tokenizer: str = field(repr=False)  # a path, so not in the recipe
@@ -215,7 +209,7 @@ class TokenSize:
     block: int
 
     def recipe(self) -> Any:
-        """Return what decides the result: not the path."""
+        """Return the content of the key: hash, template and block, but not the tokenizer's path."""
         return (self.hash, self.template, self.block)
 
     @property
@@ -228,16 +222,19 @@ class TokenSize:
         return np.diff(ends, prepend=0) - 1
 
     def overhead(self, role: str, name: str | None) -> int:
-        """Return the tokens that the template adds to a turn, plus one, since joined texts may be cut differently."""
+        """Return how many tokens a turn has in addition to its content: the template's, and one that joining may add.
+
+        role, name: of the turn; a name of None leaves it out.
+        """
         return _overhead(self, role, name)
 
     @property
     def fixed(self) -> int:
-        """Tokens of a window in addition to its turns: the template's beginning and the separator."""
-        return max(1, _length(self, [("user", None)]) - _overhead(self, "user", None) + 1)
+        """The number of tokens of a window in addition to its turns: the template's beginning and the separator."""
+        return max(1, _length(self, (("user", None),)) - _overhead(self, "user", None) + 1)
 
     def cut(self, text: str, tokens: int, *, keep_end: bool) -> str:
-        """Return the beginning or the end of a text, of at most `tokens` tokens, cut at a character."""
+        """Return the beginning of a text, or its end if `keep_end`: whole characters, at most `tokens` tokens."""
         ids = self._tok.encode(text)
         if len(ids) <= tokens:
             return text
@@ -250,16 +247,12 @@ class TokenSize:
 
 @functools.lru_cache(maxsize=4096)
 def _overhead(size: TokenSize, role: str, name: str | None) -> int:
-    before: list[tuple[str, str | None]] = [("user", None), ("assistant", None), ("user", None)]
-    before = before[: 1 if role == "assistant" else 2]
-    return _length(size, [*before, (role, name)]) - _length(size, before) + 1
+    before = (("user", None),) if role == "assistant" else (("user", None), ("assistant", None))
+    return _length(size, (*before, (role, name))) - _length(size, before) + 1
 
 
 @functools.lru_cache(maxsize=4096)
-def _length_of(size: TokenSize, speakers: tuple[tuple[str, str | None], ...]) -> int:
+def _length(size: TokenSize, speakers: tuple[tuple[str, str | None], ...]) -> int:
+    """Return the tokens of a dialogue without contents: the template's own."""
     messages = [{"role": role, "name": name, "content": ""} for role, name in speakers]
     return len(encode_dialogues(size._tok, size.template, pa.array([messages]), np.int64).tokens)  # noqa: SLF001
-
-
-def _length(size: TokenSize, speakers: Sequence[tuple[str, str | None]]) -> int:
-    return _length_of(size, tuple(speakers))

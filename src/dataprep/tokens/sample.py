@@ -1,8 +1,8 @@
 """`Sample`: draw a stratified sample of a corpus, a share of every source and language, by hash(seed, id).
 
-Two passes. The first adds up the bytes of each stratum by the leading bits of its documents' hashes; the sums give
-a limit of the hash per stratum, and the second pass takes the documents below it. So only sampled texts are held, and
-the sample does not depend on workers, batches or order.
+Two passes. The first adds up the bytes of each stratum (a source and language) by the leading bits of its documents'
+hashes. From these sums a limit per stratum is computed, and the second pass takes the documents whose hash is below it.
+So only sampled texts are held in memory, and the sample does not depend on workers, batches or order.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ MAX_STRATA = 1 << 10  # 32 MB of sums; with more, sources are merged (or languag
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """A sample to draw from the training or the held-out split.
+    """The settings of a sample of the training documents, or with `held_out` of the validation and test documents.
 
-    `share` of its bytes, at least `min_bytes` and at most `max_bytes`; with `weights`, sources have bytes in
-    these proportions.
+    share: of the documents' bytes, at least `min_bytes` and at most `max_bytes`. weights: pairs (source, weight); the
+    sources' bytes in the sample are in proportion to them. split: assigns documents to train, validation and test.
+    seed: another seed draws other documents.
     """
 
     share: float = 1.0
@@ -51,7 +52,7 @@ class Sample:
     min_bytes: int = 1
     max_bytes: int = 1 << 62
     weights: tuple[tuple[str, float], ...] | None = None
-    held_out: bool = False  # the validation and test sides instead of the training side
+    held_out: bool = False  # from validation and test documents instead of training documents
 
     def __post_init__(self) -> None:
         check_share("sample", self.share)
@@ -62,11 +63,8 @@ class Sample:
             raise PlanError(msg)
 
     def draw(self, docs: Dataset, run: Runner | None = None) -> Drawn:
-        """Count the bytes of the corpus, and return its sample."""
-        missing = set(self.split.columns) - set(docs.columns)
-        if missing:
-            msg = f"the split's group={min(missing)!r} must be a column of the documents: {', '.join(docs.columns)}"
-            raise PlanError(msg)
+        """Count the bytes of the corpus by source and language, and return the sample; its texts are read later."""
+        self.split.check_columns(docs.columns)
         more = ["language"] if "language" in docs.columns else []
         columns = dict.fromkeys(["id", "text", "source", *more, *self.split.columns])
         run, total = run or Serial(), Strata(merge_sources=self.weights is None)
@@ -78,7 +76,10 @@ class Sample:
         return Drawn({s: int(sums.sum()) for s, sums in total.sums.items()}, n_bytes, task, docs.parts, run)
 
     def limits(self, sums: Mapping[Stratum, Bytes]) -> dict[Stratum, int]:
-        """Return the number of bins, of `BINS`, to take of each stratum; `sums` has the bytes of each bin."""
+        """Return how many bins of each stratum (source, language) to take; sums: the bytes per bin, int64[BINS].
+
+        A bin holds the documents with the same leading bits of the hash. Raises PlanError if `weights` cannot be met.
+        """
         sizes = {stratum: int(of.sum()) for stratum, of in sums.items()}
         wanted = self._wanted(sizes) if self.weights is None else self._weighted(sizes)
         return {stratum: _bins(sums[stratum], want) for stratum, want in wanted.items() if want}
@@ -97,14 +98,14 @@ class Sample:
         whole = sum(weights.values())
         first = min((s for s in weights if weights[s]), key=lambda s: there[s] / weights[s])
         most = there[first] / weights[first] * whole
-        asked = min(sum(there.values()) * self.share, self.max_bytes)
-        if most < asked:
+        wanted = min(sum(there.values()) * self.share, self.max_bytes)
+        if most < wanted:
             msg = (
-                f"weights ask for {asked * weights[first] / whole:,.0f} bytes of {first!r}, which holds "
+                f"weights need {wanted * weights[first] / whole:,.0f} bytes of {first!r}, which has "
                 f"{there[first]:,}; give it a smaller weight, or sample={most / sum(there.values()):.2g}"
             )
             raise PlanError(msg)
-        n_bytes = min(max(asked, self.min_bytes), most, self.max_bytes)
+        n_bytes = min(max(wanted, self.min_bytes), most, self.max_bytes)
         of = {source: n_bytes * weights[source] / whole / max(1, there[source]) for source in there}
         return {(source, language): size * of[source] for (source, language), size in sizes.items()}
 
@@ -124,7 +125,10 @@ def _check_names(weights: Mapping[str, float], there: Mapping[str, int]) -> None
 
 
 class Strata:
-    """Bytes by bin of every stratum, summed over parts; coarser strata once there are too many."""
+    """The bytes of each stratum (source, language) by bin of the hash, int64[BINS], summed over parts.
+
+    If there are too many strata, sources are merged, or else languages (merge_sources=False).
+    """
 
     def __init__(self, *, merge_sources: bool) -> None:
         self.merge_sources = merge_sources  # else languages are merged
@@ -132,7 +136,7 @@ class Strata:
         self.by_source = self.by_language = True
 
     def add(self, found: Mapping[Stratum, tuple[Bytes, Bytes]]) -> None:
-        """Add the bins of one part and their bytes."""
+        """Add the counts of one part: for each stratum, its non-empty bins and the bytes in each."""
         for stratum, (bins, n_bytes) in found.items():
             name = self._name(stratum)
             if name not in self.sums:
@@ -150,7 +154,11 @@ class Strata:
 
 @dataclass(frozen=True)
 class SampleTask:
-    """Task on one part: without `limits` count bytes by stratum and bin, with them take documents below the limit."""
+    """The task for one part: without `limits`, count the bytes by stratum and bin; with `limits`, return the sample.
+
+    limits: how many bins of each stratum to take. columns: the columns to read. by_source, by_language: what
+    distinguishes strata.
+    """
 
     sample: Sample
     columns: tuple[str, ...]
@@ -159,12 +167,12 @@ class SampleTask:
     by_language: bool = True
 
     def __call__(self, part: Part) -> Any:
-        """Return the bins and bytes by stratum, or the documents taken."""
+        """Return `count` of a part, or `pick` if there are limits."""
         batches = part.batches(list(self.columns))
         return self.count(batches) if self.limits is None else self.pick(batches)
 
     def count(self, batches: Iterable[B.Batch]) -> dict[Stratum, tuple[Bytes, Bytes]]:
-        """Return the non-empty bins of each stratum, ascending, and their bytes."""
+        """Return for each stratum its non-empty bins, int64[m], ascending, and the bytes in each of them, int64[m]."""
         total: dict[Stratum, Bytes] = {}
         for batch in batches:
             names, codes, bins, take = self._strata(batch)
@@ -175,10 +183,18 @@ class SampleTask:
                 total[names[code]] = total.get(names[code], 0) + found
         return {name: (np.flatnonzero(of), of[of > 0]) for name, of in total.items()}
 
-    def pick(self, batches: Iterable[B.Batch]) -> Picked:
-        """Return the documents of a part that belong to the sample, in order."""
-        found = [self._picked(batch) for batch in batches]
-        return Picked.of([batch for batch in found if batch.num_rows])
+    def pick(self, batches: Iterable[B.Batch]) -> bytes:
+        """Return the sampled documents of a part (text, source, language), in order, as a compressed Arrow stream.
+
+        Returns b"" if there are none.
+        """
+        found = [batch for batch in map(self._picked, batches) if batch.num_rows]
+        if not found:
+            return b""
+        sink = io.BytesIO()
+        with pa.ipc.new_stream(sink, found[0].schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+            writer.write_table(pa.Table.from_batches(found), max_chunksize=4096)
+        return sink.getvalue()
 
     def _picked(self, batch: B.Batch) -> pa.RecordBatch:
         names, codes, bins, take = self._strata(batch)
@@ -190,7 +206,7 @@ class SampleTask:
         return pa.RecordBatch.from_arrays(columns, names=["text", "source", "language"])
 
     def _strata(self, batch: B.Batch) -> tuple[list[Stratum], Bytes, Bytes, npt.NDArray[np.bool_]]:
-        """Return the strata of a batch, and per document its stratum's number, its bin and if it is on the side."""
+        """Return the strata of a batch, and per document its stratum's number, its bin and if it may be taken."""
         ids = B.ids(batch)
         bins = (sample_rank(ids, self.sample.seed) >> np.uint64(64 - BINS.bit_length() + 1)).astype(np.int64)
         side = (self.sample.split.sides(batch) != 0) == self.sample.held_out
@@ -213,30 +229,11 @@ def _coded(column: pa.Array) -> tuple[Bytes, list[str]]:
 
 
 @dataclass(frozen=True)
-class Picked:
-    """The documents that one part adds to the sample, as a compressed Arrow stream."""
-
-    n_bytes: int
-    stream: bytes
-
-    @classmethod
-    def of(cls, batches: Sequence[pa.RecordBatch]) -> Picked:
-        """Compress batches of texts, sources and languages."""
-        if not batches:
-            return cls(0, b"")
-        sink = io.BytesIO()
-        with pa.ipc.new_stream(sink, batches[0].schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
-            writer.write_table(pa.Table.from_batches(batches), max_chunksize=4096)
-        return cls(sum(B.text_bytes(batch) for batch in batches), sink.getvalue())
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the texts with source and language, in order."""
-        yield from pa.ipc.open_stream(self.stream) if self.stream else ()
-
-
-@dataclass(frozen=True)
 class Drawn:
-    """A sample: the bytes in the corpus and those taken, by stratum, and the task that reads the texts."""
+    """A sample that was drawn. there, taken: bytes of each stratum (source, language) in the corpus and in the sample.
+
+    task, parts, run: read the texts when `batches` is called.
+    """
 
     there: dict[Stratum, int]
     taken: dict[Stratum, int]
@@ -245,13 +242,16 @@ class Drawn:
     run: Runner = field(repr=False)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the texts with source and language, read again by each call, a part at a time."""
-        for picked in self.run.map(self.task, self.parts, "sample"):
-            yield from picked.batches()
+        """Yield the sampled texts as batches with the columns text, source and language, part by part.
+
+        Each call reads the corpus again.
+        """
+        for stream in self.run.map(self.task, self.parts, "sample"):
+            yield from pa.ipc.open_stream(stream) if stream else ()
 
 
 def heads(texts: pa.LargeStringArray) -> pa.LargeStringArray:
-    """Return the texts, long ones cut to their first megabyte at a character."""
+    """Return the texts, each cut after the last whole character of its first MiB."""
     offsets, data = B.buffers(texts)
     if not len(texts) or int(np.diff(offsets).max()) <= DOC_BYTES:
         return texts

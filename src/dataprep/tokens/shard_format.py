@@ -1,4 +1,4 @@
-"""The format of token shards: integer types, hashes and constants, for all that read or write them; numpy only."""
+"""The format of token shards: integer types, hashes and constants, for readers and writers; needs numpy only."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ KIND, VERSION = "tokens", 1
 SHARD_TOKENS = 100_000_000  # 200 MB of uint16: few enough files for a trillion tokens, small enough to copy one
 DTYPES: dict[str, np.dtype[Any]] = {"uint16": np.dtype("<u2"), "uint32": np.dtype("<u4")}
 ENDS = np.dtype("<u8")
-AGAIN = "remove manifest.json and make the folder again"  # with its manifest it is complete, and not made
+AGAIN = "remove manifest.json and make the folder again"  # with its manifest a folder counts as complete
 
 
 def token_dtype(vocab_size: int, dtype: str = "uint16") -> np.dtype[Any]:
-    """Return the stored integer type. Raises PlanError if the vocabulary does not fit into it."""
+    """Return the NumPy type of stored ids, little-endian uint16 or uint32, as `dtype` names it.
+
+    Raises PlanError if there is no such type, or if `vocab_size` ids do not fit into it.
+    """
     if dtype not in DTYPES:
         msg = f"dtype={dtype!r} must be one of {', '.join(DTYPES)}"
         raise PlanError(msg)
@@ -32,5 +35,5 @@ def token_dtype(vocab_size: int, dtype: str = "uint16") -> np.dtype[Any]:
 
 
 def content_hash(data: Any) -> str:
-    """Return the hash of an array or of bytes, as written in the manifest."""
+    """Return the SHA-256 of an array or of bytes, as "sha256:" and hex digits, as the manifest states it."""
     return "sha256:" + hashlib.sha256(np.frombuffer(data, np.uint8).data).hexdigest()

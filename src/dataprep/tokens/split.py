@@ -1,11 +1,11 @@
 """`Split`: assign documents to train, validation and test, and rank them for samples, by hash(seed, id).
 
-Nothing is stored: `train_bpe`, `encode` and later callers compute the same sides from the ids.
+Nothing is stored: `train_bpe`, `encode` and later callers compute the same splits from the ids.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,26 +17,26 @@ from dataprep.core.batch import Batch, Ids
 from dataprep.core.ledger import Ledger, mix
 from dataprep.core.stage import Stage
 from dataprep.errors import PlanError
-from dataprep.unicode.text import text_hashes
+from dataprep.unicode.hashes import text_hashes
 
 SIDES = ("train", "val", "test")
 VAL = 0.005  # of the documents: enough for a steady loss on any corpus that is worth training on
 SEED = 0
 HOLD_OUT = 0.05  # of the documents that no tokenizer is trained on, so that any smaller validation share is unseen
-# One stream of hashes per purpose: a sample must not consist of the documents nearest to the validation side.
+# One stream of hashes per purpose: a sample must not consist of the documents nearest to the validation split.
 _SPLIT, _SAMPLE = 0x53504C49, 0x53414D50
 
 
 @dataclass(frozen=True, kw_only=True)
 class Split(Stage):
-    """Assigns documents to train, validation and test: a pure function of hash(seed, id), or of a group's name.
+    """Assigns documents to train, validation and test by hash(seed, id), or by a hash of the group's name.
 
     val, test: shares of the documents; changing one does not move the documents of the other. group: a column whose
-    equal values (a host, a conversation, an author) are in one split; a document without a value is a group of its own.
+    equal values (a host, a conversation, an author) are in one split; a document without a value is its own group.
     seed: another seed gives another split.
 
     `dp.encode(..., split=)` and `dp.train_bpe(..., split=)` use it. As a stage it adds the column `side` (0 train, 1
-    val, 2 test), with which a deduplication keeps the copy that is held out:
+    val, 2 test), by which a deduplication can keep the held-out copy:
 
     >>> split = Split(val=0.01, test=0.01, group="host")
     >>> dp.Pipeline(split, dp.MinHash(keep="best:side")).run(docs, out="clean")    # doctest: +SKIP
@@ -51,26 +51,35 @@ class Split(Stage):
         check_share("val", self.val)
         check_share("test", self.test)
         if self.val + self.test > 1:
-            msg = f"val={self.val} and test={self.test} must be 1 or less in sum; leave documents to train on"
+            msg = f"val={self.val} and test={self.test} must be at most 1 in sum; leave documents to train on"
             raise PlanError(msg)
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Column of the group."""
+        """The column of the group, as a tuple; () if documents are not grouped."""
         return () if self.group is None or self.group in B.FIXED else (self.group,)
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
-        """Column `side`."""
+        """The column `side` and its type, uint8."""
         return {"side": pa.uint8()}
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns that `sides` reads."""
+        """The names of the columns that `sides` reads."""
         return ("id",) if self.group is None else ("id", self.group)
 
+    def check_columns(self, columns: Collection[str]) -> None:
+        """Raise PlanError if the group is not one of the documents' columns `columns`."""
+        if self.group is not None and self.group not in columns:
+            msg = (
+                f"the split's group={self.group!r} must be a column of the documents, which have {', '.join(columns)}; "
+                f"dp.read(..., columns=[{self.group!r}]) makes a field of the input a column"
+            )
+            raise PlanError(msg)
+
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Yield the batches with the column `side`."""
+        """Yield the batches with the column `side` added (0 train, 1 val, 2 test), and count the documents of each."""
         for batch in batches:
             sides = self.sides(batch)
             for number, name in enumerate(SIDES):
@@ -78,13 +87,13 @@ class Split(Stage):
             yield B.with_column(batch, "side", pa.array(sides))
 
     def sides(self, batch: Batch) -> npt.NDArray[np.uint8]:
-        """Return the side of each document as an index into `SIDES`, uint8[n]."""
+        """Return the split of each document as an index into `SIDES`, uint8[n]."""
         ids = B.ids(batch)
         names = ids if self.group is None else _group_ids(batch.column(self.group), ids)
         return side_of(names, self.val, self.test, self.seed)
 
     def holds_out(self, other: Split) -> bool:
-        """Return whether this split holds out all that `other` holds out."""
+        """Return whether this split holds out every document that `other` holds out."""
         same = (self.group, self.seed) == (other.group, other.seed)
         return other.val + other.test == 0 or (same and self.val >= other.val and self.test >= other.test)
 
@@ -102,9 +111,10 @@ def _group_ids(column: pa.Array, ids: Ids) -> Ids:
 
 
 def side_of(ids: Ids, val: float = VAL, test: float = 0.0, seed: int = SEED) -> npt.NDArray[np.uint8]:
-    """Return the side of each document as an index into `SIDES`, uint8[n].
+    """Return the split of each document, uint8[n]: 0 train, 1 val, 2 test.
 
-    Validation takes the smallest hashes and test the largest, so that neither share moves the other's documents.
+    ids: uint64[n]. val, test: shares of the documents. Validation takes the smallest hashes and test the largest, so
+    that changing one share does not move documents of the other.
 
     >>> (side_of(np.arange(100_000, dtype=np.uint64), val=0.01) == 1).mean()   # about 0.01
     """
@@ -115,7 +125,10 @@ def side_of(ids: Ids, val: float = VAL, test: float = 0.0, seed: int = SEED) -> 
 
 
 def sample_rank(ids: Ids, seed: int = SEED) -> Ids:
-    """Return a random rank per document, uint64[n]; the smallest ranks are a sample, and part of any larger one."""
+    """Return a random rank per document, uint64[n]: the documents with the smallest ranks are a sample.
+
+    A smaller sample is a part of any larger one with the same seed.
+    """
     return mix(mix(ids, seed), _SAMPLE)
 
 

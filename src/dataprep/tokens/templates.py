@@ -1,7 +1,8 @@
 """Chat templates: the text before, between and after the turns of a dialogue.
 
-A template is rendered with a placeholder for each content and name, so that messages are never parsed as template: a
-`<|im_end|>` in a message is text. The result depends on the order of roles only, so each order is rendered once.
+A template is rendered with a placeholder for each content and name, so that messages are never parsed as parts of the
+template: `<|im_end|>` in a message is text. The result depends only on the sequence of roles, so each sequence is
+rendered once.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ ANY = re.compile(rf"{SURE.pattern}|</?[a-z]+>|\[/?[A-Z_]{{3,}}\]")  # and <s>, [
 class Template:
     r"""Format of a dialogue: "course", "chatml", or the text of a Jinja chat template.
 
-    course: `<|startoftext|>NAME<|separator|>...<|endoftext|>` per turn; NAME is the speaker's, or "User".
-    chatml: `<|im_start|>ROLE\n...<|im_end|>\n` per turn. Jinja templates are those of `transformers`: they see
-    `messages`, `bos_token`, `eos_token` and `add_generation_prompt`; bos and eos are those of the tokenizer's config.
+    course: `<|startoftext|>NAME<|separator|>...<|endoftext|>` per turn; NAME is the speaker's name, or "User". chatml:
+    `<|im_start|>ROLE\n...<|im_end|>\n` per turn. Jinja templates are those of `transformers`: they see `messages`,
+    `bos_token`, `eos_token` and `add_generation_prompt`; bos and eos: the values for the latter two tokens.
     """
 
     source: str
@@ -41,12 +42,20 @@ class Template:
     eos: str = EOT
 
     def pieces(self, speakers: Speakers) -> tuple[str | int, ...]:
-        """Return the text around the contents; the content of turn i is the number i, its name ~i."""
+        """Return the rendered template as a sequence of texts and numbers: i is the content of turn i, ~i is its name.
+
+        speakers: for each turn, its role, and whether it has a name. Raises PlanError if the template cannot render
+        them.
+        """
         return _pieces(self, speakers)
 
 
 def template_of(given: str | os.PathLike[str] | Template) -> Template:
-    """Return a template by name, by Jinja text, or by file: `.jinja`, or a `tokenizer_config.json` that has one."""
+    """Return the template that `given` names: "course", "chatml", Jinja text, or the path of a file.
+
+    A file is `.jinja`, or a `tokenizer_config.json` with a template. Raises PlanError if `given` is none of these,
+    ReadError if the JSON has no template.
+    """
     if isinstance(given, Template):
         return given
     text = os.fspath(given)
@@ -133,7 +142,10 @@ def _placeholder(number: int) -> str:
 
 
 def specials_of(template: Template, known: Sequence[str], *, pattern: re.Pattern[str] = SURE) -> list[str]:
-    """Return texts in a template that look like special tokens and are not in `known`."""
+    """Return the texts in a template that look like special tokens and are not in `known`, sorted.
+
+    pattern: what special tokens look like.
+    """
     speakers: Speakers = (("user", False), ("assistant", False))
     text = "".join(piece for piece in template.pieces(speakers) if isinstance(piece, str))
     return sorted({m[0] for m in pattern.finditer(text)} - set(known))

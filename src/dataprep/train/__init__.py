@@ -15,48 +15,31 @@ from typing import TYPE_CHECKING, Any
 from dataprep.errors import need
 
 if TYPE_CHECKING:
-    from .adapters import TorchRows, to_hf
-    from .checkpoint import load_model
-    from .config import PRESETS, ModelConfig, TrainConfig, preset
-    from .loop import train
-    from .model import GPT
-    from .run import Result
-    from .sample import Sampling, generate, sample_text
-    from .sets import named
+    from .adapters import TorchRows as TorchRows
+    from .adapters import to_hf as to_hf
+    from .checkpoint import load_model as load_model
+    from .config import PRESETS as PRESETS
+    from .config import ModelConfig as ModelConfig
+    from .config import TrainConfig as TrainConfig
+    from .config import preset as preset
+    from .data import named as named
+    from .loop import train as train
+    from .model import GPT as GPT
+    from .run import Result as Result
+    from .sample import generate as generate
+    from .sample import generate_batch as generate_batch
+    from .sample import sample_text as sample_text
+    from .sampling import Sampling as Sampling
+    from .start import starting_config as starting_config
 
-__all__ = [
-    "GPT",
-    "PRESETS",
-    "ModelConfig",
-    "Result",
-    "Sampling",
-    "TorchRows",
-    "TrainConfig",
-    "generate",
-    "load_model",
-    "named",
-    "preset",
-    "sample_text",
-    "to_hf",
-    "train",
-]
-
-_HOME = {
-    "GPT": "model",
-    "PRESETS": "config",
-    "ModelConfig": "config",
-    "Result": "run",
-    "Sampling": "sample",
-    "TorchRows": "adapters",
-    "TrainConfig": "config",
-    "generate": "sample",
-    "load_model": "checkpoint",
-    "named": "sets",
-    "preset": "config",
-    "sample_text": "sample",
-    "to_hf": "adapters",
-    "train": "loop",
-}
+# Every public name, by the module it is defined in.
+_NAMES = {
+    "adapters": "TorchRows to_hf", "checkpoint": "load_model", "config": "PRESETS ModelConfig TrainConfig preset",
+    "data": "named", "loop": "train", "model": "GPT", "run": "Result", "sample": "generate generate_batch sample_text",
+    "sampling": "Sampling", "start": "starting_config",
+}  # fmt: skip
+_HOME = {name: home for home, names in _NAMES.items() for name in names.split()}
+__all__ = sorted(_HOME)  # noqa: PLE0605 - a list all the same
 
 
 def __getattr__(name: str) -> Any:

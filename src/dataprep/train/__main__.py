@@ -1,4 +1,4 @@
-"""The trainer by itself: python -m dataprep.train SHARDS --out DIR --preset tiny --set lr=3e-4."""
+"""The trainer's own command: python -m dataprep.train SHARDS --out DIR --preset tiny --set lr=3e-4."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ import sys
 
 from dataprep.errors import DataprepError
 
-from . import PRESETS, named, preset, train
+from . import PRESETS, named, starting_config, train
 
 
 def main() -> int:
-    """Train with the command-line arguments; return 1, with one sentence on stderr, if dataprep raises an error."""
+    """Train with the command-line arguments; return 0, or 1 with one sentence on stderr if dataprep raises an error."""
     p = argparse.ArgumentParser(prog="python -m dataprep.train", description="Train a GPT on token shards.")
     p.add_argument("shards", nargs="+", help="folder that dp.encode wrote, or several as NAME=FOLDER")
     p.add_argument("--out", required=True, help="folder for checkpoints and metrics; a stopped run is resumed")
-    p.add_argument("--preset", default="tiny", help=", ".join(PRESETS))
+    p.add_argument("--preset", help=f"{', '.join(PRESETS)}; tiny by default, or with --from that model's own settings")
+    p.add_argument("--from", dest="init_from", metavar="DIR", help="begin with the weights of this run or checkpoint")
     p.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="change fields of the preset")
     p.add_argument("--start-over", action="store_true", help="remove the run in --out first")
     args = p.parse_args()
     try:
-        config = preset(args.preset).override(*args.set)
-        result = train(named(args.shards), out=args.out, config=config, resume=not args.start_over)
+        config = starting_config(args.preset, args.init_from).override(*args.set)
+        shards, resume = named(args.shards), not args.start_over
+        result = train(shards, out=args.out, config=config, init_from=args.init_from, resume=resume)
     except DataprepError as e:
         sys.stderr.write(f"{e}\n")
         return 1

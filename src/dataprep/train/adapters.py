@@ -1,4 +1,4 @@
-"""Adapters of the same rows for other trainers: a map-style torch dataset in the loader's order, a Hugging Face one."""
+"""Adapters for other trainers: the rows of a run as a map-style torch dataset, and shards as a Hugging Face dataset."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ from dataprep.tokens.shards.shard import Shards
 
 from .checkpoint import data_key
 from .config import ModelConfig, TrainConfig
-from .data import Loader, to_device
-from .sets import Sets, open_sets, training_rows
+from .data import Loader, Sets, open_sets, to_device, training_rows
 
 
 class TorchRows(Dataset[dict[str, Tensor]]):
-    """Samples [0, n) of a run for `torch.utils.data.DataLoader`, already shuffled: leave its shuffling off.
+    """The training samples of a run as a dataset for `torch.utils.data.DataLoader`, already shuffled: no shuffle=True.
 
-    Item s is sample s of `train`: `inputs` and `targets` int64[context], targets one token ahead, -100 if nothing is
-    learned. If documents are masked, also `document` (index of the input's document in its row) and `position` (offset
-    in it). The order does not depend on workers; resume a run that stopped after s samples with
-    `torch.utils.data.Subset(rows, range(s, len(rows)))`. Workers receive paths and read the shards themselves.
+    Item s is a dict with sample s of `train`: `inputs` and `targets`, int64[context]. A target is the id after its
+    input, or -100 if it is not learned. If documents are masked, it also has `document` (index of the input's document
+    in its row) and `position` (the input's offset in its document); if the objective has prefixes, `prefix` (whether
+    the input is part of one). There are `epochs` times as many items as training rows.
+
+    The order does not depend on workers, which receive paths and read the shards themselves. Resume a run that stopped
+    after s samples with `torch.utils.data.Subset(rows, range(s, len(rows)))`.
 
     >>> rows = TorchRows("work/shards", context=1024, layout="bestfit", seed=1, epochs=2)
     >>> for batch in torch.utils.data.DataLoader(rows, batch_size=32, num_workers=2): ...
@@ -43,7 +45,7 @@ class TorchRows(Dataset[dict[str, Tensor]]):
 
     @cached_property
     def loader(self) -> Loader:
-        """Loader of this process: plans and memory maps are not copied between processes."""
+        """The Loader that reads the rows; every process makes its own, since plans and memory maps are not copied."""
         return training_rows(self.sets, self.config)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -71,19 +73,20 @@ class TorchRows(Dataset[dict[str, Tensor]]):
 
 
 def to_hf(shards: Shards | str | Path, *, context: int | None = None, split: str = "train") -> Any:
-    """Return a `datasets.Dataset` over the shards' own memory maps: nothing is copied.
+    """Return one split of the shards as a `datasets.Dataset`, which reads the shards' memory maps: nothing is copied.
 
-    Without `context` a row is a document with its separator; with it, the next `context` tokens of a shard (fewer at
-    its end). Columns: `input_ids`, and `learn` (uint8) if there are masks. Needs the extra `hf`.
+    Without `context`, a row is a document with its separator. With `context`, a row is that many consecutive tokens of
+    a shard (the last row of a shard may have fewer). Columns: `input_ids`, and if there are loss masks `learn` (uint8,
+    1: the token is learned). Needs the extra `hf`. Raises PlanError for several sets or a split without tokens.
     """
     datasets, pa = need("datasets", extra="hf"), need("pyarrow", extra="hf")
     if isinstance(shards, Mapping):
-        msg = "shards must be one folder; call to_hf for each, then mix with datasets.interleave_datasets"
+        msg = "shards must be one folder; call to_hf for each folder, then mix with datasets.interleave_datasets"
         raise PlanError(msg)
     every = open_sets(shards)
     side = every[""].split(split)
     if not side.n_tokens:
-        msg = f"the {split} split in {side.path} holds no tokens"
+        msg = f"the {split} split in {side.path} holds no tokens; give another split"
         raise PlanError(msg)
     tables = []
     for i, (tokens, mask) in enumerate(zip(side.memmaps(), side.masks(), strict=True)):

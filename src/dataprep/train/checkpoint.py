@@ -1,18 +1,19 @@
 """Checkpoints: everything a run needs to resume bit for bit, in one file that appears whole or not at all.
 
-`OUT/step-00000250.pt` holds tensors and plain values only, so `torch.load(weights_only=True)` reads it and a
-file from elsewhere cannot run code.
+`OUT/step-00000250.pt` holds tensors and plain values only, so `torch.load(weights_only=True)` reads it, and a
+checkpoint from an unknown source cannot run code.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import pickle
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -21,22 +22,20 @@ from dataprep.store.atomic import whole
 from dataprep.tokens.shards.shard import Shards
 
 from .config import TrainConfig
+from .device import pick_device
 from .model import GPT
+from .rules import Rule
+from .schedule import FIELDS as SCHEDULE
+from .schedule import same_past
 
+log = logging.getLogger(__name__)
+_T = TypeVar("_T")
 FORMAT = 1
-_UNREADABLE = (
-    RuntimeError,
-    pickle.UnpicklingError,
-    EOFError,
-    OSError,
-    ValueError,
-    KeyError,
-    zipfile.BadZipFile,
-)
+_UNREADABLE = (RuntimeError, pickle.UnpicklingError, EOFError, OSError, ValueError, KeyError, zipfile.BadZipFile)
 
 
 def data_key(sets: Mapping[str, Shards]) -> str:
-    """Return a hash of the tokens: tokenizer, and each shard's name, length, ends, content and mask."""
+    """Return a hash of the tokenizer, the vocabulary, and each shard's name, length, tokens, document ends and mask."""
     of_shard = ("name", "tokens", "hash", "ends_hash", "mask_hash")
     tokens = [[name, [[s.get(fact) for fact in of_shard] for s in sets[name].manifest["shards"]]] for name in sets]
     facts = [tokenizer_key(sets), [s.vocab_size for s in sets.values()], tokens]
@@ -45,22 +44,26 @@ def data_key(sets: Mapping[str, Shards]) -> str:
 
 def tokenizer_key(sets: Mapping[str, Shards]) -> str:
     """Return the tokenizer's hash from the manifests; empty if the shards were written without a tokenizer."""
-    told = next(iter(sets.values())).manifest.get("tokenizer") or {}
-    return str(told.get("hash", ""))
+    entry = next(iter(sets.values())).manifest.get("tokenizer") or {}
+    return str(entry.get("hash", ""))
 
 
 def path_of(out: Path, step: int) -> Path:
-    """Return the path of the checkpoint of a step."""
+    """Return the path in the folder `out` at which the checkpoint of `step` is stored."""
     return out / f"step-{step:08d}.pt"
 
 
 def found(out: Path) -> list[Path]:
-    """Return the checkpoints in a folder, oldest first."""
+    """Return the paths of the checkpoints in the folder `out`, the earliest step first."""
     return sorted(out.glob("step-????????.pt"))
 
 
-def save(path: Path, content: dict[str, Any], keep: int) -> None:
-    """Write a checkpoint, then remove all but the newest `keep`; a failed write changes nothing."""
+def save(path: Path, content: dict[str, Any], keep: int, besides: Path | None = None) -> None:
+    """Write `content` as the checkpoint `path`; delete others in its folder but the newest `keep` and `besides`.
+
+    The new checkpoint is one of the `keep`. Checkpoints of later steps are deleted too, since the run went back to an
+    earlier step. If writing fails, raises DataprepError, and no file changes.
+    """
     try:
         with whole(path) as f:
             torch.save({"format": FORMAT, **content}, f)
@@ -68,12 +71,18 @@ def save(path: Path, content: dict[str, Any], keep: int) -> None:
         reason = str(e).splitlines()[0]
         msg = f"{path}: could not write checkpoint ({reason}); check disk space and permissions, and run again"
         raise DataprepError(msg) from e
-    for old in found(path.parent)[:-keep]:
-        old.unlink()
+    all_of_them = found(path.parent)
+    newest = [p for p in all_of_them if p <= path][-keep:]
+    for old in all_of_them:
+        if old not in newest and old != besides:
+            old.unlink()
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read a checkpoint and compare its checksums. Raises CorruptShard if it is damaged or is not a checkpoint."""
+    """Return the content of a checkpoint, after a check of its checksums.
+
+    Raises CorruptShard if it is damaged or is not a checkpoint.
+    """
     try:
         with zipfile.ZipFile(path) as f:  # torch.load does not compare checksums
             damaged = f.testzip()
@@ -82,14 +91,39 @@ def load(path: Path) -> dict[str, Any]:
         damaged = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else 'unreadable'}"
     if damaged or not isinstance(content, dict) or content.get("format") != FORMAT:
         reason = f"damaged at {damaged}" if damaged else "not a checkpoint of this version"
-        msg = f"{path}: {reason}; remove this file to resume from the checkpoint before it"
+        msg = f"{path}: {reason}; without an older checkpoint, train again (--start-over, or resume=False)"
         raise CorruptShard(msg)
     return content
 
 
+def newest(paths: Sequence[Path], read: Callable[[Path], _T]) -> _T:
+    """Return `read(path)` for the last of `paths` for which it does not raise CorruptShard or StaleOutput.
+
+    paths: the earliest step first. Each rejected path is logged; if all are rejected, raises the error of the last one.
+    """
+    rejected: list[DataprepError] = []
+    for path in reversed(paths):
+        try:
+            made = read(path)
+        except (CorruptShard, StaleOutput) as e:
+            rejected.append(e)
+            continue
+        for error in rejected:
+            log.warning("%s; using %s instead", str(error).rpartition(";")[0], path)
+        return made
+    raise rejected[0]
+
+
 def check_same(path: Path, content: dict[str, Any], config: TrainConfig, sets: Mapping[str, Shards]) -> None:
-    """Raise StaleOutput, with the differences, if the checkpoint has other tokens or another recipe."""
-    differences = config.differences(TrainConfig.from_dict(content["config"]))
+    """Raise StaleOutput, with the differences, if a checkpoint was made with other tokens or another config.
+
+    path: names the checkpoint in the message. content: its content. Another end of the schedule is allowed if the
+    learning rates are the same up to the checkpoint's step.
+    """
+    earlier, step = TrainConfig.from_dict(content["config"]), content["step"]
+    differences = config.differences(earlier)
+    if step <= (config.steps or 0) and same_past(step, config, earlier):  # another end of the same schedule
+        differences = [d for d in differences if d.split()[0] not in SCHEDULE]
     if content["tokenizer"] != tokenizer_key(sets):
         differences.append("the tokenizer differs")
     elif content["data"] != data_key(sets):
@@ -97,38 +131,49 @@ def check_same(path: Path, content: dict[str, Any], config: TrainConfig, sets: M
         differences.append(f"the tokens in {where}, or their masks, differ")
     if differences:
         msg = (
-            f"{path} is of another run ({'; '.join(differences)}); "
+            f"{path} belongs to another run ({'; '.join(differences)}); "
             "choose another output folder, or start over with resume=False"
         )
         raise StaleOutput(msg)
 
 
 def rng_state() -> dict[str, Any]:
-    """Return the state of torch's generators. Today the model draws nothing after its initialisation."""
+    """Return the states of torch's random generators: "cpu", and "cuda" with one state per card.
+
+    The model draws no random numbers after its initialisation.
+    """
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
     return {"cpu": torch.get_rng_state(), "cuda": cuda}
 
 
 def set_rng_state(state: dict[str, Any]) -> None:
-    """Set the state that `rng_state` returned; that of cards which this machine lacks is skipped."""
+    """Set torch's generators to a result of `rng_state`; the CUDA states are skipped if the number of cards differs."""
     torch.set_rng_state(state["cpu"])
     if state["cuda"] and len(state["cuda"]) == torch.cuda.device_count():
         torch.cuda.set_rng_state_all(state["cuda"])
 
 
 def load_model(path: str | Path, device: str = "cpu") -> tuple[GPT, dict[str, Any]]:
-    """Return the model of a checkpoint, or of the newest one in a folder, and the checkpoint's other content."""
+    """Return (model, other content) of a checkpoint file, or of the newest checkpoint in a folder that is not damaged.
+
+    The model is on `device`, in evaluation mode; the other content is a dict with config, step, eot and so on. Raises
+    PlanError if there is no checkpoint, CorruptShard if none can be read.
+    """
     path = Path(path)
     if path.is_dir():
         checkpoints = found(path)
         if not checkpoints:
             msg = f"{path} must hold a checkpoint (step-*.pt); train a model into it first"
             raise PlanError(msg)
-        path = checkpoints[-1]
     elif not path.exists():
         msg = f"{path} does not exist; give a checkpoint or the folder of a run"
         raise PlanError(msg)
-    content = load(path)
-    model = GPT(TrainConfig.from_dict(content["config"]).model, content["vocab_size"])
+    else:
+        checkpoints = [path]
+    on = pick_device(device)
+    content = newest(checkpoints, load)
+    config = TrainConfig.from_dict(content["config"])
+    model = GPT(config.model, content["vocab_size"])
+    model.rule = Rule.of(config, content["eot"])
     model.load_state_dict(content.pop("model"))
-    return model.to(device).eval(), content
+    return model.to(on).eval(), content

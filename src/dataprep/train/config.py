@@ -1,6 +1,6 @@
 """Configuration of a training run: frozen dataclasses, checked when they are made, and the presets.
 
-Imports no torch, so that a command line lists presets at once.
+It does not import torch, so that the command line lists presets without delay.
 """
 
 from __future__ import annotations
@@ -18,36 +18,37 @@ LAYOUTS = ("contiguous", *PACKED)
 OBJECTIVES = ("next", "prefix", "span")
 """Training objectives of a decoder (see `objectives`)."""
 
-RUN_ONLY = frozenset(
-    (
-        "micro_batch",
-        "eval_every",
-        "eval_blocks",
-        "save_every",
-        "log_every",
-        "keep",
-        "device",
-        "dtype",
-        "compile",
-    )
-)
+RUN_ONLY = {
+    "micro_batch", "eval_every", "eval_blocks", "save_every", "log_every", "keep", "device", "dtype", "compile",
+}  # fmt: skip
 """Fields that may change when a run is resumed: they do not change what is learned."""
 
 
-def _positive(config: Any, *names: str) -> None:
-    for name in names:
-        value = getattr(config, name)
-        if value is not None and not (isinstance(value, int) and value > 0):
-            msg = f"{name}={value!r} must be a whole number above 0"
-            raise PlanError(msg)
+def positive(name: str, value: Any) -> None:
+    """Raise PlanError unless `value` is None or a whole number above 0 and below 2**40; `name` is for the message."""
+    if value is not None and not (_is(value, int) and 0 < value < 1 << 40):
+        msg = f"{name}={value!r} must be a whole number above 0{' and below 2**40' if _is(value, int) else ''}"
+        raise PlanError(msg)
+
+
+def _is(value: Any, *types: type) -> bool:
+    return isinstance(value, types) and not isinstance(value, bool)
+
+
+def _in_range(config: Any, name: str, low: float, high: float) -> None:
+    value = getattr(config, name)
+    if not (_is(value, int, float) and low <= value <= high):
+        msg = f"{name}={value!r} must be a number from {low} to {high:g}"
+        raise PlanError(msg)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """Shape of a GPT; the vocabulary comes from the shards.
+    """The shape of a GPT; the size of the vocabulary is taken from the shards.
 
-    `d_ff=None` is 8/3 of the width rounded up to a multiple of 64: SwiGLU's three matrices then have as many parameters
-    as a plain layer of 4 widths (Shazeer 2020). `n_kv_heads` below `n_heads` is grouped-query attention.
+    `d_ff` is the hidden width of the feed-forward layers; None: 8/3 of `d_model`, rounded up to a multiple of 64.
+    SwiGLU's three matrices then have as many parameters as an ordinary feed-forward layer of four times the width
+    (Shazeer 2020). If `n_kv_heads` is below `n_heads`, the model has grouped-query attention.
     """
 
     n_layers: int = 4
@@ -60,7 +61,9 @@ class ModelConfig:
     rope_base: float = 10_000.0
 
     def __post_init__(self) -> None:
-        _positive(self, "n_layers", "n_heads", "d_model", "context", "n_kv_heads", "d_ff")
+        for name in ("n_layers", "n_heads", "d_model", "context", "n_kv_heads", "d_ff"):
+            positive(name, getattr(self, name))
+        _in_range(self, "rope_base", 1, 1e12)
         if self.d_model % (2 * self.n_heads):
             msg = (
                 f"d_model={self.d_model} with n_heads={self.n_heads}: each head must have an even width; "
@@ -73,23 +76,23 @@ class ModelConfig:
 
     @property
     def d_head(self) -> int:
-        """Width of one head."""
+        """The width of one attention head: `d_model` / `n_heads`."""
         return self.d_model // self.n_heads
 
     @property
     def kv_heads(self) -> int:
-        """Heads of the keys and values."""
+        """The number of key and value heads per layer: `n_kv_heads`, or `n_heads` if it is None."""
         return self.n_kv_heads or self.n_heads
 
     @property
     def ff_width(self) -> int:
-        """Hidden width of the feed-forward layer."""
+        """The hidden width of the feed-forward layers: `d_ff`, or its default if it is None."""
         return self.d_ff or -(-8 * self.d_model // (3 * 64)) * 64
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """Settings of a training run; the defaults are usual for AdamW on language models."""
+    """The settings of a training run; the defaults are common values for language models trained with AdamW."""
 
     model: ModelConfig = field(default_factory=ModelConfig)
     layout: str = "contiguous"
@@ -137,9 +140,10 @@ class TrainConfig:
     """torch.compile; None is on for CUDA if Triton is installed."""
 
     def __post_init__(self) -> None:
-        _positive(self, "steps", "batch", "micro_batch", "eval_every", "eval_blocks", "save_every")
-        _positive(self, "log_every", "keep")
-        object.__setattr__(self, "betas", tuple(self.betas))
+        for name in ("steps", "batch", "micro_batch", "eval_every", "eval_blocks", "save_every", "log_every", "keep"):
+            positive(name, getattr(self, name))
+        if isinstance(self.betas, list):  # from JSON
+            object.__setattr__(self, "betas", tuple(self.betas))
         if self.batch % self.rows:
             msg = f"batch={self.batch} must be a multiple of micro_batch={self.micro_batch}; change one of them"
             raise PlanError(msg)
@@ -148,42 +152,39 @@ class TrainConfig:
 
     @property
     def rows(self) -> int:
-        """Rows per micro-batch."""
+        """The number of rows on the device at once: `micro_batch`, or `batch` if it is None."""
         return self.micro_batch or self.batch
 
     def _check_choices(self) -> None:
         choices: dict[str, tuple[Any, ...]] = {"schedule": SCHEDULES, "dtype": ("auto", "float32", "bfloat16")}
-        choices |= {"layout": LAYOUTS, "objective": OBJECTIVES, "mask_documents": (None, True, False)}
+        choices |= {"layout": LAYOUTS, "objective": OBJECTIVES}
+        choices |= dict.fromkeys(("mask_documents", "compile"), (None, True, False))
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 msg = f"{name}={getattr(self, name)!r} must be one of {', '.join(map(str, allowed))}"
                 raise PlanError(msg)
         if self.objective == "span" and (self.layout != "contiguous" or self.mask_documents):
-            msg = "objective='span' hides spans of running text, so it needs layout='contiguous', mask_documents=False"
+            msg = "objective='span' needs running text: set layout='contiguous' and mask_documents=False"
             raise PlanError(msg)
         if not (self.weights is None or isinstance(self.weights, dict)):
-            msg = f"weights={self.weights!r} must be a weight for each set by name, such as {{'web': 0.9, 'chat': 0.1}}"
+            msg = f"weights={self.weights!r} must map set names to weights, such as {{'web': 0.9, 'chat': 0.1}}"
             raise PlanError(msg)
 
     def _check_ranges(self) -> None:
-        ranges: dict[str, tuple[float, float]] = {
-            "lr": (0, 1),
-            "final_lr": (0, 1),
-            "decay": (0, 1),
-            "weight_decay": (0, 1),
-            "clip": (0, 1e9),
-        }
-        ranges |= {"corruption": (0.01, 0.9), "mean_span": (1, 100)}
+        ranges: dict[str, tuple[float, float]] = dict.fromkeys(("lr", "final_lr", "decay", "weight_decay"), (0, 1))
+        ranges |= {"clip": (0, 1e9), "corruption": (0.01, 0.9), "mean_span": (1, 100)}
         for name, (low, high) in ranges.items():
-            value = getattr(self, name)
-            if not (isinstance(value, (int, float)) and low <= value <= high):
-                msg = f"{name}={value!r} must be a number from {low} to {high:g}"
-                raise PlanError(msg)
+            _in_range(self, name, low, high)
         for name in ("warmup", "seed"):
             value = getattr(self, name)
-            if not (isinstance(value, int) and value >= 0):
-                msg = f"{name}={value!r} must be a whole number, 0 or more"
+            if not (_is(value, int) and 0 <= value < 1 << 63):
+                msg = f"{name}={value!r} must be a whole number from 0 to 2**63 - 1"
                 raise PlanError(msg)
+        betas: Any = self.betas
+        pair = isinstance(betas, tuple) and len(betas) == 2
+        if not (pair and all(_is(b, int, float) and 0 <= b < 1 for b in betas)):
+            msg = f"betas={betas!r} must be two numbers from 0 to below 1, such as (0.9, 0.95)"
+            raise PlanError(msg)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the config as plain values, for a checkpoint or JSON."""
@@ -195,13 +196,16 @@ class TrainConfig:
         return cls(**{**values, "model": ModelConfig(**values["model"])})
 
     def differences(self, other: TrainConfig) -> list[str]:
-        """Return one phrase per field that would change the training if `self` resumed a run of `other`."""
+        """Return texts such as "lr was 0.001, is 0.0003", one per field in which `self` differs from `other`.
+
+        Left out are fields that may change when a run is resumed, since they do not change the training (`RUN_ONLY`).
+        """
         mine, theirs = _flat(self), _flat(other)
         changed = [n for n in mine if n not in RUN_ONLY and mine[n] != theirs[n]]
         return [f"{n} was {theirs[n]}, is {mine[n]}" for n in changed]
 
     def override(self, *settings: str) -> TrainConfig:
-        """Return a config with fields changed by `name=value` texts, as on a command line.
+        """Return a copy of the config with fields changed by texts of the form `name=value`, as on a command line.
 
         >>> preset("tiny").override("lr=3e-4", "model.n_layers=2").model.n_layers
         2
@@ -226,7 +230,7 @@ def _set(config: TrainConfig, setting: str) -> TrainConfig:
         raise PlanError(msg)
     try:
         value = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # what literal_eval may raise
         value = text
     if name.startswith("model."):
         return replace(config, model=replace(config.model, **{name.removeprefix("model."): value}))
@@ -234,24 +238,11 @@ def _set(config: TrainConfig, setting: str) -> TrainConfig:
 
 
 def _gpu(
-    n_layers: int,
-    n_heads: int,
-    d_model: int,
-    *,
-    context: int = 1024,
-    batch: int = 512,
-    rows: int = 32,
-    lr: float = 6e-4,
+    n_layers: int, n_heads: int, d_model: int, *, batch: int = 512, rows: int = 32, lr: float = 6e-4
 ) -> TrainConfig:
+    model = ModelConfig(n_layers=n_layers, n_heads=n_heads, d_model=d_model, context=1024)
     return TrainConfig(
-        model=ModelConfig(n_layers=n_layers, n_heads=n_heads, d_model=d_model, context=context),
-        batch=batch,
-        micro_batch=rows,
-        lr=lr,
-        warmup=300,
-        save_every=500,
-        eval_every=500,
-        eval_blocks=1024,
+        model=model, batch=batch, micro_batch=rows, lr=lr, warmup=300, save_every=500, eval_every=500, eval_blocks=1024
     )
 
 
@@ -265,10 +256,7 @@ PRESETS: dict[str, TrainConfig] = {
         lr=5e-3,
         schedule="wsd",
         decay=0.4,
-        warmup=20,
-        eval_every=250,
         eval_blocks=64,
-        save_every=250,
     ),
     "11m": _gpu(4, 5, 320, batch=64, rows=64, lr=1e-3),
     "42m": _gpu(8, 8, 576, batch=128, rows=64, lr=1e-3),
@@ -285,7 +273,7 @@ def preset(name: str) -> TrainConfig:
     >>> preset("gpt2-124m").model.d_model
     768
     """
-    if name not in PRESETS:
+    if not isinstance(name, str) or name not in PRESETS:
         msg = f"preset {name!r} must be one of {', '.join(PRESETS)}"
         raise PlanError(msg)
     return PRESETS[name]

@@ -1,14 +1,16 @@
-"""Order of training rows: a pure function of seed, step, rank, ranks and shards, so its state is one integer.
+"""Read the rows of a run: open its sets of shards, check that they can be mixed, and read batches.
 
-Sample s of a run is a row of one of its sets (`mixture`), in the order of a keyed permutation of that set's rows
-that is computed, never stored. The layout defines the rows (`layouts`).
+The order of training rows follows from seed, step, rank, number of ranks and shards alone, so a checkpoint stores only
+the step. Sample s of a run is a row of one of its sets (`mixture`); each set's rows are in the order of a keyed
+permutation, which is computed, never stored. The layout defines the rows (`layouts`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,25 +18,102 @@ import torch
 from numpy.typing import NDArray
 
 from dataprep.errors import PlanError
+from dataprep.tokens.shards.shard import Shards
 
-from .layouts import Layout
+from .checkpoint import tokenizer_key
+from .config import TrainConfig
+from .layouts import Layout, layout_of
 from .masks import Mask
 from .mixture import Mixture
+from .objectives import for_decoder
 from .rows import IGNORE, Objective, Rows, permute
 
 _AHEAD = 1 << 20  # tokens read at once: small enough for the cache, many enough that Python's share is small
+Sets = Mapping[str, Shards | str | Path]
+
+
+def named(folders: Sequence[str]) -> str | dict[str, str]:
+    """Return the folder if there is one and it has no name, else a dict of folders by name.
+
+    folders: command-line arguments, FOLDER or NAME=FOLDER. Raises PlanError if several folders lack different names.
+
+    >>> named(["web=work/web", "chat=work/chat"])
+    {'web': 'work/web', 'chat': 'work/chat'}
+    """
+    by_name = {name: folder for name, equals, folder in (f.partition("=") for f in folders) if equals}
+    if len(folders) > 1 and len(by_name) < len(folders):
+        msg = f"several sets of shards ({' '.join(folders)}) must have different names; write NAME=FOLDER"
+        raise PlanError(msg)
+    return by_name or folders[0]
+
+
+def open_sets(shards: Shards | str | Path | Sets) -> dict[str, Shards]:
+    """Open folders of shards; return the Shards by name, which is "" for a single folder.
+
+    Raises PlanError if the sets cannot be mixed, because their vocabulary, separator, token type or tokenizer differ.
+    """
+    given = shards if isinstance(shards, Mapping) else {"": shards}
+    for entry in given.values():
+        if not isinstance(entry, (Shards, str, Path)):
+            msg = f"shards={entry!r} must be a folder that dp.encode wrote, or several by name"
+            raise PlanError(msg)
+    sets = {name: s if isinstance(s, Shards) else Shards.open(s) for name, s in given.items()}
+    if not sets:
+        msg = "there are no shards; give a folder that dp.encode wrote, or several by name"
+        raise PlanError(msg)
+    first_name, first = next(iter(sets.items()))
+    for name, other in sets.items():
+        for what, mine, its in (
+            ("a vocabulary", first.vocab_size, other.vocab_size),
+            ("a separator", first.eot, other.eot),
+            ("a token type", str(first.dtype), str(other.dtype)),
+            ("a tokenizer", tokenizer_key({"": first}), tokenizer_key({"": other})),
+        ):
+            if mine != its:
+                msg = (
+                    f"{first_name!r} and {name!r} cannot be mixed: {first.path} has {what} of {mine} and "
+                    f"{other.path} of {its}; encode both with one tokenizer"
+                )
+                raise PlanError(msg)
+    return sets
+
+
+def stop_ids(sets: Mapping[str, Shards]) -> list[int]:
+    """Return the ids at which generation ends, ascending: the separator, and special tokens that end what is learned.
+
+    Such a special token is, for example, the end of a turn. It is one after which a loss mask changes to 0; the first
+    4M tokens of the first shard with a mask are searched, in each set.
+    """
+    found = {s.eot for s in sets.values()}
+    for s in sets.values():
+        train, special = s.split("train"), list(s.manifest["special"].values())
+        for tokens, mask in zip(train.memmaps(), train.masks(), strict=True):
+            if mask is not None:
+                some = np.asarray(mask[: 1 << 22]) != 0
+                last = np.unique(np.asarray(tokens[: 1 << 22])[:-1][some[:-1] & ~some[1:]])
+                found.update(np.intersect1d(last, special).tolist())
+                break
+    return sorted(found)
 
 
 @dataclass(frozen=True)
 class Loader:
-    """Training order: step i has the samples from i * batch on, of which each rank takes its share."""
+    """Reads the rows of a run in training order.
+
+    Step i has the samples [i * batch, (i + 1) * batch), divided equally among the ranks, which are the processes that
+    train together. rows_of: the sets of rows. objective: function that changes the rows read; None: none.
+    """
 
     rows_of: Mixture
     batch: int
     objective: Objective | None = None
 
     def samples(self, step: int, rank: int = 0, ranks: int = 1) -> NDArray[np.int64]:
-        """Return the numbers in the run of one rank's samples in one step; all ranks' are the same for any `ranks`."""
+        """Return the numbers of the samples that one rank reads in a step, int64[batch / ranks].
+
+        All ranks together have the same samples for any number of `ranks`. Raises PlanError if it does not divide
+        `batch`.
+        """
         if self.batch % ranks:
             msg = f"batch={self.batch} must be a multiple of the number of ranks, {ranks}; change one of them"
             raise PlanError(msg)
@@ -42,16 +121,16 @@ class Loader:
         return step * self.batch + rank * share + np.arange(share, dtype=np.int64)
 
     def read(self, samples: NDArray[np.int64]) -> Rows:
-        """Return the rows of any samples."""
+        """Return the rows of the samples with these numbers, int64[n], changed by the objective."""
         rows = self.rows_of.rows(*self.rows_of.find(samples))
         return rows if self.objective is None else self.objective(rows, samples)
 
     def rows(self, step: int, rank: int = 0, ranks: int = 1) -> Rows:
-        """Return the rows of one step."""
+        """Return the rows of one rank in one step: `batch` / `ranks` of them."""
         return self.read(self.samples(step, rank, ranks))
 
     def steps(self, first: int, stop: int, rank: int = 0, ranks: int = 1) -> Generator[Rows, None, None]:
-        """Yield the rows of steps [first, stop); several are read at once, the next ones while these are used."""
+        """Yield the rows of one rank for each step in [first, stop); a thread reads the next steps meanwhile."""
         share = self.batch // ranks
         at_once = max(1, _AHEAD // (share * self.rows_of.context))
         starts = range(first, stop, at_once)
@@ -70,8 +149,42 @@ class Loader:
                     yield rows.part(i, i + share)
 
 
+def training_rows(sets: Mapping[str, Shards], config: TrainConfig) -> Loader:
+    """Return the Loader that reads the training rows of `sets` in the order in which `train` uses them.
+
+    Raises PlanError if the sets have loss masks and the objective is "span".
+    """
+    context, objective = _objective(sets, config)
+    how: dict[str, Any] = {"how": config.layout, "mask_documents": config.mask_documents}
+    train = {name: layout_of(s.split("train"), context=context, name=name, **how) for name, s in sets.items()}
+    if config.objective == "span" and any(layout.masks is not None for layout in train.values()):
+        msg = "objective='span' must not be used with shards that have masks; use another objective"
+        raise PlanError(msg)
+    return Loader(Mixture(train, config.weights, seed=config.seed), config.batch, objective)
+
+
+def validation_rows(sets: Mapping[str, Shards], config: TrainConfig) -> dict[str, Layout]:
+    """Return the rows of the validation splits, by the set's name; sets without a validation target are left out.
+
+    If a split has fewer tokens than one row, its rows are shorter.
+    """
+    context, _ = _objective(sets, config)
+    fixed = context if config.objective == "span" else 1  # its blocks have one size
+    how: dict[str, Any] = {"how": config.layout, "mask_documents": config.mask_documents}
+    sides = {name: val for name, s in sets.items() if (val := s.split("val")).n_tokens > fixed}
+    return {n: layout_of(v, context=min(context, v.n_tokens - 1), name=n, **how) for n, v in sides.items()}
+
+
+def _objective(sets: Mapping[str, Shards], config: TrainConfig) -> tuple[int, Objective | None]:
+    first = next(iter(sets.values()))
+    return for_decoder(config, first.manifest["special"], first.eot)
+
+
 def to_device(rows: Rows, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, Mask | None]:
-    """Return inputs and targets, int64 (B, T) on the device, and the attention mask; ids are widened on the device."""
+    """Return (inputs, targets, attention mask) of rows, on the device; inputs and targets are int64 (B, T).
+
+    Targets that are not learned are IGNORE. The mask is None if the rows have neither documents nor prefixes.
+    """
     tokens, wide = rows.tokens, rows.tokens.dtype != np.uint16
     ids = _move(tokens.astype(np.int64) if wide else tokens.view(np.int16), device)
     ids = ids.long() if wide else ids.long() & 0xFFFF  # torch.uint16 has few operations: int16, then unsigned
@@ -90,9 +203,10 @@ def _move(array: NDArray[Any], device: torch.device) -> torch.Tensor:
 
 
 def val_rows(layout: Layout, limit: int, batch: int, objective: Objective | None = None) -> Iterator[Rows]:
-    """Yield at most `limit` validation rows, the same ones every time and spread over the split, in batches.
+    """Yield at most `limit` validation rows, `batch` at a time: the same rows in every call, spread over the split.
 
-    The last batch is filled up with rows whose targets are ignored, since another shape makes torch.compile start over.
+    The last batch is filled up with rows whose targets are ignored, since torch.compile compiles again for another
+    shape. objective: function that changes the rows read; None: none.
     """
     count = min(limit, len(layout))
     numbers = permute(np.arange(count), len(layout), "validation")

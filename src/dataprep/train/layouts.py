@@ -1,14 +1,14 @@
-"""Layouts: rows of `context` + 1 tokens over a split's token files; nothing is read until it is needed.
+"""Layouts: cut the tokens of a split into rows of `context` + 1 tokens, which are read when needed.
 
-`contiguous`: the files as one stream, cut into rows that share one token with their neighbour: row k feeds tokens
-[kT, kT+T) and predicts [kT+1, kT+T+1). Every token but the stream's first is predicted exactly once per epoch. The
-last row is moved back to be full; its repeated targets do not count.
+`contiguous`: the files as one stream, cut into rows that share one token with their neighbour: row k has the inputs
+[kT, kT+T) and the targets [kT+1, kT+T+1), where T is `context`. Every token but the stream's first is predicted exactly
+once per epoch. The last row is moved back to be full; its repeated targets do not count.
 
-`bestfit`: whole documents packed into rows (`packing`). `padded`: a row per document, longer ones split; `cut`: a row
-per document, longer ones cut off. A document follows a separator, which is also the first input of a row, so in these
-every token is predicted exactly once per epoch (in `cut`, every token that is kept). Padding is never a target.
+`bestfit`: whole documents packed into rows (`packing`). `padded`: a row per document, or several if it is longer than a
+row; `cut`: a row per document, longer ones truncated. A separator is the first input of a document, so in these three
+layouts every token is predicted exactly once per epoch (in `cut`, every token that is kept). Padding is never a target.
 
-Where shards have masks (`.msk`), a target counts only if it is masked in.
+If shards have masks (`.msk`), a target counts only if its mask is 1.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _SLICES = 500  # views held at once: from 700 on the garbage collector runs, whi
 
 
 class Stream:
-    """Arrays read as if they were one; the `n_fill` indices before 0 hold `fill`.
+    """Several arrays read as one; the `n_fill` indices before 0 hold the value `fill`, which serves as padding.
 
-    A slice of a memory view costs a tenth of a memmap's, and one join of many slices is one pass over their bytes.
+    Slices are taken from memory views (a tenth of the time of slicing a memmap), and joined in one pass.
     """
 
     def __init__(self, files: Sequence[NDArray[Any]], dtype: np.dtype[Any], fill: int, n_fill: int) -> None:
@@ -47,7 +47,7 @@ class Stream:
         return int(self._starts[-1])
 
     def read(self, start: Ints, stop: Ints) -> NDArray[Any]:
-        """Return the items from each `start` to its `stop`, one range after another."""
+        """Return the items of the ranges [start[k], stop[k]), one range after another, in one array."""
         i = np.searchsorted(self._starts, start, side="right") - 1
         over = stop > self._starts[i + 1]
         if over.any():  # into the next array
@@ -68,10 +68,13 @@ class Stream:
 
 
 class Layout:
-    """Rows of one split of a set of shards; with `told_apart`, rows have `begins`, so that documents can be masked."""
+    """Base class of layouts: one split of a set of shards as rows, which are read by number, from 0 to len - 1.
 
-    def __init__(self, shards: Shards, context: int, *, told_apart: bool = False, name: str = "") -> None:
-        self.shards, self.context, self.told_apart = shards, context, told_apart
+    With `mask_documents`, the rows state which inputs begin a document. name: the set's name, for error messages.
+    """
+
+    def __init__(self, shards: Shards, context: int, *, mask_documents: bool = False, name: str = "") -> None:
+        self.shards, self.context, self.mask_documents = shards, context, mask_documents
         self.name = f" of {name!r}" if name else ""
         self.side = shards.split_name or "whole"
         self.tokens = Stream(shards.memmaps(), shards.dtype, shards.eot, context + 1)
@@ -92,7 +95,7 @@ class Layout:
         raise NotImplementedError
 
     def rows(self, numbers: Ints) -> Rows:
-        """Return the rows with these numbers, copied out of the files."""
+        """Return the rows with these numbers, int64[B], copied out of the files."""
         raise NotImplementedError
 
     def _need(self, n_tokens: int) -> None:
@@ -116,17 +119,17 @@ class Layout:
 
 
 class Contiguous(Layout):
-    """Layout of the stream cut every `context` tokens."""
+    """The layout `contiguous`: the files as one stream, cut into rows every `context` tokens."""
 
-    def __init__(self, shards: Shards, context: int, *, told_apart: bool = False, name: str = "") -> None:
-        super().__init__(shards, context, told_apart=told_apart, name=name)
+    def __init__(self, shards: Shards, context: int, *, mask_documents: bool = False, name: str = "") -> None:
+        super().__init__(shards, context, mask_documents=mask_documents, name=name)
         self._need(context + 1)
 
     def __len__(self) -> int:
         return math.ceil((self.n_tokens - 1) / self.context)
 
     def rows(self, numbers: Ints) -> Rows:
-        """Return the rows; a document begins at each input that is a separator."""
+        """Return the rows with these numbers; with `mask_documents`, a document begins at each separator."""
         wanted = numbers * self.context
         start = np.minimum(wanted, self.n_tokens - 1 - self.context)
         tokens, learn = self._read(start, start + self.context + 1)
@@ -134,14 +137,14 @@ class Contiguous(Layout):
         if moved.any():
             first = np.arange(self.context) >= moved[:, None]
             learn = first if learn is None else learn & first
-        return Rows(tokens, learn, tokens[:, :-1] == self.shards.eot if self.told_apart else None)
+        return Rows(tokens, learn, tokens[:, :-1] == self.shards.eot if self.mask_documents else None)
 
 
 class PackedLayout(Layout):
-    """Layout of whole documents as `packing` planned them: `bestfit`, `padded` or `cut`."""
+    """The layouts `bestfit`, `padded` and `cut` (`how`): whole documents in rows, as `packing` plans them."""
 
-    def __init__(self, shards: Shards, context: int, how: str, *, told_apart: bool = True, name: str = "") -> None:
-        super().__init__(shards, context, told_apart=told_apart, name=name)
+    def __init__(self, shards: Shards, context: int, how: str, *, mask_documents: bool = True, name: str = "") -> None:
+        super().__init__(shards, context, mask_documents=mask_documents, name=name)
         self._need(context if how == "bestfit" else 1)
         ends = [shards.ends(i) for i in range(len(shards.shards))]
         self.plan = (
@@ -153,8 +156,18 @@ class PackedLayout(Layout):
     def __len__(self) -> int:
         return len(self.plan)
 
+    def longer_than_context(self) -> tuple[int, int]:
+        """Return (number of documents longer than `context`, tokens of the longest document), separators included."""
+        lengths = [np.diff(np.asarray(self.shards.ends(i)), prepend=0) for i in range(len(self.shards.shards))]
+        longest = max((int(n.max()) for n in lengths if len(n)), default=0)
+        return sum(int((n > self.context).sum()) for n in lengths), longest
+
     def rows(self, numbers: Ints) -> Rows:
-        """Return the rows: each a separator (or the token before a rest), its pieces, and separators as padding."""
+        """Return the rows with these numbers; pieces and rests of documents are explained in `packing`.
+
+        A row has as its first input a separator, or the token before a rest; then come its pieces, then separators as
+        padding.
+        """
         plan = self.plan
         lone = plan.first[numbers]
         count = plan.first[numbers + 1] - lone
@@ -195,19 +208,23 @@ class PackedLayout(Layout):
 
     def _begins(self, row: Ints, place: Ints) -> NDArray[np.bool_] | None:
         """Return which inputs begin a document: those at the first target of a piece (the target's index)."""
-        if not self.told_apart:
+        if not self.mask_documents:
             return None
         begins = np.zeros((int(row[-1]) + 1, self.context), np.bool_)
         begins[row, place] = True
         return begins
 
 
-def layout_of(shards: Shards, how: str, context: int, *, told_apart: bool | None = None, name: str = "") -> Layout:
-    """Return the rows of one split in one of `LAYOUTS`; `told_apart=None` is on for those of PACKED."""
+def layout_of(shards: Shards, how: str, context: int, *, mask_documents: bool | None = None, name: str = "") -> Layout:
+    """Return the rows of one split (`shards`) in the layout `how`, one of `LAYOUTS`, with `context` inputs each.
+
+    mask_documents: by default (None) True for the layouts in PACKED, and False for the others. name: the set's name,
+    for error messages.
+    """
     if how == "contiguous":
-        return Contiguous(shards, context, told_apart=bool(told_apart), name=name)
+        return Contiguous(shards, context, mask_documents=bool(mask_documents), name=name)
     assert how in PACKED, how
-    return PackedLayout(shards, context, how, told_apart=told_apart is not False, name=name)
+    return PackedLayout(shards, context, how, mask_documents=mask_documents is not False, name=name)
 
 
 def _masks(shards: Shards, n_fill: int) -> Stream | None:

@@ -1,5 +1,7 @@
 """The training loop: steps, their metrics, validation, checkpoints, and signals."""
 
+
+# ruff: noqa: N806 - the shape letters are capitals
 from __future__ import annotations
 
 import math
@@ -9,54 +11,77 @@ import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from dataprep.errors import DataprepError
 from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint
-from .config import TrainConfig, preset
-from .evaluate import evaluate
+from .config import TrainConfig, positive
+from .data import Sets, to_device, val_rows
+from .device import memory_named
 from .layouts import Layout
+from .loss import token_nats
 from .metrics import Metrics, Progress, peak_flops
-from .optim import lr_at, step_once
-from .rows import Rows
-from .run import Result, Run, begin, describe
-from .sets import Sets
+from .model import GPT
+from .optim import step_once
+from .rows import IGNORE, Objective, Rows
+from .run import Result, Run, begin, cut_windows, describe
+from .schedule import lr_at
+from .start import starting_config
 
 
 def train(
     shards: Shards | str | Path | Sets,
     *,
     out: str | Path,
-    config: TrainConfig | str = "tiny",
+    config: TrainConfig | str | None = None,
+    init_from: str | Path | None = None,
     resume: bool = True,
     stop_at: int | None = None,
     quiet: bool = False,
 ) -> Result:
-    """Train a GPT on token shards and leave checkpoints, metrics.jsonl and the tokenizer in `out`.
+    """Train a GPT on token shards, and write checkpoints, metrics.jsonl and the tokenizer to `out`; return the Result.
 
-    Several sets of shards come as a mapping, {"web": folder, "chat": folder}, with their shares in config.weights.
+    `shards` is a folder; several sets come as a mapping, {"web": folder, "chat": folder}, with their shares in
+    config.weights. `config` is a TrainConfig, or a preset by name; None is "tiny", or with `init_from` the config of
+    that model.
 
-    A run that was stopped or killed resumes from its last checkpoint; on the CPU, bit for bit. A finished run returns
-    its result at once. `resume=False` removes the files of the run in `out` and starts over. Ctrl-C and SIGTERM save a
-    checkpoint after the current step and then end the program as usual. `stop_at` ends this call, with a checkpoint,
-    after that many steps of the run.
+    `init_from` is a checkpoint or the folder of a run. Training begins with its weights: fine-tuning, with other data
+    and another schedule. The shards must have that model's tokenizer, and the config its shape.
+
+    A run that was stopped or killed resumes from its last checkpoint that is not damaged; on the CPU, bit for bit. A
+    finished run returns its result at once. If `steps` was raised since, a wsd run continues from the checkpoint before
+    its decay, and a run with constant learning rate from the last one. A step whose loss or gradient is not finite is
+    skipped (see `guard`).
+
+    `resume=False` removes the files of the run in `out` and starts over. Ctrl-C and SIGTERM save a checkpoint after the
+    current step and then end the program as usual. `stop_at=n` saves a checkpoint and returns when the run has done n
+    steps in all. `quiet` prints no progress.
 
     Raises PlanError if the config is invalid, there are too few tokens for one row or the sets cannot be mixed;
     StaleOutput if `out` holds a run of other tokens or another config; CorruptShard for a damaged shard or checkpoint.
 
     >>> train("work/shards", out="work/model", config="tiny").bits_per_byte
     """
-    run = begin(shards, out, preset(config) if isinstance(config, str) else config, resume=resume)
+    positive("stop_at", stop_at)
+    config = starting_config(config, init_from)
+    with memory_named(config):
+        return _train(begin(shards, out, config, resume=resume, init_from=init_from), stop_at, quiet=quiet)
+
+
+def _train(run: Run, stop_at: int | None, *, quiet: bool) -> Result:
     last = min(run.steps, stop_at or run.steps)
     if run.step >= last and checkpoint.path_of(run.out, run.step).exists():
         return run.result()
     progress = Progress(run.steps, run.step, quiet=quiet)
-    progress.say(describe(run))
+    for line in [describe(run), *cut_windows(run)]:
+        progress.say(line)
     metrics = Metrics(run.out / "metrics.jsonl", run.step)
     with closing(metrics), closing(progress), asked_to_stop() as asked:
         if run.step == 0:
@@ -69,41 +94,61 @@ def train(
 def _steps(run: Run, last: int, metrics: Metrics, progress: Progress, asked: Asked) -> None:
     """Train to step `last` or until a signal; the last step has a checkpoint."""
     window = MetricsWindow(run)
-    for rows in window.timed(run.loader.steps(run.step, last)):
+    while not _stretch(run, last, window, metrics, progress, asked):
+        failed, guard = run.step, run.guard
+        run.roll_back(failed)
+        metrics.rewind(run.step)
+        metrics.add([{"step": run.step, "rolled_back_from": failed, "skipped": guard.skipped}])
+        progress.say(f"step {failed:>6,}  rolled back to step {run.step:,}; the data between is stepped over")
+        window.restart()
+
+
+def _stretch(
+    run: Run, last: int, window: MetricsWindow, metrics: Metrics, progress: Progress, asked: Asked
+) -> bool:  # fmt: skip
+    """Train until the end or a signal; return False at a step after which the run must be rolled back."""
+    ahead = run.guard.ahead
+    for rows in window.timed(run.loader.steps(run.step + ahead, last + ahead)):
         lr = lr_at(run.step, run.config)
         window.add(step_once(run.model, run.optimizer, rows, lr, run.config), lr)
         run.step += 1
         done = run.step == last or asked.signal is not None
-        save = done or run.step % run.config.save_every == 0
+        save = done or run.step % run.config.save_every == 0 or run.step == run.flat_until
         check = run.step % run.config.eval_every == 0 or run.step == run.steps
         if save or check or run.step % run.config.log_every == 0:
             window.flush(metrics, progress)
+        if run.guard.must_roll_back:
+            return False
         if check:
             validate(run, metrics, progress)
-        if save:
+        if save and (done or not run.guard.streak):
             run.save()
         if save or check:
             window.restart()
         if done:
-            return
+            return True
+    return True
 
 
 class MetricsWindow:
-    """Steps since the last report; losses stay on the device until `flush`, so that a GPU need not wait."""
+    """Collects the metrics of the steps since the last report.
+
+    Losses remain on the device until `flush`, so that the GPU need not wait.
+    """
 
     def __init__(self, run: Run) -> None:
-        self.run, self.peak = run, peak_flops(run.model.rope.device)
+        self.run, self.peak = run, peak_flops(run.model.device)
         self.per_step = run.config.batch * run.config.model.context
         self.restart()
 
     def restart(self) -> None:
-        """Restart the clock after work that is not training."""
+        """Forget the collected steps and restart the clock, for example after a validation, which is not training."""
         self.pending: list[torch.Tensor] = []
         self.lrs: list[float] = []
         self.began, self.waited = time.perf_counter(), 0.0
 
     def timed(self, rows: Generator[Rows, None, None]) -> Iterator[Rows]:
-        """Yield the same rows; add the time spent waiting for them."""
+        """Yield the rows unchanged, and add the seconds spent waiting for them to `waited`."""
         with closing(rows):
             while True:
                 start = time.perf_counter()
@@ -114,49 +159,48 @@ class MetricsWindow:
                 yield row
 
     def add(self, loss_and_norm: torch.Tensor, lr: float) -> None:
-        """Add a step."""
+        """Collect a step: a tensor of its loss and gradient norm, float32 (2) on the device, and its learning rate."""
         self.pending.append(loss_and_norm)
         self.lrs.append(lr)
 
     def flush(self, metrics: Metrics, progress: Progress) -> None:
-        """Write the metrics of these steps. Raises DataprepError if training has diverged."""
+        """Write one row per collected step to `metrics`, show the newest step on `progress`, and restart.
+
+        If a step decides that the run must be rolled back, that step is the last one written, and becomes `run.step`.
+        """
         values = torch.stack(self.pending).tolist()  # waits for the device
         seconds = time.perf_counter() - self.began
         speed = self.per_step * len(values) / seconds
         mfu = None if self.peak is None else speed * self.run.model.flops_per_token / self.peak
         first = self.run.step - len(values) + 1
-        rows = [
-            {
-                "step": first + i, "loss": loss, "grad_norm": norm, "lr": lr, "tokens_per_s": round(speed),
-                "mfu": mfu, "loader_wait": round(self.waited / seconds, 4),
-            }
-            for i, ((loss, norm), lr) in enumerate(zip(values, self.lrs, strict=True))
-        ]  # fmt: skip
+        rows: list[dict[str, Any]] = []
+        for step, ((loss, norm), lr) in enumerate(zip(values, self.lrs, strict=True), first):
+            fine = self.run.guard.count(loss, norm)
+            if fine:
+                self.run.loss = loss
+            else:
+                progress.say(f"step {step:>6,}  skipped: loss {loss}, gradient norm {norm}")
+            found = {"loss": loss, "grad_norm": norm} if fine else {"skipped": True}
+            speeds = {"tokens_per_s": round(speed), "mfu": mfu, "loader_wait": round(self.waited / seconds, 4)}
+            rows.append({"step": step, **found, "lr": lr, **speeds})
+            if self.run.guard.must_roll_back:
+                self.run.step = step
+                break
         metrics.add(rows)
-        for row in rows:
-            _check_finite(self.run, row)
-        self.run.loss = values[-1][0]
         progress.update(self.run.step, self.run.loss, speed, mfu)
         self.restart()
 
 
-def _check_finite(run: Run, row: dict[str, Any]) -> None:
-    if math.isfinite(row["loss"]) and math.isfinite(row["grad_norm"]):
-        return
-    saved = checkpoint.found(run.out)
-    where = f"; the last checkpoint is {saved[-1]}" if saved else ""
-    msg = (
-        f"step {row['step']:,}: loss {row['loss']}, gradient norm {row['grad_norm']}: training has diverged; "
-        f"lower lr (now {run.config.lr:g}) or lengthen warmup (now {run.config.warmup}){where}"
-    )
-    raise DataprepError(msg)
-
-
 def validate(run: Run, metrics: Metrics, progress: Progress) -> None:
-    """Measure and record the validation loss; with several sets, that of each, and their mean by weight."""
+    """Measure the validation loss; store it in `run`, add a row to `metrics`, and show it on `progress`.
+
+    With several sets, the row has the loss of each set too, and the stored loss is the mean by weight.
+    """
     if not run.val:
         return
-    found = {name: _measured(run, layout) for name, layout in run.val.items()}
+    limit, batch, objective = run.config.eval_blocks, run.config.rows, run.loader.objective
+    measure = partial(evaluate, limit=limit, batch=batch, token_bytes=run.shards.token_bytes, objective=objective)
+    found = {name: measure(run.model, layout) for name, layout in run.val.items()}
     weights = run.loader.rows_of.weights
     run.val_loss = _mean({name: loss for name, (loss, _) in found.items()}, weights)
     run.bits_per_byte = _mean({name: bits for name, (_, bits) in found.items()}, weights)
@@ -166,15 +210,28 @@ def validate(run: Run, metrics: Metrics, progress: Progress) -> None:
     progress.say(f"step {run.step:>6,}  validation loss {run.val_loss:.3f}{bits}")
 
 
-def _measured(run: Run, layout: Layout) -> tuple[float, float | None]:
-    return evaluate(
-        run.model,
-        layout,
-        limit=run.config.eval_blocks,
-        batch=run.config.rows,
-        token_bytes=run.shards.token_bytes,
-        objective=run.loader.objective,
-    )
+@torch.no_grad()
+def evaluate(
+    model: GPT, layout: Layout, *, limit: int, batch: int, token_bytes: NDArray[Any] | None,
+    objective: Objective | None = None,
+) -> tuple[float, float | None]:  # fmt: skip
+    """Return (validation loss in nats per token, bits per byte), over the targets of at most `limit` rows.
+
+    Rows are read `batch` at a time. token_bytes: the number of bytes of each id, 0 for special tokens; None: unknown,
+    and bits per byte are None. Bits per byte are comparable across tokenizers; special tokens are left out.
+    """
+    device = model.device
+    sizes = None if token_bytes is None else torch.from_numpy(token_bytes.astype(np.int64)).to(device)
+    sums = torch.zeros(4, dtype=torch.float64, device=device)  # nats, targets, nats of text, bytes
+    for rows in val_rows(layout, limit, batch, objective):
+        x_BT, y_BT, mask = to_device(rows, device)
+        nats_BT = token_nats(model, x_BT, y_BT, mask).double()
+        counted = y_BT != IGNORE
+        n_bytes = torch.zeros_like(y_BT) if sizes is None else torch.where(counted, sizes[y_BT.clamp(min=0)], 0)
+        text = nats_BT[n_bytes > 0].sum()
+        sums += torch.stack([nats_BT.sum(), counted.sum().double(), text, n_bytes.sum().double()])
+    nats, targets, text_nats, total_bytes = sums.tolist()
+    return nats / targets if targets else math.nan, text_nats / math.log(2) / total_bytes if total_bytes else None
 
 
 def _mean(values: Mapping[str, float | None], weights: Mapping[str, float]) -> float | None:
@@ -185,12 +242,12 @@ def _mean(values: Mapping[str, float | None], weights: Mapping[str, float]) -> f
 
 @dataclass
 class Asked:
-    """Request to stop, made by a signal."""
+    """A request to end training: `signal` is the number of the signal received, None before there is one."""
 
     signal: int | None = None
 
     def leave(self) -> None:
-        """End the program the way the signal would have."""
+        """End the program as the signal would have, by KeyboardInterrupt or SystemExit; do nothing without a signal."""
         if self.signal == signal.SIGINT:
             raise KeyboardInterrupt
         if self.signal is not None:
@@ -199,7 +256,10 @@ class Asked:
 
 @contextmanager
 def asked_to_stop() -> Iterator[Asked]:
-    """Record the first SIGINT or SIGTERM; a second one acts at once. Works in the main thread only."""
+    """Yield an Asked that records the first SIGINT or SIGTERM in the `with` block; a second signal acts at once.
+
+    Outside the main thread no signal is recorded.
+    """
     asked = Asked()
     before: dict[int, Any] = {}
 

@@ -1,4 +1,4 @@
-"""Attention masks: documents of one row kept apart, and prefixes whose tokens all see each other.
+"""Attention masks, which separate the documents of one row, and let all tokens of a prefix attend to each other.
 
 A mask is made once per step and used by every layer: on CUDA with Triton as a FlexAttention block mask, which skips
 blocks without a visible pair, elsewhere as a dense boolean for scaled_dot_product_attention (FlexAttention does not
@@ -9,6 +9,7 @@ train on the CPU). Rows with neither documents nor prefixes need no mask.
 # ruff: noqa: N803, N806 - the shape letters are capitals
 from __future__ import annotations
 
+import functools
 import importlib.util
 from typing import Any, NamedTuple
 
@@ -18,7 +19,10 @@ from torch import Tensor
 
 
 class Mask(NamedTuple):
-    """`position` int64 (B, T), from the start of each document; `allowed` in the form that the device needs."""
+    """Attention mask of a batch: `allowed` is the pairs (query, key) of inputs that may attend.
+
+    `position` int64 (B, T): each input's offset in its document.
+    """
 
     position: Tensor
     allowed: Any
@@ -26,9 +30,10 @@ class Mask(NamedTuple):
 
     @staticmethod
     def of(begins_BT: Tensor | None, prefix_BT: Tensor | None) -> Mask:
-        """Return the mask of rows: an input sees its document up to itself, and in a prefix the whole prefix.
+        """Return the mask in which an input attends to its document up to itself and, in a prefix, to the whole prefix.
 
-        bool (B, T): `begins`, the input begins a document; `prefix`, it belongs to its document's prefix.
+        begins_BT: bool (B, T), whether the input begins a document; None: each row is one document. prefix_BT: bool (B,
+        T), whether the input belongs to its document's prefix; None: there are no prefixes. One of the two is not None.
         """
         like = begins_BT if begins_BT is not None else prefix_BT
         assert like is not None, "a mask of nothing"
@@ -57,28 +62,37 @@ def _blocks(first_BT: Tensor, prefix_BT: Tensor) -> Any:
     return create_block_mask(may_see, n_rows, None, t, t, device=first_BT.device.type)
 
 
-def attend(q_BHTC: Tensor, k_BKTC: Tensor, v_BKTC: Tensor, mask: Mask) -> Tensor:
-    """Return attention under a mask, (B, H, T, C); each of the K key heads serves H / K query heads."""
-    grouped = q_BHTC.shape[1] != k_BKTC.shape[1]
-    if isinstance(mask.allowed, Tensor):
-        return F.scaled_dot_product_attention(q_BHTC, k_BKTC, v_BKTC, attn_mask=mask.allowed, enable_gqa=grouped)
-    flex = _flex()
-    assert flex is not None, "block masks are made where FlexAttention is"
-    out: Tensor = flex(q_BHTC, k_BKTC, v_BKTC, block_mask=mask.allowed, enable_gqa=grouped)
-    return out
+def continued(position_BT: Tensor, prefix_B: Tensor, stop: int) -> Tensor:
+    """Return the dense mask of new tokens over the first `stop` tokens of their rows, bool (B, 1, T, stop).
+
+    position_BT: int64 (B, T), offset of each new token in its row. prefix_B: int64 (B), length of each row's prefix,
+    whose tokens all attend to each other; 0: none.
+    """
+    q_BT1, s, prefix_B11 = position_BT[:, :, None], torch.arange(stop), prefix_B[:, None, None]
+    return ((s <= q_BT1) | ((s < prefix_B11) & (q_BT1 < prefix_B11)))[:, None]
 
 
-_compiled: list[Any] = []
+def attend(q_BHTC: Tensor, k_BKSC: Tensor, v_BKSC: Tensor, allowed: Any = None) -> Tensor:
+    """Return the output of attention for T queries over S keys and values, (B, H, T, C).
+
+    Each of the K key heads serves H / K query heads. allowed: a dense mask or a BlockMask; None: causal attention if T
+    = S, and if T is 1 the query attends to all keys.
+    """
+    grouped, t = q_BHTC.shape[1] != k_BKSC.shape[1], q_BHTC.shape[2]
+    if allowed is not None and not isinstance(allowed, Tensor):
+        out: Tensor = _flex()(q_BHTC, k_BKSC, v_BKSC, block_mask=allowed, enable_gqa=grouped)
+        return out
+    causal = allowed is None and t == k_BKSC.shape[2]
+    return F.scaled_dot_product_attention(
+        q_BHTC, k_BKSC, v_BKSC, attn_mask=allowed, is_causal=causal, enable_gqa=grouped
+    )
 
 
+@functools.cache
 def _flex() -> Any:
-    """Return FlexAttention, compiled (uncompiled it stores every score); None if torch or Triton lacks it."""
-    if not _compiled:
-        try:
-            from torch.nn.attention.flex_attention import flex_attention
-        except ImportError:
-            _compiled.append(None)
-        else:
-            found = importlib.util.find_spec("triton") is not None
-            _compiled.append(torch.compile(flex_attention, dynamic=False) if found else None)
-    return _compiled[0]
+    """Return FlexAttention, compiled (uncompiled it stores every score); None without Triton or in an older torch."""
+    try:
+        from torch.nn.attention.flex_attention import flex_attention
+    except ImportError:
+        return None
+    return torch.compile(flex_attention, dynamic=False) if importlib.util.find_spec("triton") else None

@@ -1,9 +1,10 @@
-"""Reports of a run: one JSON line per step in metrics.jsonl, and a line or a progress bar on the terminal."""
+"""Report on a run: one JSON line per step in metrics.jsonl, and a line or a progress bar on the terminal."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import sys
 from pathlib import Path
 from typing import IO, Any
@@ -20,7 +21,7 @@ PEAK_FLOPS = {
 
 
 def peak_flops(device: torch.device) -> float | None:
-    """Return the data sheet's figure for a CUDA card; None for devices that are not in the table."""
+    """Return the peak bfloat16 FLOP/s of a CUDA card by its data sheet; None for devices that are not in the table."""
     if device.type != "cuda":
         return None
     name = torch.cuda.get_device_name(device)
@@ -28,28 +29,40 @@ def peak_flops(device: torch.device) -> float | None:
 
 
 class Metrics:
-    """JSONL file of a run's metrics; when the run resumes, rows after its checkpoint are removed."""
+    """The JSONL file of a run's metrics, open for appending; rows of steps after `step` are removed first."""
 
     def __init__(self, path: Path, step: int) -> None:
         self.path = path
-        if path.exists():
-            kept = [line for line in path.read_text().splitlines() if _is_before(line, step)]
-            with whole(path) as f:
+        self._file: IO[str] = self._cut(step)
+
+    def rewind(self, step: int) -> None:
+        """Remove the rows of all steps after `step`."""
+        self._file.close()
+        self._file = self._cut(step)
+
+    def _cut(self, step: int) -> IO[str]:
+        if self.path.exists():
+            kept = [line for line in self.path.read_text().splitlines() if _is_before(line, step)]
+            with whole(self.path) as f:
                 f.write("".join(f"{line}\n" for line in kept).encode())
-        self._file: IO[str] = path.open("a")
+        return self.path.open("a")
 
     def add(self, rows: list[dict[str, Any]]) -> None:
-        """Append rows and flush them, so that a killed process loses none."""
+        """Append rows, one JSON object per line, and flush them, so that a killed process loses none.
+
+        A number that is not finite is written as null.
+        """
+        rows = [{k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in r.items()} for r in rows]
         self._file.write("".join(json.dumps(row) + "\n" for row in rows))
         self._file.flush()
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the metrics file."""
         self._file.close()
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a metrics file."""
+    """Return the rows of a metrics file, one dict per line."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
@@ -61,7 +74,7 @@ def _is_before(line: str, step: int) -> bool:
 
 
 class Progress:
-    """Progress on the terminal: a bar if rich is installed, else a plain line from time to time."""
+    """Shows progress on the terminal: a bar if rich is installed, else a plain line from time to time."""
 
     def __init__(self, steps: int, done: int, *, quiet: bool = False) -> None:
         self.steps, self.quiet, self._bar = steps, quiet, None
@@ -69,13 +82,13 @@ class Progress:
         self._next = done
         if not quiet and sys.stdout.isatty():
             with contextlib.suppress(ImportError):
-                self._bar = _Bar(steps, done)
+                self._bar = _bar(steps, done)
 
     def update(self, step: int, loss: float, tokens_per_s: float, mfu: float | None) -> None:
-        """Show the step, loss and speed."""
+        """Show the step, loss, tokens per second, and `mfu`, the share of the card's peak FLOP/s in use."""
         speed = f"{tokens_per_s:,.0f} tokens/s" + ("" if mfu is None else f", MFU {mfu:.1%}")
         if self._bar is not None:
-            self._bar.update(step, f"loss {loss:.3f}  {speed}")
+            self._bar.update(self._bar.task_ids[0], completed=step, note=f"loss {loss:.3f}  {speed}")
         elif step >= self._next or step == self.steps:
             self._next = step + self._every
             self.say(f"step {step:>6,}/{self.steps:,}  loss {loss:.3f}  {speed}")
@@ -83,35 +96,22 @@ class Progress:
     def say(self, line: str) -> None:
         """Print one line, above the bar if there is one."""
         if self._bar is not None:
-            self._bar.say(line)
+            self._bar.console.print(line, highlight=False, markup=False)
         elif not self.quiet:
-            print(line, flush=True)  # noqa: T201 - the trainer talks without rich, too
+            print(line, flush=True)  # noqa: T201 - without rich, too
 
     def close(self) -> None:
-        """Restore the terminal."""
+        """Stop the bar, if there is one, so that the terminal is as before."""
         if self._bar is not None:
-            self._bar.close()
+            self._bar.stop()
 
 
-class _Bar:
-    def __init__(self, steps: int, done: int) -> None:
-        from rich import progress
+def _bar(steps: int, done: int) -> Any:
+    """Return a bar of rich, started. Raises ImportError without rich."""
+    from rich import progress
 
-        columns = (
-            "train",
-            progress.BarColumn(),
-            progress.MofNCompleteColumn(),
-            progress.TimeRemainingColumn(),
-        )
-        self._live = progress.Progress(*columns, progress.TextColumn("{task.fields[note]}"))
-        self._task = self._live.add_task("train", total=steps, completed=done, note="")
-        self._live.start()
-
-    def update(self, step: int, note: str) -> None:
-        self._live.update(self._task, completed=step, note=note)
-
-    def say(self, line: str) -> None:
-        self._live.console.print(line, highlight=False, markup=False)
-
-    def close(self) -> None:
-        self._live.stop()
+    columns = (progress.BarColumn(), progress.MofNCompleteColumn(), progress.TimeRemainingColumn())
+    bar = progress.Progress("train", *columns, progress.TextColumn("{task.fields[note]}"))
+    bar.add_task("train", total=steps, completed=done, note="")
+    bar.start()
+    return bar

@@ -1,8 +1,8 @@
-"""Mixture of several sets of shards by weight: a pure function from sample number to set and row.
+"""Mix several sets of shards by weight: the number of a sample alone decides its set and row.
 
-Shares are whole numbers of a period of at most 65,536 samples, arranged so that after *any* number of samples each set
-has had its weight's share of the rows to within one (the chairman assignment problem, Tijdeman 1980). Each set counts
-its own epochs and has its own order.
+In a period of at most 65,536 samples, each set has a whole number of samples. They are arranged so that after *any*
+number of samples each set has had its share of them, to within one sample (the chairman assignment problem, Tijdeman
+1980). Each set counts its own epochs and has its own order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ Ints = NDArray[np.int64]
 
 
 class Mixture:
-    """Layouts by name, with weights by rows (of `context` tokens each); None: in proportion to their size.
+    """Several sets of rows as one sequence of samples, in which each set has a share of the samples by its weight.
+
+    sets: layouts by name. weights: by name, any positive numbers; None: the layouts' numbers of rows. seed: decides the
+    order of the rows within each set.
 
     >>> Mixture({"web": web, "chat": chat}, {"web": 0.9, "chat": 0.1}).find(np.arange(3))
     """
@@ -50,11 +53,11 @@ class Mixture:
 
     @property
     def n_tokens(self) -> int:
-        """Number of tokens of all sets."""
+        """The number of tokens in all sets."""
         return sum(layout.n_tokens for layout in self.layouts)
 
     def find(self, samples: Ints) -> tuple[Ints, Ints]:
-        """Return each sample's set, as an index into `names`, and its row in that set."""
+        """Return (set, row) of each sample, int64[n] each: the set's index in `names`, and the row's number in it."""
         period, at = np.divmod(samples, len(self._set))
         which = self._set[at]
         ordinal = period * np.asarray(self.shares)[which] + self._before[at]
@@ -70,7 +73,7 @@ class Mixture:
         return which, number
 
     def rows(self, which: Ints, number: Ints) -> Rows:
-        """Return rows, each given by its set and its number there."""
+        """Return n rows: row number[k] of the set which[k], for each k; the arguments are the results of `find`."""
         seen: list[int] = np.flatnonzero(np.bincount(which)).tolist()
         if len(seen) == 1:
             return self.layouts[seen[0]].rows(number)
@@ -78,7 +81,7 @@ class Mixture:
         return Rows._make(_merged([(at, part[field]) for at, part in parts], field) for field in range(4))
 
     def epochs(self, samples: int) -> dict[str, float]:
-        """Return the number of epochs of each set after `samples` samples."""
+        """Return, by set, the number of times that its rows were read after `samples` samples; 0.5 is half of them."""
         period, at = divmod(samples, len(self._set))
         done = np.bincount(self._set[:at], minlength=len(self.names)) + period * np.asarray(self.shares)
         return {n: int(d) / size for n, d, size in zip(self.names, done, self.sizes, strict=True)}
@@ -105,17 +108,20 @@ def _checked(weights: Mapping[str, float] | None, sizes: Mapping[str, int]) -> d
             msg = f"the name {name!r} in weights must be one of the sets: {there or 'the only one has no name'}"
             raise PlanError(msg)
         if not (isinstance(weight, (int, float)) and 0 < weight < math.inf):
-            msg = f"the weight of {name!r} is {weight!r} and must be above 0; leave out a set that is not wanted"
+            msg = f"the weight of {name!r} is {weight!r}; it must be above 0; leave out sets that are not wanted"
             raise PlanError(msg)
     missing = [name for name in sizes if name not in weights]
     if missing:
-        msg = f"weights must name every set, and {missing[0]!r} is missing; give a weight to each of {there}"
+        msg = f"weights must name every set, but {missing[0]!r} is missing; give a weight to each of {there}"
         raise PlanError(msg)
     return {name: weights[name] for name in sizes}
 
 
 def shares(weights: Mapping[str, float]) -> list[int]:
-    """Return the samples of each set in one period: exact if `PERIOD` samples or fewer allow it, else rounded.
+    """Return the number of samples that each set has in one period.
+
+    The shares are exact if a period of at most `PERIOD` samples can have them; otherwise they are rounded. Raises
+    PlanError if a set would have no sample.
 
     >>> shares({"web": 0.6, "chat": 0.3, "code": 0.1})
     [6, 3, 1]
@@ -131,15 +137,17 @@ def shares(weights: Mapping[str, float]) -> list[int]:
         counts[i] += 1
     if 0 in counts:
         name = list(weights)[counts.index(0)]
-        msg = f"the weight of {name!r} must be at least 1 in {PERIOD:,} of all; raise it or leave the set out"
+        msg = f"the weight of {name!r} must be at least 1/{PERIOD:,} of their sum; raise it or leave the set out"
         raise PlanError(msg)
     return counts
 
 
 def interleave(counts: list[int]) -> Ints:
-    """Return the set of each sample of a period; every prefix has each set's share of it, to within one sample.
+    """Return the set of each sample in one period, int64[sum(counts)], as an index into `counts`.
 
-    Among the sets that lag by 1/(2k-2) or more, the one whose next sample is due first comes next (Tijdeman 1980).
+    counts: the number of samples of each set. After any number of samples, each set has had its share of them, to
+    within one sample: each sample is of the set whose next one is due first, among those of the k sets that are behind
+    their share by 1/(2k-2) or more (Tijdeman 1980).
     """
     period, sets = sum(counts), len(counts)
     if sets == 1:

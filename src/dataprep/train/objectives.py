@@ -1,9 +1,10 @@
 """Training objectives on blocks of tokens: pure functions of tokens, sample numbers and a seed.
 
-Blocks are (B, N) arrays of ids, `samples` (B) their numbers in the run: a random number for a block is a hash of the
-seed, its number and the offset, independent of its batch. Counts are exact for each block, not on average, so the
-results are arrays of one shape. `span_corruption`, `drop_tokens` and `deshuffle` return inputs and targets for a model
-with an encoder; `side_by_side` joins both in one row for a decoder, which sees its inputs as a prefix.
+Blocks are (B, N) arrays of ids; `samples` (B) are the blocks' numbers in the run. A random number is a hash of the
+seed, the block's number and the offset in it, so it does not depend on the batch. Counts of changed tokens are exact
+for each block, not on average, so all results have one shape. `span_corruption`, `drop_tokens` and `deshuffle` return
+inputs and targets for a model with an encoder; `side_by_side` joins both in one row for a decoder, with the inputs as a
+prefix.
 
 Sources: Raffel et al. 2020 (T5: prefix LM, span corruption, dropped tokens, deshuffling), Devlin et al. 2019 (masked
 language model), and for T5's form of span corruption its public description.
@@ -30,7 +31,7 @@ _GOLDEN = np.uint64(GOLDEN)
 
 
 class SequencePair(NamedTuple):
-    """`inputs` and `targets`, each (B, its own length)."""
+    """The `inputs` and `targets` of B blocks, each (B, length); the two lengths may differ."""
 
     inputs: Tokens
     targets: Tokens
@@ -42,10 +43,10 @@ def next_token(tokens: Tokens) -> SequencePair:
 
 
 def prefix_lm(rows: Rows, samples: Ints, seed: int = 0) -> Rows:
-    """Return rows in which the first part of each document is a prefix: seen as a whole and not predicted.
+    """Return rows in which each document begins with a prefix, whose tokens see each other and are not predicted.
 
-    A row without `begins` is one document. The prefix of n inputs has 1 to n-1, each as likely; a document of one input
-    has none.
+    samples: the rows' numbers in the run, int64[B]. A row without `begins` is one document. The prefix of a document of
+    n inputs has 1 to n-1 inputs, all lengths equally likely; a document of one input has no prefix.
     """
     n_rows, t = rows.tokens.shape[0], rows.tokens.shape[1] - 1
     begins = np.zeros((n_rows, t), np.bool_) if rows.begins is None else rows.begins.copy()
@@ -62,7 +63,10 @@ def prefix_lm(rows: Rows, samples: Ints, seed: int = 0) -> Rows:
 
 
 def span_counts(n: int, rate: float = 0.15, mean_span: float = 3.0) -> tuple[int, int]:
-    """Return how many of `n` tokens to hide, and in how many spans: at least one, with a kept token between two."""
+    """Return (tokens to hide, spans that they form) for a block of `n` tokens.
+
+    rate: share of the tokens to hide. mean_span: tokens per span. There is at least one span; spans are never adjacent.
+    """
     hidden = min(max(round(n * rate), 1), n - 1)
     return hidden, min(max(round(hidden / mean_span), 1), hidden, n - hidden)
 
@@ -70,17 +74,20 @@ def span_counts(n: int, rate: float = 0.15, mean_span: float = 3.0) -> tuple[int
 def span_corruption(
     tokens: Tokens, samples: Ints, sentinels: Ints, seed: int = 0, *, rate: float = 0.15, mean_span: float = 3.0
 ) -> SequencePair:
-    """Return inputs with sentinels in place of spans; the targets are each sentinel and its span, and a last sentinel.
+    """Return inputs with sentinels in place of spans, and targets: each sentinel with its span, then a last sentinel.
 
     `Thank you for inviting me to your party last week` with `for inviting` and `last` hidden:
     inputs `Thank you <X> me to your party <Y> week`, targets `<X> for inviting <Y> last <Z>`.
 
-    (B, N) with h hidden tokens in k spans gives inputs (B, N - h + k) and targets (B, h + k + 1); `sentinels` has at
-    least k + 1 ids. Blocks begin with a token that is kept and end with one that is hidden, as T5's do.
+    Blocks (B, N) with h hidden tokens in k spans give inputs (B, N - h + k) and targets (B, h + k + 1). `sentinels` has
+    at least k + 1 ids; `rate` and `mean_span` decide h and k (`span_counts`). Each block begins with a token that is
+    kept and ends with one that is hidden, as T5's blocks do.
     """
     n_rows, n = tokens.shape
     hidden, spans = span_counts(n, rate, mean_span)
-    _need_sentinels(sentinels, spans + 1)
+    if len(sentinels) <= spans:
+        msg = f"{spans} spans need {spans + 1} sentinels, but there are {len(sentinels)}; give more, or shorter blocks"
+        raise PlanError(msg)
     kept = _parts(n - hidden, spans, uniform(seed, samples, n - hidden - 1))
     gone = _parts(hidden, spans, uniform(seed, samples, hidden - 1, 1))
     edges = np.stack([kept, gone], 2).reshape(n_rows, -1).cumsum(1)  # kept, hidden, kept, hidden, ...
@@ -100,10 +107,12 @@ def masked_lm(
     tokens: Tokens, samples: Ints, mask_id: int, vocab_size: int, seed: int = 0, *,
     rate: float = 0.15, special: Ints | None = None,
 ) -> SequencePair:  # fmt: skip
-    """Return BERT's examples: of the `rate` of tokens to predict, 80 % masked, 10 % random ids, 10 % unchanged.
+    """Return BERT's examples: a share `rate` of the tokens is to be predicted, the other targets are IGNORE (-100).
 
-    Targets are int64, IGNORE (-100) elsewhere. `special` ids are neither chosen nor drawn; if a block has too many of
-    them, fewer tokens are chosen. A random id may equal the one that it replaces.
+    Of the tokens to predict, 80 % are replaced by `mask_id` in the inputs, 10 % by random ids below `vocab_size`, and
+    10 % are unchanged. Inputs and targets are (B, N), targets int64. `special` ids are never predicted, nor used as
+    random ids; if a block has too many of them, fewer tokens are predicted. A random id may equal the one that it
+    replaces.
     """
     special = np.append(np.asarray([] if special is None else special, np.int64), mask_id)
     ordinary = np.setdiff1d(np.arange(vocab_size), special)
@@ -116,19 +125,22 @@ def masked_lm(
 
 
 def drop_tokens(tokens: Tokens, samples: Ints, seed: int = 0, *, rate: float = 0.15) -> SequencePair:
-    """Return inputs without some of the tokens, which are the targets, in order (T5's `drop corrupted tokens`)."""
+    """Return inputs without a share `rate` of the tokens, and the removed tokens in order as targets (T5)."""
     gone = _lowest(uniform(seed, samples, tokens.shape[1]), max(1, round(tokens.shape[1] * rate)))
     return SequencePair(tokens[~gone].reshape(len(tokens), -1), tokens[gone].reshape(len(tokens), -1))
 
 
 def deshuffle(tokens: Tokens, samples: Ints, seed: int = 0) -> SequencePair:
-    """Return the tokens in random order; the targets are the original block."""
+    """Return the tokens in random order as inputs, and the original block as targets."""
     order = np.argsort(uniform(seed, samples, tokens.shape[1]), axis=1, kind="stable")
     return SequencePair(np.take_along_axis(tokens, order, 1), tokens)
 
 
 def side_by_side(example: SequencePair, context: int, fill: int) -> Rows:
-    """Return inputs and targets in one row of `context` + 1 tokens for a decoder; only the targets are learned."""
+    """Return inputs and targets in one row of `context` + 1 tokens for a decoder, then `fill` as padding.
+
+    The inputs are a prefix, whose tokens all attend to each other; only the targets are learned.
+    """
     n_rows, seen = example.inputs.shape
     used = seen + example.targets.shape[1]
     assert used <= context + 1, (used, context)
@@ -139,7 +151,11 @@ def side_by_side(example: SequencePair, context: int, fill: int) -> Rows:
 
 
 def for_decoder(config: TrainConfig, special: Mapping[str, int], eot: int) -> tuple[int, Objective | None]:
-    """Return the context of the rows to read for a config's objective, and the function that makes training rows."""
+    """Return (context of the rows to read, function that makes training rows of them) for a config's objective.
+
+    The function is None if rows are used as they are. special: ids of special tokens by name. eot: the separator's id,
+    used as padding. Raises PlanError if the context is too small, or a sentinel is missing.
+    """
     seed, context = config.seed, config.model.context
     if config.objective == "next":
         return context, None
@@ -149,9 +165,9 @@ def for_decoder(config: TrainConfig, special: Mapping[str, int], eot: int) -> tu
     # A block of n tokens becomes n + 2k + 1 of inputs and targets, with k spans.
     n = next((n for n in range(context, 1, -1) if n + 2 * span_counts(n, **sizes)[1] <= context), 0)
     if not n:
-        msg = f"context={context} must be larger for objective='span': no block of text fits with its spans"
+        msg = f"context={context} is too small for objective='span': no block fits into it with its spans; raise it"
         raise PlanError(msg)
-    sentinels = special_ids(special, sentinel_names(span_counts(n, **sizes)[1] + 1), "objective='span'")
+    sentinels = sentinel_ids(special, span_counts(n, **sizes)[1] + 1)
 
     def spans(rows: Rows, samples: Ints) -> Rows:
         # Neighbouring rows share one token: without it, blocks do not overlap.
@@ -160,25 +176,27 @@ def for_decoder(config: TrainConfig, special: Mapping[str, int], eot: int) -> tu
     return n, spans
 
 
-def sentinel_names(count: int) -> list[str]:
-    """Return T5's names of sentinels."""
-    return [f"<extra_id_{i}>" for i in range(count)]
+def sentinel_ids(special: Mapping[str, int], count: int) -> Ints:
+    """Return the ids of T5's first `count` sentinels, <extra_id_0> and so on, int64[count].
 
-
-def special_ids(special: Mapping[str, int], names: list[str], what: str) -> Ints:
-    """Return the ids of special tokens by name, from a manifest's `special`. Raises PlanError if one is missing."""
+    special: ids of special tokens by name, from the shards' manifest. Raises PlanError if a sentinel is missing.
+    """
+    names = [f"<extra_id_{i}>" for i in range(count)]
     missing = [name for name in names if name not in special]
     if missing:
         msg = (
-            f"{what} needs {len(names)} special tokens, {names[0]} to {names[-1]}, and the tokenizer lacks {missing[0]}"
-            f"; train it with special=[{names[0]!r}, ...] and encode again"
+            f"objective='span' needs {count} special tokens, {names[0]} to {names[-1]}, but the tokenizer lacks "
+            f"{missing[0]}; train it with special=[{names[0]!r}, ...] and encode again"
         )
         raise PlanError(msg)
     return np.array([special[name] for name in names], np.int64)
 
 
 def uniform(seed: int, samples: Ints, n: int, draw: int = 0) -> NDArray[np.float64]:
-    """Return `n` numbers in [0, 1) per block, float64 (B, n): a hash of seed, draw, sample and offset."""
+    """Return `n` pseudorandom numbers in [0, 1) for each of B samples, float64 (B, n).
+
+    Each number is a hash of seed, `draw`, sample and column. draw: another value gives independent numbers.
+    """
     start = mix(np.array([(4 * seed + draw + 1) % 2**64], np.uint64) * _GOLDEN)
     key = mix(np.asarray(samples).astype(np.uint64) * _GOLDEN + start)
     bits = mix(key[:, None] + np.arange(1, n + 1, dtype=np.uint64) * _GOLDEN)
@@ -199,9 +217,3 @@ def _parts(total: int, count: int, score: NDArray[np.float64]) -> Ints:
     if count > 1:
         edge[:, 1:-1] = 1 + np.nonzero(_lowest(score, count - 1))[1].reshape(len(score), -1)
     return np.diff(edge, axis=1)
-
-
-def _need_sentinels(sentinels: Ints, count: int) -> None:
-    if len(sentinels) < count:
-        msg = f"{count - 1} spans need {count} sentinels, and there are {len(sentinels)}; give more, or shorter blocks"
-        raise PlanError(msg)

@@ -1,13 +1,13 @@
-"""Packing of whole documents into rows of pieces of the token stream, from document ends and context alone.
+"""Pack whole documents into rows, given only the ends of documents and the context.
 
-A *piece* is a run of tokens of one document, all of them to be predicted. A document of at most `context` tokens
-(its separator counted) is one piece; a longer one is cut into pieces of `context` tokens and one rest, so that
-nothing is dropped. A rest that is not first in its row is preceded by one token more, the one before it in its
-document, as context only: an input without a target.
+A *piece* is a run of tokens of one document, all of them to be predicted. A document of at most `context` tokens (its
+separator counted) is one piece; a longer one is cut into pieces of `context` tokens and one rest, so that nothing is
+dropped. If a rest is not the first piece of its row, the token before it in its document precedes it as an input
+without a target.
 
 `bestfit` packs with best-fit decreasing (Johnson et al. 1974; for language models Ding et al. 2024), in windows of
 neighbouring documents. Lengths are whole numbers up to `context`, so rows are stored as runs of neighbours with equal
-space left: the work of the Python loop grows with the number of different lengths; the rest is array arithmetic.
+free space: the Python loop runs once per distinct length; all else is array arithmetic.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Plan:
-    """Pieces of each row; 13 bytes per piece and 8 per row.
+    """The pieces of documents in each row; a plan takes 13 bytes per piece and 8 per row.
 
-    `first` int64[rows + 1]: row r has the pieces first[r] up to first[r + 1]. `start` int64[pieces]: offset in the
-    stream of its first token. `size` int32[pieces]: its tokens. `begins` bool[pieces]: it begins a document.
+    `first` int64[rows + 1]: row r has the pieces [first[r], first[r + 1]). `start` int64[pieces]: offset of the piece's
+    first token in the stream of all shards. `size` int32[pieces]: number of tokens of the piece. `begins` bool[pieces]:
+    whether the piece begins a document.
     """
 
     first: Ints
@@ -42,12 +43,15 @@ class Plan:
         return len(self.first) - 1
 
     def filled(self, context: int) -> float:
-        """Return the share of inputs that have a target; the others are padding, or the token before a rest."""
+        """Return the share of inputs that have a target; the other inputs are padding, or the token before a rest."""
         return int(self.size.sum(dtype=np.int64)) / (len(self) * context) if len(self) else 1.0
 
 
 def bestfit(ends: Sequence[NDArray[Any]], context: int) -> Plan:
-    """Return rows of several documents, packed by best-fit decreasing; `ends` are the shards' document ends."""
+    """Return the plan of rows with several pieces each, packed by best-fit decreasing.
+
+    ends: for each shard, the offsets in its tokens at which documents end, ascending.
+    """
     parts = []
     for start, size, begins in _windows(ends, context):
         slots = size + (~begins & (size < context))
@@ -59,7 +63,10 @@ def bestfit(ends: Sequence[NDArray[Any]], context: int) -> Plan:
 
 
 def padded(ends: Sequence[NDArray[Any]], context: int, *, cut: bool = False) -> Plan:
-    """Return a row per piece; with `cut`, only the first piece of each document."""
+    """Return the plan of rows with one piece each; with `cut`, only the first piece of each document has a row.
+
+    ends: for each shard, the offsets in its tokens at which documents end, ascending.
+    """
     parts = []
     for start, size, begins in _windows(ends, context):
         kept = begins if cut else slice(None)
@@ -68,7 +75,10 @@ def padded(ends: Sequence[NDArray[Any]], context: int, *, cut: bool = False) -> 
 
 
 def pieces(ends: NDArray[Any], context: int, first: int = 0) -> tuple[Ints, NDArray[np.int32], NDArray[np.bool_]]:
-    """Return start, size and `begins` of each piece of the documents with these ends; the first starts at `first`."""
+    """Return (`start`, `size`, `begins`) of each piece, as in `Plan`, of documents that end at the offsets `ends`.
+
+    first: the offset at which the first document begins.
+    """
     stop = np.asarray(ends).astype(np.int64)
     begin = np.concatenate([[first], stop[:-1]])
     length = stop - begin
@@ -109,10 +119,11 @@ def _joined(parts: Sequence[tuple[Any, ...]]) -> Plan:
 
 
 def best_fit(sizes: NDArray[Any], room: int) -> tuple[Ints, int]:
-    """Return the row of each item by best-fit decreasing, and the number of rows; sizes are 1 to `room`.
+    """Return (row of each item, int64[n]; number of rows), by best-fit decreasing.
 
-    Each item, largest first, is put into the row with the least space that still holds it. Rows with equal space are
-    interchangeable, so a whole run of items is put into a whole run of rows at once.
+    sizes: int[n], from 1 to `room`, which is the capacity of a row. Each item, largest first, is put into the row with
+    the least space that still holds it. Rows with equal free space are interchangeable, so a run of equal items is put
+    into a run of such rows at once.
     """
     small = np.uint16 if room < 1 << 16 else np.int64  # radix sort for 16 bits
     order = np.argsort((room - sizes).astype(small), kind="stable")

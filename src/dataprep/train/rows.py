@@ -1,4 +1,4 @@
-"""Rows of tokens as the trainer reads them, and a keyed permutation of them that is computed, never stored."""
+"""Rows of tokens as the trainer reads them, and a keyed permutation of rows, which is computed, never stored."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _ROUNDS = 8  # four make a strong permutation (Luby and Rackoff 1988); more for 
 
 
 class Rows(NamedTuple):
-    """Rows as stored: the input at column t of `tokens` (B, T+1) predicts the token at t+1.
+    """B rows of `tokens` (B, T+1), as stored; the input at column t predicts the token at t+1.
 
-    The others are bool (B, T) or None: `learn`, whether the target counts (None: all do); `begins`, whether the input
-    begins a document that must not see those before it (None: no input); `prefix`, whether the input belongs to its
-    document's prefix, whose tokens all see each other (None: no input).
+    The other fields are bool (B, T) or None: `learn`, whether the target counts (None: all do); `begins`, whether the
+    input begins a document that must not see the inputs before it (None: no input does); `prefix`, whether the input
+    belongs to its document's prefix, whose tokens all attend to each other (None: no input does).
     """
 
     tokens: NDArray[Any]
@@ -31,12 +31,12 @@ class Rows(NamedTuple):
 
     @property
     def n_targets(self) -> int:
-        """Number of tokens that these rows predict."""
+        """The number of tokens that are predicted in these rows."""
         every = self.tokens.shape[0] * (self.tokens.shape[1] - 1)
         return every if self.learn is None else int(np.count_nonzero(self.learn))
 
     def part(self, start: int, stop: int) -> Rows:
-        """Return the rows [start, stop) as views."""
+        """Return the rows [start, stop) as views: no array is copied."""
         return Rows._make(None if a is None else a[start:stop] for a in self)
 
 
@@ -45,10 +45,11 @@ Objective = Callable[[Rows, NDArray[np.int64]], Rows]
 
 
 def permute(place: NDArray[np.int64], n: int, key: str) -> NDArray[np.int64]:
-    """Return a keyed permutation of range(n) at the indices `place`: a Feistel network on (remainder, quotient) pairs.
+    """Return the values of a permutation of range(n), decided by `key`, at the indices `place`, int64.
 
-    The pairs are those of a rectangle of about sqrt(n) by sqrt(n); results outside range(n) are permuted again until
-    they are inside (cycle walking, Black and Rogaway 2002), which keeps it a bijection.
+    A Feistel network permutes pairs (remainder, quotient) in a rectangle of about sqrt(n) by sqrt(n). Results outside
+    range(n) are permuted again until they are inside (cycle walking, Black and Rogaway 2002), so it remains a
+    bijection.
 
     >>> sorted(permute(np.arange(5), 5, "any key").tolist())
     [0, 1, 2, 3, 4]

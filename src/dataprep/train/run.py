@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import torch
 
-from dataprep.errors import PlanError
+from dataprep.errors import DataprepError, PlanError
 from dataprep.store.atomic import whole
 from dataprep.tokens.shard_format import content_hash
 from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint
 from .config import TrainConfig
-from .data import Loader
-from .layouts import Layout
+from .data import Loader, Sets, open_sets, stop_ids, training_rows, validation_rows
+from .device import pick_device, pick_dtype
+from .guard import ROLLBACKS, Guard
+from .layouts import Layout, PackedLayout
 from .model import GPT
 from .optim import adamw
-from .sets import Sets, open_sets, training_rows, validation_rows
+from .rules import Rule
+from .schedule import flat_until
+from .start import check_same_start, take_weights
 
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """Result of a run. Losses are nats per token; None without a validation split or a bytes table."""
+    """The result of a run; losses are in nats per token.
+
+    `val_loss` is None without a validation split, `bits_per_byte` also without token_bytes.npy.
+    """
 
     steps: int
     """Steps done, of `config.steps`."""
@@ -40,11 +47,13 @@ class Result:
     """Rows trained on, per row of all sets; `describe` has each set's."""
     checkpoint: str
     metrics: str
+    skipped: int = 0
+    """Steps whose loss or gradient was not finite; they changed no weight."""
 
 
 @dataclass
 class Run:
-    """Running state: the content of a checkpoint, and all that the next step needs."""
+    """The state of a run: the content of a checkpoint, and everything else that the next step needs."""
 
     config: TrainConfig
     sets: dict[str, Shards]
@@ -57,21 +66,25 @@ class Run:
     loss: float = math.nan
     val_loss: float | None = None
     bits_per_byte: float | None = None
+    guard: Guard = field(default_factory=Guard)
+    start: str = ""
+    """Hash of the weights that the run began with; "" for random ones."""
 
     @property
     def shards(self) -> Shards:
-        """First set of shards; all share its vocabulary, separator and tokenizer."""
+        """The first set of shards; all sets have the same vocabulary, separator and tokenizer."""
         return next(iter(self.sets.values()))
 
     @property
     def steps(self) -> int:
-        """Number of steps of the whole run."""
+        """The number of steps of the whole run."""
         assert self.config.steps is not None, "begin() fixes the steps"
         return self.config.steps
 
     def save(self) -> Path:
-        """Write the checkpoint of this step."""
+        """Write the checkpoint of the current step, delete old checkpoints, and return the new one's path."""
         path = checkpoint.path_of(self.out, self.step)
+        self.guard.saved(self.step)
         content = {
             "step": self.step,
             "loss": self.loss,
@@ -80,27 +93,59 @@ class Run:
             "config": self.config.to_dict(),
             "vocab_size": self.shards.vocab_size,
             "eot": self.shards.eot,
+            "stop": stop_ids(self.sets),
             "data": checkpoint.data_key(self.sets),
             "tokenizer": checkpoint.tokenizer_key(self.sets),
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "rng": checkpoint.rng_state(),
+            "guard": asdict(self.guard),
+            "start": self.start,
         }
-        checkpoint.save(path, content, self.config.keep)
+        checkpoint.save(path, content, self.config.keep, checkpoint.path_of(self.out, self.flat_until))
         return path
 
+    @property
+    def flat_until(self) -> int:
+        """Step at which a wsd schedule begins to decay: its checkpoint is kept for runs of more steps; else 0."""
+        return flat_until(self.config) if self.config.schedule == "wsd" else 0
+
     def restore(self, path: Path) -> None:
-        """Load a checkpoint of the same run."""
+        """Set this run to the state in a checkpoint: weights, optimiser, random generators, step and counts.
+
+        Raises StaleOutput if the checkpoint is of another run; a schedule that differs only after its step is allowed.
+        """
         content = checkpoint.load(path)
         checkpoint.check_same(path, content, self.config, self.sets)
+        check_same_start(path, content, self.start)
         self.model.load_state_dict(content["model"])
         self.optimizer.load_state_dict(content["optimizer"])
         checkpoint.set_rng_state(content["rng"])
         for name in ("step", "loss", "val_loss", "bits_per_byte"):
             setattr(self, name, content[name])
+        self.guard = Guard(**content.get("guard", {}))
+        self.start = content.get("start", "")
+
+    def roll_back(self, failed: int) -> None:
+        """Return to an earlier checkpoint, and continue with the data after step `failed`.
+
+        The first time it is the newest checkpoint; if the run fails again before it has passed that step, the one
+        before. Raises DataprepError if there is no checkpoint, or after `ROLLBACKS` such returns.
+        """
+        saved, guard = checkpoint.found(self.out), self.guard
+        if not saved or guard.rollbacks >= ROLLBACKS:
+            where = f"; the last checkpoint is {saved[-1]}" if saved else ""
+            msg = (
+                f"step {failed:,}: training has diverged: {guard.skipped} steps had a loss or gradient that is not a "
+                f"finite number, after {guard.rollbacks} rollbacks; lower lr (now {self.config.lr:g}) or lengthen "
+                f"warmup (now {self.config.warmup}){where}"
+            )
+            raise DataprepError(msg)
+        checkpoint.newest(saved[: len(saved) - guard.rollbacks] or saved[:1], self.restore)
+        self.guard = guard.rolled_back(failed, self.step)
 
     def result(self) -> Result:
-        """Return the result so far."""
+        """Return the Result as of the current step."""
         trained = self.step * self.config.batch
         return Result(
             steps=self.step,
@@ -109,35 +154,50 @@ class Run:
             bits_per_byte=self.bits_per_byte,
             n_params=self.model.n_params,
             tokens=trained * self.config.model.context,
-            epochs=trained / len(self.loader.rows_of),
+            epochs=(self.step + self.guard.ahead) * self.config.batch / len(self.loader.rows_of),
             checkpoint=str(checkpoint.path_of(self.out, self.step)),
             metrics=str(self.out / "metrics.jsonl"),
+            skipped=self.guard.skipped,
         )
 
 
-def begin(shards: Shards | str | Path | Sets, out: str | Path, config: TrainConfig, *, resume: bool = True) -> Run:
-    """Build the model, its optimiser and the loaders; load the last checkpoint in `out`, if any."""
+def begin(
+    shards: Shards | str | Path | Sets, out: str | Path, config: TrainConfig, *, resume: bool = True,
+    init_from: str | Path | None = None,
+) -> Run:  # fmt: skip
+    """Return a Run that is ready to train: build the model, its optimiser and the loaders.
+
+    With `resume`, the newest checkpoint in `out` is loaded if there is one; otherwise the files of an earlier run in
+    `out` are removed. A new run begins with the weights of `init_from`, or with random ones.
+    """
+    device = pick_device(config.device)
     sets = open_sets(shards)
     loader = training_rows(sets, config)
     if config.steps is None:
         config = replace(config, steps=-(-len(loader.rows_of) // config.batch))
-    device = pick_device(config.device)
     torch.manual_seed(config.seed)
-    model = GPT(config.model, next(iter(sets.values())).vocab_size).to(device)  # made on the CPU: equal everywhere
+    model = GPT(config.model, next(iter(sets.values())).vocab_size)  # made on the CPU: equal everywhere
+    start = "" if init_from is None else take_weights(model, init_from, sets)
+    model = model.to(device)
+    model.rule = Rule.of(config, next(iter(sets.values())).eot)
     model.compute_dtype = pick_dtype(config.dtype, device)
-    if config.compile or (config.compile is None and device.type == "cuda" and _has("triton")):
-        model.compile(dynamic=False)
-    run = Run(config, sets, Path(out), model, adamw(model, config), loader, validation_rows(sets, config))
+    if config.compile or (config.compile is None and device.type == "cuda" and importlib.util.find_spec("triton")):
+        model.stream = torch.compile(model.stream, dynamic=False)  # type: ignore[method-assign]
+    run = Run(config, sets, Path(out), model, adamw(model, config), loader, validation_rows(sets, config), start=start)
     _settle(run, resume=resume)
     return run
 
 
 def _settle(run: Run, *, resume: bool) -> None:
     """Resume the run in the output folder or remove its files; write the tokenizer there."""
-    run.out.mkdir(parents=True, exist_ok=True)
+    try:
+        run.out.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        msg = f"out={str(run.out)!r} must be a folder that can be written to ({e.strerror})"
+        raise PlanError(msg) from e
     checkpoints = checkpoint.found(run.out)
     if resume and checkpoints:
-        run.restore(checkpoints[-1])
+        checkpoint.newest(checkpoints, run.restore)
         return
     for path in [*checkpoints, run.out / "metrics.jsonl"]:
         path.unlink(missing_ok=True)
@@ -151,31 +211,9 @@ def _settle(run: Run, *, resume: bool) -> None:
             f.write(data)
 
 
-def pick_device(name: str) -> torch.device:
-    """Return the device to train on; auto is CUDA if there is a card."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name.startswith("cuda") and not torch.cuda.is_available():
-        msg = f"device={name!r}: torch {torch.__version__} sees no CUDA card here; use device='cpu'"
-        raise PlanError(msg)
-    return torch.device(name)
-
-
-def pick_dtype(name: str, device: torch.device) -> torch.dtype:
-    """Return the type of activations; auto is bfloat16 on cards of compute capability 8 (Ampere, 2020) or later."""
-    if name == "auto":
-        fast = device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
-        return torch.bfloat16 if fast else torch.float32
-    return {"float32": torch.float32, "bfloat16": torch.bfloat16}[name]
-
-
-def _has(module: str) -> bool:
-    return importlib.util.find_spec(module) is not None
-
-
 def describe(run: Run) -> str:
-    """Return one line that describes the run."""
-    device = run.model.rope.device
+    """Return one line for the terminal: parameters, device, training tokens, steps and epochs."""
+    device = run.model.device
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
     epochs = run.loader.rows_of.epochs(run.steps * run.config.batch)
     each = ", ".join(f"{n:.2g} epochs" + (f" of {name}" if name else "") for name, n in epochs.items())
@@ -184,3 +222,18 @@ def describe(run: Run) -> str:
         f"{run.loader.rows_of.n_tokens:,} training tokens, {run.steps:,} steps = {each}"
         + (f", from step {run.step:,}" if run.step else "")
     )
+
+
+def cut_windows(run: Run) -> list[str]:
+    """Return a warning for each set with loss masks that has documents longer than the context, which are cut."""
+    rows_of, found = run.loader.rows_of, []
+    for name, layout in zip(rows_of.names, rows_of.layouts, strict=True):
+        if not isinstance(layout, PackedLayout) or layout.masks is None:
+            continue
+        long, longest = layout.longer_than_context()
+        if long:
+            found.append(
+                f"warning: {long:,} of {len(layout.shards):,} documents{f' of {name!r}' if name else ''} are longer "
+                f"than model.context={layout.context} and are cut; set model.context={longest} to keep them complete"
+            )
+    return found

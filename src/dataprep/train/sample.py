@@ -1,11 +1,10 @@
-"""Text generation: one token after the other, with a cache of keys and values."""
+"""Generate text, one token after the other, with a cache of keys and values, for one prompt or several."""
 
 
-# ruff: noqa: N803 - the shape letters are capitals
+# ruff: noqa: N806 - the shape letters are capitals
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -13,43 +12,10 @@ from torch import Tensor
 
 from dataprep.errors import PlanError, need
 
+from .cache import Cache
 from .checkpoint import load_model
-from .model import GPT, Cache
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sampling:
-    """Rule to draw an id from scores: `temperature` 0 takes the best id; `top_k` keeps the k best ids.
-
-    `top_p` keeps the fewest best ids whose probabilities reach p (nucleus sampling, Holtzman et al. 2019).
-    """
-
-    temperature: float = 1.0
-    top_k: int | None = None
-    top_p: float = 1.0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.temperature < 0:
-            msg = f"temperature={self.temperature} must be 0 or more"
-        elif self.top_k is not None and self.top_k < 1:
-            msg = f"top_k={self.top_k} must be 1 or more"
-        elif not 0 < self.top_p <= 1:
-            msg = f"top_p={self.top_p} must be above 0 and at most 1"
-        else:
-            return
-        raise PlanError(msg)
-
-    def pick(self, logits_V: Tensor, generator: torch.Generator) -> int:
-        """Return one id drawn from the scores (V)."""
-        if self.temperature == 0:
-            return int(logits_V.argmax())
-        scores, ids = (logits_V / self.temperature).sort(descending=True, stable=True)
-        probability = scores[: self.top_k].softmax(-1)
-        before = probability.cumsum(-1) - probability
-        probability[before >= self.top_p] = 0
-        probability[0] = probability[0].clamp(min=1e-9)  # the best id is kept in spite of rounding
-        return int(ids[torch.multinomial(probability, 1, generator=generator)])
+from .model import GPT
+from .sampling import Sampling
 
 
 def generate(
@@ -60,37 +26,88 @@ def generate(
     max_tokens: int = 200,
     stop: Iterable[int] = (),
 ) -> Iterator[int]:
-    """Yield ids that follow the prompt; end before an id in `stop` or after `max_tokens`.
+    """Yield ids that follow the prompt; end before an id in `stop` or after `max_tokens` ids.
 
-    When the model's context is full, the older half is dropped. The same seed returns the same ids.
+    how: the rule to draw an id; None: `Sampling()`. Attention follows the model's rule: a prefix model sees the whole
+    prompt from each of its tokens. When the model's context is full, the older half is dropped. The same seed returns
+    the same ids.
     """
-    ids, how, stop = list(prompt), how or Sampling(), frozenset(stop)
+    steps = _generate(model, [_checked(model, prompt)], how or Sampling(), max_tokens, frozenset(stop))
+    return (token for _, token in steps)
+
+
+def generate_batch(
+    model: GPT,
+    prompts: Iterable[Sequence[int]],
+    how: Sampling | None = None,
+    *,
+    max_tokens: int = 200,
+    stop: Iterable[int] = (),
+) -> list[list[int]]:
+    """Return the ids that follow each prompt, all generated together; the parameters are those of `generate`.
+
+    Prompt i draws with the seed `how.seed` + i: its ids are those of `generate` with that seed, apart from rounding.
+    """
+    rows = [_checked(model, prompt) for prompt in prompts]
+    found: list[list[int]] = [[] for _ in rows]
+    for row, token in _generate(model, rows, how or Sampling(), max_tokens, frozenset(stop)):
+        found[row].append(token)
+    return found
+
+
+def _checked(model: GPT, prompt: Sequence[int]) -> list[int]:
+    ids = list(prompt)
     if not ids or min(ids) < 0 or max(ids) >= model.vocab_size:
         msg = f"the prompt {ids[:8]} must have one id or more, all from 0 to {model.vocab_size - 1:,}"
         raise PlanError(msg)
-    return _generate(model, ids, how, max_tokens, stop)
+    return ids
 
 
-def _generate(model: GPT, ids: list[int], how: Sampling, max_tokens: int, stop: frozenset[int]) -> Iterator[int]:
-    device, context = model.rope.device, model.config.context
-    generator = torch.Generator(device).manual_seed(how.seed)
-    cache = Cache(model.config, 1, device, model.compute_dtype)
-    new = ids[-context:]
+def _generate(
+    model: GPT, texts: list[list[int]], how: Sampling, max_tokens: int, stop: frozenset[int]
+) -> Iterator[tuple[int, int]]:
+    """Yield (row, id) as they are drawn; `texts` grow."""
+    context, rule = model.config.context, model.rule
+    generators = [torch.Generator(model.device).manual_seed(how.seed + row) for row in range(len(texts))]
+    cache = model.cache(len(texts))
+    new = {row: rule.visible(ids)[-context:] for row, ids in enumerate(texts)}
     for _ in range(max_tokens):
-        if cache.length + len(new) > context:
-            cache.length, new = 0, ids[-max(1, context // 2) :]
-        token = how.pick(next_logits(model, torch.tensor([new], device=device), cache)[0], generator)
-        if token in stop:
+        for row, ids in new.items():
+            if cache.lengths[row] + len(ids) > context:
+                cache.clear(row)
+                new[row] = rule.visible(texts[row][-max(1, context // 2) :])
+        logits = next_logits(model, new, cache)
+        for row in list(new):
+            token = how.pick(logits[row], generators[row], texts[row])
+            if token in stop:
+                del new[row]
+                continue
+            texts[row].append(token)
+            new[row] = [token]
+            if token == rule.begins:
+                cache.clear(row)
+            yield row, token
+        if not new:
             return
-        ids.append(token)
-        new = [token]
-        yield token
 
 
 @torch.no_grad()
-def next_logits(model: GPT, ids_BT: Tensor, cache: Cache) -> Tensor:
-    """Return scores (B, V) of the id after `ids_BT`, which follow those in the cache."""
-    return model.logits(model.hidden(ids_BT, cache)[:, -1])
+def next_logits(model: GPT, new: dict[int, list[int]], cache: Cache) -> dict[int, Tensor]:
+    """Return the scores of the next id, float (V), for each row of the cache in `new`.
+
+    new: by row, the ids that are not in the cache yet (one or more); they are added to the cache.
+    """
+    found: dict[int, Tensor] = {}
+    for rows in ([r for r in new if not cache.lengths[r]], [r for r in new if cache.lengths[r]]):
+        if rows:
+            counts = [len(new[row]) for row in rows]
+            ids = [new[row] + [0] * (max(counts) - len(new[row])) for row in rows]
+            slots = cache.take(rows, counts, prefix=model.rule.prefix and not cache.lengths[rows[0]])
+            x_BTD = model.hidden(torch.tensor(ids, device=model.device), slots=slots)
+            last = torch.tensor(counts, device=model.device) - 1
+            logits_BV = model.logits(x_BTD[torch.arange(len(rows), device=model.device), last])
+            found |= dict(zip(rows, logits_BV, strict=True))
+    return found
 
 
 def sample_text(
@@ -101,20 +118,24 @@ def sample_text(
     temperature: float = 0.8,
     top_k: int | None = 50,
     top_p: float = 1.0,
+    min_p: float = 0.0,
+    repetition_penalty: float = 1.0,
     seed: int = 0,
     device: str = "cpu",
     tokenizer: tuple[Callable[[str], list[int]], Callable[[list[int]], str]] | None = None,
 ) -> str:
-    """Return the text that a trained model writes after the prompt.
+    """Return the text that a trained model generates after the prompt, up to the end of the document or of the turn.
 
     `path` is a checkpoint or a run's folder with its tokenizer.json; or pass `tokenizer=(encode, decode)`. Without a
     prompt the text starts after a separator, like a document.
     """
+    how = Sampling(
+        temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, seed=seed
+    )
     model, saved = load_model(path, device)
     encode, decode = tokenizer or _tokenizer(Path(path))
     ids = [saved["eot"], *encode(prompt)]
-    how = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
-    return decode(list(generate(model, ids, how, max_tokens=max_tokens, stop=[saved["eot"]])))
+    return decode(list(generate(model, ids, how, max_tokens=max_tokens, stop=saved.get("stop", [saved["eot"]]))))
 
 
 def _tokenizer(path: Path) -> tuple[Callable[[str], list[int]], Callable[[list[int]], str]]:

@@ -1,8 +1,8 @@
 """`@kernel`: a Numba function whose compiled code is never stale.
 
-Numba's own cache checks the file of a function; after a change in a helper in *another* file it loads the
-old code (tried). Here the folder of a kernel's compiled code is named by a hash of all that Numba compiles: the
-bytecode of the kernel and of every function it calls, directly or through another, and the value of every constant
+Numba's own cache checks only the file of a function; if a function that it calls in *another* file changes, it still
+loads the old code (tested). Here the folder of a kernel's compiled code is named by a hash of all that Numba compiles:
+the bytecode of the kernel and of every function it calls, directly or through another, and the value of every constant
 they read. The hash is taken at the first call, when every name is defined.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import dis
 import hashlib
 import os
+import stat
 import sys
 import tempfile
 import types
@@ -38,10 +39,9 @@ def kernel(fn: F) -> F: ...
 @overload
 def kernel(*, inline: str = "never", **options: Any) -> Callable[[F], F]: ...
 def kernel(fn: Any = None, **options: Any) -> Any:
-    """Compile a function to machine code that runs without the GIL, cached on disk.
+    """Compile a function to machine code that runs without the GIL, cached on disk; used as a decorator.
 
-    `options` are passed to `numba.njit` (`inline="always"`, `fastmath=True`, `cache=False`); division by zero follows
-    NumPy.
+    options: passed to `numba.njit` (`inline="always"`, `fastmath=True`, `cache=False`). Division by zero follows NumPy.
     """
     if fn is None:
         return lambda f: kernel(f, **options)
@@ -54,7 +54,7 @@ def kernel(fn: Any = None, **options: Any) -> Any:
 
 
 def kernel_hash(compiled: Any) -> str:
-    """Return a hash of everything that decides the machine code of a kernel.
+    """Return a hash, in hex, of everything that decides the machine code of a kernel; it names the folder of the code.
 
     Raises TypeError if the kernel reads a value that cannot be hashed.
     """
@@ -116,7 +116,7 @@ def _constant(name: str, value: Any) -> Iterator[Any]:
     elif isinstance(value, np.ndarray):
         yield f"{value.dtype.descr} {value.shape} {hashlib.blake2b(value.tobytes()).hexdigest()}"
     elif not (callable(value) and hasattr(value, "__module__")):
-        msg = f"{name} is a {type(value).__name__}, which no kernel can read; pass it as an argument"
+        msg = f"{name} is a {type(value).__name__}, which a kernel cannot read as a constant; pass it as an argument"
         raise TypeError(msg)
     else:
         record: Any = getattr(value, "_fields", "")
@@ -131,7 +131,7 @@ def _python(function: Any) -> Any:
     return getattr(function, "py_func", getattr(function, "__wrapped__", function))
 
 
-class _Cache(caching.NullCache):
+class _Cache:
     """The cache of one kernel, opened at the first call."""
 
     def __init__(self, compiled: Any) -> None:
@@ -145,18 +145,8 @@ class _Cache(caching.NullCache):
             return caching.NullCache()
         return _FolderCache(self.compiled.py_func, str(root / kernel_hash(self.compiled)))
 
-    @property
-    def cache_path(self) -> str | None:
-        return self.opened.cache_path  # type: ignore[no-any-return]
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        return self.opened.load_overload(sig, target_context)
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        self.opened.save_overload(sig, data)
-
-    def flush(self) -> None:
-        self.opened.flush()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.opened, name)
 
 
 class _FolderCache(caching.FunctionCache):
@@ -217,16 +207,33 @@ def _record_fields(kinds: Any) -> Any:
 
 @cache
 def cache_root() -> Path | None:
-    """Create and return the folder of all compiled kernels; None if none can be written, so that nothing is cached."""
-    for root in _roots():
+    """Create and return the folder of all compiled kernels; None if no folder is writable by this user alone.
+
+    Compiled code is loaded without a check of its content, so a folder to which another user can write is never used.
+    """
+    *own, temporary = _roots()
+    for root in (*(root.resolve() for root in own), temporary):
         folder = root / "dataprep" / "kernels"
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folder.parent.mkdir(exist_ok=True, mode=0o700)
+            folder.mkdir(exist_ok=True, mode=0o700)
+            if not all(map(_is_private, (root, folder.parent, folder))):
+                continue
+            folder.chmod(0o700)
             with tempfile.TemporaryFile(dir=folder):
                 return folder
         except OSError:
             continue
     return None
+
+
+def _is_private(folder: Path) -> bool:
+    """Return whether a folder is a folder of this user, not a link, and no other user can write to it."""
+    if not hasattr(os, "getuid"):
+        return True
+    found = folder.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
 
 
 def _roots() -> list[Path]:

@@ -1,31 +1,31 @@
-"""Unicode classes and lower-casing as tables, and shared kernels: words, normal forms, hashes.
+"""Texts as code points: steps over UTF-8, character classes, lower case, white space, words and ends of sentences.
 
-Kernels read a text column as Arrow stores it: `offsets` int64[n + 1] into `data`, valid UTF-8. Tables have the fixed
-Unicode version of `tables.py`, so that words are the same on every Python; Python's `re` and `str.lower` are the
-reference (tested on every code point). Lower-casing serves hashing only: offsets always refer to unchanged text.
-Twin: tests/twins/text.py.
+Kernels read a text column as Arrow stores it: `offsets` int64[n + 1] into `data`, valid UTF-8. `classes` is
+`classes()`, `lower` is `lowered()`: tables of the fixed Unicode version of `tables.py`, so that words are the same on
+every Python. Python's `re`, `str.lower`, `str.strip` and `str.split` are the reference (tested on every code point).
+Lower-casing is used for comparison only: offsets always refer to unchanged text. `_nrt=False` leaves out reference
+counting in kernels that are called for every line.
+
+Twins: tests/twins/text.py, tests/twins/c4.py and tests/twins/units.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from . import tables
 from .kernel import kernel
-from .utf8 import U8 as U8  # noqa: PLC0414 - exported, as are the next three
-from .utf8 import Int as Int  # noqa: PLC0414
-from .utf8 import code_point as code_point  # noqa: PLC0414
-from .utf8 import put as put  # noqa: PLC0414
 
+U8 = npt.NDArray[np.uint8]
 U16 = npt.NDArray[np.uint16]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
+Int: TypeAlias = Any  # inside a kernel: NumPy's integers and Python's are one
 
 # Bits of `classes()`, defined in tables.py.
 SPACE, LINE, ALPHA, DECIMAL, NUMERIC, NUMBER = 1, 2, 4, 8, 16, 32
@@ -48,8 +48,9 @@ def classes() -> U16:
     """Return the class bits of every code point, uint16[0x110000]: `classes()[ord(".")] & PUNCT`."""
     table = np.zeros(0x110000, np.uint16)
     for name, bit in BITS.items():
-        for first, last in _ranges(tables.CLASSES[name]):
-            table[first : last + 1] |= bit
+        for span in tables.CLASSES[name].split():
+            first, _, last = span.partition("-")
+            table[int(first, 16) : int(last or first, 16) + 1] |= bit
     table[(table & (ALPHA | NUMERIC)) != 0] |= WORD
     table[ord("_")] |= WORD
     table.flags.writeable = False
@@ -58,7 +59,10 @@ def classes() -> U16:
 
 @cache
 def lowered() -> U32:
-    """Return the lower-case form of every code point, with the bits IN_WORD, SIGMA and DOTTED; uint32[0x110000]."""
+    """Return a table of lower-case code points, uint32[0x110000]: `lowered()[c] & POINT` is the lower-case form of `c`.
+
+    The bits IN_WORD, SIGMA and DOTTED, above those of POINT, mark the code points that need special treatment.
+    """
     table = np.arange(0x110000, dtype=np.uint32)
     for run in tables.LOWER.split():
         span, _, change = run.partition("/")
@@ -71,15 +75,66 @@ def lowered() -> U32:
     return table
 
 
-def _ranges(text: str) -> Iterator[tuple[int, int]]:
-    for span in text.split():
-        first, _, last = span.partition("-")
-        yield int(first, 16), int(last or first, 16)
+@kernel(inline="always")
+def code_point(data: U8, i: Int) -> tuple[Int, Int]:
+    """Return the code point that starts at byte `i` of valid UTF-8, and its length in bytes."""
+    b: Int = np.int64(data[i])
+    if b < 0x80:
+        return b, 1
+    if b < 0xE0:
+        return (b & 0x1F) << 6 | np.int64(data[i + 1]) & 0x3F, 2
+    if b < 0xF0:
+        return (b & 0x0F) << 12 | (np.int64(data[i + 1]) & 0x3F) << 6 | np.int64(data[i + 2]) & 0x3F, 3
+    tail = (np.int64(data[i + 1]) & 0x3F) << 12 | (np.int64(data[i + 2]) & 0x3F) << 6
+    return (b & 0x07) << 18 | tail | np.int64(data[i + 3]) & 0x3F, 4
+
+
+@kernel(inline="always")
+def put(out: U8, k: Int, c: Int) -> Int:
+    """Write code point `c` as UTF-8 to `out` from offset `k` on; return the offset after it."""
+    if c < 0x80:
+        out[k] = c
+        return k + 1
+    if c < 0x800:
+        out[k], out[k + 1] = 0xC0 | c >> 6, 0x80 | c & 0x3F
+        return k + 2
+    if c < 0x10000:
+        out[k], out[k + 1], out[k + 2] = 0xE0 | c >> 12, 0x80 | c >> 6 & 0x3F, 0x80 | c & 0x3F
+        return k + 3
+    out[k], out[k + 1] = 0xF0 | c >> 18, 0x80 | c >> 12 & 0x3F
+    out[k + 2], out[k + 3] = 0x80 | c >> 6 & 0x3F, 0x80 | c & 0x3F
+    return k + 4
+
+
+@kernel(_nrt=False)
+def code_size(lead: int) -> int:
+    """Return the length in bytes of the code point whose first byte is `lead`."""
+    return 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+
+
+@kernel(_nrt=False)
+def step_back(data: U8, i: int) -> int:
+    """Return the offset of the first byte of the code point that ends before byte `i`."""
+    i -= 1
+    while data[i] & 0xC0 == 0x80:
+        i -= 1
+    return i
+
+
+@kernel(_nrt=False)
+def whole_points(data: U8, start: int, stop: int) -> int:
+    """Return the greatest offset from `start` to `stop` at which a code point of `data` begins or ends."""
+    while stop > start and data[stop] & 0xC0 == 0x80:
+        stop -= 1
+    return stop
 
 
 @kernel
 def final_sigma(data: U8, i: Int, start: Int, stop: Int, table: U16) -> bool:
-    """Return whether the capital sigma at byte `i` of a text lowers to the final form (SpecialCasing, Final_Sigma)."""
+    """Return whether the capital sigma at byte `i` of the text data[start:stop] becomes a final sigma in lower case.
+
+    The rule is Final_Sigma of Unicode's SpecialCasing. table: `classes()`.
+    """
     j = i
     before = 0
     while j > start and not before:
@@ -99,198 +154,129 @@ def final_sigma(data: U8, i: Int, start: Int, stop: Int, table: U16) -> bool:
     return True
 
 
-# Word hashes: sum over characters of (lower-case code point * a random odd number for its place), then a finaliser.
-# The multiplications are independent, unlike in a chain such as FNV's: 1.6 times as fast. Every 64 characters the sum
-# is mixed and starts again, so that no word is too long.
-PLACES = 64
-_RANDOM = np.random.RandomState(20_260)  # RandomState: a stream that NumPy promises never to change
-PLACE_FACTORS = _RANDOM.randint(0, 1 << 63, PLACES, np.uint64) * np.uint64(2) + np.uint64(1)
+@kernel(_nrt=False)
+def space(line: U8, i: int, classes: U16) -> int:
+    """Return the size in bytes of the white-space character at byte `i`; 0 if there is another character."""
+    c = line[i]
+    if c < 0x80:
+        return 1 if c == 0x20 or 0x09 <= c <= 0x0D or 0x1C <= c <= 0x1F else 0
+    point, size = code_point(line, i)
+    return size if classes[point] & SPACE else 0
 
 
-@kernel(inline="always")
-def mix64(x: Int) -> Int:
-    """Return MurmurHash3's finaliser of `x`, a bijection: every input bit affects every output bit."""
-    h = np.uint64(x)
-    h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-    h = (h ^ (h >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
-    return h ^ (h >> np.uint64(33))
+@kernel(_nrt=False)
+def skip_spaces(line: U8, i: int, b: int, classes: U16) -> int:
+    """Return the offset of the first character of line[i:b] that is not white space, or `b` if there is none."""
+    while i < b:
+        size = space(line, i, classes)
+        if size == 0:
+            break
+        i += size
+    return i
 
 
-@kernel
-def word_hashes(offsets: I64, data: U8, low: U32, table: U16, factors: U64) -> tuple[I64, U64]:
-    r"""Hash every word of every text: runs of `\w` of the lower-cased text.
+@kernel(_nrt=False)
+def strip(line: U8, a: int, b: int, classes: U16) -> tuple[int, int]:
+    """Return the range (start, stop) of `line[a:b]` without white space at its ends, as `str.strip` does it."""
+    a = skip_spaces(line, a, b, classes)
+    while a < b:
+        i = step_back(line, b)
+        if space(line, i, classes) == 0:
+            break
+        b = i
+    return a, b
 
-    `low` is `lowered()`, `table` is `classes()`, `factors` is PLACE_FACTORS. Returns offsets int64[n + 1] into the
-    hashes uint64[words]. No branch depends on the ends of words, which a processor cannot predict: a hash is stored
-    at every character, and the index advances when a word ends.
+
+@kernel(_nrt=False)
+def has_words(line: U8, a: int, b: int, n: int, classes: U16) -> bool:
+    """Return whether `line[a:b]` has at least `n` words, as `str.split` finds them."""
+    inside = False
+    while n > 0 and a < b:
+        size = space(line, a, classes)
+        n -= size == 0 and not inside
+        inside = size == 0
+        a += size or code_size(line[a])
+    return n <= 0
+
+
+@kernel(_nrt=False)
+def word_too_long(line: U8, a: int, b: int, max_chars: int, classes: U16) -> bool:
+    """Return whether a word of `line[a:b]`, as `str.split` finds it, has more than `max_chars` code points."""
+    if not unbroken(line, a, b, max_chars):
+        return False
+    chars = 0
+    while a < b:
+        size = space(line, a, classes)
+        chars = 0 if size else chars + 1
+        if chars > max_chars:
+            return True
+        a += size or code_size(line[a])
+    return False
+
+
+@kernel(_nrt=False)
+def unbroken(line: U8, a: int, b: int, n: int) -> bool:
+    """Return whether `line[a:b]` has more than `n` bytes in a row without a blank.
+
+    It reads few of the bytes of a line with short words.
     """
-    zero, one = np.uint64(0), np.uint64(1)
-    ascii_word = np.zeros(128, np.uint8)
-    for c in range(128):
-        ascii_word[c] = low[c] & POINT if low[c] & IN_WORD else 0
-    n = len(offsets) - 1
-    ends = np.zeros(n + 1, np.int64)
-    out = np.empty((offsets[n] - offsets[0]) // 2 + n + 2, np.uint64)
-    k: Int = zero
-    for d in range(n):
-        i, stop = np.uint64(offsets[d]), np.uint64(offsets[d + 1])
-        h, place = zero, zero
-        while i < stop:
-            b = data[i]
-            if b < 0x80:
-                value = np.uint64(ascii_word[b])
-                i += one
-            else:
-                c, size = code_point(data, np.int64(i))
-                entry: Int = low[c]
-                if entry & SIGMA and final_sigma(data, np.int64(i), offsets[d], offsets[d + 1], table):
-                    entry = np.uint32(0x3C2 | IN_WORD)
-                elif entry & DOTTED:  # an `i` that ends its word
-                    out[k] = h + np.uint64(0x69) * factors[place]
-                    k += one
-                    h, entry = zero, np.uint32(0)
-                value = np.uint64(entry & POINT) if entry & IN_WORD else zero
-                i += np.uint64(size)
-            out[k] = h
-            inside = np.uint64(value != 0)
-            k += np.uint64(h != 0) & (inside ^ one)
-            h = (h + value * factors[place]) & (zero - inside)
-            place = (place + one) & (zero - inside)
-            if place == np.uint64(PLACES):
-                h, place = mix64(h), zero
-        out[k] = h
-        k += np.uint64(h != 0)
-        ends[d + 1] = k
-    for j in range(np.int64(k)):
-        out[j] = mix64(out[j])
-    return ends, out[: np.int64(k)]
+    while b - a > n:
+        i = a + n
+        while i >= a and line[i] != 0x20:
+            i -= 1
+        if i < a:
+            return True
+        a = i + 1
+    return False
 
 
-@kernel
-def char_hashes(offsets: I64, data: U8) -> tuple[I64, U64]:
-    """Return a hash of every character of every text: offsets int64[n + 1] into hashes uint64[characters]."""
-    n = len(offsets) - 1
-    ends = np.zeros(n + 1, np.int64)
-    out = np.empty(offsets[n] - offsets[0], np.uint64)
-    k = 0
-    for d in range(n):
-        i = offsets[d]
-        while i < offsets[d + 1]:
-            c, size = code_point(data, i)
-            out[k] = mix64(np.uint64(c) + np.uint64(1))
-            k += 1
-            i += size
-        ends[d + 1] = k
-    return ends, out[:k]
+@kernel(_nrt=False)
+def skip_closers(line: U8, i: int, b: int) -> int:
+    """Return the offset after the closing quotation marks and brackets of line[i:b] that begin at byte `i`, or `i`."""
+    while i < b:
+        c = line[i]
+        if c in (0x22, 0x27, 0x29, 0x5D, 0x7D):  # " ' ) ] }
+            i += 1
+        elif c == 0xC2 and line[i + 1] == 0xBB:  # U+00BB
+            i += 2
+        elif c == 0xE2 and line[i + 1] == 0x80 and (line[i + 2] == 0x99 or line[i + 2] == 0x9D):  # U+2019, U+201D
+            i += 3
+        else:
+            break
+    return i
 
 
-@kernel
-def shingle_hashes(ends: I64, items: U64, n: int) -> tuple[I64, U64]:
-    """Return hashes of the runs of `n` items (words or characters): offsets int64[documents + 1], hashes uint64.
+@kernel(_nrt=False)
+def inside_sentence(line: U8, a: int, i: int, run: int, after: int, classes: U16) -> bool:
+    """Return whether the marks `line[i:run]` are full stops that do not end a sentence.
 
-    A document with fewer than `n` items is one shingle of all of them; one without items has none.
+    a: the start of the text; after: the next character. Full stops do not end a sentence before a small letter, or if
+    there is one, after a single letter, as in "J. Doe".
     """
-    factor = np.uint64(0x9E3779B97F4A7C15)
-    starts = np.zeros(len(ends), np.int64)
-    for d in range(len(ends) - 1):
-        size = ends[d + 1] - ends[d]
-        starts[d + 1] = starts[d] + (max(1, size - n + 1) if size else 0)
-    out = np.empty(starts[-1], np.uint64)
-    for d in range(len(ends) - 1):
-        word, shingle = items[ends[d] : ends[d + 1]], out[starts[d] : starts[d + 1]]
-        for j in range(len(shingle)):
-            shingle[j] = word[j]
-        for k in range(1, min(n, len(word))):
-            later = word[k:]
-            for j in range(len(shingle)):
-                shingle[j] = shingle[j] * factor + later[j]
-        for j in range(len(shingle)):
-            shingle[j] = mix64(shingle[j])
-    return starts, out
-
-
-@kernel
-def distinct(starts: I64, hashes: U64) -> tuple[I64, U64]:
-    """Return every document's hashes once each, in order of first occurrence."""
-    n = len(starts) - 1
-    longest = 1
-    for d in range(n):
-        longest = max(longest, starts[d + 1] - starts[d])
-    slots = 4
-    while slots < 2 * longest:
-        slots *= 2
-    seen, stamp = np.empty(slots, np.uint64), np.zeros(slots, np.int64)
-    ends, out = np.zeros(n + 1, np.int64), np.empty(starts[n] - starts[0], np.uint64)
-    k = 0
-    for d in range(n):
-        mask = np.uint64(3)  # as many slots as this document needs, so that short ones stay in the cache
-        while np.int64(mask) + 1 < 2 * (starts[d + 1] - starts[d]):
-            mask = mask * np.uint64(2) + np.uint64(1)
-        for j in range(starts[d], starts[d + 1]):
-            h = hashes[j]
-            slot = h & mask
-            while stamp[slot] == d + 1 and seen[slot] != h:
-                slot = (slot + np.uint64(1)) & mask
-            if stamp[slot] != d + 1:
-                stamp[slot], seen[slot], out[k] = d + 1, h, h
-                k += 1
-        ends[d + 1] = k
-    return ends, out[:k]
-
-
-NORMAL_FORMS = ("space", "lower", "words")  # each ignores more than the one before
-
-
-@kernel
-def _normal(offsets: I64, data: U8, low: U32, table: U16, level: int) -> tuple[I64, U8]:
-    """Return texts with every gap as one space: level 0 white space; 1 that and lower case; 2 all but words."""
-    n = len(offsets) - 1
-    ends = np.zeros(n + 1, np.int64)
-    out = np.empty((offsets[n] - offsets[0]) * 3 // 2 + 4, np.uint8)  # U+0130 grows from two bytes to three
-    k = 0
-    for d in range(n):
-        i, stop, first = offsets[d], offsets[d + 1], k
-        gap = False
-        while i < stop:
-            c, size = code_point(data, i)
-            entry = low[c]
-            if (entry & IN_WORD == 0) if level == 2 else (table[c] & SPACE != 0):
-                gap = k > first
-                i += size
-                continue
-            if gap:
-                out[k] = 32
-                k += 1
-                gap = False
-            if level > 0:
-                c = np.int64(entry & POINT)
-                if entry & SIGMA and final_sigma(data, i, offsets[d], stop, table):
-                    c = np.int64(0x3C2)
-            k = put(out, k, c)
-            if level > 0 and entry & DOTTED:
-                if level == 1:
-                    k = put(out, k, np.int64(0x307))
-                gap = level == 2
-            i += size
-        ends[d + 1] = k
-    return ends, out[:k]
-
-
-def normal_form(offsets: I64, data: U8, form: str) -> tuple[I64, U8]:
-    """Return the texts in a normal form, as new offsets int64[n + 1] (from 0) and UTF-8 bytes.
-
-    "space": runs of white space are one space, none at the ends. "lower": and lower case. "words": the words of the
-    lower-cased text, one space between them, so that punctuation is ignored too.
-    """
-    return _normal(offsets, data, lowered(), classes(), NORMAL_FORMS.index(form))
+    for j in range(i, run):
+        if line[j] != 0x2E:
+            return False
+    point, _ = code_point(line, after)
+    if classes[point] & CASED and not classes[point] & UPPER:
+        return True
+    if run - i > 1 or i == a:
+        return False
+    letter = step_back(line, i)
+    point, _ = code_point(line, letter)
+    if not classes[point] & ALPHA:
+        return False
+    if letter == a:
+        return True
+    point, _ = code_point(line, step_back(line, letter))
+    return not (classes[point] & WORD or point == 0x27)
 
 
 @kernel
 def _without(offsets: I64, data: U8, first: I64, starts: I64, ends: I64, table: U16) -> tuple[I64, U8, I64]:
     """Return the texts without their spans: offsets int64[n + 1], bytes, and characters left that are not white space.
 
-    Spans first[d]..first[d + 1] are those of text d, in order, in bytes of it. Characters are counted only in texts
-    that lose something.
+    Spans first[d]..first[d + 1] are those of text d, in order of their starts, in bytes of it; they may overlap.
+    Characters are counted only in texts that lose something.
     """
     n = len(offsets) - 1
     out_offsets, left = np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
@@ -304,7 +290,7 @@ def _without(offsets: I64, data: U8, first: I64, starts: I64, ends: I64, table: 
                 out[k] = data[i]
                 k += 1
             if s < first[d + 1]:
-                at = offsets[d] + ends[s]
+                at = max(at, offsets[d] + ends[s])
         if first[d + 1] > first[d]:
             i = begin
             while i < k:
@@ -316,65 +302,10 @@ def _without(offsets: I64, data: U8, first: I64, starts: I64, ends: I64, table: 
 
 
 def without(offsets: I64, data: U8, first: I64, starts: I64, ends: I64) -> tuple[I64, U8, I64]:
-    """Return the texts without some spans of bytes; see `_without`."""
-    return _without(offsets, data, first, starts, ends, classes())
+    """Return the texts without the given spans: offsets int64[n + 1], bytes uint8, and characters left, int64[n].
 
-
-@kernel(inline="always")
-def eight_bytes(data: U8, i: Int) -> Int:
-    """Return the eight bytes from `i` (uint64) on as one number, in one load: an unsigned offset is never negative."""
-    w = np.uint64(data[i]) | np.uint64(data[i + np.uint64(1)]) << np.uint64(8)
-    w |= np.uint64(data[i + np.uint64(2)]) << np.uint64(16) | np.uint64(data[i + np.uint64(3)]) << np.uint64(24)
-    w |= np.uint64(data[i + np.uint64(4)]) << np.uint64(32) | np.uint64(data[i + np.uint64(5)]) << np.uint64(40)
-    return w | np.uint64(data[i + np.uint64(6)]) << np.uint64(48) | np.uint64(data[i + np.uint64(7)]) << np.uint64(56)
-
-
-@kernel
-def text_hashes(offsets: I64, data: U8) -> U64:
-    """Return a 128-bit hash of each text's bytes, uint64[n, 2]: two multiply-and-shift chains."""
-    n = len(offsets) - 1
-    out = np.empty((n, 2), np.uint64)
-    shift, eight = np.uint64(32), np.uint64(8)
-    for d in range(n):
-        i, stop = np.uint64(offsets[d]), np.uint64(offsets[d + 1])
-        a = np.uint64(0x243F6A8885A308D3) ^ (stop - i)
-        b = np.uint64(0x13198A2E03707344) + (stop - i)
-        while i < stop:
-            w = np.uint64(0)
-            if i + eight <= stop:
-                w = eight_bytes(data, i)
-            else:
-                for j in range(stop - i):
-                    w |= np.uint64(data[i + np.uint64(j)]) << np.uint64(8 * j)
-            a = (a ^ w) * np.uint64(0xA0761D6478BD642F)
-            b = (b ^ w) * np.uint64(0xE7037ED1A0B428DB)
-            a, b = a ^ (a >> shift), b ^ (b >> shift)
-            i += eight
-        out[d, 0], out[d, 1] = mix64(a), mix64(b)
-    return out
-
-
-def words(offsets: I64, data: U8) -> tuple[I64, U64]:
-    """Return the word hashes of every text: offsets int64[n + 1], hashes uint64[words]. See `word_hashes`."""
-    return word_hashes(offsets, data, lowered(), classes(), PLACE_FACTORS)
-
-
-def shingles(offsets: I64, data: U8, unit: str, n: int) -> tuple[I64, U64]:
-    """Return hashes of the runs of `n` words, or `n` characters of the "lower" form: offsets int64, hashes uint64."""
-    if unit == "word":
-        ends, items = words(offsets, data)
-    else:
-        ends, items = char_hashes(*normal_form(offsets, data, "lower"))
-    return shingle_hashes(ends, items, n)
-
-
-def shingle_hash(shingle: bytes | str) -> int:
-    """Return the 32-bit hash of a shingle of words, as MinHash uses it: `datasketch.MinHash(hashfunc=shingle_hash)`.
-
-    >>> shingle_hash(b"the quick brown fox jumps") == shingle_hash("The quick, brown fox jumps.")
-    True
+    first: int64[n + 1]; text d loses the bytes starts[s]:ends[s], counted from its beginning, for s from first[d] to
+    first[d + 1] - 1, in order of starts; spans may overlap. Characters that are not white space are counted, and only
+    in texts that lose something.
     """
-    data = np.frombuffer(shingle.encode() if isinstance(shingle, str) else shingle, np.uint8)
-    ends, items = words(np.array([0, len(data)], np.int64), data)
-    hashes: Any = shingle_hashes(ends, items, max(1, len(items)))[1]
-    return int(hashes[0]) & 0xFFFFFFFF if len(hashes) else 0
+    return _without(offsets, data, first, starts, ends, classes())

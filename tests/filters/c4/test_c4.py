@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 import laws
 import twins.c4
 from dataprep.core import batch as B
+from dataprep.core.ledger import Ledger
 from dataprep.errors import PlanError
 from dataprep.filters.c4 import lines as c4_marks
 from dataprep.filters.c4.stage import C4, PRESETS
+from dataprep.filters.gopher.stage import Gopher
 from dataprep.store.key import key
 from dataprep.unicode.text import LINE, classes
 
@@ -240,3 +242,13 @@ class _Deaf:
         """Nothing."""
 
     count = drop
+
+
+def test_scores_of_the_old_text_are_not_used():
+    """A score column made before C4 changed the text loses the key of its measure, so the filter measures again."""
+    gopher = Gopher()
+    scored = gopher.with_scores(laws.batch_of([f"no end mark here\n{GOOD}\n{GOOD}\n{GOOD}"]))
+    stats = Ledger("C4")
+    (clean,) = C4()(iter([stats.received(scored)]), stats)
+    assert clean.column("gopher_words") != gopher.scores_of(clean)["gopher_words"]
+    assert clean.schema.names == scored.schema.names

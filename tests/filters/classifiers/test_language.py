@@ -19,10 +19,9 @@ from dataprep.core import batch as B
 from dataprep.core.score import Score
 from dataprep.errors import DataprepError, PlanError
 from dataprep.filters.classifiers import models
-from dataprep.filters.classifiers.language import Language
+from dataprep.filters.classifiers.language import UNITS, Language, units_of
 from dataprep.filters.classifiers.quality import Quality
 from dataprep.filters.classifiers.train import LANGUAGE, Settings, train_classifier
-from dataprep.filters.classifiers.units_kernel import UNITS, cut
 from dataprep.store.key import key
 from dataprep.unicode.text import classes
 from twins.langid import plain
@@ -74,7 +73,7 @@ texts = st.text(st.sampled_from("ab é\n\n \r\tع好.1"), max_size=60)
 def test_units_are_those_of_the_twin(made, unit, size, letters):
     """Documents, paragraphs and lines are cut, shortened and weighed as the plain twin does."""
     offsets, data = B.buffers(laws.batch_of(["aé", *made]).slice(1))
-    found, n = cut(offsets, data, UNITS[unit], size, letters, classes())
+    found, n = units_of(offsets, data, UNITS[unit], size, letters, classes())
     got = [(row, data[a:b].tobytes().decode(), n_bytes) for row, a, b, n_bytes in found[:n].tolist()]
     twin = [(row, *u) for row, text in enumerate(made) for u in language_units(text, unit, size, letters)]
     assert got == twin
@@ -238,7 +237,7 @@ def test_a_file_that_is_no_model_is_one_sentence(small, tmp_path):
     for number, data in enumerate(broken):
         path = tmp_path / f"{number}.bin"
         path.write_bytes(bytes(data))
-        with pytest.raises(PlanError, match="must be a fastText model|cut off or damaged|word vectors"):
+        with pytest.raises(PlanError, match="is not a fastText model|cut off or damaged|word vectors"):
             Language("en", model=str(path))
 
 

@@ -15,7 +15,7 @@ import laws
 import twins.fineweb
 import twins.gopher
 from dataprep.errors import PlanError
-from dataprep.filters.fineweb.stage import FineWeb
+from dataprep.filters.fineweb import FineWeb
 from dataprep.filters.gopher.stage import RULES, Gopher
 from dataprep.filters.word_lists import STOP_WORDS
 from dataprep.store.key import key
@@ -48,7 +48,7 @@ def reasons(stage, *texts):
 @given(st.sampled_from(RULED), st.lists(texts, max_size=5))
 def test_gopher_equals_its_twin(stage, some):
     """Every score is the plain twin's, exactly."""
-    assert scores(stage, some) == [twins.gopher.gopher(t, stage, stage._lists()) for t in some]
+    assert scores(stage, some) == [twins.gopher.gopher(t, stage, stage.measure[0]) for t in some]
 
 
 @settings(max_examples=150)
@@ -196,12 +196,12 @@ def test_keys():
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: Gopher(min_words=-1), "Gopher: min_words=-1 must be a number from 0, or None"),
-        (lambda: Gopher(max_hashes=float("nan")), "a number from 0"),
+        (lambda: Gopher(min_words=-1), "Gopher: min_words=-1 must be a number of at least 0, or None"),
+        (lambda: Gopher(max_hashes=float("nan")), "a number of at least 0"),
         (lambda: Gopher(languages=("xx",)), "languages must be some of ar, ary, ary-Latn"),
         (lambda: Gopher(languages="en"), "must be a tuple of strings"),
         (lambda: Gopher(stop_words=("...",)), "'...' must have a letter"),
-        (lambda: FineWeb(max_breaks=True), "a number from 0"),
+        (lambda: FineWeb(max_breaks=True), "a number of at least 0"),
         (lambda: FineWeb(end_marks=(". ",)), "without white space"),
     ],
 )

@@ -14,7 +14,7 @@ import laws
 import twins.refinedweb
 from dataprep.errors import PlanError
 from dataprep.filters.refinedweb.stage import RefinedWeb
-from dataprep.unicode.text import classes
+from dataprep.unicode.text import LINE, classes
 
 GOOD = "A line of ten words that nobody would want removed.\n"
 SPACES = [chr(c) for c in np.flatnonzero(classes() & 1).tolist()]
@@ -27,6 +27,7 @@ PIECES = [
 texts = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=50).map("".join)
 some_rules = st.builds(
     RefinedWeb,
+    preset=st.sampled_from(["paper", "dclm"]),
     max_upper=st.sampled_from([None, 0.5, 0, 0.3]),
     max_numeric=st.sampled_from([None, 0.999999, 0.5]),
     counters=st.sampled_from([RefinedWeb().counters, (), ("σας", "like views")]),
@@ -93,6 +94,22 @@ def test_each_rule(line, left, what):
     assert counts == Counter([*["lines.valid"] * 2, f"lines.{what}"])
 
 
+@pytest.mark.parametrize("space", SPACES)
+def test_dclm_divides_by_the_whole_line(space):
+    """White space of a line, blanks at its ends too, counts as characters with DCLM's preset alone."""
+    if classes()[ord(space)] & LINE:
+        return
+    lines = {f"ABC{space}de": "upper_case", f"{space}12 345": "numbers", f"ΑΒΓ{space}δε": "upper_case"}
+    for line, reason in lines.items():
+        for preset, kept in (("paper", False), ("dclm", True)):
+            stage = RefinedWeb(preset=preset, max_removed_words=None)
+            text, _, counts = run(stage, [GOOD + line])
+            assert text[0] == GOOD + line * kept
+            assert counts[f"lines.{reason}"] == (not kept)
+    assert run(RefinedWeb(preset="dclm"), ["ABCD efg"])[1] == {}
+    assert run(RefinedWeb(preset="dclm"), ["ABCDE fg"])[1] == {0: "removed_words"}
+
+
 def test_documents_that_lose_too_much_go():
     """1 word of 20 may go, 1 of 19 may not; and nothing else about a kept document changes."""
     twenty, nineteen = ("\r\n \n\tone\n" + " ".join(["word"] * n) + "  \u2028" for n in (19, 18))
@@ -105,7 +122,8 @@ def test_documents_that_lose_too_much_go():
 @pytest.mark.parametrize(
     ("bad", "says"),
     [
-        ({"max_upper": -1}, "RefinedWeb: max_upper=-1 must be a number from 0"),
+        ({"preset": "falcon"}, "RefinedWeb: preset='falcon' must be 'paper' or 'dclm'"),
+        ({"max_upper": -1}, "RefinedWeb: max_upper=-1 must be a number of at least 0"),
         ({"suffixes": "read more"}, "a tuple of phrases"),
         ({"anywhere": (" cart",)}, "no white space at its ends"),
         ({"prefixes": ("a\nb",)}, "no line break"),

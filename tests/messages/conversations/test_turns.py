@@ -155,7 +155,7 @@ def test_laws(lines, data, cuts):
     [
         ({"person": ""}, "person='' must be the name of the author"),
         ({"gap": "soon"}, "gap='soon' must be a duration"),
-        ({"context": -1}, "context=-1 must be 0 or more"),
+        ({"context": -1}, "context=-1 must be at least 0"),
     ],
 )
 def test_bad_parameters(options, sentence):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +113,7 @@ def test_no_name_is_left_in_the_folder(docs, tmp_path):
     assert KEY.hex() not in told
     laws.same_bytes(tmp_path / "serial", tmp_path / "local")
     assert sorted(os.listdir(tmp_path / "serial")) == [
+        ".dataprep-journal",
         "data",
         "drops",
         "manifest.json",
@@ -239,16 +241,59 @@ def test_meta_keeps_what_names_nobody(tmp_path):
     assert _only('{"edited":true,"forwarded":"Teo","reactions":{"Teo":"!"}}', ("edited",)) == '{"edited":true}'
 
 
-def test_consent_by_either_list():
+def consented(rows, folder, **lists):
+    """The texts that are left, and the reasons."""
+    folder.mkdir(exist_ok=True)
+    rows = [{"text": text, "chat": chat, "author": author, "kind": "text"} for chat, author, text in rows]
+    docs = laws.dataset_of(folder, rows, strings=("chat", "author", "kind"))
+    safe = dp.Pipeline(Consent(**lists)).run(docs, out=str(folder / "out"), replace=True)
+    return safe.table()["text"].to_pylist(), safe.stats["Consent"].reasons
+
+
+def test_consent_by_either_list(tmp_path):
     """Refused people's messages go, or all but those of people who agreed; what the platform says stays."""
     rows = [("a", "Zoé Amrani 🌻", "1"), ("a", "~ teo", "2"), ("a", None, "3"), ("a", "🌻", "4")]
-    for lists, left in (({"refused": ("zoe amrani", "🌻")}, ["2", "3"]), ({"allowed": ("TEO",)}, ["2", "3"])):
-        kept, drops, _ = laws.apply(Consent(**lists), [messages(rows)])
-        assert [r["text"] for r in kept] == left
-        assert {d["reason"] for d in drops} == {"no_consent"}
+    for lists in ({"refused": ("zoe amrani", "🌻")}, {"allowed": ("TEO",)}):
+        assert consented(rows, tmp_path, **lists) == (["2", "3"], {"no_consent": 2})
     with pytest.raises(PlanError, match="one of refused= and allowed="):
         Consent()
     assert "zoe" not in repr(Consent(refused=("zoe",)))
+
+
+PHONES = ("+212 6 11 22 33 44", "+212\u00a0611\u2011223344", "0611223344", "06.11.22.33.44", "00212611223344",
+          "\u202a+212 611-22-33-44\u202c", "٠٦١١٢٢٣٣٤٤")  # fmt: skip
+
+
+@pytest.mark.parametrize("listed", PHONES)
+def test_consent_compares_phones_by_digits(tmp_path, listed):
+    """A number on the list is the author of that number, in any form, and no other number."""
+    for author in PHONES[:2]:
+        rows = [("a", author, "1"), ("a", "+212 6 11 22 33 45", "2"), ("a", "Teo 0611223399", "3")]
+        assert consented(rows, tmp_path, refused=(listed,)) == (["2", "3"], {"no_consent": 1})
+        assert consented(rows, tmp_path, allowed=(listed,))[0] == ["1"]
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize(("listed", "nearest"), [
+    ("Zoe Amrany", "Zoé Amrani"), ("Amrani", "Zoé Amrani"), ("+212 6 11 22 33 45", "none"),
+    ("+213 6 99 22 33 44", "0611223344"), ("ماريك", "ماريك الفاسي"), ("Somebody", "none"),
+])  # fmt: skip
+def test_a_listed_name_that_is_nobodys_stops_the_run(tmp_path, listed, nearest, inside):
+    """Before anything is dropped, with the nearest authors; `strict=False` goes on."""
+    rows = [("a", "Zoé Amrani", "1"), ("a", "0611223344", "2"), ("a", "ماريك الفاسي", "3"), ("a", None, "4")]
+
+    def run(name, **consent):
+        (tmp_path / name).mkdir()
+        if inside:
+            return pseudonymised(rows, tmp_path / name, consent=Consent(**consent))
+        return consented(rows, tmp_path / name, **consent)
+
+    for which in ("refused", "allowed"):
+        said = rf"1 of 2 names .*'{re.escape(listed)}'; the nearest authors are '?{nearest}"
+        with pytest.raises(PlanError, match=said):
+            run(which, **{which: ("zoe amrani", listed)})
+        assert not (tmp_path / which / "out" / "manifest.json").exists()
+    run("loose", allowed=("zoe amrani", listed), strict=False)
 
 
 def test_consent_inside_pseudonyms_learns_the_names_first(tmp_path):
@@ -306,7 +351,7 @@ def test_the_kernel_finds_what_its_twin_finds(texts):
              for d, text in enumerate(texts) for a, b, t in names_in(text, terms, "ول")]  # fmt: skip
     assert found == plain
     spans = np.column_stack([hits[:, :3], hits[:, 3]]) if len(hits) else np.zeros((0, 4), np.int64)
-    made = B.strings(*K.replaced(offsets, data, spans, B.buffers(pa.array(["<x>"] * len(terms), pa.large_string()))))
+    made = B.strings(*K.splice(offsets, data, spans, *B.buffers(pa.array(["<x>"] * len(terms), pa.large_string()))))
     wanted = []
     for d, text in enumerate(texts):
         for row, a, b, _ in reversed(found):

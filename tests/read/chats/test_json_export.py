@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
-from dataprep.read.chats.discord.json import Discord
+from dataprep.read.chats.discord import Discord
 from dataprep.read.chats.messages import KINDS
 from dataprep.read.chats.messenger import Messenger
 from dataprep.read.chats.telegram.json import Telegram

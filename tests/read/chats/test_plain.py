@@ -97,7 +97,7 @@ def test_format_strings(tmp_path, line, first, want) -> None:
         ("{time:%Y-%m-%d} {author}{text}", "nothing between"),
         ("{time:%H:%M} {text}", "has no date"),
         ("{time:%Y-%m-%d %Q} {text}", "unknown directive %Q"),
-        ("{time:%Y %y-%m-%d} {text}", "the same twice: %Y %y"),
+        ("{time:%Y %y-%m-%d} {text}", "one part of the time twice: %Y %y"),
         ("{time:%Y-%m-%d} {text", "is not a format string"),
     ],
 )

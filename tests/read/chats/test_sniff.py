@@ -8,9 +8,8 @@ import json
 import pytest
 
 import dataprep as dp
-from dataprep.read.chats.sniff import oldest_first
 from dataprep.read.formats import named, sniffed
-from dataprep.read.parts import InputFile, source_of
+from dataprep.read.parts import InputFile, oldest_first, source_of
 
 CHAT = {"name": "Tea", "type": "private_supergroup", "id": 1, "messages": [{"id": 1, "text": "x"}]}
 ACCOUNT = {"about": "x", "personal_information": {"user_id": 1}, "contacts": {"list": []}}

@@ -19,8 +19,9 @@ from dataprep.core import batch as B
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
-from dataprep.read import lines, trust
 from dataprep.read import parts as plan
+from dataprep.read import text as plain_text
+from dataprep.read import trust
 from dataprep.read.json.reader import Jsonl
 from twins.json_lines import jsonl
 
@@ -170,7 +171,7 @@ def test_block_cuts_do_not_matter(tmp_path, lenient, monkeypatch, block) -> None
     """However little of the file is read at once, the records are the same."""
     data = b"\xef\xbb\xbf" + b"\n".join(EDGES)
     whole = read_bytes(tmp_path, data, max_doc_bytes=40)
-    monkeypatch.setattr(lines, "BLOCK", block)
+    monkeypatch.setattr(plain_text, "BLOCK", block)
     assert read_bytes(tmp_path, data, max_doc_bytes=40) == whole
 
 

@@ -19,10 +19,10 @@ from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
 
 pytest.importorskip("resiliparse")
-from dataprep.read.web import html_kernel
+from dataprep.read.web import page as html_page
+from dataprep.read.web.derived import Wat
 from dataprep.read.web.response import unchunked
 from dataprep.read.web.warc import Warc
-from dataprep.read.web.wat import Wat
 
 LONG = "Ceci est une page écrite en français, où l'été dure toute l'année et où rien ne change jamais. " * 9
 RUSSIAN = "Это страница на русском языке, и она достаточно длинная, чтобы её кодировку можно было узнать. " * 9
@@ -81,7 +81,7 @@ ENCODED = [
 ]
 
 
-@pytest.mark.parametrize(("payload", "headers"), ENCODED)
+@pytest.mark.parametrize(("payload", "headers"), ENCODED, ids=range(len(ENCODED)))
 def test_encodings(tmp_path, payload, headers) -> None:
     """Every encoding is undone, and the record after it is read."""
     data = record("response", http(payload, **headers), Target_URI="http://a.example/")
@@ -327,8 +327,8 @@ TAGS = st.sampled_from(
 def test_work(tags) -> None:
     """The kernel that weighs a page agrees with its plain twin."""
     html = "".join(tags).encode() * 20
-    found = html_kernel.work(html.ljust(html_kernel.SMALL))
-    assert found == min(found, twins.page.html_work(html.decode(), html_kernel.NESTING.split(), html_kernel.FREE))
+    found = html_page.work(html.ljust(html_page.SMALL))
+    assert found == min(found, twins.page.html_work(html.decode(), html_page.NESTING.split(), html_page.FREE))
 
 
 def test_sample(samples) -> None:

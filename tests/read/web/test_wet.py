@@ -14,7 +14,7 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
 from dataprep.read.web import members
-from dataprep.read.web.wet import Wet
+from dataprep.read.web.derived import Wet
 
 
 def record(kind: str, body: bytes, length: int | None = None, **headers: str) -> bytes:

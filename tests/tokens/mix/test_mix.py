@@ -194,7 +194,7 @@ def test_temperature_makes_shares_more_even(two):
         (lambda: Mix({"web": 1}), None, "'chat' has no weight"),
         (lambda: Mix({"web": 1, "chat": 1, "book": 1}), None, "there is no source 'book'"),
         (lambda: Mix({"web": 1, "chat": -1}), None, "the weight of 'chat' is -1"),
-        (Mix, None, "takes either weights"),
+        (Mix, None, "needs either weights"),
         (lambda: Mix({"web": 1}, temperature=1), None, "either weights, .* or temperature="),
         (lambda: Mix(temperature=0), None, "temperature=0 must be a positive number"),
         (lambda: Mix({"web": 1, "chat": 1}), 10**9, "cannot be met: 4 epochs of every source are"),

@@ -168,11 +168,11 @@ def test_what_is_made_is_not_made_again(tok, tmp_path):
     """The same recipe finds its shards; a shard that was cut short is made anew."""
     docs = laws.dataset_of(tmp_path, ROWS)
     dp.encode(docs, tok, out=tmp_path / "s")
-    (tmp_path / "s" / "pieces-0").mkdir()  # killed after the manifest was written, before its pieces were removed
+    (tmp_path / "s" / "pieces-00000000").mkdir()  # killed after the manifest was written, before pieces were removed
     runner = Counts()
     dp.encode(docs, tok, out=tmp_path / "s", run=runner)
     assert runner.done == 0
-    assert not (tmp_path / "s" / "pieces-0").exists()
+    assert not (tmp_path / "s" / "pieces-00000000").exists()
     (tmp_path / "s" / "train-00000.bin").write_bytes(b"\0\0")
     assert verify_shards(dp.encode(docs, tok, out=tmp_path / "s", run=runner).path) == []
     assert runner.done > 0

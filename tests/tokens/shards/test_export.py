@@ -131,6 +131,30 @@ def test_round_trip(tok, tmp_path, form):
     assert back.manifest["imported"][0]["form"] == form
 
 
+def test_import_finds_the_tokenizer_of_the_files(tok, tmp_path, dataprep, caplog):
+    """The tokenizer.json next to the ids is the default, another one is rejected; a file without separator warns."""
+    shards = save(
+        tmp_path / "s", {"train": [tok.encode("rain"), tok.encode("north")]},
+        vocab_size=tok.vocab_size, eot=tok.eot, token_bytes=tok.token_bytes,
+    )  # fmt: skip
+    export(shards, "nanogpt", tmp_path / "e")
+    with pytest.raises(PlanError, match=r"no tokenizer.json next to .*train.bin; give the tokenizer that made its ids"):
+        import_tokens(tmp_path / "e", None, tmp_path / "b")
+    tok.save(tmp_path / "e")
+    other = dp.Tokenizer.from_merges([])
+    other.save(tmp_path / "other")
+    code, _, err = dataprep("import", tmp_path / "e", "--tokenizer", tmp_path / "other", "--out", tmp_path / "b")
+    assert (code, "is another tokenizer than the one given" in err) == (1, True)
+    assert not (tmp_path / "b").exists()
+    code, out, _ = dataprep("import", tmp_path / "e", "--out", tmp_path / "b")
+    assert (code, "2 documents" in out) == (0, True)
+    assert import_tokens(tmp_path / "e", tok, tmp_path / "c").n_tokens == shards.n_tokens
+    assert "separator" not in caplog.text
+    np.array([1, 2, 3], "<u2").tofile(tmp_path / "train.bin")
+    assert len(import_tokens(tmp_path / "train.bin", other, tmp_path / "d")) == 1
+    assert "has no separator" in caplog.text
+
+
 @settings(max_examples=40)  # each writes files
 @given(st.lists(st.integers(0, 9), max_size=40), st.integers(1, 12), st.booleans())
 def test_import_is_its_plain_twin(tmp_path_factory, ids, limit, has_header):
@@ -169,7 +193,7 @@ def test_import_of_what_cannot_be(tok, tmp_path, dataprep):
     """Another tokenizer's ids, a file cut short, a header that lies, no file: one sentence each."""
     bin_ = tmp_path / "train.bin"
     np.array([1, 60_000], "<u2").tofile(bin_)
-    with pytest.raises(ReadError, match="token 1 is 60,000, and the tokenizer has 586 ids; give the tokenizer that"):
+    with pytest.raises(ReadError, match="token 1 is 60,000, but the tokenizer has only 586 ids; give the tokenizer"):
         import_tokens(tmp_path, tok, tmp_path / "s")
     bin_.write_bytes(b"\1\0\2")
     with pytest.raises(ReadError, match="has 3 bytes, not a whole number of uint16 ids"):

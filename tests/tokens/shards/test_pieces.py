@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -15,29 +13,51 @@ from dataprep.tokens.shards.pieces import PieceWriter, ends_of, read_rows
 
 def test_a_piece_holds_what_was_added(tmp_path):
     """Batches whose sources have other dictionaries become one table; ends go on from batch to batch."""
-    with PieceWriter(str(tmp_path), "train", 3, "uint16") as piece:
+    with PieceWriter(str(tmp_path), "train", "uint16", 100) as piece:
         for sources, ids in ((["web", "chat"], [1, 5]), (["chat", "books"], [6, 9])):
             names = pa.array(sources).dictionary_encode()
             piece.add(np.arange(5), np.array([2, 5], np.uint64), np.array(ids, np.uint64), names, np.array([7, 8]))
-    rows = read_rows(piece.url)
-    assert piece.entry == {"name": "train-00003", "split": "train", "documents": 4}
+    url = str(tmp_path / "train-00000")
+    rows = read_rows(url)
+    assert piece.entries == [{"name": "train-00000", "split": "train", "documents": 4}]
     assert rows.column("id").to_pylist() == [1, 5, 6, 9]
     assert rows.column("source").to_pylist() == ["web", "chat", "chat", "books"]
     assert ends_of(rows).tolist() == [2, 5, 7, 10]
     assert rows.column("size").to_pylist() == [7, 8, 7, 8]
-    assert np.fromfile(f"{piece.url}.bin", np.uint16).tolist() == [*range(5), *range(5)]
+    assert np.fromfile(f"{url}.bin", np.uint16).tolist() == [*range(5), *range(5)]
 
 
 def test_a_piece_that_is_broken_is_said(tmp_path):
     """Rows that are not what was written: one sentence that names the file."""
-    with PieceWriter(str(tmp_path), "val", 0, "uint32") as piece:
+    with PieceWriter(str(tmp_path), "val", "uint32", 100) as piece:
         piece.add(
             [1], np.array([1], np.uint64), np.array([1], np.uint64), pa.array(["a"]).dictionary_encode(), np.array([1])
         )
-    place = Path(f"{piece.url}.docs.arrow")
+    place = tmp_path / "val-00000.docs.arrow"
     place.write_bytes(place.read_bytes()[:40])
     with pytest.raises(CorruptShard, match=r"val-00000.docs.arrow is not what this run wrote .*; remove it"):
-        read_rows(piece.url)
+        read_rows(str(tmp_path / "val-00000"))
+
+
+def test_a_full_piece_is_followed_by_another(tmp_path):
+    """At `most` tokens a piece is complete; documents after it are in the next one, whose ends begin again."""
+    one, names = np.array([1], np.uint64), pa.array(["a"]).dictionary_encode()
+    with PieceWriter(str(tmp_path), "train", "uint16", 2) as piece:
+        for n in (1, 2, 1):
+            piece.add(np.arange(n), one * np.uint64(n), one, names, np.array([n]))
+    assert [e["name"] for e in piece.entries] == ["train-00000", "train-00001"]
+    assert [ends_of(read_rows(str(tmp_path / e["name"]))).tolist() for e in piece.entries] == [[1, 3], [1]]
+
+
+def test_a_piece_that_fails_leaves_nothing(tmp_path):
+    """An error in the block: no file of the piece that was being written appears."""
+    one, names = np.array([1], np.uint64), pa.array(["a"]).dictionary_encode()
+    with pytest.raises(RuntimeError, match="power"), PieceWriter(str(tmp_path), "train", "uint16", 9) as piece:
+        piece.add([1], one, one, names, np.array([1]))
+        msg = "power"
+        raise RuntimeError(msg)
+    assert not list(tmp_path.iterdir())
+    assert not piece.entries
 
 
 @given(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,7 +18,7 @@ from dataprep.tokens.vocabulary.apply_merges import MAX_IDS, SCANNED, merge_word
 from dataprep.tokens.vocabulary.cutting import CLASSES, classes_of_engine, machine_of, matched
 from dataprep.tokens.vocabulary.encoder import Encoder, empty_cache
 from dataprep.tokens.vocabulary.patterns import ALSO, DIGITS, PATTERNS, SPELLINGS, machine_name, regex_of
-from dataprep.tokens.vocabulary.tokenizer import Tokenizer, _unpickle
+from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
 NAMED = PATTERNS | {"o200k": ALSO["o200k"]}  # llama3 is another spelling of gpt4
 SPELT = {f"{name}, spelt otherwise, {i}": regex for i, (regex, name) in enumerate(SPELLINGS.items())}
@@ -53,7 +54,8 @@ def like_tiktoken(tok: Tokenizer, texts: list[str]) -> None:
 def with_pattern(tok: Tokenizer, regex: str) -> Tokenizer:
     """The same vocabulary, text cut otherwise."""
     if (id(tok), regex) not in MADE:
-        made = _unpickle(tok.vocab, tok.merges, tok.special, regex, None)  # without the check, which `tok` has passed
+        made = copy.copy(tok)  # without the check, which `tok` has passed
+        made.pattern = regex
         MADE[id(tok), regex] = (tok, made)  # and tok, so that its id is not given to another
     return MADE[id(tok), regex][1]
 

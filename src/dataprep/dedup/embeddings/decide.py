@@ -1,16 +1,15 @@
-"""Decisions: in a cluster, in keep order, a document is dropped for the first *kept* one that is similar enough.
+"""Decisions: each document of a cluster is dropped if an earlier *kept* one, in keep order, is similar enough.
 
-AssignClusters reads the vectors and spills them by partition, a group of clusters. DecideClusters decides one
-partition: blocks of documents are multiplied with the kept ones. If a cluster has more kept documents than fit into
-memory, the others are compared with the next ones, which gives the same result (as in `near/verify.py`). There are no
-chains: a dropped document never drops another.
+AssignClusters reads the vectors and writes them to temporary files by partition, a group of clusters. DecideClusters
+decides one partition: blocks of documents are multiplied with the kept ones. If a cluster has more kept documents than
+fit into memory, the undecided documents are compared in further rounds, with the same result (as in `near/verify.py`).
+There are no chains: a dropped document never drops another.
 
 Twin: tests/twins/semantic.py
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,8 +19,7 @@ import numpy.typing as npt
 
 from dataprep.core.part import Part
 from dataprep.core.passes import Pass
-from dataprep.store import files
-from dataprep.store.spill import Spill, spill_to
+from dataprep.store.spill import SpilledRows, all_sections, spill_to, write_spill
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U64, Int
 
@@ -39,13 +37,16 @@ CLOSEST, FARTHEST = "closest", "farthest"  # which of the copies is kept, by its
 
 
 def n_partitions(n_docs: int, dim: int) -> int:
-    """Return the number of partitions for so many vectors; depends on their size alone."""
+    """Return the number of partitions for `n_docs` vectors of `dim` numbers; workers and memory do not change it."""
     return min(MAX_PARTITIONS, max(1, -(-n_docs * (HEADER.itemsize + 2 * dim) // PARTITION_BYTES)))
 
 
 @dataclass(frozen=True)
 class AssignClusters(Pass[Part]):
-    """Find the cluster of every document of a part, and spill header and vector by partition."""
+    """Find the cluster of each document of a part, and write its header and vector to temporary files by partition.
+
+    dim: numbers per vector. keep: which of the copies is kept, for the documents' ranks.
+    """
 
     folder = "assign"
 
@@ -54,7 +55,10 @@ class AssignClusters(Pass[Part]):
     keep: str
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write two sections per partition: HEADERs and vectors."""
+        """Write two sections per partition to `url`, for the documents of the part `item`: HEADERs, and vectors, int16.
+
+        A header has id, rank, cluster and part. The receipt needs no content: returns {}.
+        """
         centroids, number = centroids_in(FindClusters.url(self.out), self.dim), item.number
         with spill_to(url, 2 * self.partitions) as spill:
             for block in kept_in(self.out, number, self.dim, None):
@@ -74,64 +78,45 @@ class AssignClusters(Pass[Part]):
         """Yield the headers and vectors of every partition in turn."""
         partition = headers["cluster"] % np.uint32(self.partitions)
         order = np.argsort(partition, kind="stable")
-        cuts = np.searchsorted(partition[order], np.arange(self.partitions + 1))
-        for low, high in itertools.pairwise(cuts.tolist()):
-            rows = order[low:high]
+        for rows in np.split(order, np.searchsorted(partition[order], np.arange(1, self.partitions))):
             yield headers[rows]
             yield vectors[rows]
 
 
 @dataclass
 class Members:
-    """The documents of a partition: all headers, and their vectors, in memory or in the spill files."""
+    """The documents of one partition: their headers, and their vectors, in memory (`held`) or read when needed."""
 
-    urls: list[str]
-    headers: npt.NDArray[Any]
-    offset: I64  # of the vector in the file, in bytes
+    rows: SpilledRows
     dim: int
     held: I16 | None = None
 
     @classmethod
     def read(cls, out: str, n_parts: int, partition: int, dim: int, most: int = HELD_BYTES) -> Members:
-        """Read the headers of a partition in order of parts, and the vectors if they have at most so many bytes."""
+        """Read the headers of a partition in order of parts, and the vectors too if they have at most `most` bytes.
+
+        out: the step's folder. dim: numbers per vector.
+        """
         urls = [AssignClusters.url(out, number) for number in range(n_parts)]
-        headers, offsets = [np.zeros(0, HEADER)], [np.zeros(0, np.int64)]
-        for url in urls:
-            with Spill(url) as spill:
-                for segment in range(spill.segments):
-                    found = spill.read(segment, 2 * partition, dtype=HEADER)
-                    start, _ = spill.where(segment, 2 * partition + 1)
-                    headers.append(found)
-                    offsets.append(start + 2 * dim * np.arange(len(found)))
-        members = cls(urls, np.concatenate(headers), np.concatenate(offsets), dim)
-        if 2 * dim * len(members.headers) <= most:
-            members.held = members.load(np.arange(len(members.headers)))
+        rows = SpilledRows.read(urls, partition, HEADER, lambda headers: np.full(len(headers), 2 * dim))
+        members = cls(rows, dim)
+        if rows.size.sum() <= most:
+            members.held = members.load(np.arange(len(rows.size)))
         return members
 
     def load(self, rows: npt.NDArray[np.intp]) -> I16:
-        """Return the vectors of some rows, int16[n, dim]."""
+        """Return the vectors of the documents numbered `rows`, int16[len(rows), dim]."""
         if self.held is not None:
             return self.held[rows]
-        out = np.empty((len(rows), self.dim), np.int16)
-        order = np.lexsort((self.offset[rows], self.headers["file"][rows]))
-        chosen, size = rows[order], 2 * self.dim
-        file, at = self.headers["file"][chosen], self.offset[chosen]
-        apart = (file[1:] != file[:-1]) | (at[1:] != at[:-1] + size)  # else they are adjacent: one read
-        cuts = [0, *(np.flatnonzero(apart) + 1).tolist(), len(chosen)] if len(chosen) else []
-        for number, runs in itertools.groupby(itertools.pairwise(cuts), lambda run: int(file[run[0]])):
-            with files.open_raw(self.urls[number]) as f:
-                for low, high in runs:
-                    f.seek(int(at[low]))
-                    data = np.frombuffer(f.read(size * (high - low)), np.int16)
-                    out[order[low:high]] = data.reshape(-1, self.dim)
-        return out
+        starts, data = self.rows.load(rows)
+        return data.view(np.int16).reshape(-1, self.dim)[starts // (2 * self.dim)]
 
 
 @dataclass(frozen=True)
 class DecideClusters(Pass[int]):
-    """Decide the clusters of one partition, and spill verdicts by group of parts.
+    """Decide which documents of one partition to drop, and write the verdicts to a temporary file by group of parts.
 
-    Receipt: how many documents are dropped, how many pairs were compared, and the size of the largest cluster.
+    Receipt: the numbers of documents dropped and of pairs compared, and the size of the largest cluster.
     """
 
     folder = "decide"
@@ -145,9 +130,12 @@ class DecideClusters(Pass[int]):
     kept_bytes: int = KEPT_BYTES
 
     def write(self, url: str, item: int) -> dict[str, Any]:
-        """Write one section of VERDICTs per group of parts."""
+        """Decide on all documents of partition number `item`, and write the VERDICTs of the dropped ones to `url`.
+
+        The file has one section per group of parts. Returns the content of the receipt.
+        """
         members = Members.read(self.out, self.n_parts, item, self.dim, self.held_bytes)
-        headers = members.headers
+        headers = members.rows.headers
         decided = Decisions(np.full(len(headers), -1, np.int64), np.zeros(len(headers), np.float32))
         order = np.lexsort((headers["id"], headers["rank"], headers["cluster"]))
         edges = np.flatnonzero(np.diff(headers["cluster"][order])) + 1
@@ -159,15 +147,15 @@ class DecideClusters(Pass[int]):
         verdicts["id"], verdicts["kept"] = headers["id"][dropped], headers["id"][decided.kept_by[dropped]]
         verdicts["similarity"] = decided.similarity[dropped]
         group = headers["file"][dropped].astype(np.int64) * self.n_groups // max(1, self.n_parts)
-        with spill_to(url, self.n_groups) as spill:  # rows are in order of their files
-            spill.write(np.split(verdicts, np.searchsorted(group, np.arange(1, self.n_groups))))
+        cuts = np.searchsorted(group, np.arange(1, self.n_groups))  # rows are in order of their files
+        write_spill(url, np.split(verdicts, cuts))
         largest = max(map(len, clusters), default=0)
         return {"dropped": len(dropped), "compared": compared, "largest": largest}
 
 
 @dataclass
 class Decisions:
-    """Per row, the row it is dropped for (-1: none) and the cosine."""
+    """For each row of a partition, the kept row that it duplicates (-1: none), and the cosine of the two."""
 
     kept_by: I64
     similarity: F32
@@ -175,7 +163,10 @@ class Decisions:
 
 @dataclass
 class KeptVectors:
-    """The kept documents of a cluster, in keep order; at most `capacity`."""
+    """The kept documents of one cluster, in keep order: rows in the partition, vectors, and their lengths (`size`).
+
+    At most `capacity` documents; the first `n` entries of the arrays are filled.
+    """
 
     capacity: int
     rows: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -184,7 +175,7 @@ class KeptVectors:
     n: int = 0
 
     def add(self, rows: npt.NDArray[np.intp], vectors: F32, size: F64) -> None:
-        """Enter documents; memory doubles as it fills."""
+        """Append kept documents: their rows, vectors float32[m, dim] and vector lengths; full arrays are doubled."""
         need = self.n + len(rows)
         if need > len(self.rows):
             wanted = min(max(need, 2 * len(self.rows), 64), self.capacity)
@@ -201,7 +192,11 @@ class KeptVectors:
 def decide_cluster(
     members: Members, rows: npt.NDArray[np.intp], limit: int, capacity: int, decided: Decisions
 ) -> int:
-    """Decide one cluster, whose rows are in keep order; return how many pairs were compared."""
+    """Write the decisions on the documents of a cluster to `decided`; return the number of pairs compared.
+
+    rows: of the cluster's documents in the partition, in keep order. limit: a document is dropped if its cosine to a
+    kept one is above this, in ten-thousandths. capacity: kept documents in memory at once.
+    """
     pending, compared = rows, 0
     while len(pending):
         kept, later = KeptVectors(capacity), []
@@ -231,13 +226,20 @@ def decide_cluster(
 
 @kernel(inline="always")
 def cosine(product: Int, a: Int, b: Int) -> Int:
-    """Return the cosine in ten-thousandths, the integer by which everything is decided."""
+    """Return the cosine of two vectors in ten-thousandths, an integer; all decisions compare such integers.
+
+    product: the vectors' scalar product; a, b: their lengths.
+    """
     return np.int64(np.rint(min(np.float64(product) / (a * b), 1.0) * 10_000.0))
 
 
 @kernel
 def first_hits(products: F32, a: F64, b: F64, limit: int, rows: I64, names: I64, hit: I64, similar: F32) -> None:
-    """Write the first column whose cosine is above the limit, by its name, and the cosine, for every row."""
+    """For each document, find the first kept document with a cosine above `limit` (in ten-thousandths).
+
+    products: float32[n, m], of n documents with m kept ones. a, b: the lengths of the vectors. For document i, names[j]
+    of the kept document j is written to hit[rows[i]], and the cosine to similar[rows[i]].
+    """
     n, m = products.shape
     least = np.empty(m, np.float32)
     for i in range(n):
@@ -257,7 +259,12 @@ def first_hits(products: F32, a: F64, b: F64, limit: int, rows: I64, names: I64,
 
 @kernel
 def among(products: F32, a: F64, limit: int, rows: I64, names: I64, capacity: int, hit: I64, similar: F32) -> I64:
-    """Decide the documents of a block by each other; return those kept, at most `capacity`, and leave others open."""
+    """Compare the n documents of a block with each other; return the rows of those to keep, at most `capacity`.
+
+    products: float32[n, n]; a: the lengths of the vectors; limit: in ten-thousandths; rows: the documents' rows in the
+    block. For a document that a kept one drops, the kept one's entry in `names` is written to `hit`, and the cosine to
+    `similar`.
+    """
     n = len(products)
     kept, k = np.empty(n, np.int64), 0
     for i in range(n):
@@ -276,10 +283,6 @@ def among(products: F32, a: F64, limit: int, rows: I64, names: I64, capacity: in
 
 
 def verdicts_of(out: str, partitions: int, group: int) -> npt.NDArray[Any]:
-    """Return the VERDICTs of all partitions for one group of parts, in order of ids."""
-    found = [np.zeros(0, VERDICT)]
-    for partition in range(partitions):
-        with Spill(DecideClusters.url(out, partition)) as spill:
-            found.append(spill.read(0, group, dtype=VERDICT))
-    rows = np.concatenate(found)
+    """Return the VERDICTs that all partitions have for group number `group` of the parts, in order of ids."""
+    rows = all_sections([DecideClusters.url(out, partition) for partition in range(partitions)], group, VERDICT)
     return rows[np.argsort(rows["id"])]

@@ -1,7 +1,12 @@
-"""Spherical k-means (Dhillon and Modha 2001) on a bounded sample of the vectors.
+"""Spherical k-means (Dhillon and Modha 2001) on a bounded sample; and D4, which drops documents near centroids.
 
 Products and sums of vectors on the grid are exact (`vectors.py`), ties are decided for the first centroid, and the
 start is chosen by hash, so the centroids do not depend on the machine, the threads, or the sizes of batches.
+
+D4 (Tirumala et al. 2023) drops, of the documents that deduplication left, those closest to their centroids. SSL
+prototypes (Sorscher et al. 2022): documents that are similar to many others add least. All clusters are taken together:
+documents are dropped in order of their cosine to the nearest centroid, the largest first, and of equal ones the later
+ids first.
 
 Twin: tests/twins/semantic.py
 """
@@ -18,7 +23,7 @@ import numpy.typing as npt
 from dataprep.core.ledger import mix
 from dataprep.core.passes import Pass
 from dataprep.store import files
-from dataprep.store.spill import Spill, spill_to
+from dataprep.store.spill import all_sections, write_spill
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import U64
 
@@ -30,16 +35,24 @@ ITERATIONS = 10
 WHOLE = 1 << 15  # up to so many documents are one cluster: comparing all pairs takes 2 s
 MAX_CLUSTERS = 16_384
 PRODUCTS = 4 << 20  # of float32 in memory at once
+ROW = np.dtype([("id", "<u8"), ("cosine", "<i2")])
+COSINES = 2 * UNITS + 1
 
 
 def n_clusters(n_docs: int) -> int:
-    """Return 1 for a small corpus, else sqrt(n): then finding a cluster costs as much as comparing in it."""
+    """Return the number of clusters for `n_docs` documents: 1 for a small corpus, else sqrt(n), with an upper limit.
+
+    With sqrt(n) clusters, finding a document's cluster costs as much as comparing it inside the cluster.
+    """
     return 1 if n_docs <= WHOLE else min(int(n_docs**0.5), MAX_CLUSTERS)
 
 
 @kernel
 def sums(vectors: I16, labels: I32, k: int) -> F64:
-    """Return the sum of the vectors of every label, float64[k, d]: integers below 2^53, so exact."""
+    """Return the sum of the vectors with each label, float64[k, d]; the sums are integers below 2^53, so exact.
+
+    vectors: int16[n, d]; labels: int32[n], from 0 to k - 1.
+    """
     out = np.zeros((k, vectors.shape[1]), np.float64)
     for i in range(len(labels)):
         for j in range(vectors.shape[1]):
@@ -48,7 +61,7 @@ def sums(vectors: I16, labels: I32, k: int) -> F64:
 
 
 def nearest(vectors: I16, centroids: I16) -> tuple[I32, npt.NDArray[np.int16]]:
-    """Return the first of the nearest centroids, int32[n], and the cosine to it in ten-thousandths, int16[n]."""
+    """Return each vector's nearest centroid, int32[n], and the cosine to it in ten-thousandths, int16[n]."""
     n = len(vectors)
     labels, similar = np.zeros(n, np.int32), np.zeros(n, np.int16)
     columns = np.ascontiguousarray(centroids.T, dtype=np.float32)
@@ -66,7 +79,10 @@ def nearest(vectors: I16, centroids: I16) -> tuple[I32, npt.NDArray[np.int16]]:
 
 
 def k_means(sample: I16, k: int, iterations: int = ITERATIONS) -> I16:
-    """Return at most k centroids, int16[k, d], starting with the first k different vectors of the sample."""
+    """Return at most `k` centroids of the vectors `sample`, int16[n, d], as int16[k, d].
+
+    The first k different vectors of the sample are the start. Ends after `iterations` rounds, or when nothing changes.
+    """
     first = sample[: 8 * k]
     _, at = np.unique(first, axis=0, return_index=True)
     centroids: I16 = first[np.sort(at)[:k]]
@@ -82,7 +98,10 @@ def k_means(sample: I16, k: int, iterations: int = ITERATIONS) -> I16:
 
 @dataclass(frozen=True)
 class FindClusters(Pass[int]):
-    """Find the centroids of the documents that were not dropped; one task. Receipt: how many clusters."""
+    """Find the centroids of the documents that were not dropped, by k-means on a sample of their vectors.
+
+    There is one task. Receipt: the number of clusters.
+    """
 
     folder = "clusters"
     noun = ""
@@ -95,10 +114,9 @@ class FindClusters(Pass[int]):
     dropped: DroppedIds | None = None
 
     def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
-        """Write the centroids."""
+        """Write the centroids to `url`, int16[clusters, dim]; return the number of clusters. There is one item."""
         centroids = k_means(self._sample(), self.clusters)
-        with spill_to(url, 1) as spill:
-            spill.write([centroids])
+        write_spill(url, [centroids])
         return {"clusters": len(centroids)}
 
     def _sample(self) -> I16:
@@ -117,33 +135,34 @@ class FindClusters(Pass[int]):
 
 @dataclass(frozen=True)
 class FindSecondClusters(FindClusters):
-    """Find the centroids of what deduplication left."""
+    """Find the centroids of the documents that deduplication left, for diversification; files are in another folder."""
 
     folder = "diverse"
 
 
 @dataclass(frozen=True)
 class DroppedIds:
-    """The ids of dropped documents, sorted, in one file per group of parts."""
+    """The ids of the documents that deduplication dropped, sorted, in one file per group of parts in `folder`."""
 
     folder: str
     n_parts: int
     n_groups: int
 
     def write(self, groups: Iterator[U64]) -> None:
-        """Write the ids of every group."""
+        """Write one file per group of parts: `groups` yields the dropped ids of each, uint64, ascending."""
         for number, ids in enumerate(groups):
-            with spill_to(files.join(self.folder, f"group-{number:05d}"), 1) as spill:
-                spill.write([ids])
+            write_spill(self._url(number), [ids])
 
     def of(self, part: int) -> U64:
-        """Return the ids of a part, among others."""
-        with Spill(files.join(self.folder, f"group-{part * self.n_groups // self.n_parts:05d}")) as spill:
-            return spill.read(0, 0, dtype=np.uint64)
+        """Return the dropped ids of the group to which part number `part` belongs, uint64, ascending."""
+        return all_sections([self._url(part * self.n_groups // self.n_parts)], 0, np.uint64)
+
+    def _url(self, group: int) -> str:
+        return files.join(self.folder, f"group-{group:05d}")
 
 
 def kept_in(out: str, number: int, dim: int, dropped: DroppedIds | None) -> Iterator[VectorBlock]:
-    """Yield the blocks of a part, with the documents that have a vector and were not dropped."""
+    """Yield the vectors of part `number` in blocks, without zero vectors and without the documents in `dropped`."""
     ids = np.zeros(0, np.uint64) if dropped is None else dropped.of(number)
     for block in blocks(out, number, dim):
         kept = block.vectors.any(1)
@@ -154,6 +173,72 @@ def kept_in(out: str, number: int, dim: int, dropped: DroppedIds | None) -> Iter
 
 
 def centroids_in(url: str, dim: int) -> I16:
-    """Return the centroids in a file, int16[k, dim]."""
-    with Spill(url) as spill:
-        return spill.read(0, 0, dtype=np.int16).reshape(-1, dim)
+    """Return the centroids in the file `url`, int16[k, dim]."""
+    return all_sections([url], 0, np.int16).reshape(-1, dim)
+
+
+@dataclass(frozen=True)
+class MeasureNearness(Pass[int]):
+    """For each document of a part that was not dropped, write the cosine to the nearest centroid."""
+
+    folder = "nearness"
+
+    dim: int
+    dropped: DroppedIds
+
+    def write(self, url: str, item: int) -> dict[str, Any]:
+        """Write a ROW (id, cosine in ten-thousandths) for each kept document of part `item` to `url`; return {}."""
+        centroids = centroids_in(FindSecondClusters.url(self.out), self.dim)
+        found = [np.zeros(0, ROW)]
+        for block in kept_in(self.out, item, self.dim, self.dropped):
+            rows = np.empty(len(block.ids), ROW)
+            rows["id"], rows["cosine"] = block.ids, nearest(block.vectors, centroids)[1]
+            found.append(rows)
+        write_spill(url, [np.concatenate(found)])
+        return {}
+
+
+@dataclass(frozen=True)
+class CosineLimit:
+    """The rule for dropping prototypes: documents with a cosine to their centroid above `cosine` are dropped.
+
+    cosine: in ten-thousandths. keep: of the documents with exactly this cosine, how many are kept, by smallest id.
+    """
+
+    cosine: int
+    keep: int
+
+
+NO_LIMIT = CosineLimit(UNITS, 0)  # if there are no documents
+
+
+def cosine_limit(out: str, n_parts: int, share: float) -> CosineLimit:
+    """Return the limit at which the share `share` of the measured documents is kept, those with the smallest cosines.
+
+    out: the step's folder, with the files of MeasureNearness of all `n_parts` parts.
+    """
+    counts = np.zeros(COSINES, np.int64)
+    for number in range(n_parts):
+        counts += np.bincount(_rows(out, number)["cosine"].astype(np.int64) + UNITS, minlength=COSINES)
+    left = np.cumsum(counts)
+    wanted = int(np.ceil(round(share * int(left[-1]), 6)))
+    at = int(np.searchsorted(left, wanted))
+    if at == COSINES:
+        return CosineLimit(UNITS, int(left[-1]))
+    return CosineLimit(at - UNITS, wanted - int(left[at] - counts[at]))
+
+
+def prototypes(out: str, n_parts: int, limit: CosineLimit) -> Iterator[npt.NDArray[Any]]:
+    """Yield the ROWs (id, cosine) of the documents that `limit` drops, one array per part, in order of ids."""
+    keep = limit.keep
+    for number in range(n_parts):
+        rows = _rows(out, number)
+        at = np.flatnonzero(rows["cosine"] == limit.cosine)
+        drop = rows["cosine"] > limit.cosine
+        drop[at[keep:]] = True
+        keep = max(0, keep - len(at))
+        yield rows[drop]
+
+
+def _rows(out: str, number: int) -> npt.NDArray[Any]:
+    return all_sections([MeasureNearness.url(out, number)], 0, ROW)

@@ -1,4 +1,4 @@
-"""Vectors on a grid: unit vectors as integers, so that their products are exact, and EmbedDocuments, which makes them.
+"""Vectors on a grid: unit vectors rounded to integers, so that their products are exact; EmbedDocuments computes them.
 
 A vector is scaled to length 4,096 and rounded to int16. Any partial sum of the products of two such vectors is a whole
 number of at most 4096^2 = 2^24 (Cauchy-Schwarz), which float32 holds exactly; so `a @ b` gives the same bits whatever
@@ -21,7 +21,7 @@ from dataprep.core.batch import Batch
 from dataprep.core.part import Part
 from dataprep.core.passes import Pass
 from dataprep.dedup.keep import Keep
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, require
 from dataprep.store.spill import Spill, spill_to
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import U64
@@ -37,7 +37,7 @@ TEXTS_AT_ONCE = 1024  # passed to `embed`, counted from the start of the part, s
 
 @kernel
 def to_grid(vectors: F64) -> I16:
-    """Scale every row to length 4,096 and round it, int16[n, d]; a zero row is unchanged."""
+    """Return every row scaled to length 4,096 and rounded, int16[n, d]; a zero row is unchanged."""
     n, d = vectors.shape
     out = np.zeros((n, d), np.int16)
     scale = 4096.0 - 0.5 * np.sqrt(np.float64(d))  # rounding adds at most sqrt(d) / 2 to the length
@@ -63,48 +63,46 @@ def lengths(vectors: I16) -> F64:
 
 
 class Embed(Protocol):
-    """Computes vectors of texts; a frozen dataclass, since it is sent to workers."""
+    """A callable that computes the vectors of a batch of documents; a frozen dataclass, since it is sent to workers."""
 
     def __call__(self, batch: Batch) -> I16:
-        """Return vectors on the grid, int16[n, d]; a zero vector is similar to nothing."""
+        """Return one vector per document, on the grid, int16[n, d]; a zero vector is similar to nothing."""
 
 
 @dataclass(frozen=True)
 class UserVectors:
-    """Vectors from the user's function: list[str] -> array[n, d]."""
+    """Computes the vectors of documents by the user's function `fn`: list[str] -> array[n, d]."""
 
     fn: Callable[[list[str]], Any]
 
     def __call__(self, batch: Batch) -> I16:
-        """Call the function; raises PlanError unless it returns one finite vector per text."""
+        """Call the function on the texts of a batch; return the vectors on the grid, int16[n, d].
+
+        Raises PlanError unless it returns one finite vector per text.
+        """
         texts = batch.column("text").to_pylist()
         answer = self.fn(texts)
         try:
             found = np.asarray(answer, np.float64)
         except (TypeError, ValueError):  # rows of different lengths, or not numbers
             found = np.zeros(0)
-        if found.ndim != 2 or len(found) != len(texts) or not found.shape[1]:
+        name = getattr(self.fn, "__qualname__", type(self.fn).__name__)
+        require(
+            found.ndim == 2 and len(found) == len(texts) and found.shape[1],
+            f"embed={name} returned an array of shape {found.shape} for {len(texts)} texts; "
+            "it must return numbers[n, d], one vector per text",
+        )
+        for bad in np.flatnonzero(~np.isfinite(found).all(1)):
             msg = (
-                f"embed={_name(self.fn)} returned an array of shape {found.shape} for {len(texts)} texts; "
-                "it must return numbers[n, d], one vector per text"
-            )
-            raise PlanError(msg)
-        bad = np.flatnonzero(~np.isfinite(found).all(1))
-        if len(bad):
-            msg = (
-                f"embed={_name(self.fn)} returned a vector with NaN or infinity for document "
-                f"{B.show_id(int(B.ids(batch)[bad[0]]))} ({texts[bad[0]][:40]!r}); it must return finite numbers"
+                f"embed={name} returned a vector with NaN or infinity for document "
+                f"{B.show_id(int(B.ids(batch)[bad]))} ({texts[bad][:40]!r}); it must return finite numbers"
             )
             raise PlanError(msg)
         return np.asarray(to_grid(np.ascontiguousarray(found)))
 
 
-def _name(fn: Any) -> str:
-    return str(getattr(fn, "__qualname__", type(fn).__name__))
-
-
 class VectorBlock(NamedTuple):
-    """Some documents of a part: ids, ranks (the smallest is preferred) and vectors."""
+    """Some documents of a part: ids, ranks (of copies, the smallest is kept) and vectors, int16[n, d]."""
 
     ids: U64
     ranks: U64
@@ -113,9 +111,10 @@ class VectorBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class EmbedDocuments(Pass[Part]):
-    """Read a part and spill the vector of every document.
+    """Read a part and write the vector of every document to a temporary file.
 
-    Receipt: how many documents and components there are, and how many vectors are not zero.
+    Receipt: the numbers of documents, of numbers per vector ("dim"), of vectors that are not zero, and of unreadable
+    values among the values that decide which copy is kept, with the first of these ("such_as").
     """
 
     folder = "vectors"
@@ -124,42 +123,44 @@ class EmbedDocuments(Pass[Part]):
     keep: Keep
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write segments of ids, ranks and vectors."""
-        found = {"docs": 0, "vectors": 0, "dim": 0}
+        """Write the ids, ranks and vectors of the documents of the part `item` to `url`, in segments of bounded size.
+
+        Returns the content of the receipt.
+        """
+        found: dict[str, Any] = {"docs": 0, "vectors": 0, "dim": 0, "unreadable": 0, "such_as": ""}
         with spill_to(url, 3) as spill:
-            held: list[VectorBlock] = []
-            for block in self._blocks(item):
-                dim = block.vectors.shape[1]
-                if found["dim"] not in (0, dim):
-                    raise PlanError(two_sizes(found["dim"], dim))
-                found["dim"] = dim
-                found["docs"] += len(block.ids)
-                found["vectors"] += int(np.count_nonzero(block.vectors.any(1)))
-                held.append(block)
-                if sum(b.vectors.nbytes for b in held) >= SEGMENT_BYTES:
-                    spill.write([np.concatenate(column) for column in zip(*held, strict=True)])
-                    held = []
-            if held:
-                spill.write([np.concatenate(column) for column in zip(*held, strict=True)])
+            spill.write_together(
+                self._blocks(item, found), lambda block: block.vectors.nbytes, SEGMENT_BYTES,
+                lambda held: list(map(np.concatenate, zip(*held, strict=True))),
+            )  # fmt: skip
         return found
 
-    def _blocks(self, part: Part) -> Iterator[VectorBlock]:
-        """Yield the documents of a part, TEXTS_AT_ONCE at a time."""
+    def _blocks(self, part: Part, found: dict[str, Any]) -> Iterator[VectorBlock]:
+        """Yield the documents of a part, TEXTS_AT_ONCE at a time, and count them in `found`."""
         columns = list(dict.fromkeys(("id", "text", *self.keep.columns)))
         for batch in B.recut(part.batches(columns)):
-            ids, ranks = B.ids(batch), self.keep.rank(batch)
+            unreadable: list[str] = []
+            ids, ranks = B.ids(batch), self.keep.rank(batch, unreadable)
+            found["unreadable"] += len(unreadable)
+            found["such_as"] = found["such_as"] or next(iter(unreadable), "")
             for first in range(0, batch.num_rows, TEXTS_AT_ONCE):
                 rows = slice(first, first + TEXTS_AT_ONCE)
-                yield VectorBlock(ids[rows], ranks[rows], self.embed(batch.slice(first, TEXTS_AT_ONCE)))
+                vectors = self.embed(batch.slice(first, TEXTS_AT_ONCE))
+                dim = vectors.shape[1]
+                require(found["dim"] in (0, dim), two_sizes(found["dim"], dim))
+                found["dim"] = dim
+                found["docs"] += len(vectors)
+                found["vectors"] += int(np.count_nonzero(vectors.any(1)))
+                yield VectorBlock(ids[rows], ranks[rows], vectors)
 
 
 def two_sizes(one: int, other: int) -> str:
-    """Return the message about vectors of different sizes."""
+    """Return the error message for an `embed` that returned vectors of `one` numbers and others of `other` numbers."""
     return f"embed returned vectors of {one} numbers and of {other}; all must have the same number"
 
 
 def blocks(out: str, number: int, dim: int) -> Iterator[VectorBlock]:
-    """Yield the vectors of a part, about 8 MB at a time."""
+    """Yield the stored vectors of part `number`, about 8 MB at a time; dim: numbers per vector."""
     with Spill(EmbedDocuments.url(out, number)) as spill:
         for segment in range(spill.segments):
             yield VectorBlock(

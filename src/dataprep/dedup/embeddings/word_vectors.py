@@ -1,8 +1,8 @@
-"""Document vectors from the corpus itself: fastText word vectors, trained on a sample, summed by weight.
+"""Document vectors from the corpus itself: fastText word vectors, trained on a sample, as weighted sums.
 
 A document is the sum of its words' unit vectors, each weighted a / (a + p) for a word of probability p (SIF; Arora,
 Liang and Ma 2017), without the directions that most documents share (Mu and Viswanath 2018, All-but-the-Top). A word
-too rare to be learnt has a random vector of its own, by its hash: without it, documents that differ only in rare words,
+too rare to be learnt has a random vector, chosen by its hash: without it, documents that differ only in rare words,
 such as names, would have equal vectors.
 
 Twin: tests/twins/semantic.py
@@ -29,9 +29,10 @@ from dataprep.core.part import Part
 from dataprep.core.passes import Pass
 from dataprep.errors import need
 from dataprep.store import files
-from dataprep.store.spill import Spill, spill_to
+from dataprep.store.spill import Spill, write_spill
+from dataprep.unicode.hashes import normal_form, words
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, U8, U64, normal_form, words
+from dataprep.unicode.text import I64, U8, U64
 
 from .kmeans import I32
 from .vectors import F64, I16, LENGTH, to_grid
@@ -51,7 +52,7 @@ COMMON_WORDS, COMMON_DOCS = 100, 1000  # fewer do not show what most share
 
 @dataclass(frozen=True)
 class SampleTexts(Pass[Part]):
-    """Choose the documents of a part with the smallest hash(seed, id), up to `most` bytes."""
+    """Choose the documents of a part with the smallest hash(seed, id), up to `most` characters, to train on."""
 
     folder = "sample"
 
@@ -59,12 +60,14 @@ class SampleTexts(Pass[Part]):
     most: int
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write the hashes, the sizes and the texts."""
+        """Write three sections to `url` for the sample of the part `item`: hashes, sizes in bytes, and texts as words.
+
+        The texts are in the normal form "words". The receipt needs no content: returns {}.
+        """
         chosen = self._choose(item)
         texts = pa.array([text for _, text in chosen], pa.large_string())
         offsets, data = normal_form(*B.buffers(texts), "words")
-        with spill_to(url, 3) as spill:
-            spill.write([np.array([rank for rank, _ in chosen], np.uint64), np.diff(offsets), data])
+        write_spill(url, [np.array([rank for rank, _ in chosen], np.uint64), np.diff(offsets), data])
         return {}
 
     def _choose(self, part: Part) -> list[tuple[int, str]]:
@@ -86,7 +89,10 @@ class SampleTexts(Pass[Part]):
 
 
 class WordTable(NamedTuple):
-    """Words by hash, in an open hash table, and their vectors: the learnt ones, then RARE random ones."""
+    """The vectors of words: a hash table with open addressing from a word's hash to a row of `vectors`.
+
+    The rows of the learnt words are first; the last RARE rows are random vectors, for words that are not in the table.
+    """
 
     keys: U64
     rows: I32  # of every slot; -1: the slot is free
@@ -95,7 +101,10 @@ class WordTable(NamedTuple):
 
 @dataclass(frozen=True)
 class LearnWords(Pass[int]):
-    """Train word vectors on the sample; one task. Receipt: bytes of the sample, and how many words were learnt."""
+    """Train word vectors on the sample of all parts. There is one task.
+
+    Receipt: the characters in the sample ("sample_bytes"), and the number of words learnt.
+    """
 
     folder = "words"
     noun = ""
@@ -105,7 +114,7 @@ class LearnWords(Pass[int]):
     n_parts: int
 
     def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
-        """Write a WordTable."""
+        """Train the word vectors, and write the arrays of a WordTable to `url`; return the receipt's content."""
         texts = self._texts()
         counts: Counter[str] = Counter()
         for text in texts:
@@ -115,8 +124,7 @@ class LearnWords(Pass[int]):
         learnt = train(texts, vocabulary, self.dim, self.seed)
         share = np.array([-n for n, _ in often], np.float64) / max(1, counts.total())
         table = build(vocabulary, spread(learnt) * (SIF / (SIF + share))[:, None], texts, self.seed)
-        with spill_to(url, 3) as spill:
-            spill.write(table)
+        write_spill(url, table)
         return {"sample_bytes": sum(map(len, texts)), "words": len(vocabulary)}
 
     def _texts(self) -> list[str]:
@@ -139,10 +147,11 @@ class LearnWords(Pass[int]):
 
 
 def train(texts: Sequence[str], vocabulary: Sequence[str], dim: int, seed: int) -> F64:
-    """Return vectors of the words, float64[words, dim], by fastText's CBOW in one thread: always the same bytes.
+    """Return a vector for each word of `vocabulary`, float64[words, dim], by fastText's CBOW: always the same bytes.
 
-    With one thread, fastText 0.9.3 sets only a tenth of its input matrix (`DenseMatrix::uniform` counts threads as
-    tenths) and the rest is uninitialised memory, which may lead to NaN, so the first vectors are passed in.
+    texts: the sample, words separated by blanks. Training uses one thread. In this case fastText 0.9.3 sets only a
+    tenth of its input matrix (`DenseMatrix::uniform` counts threads as tenths) and leaves the rest uninitialised, which
+    may lead to NaN; so the initial vectors are passed in.
     """
     if not vocabulary:
         return np.zeros((0, dim))
@@ -164,10 +173,10 @@ def train(texts: Sequence[str], vocabulary: Sequence[str], dim: int, seed: int) 
 
 
 def spread(learnt: F64) -> F64:
-    """Return unit vectors of the words, without the directions that most of them share.
+    """Return unit vectors of the words, float64[words, dim], without the directions that most of the words share.
 
-    The vectors of rare words all move the same way in training: on 300 documents of random words, all cosines of
-    documents were above 0.99 before this, and none after it.
+    Training moves the vectors of rare words in one direction: with 300 documents of random words, all cosines of
+    documents were above 0.99 without this step, and none with it.
     """
     if not len(learnt):
         return learnt
@@ -178,7 +187,7 @@ def spread(learnt: F64) -> F64:
 
 
 def without_common(vectors: F64, sample: I16) -> F64:
-    """Return the vectors without the main directions of the sample."""
+    """Return `vectors` without their components along the main directions of the vectors `sample`, int16[n, dim]."""
     exact = sample.astype(np.float64)  # sums of products of whole numbers: the same for every BLAS
     common = np.linalg.eigh(exact.T @ exact)[1][:, -COMMON:]
     return np.asarray(vectors - vectors @ common @ common.T)
@@ -199,7 +208,11 @@ def _sums(texts: tuple[I64, U8], table: WordTable) -> Any:
 
 
 def build(vocabulary: Sequence[str], weighted: F64, texts: Sequence[str], seed: int) -> WordTable:
-    """Return the table of weighted word vectors and random ones, without the directions that most documents share."""
+    """Return the table of word vectors: the learnt ones and RARE random ones.
+
+    weighted: float64[words, dim], the learnt vectors times their weights. texts: a sample; directions that most of its
+    documents share are removed from all vectors.
+    """
     rare = np.random.RandomState(seed + 1).standard_normal((RARE, weighted.shape[1]))
     vectors = np.concatenate([weighted, rare / np.linalg.norm(rare, axis=1, keepdims=True)])
     keys, rows = slots(vocabulary)
@@ -218,7 +231,10 @@ def _rounded(vectors: F64) -> I16:
 
 
 def slots(vocabulary: Sequence[str]) -> tuple[U64, I32]:
-    """Return a hash table with open addressing from the hashes of words to their numbers."""
+    """Return a hash table with open addressing: keys, uint64, and the word number of each key, int32 (-1: free).
+
+    vocabulary: the words, in order of their numbers. A key is the hash of a word.
+    """
     _, hashes = words(*B.buffers(pa.array(vocabulary, pa.large_string())))
     assert len(hashes) == len(vocabulary), "a word of a normal form is one word"
     size = 1 << max(4, (2 * len(vocabulary)).bit_length())
@@ -234,7 +250,11 @@ def slots(vocabulary: Sequence[str]) -> tuple[U64, I32]:
 
 @kernel
 def sum_words(ends: I64, hashes: U64, keys: U64, rows: I32, vectors: I16) -> F64:
-    """Return the sum of the vectors of each document's words, float64[n, d]: integers, so exact."""
+    """Return the sum of the vectors of each document's words, float64[n, d]; the sums are integers, so exact.
+
+    ends: int64[n + 1], of each document's words in `hashes`. keys, rows, vectors: a WordTable; a word that is not in it
+    has one of the RARE random vectors at the end of `vectors`.
+    """
     n, d = len(ends) - 1, vectors.shape[1]
     known, mask = np.uint64(len(vectors) - RARE), np.uint64(len(keys) - 1)
     out = np.zeros((n, d), np.float64)
@@ -263,14 +283,17 @@ def sum_words(ends: I64, hashes: U64, keys: U64, rows: I32, vectors: I16) -> F64
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Documents as sums of the vectors of their words; a document without words is a zero vector."""
+    """Computes the vector of a document as the sum of its words' vectors; a document without words has the zero vector.
+
+    url: of the stored WordTable. key: identifies its content. dim: numbers per vector.
+    """
 
     url: str
     key: str
     dim: int
 
     def __call__(self, batch: Batch) -> I16:
-        """Return vectors on the grid, int16[n, dim]."""
+        """Return the vectors of the documents of a batch, on the grid, int16[n, dim]."""
         return np.asarray(to_grid(_sums(B.buffers(batch), _table(self.url, self.key, self.dim))))
 
 
@@ -282,5 +305,5 @@ def _table(url: str, key: str, dim: int) -> WordTable:  # noqa: ARG001 - the key
 
 
 def sample_bytes(n_parts: int) -> int:
-    """Return how many bytes of every part are sampled."""
+    """Return how many characters to sample from each of `n_parts` parts."""
     return min(SAMPLE_BYTES, max(LEAST_BYTES, 2 * SAMPLE_BYTES // max(1, n_parts)))

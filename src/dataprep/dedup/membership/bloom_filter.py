@@ -1,8 +1,8 @@
-"""BloomFilter: its size, its bits, which of them a key sets, and its file.
+"""BloomFilter: its size, its bits, the choice of the bits that a key sets, and its file.
 
-Size, layout and header are those of `pybloom_live.BloomFilter`: `n_slices` slices of `slice_bits` bits back to back,
-a key sets one bit in each, bit j is bit j % 8 of byte j // 8. Only the choice of the bits differs: pybloom_live uses
-a SHA-512 of the key, and here a 64-bit key is advanced from slice to slice by multiplication. (Bloom 1970; slices:
+Size, layout and header are those of `pybloom_live.BloomFilter`: `n_slices` slices of `slice_bits` bits, one after the
+other; a key sets one bit in each; bit j is bit j % 8 of byte j // 8. Only the choice of the bits differs: pybloom_live
+uses a SHA-512 of the key, and here a 64-bit key is advanced from slice to slice by multiplication. (Bloom 1970; slices:
 Almeida, Baquero, Preguiça, Hutchison 2007.)
 
 Twin: tests/twins/bloom.py
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dataprep.errors import DataprepError, PlanError
+from dataprep.errors import DataprepError, require
 from dataprep.store import files
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64, Int
@@ -27,36 +27,35 @@ WRITE_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class FilterSize:
-    """The size of a filter for `capacity` keys at `error_rate`, the rate of false positives when it is full."""
+    """The dimensions of a Bloom filter for `capacity` keys at `error_rate`, its rate of false positives when full."""
 
     capacity: int
     error_rate: float
 
     def __post_init__(self) -> None:
-        if not 1e-9 <= self.error_rate <= 0.5:
-            msg = f"error_rate={self.error_rate!r} must be from 1e-9 to 0.5, such as 1e-4"
-            raise PlanError(msg)
-        if not isinstance(self.capacity, int) or self.capacity < 1:
-            msg = f"capacity={self.capacity!r} must be an integer from 1; leave it out to have the keys counted"
-            raise PlanError(msg)
+        in_range = 1e-9 <= self.error_rate <= 0.5
+        require(in_range, f"error_rate={self.error_rate!r} must be from 1e-9 to 0.5, such as 1e-4")
+        counts = isinstance(self.capacity, int) and self.capacity >= 1
+        wanted = "must be an integer from 1; leave it out to have the keys counted"
+        require(counts, f"capacity={self.capacity!r} {wanted}")
 
     @property
     def n_slices(self) -> int:
-        """Bits that a key sets."""
+        """The number of slices of the filter: log2(1 / error_rate), rounded up. A key sets one bit in each slice."""
         return math.ceil(math.log2(1 / self.error_rate))
 
     @property
     def slice_bits(self) -> int:
-        """Bits per slice: about half of them are set at `capacity`."""
+        """The number of bits in one slice; about half of them are set once `capacity` keys are entered."""
         return math.ceil(self.capacity * abs(math.log(self.error_rate)) / (self.n_slices * math.log(2) ** 2))
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of all slices."""
+        """The size of all slices together in bytes."""
         return -(-self.n_slices * self.slice_bits // 8)
 
     def expected_errors(self, n_entered: int) -> float:
-        """Return how many other new keys seemed old while `n_entered` were entered, one after the other."""
+        """Return how many new keys are expected to be taken for old ones while `n_entered` keys are entered."""
         wrong = 0.0
         for _ in range(20):  # those count too, since their bits are as random; every round halves the error
             at = np.linspace(0, n_entered + wrong, 1001)
@@ -66,20 +65,27 @@ class FilterSize:
 
 
 class BloomFilter:
-    """A filter in memory: its bits, and how many new keys were entered."""
+    """A Bloom filter in memory: `bits` (uint8, all slices), and `n_keys`, the number of new keys entered."""
 
     def __init__(self, size: FilterSize) -> None:
         self.size, self.n_keys = size, 0
         self.bits = np.zeros(size.n_bytes, np.uint8)
 
     def enter(self, keys: U64) -> U8:
-        """Enter keys in order; return 1 for each that was entered before, or seems so, uint8[keys]."""
+        """Enter keys, uint64[n], in order; return 1 for each that was, or seems to have been, entered before, uint8[n].
+
+        Raises DataprepError if more new keys are entered than the filter's capacity.
+        """
         seen = enter(self.bits, keys, self.size.n_slices, self.size.slice_bits)
         self._add(len(seen) - int(seen.sum(dtype=np.int64)))
         return seen
 
     def judge(self, keys: U64, units: I64, sizes: I64, threshold: float) -> U8:
-        """Return 1 for each paragraph to cut, by the share of its keys that were entered before; see the kernel."""
+        """Return 1 for each paragraph to cut, uint8[paragraphs], and enter the keys of the other paragraphs.
+
+        A paragraph is cut by the share of its keys that earlier documents entered; the kernel `judge` explains the
+        parameters. Raises DataprepError if more new keys are entered than the filter's capacity.
+        """
         cut, new = judge(self.bits, keys, units, sizes, self.size.n_slices, self.size.slice_bits, float(threshold))
         self._add(new)
         return cut
@@ -90,7 +96,7 @@ class BloomFilter:
             raise full(self.size.capacity, "more than that many")
 
     def measured_rate(self) -> float:
-        """Return the rate of false positives now: the product of the shares of bits set in each slice."""
+        """Return the present rate of false positives: the product, over all slices, of the share of bits set."""
         return float(np.prod(ones(self.bits, self.size.n_slices, self.size.slice_bits) / self.size.slice_bits))
 
     def save(self, url: str) -> None:
@@ -104,7 +110,7 @@ class BloomFilter:
 
 
 def full(capacity: int, found: str) -> DataprepError:
-    """Return the error for more keys than the filter is made for."""
+    """Return the error to raise if there are more keys than `capacity`. found: how many there are, as text."""
     return DataprepError(
         f"capacity={capacity:,} must be at least the number of distinct keys ({found}), else the filter is wrong more "
         "often than error_rate; give a larger capacity, or leave it out to have the keys counted"
@@ -127,7 +133,7 @@ def _scaled(x: Int, n: Int) -> Int:
 
 @kernel
 def places(key: Int, n_slices: int, slice_bits: Int) -> U64:
-    """Return the bit that a 64-bit key sets in each slice, uint64[n_slices]."""
+    """Return the index, within its slice, of the bit that a 64-bit key sets in each slice, uint64[n_slices]."""
     out = np.empty(n_slices, np.uint64)
     x, n = np.uint64(key), np.uint64(slice_bits)
     for s in range(n_slices):
@@ -151,7 +157,10 @@ def _aim(xs: U64, at: U64, base: Int, n: Int) -> None:
 
 @kernel
 def enter(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
-    """Set the bits of keys, in order; return 1 for each whose bits were all set before, uint8[keys]."""
+    """Set the bits of each key, in order; return 1 for each key whose bits were all set before, uint8[keys].
+
+    bits: uint8, the slices of the filter, changed in place. keys: uint64.
+    """
     n, one, three, seven = np.uint64(slice_bits), np.uint8(1), np.uint64(3), np.uint64(7)
     seen, xs, at = np.ones(len(keys), np.uint8), keys.copy(), np.empty(len(keys), np.uint64)
     for s in range(n_slices):
@@ -165,7 +174,7 @@ def enter(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
 
 @kernel
 def contains(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
-    """Return 1 for each key whose bits are set in all slices, uint8[keys]."""
+    """Return 1 for each key whose bits are set in all slices, else 0, uint8[keys]; `bits` is not changed."""
     n, three, seven = np.uint64(slice_bits), np.uint64(3), np.uint64(7)
     found, xs, at = np.ones(len(keys), np.uint8), keys.copy(), np.empty(len(keys), np.uint64)
     for s in range(n_slices):
@@ -179,11 +188,12 @@ def contains(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
 def judge(
     bits: U8, keys: U64, units: I64, sizes: I64, n_slices: int, slice_bits: Int, threshold: float
 ) -> tuple[U8, int]:
-    """Return 1 for each paragraph to cut, uint8[paragraphs], and how many keys of the others were new.
+    """Return 1 for each paragraph to cut, uint8[paragraphs], and the number of new keys that were entered.
 
-    units: paragraphs per document; sizes: keys per paragraph. A paragraph is cut if at least `threshold` of its keys
-    were entered by earlier documents, and all of a document if at least `threshold` of all its keys were. Then the keys
-    of the other paragraphs are entered: a document is never compared with itself.
+    keys: uint64, of all paragraphs in order. units: paragraphs per document; sizes: keys per paragraph. A paragraph is
+    cut if at least `threshold` of its keys were entered by earlier documents; all paragraphs of a document are cut if
+    at least `threshold` of all its keys were. Then the keys of its other paragraphs are entered into `bits`, so that a
+    document is never compared with itself.
     """
     cut = np.zeros(len(sizes), np.uint8)
     p = at = n_new = 0
@@ -215,7 +225,7 @@ def judge(
 
 @kernel
 def ones(bits: U8, n_slices: int, slice_bits: int) -> I64:
-    """Return how many bits are set in each slice, int64[n_slices]."""
+    """Return the number of bits set in each slice, int64[n_slices]."""
     counts = np.zeros(256, np.int64)
     for b in range(1, 256):
         counts[b] = counts[b >> 1] + (b & 1)

@@ -20,13 +20,16 @@ _REST = 64 - PRECISION
 
 
 def empty() -> U8:
-    """Return the registers of no keys, uint8[65536]; the registers of a union are the maxima."""
+    """Return the registers of an empty set, uint8[65536]. The registers of a union are the element-wise maxima."""
     return np.zeros(1 << PRECISION, np.uint8)
 
 
 @kernel
 def observe(registers: U8, keys: U64) -> None:
-    """Count keys, uint64 with well-mixed bits: a register holds the longest run of leading zeros so far, plus one."""
+    """Update `registers`, uint8[65536], in place by keys, uint64, which must be hashes with well-mixed bits.
+
+    Each register holds the longest run of leading zeros, plus one, among the keys assigned to it so far.
+    """
     one, rest = np.uint64(1), np.uint64(64 - PRECISION)
     for i in range(len(keys)):
         register = keys[i] >> rest
@@ -42,7 +45,7 @@ def observe(registers: U8, keys: U64) -> None:
 
 
 def estimate(registers: U8) -> float:
-    """Return the estimated number of distinct keys that were observed."""
+    """Return the estimated number of distinct keys from the registers, uint8[65536], that `observe` updated."""
     m = float(len(registers))
     histogram = np.bincount(registers, minlength=_REST + 2).astype(float)
     z = m * _tau(1 - histogram[_REST + 1] / m)

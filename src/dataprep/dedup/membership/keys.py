@@ -1,4 +1,4 @@
-"""SaveKeys: store the keys of a Bloom filter, 64-bit hashes of documents, paragraphs or n-grams, for each part.
+"""Keys of a Bloom filter, 64-bit hashes of documents, paragraphs or n-grams: stored per part, then looked up in order.
 
 64 bits are enough: of n keys, a new one equals an old one with probability n / 2^64, 5e-9 at 10^11 keys, which is far
 below the filter's own rate of false positives.
@@ -6,22 +6,28 @@ below the filter's own rate of false positives.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.part import Part
 from dataprep.core.passes import Pass
+from dataprep.core.tables import NOBODY, SPAN, VERDICT_ROWS, VERDICTS, write_spans, write_verdicts
 from dataprep.dedup.pieces.hashes import unit_hashes
 from dataprep.dedup.pieces.units import blocks
+from dataprep.store import files
 from dataprep.store.spill import Spill, SpillWriter, spill_to
-from dataprep.unicode.text import I64, U8, U64, shingle_hashes, words
+from dataprep.unicode.hashes import shingle_hashes, words
+from dataprep.unicode.text import I64, U8, U64
 
 from . import hyperloglog
+from .bloom_filter import BloomFilter, FilterSize
 
 # A segment is a batch of whole documents, whose keys are entered together. The last segment holds the registers.
 SECTIONS = {
@@ -38,14 +44,19 @@ SECTIONS = {
 
 @dataclass(frozen=True)
 class KeyUnits:
-    """The units whose hashes are keys: `unit` "document", "paragraph" or "ngram"; runs of `ngram` words; a form."""
+    """The settings of Bloom that decide which units of a text are hashed to keys: `unit`, `ngram` and `normalize`."""
 
     unit: str
     ngram: int
     normalize: str | None
 
     def of(self, batch: Batch) -> dict[str, Any]:
-        """Return the sections of a batch that this unit has."""
+        """Return the arrays of a batch by name, as in SECTIONS: ids, keys, and for other units the paragraphs.
+
+        A key is the 64-bit hash of a document, a paragraph or an n-gram. For paragraphs and n-grams there are also
+        "units" (paragraphs per document), "start" and "end" (bytes in the document's text) and "sizes" (keys per
+        paragraph).
+        """
         offsets, data = B.buffers(batch)
         if self.unit == "document":
             return {"ids": B.ids(batch), "keys": document_keys(offsets, data, self.normalize)}
@@ -64,7 +75,10 @@ class KeyUnits:
 
 
 def document_keys(offsets: I64, data: U8, normalize: str | None) -> U64:
-    """Return the keys of texts, uint64[n]; a text whose normal form is empty is hashed unchanged."""
+    """Return a 64-bit hash of the normal form of each text, uint64[n]; if the form is empty, of the unchanged text.
+
+    offsets: int64[n + 1], of the texts in the UTF-8 bytes `data`. normalize: the name of a form of `forms.py`, or None.
+    """
     hashes, chars = unit_hashes(data, offsets[:-1].copy(), offsets[1:].copy(), normalize)  # writable, as in `blocks`
     bare = np.flatnonzero(chars == 0)
     if normalize is not None and len(bare):
@@ -89,7 +103,11 @@ def _paragraphs(offsets: I64, data: U8, normalize: str | None) -> tuple[I64, I64
 
 
 def ngram_keys(start: I64, end: I64, data: U8, n: int) -> tuple[U64, I64]:
-    """Return hashes of the runs of `n` words in ranges of `data`, and how many each range has: 0 if it is shorter."""
+    """Return the hashes of all runs of `n` words, uint64, and the number of runs in each range, int64[m].
+
+    start, end: int64[m], ranges of bytes of `data`, in order, with only white space between them. A range of fewer than
+    `n` words has no run.
+    """
     if not len(start):
         return np.zeros(0, np.uint64), np.zeros(0, np.int64)
     bounds = np.append(start, end[-1])  # text between ranges is blank, and has no words
@@ -102,14 +120,20 @@ def ngram_keys(start: I64, end: I64, data: U8, n: int) -> tuple[U64, I64]:
 
 @dataclass(frozen=True)
 class SaveKeys(Pass[Part]):
-    """Read a part, and store its keys and their HyperLogLog registers. Receipt: how many documents and keys."""
+    """Hash the units of a part to keys, and store the keys and their HyperLogLog registers in a temporary file.
+
+    Receipt: the numbers of documents and keys.
+    """
 
     folder = "keys"
 
     units: KeyUnits
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write one segment per batch, with the arrays of SECTIONS."""
+        """Write the keys of the part `item` to the shuffle file `url`; return the numbers of documents and keys.
+
+        The file has one segment per batch, with the arrays of SECTIONS, and a last segment with the registers.
+        """
         registers, n_docs, n_keys = hyperloglog.empty(), 0, 0
         with spill_to(url, len(SECTIONS)) as spill:
             for batch in item.batches(["id", "text"]):
@@ -126,16 +150,115 @@ def _write_segment(spill: SpillWriter, found: dict[str, Any]) -> None:
 
 
 def segments(out: str, number: int) -> Iterator[dict[str, Any]]:
-    """Yield the stored sections of a part, one batch at a time."""
+    """Yield what `SaveKeys` stored for part `number`, one batch at a time: the arrays of SECTIONS by name.
+
+    out: the step's folder.
+    """
     with Spill(SaveKeys.url(out, number)) as spill:
         for segment in range(spill.segments - 1):
             yield {name: spill.read(segment, k, dtype=kind) for k, (name, kind) in enumerate(SECTIONS.items())}
 
 
 def count(out: str, n_parts: int) -> float:
-    """Return the estimated number of distinct keys in all parts."""
+    """Return the estimated number of distinct keys in all parts; out: the step's folder, with their registers."""
     registers = hyperloglog.empty()
     for number in range(n_parts):
         with Spill(SaveKeys.url(out, number)) as spill:
             np.maximum(registers, spill.read(spill.segments - 1, len(SECTIONS) - 1), out=registers)
     return hyperloglog.estimate(registers)
+
+
+@dataclass(frozen=True)
+class LookUp:
+    """Look up the stored keys in the order of ids, in one process; write the verdicts or spans, and the filter.
+
+    Each key is entered into the filter after it was looked up. If a run is killed, the next one starts with an empty
+    filter and the stored keys, so no key is missing or entered twice.
+    """
+
+    out: str
+    url: str  # of the table
+    unit: str
+    threshold: float
+    size: FilterSize
+    n_parts: int
+
+    def __call__(self, _: int) -> dict[str, Any]:
+        """Write the table `url` and `filter.bloom`; return their paths as "files", and the counts and error rates."""
+        entered = BloomFilter(self.size)
+        saved = (found for number in range(self.n_parts) for found in segments(self.out, number))
+        seen = _regrouped((look_up(entered, found, self.unit, self.threshold) for found in saved), VERDICT_ROWS)
+        if self.unit == "document":
+            found = {"dropped": write_verdicts(self.url, map(_verdicts, seen))}
+        else:
+            found = {"spans": write_spans(self.url, seen)}
+        filter_url = files.join(self.out, "filter.bloom")
+        entered.save(filter_url)
+        return {
+            "files": [self.url, filter_url],
+            "entered": entered.n_keys,
+            **found,
+            "capacity": self.size.capacity,
+            "filter_bytes": self.size.n_bytes,
+            "error_rate": self.size.error_rate,
+            "measured_rate": entered.measured_rate(),
+            "expected_errors": round(self.size.expected_errors(entered.n_keys), 1),
+        }
+
+def look_up(entered: BloomFilter, found: dict[str, Any], unit: str, threshold: float) -> npt.NDArray[Any]:
+    """Look up the keys of one batch in the filter, and enter those of text that is kept; return the units seen before.
+
+    entered: the filter of all earlier keys. found: the arrays that `segments` yields. unit: "document": return the ids
+    of the documents seen before, uint64. "paragraph" or "ngram": return the SPANs of text to cut; for n-grams, a line
+    is cut if at least `threshold` of its keys were entered by earlier documents.
+    """
+    if unit == "document":
+        return np.asarray(found["ids"][entered.enter(found["keys"]) == 1])
+    if unit == "paragraph":
+        seen = found["sizes"].astype(np.uint8)
+        seen[seen == 1] = entered.enter(found["keys"])
+        return _spans(found, seen)
+    return _spans(found, entered.judge(found["keys"], found["units"], found["sizes"], threshold))
+
+
+def _spans(found: dict[str, Any], seen: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
+    """Return the SPANs of the paragraphs to cut: one for those in a row, with the shorter of the gaps around them.
+
+    So no blank line appears and no paragraph break is lost. At a text's start or end the gaps on both sides are cut.
+    """
+    start, end, of = found["start"], found["end"], np.repeat(np.arange(len(found["units"])), found["units"])
+    begins = np.diff(of, prepend=-1) != 0
+    ends = np.diff(of, append=len(found["units"])) != 0
+    cut = seen != 0
+    first = np.flatnonzero(cut & (begins | ~np.append(False, cut)[:-1]))
+    last = np.flatnonzero(cut & (ends | ~np.append(cut, False)[1:]))
+    at_start, at_end = begins[first], ends[last]
+    before, after = end[first - 1], start[np.minimum(last + 1, len(start) - 1)] if len(start) else start
+    keep_after = ~at_start & (at_end | (after - end[last] >= start[first] - before))
+    spans = np.empty(len(first), SPAN)
+    spans["id"], spans["kept"], spans["kept_start"], spans["kept_end"] = found["ids"][of[first]], NOBODY, 0, 0
+    spans["start"] = np.where(at_start, 0, np.where(keep_after, before, start[first]))
+    spans["end"] = np.where(at_end, found["lengths"][of[first]], np.where(keep_after, end[last], after))
+    return spans
+
+
+def _verdicts(ids: npt.NDArray[np.uint64]) -> pa.Table:
+    """Return the verdicts on documents that were seen before; a Bloom filter does not identify the first one."""
+    n = len(ids)
+    columns = [pa.array(ids), pa.repeat("seen_before", n), *(pa.nulls(n, f.type) for f in list(VERDICTS)[2:])]
+    return pa.Table.from_arrays(columns, schema=VERDICTS)
+
+
+def _regrouped(arrays: Iterable[npt.NDArray[Any]], n: int) -> Iterator[npt.NDArray[Any]]:
+    """Yield the same rows, `n` at a time, so that the table does not depend on the sizes of batches."""
+    held: list[npt.NDArray[Any]] = []
+    rows = 0
+    for array in arrays:
+        held.append(array)
+        rows += len(array)
+        while rows >= n:
+            together = np.concatenate(held)
+            yield together[:n]
+            held, rows = [together[n:]], rows - n
+    if rows:
+        yield np.concatenate(held)

@@ -1,1 +1,1 @@
-"""Find similar documents: sign, match, cluster, gather, verify. The implementation of Exact, MinHash and URL."""
+"""Find similar documents: hash, match, cluster, gather, verify. The implementation of Exact, MinHash and URL."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, require
 
 PRESETS: dict[str, dict[str, Any]] = {
     "dclm": {"bands": 93, "rows": 15},  # Li et al. 2024, DataComp-LM
@@ -21,8 +21,10 @@ PRESETS: dict[str, dict[str, Any]] = {
 DEFAULTS: dict[str, Any] = {"threshold": 0.8, "shingle": "word", "ngram": 5}
 MAX_HASHES = 256
 RECALL = 0.99  # at the threshold itself; above it the curve only rises
-LEAST = 0.5  # explicit bands that miss more than half of the pairs at the threshold are a mistake
-LOW = 0.5  # verification spends its time on pairs this similar; at lower similarities there are many more
+RATIO = 20  # containment: pairs are found up to this ratio of the lengths, with the recall
+CONTAINED_RECALL = 0.995  # at this ratio
+LEAST = 0.5  # bands that find a smaller share of the pairs at the threshold raise PlanError
+LOW = 0.5  # fewest candidates at this similarity are wanted: verification spends most of its time on such pairs
 
 
 def p_candidate(similarity: float, bands: int, rows: int) -> float:
@@ -32,7 +34,7 @@ def p_candidate(similarity: float, bands: int, rows: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class BandSettings:
-    """The parameters that decide which pairs are proposed, and which documents are dropped."""
+    """The parameters of MinHash: the threshold, bands, rows per band, and a shingle's unit and length in units."""
 
     threshold: float
     bands: int
@@ -40,15 +42,30 @@ class BandSettings:
     shingle: str
     ngram: int
 
-    @property
-    def found(self) -> float:
-        """The share of the pairs at the threshold that share a band."""
-        return p_candidate(self.threshold, self.bands, self.rows)
+    def found(self, measure: str) -> float:
+        """Return the expected share of the pairs at the threshold that have a band in common.
+
+        measure: "jaccard" or "containment"; for the latter, of pairs with a text RATIO times as long.
+        """
+        return p_candidate(least_jaccard(self.threshold, measure), self.bands, self.rows)
+
+
+def least_jaccard(threshold: float, measure: str) -> float:
+    """Return the least Jaccard similarity of the pairs that bands must propose at this threshold.
+
+    measure: "jaccard": the threshold itself; "containment": that of a document contained in one RATIO times as long.
+
+    >>> round(least_jaccard(0.8, "containment"), 4)
+    0.0396
+    """
+    return threshold if measure == "jaccard" else threshold / (1 + RATIO - threshold)
 
 
 @cache
-def choose(threshold: float) -> tuple[int, int]:
-    """Return (bands, rows) of at most 256 hashes with recall 0.99 at the threshold and fewest candidates below it.
+def choose(threshold: float, recall: float = RECALL) -> tuple[int, int] | None:
+    """Return (bands, rows) that propose the share `recall` of pairs with a Jaccard similarity of `threshold`.
+
+    Of these, the pair with the fewest candidates of lower similarity; at most 256 hashes, None if that is too few.
 
     >>> choose(0.8)
     (26, 8)
@@ -57,10 +74,10 @@ def choose(threshold: float) -> tuple[int, int]:
         (bands, rows)
         for rows in range(1, MAX_HASHES + 1)
         for bands in range(1, MAX_HASHES // rows + 1)
-        if p_candidate(threshold, bands, rows) >= RECALL
+        if p_candidate(threshold, bands, rows) >= recall
     ]
     low = LOW * threshold / 0.8  # the same point of the curve for every threshold
-    return min(fitting, key=lambda br: (p_candidate(low, *br), br[0] * br[1]))
+    return min(fitting, key=lambda br: (p_candidate(low, *br), br[0] * br[1]), default=None)
 
 
 def resolve(**given: Any) -> BandSettings:
@@ -68,33 +85,34 @@ def resolve(**given: Any) -> BandSettings:
 
     Raises PlanError if a value is out of range, or two values exclude each other.
     """
-    preset = given.pop("preset")
-    if preset is not None and preset not in PRESETS:
-        msg = f"preset={preset!r} must be one of {', '.join(map(repr, PRESETS))}"
-        raise PlanError(msg)
+    preset, measure = given.pop("preset"), given.pop("measure")
+    known = ", ".join(map(repr, PRESETS))
+    require(preset is None or preset in PRESETS, f"preset={preset!r} must be one of {known}")
     chosen: dict[str, Any] = (
         DEFAULTS | PRESETS.get(preset, {}) | {name: value for name, value in given.items() if value is not None}
     )
     threshold = chosen["threshold"]
-    if not isinstance(threshold, (int, float)) or not 0 < threshold <= 1:
-        msg = f"threshold={threshold!r} must be a number above 0 and at most 1"
-        raise PlanError(msg)
-    if (given["bands"] is None) != (given["rows"] is None):
-        msg = f"bands={given['bands']}, rows={given['rows']}: give both, or neither to have them chosen"
-        raise PlanError(msg)
-    if "bands" in PRESETS.get(preset, {}) and given["bands"] is not None:
-        msg = f"preset={preset!r} sets bands and rows itself; leave bands and rows out"
-        raise PlanError(msg)
+    in_range = isinstance(threshold, (int, float)) and 0 < threshold <= 1
+    require(in_range, f"threshold={threshold!r} must be a number above 0 and at most 1")
+    longer = "" if measure == "jaccard" else f" of containment in a text with {RATIO} times as many shingles"
+    pairs = f"the pairs at the threshold {threshold}{longer}"
+    bands, rows = given["bands"], given["rows"]
+    both = (bands is None) == (rows is None)
+    require(both, f"bands={bands}, rows={rows}: give both, or neither to have them chosen")
+    free = "bands" not in PRESETS.get(preset, {}) or bands is None
+    require(free, f"preset={preset!r} sets bands and rows itself; leave bands and rows out")
     if "bands" not in chosen:
-        chosen["bands"], chosen["rows"] = choose(threshold)
+        least = least_jaccard(threshold, measure)
+        found = choose(least, RECALL if measure == "jaccard" else CONTAINED_RECALL)
+        if found is None:
+            enough = f"{MAX_HASHES} hashes do not find {pairs}; give a higher threshold, or bands and rows"
+            raise PlanError(enough)
+        chosen["bands"], chosen["rows"] = found
     made = BandSettings(**chosen)
-    if made.bands < 1 or made.rows < 1:
-        msg = f"bands={made.bands} and rows={made.rows} must both be at least 1"
-        raise PlanError(msg)
-    if made.found < LEAST:
-        msg = (
-            f"{made.bands} bands of {made.rows} rows propose {made.found:.0%} of the pairs at the threshold "
-            f"{threshold}, which must be at least {LEAST:.0%}; give more bands or fewer rows, or neither"
-        )
-        raise PlanError(msg)
+    require(min(made.bands, made.rows) >= 1, f"bands={made.bands} and rows={made.rows} must both be at least 1")
+    require(
+        made.found(measure) >= LEAST,
+        f"{made.bands} bands of {made.rows} rows propose {made.found(measure):.0%} of {pairs}, which must be at "
+        f"least {LEAST:.0%}; give more bands or fewer rows, or neither",
+    )
     return made

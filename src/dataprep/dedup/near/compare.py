@@ -1,5 +1,13 @@
 """The kernels of verification: an index of the kept documents, and the comparison of one document with them.
 
+Every set has a bitmap with one bit per member, by which most pairs are rejected without comparing the sets. A bit that
+is set for one set only represents a member that the other lacks, so the bound is conservative: no pair that reaches the
+threshold is rejected. At least eight bits per member make it tight.
+
+A document looks at no more than MOST entries of the index, so that the work grows linearly if a million documents share
+a template and too little else. Entries of the rarest keys come first: documents that share more than the template share
+keys that others do not have. Of one key, the newest come first. The others are counted as not compared.
+
 Twin: tests/twins/minhash.py
 """
 
@@ -13,17 +21,18 @@ import numpy.typing as npt
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64, Int
 
-from .bitmap import draw, lack, n_words
-
 I32: TypeAlias = npt.NDArray[np.int32]
 F32: TypeAlias = npt.NDArray[np.float32]
 OPEN, KEPT, DROPPED = 0, 1, 2  # states of a document
+BITS = 8  # of a bitmap per member, at least
+MOST, LEAST = 1024, 128  # entries that a document looks at, of the first index and of each later one
 
 
 class MatchRule(NamedTuple):
-    """The similarity at which a document is dropped; a threshold above 1 means that the contents must be equal.
+    """The rule that decides from two documents' contents whether one is dropped.
 
-    contained: the similarity is the share of the document's shingles that the kept one has, instead of Jaccard's.
+    threshold: the least similarity for dropping; above 1, the contents must be equal. contained: False for the Jaccard
+    similarity; True for the share of the document's shingles that the kept one has.
     """
 
     threshold: float
@@ -31,7 +40,10 @@ class MatchRule(NamedTuple):
 
 
 class Undecided(NamedTuple):
-    """Documents to decide, in keep order: their rows, and their payloads (keys, then contents)."""
+    """Documents that are not yet kept or dropped, in keep order.
+
+    rows: their rows in the partition. Their payloads, keys and then contents, are words[starts : starts + sizes] each.
+    """
 
     rows: I64
     starts: I64
@@ -41,21 +53,27 @@ class Undecided(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The decision per row: its state, the row it is a duplicate of (-1: none), and their similarity."""
+    """For each row: its state (open, kept, dropped), the kept row it duplicates (-1: none), and their similarity.
+
+    looked: int32, how many entries of the index the document was compared by.
+    """
 
     state: U8
     kept_by: I64
     similarity: F32
+    looked: I32  # entries of indexes that the document looked at
 
 
 class KeptIndex(NamedTuple):
-    """The kept documents by key: a hash table of keys, each with a linked list of its entries, the newest first.
+    """The kept documents by key: a hash table of keys, with a linked list for each key of the documents that have it.
 
-    Entry `kept * bands + band` is kept document number `kept`.
+    Number `kept * bands + band` in a list is the kept document `kept`, which has the key in its band `band`. The newest
+    document is first in a list.
     """
 
     key: U64  # of every slot
     last: I32  # the newest entry of every slot; -1: the slot is free
+    entries: I32  # the number of entries of every slot
     before: I32  # per entry, the one before it in its list
     ends: I64  # the offset of the contents of each kept document in the pool, and their end
     row: I64  # of each kept document
@@ -66,7 +84,7 @@ class KeptIndex(NamedTuple):
 
 
 class SetTable(NamedTuple):
-    """The set of the current document as a hash table, whose slots count if their stamp is the document's."""
+    """The set of the current document as a hash table; a slot is filled only if its stamp is the document's."""
 
     values: U64
     stamps: I32
@@ -74,9 +92,14 @@ class SetTable(NamedTuple):
 
 
 @kernel
-def decide_block(block: Undecided, bands: int, rule: MatchRule, index: KeptIndex, outcome: Outcome) -> int:
-    """Decide the documents of a block in order; return how many pairs were compared."""
-    compared = 0
+def decide_block(block: Undecided, bands: int, rule: MatchRule, index: KeptIndex, outcome: Outcome) -> tuple[int, int]:
+    """Write the decision on each document of a block, in order, to `outcome`; return the pairs compared and skipped.
+
+    The second number counts entries of the index that were over the limit of a document. bands: keys per document. A
+    kept document is entered into `index`; if that is full, the document stays undecided.
+    """
+    compared, skipped = 0, 0
+    slots = np.empty(bands, np.int64)
     stamps = np.zeros(len(index.row), np.int64)
     found = np.empty(len(index.row), np.int64)
     table = SetTable(np.empty(64, np.uint64), np.zeros(64, np.int32), np.empty(16, np.uint64))
@@ -91,7 +114,13 @@ def decide_block(block: Undecided, bands: int, rule: MatchRule, index: KeptIndex
         bits = table.bits[: n_words(len(own)) if sets else 0]
         if sets:
             draw(own, bits)
-        n_found = 0 if block.old[i] else candidates(index, keys, len(own), rule, stamps, stamp, found)
+        n_found = 0
+        if not block.old[i]:
+            most = max(MOST - np.int64(outcome.looked[row]), LEAST) if sets else np.int64(1 << 62)
+            total = slots_of(index, keys, most, slots)
+            n_found = candidates(index, slots, len(own), rule, most, stamps, stamp, found)
+            outcome.looked[row] += min(total, most, MOST)
+            skipped += max(0, total - most)
         best, similarity = first_match(index, found[:n_found], own, bits, rule, table, stamp)
         compared += n_found
         if best >= 0:
@@ -99,12 +128,32 @@ def decide_block(block: Undecided, bands: int, rule: MatchRule, index: KeptIndex
             outcome.similarity[row] = similarity
         elif enter(index, keys, own, bits, row):
             outcome.state[row] = KEPT
-    return compared
+    return compared, skipped
+
+
+@kernel
+def slots_of(index: KeptIndex, keys: U64, most: Int, slots: I64) -> Int:
+    """Write the slot of each key of a document to `slots`; return the number of entries of all these slots.
+
+    keys: uint64[bands]. If there are more than `most` entries, the slots with the fewest come first.
+    """
+    total = np.int64(0)
+    for k in range(len(keys)):
+        slots[k] = slot_of(index, keys[k])
+        total += index.entries[slots[k]]
+    if total > most:
+        for k in range(1, len(keys)):
+            slot, j = slots[k], k
+            while j and index.entries[slots[j - 1]] > index.entries[slot]:
+                slots[j] = slots[j - 1]
+                j -= 1
+            slots[j] = slot
+    return total
 
 
 @kernel
 def slot_of(index: KeptIndex, key: Int) -> Int:
-    """Return the slot of a key: its own, or the free one in which it would be entered."""
+    """Return the slot of `key` in the hash table, or the free slot for it if it is not there."""
     mask = np.uint64(len(index.key) - 1)
     slot = key & mask
     while index.last[slot] >= 0 and index.key[slot] != key:
@@ -113,13 +162,21 @@ def slot_of(index: KeptIndex, key: Int) -> Int:
 
 
 @kernel
-def candidates(index: KeptIndex, keys: U64, size: Int, rule: MatchRule, stamps: I64, stamp: Int, found: I64) -> int:
-    """Write the kept documents that share a key and have a possible size into `found`, each once; return how many."""
+def candidates(
+    index: KeptIndex, slots: I64, size: Int, rule: MatchRule, most: Int, stamps: I64, stamp: Int, found: I64
+) -> int:
+    """Write to `found` each kept document that shares a key and whose size allows a match; return how many there are.
+
+    slots: int64[bands], of the document's keys; at most `most` of their entries are read, in order. size: the
+    document's members or words. stamps: int64, equal to `stamp` for each kept document that was already examined for
+    this one.
+    """
     n_found = 0
-    for key in keys:
-        entry = np.int64(index.last[slot_of(index, key)])
-        while entry >= 0:
-            other = entry // len(keys)
+    for slot in slots:
+        entry = np.int64(index.last[slot])
+        while entry >= 0 and most > 0:
+            most -= 1
+            other = entry // len(slots)
             if stamps[other] != stamp:
                 stamps[other] = stamp
                 if needed(rule, size, index.ends[other + 1] - index.ends[other]) >= 0:
@@ -135,7 +192,8 @@ def first_match(
 ) -> tuple[Int, Any]:
     """Return the first kept document, in keep order, that reaches the threshold (-1: none), and the similarity.
 
-    The documents found are in no order; sorting them would cost more than skipping those after the best.
+    found: unsorted numbers of kept documents to compare with; sorting them would cost more than it saves. own, bits:
+    the contents of the current document, and their bitmap.
     """
     best, similarity, entered = np.int64(-1), -1.0, False
     for other in found:
@@ -160,7 +218,11 @@ def first_match(
 
 @kernel
 def enter(index: KeptIndex, keys: U64, own: U64, bits: U64, row: Int) -> bool:
-    """Enter a document as kept. Return False if the index is full: later documents are left to the next index."""
+    """Enter a document as kept; return False, without entering it, if the index is full.
+
+    keys: uint64[bands]. own: its contents; bits: their bitmap. row: its row in the partition. Later documents are then
+    compared with the next index.
+    """
     n = index.fill[0]
     if index.fill[1] or n == len(index.row) or index.ends[n] + len(own) > len(index.pool):
         index.fill[1] = 1
@@ -176,13 +238,17 @@ def enter(index: KeptIndex, keys: U64, own: U64, bits: U64, row: Int) -> bool:
         index.key[slot] = keys[band]
         index.before[n * len(keys) + band] = index.last[slot]
         index.last[slot] = n * len(keys) + band
+        index.entries[slot] += 1
     index.fill[0] = n + 1
     return True
 
 
 @kernel
 def needed(rule: MatchRule, m: Int, n: Int) -> Int:
-    """Return the smallest intersection at which a document of m members is dropped for one of n; -1: none."""
+    """Return the least number of shared members for which a set of `m` members is dropped because of a kept set of `n`.
+
+    Returns -1 if no number is enough. Members are shingles, or words of contents that must be equal.
+    """
     if rule.threshold > 1.0:
         return m if m == n else -1
     once: Int = 0 if rule.contained else 1  # shared members count once in the union, and twice in both sizes
@@ -197,7 +263,10 @@ def needed(rule: MatchRule, m: Int, n: Int) -> Int:
 
 @kernel
 def enter_set(own: U64, table: SetTable, stamp: Int) -> None:
-    """Enter a set into the table, in as many slots as it needs, so that small sets fit into the cache."""
+    """Enter the set `own`, uint64 hashes, into the hash table, with the document's stamp.
+
+    Small sets use only as many slots as they need, so that they fit into the cache.
+    """
     mask = table_mask(len(own))
     for h in own:
         slot = h & mask
@@ -208,7 +277,7 @@ def enter_set(own: U64, table: SetTable, stamp: Int) -> None:
 
 @kernel
 def table_mask(n: Int) -> Int:
-    """Return the smallest power of two that is at least 2 n, less one; at least 3."""
+    """Return p - 1 for the smallest power of two p with p >= 2 n and p >= 4."""
     mask: Int = np.uint64(3)
     while np.int64(mask) + 1 < 2 * n:
         mask = mask * np.uint64(2) + np.uint64(1)
@@ -217,7 +286,10 @@ def table_mask(n: Int) -> Int:
 
 @kernel
 def shared(theirs: U64, n_own: Int, least: Int, table: SetTable, stamp: Int) -> Int:
-    """Return how many are in the table's set, or -1 as soon as `least` cannot be reached."""
+    """Return how many hashes of `theirs` are in the hash table, or -1 as soon as `least` cannot be reached.
+
+    n_own: the number of members of the set in the table, which `enter_set` entered with `stamp`.
+    """
     mask = table_mask(n_own)
     common, misses, allowed = 0, 0, len(theirs) - least
     for h in theirs:
@@ -235,8 +307,56 @@ def shared(theirs: U64, n_own: Int, least: Int, table: SetTable, stamp: Int) -> 
 
 @kernel
 def equal(own: U64, theirs: U64) -> Any:
-    """Return 1 if two contents of one size are equal word by word, else -1."""
+    """Return 1.0 if two contents of the same length are equal word by word, else -1.0."""
     for j in range(len(own)):
         if own[j] != theirs[j]:
             return -1.0
     return 1.0
+
+
+@kernel
+def n_words(members: Int) -> Int:
+    """Return the number of 64-bit words in the bitmap of a set of `members` members, a power of two."""
+    words = np.int64(1)
+    while 64 * words < BITS * members:
+        words *= 2
+    return words
+
+
+@kernel
+def draw(members: U64, bits: U64) -> None:
+    """Write the bitmap of a set of 64-bit hashes into `bits`."""
+    mask = np.uint64(len(bits) - 1)
+    for w in range(len(bits)):
+        bits[w] = np.uint64(0)
+    for h in members:
+        bits[(h >> np.uint64(6)) & mask] |= np.uint64(1) << (h & np.uint64(63))
+
+
+@kernel
+def lack(bits: U64, others: U64, most: Int) -> bool:
+    """Return whether the set with bitmap `others` surely lacks more than `most` members of the set with bitmap `bits`.
+
+    If the bitmaps differ in length, the longer one is folded to the length of the shorter one.
+    """
+    words = min(len(bits), len(others))
+    missing = np.int64(0)
+    for w in range(words):
+        mine, theirs = bits[w], others[w]
+        for j in range(w + words, len(bits), words):
+            mine |= bits[j]
+        for j in range(w + words, len(others), words):
+            theirs |= others[j]
+        missing += np.int64(ones(mine & ~theirs))
+        if missing > most:
+            return True
+    return False
+
+
+@kernel(inline="always")
+def ones(x: Int) -> Int:
+    """Return the number of bits set in `x`; LLVM recognises the pattern and emits one instruction."""
+    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (x * np.uint64(0x0101010101010101)) >> np.uint64(56)

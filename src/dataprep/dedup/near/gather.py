@@ -1,7 +1,7 @@
-"""GatherCandidates: spill the contents of the candidates, all of one component to one partition.
+"""GatherCandidates: write the contents of the candidates to temporary files, by partition.
 
-This is the second read of the text. A partition is chosen by the component's root. The number of partitions depends on
-the size of the candidates, never on workers or memory.
+This is the second read of the text. A partition is chosen by the component's root, so a component is in one partition.
+The number of partitions depends on the size of the candidates, never on workers or memory.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from dataprep.core.part import Part
 from dataprep.core.passes import Pass
 from dataprep.dedup.keep import Keep
 from dataprep.store.spill import Spill, spill_to
+from dataprep.unicode.text import U64
 
-from .cluster import CANDIDATE, FindComponents
+from .components import CANDIDATE, FindComponents
 from .keys import SEGMENT_BYTES, without_drops
 from .sketch import Sketch
 
@@ -32,13 +33,16 @@ MAX_PARTITIONS = 4096
 
 
 def n_partitions(cost: int) -> int:
-    """Return the number of partitions for candidates of this cost in bytes."""
+    """Return the number of partitions for candidates that take `cost` bytes."""
     return min(MAX_PARTITIONS, max(1, -(-cost // PARTITION_BYTES)))
 
 
 @dataclass(frozen=True)
 class GatherCandidates(Pass[Part]):
-    """Read a part and spill the headers and payloads of its candidates by partition."""
+    """Read a part, and write the header and the payload (keys, then contents) of each candidate to its partition.
+
+    Receipt: how many values that decide which copy is kept were unreadable, and the first of them.
+    """
 
     folder = "gather"
 
@@ -48,26 +52,23 @@ class GatherCandidates(Pass[Part]):
     n_old: int  # parts of older Datasets: all of their documents are kept
 
     def item_key(self, item: Part) -> str:  # noqa: ARG002 - `key` covers all parts
-        """Return the key of the search: the candidates of a part depend on all others."""
+        """Return the key of the whole search, since the candidates of a part depend on all other parts."""
         return self.key
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write two sections per partition: HEADERs and payloads."""
-        with Spill(FindComponents.url(self.out)) as spill:
-            candidates = spill.read(item.number, 0, dtype=CANDIDATE)
+        """Write two sections per partition to `url`, for the candidates of the part `item`: HEADERs, and payloads.
+
+        Returns the content of the receipt.
+        """
+        with Spill(FindComponents.url(self.out)) as found:
+            candidates = found.read(item.number, 0, dtype=CANDIDATE)
+        keep = Keep.parse("first") if item.number < self.n_old else self.keep
+        unreadable: list[str] = []
+        chosen = self._candidates(item, keep, candidates)
+        rows = (self._rows(batch, keep.rank(batch, unreadable), roots) for batch, roots in chosen)
         with spill_to(url, 2 * self.partitions) as spill:
-            held: list[tuple[Any, ...]] = []
-            size = 0
-            keep = Keep.parse("first") if item.number < self.n_old else self.keep
-            for batch, roots in self._candidates(item, keep, candidates):
-                held.append(self._rows(batch, keep, roots))
-                size += held[-1][2].nbytes
-                if size >= SEGMENT_BYTES:
-                    spill.write(self._sections(held))
-                    held, size = [], 0
-            if held:
-                spill.write(self._sections(held))
-        return {}
+            spill.write_together(rows, lambda row: row[2].nbytes, SEGMENT_BYTES, self._sections)
+        return {"unreadable": len(unreadable), "such_as": next(iter(unreadable), "")}
 
     def _candidates(
         self, part: Part, keep: Keep, candidates: npt.NDArray[Any]
@@ -84,7 +85,7 @@ class GatherCandidates(Pass[Part]):
                 yield batch.take(pa.array(own["doc"] - first)), own["root"]
             first += batch.num_rows
 
-    def _rows(self, batch: Batch, keep: Keep, roots: npt.NDArray[Any]) -> tuple[Any, Any, Any]:
+    def _rows(self, batch: Batch, ranks: U64, roots: npt.NDArray[Any]) -> tuple[Any, Any, Any]:
         """Return the partition, header and payload (words: keys, then contents) of every document."""
         starts, contents, keys = self.sketch.contents(batch)
         bands = len(keys)
@@ -96,7 +97,7 @@ class GatherCandidates(Pass[Part]):
         is_contents[at_keys] = False
         words[is_contents] = contents
         headers = np.empty(batch.num_rows, HEADER)
-        headers["id"], headers["rank"] = B.ids(batch), keep.rank(batch)
+        headers["id"], headers["rank"] = B.ids(batch), ranks
         headers["words"] = np.diff(offsets)
         partition = mix(roots.astype(np.uint64), 0) % np.uint64(self.partitions)
         return (partition.astype(np.uint16), headers, words)
@@ -106,10 +107,8 @@ class GatherCandidates(Pass[Part]):
         partition, headers, words = (np.concatenate(column) for column in zip(*held, strict=True))
         starts = np.concatenate([[0], np.cumsum(headers["words"])])
         order = np.argsort(partition, kind="stable")
-        cuts = np.searchsorted(partition[order], np.arange(self.partitions + 1))
         sections: list[npt.NDArray[Any]] = []
-        for low, high in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
-            rows = order[low:high]
+        for rows in np.split(order, np.searchsorted(partition[order], np.arange(1, self.partitions))):
             payloads = [words[starts[r] : starts[r + 1]] for r in rows.tolist()]
             sections += [headers[rows], np.concatenate(payloads) if payloads else words[:0]]
         return sections

@@ -1,9 +1,9 @@
 """HashDocuments: read the text once, and spill every document's keys by band and by the key's top byte.
 
-A file of keys is named by what was hashed: the text of a part, whatever its number in the Dataset and whichever of its
-documents a verdict dropped, and the sketch. So a file is looked up before it is made (`reuse.py`), and no text is
-hashed twice. For each part, a file of rows maps keys to documents: the ids of the part's documents, and for every file
-of keys the row that each of its documents has in the part.
+A file of keys is named by a hash of the sketch and of the part's text; the part's number in the Dataset and dropped
+documents do not change the name. So a file is looked up before it is made (`reuse.py`), and no text is hashed twice.
+For each part, a file of rows maps keys to documents: the ids of the part's documents, and for every file of keys the
+row that each of its documents has in the part.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dataprep.core.passes import Pass
 from dataprep.core.stage import Stage
 from dataprep.core.verdict import DropIds
 from dataprep.store import files, receipts
-from dataprep.store.spill import Spill, spill_to
+from dataprep.store.spill import Spill, all_sections, spill_to, write_spill
 from dataprep.unicode.text import U32, U64
 
 from .sketch import Sketch
@@ -38,7 +38,10 @@ KeyFile = tuple[str, str]  # a step's folder next to this one ("": this one) and
 
 
 def without_drops(part: Part) -> tuple[Part, tuple[Stage, ...]]:
-    """Return a part without its last stages that drop documents by id, and those stages: keys do not depend on them."""
+    """Return a part without its last stages that only drop documents by id, and these stages.
+
+    Keys of documents are computed from the part without them, since dropping a document changes no other key.
+    """
     n = len(part.stages)
     while n and isinstance(part.stages[n - 1], DropIds):
         n -= 1
@@ -48,19 +51,23 @@ def without_drops(part: Part) -> tuple[Part, tuple[Stage, ...]]:
 
 
 def key_url(out: str, file: KeyFile) -> str:
-    """Return the URL of a file of keys."""
+    """Return the URL of a file of keys; out: the step's folder, to which the folder in `file` is relative."""
     step, name = file
     return name if step == "/" else files.join(files.join(parent(out), step) if step else out, KEYS, name)
 
 
 def parent(out: str) -> str:
-    """Return the folder that a step's folder is in."""
+    """Return the folder that contains the folder `out`."""
     return out.rstrip("/").rpartition("/")[0] or "."
 
 
 @dataclass(frozen=True)
 class LentKeys:
-    """Keys that another Dataset's own deduplication left: the rows of one of its parts, and its files of keys."""
+    """The stored keys of one part of a sealed Dataset, which its own deduplication computed and another can use.
+
+    rows: URL of the file of rows, which maps keys to documents. keys: URLs of the files of keys. first, last: the
+    smallest and the largest id.
+    """
 
     rows: str
     keys: tuple[str, ...]
@@ -70,12 +77,12 @@ class LentKeys:
 
 @dataclass(frozen=True)
 class PartToHash:
-    """A part whose keys are needed, and the files that have them if they were computed before."""
+    """A part whose keys are needed, and the files that hold these keys if they were computed before."""
 
     part: Part
     name: str  # of its file of keys
     found: KeyFile | None = None  # a file of that name
-    lent: tuple[LentKeys, ...] = ()  # keys of the documents that this shard was made of
+    lent: tuple[LentKeys, ...] = ()  # stored keys of the documents from which this shard was made
 
     @property
     def number(self) -> int:
@@ -84,15 +91,15 @@ class PartToHash:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes as stored."""
+        """The stored size of the part in bytes."""
         return self.part.n_bytes
 
 
 @dataclass(frozen=True)
 class HashDocuments(Pass[PartToHash]):
-    """Write the file of rows of a part; compute its keys unless they are stored.
+    """Write the file of rows of a part, which maps keys to documents; compute the keys unless they are stored.
 
-    Receipt: the number of documents, the number that no verdict dropped, and the file of their keys.
+    Receipt: the number of documents, the number that earlier stages kept, and the files of keys.
     """
 
     folder = "rows"
@@ -100,11 +107,11 @@ class HashDocuments(Pass[PartToHash]):
     sketch: Sketch
 
     def item_key(self, item: PartToHash) -> str:
-        """Return the key of a part's rows, which depend on its verdicts too."""
+        """Return the key for the receipt of a part's file of rows; it covers the part's text and the verdicts on it."""
         return super().item_key(item.part)  # type: ignore[arg-type]
 
     def __call__(self, item: PartToHash) -> dict[str, Any]:
-        """Return the receipt of a part; made again if a file of keys is missing."""
+        """Return the receipt of a part; if one of its files of keys is missing, the part is hashed again first."""
         receipt = self.url_of(item) + ".json"
         record = receipts.valid(receipt, self.item_key(item))
         if record is not None and not all(files.exists(key_url(self.out, file)) for file in record["keys"]):
@@ -112,23 +119,26 @@ class HashDocuments(Pass[PartToHash]):
         return super().__call__(item)
 
     def write(self, url: str, item: PartToHash) -> dict[str, Any]:
-        """Write the ids, the rows of dropped documents, and the rows of every file of keys."""
+        """Write the ids, the rows of dropped documents, and the rows in each file of keys of a part to `url`.
+
+        Returns the content of the receipt: counts of documents, the files of keys, and how the keys were obtained.
+        """
         part, verdicts = without_drops(item.part)
         how, keys, rows, ids = self._keys(item, part)
         dropped = np.flatnonzero(~_kept(ids, verdicts)).astype(np.uint32)
-        with spill_to(url, 2 + len(keys)) as spill:
-            spill.write([ids, dropped, *rows])
+        write_spill(url, [ids, dropped, *rows])
         ends = {"first": str(ids[0]), "last": str(ids[-1])} if len(ids) else {}
         return {"docs": len(ids), "kept": len(ids) - len(dropped), "keys": keys, "how": how, **ends}
 
     def _keys(self, item: PartToHash, part: Part) -> tuple[str, list[KeyFile], list[U32], U64]:
-        """Return how a part came by its keys, the files of keys, their documents' rows in the part, and its ids."""
+        """Return the source of a part's keys, the files of keys, their documents' rows in the part, and its ids."""
         in_order = [np.zeros(0, np.uint32)]
         if item.found is not None:
-            return "found" if item.found[0] else "hashed", [item.found], in_order, _ids(part)
+            return "found" if item.found[0] else "hashed", [item.found], in_order, _ids(part.batches(["id"]))
         if item.lent:
-            ids = _ids(part)
-            rows = borrow(ids - _id_offset(part), item.lent)
+            ids = _ids(part.batches(["id"]))
+            in_file = ids - np.uint64(part.slices[0].file << B.POSITION_BITS)  # as in the sealed shard itself
+            rows = borrow(in_file, item.lent)
             if rows is not None:
                 return "borrowed", [("/", url) for one in item.lent for url in one.keys], rows, ids
         ids = self._hash(files.join(self.out, KEYS, item.name), part)
@@ -138,29 +148,21 @@ class HashDocuments(Pass[PartToHash]):
         """Write the file of keys and its receipt; return the ids of the documents."""
         ids: list[U64] = [np.zeros(0, np.uint64)]
 
+        def keys() -> Iterator[tuple[Any, Any, int]]:
+            n_docs = 0
+            for batch in part.batches(["id", *self.sketch.columns]):
+                yield *self.sketch.keys(batch), n_docs
+                ids.append(B.ids(batch).copy())
+                n_docs += batch.num_rows
+
         def make() -> dict[str, Any]:
-            self._spill(url, part, ids)
+            with spill_to(url, self.sketch.bands * BUCKETS + 1) as spill:
+                spill.write_together(keys(), lambda found: found[1].nbytes * 3 // 2, SEGMENT_BYTES, _sections)
             return {"files": [url]}
 
         files.remove(url + ".json")
         receipts.once(url + ".json", files.name_of(url), make)
         return np.concatenate(ids)
-
-    def _spill(self, url: str, part: Part, ids: list[U64]) -> None:
-        """Write the keys of a part, and append the ids of its documents to `ids`."""
-        n_docs = 0
-        with spill_to(url, self.sketch.bands * BUCKETS + 1) as spill:
-            held: list[tuple[Any, Any, int]] = []
-            for batch in part.batches(["id", *self.sketch.columns]):
-                sizes, keys = self.sketch.keys(batch)
-                held.append((sizes, keys, n_docs))
-                ids.append(B.ids(batch).copy())
-                n_docs += batch.num_rows
-                if sum(keys.nbytes for _, keys, _ in held) * 3 // 2 >= SEGMENT_BYTES:
-                    spill.write(_sections(held))
-                    held = []
-            if held:
-                spill.write(_sections(held))
 
 
 def _sections(held: list[tuple[Any, Any, int]]) -> list[npt.NDArray[Any]]:
@@ -181,9 +183,10 @@ def _sections(held: list[tuple[Any, Any, int]]) -> list[npt.NDArray[Any]]:
 
 
 def borrow(ids: U64, lent: tuple[LentKeys, ...]) -> list[U32] | None:
-    """Return, per file of keys in `lent`, the row in `ids` of each of its documents; None if one of `ids` has no key.
+    """Return, for each file of keys in `lent`, the rows of its documents in a part, uint32; None if keys are missing.
 
-    ids: of a part's documents, ascending. Documents that are not among them have the row ABSENT.
+    ids: uint64, of the part's documents, ascending. A document that is not in the part has the row ABSENT. None means
+    that a document of the part has no stored key.
     """
     covered, out = np.zeros(len(ids), bool), []
     for one in lent:
@@ -201,14 +204,21 @@ def borrow(ids: U64, lent: tuple[LentKeys, ...]) -> list[U32] | None:
 
 @dataclass(frozen=True)
 class PartKeys:
-    """The stored keys of one part; documents are numbered by their row in it."""
+    """The stored keys of one part; a document is identified by its row in the part.
+
+    rows: URL of the file of rows. keys: URLs of the files of keys. docs: number of documents.
+    """
 
     rows: str
     keys: tuple[str, ...]
     docs: int
 
     def records(self, first: int, last: int) -> Iterator[npt.NDArray[Any]]:
-        """Yield the records of the sections from `first` to before `last`, of documents that no verdict dropped."""
+        """Yield the RECORDs (key, row of its document) in the sections [first, last) of all files of keys.
+
+        Section `256 * band + top byte of the key` has the keys of one band. Documents that earlier stages dropped are
+        left out.
+        """
         for url, rows in self._files():
             with Spill(url) as spill:
                 for segment in range(spill.segments):
@@ -220,13 +230,12 @@ class PartKeys:
                     yield found
 
     def sizes(self) -> U32:
-        """Return the words of contents of every document, uint32[docs]."""
+        """Return the size of the contents of every document, in eight-byte words, uint32[docs]."""
         out = np.zeros(self.docs, np.uint32)
         for url, rows in self._files():
             with Spill(url) as spill:
                 last = spill.n_sections - 1
-                found = [spill.read(segment, last, dtype=np.uint32) for segment in range(spill.segments)]
-            sizes = np.concatenate([np.zeros(0, np.uint32), *found])
+            sizes = all_sections([url], last, np.uint32)
             there = rows != ABSENT
             out[rows[there] if len(rows) else slice(None)] = sizes[there] if len(rows) else sizes
         return out
@@ -246,17 +255,8 @@ class PartKeys:
             yield url, rows
 
 
-def _ids(part: Part) -> U64:
-    return _all_ids(part.batches(["id"]))
-
-
-def _all_ids(batches: Iterator[Batch]) -> U64:
+def _ids(batches: Iterator[Batch]) -> U64:
     return np.concatenate([np.zeros(0, np.uint64), *(B.ids(batch).copy() for batch in batches)])
-
-
-def _id_offset(part: Part) -> np.uint64:
-    """Return what reading adds to the ids of a sealed shard."""
-    return np.uint64(part.slices[0].file << B.POSITION_BITS)
 
 
 def _kept(ids: U64, verdicts: tuple[Stage, ...]) -> npt.NDArray[np.bool_]:
@@ -267,4 +267,4 @@ def _kept(ids: U64, verdicts: tuple[Stage, ...]) -> npt.NDArray[np.bool_]:
     flow: Iterator[Batch] = (pa.record_batch([pa.array(ids[at : at + B.MAX_ROWS])], names=["id"]) for at in cuts)
     for verdict in verdicts:
         flow = verdict(flow, Ledger(verdict.name, quiet=True))
-    return np.isin(ids, _all_ids(flow), assume_unique=True)
+    return np.isin(ids, _ids(flow), assume_unique=True)

@@ -1,22 +1,24 @@
-"""Find the keys that earlier runs computed, so that no text is hashed twice.
+"""Find the keys that earlier runs computed, so that no text is hashed twice; and the Datasets that `against=` names.
 
-Keys are searched for in two folders. Other steps of the same output may have hashed the same part: a dump was added to
-those that are read together, or withdrawn, or another threshold is wanted. And the Dataset that a sealed shard belongs
-to may have deduplicated itself with the same sketch: its keys are found again by the documents' ids, unless a later
-stage of its Pipeline changed texts.
+Keys are searched for in two kinds of folders. Another step of the same output may have hashed the same part, before a
+file was added or withdrawn, or for another threshold. And the Pipeline that sealed a shard may have run a deduplication
+with the same sketch: its keys are found by the documents' ids, unless a later stage of that Pipeline changed texts.
+Documents of the Datasets that `against=` names come first and are kept; only those that share a key with a new document
+are read again.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from dataprep.core.dataset import Dataset
+from dataprep.core.dataset import Dataset, open_dataset
 from dataprep.core.folder import STEPS, Folder, home_of
 from dataprep.core.part import Part, Sealed
+from dataprep.errors import CorruptShard, PlanError, ReadError, require
 from dataprep.store import files, receipts
 from dataprep.store.key import key as key_of
 
@@ -27,19 +29,14 @@ log = logging.getLogger("dataprep")
 
 @dataclass(frozen=True)
 class StoredKeys:
-    """The keys that the MinHash steps of one sealed Dataset left."""
+    """The keys that MinHash steps stored when a sealed Dataset was made; folder: that of the Dataset."""
 
     folder: Folder
 
     @cached_property
-    def manifest(self) -> Mapping[str, Any]:
-        """The manifest of the Dataset."""
-        return self.folder.manifest
-
-    @cached_property
     def fits(self) -> list[dict[str, Any]]:
-        """Counts of each of those steps, with its `step` and `index`; without steps whose index was deleted."""
-        known = {fit["index"]: fit for fit in self.manifest.get("fits", []) if "index" in fit}
+        """The statistics of each MinHash step whose index still exists, with `step` (its folder) and `index`."""
+        known = {fit["index"]: fit for fit in self.folder.manifest.get("fits", []) if "index" in fit}
         found = []
         for step in self.folder.steps if known else ():
             index = files.read_json(step.path("index.json")) if files.exists(step.path("index.json")) else {}
@@ -48,9 +45,13 @@ class StoredKeys:
         return found
 
     def lent(self, sketch_key: str) -> tuple[LentKeys, ...]:
-        """Return the keys of this sketch, if they are of the texts that the Dataset has now."""
+        """Return the stored keys made with the sketch `sketch_key`, one item per part; () if none can be used.
+
+        Keys cannot be used if a later stage changed texts, or if a file of keys is damaged (a warning is logged).
+        """
         for fit in self.fits:
-            if fit["sketch_key"] == sketch_key and self._same_texts(fit["step"]):
+            later = self.folder.manifest["stages"][fit["step"].number :]
+            if fit["sketch_key"] == sketch_key and all(stage["only_drops"] for stage in later):
                 numbers = range(fit["index"]["old_parts"], fit["index"]["parts"])
                 every = [_lent(fit["step"].url, number) for number in numbers]
                 if None not in every:
@@ -58,15 +59,57 @@ class StoredKeys:
                 log.warning("the keys in %s are damaged; its documents are hashed again", fit["step"].url)
         return ()
 
-    def _same_texts(self, step: Folder) -> bool:
-        """Return whether every stage after a step only dropped documents."""
-        return all(stage["only_drops"] for stage in self.manifest["stages"][step.number :])
-
     @cached_property
     def shards(self) -> dict[str, tuple[int, int]]:
-        """The range of ids of every shard that has documents, by its name."""
-        ids = {files.name_of(s["name"]): int(s["last_id"]) for s in self.manifest["shards"] if s["last_id"] is not None}
+        """The range of ids, (first, last), of every shard that has documents, by the shard's file name."""
+        every = self.folder.manifest["shards"]
+        ids = {files.name_of(s["name"]): int(s["last_id"]) for s in every if s["last_id"] is not None}
         return dict(zip(ids, zip((0, *(n + 1 for n in ids.values())), ids.values(), strict=False), strict=True))
+
+
+@dataclass(frozen=True)
+class Older:
+    """One Dataset that `against=` names: its documents come first, and are kept."""
+
+    given: str  # as the user wrote it, which is how verdicts name it
+    docs: Dataset
+    content: str  # the hash of its ids, texts and columns, wherever it is stored
+
+    @classmethod
+    def open(cls, given: str) -> Older:
+        """Open a folder that `against=` names. Raises PlanError if it is not a complete sealed Dataset."""
+        try:
+            docs = open_dataset(given)
+        except (ReadError, CorruptShard) as e:
+            msg = f"against={given!r} must be the folder of a complete sealed Dataset: {e}"
+            raise PlanError(msg) from e
+        return cls(given, docs, str(docs.manifest["content"]))
+
+    @cached_property
+    def keys(self) -> StoredKeys:
+        """The keys that deduplication stored when this Dataset was made."""
+        return StoredKeys(Folder(self.given.rstrip("/")))
+
+    def check(self, sketch_key: str, wanted: str) -> None:
+        """Raise PlanError if the Dataset has stored keys, but none made with this MinHash's settings.
+
+        sketch_key: hash of these settings; wanted: these settings as text, for the message.
+        """
+        others = [str(fit["settings"]) for fit in self.keys.fits if fit["sketch_key"] != sketch_key]
+        require(
+            not others or len(others) < len(self.keys.fits),
+            f"{self.given} was hashed with {'; '.join(others)}, and this MinHash has {wanted}; "
+            f"give it the same settings, or remove {self.given}/steps to have its documents hashed again",
+        )
+
+
+def folders_of(against: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the folders that `against=` names. Raises PlanError if it is not a list of different folders."""
+    folders: tuple[Any, ...] = (against,) if isinstance(against, str) else tuple(against or ())
+    are_names = all(isinstance(name, str) and name for name in folders)
+    require(are_names, f"against={against!r} must be the folder of a sealed Dataset, or a list of them")
+    require(len(set(folders)) == len(folders), f"against={against!r} must name every folder once")
+    return folders
 
 
 def _lent(folder: str, number: int) -> LentKeys | None:
@@ -87,14 +130,17 @@ def _is_complete(url: str) -> bool:
 
 
 def sibling_steps(out: str) -> list[str]:
-    """Return the other step folders of the same output that hold keys; none outside a Pipeline."""
+    """Return the folders of the other steps of the same output that hold keys; [] if `out` is not a step's folder."""
     home = parent(out)
     names = [n for n in files.listdir(home) if n != files.name_of(out)] if files.name_of(home) == STEPS else []
     return [files.join(home, name) for name in names if files.is_dir(files.join(home, name, KEYS))]
 
 
 def parts_to_hash(datasets: Sequence[Dataset], out: str, sketch_key: str) -> list[PartToHash]:
-    """Return all parts of the Datasets, numbered in order, with the files of keys that were found."""
+    """Return all parts of the Datasets, numbered in order, each with the files of its keys if they are stored.
+
+    out: the step's folder. sketch_key: hash of the settings that decide the keys.
+    """
     everything = Dataset(tuple(part for docs in datasets for part in docs.parts))
     texts = Dataset(tuple(map(_texts_only, everything.parts)))
     steps = ["", *map(files.name_of, sibling_steps(out))]
@@ -107,15 +153,13 @@ def parts_to_hash(datasets: Sequence[Dataset], out: str, sketch_key: str) -> lis
         if home is not None and home not in stored:
             keys = StoredKeys(Folder(home))
             stored[home] = (keys, keys.lent(sketch_key))
-        lent = _overlapping(part, *stored[home]) if home and not found else ()
+        lent: tuple[LentKeys, ...] = ()
+        if home is not None and not found:  # the keys of the Dataset whose ids overlap those of the shard
+            keys, every = stored[home]
+            low, high = keys.shards.get(files.name_of(part.slices[0].url), (1, 0))
+            lent = tuple(one for one in every if one.first <= high and one.last >= low)
         items.append(PartToHash(part, name, found, lent))
     return items
-
-
-def _overlapping(part: Part, keys: StoredKeys, lent: tuple[LentKeys, ...]) -> tuple[LentKeys, ...]:
-    """Return those of the keys of a Dataset that one of its shards needs, by the range of its ids."""
-    low, high = keys.shards.get(files.name_of(part.slices[0].url), (1, 0))
-    return tuple(one for one in lent if one.first <= high and one.last >= low)
 
 
 def _texts_only(part: Part) -> Part:

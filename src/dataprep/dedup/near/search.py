@@ -1,9 +1,9 @@
-"""DuplicateSearch: the passes of document deduplication, one barrier per pass, and then the verdict table.
+"""DuplicateSearch: the passes of document deduplication, each complete before the next begins, and the verdict table.
 
-The first four passes (hash, match, cluster, gather) make an *index*: the contents of every candidate, stored with those
-it may duplicate. The index does not depend on the threshold, so if it is kept, another threshold only verifies again.
-It holds sets and not the similarities of pairs: the pairs that one threshold drops and another keeps are quadratic in
-a bucket, the sets are linear, and verification reads 2.5 GB of them per second.
+The first four passes (hash, match, cluster, gather) make an *index*: the contents of every candidate, stored with the
+documents that it may duplicate. The index does not depend on the threshold, so if it is kept, another threshold only
+verifies again. It stores sets, not similarities of pairs: the number of pairs grows with the square of a bucket's size,
+the number of sets only linearly, and verification reads 2.5 GB of sets per second.
 """
 
 from __future__ import annotations
@@ -21,19 +21,17 @@ from dataprep.core.dataset import Dataset
 from dataprep.core.passes import table_once
 from dataprep.core.runner import Runner
 from dataprep.core.tables import VERDICTS, write_verdicts
-from dataprep.dedup.keep import Keep
-from dataprep.dedup.warm import warm
+from dataprep.core.verdict import DropIds
+from dataprep.dedup.keep import Keep, unreadable_values
 from dataprep.errors import DataprepError
 from dataprep.store import files, receipts
-from dataprep.store.spill import Spill
+from dataprep.store.spill import all_sections
 
-from .cluster import FindComponents
-from .compare import MatchRule
+from .compare import MOST, MatchRule
+from .components import FindComponents, MatchKeys, key_ranges
 from .gather import GatherCandidates, n_partitions
 from .keys import KEYS, HashDocuments, PartKeys, PartToHash, key_url
-from .match import MatchKeys, key_ranges
-from .older import Older
-from .reuse import parts_to_hash, sibling_steps
+from .reuse import Older, parts_to_hash, sibling_steps
 from .sketch import Sketch
 from .verify import VERDICT, VerifyPartition
 
@@ -43,16 +41,17 @@ MAX_DOCS = 2**32 - 1
 MAX_GROUPS = 256  # files are opened once per group when verdicts are ordered by part
 TEMPORARY = (MatchKeys, FindComponents, VerifyPartition)
 INDEX = ("index.json", KEYS, HashDocuments.folder, GatherCandidates.folder)
-FACTS = ("documents", "edges", "candidates", "largest_component", "compared", "dropped")
+FACTS = ("documents", "edges", "candidates", "largest_component", "compared", "skipped", "dropped")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DuplicateSearch:
     """A search for the duplicates in `docs`, which leaves its files in the folder `out`.
 
-    name, reason: of the stage, for progress bars, and of the verdicts. key: covers everything that decides them.
-    index: the key without the threshold; empty: the index is deleted at the end. sketch_key: the key of what decides a
-    document's keys. contained: as in `MatchRule`. older: Datasets whose documents come first and are kept.
+    sketch: the rule that hashes and compares documents. keep: the policy that chooses the kept copy. name: of the
+    stage, for progress bars. reason: stated in each verdict. key: hash of everything that decides the verdicts. index:
+    hash of everything but the threshold; "": the index is deleted at the end. sketch_key: hash of the settings that
+    decide a document's keys. contained: as in `MatchRule`. older: Datasets whose documents come first and are kept.
 
     Memory: 5 bytes per document and 8 per candidate while clustering, else a bounded amount per worker. Disk under
     `out` while it runs, and after it if the index is kept: 12 bytes per key and document, and the candidates' contents.
@@ -71,19 +70,22 @@ class DuplicateSearch:
     contained: bool = False
     older: tuple[Older, ...] = ()
 
-    @classmethod
-    def warm(cls, sketch: Sketch) -> None:
-        """Compile the kernels that a search with this sketch runs."""
-        chosen: dict[str, Any] = {"keep": Keep.parse("first"), "name": "", "reason": "", "key": ""}
-        warm(lambda docs, run, out: cls(docs=docs, run=run, out=out, sketch=sketch, **chosen).find(), sketch.columns)
+    def find(self, **facts: Any) -> DropIds:
+        """Write the verdict table, unless a valid one exists; return the stage that drops the duplicates.
 
-    def find(self) -> tuple[str, dict[str, Any]]:
-        """Return the URL of the verdict table, and what was counted."""
+        facts: further entries for the stage's statistics.
+        """
         url = files.join(self.out, "verdicts.parquet")
-        facts = table_once(url, self.key, lambda: self._find(url), TEMPORARY)
+        found = table_once(url, self.key, lambda: self._find(url), TEMPORARY)
         for name in () if self.index else INDEX:
             files.remove(files.join(self.out, name))
-        return url, {name: facts[name] for name in FACTS}
+        if found["skipped"]:
+            log.warning(
+                "%s: %s candidates were not compared, since documents share keys with more than %d others each",
+                *(self.name, f"{found['skipped']:,}", MOST),
+            )
+        facts = {**{name: found[name] for name in FACTS}, **self.keep.warn(self.name, found), **facts}
+        return DropIds(verdicts=url, key=self.key, estimator=self.name, facts=facts)
 
     def _find(self, url: str) -> dict[str, Any]:
         """Write the verdict table; return what was counted."""
@@ -101,7 +103,8 @@ class DuplicateSearch:
         verify = VerifyPartition(self.out, self.key, home, self.sketch.bands, rule, origins, groups)
         decided = list(self.run.map(verify, range(index["partitions"]), f"{self.name}: verify"))
         write_verdicts(url, self._in_order(index["partitions"], groups))
-        return {**index, "files": [url], **{name: sum(d[name] for d in decided) for name in ("compared", "dropped")}}
+        totals = {n: sum(int(d[n]) for d in decided) for n in ("compared", "skipped", "dropped")}
+        return {**index, "files": [url], **totals}
 
     def _make_index(self, key: str) -> dict[str, Any]:
         """Hash, match, cluster and gather: everything that does not depend on the threshold."""
@@ -110,30 +113,31 @@ class DuplicateSearch:
         n_old = len(items) - len(self.docs.parts)
         self._warn_of_old(items[:n_old])
         task = HashDocuments(self.out, self.sketch_key or key, self.sketch)
-        hashed = list(self.run.map(task, items, self._label("hash")))
-        parts = tuple(self._part_keys(number, receipt) for number, receipt in enumerate(hashed))
+        hashed = list(self.run.map(task, items, f"{self.name}: hash"))
+        parts = tuple(
+            PartKeys(task.url_of(item), tuple(key_url(self.out, file) for file in receipt["keys"]), receipt["docs"])
+            for item, receipt in zip(items, hashed, strict=True)
+        )
         bases, n_docs = _first_numbers([part.docs for part in parts])
         ranges = key_ranges(n_docs, self.sketch.bands)
         first_new = bases[n_old] if self.docs.parts else n_docs
-        matched = list(self.run.map(MatchKeys(self.out, key, parts, bases, first_new), ranges, self._label("match")))
+        matched = list(self.run.map(MatchKeys(self.out, key, parts, bases, first_new), ranges, f"{self.name}: match"))
         cluster = FindComponents(self.out, key, parts, bases, n_docs, len(ranges), 24 + 32 * self.sketch.bands)
-        found = next(iter(self.run.map(cluster, [0], self._label("cluster"))))
+        found = next(iter(self.run.map(cluster, [0], f"{self.name}: cluster")))
         partitions = n_partitions(found["cost"])
         gather = GatherCandidates(self.out, key, self.sketch, self.keep, partitions, n_old)
-        list(self.run.map(gather, [item.part for item in items], self._label("gather")))
+        gathered = list(self.run.map(gather, [item.part for item in items], f"{self.name}: gather"))
         how = Counter(receipt["how"] for receipt in hashed)
         return {
             "documents": sum(receipt["kept"] for receipt in hashed[n_old:]),
             "edges": sum(m["edges"] for m in matched),
             **{k: found[k] for k in ("candidates", "largest_component")},
+            **unreadable_values(gathered),
             "partitions": partitions,
             "parts": len(items),
             "old_parts": n_old,
             "keys": {k: how[k] for k in ("hashed", "found", "borrowed")},  # number of parts
         }
-
-    def _label(self, name: str) -> str:
-        return f"{self.name}: {name}"
 
     def _warn_of_old(self, items: Sequence[PartToHash]) -> None:
         """Warn of older Datasets without keys that could be used."""
@@ -144,19 +148,12 @@ class DuplicateSearch:
                 log.warning("%s has no keys of its own that could be used; its documents are hashed now", old.given)
             at += len(own)
 
-    def _part_keys(self, number: int, receipt: dict[str, Any]) -> PartKeys:
-        keys = tuple(key_url(self.out, file) for file in receipt["keys"])
-        return PartKeys(HashDocuments.url(self.out, number), keys, receipt["docs"])
-
     def _in_order(self, partitions: int, groups: int) -> Iterator[pa.Table]:
         """Yield the verdicts of all partitions together, in order of ids, one group of parts at a time."""
         homes = pa.array([*(old.given for old in self.older), None], pa.string())
         for group in range(groups):
-            found = [np.zeros(0, VERDICT)]
-            for partition in range(partitions):
-                with Spill(VerifyPartition.url(self.out, partition)) as spill:
-                    found.append(spill.read(0, group, dtype=VERDICT))
-            rows = np.concatenate(found)
+            urls = [VerifyPartition.url(self.out, partition) for partition in range(partitions)]
+            rows = all_sections(urls, group, VERDICT)
             rows = rows[np.argsort(rows["id"])]
             home = pa.DictionaryArray.from_arrays(pa.array(rows["origin"]), homes).cast(pa.string())
             reason = pa.repeat(self.reason, len(rows))
@@ -175,6 +172,6 @@ def _first_numbers(counts: Sequence[int]) -> tuple[tuple[int, ...], int]:
     """Return the number of every part's first document, and how many documents there are."""
     n_docs = sum(counts)
     if n_docs > MAX_DOCS:
-        msg = f"there are {n_docs:,} documents; deduplication takes at most {MAX_DOCS:,}: split the input"
+        msg = f"there are {n_docs:,} documents; deduplication takes at most {MAX_DOCS:,}; split the input"
         raise DataprepError(msg)
     return tuple(np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(int).tolist()) if counts else (), n_docs

@@ -17,12 +17,13 @@ import numpy as np
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
+from dataprep.unicode.hashes import distinct, mix64, normal_form, shingles, text_hashes
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, U8, U32, U64, Int, distinct, mix64, normal_form, shingles, text_hashes
+from dataprep.unicode.text import I64, U8, U32, U64, Int
 
 
 class Sketch(Protocol):
-    """Rule by which documents are hashed and compared; a frozen dataclass, since it is sent to workers."""
+    """The rule by which documents are hashed and compared; a frozen dataclass, since it is sent to workers."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -30,22 +31,29 @@ class Sketch(Protocol):
 
     @property
     def bands(self) -> int:
-        """Keys per document."""
+        """The number of keys per document."""
 
     @property
     def threshold(self) -> float:
         """The similarity at which a document is dropped; above 1, the contents must be equal."""
 
     def keys(self, batch: Batch) -> tuple[I64, U64]:
-        """Return the words of contents per document, int64[n] (0: never compared), and keys uint64[bands, n]."""
+        """Return the size of each document's contents in 64-bit words, int64[n], and its keys, uint64[bands, n].
+
+        A document of size 0 is never compared.
+        """
 
     def contents(self, batch: Batch) -> tuple[I64, U64, U64]:
-        """Return offsets int64[n + 1] into contents uint64, and keys uint64[bands, n]."""
+        """Return offsets int64[n + 1] into the contents, all contents, uint64, and the keys, uint64[bands, n]."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shingles:
-    """Documents as sets of shingles."""
+    """The rule for MinHash: a document is a set of shingles, hashed to one key per band.
+
+    unit: "word" or "char"; ngram: units per shingle. threshold: the least similarity for dropping. bands, rows: of the
+    signature. seed: of the permutations. A document with fewer than `min_shingles` shingles is never compared.
+    """
 
     unit: str
     ngram: int
@@ -59,19 +67,25 @@ class Shingles:
 
     @cached_property
     def permutations(self) -> tuple[U32, U32]:
-        """The factors a (odd) and shifts b of h -> a h + b mod 2^32; those of datasketch's scheme "affine32"."""
+        """The factors a (odd) and shifts b of the permutations a h + b mod 2^32, uint32[bands * rows] each.
+
+        They are those of datasketch's scheme "affine32".
+        """
         random = np.random.RandomState(self.seed)  # a stream that NumPy promises never to change
         n = self.bands * self.rows
         a = random.randint(0, 1 << 31, n, np.uint32) * np.uint32(2) + np.uint32(1)
         return a, random.randint(0, 1 << 32, n, np.uint32)
 
     def keys(self, batch: Batch) -> tuple[I64, U64]:
-        """Return the shingles per document, and one key per band."""
+        """Return the number of shingles of each document, int64[n], and its keys, one per band, uint64[bands, n]."""
         starts, hashes = self._shingles(batch)
         return np.diff(starts), band_keys(starts, hashes, *self.permutations, self.rows)
 
     def contents(self, batch: Batch) -> tuple[I64, U64, U64]:
-        """Return the distinct shingles, and one key per band."""
+        """Return offsets int64[n + 1] into the documents' distinct shingles, their hashes, and keys, uint64[bands, n].
+
+        The hashes are uint64, and equal for equal shingles.
+        """
         starts, hashes = self._shingles(batch)
         return *distinct(starts, hashes), band_keys(starts, hashes, *self.permutations, self.rows)
 
@@ -85,29 +99,53 @@ class Shingles:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WholeText:
-    """Documents as their text in a normal form; `key_bits` below 64 makes different texts share keys, for tests."""
+class EqualTexts:
+    """The rule for exact deduplication: a document is represented by one text, and duplicates have equal texts.
 
-    form: str | None
+    key_bits: bits of the hash that is the key; tests use fewer than 64 to give different texts equal keys.
+    """
+
     key_bits: int = 64
-    bands: int = 1
-    threshold: float = 2.0
 
+    bands: ClassVar[int] = 1
+    threshold: ClassVar[float] = 2.0  # only if the contents are equal
     columns: ClassVar[tuple[str, ...]] = ("text",)
 
+    def texts(self, batch: Batch) -> tuple[I64, U8]:
+        """Return the text that represents each document: offsets int64[n + 1] into UTF-8 bytes, uint8."""
+        raise NotImplementedError
+
     def keys(self, batch: Batch) -> tuple[I64, U64]:
-        """Return the eight-byte words of text per document, and its hash."""
-        offsets, data = self._normal(batch)
-        keys = text_hashes(offsets, data)[:, 0] & np.uint64((1 << self.key_bits) - 1)
-        return (np.diff(offsets) + 7) // 8 + 1, keys.reshape(1, -1)
+        """Return the size of each document's contents in eight-byte words, int64[n], and its key, uint64[1, n].
+
+        The key is a hash of the text that represents the document.
+        """
+        offsets, data = self.texts(batch)
+        return (np.diff(offsets) + 7) // 8 + 1, self._hashes(offsets, data)
 
     def contents(self, batch: Batch) -> tuple[I64, U64, U64]:
-        """Return each text's length and bytes in eight-byte words, and its hash."""
-        offsets, data = self._normal(batch)
-        keys = text_hashes(offsets, data)[:, 0] & np.uint64((1 << self.key_bits) - 1)
-        return *pack(offsets, data), keys.reshape(1, -1)
+        """Return (offsets into the contents: int64[n + 1]; contents: uint64; keys: uint64[1, n]).
 
-    def _normal(self, batch: Batch) -> tuple[I64, U8]:
+        The contents of a document are the length of its text in bytes, then the bytes, packed eight to a uint64.
+        """
+        offsets, data = self.texts(batch)
+        return *pack(offsets, data), self._hashes(offsets, data)
+
+    def _hashes(self, offsets: I64, data: U8) -> U64:
+        return (text_hashes(offsets, data)[:, 0] & np.uint64((1 << self.key_bits) - 1)).reshape(1, -1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeText(EqualTexts):
+    """The rule for `Exact`: a document is represented by its text in the normal form `form` (None: unchanged)."""
+
+    form: str | None
+
+    def texts(self, batch: Batch) -> tuple[I64, U8]:
+        """Return the normal form of each text, or the text itself if its normal form is empty.
+
+        The result is offsets int64[n + 1] into UTF-8 bytes, uint8.
+        """
         offsets, data = B.buffers(batch)
         if self.form is None:
             return offsets, data
@@ -121,7 +159,10 @@ class WholeText:
 
 @kernel
 def or_raw(ends: I64, normal: U8, offsets: I64, data: U8) -> tuple[I64, U8]:
-    """Return the normal forms, with the text itself in place of an empty one."""
+    """Return the normal forms, with the text itself in place of each empty one: offsets int64[n + 1], UTF-8 bytes.
+
+    ends, normal: offsets and bytes of the normal forms. offsets, data: of the texts.
+    """
     n = len(ends) - 1
     starts = np.zeros(n + 1, np.int64)
     for d in range(n):
@@ -137,7 +178,10 @@ def or_raw(ends: I64, normal: U8, offsets: I64, data: U8) -> tuple[I64, U8]:
 
 @kernel
 def pack(offsets: I64, data: U8) -> tuple[I64, U64]:
-    """Return each text as eight-byte words, its length first, so that equal words mean equal texts."""
+    """Return each text as 64-bit words, its length in bytes first: offsets int64[n + 1] into the words, uint64.
+
+    Two texts are equal exactly if their words are.
+    """
     n = len(offsets) - 1
     starts = np.zeros(n + 1, np.int64)
     for d in range(n):
@@ -153,7 +197,7 @@ def pack(offsets: I64, data: U8) -> tuple[I64, U64]:
 
 @kernel(inline="always")
 def mix32(x: Int) -> Int:
-    """Return the 32-bit finaliser of MurmurHash3."""
+    """Return `x` mixed by the 32-bit finaliser of MurmurHash3."""
     h = np.uint32(x)
     h = np.uint32((h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B))
     h = np.uint32((h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35))
@@ -162,10 +206,11 @@ def mix32(x: Int) -> Int:
 
 @kernel
 def minima(hashes: U64, a: U32, b: U32, row: U32) -> None:
-    """Write the signature of one set into `row`: under each permutation, the least of the low 32 bits of its hashes.
+    """Write the signature of one set into `row`: the minimum, under each permutation, of the low 32 bits of its hashes.
 
-    Four shingles per pass, so that `row` is loaded and stored a quarter as often. Numba makes uint32 * uint32 a
-    uint64; without the casts the minimum would be over unreduced products, and all signatures nearly equal.
+    hashes: uint64, of the set's shingles. a, b: factors and shifts of the permutations, uint32[bands * rows]. Four
+    shingles per pass, so that `row` is loaded and stored a quarter as often. Numba makes uint32 * uint32 a uint64;
+    without the casts the minimum would be over unreduced products, and all signatures nearly equal.
     """
     n, k = len(hashes), len(row)
     for i in range(k):
@@ -187,7 +232,11 @@ def minima(hashes: U64, a: U32, b: U32, row: U32) -> None:
 
 @kernel
 def band_keys(starts: I64, hashes: U64, a: U32, b: U32, rows: int) -> U64:
-    """Return one 64-bit key per band and document, uint64[bands, n]; keys of different bands are never compared."""
+    """Return one 64-bit key per band and document, uint64[bands, n]; 0 for a document without shingles.
+
+    starts: int64[n + 1], of each document's shingles in `hashes`. a, b: of the permutations; rows: per band. A key also
+    depends on its band's number, so keys of different bands are never compared.
+    """
     n, bands = len(starts) - 1, len(a) // rows
     keys = np.zeros((bands, n), np.uint64)
     row = np.empty(len(a), np.uint32)

@@ -1,9 +1,10 @@
 """VerifyPartition: compare every candidate, in keep order, with the *kept* documents that share a key with it.
 
-A candidate is dropped for the first of them, in keep order, whose similarity reaches the threshold; else it is kept and
-entered into the index. The work is not quadratic in copies, which never enter the index, and there are no chains: a
-dropped document never drops another. A partition that exceeds memory is streamed through an index of as many kept
-documents as fit; documents left over go through the next index, which gives the same result.
+A candidate is dropped if its similarity to a kept document reaches the threshold (verdicts name the first such
+document); else it is kept and entered into the index. Copies never enter the index, so the work grows linearly with
+their number, and there are no chains: a dropped document never drops another. If a partition exceeds memory, its
+documents are compared with as many kept documents as fit, and those still undecided with the next ones, which gives the
+same result unless documents share keys with more kept ones than the limit in `compare.py`.
 """
 
 from __future__ import annotations
@@ -15,12 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dataprep.core.passes import Pass
-from dataprep.store.spill import spill_to
+from dataprep.store.spill import SpilledRows, write_spill
 from dataprep.unicode.text import I64
 
 from .compare import DROPPED, OPEN, KeptIndex, MatchRule, Outcome, Undecided, decide_block
-from .gather import PARTITION_BYTES
-from .rows import CandidateRows
+from .gather import HEADER, PARTITION_BYTES, GatherCandidates
 
 VERDICT = np.dtype([("id", "<u8"), ("kept", "<u8"), ("similarity", "<f4"), ("origin", "<u2")])
 BUDGET = 2 * PARTITION_BYTES  # of payloads in memory at once, and again of kept documents
@@ -28,9 +28,9 @@ BUDGET = 2 * PARTITION_BYTES  # of payloads in memory at once, and again of kept
 
 @dataclass(frozen=True)
 class VerifyPartition(Pass[int]):
-    """Decide one partition, and spill its verdicts by group of parts.
+    """Decide which documents of one partition to drop, and write its verdicts to temporary files by group of parts.
 
-    Receipt: how many documents are dropped, and how many pairs were compared.
+    Receipt: how many documents are dropped, how many pairs were compared, and how many entries were not looked at.
     """
 
     folder = "verify"
@@ -43,38 +43,49 @@ class VerifyPartition(Pass[int]):
     n_groups: int
 
     def write(self, url: str, item: int) -> dict[str, Any]:
-        """Write one section of VERDICTs per group of parts."""
-        rows = CandidateRows.read(self.index, len(self.origins), item)
+        """Decide on all documents of partition number `item`, and write the VERDICTs of the dropped ones to `url`.
+
+        The file has one section per group of parts. Returns the content of the receipt.
+        """
+        urls = [GatherCandidates.url(self.index, number) for number in range(len(self.origins))]
+        rows = SpilledRows.read(urls, item, HEADER, lambda headers: 8 * headers["words"])
         origin = np.array(self.origins, np.uint16)[rows.file]
-        outcome, compared = decide(rows, origin, self.bands, self.rule, BUDGET, max(self.origins, default=0))
+        outcome, compared, skipped = decide(rows, origin, self.bands, self.rule, BUDGET, max(self.origins, default=0))
         dropped = np.flatnonzero(outcome.state == DROPPED)
         verdicts = np.empty(len(dropped), VERDICT)
-        verdicts["id"], verdicts["kept"] = rows.ids[dropped], rows.ids[outcome.kept_by[dropped]]
+        ids = rows.headers["id"]
+        verdicts["id"], verdicts["kept"] = ids[dropped], ids[outcome.kept_by[dropped]]
         verdicts["similarity"] = outcome.similarity[dropped]
         verdicts["origin"] = origin[outcome.kept_by[dropped]]
         group = rows.file[dropped].astype(np.int64) * self.n_groups // max(1, len(self.origins))
-        with spill_to(url, self.n_groups) as spill:  # rows are in order of their files
-            spill.write(np.split(verdicts, np.searchsorted(group, np.arange(1, self.n_groups))))
-        return {"dropped": len(dropped), "compared": compared}
+        cuts = np.searchsorted(group, np.arange(1, self.n_groups))  # rows are in order of their files
+        write_spill(url, np.split(verdicts, cuts))
+        return {"dropped": len(dropped), "compared": compared, "skipped": skipped}
 
 
 def decide(
-    rows: CandidateRows, origin: npt.NDArray[np.uint16], bands: int, rule: MatchRule, budget: int, new: int
-) -> tuple[Outcome, int]:
-    """Return the decision on every row and the number of pairs compared; rows of another origin than `new` are kept."""
-    n = len(rows.ids)
-    outcome = Outcome(np.zeros(n, np.uint8), np.full(n, -1, np.int64), np.zeros(n, np.float32))
+    rows: SpilledRows, origin: npt.NDArray[np.uint16], bands: int, rule: MatchRule, budget: int, new: int
+) -> tuple[Outcome, int, int]:
+    """Return the decision on every row of a partition, and the numbers of pairs compared and of entries skipped.
+
+    An entry is a kept document that shares a key; it is skipped if a document has too many. origin: uint16[n], the
+    number of each row's Dataset; rows of a Dataset other than `new` are kept. bands: keys per document. budget: bytes
+    of documents in memory at once.
+    """
+    n, words = len(rows.headers), rows.size // 8
+    outcome = Outcome(np.zeros(n, np.uint8), np.full(n, -1, np.int64), np.zeros(n, np.float32), np.zeros(n, np.int32))
     old = (origin != new).astype(np.uint8)
-    pending = np.lexsort((rows.ids, rows.rank, origin))
-    compared = 0
+    pending = np.lexsort((rows.headers["id"], rows.headers["rank"], origin))
+    compared = skipped = 0
     while len(pending):
-        index = _empty_index(rows, pending, bands, budget)
-        for chosen in _blocks(pending, rows.words, budget):
-            starts, words = rows.load(chosen)
-            undecided = Undecided(chosen, starts, rows.words[chosen], words, old[chosen])
-            compared += decide_block(undecided, bands, rule, index, outcome)
+        index = _empty_index(words[pending], bands, budget)
+        for chosen in _blocks(pending, words, budget):
+            starts, payloads = rows.load(chosen)
+            undecided = Undecided(chosen, starts // 8, words[chosen], payloads.view(np.uint64), old[chosen])
+            more = decide_block(undecided, bands, rule, index, outcome)
+            compared, skipped = compared + more[0], skipped + more[1]
         pending = pending[outcome.state[pending] == OPEN]
-    return outcome, compared
+    return outcome, compared, skipped
 
 
 def _blocks(pending: npt.NDArray[np.intp], words: I64, budget: int) -> list[npt.NDArray[np.intp]]:
@@ -83,15 +94,16 @@ def _blocks(pending: npt.NDArray[np.intp], words: I64, budget: int) -> list[npt.
     return [b for b in np.split(pending, np.flatnonzero(np.diff(total // budget)) + 1) if len(b)]
 
 
-def _empty_index(rows: CandidateRows, pending: npt.NDArray[np.intp], bands: int, budget: int) -> KeptIndex:
-    """Return an empty index for as many kept documents as the budget holds, at least one of any size."""
-    need, largest = int(rows.words[pending].sum()), int(rows.words[pending].max())
-    capacity = max(1, min(len(pending), budget // (32 * bands)))
+def _empty_index(words: I64, bands: int, budget: int) -> KeptIndex:
+    """Return an empty index for as many documents of these sizes as the budget holds, at least one of any size."""
+    need, largest = int(words.sum()), int(words.max())
+    capacity = max(1, min(len(words), budget // (32 * bands)))
     slots = 1 << int(2 * capacity * bands - 1).bit_length()
     members = min(need, max(budget // 8, largest))
     return KeptIndex(
         key=np.empty(slots, np.uint64),
         last=np.full(slots, -1, np.int32),
+        entries=np.zeros(slots, np.int32),
         before=np.empty(capacity * bands, np.int32),
         ends=np.zeros(capacity + 1, np.int64),
         row=np.empty(capacity, np.int64),

@@ -8,6 +8,7 @@
     "ccnet"   lower case, every digit a 0, punctuation (category P), accents (non-spacing marks of the canonical
               decomposition) and control characters removed (Wenzek et al. 2020, 3.1); and "space", which the paper
               does not mention
+    "ccnet_digits"  the same, but digits are compared: "39 cts" is not "50 cts"
 
 Each agrees with Python's `str.lower`, `str.split`, `re` and `unicodedata` at the fixed Unicode version.
 """
@@ -24,8 +25,8 @@ import numpy as np
 from dataprep.unicode import tables
 from dataprep.unicode.text import DECIMAL, DOTTED, POINT, PUNCT, SIGMA, SPACE, U16, U32, WORD, classes, lowered
 
-FORMS = ("space", "lower", "words", "c4", "ccnet")
-CASED_FORMS = ("lower", "words", "c4", "ccnet")  # those that lower-case
+FORMS = ("space", "lower", "words", "c4", "ccnet", "ccnet_digits")
+CASED_FORMS = ("lower", "words", "c4", "ccnet", "ccnet_digits")  # those that lower-case
 
 # Read by kernels (hashes.py). An entry is the new code point with KEPT, or GAP, or 0 if the code point is removed.
 KEPT = 1 << 21
@@ -37,7 +38,7 @@ VALUE = (1 << 22) - 1  # the code point and KEPT: 0 if it is not compared
 
 
 class Form(NamedTuple):
-    """The tables and flags of a normal form, for kernels."""
+    """The tables and flags of a normal form, in the form that kernels read."""
 
     entries: U32  # [0x110000]
     ascii: U32  # its first 128
@@ -51,11 +52,12 @@ class Form(NamedTuple):
 
 @cache
 def form(name: str | None) -> Form:
-    """Return the tables of a normal form; None: the bytes unchanged."""
-    entries, several = _ccnet() if name == "ccnet" else _plain(name)
+    """Return the tables of the normal form `name`; for None, the tables that leave all bytes unchanged."""
+    entries, several = _ccnet(zeros=name == "ccnet") if name in ("ccnet", "ccnet_digits") else _plain(name)
     for table in (entries, several):
         table.flags.writeable = False
-    plain = {"space": PRINTED, "lower": PRINTED, "words": LETTERS, "ccnet": LETTERS}.get(name or "", EVERY)
+    kinds = {"space": PRINTED, "lower": PRINTED, "words": LETTERS, "ccnet": LETTERS, "ccnet_digits": LETTERS}
+    plain = kinds.get(name or "", EVERY)
     lowers, zeros = name in CASED_FORMS, name == "ccnet"
     return Form(entries, entries[:128].copy(), several, classes(), name is not None, lowers, zeros, plain)
 
@@ -77,9 +79,9 @@ def _plain(name: str | None) -> tuple[U32, U32]:
     return entries, rows
 
 
-def _ccnet() -> tuple[U32, U32]:
+def _ccnet(*, zeros: bool) -> tuple[U32, U32]:
     """Return the tables of "ccnet": lower case, bases of accented letters, then digits, punctuation and controls."""
-    entries, rows = _compared(), list[list[int]]()
+    entries, rows = _compared(zeros=zeros), list[list[int]]()
     one = entries.copy()
     for points, base in _bases():
         if len(base) == 1:
@@ -94,12 +96,13 @@ def _ccnet() -> tuple[U32, U32]:
     return entries, np.array(rows, np.uint32)
 
 
-def _compared() -> U32:
-    """Return the entries of "ccnet" for code points in lower case without accents."""
+def _compared(*, zeros: bool) -> U32:
+    """Return the entries of "ccnet" for code points in lower case without accents; `zeros`: each digit is a 0."""
     kinds = classes()
     points = np.arange(0x110000, dtype=np.uint32)
     entries = points | np.uint32(KEPT)
-    entries[kinds & DECIMAL != 0] = KEPT | ord("0")
+    if zeros:
+        entries[kinds & DECIMAL != 0] = KEPT | ord("0")
     entries[(kinds & PUNCT != 0) | (points < 0x20) | ((points >= 0x7F) & (points < 0xA0))] = 0
     entries[kinds & SPACE != 0] = GAP
     return entries

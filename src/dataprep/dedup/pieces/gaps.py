@@ -1,4 +1,4 @@
-"""Spans of repeated units: repeats in a row are one span, which includes the white space on one of its sides.
+"""Spans of repeated units, one per unit, and of the white space that is cut with them: repeats in a row are one cut.
 
 Of the gaps before and after a span, the one with more line feeds is left in the text, so that no blank line appears and
 no paragraph break is lost. At the start of a text the gap after the span is cut, at its end the gap before it.
@@ -14,65 +14,76 @@ import numpy as np
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
+from dataprep.core.tables import NOBODY, SPAN
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, U8, U16, Int, classes
-from dataprep.unicode.utf8 import step_back
-from dataprep.unicode.whitespace import space
+from dataprep.unicode.text import I64, U8, U16, Int, classes, space, step_back
 
-Spans = Any  # a structured array of verdict.SPAN
+Spans = Any  # a structured array of tables.SPAN
 
 
-def close_up(repeats: Spans, batch: Batch, *, final: bool) -> tuple[Spans, Spans]:
-    """Return disjoint spans of repeated units in a batch's documents and, unless `final`, the last run so far.
+def close_up(repeats: Spans, batch: Batch, *, strips: bool, final: bool) -> tuple[Spans, Spans]:
+    """Return the spans to cut from the documents of a batch, and the repeats that cannot be decided yet.
 
-    repeats: sorted by (id, start); they may overlap. Repeats with only white space between them are a run; those of a
-    run that first occur in one document are one span, which names the first occurrence of the first of them.
+    repeats: SPANs of repeated units, sorted by (id, start); they may overlap. Repeats with only white space between
+    them are a run, and are cut together with the white space between and on one side of them, as spans that name no
+    first occurrence. If white space that is kept belongs to a repeat at either end of a run, its span is shortened, and
+    so is its first occurrence unless `strips` (the normal form has no white space at its ends). final: no further
+    repeats follow; else the repeats of the last run are returned, to be passed again with later ones.
     """
-    spans = repeats.copy()
-    rows = np.searchsorted(B.ids(batch), spans["id"])
-    closed, n = _close_up(spans, rows, *B.buffers(batch), classes(), int(final))
-    return spans[:closed], spans[closed:n]
+    rows = np.searchsorted(B.ids(batch), repeats["id"])
+    out = np.empty(3 * len(repeats), SPAN)
+    n, closed = _close_up(repeats, rows, *B.buffers(batch), classes(), int(strips), int(final), out)
+    return out[:n], repeats[closed:]
 
 
 @kernel
-def _close_up(spans: Spans, rows: I64, offsets: I64, data: U8, table: U16, final: int) -> tuple[int, int]:
-    """Join and widen spans in place; return how many are ready, and how many there are with those of an open run."""
-    start, end, kept, kept_start, ids = (
-        spans["start"], spans["end"], spans["kept"], spans["kept_start"], spans["id"],
-    )  # fmt: skip
-    n, first, row = 0, 0, -1
-    for k in range(len(spans)):
-        continues = False
-        if rows[k] == row:
-            at = offsets[row]
-            i = at + end[n - 1]
-            while i < at + start[k] and space(data, i, table):
+def _close_up(
+    repeats: Spans, rows: I64, offsets: I64, data: U8, table: U16, strips: int, final: int, out: Spans
+) -> tuple[int, int]:
+    """Write the spans of all complete runs; return how many there are, and of how many repeats."""
+    start, end, n, k = repeats["start"], repeats["end"], 0, 0
+    while k < len(repeats):
+        at, stop, reach, last = offsets[rows[k]], offsets[rows[k] + 1], end[k], k + 1
+        while last < len(repeats) and rows[last] == rows[k]:
+            i = at + reach
+            while i < at + start[last] and space(data, i, table):
                 i += space(data, i, table)
-            continues = i >= at + start[k]
-        if continues:
-            if end[k] <= end[n - 1]:
-                continue
-            if kept[k] == kept[n - 1]:
-                end[n - 1] = end[k]
-                continue
-            start[k] = max(start[k], end[n - 1])
-            end[n - 1] = start[k]
-        else:
-            if row >= 0:
-                _widen(start, end, first, n - 1, data, offsets[row], offsets[row + 1], table)
-            first, row = n, rows[k]
-        ids[n], start[n], end[n], kept[n], kept_start[n] = ids[k], start[k], end[k], kept[k], kept_start[k]
-        n += 1
-    if final and row >= 0:
-        _widen(start, end, first, n - 1, data, offsets[row], offsets[row + 1], table)
-        first = n
-    return first, n
+            if i < at + start[last]:
+                break
+            reach = max(reach, end[last])
+            last += 1
+        if last == len(repeats) and not final:
+            break
+        low, high = _widen(at + start[k], at + reach, data, at, stop, table)
+        done = low - at
+        for j in range(k, last):
+            if start[j] > done:
+                n = _gap(out, n, repeats[k]["id"], done, start[j])
+            a, b = max(start[j], low - at), min(end[j], high - at)
+            out[n] = repeats[j]
+            out[n]["start"], out[n]["end"] = a, b
+            if not strips:
+                out[n]["kept_start"] += a - start[j]
+                out[n]["kept_end"] -= end[j] - b
+            n += 1
+            done = max(done, b)
+        if high - at > done:
+            n = _gap(out, n, repeats[k]["id"], done, high - at)
+        k = last
+    return n, k
+
+
+@kernel
+def _gap(out: Spans, n: int, id_: Int, start: Int, end: Int) -> int:
+    """Write the span of a gap as row `n`; return `n + 1`."""
+    out[n]["id"], out[n]["start"], out[n]["end"] = id_, start, end
+    out[n]["kept"], out[n]["kept_start"], out[n]["kept_end"] = NOBODY, 0, 0
+    return n + 1
 
 
 @kernel(_nrt=False)
-def _widen(start: I64, end: I64, first: int, last: int, data: U8, at: int, stop: int, table: U16) -> None:
-    """Extend a run of spans over the gap before or after it, in the text data[at:stop]."""
-    a, b = at + start[first], at + end[last]
+def _widen(a: int, b: int, data: U8, at: int, stop: int, table: U16) -> tuple[int, int]:
+    """Return the range of a run with the gap before or after it, in the text data[at:stop]."""
     while a < b and space(data, a, table):
         a += space(data, a, table)
     while b > a and space(data, step_back(data, b), table):
@@ -94,7 +105,7 @@ def _widen(start: I64, end: I64, first: int, last: int, data: U8, at: int, stop:
         a, b = _after_last_feed(data, low, a), _after_last_feed(data, b, high)
     else:
         b = high
-    start[first], end[last] = a - at, b - at
+    return a, b
 
 
 @kernel(_nrt=False)

@@ -1,8 +1,9 @@
 """128-bit hashes of units in a normal form, which is hashed as it is made and never written.
 
-A normal form is hashed as a string of bytes, eight per step of two multiply-and-shift chains. A gap is a blank before
-the next character; a character beyond ASCII is three bytes, the first from 0x80 up. Eight bytes that become eight, or
-seven and a gap, as most do, are taken together, others one by one.
+A normal form is hashed as a string of bytes, eight per step of two multiply-and-shift chains. A gap (what the normal
+form drops between two words) is hashed as a blank before the next character, a character beyond ASCII as three bytes,
+the first 0x80 or more. For speed, eight bytes of text are hashed at once if their normal form has eight bytes, or seven
+and a gap.
 
 Twin: tests/twins/units.py
 """
@@ -11,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from dataprep.unicode.hashes import eight_bytes, mix64
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, POINT, U8, U64, Int, code_point, eight_bytes, final_sigma, mix64
-from dataprep.unicode.whitespace import strip
+from dataprep.unicode.text import I64, POINT, U8, U64, Int, code_point, final_sigma, strip
 
 from .forms import EVERY, FINAL, LETTERS, PRINTED, SEVERAL, VALUE, Form, form
 
@@ -22,9 +23,10 @@ ONES, TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 
 
 def unit_hashes(data: U8, start: I64, end: I64, normalize: str | None) -> tuple[U64, I64]:
-    """Return a 128-bit hash of each unit's normal form and its length, uint64[m, 2], and its characters, int64[m].
+    """Return a 128-bit hash of each unit's normal form, uint64[m, 2], and the form's length in characters, int64[m].
 
-    Units whose normal form is empty or white space have 0 characters: they are never duplicates.
+    Units are the bytes data[start:end]; normalize: the name of a form of `forms.py`, or None. Units whose normal form
+    is empty or white space have 0 characters: they are never duplicates.
     """
     return hash_units(data, start, end, form(normalize))
 
@@ -88,7 +90,7 @@ def _bytes_of(c: Int, kept: Int) -> tuple[Int, Int]:
 
 @kernel
 def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
-    """Return hashes uint64[m, 2] and characters int64[m] of the normal forms of the units data[start:end]."""
+    """Return hashes uint64[m, 2] and lengths in characters int64[m] of the normal forms of units data[start:end]."""
     one, none, eight = np.uint64(1), np.uint64(0), np.uint64(8)
     entries, ascii_entries, several, table = form.entries, form.ascii, form.several, form.classes
     kind, lowers, zeros, strips = form.plain, form.lowers, form.zeros, form.strips

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.sentences import inside_sentence, skip_closers
 from dataprep.unicode.text import (
     I64,
     LINE,
@@ -25,9 +25,11 @@ from dataprep.unicode.text import (
     Int,
     classes,
     code_point,
-    mix64,
+    inside_sentence,
+    skip_closers,
+    space,
+    strip,
 )
-from dataprep.unicode.whitespace import space, strip
 
 from .hashes import unit_hashes
 
@@ -37,7 +39,10 @@ BLOCK_UNITS = 1 << 17  # split and hashed at a time, so that no document is too 
 
 
 class UnitBlock(NamedTuple):
-    """Some units in order: the number of each one's text, its bytes [start, end) in `data`, and its hash."""
+    """Some units in a row, as arrays: the number of each unit's text, its bytes [start, end) in `data`, hash and size.
+
+    The hash is that of the unit's normal form, and the size the number of characters in this form.
+    """
 
     text: I64
     start: I64
@@ -47,12 +52,12 @@ class UnitBlock(NamedTuple):
 
 
 def units(offsets: I64, data: U8, unit: str) -> tuple[I64, I64, I64]:
-    r"""Split texts into units; return doc_starts int64[n + 1] into start int64[m] and end int64[m], bytes of `data`.
+    r"""Split texts into units; return (first, start, end): text i has the units from first[i] to first[i + 1] - 1.
 
-    "line" and "paragraph": the text between `\n`, blank ones included, without the empty one after a last `\n`; a `\r`
-    before `\n` belongs to the line, and is white space at its end. "span3": every three sentences in a row, also of
-    several lines; a text of fewer has none. Sentences end as `sentences.py` states, at any mark that Unicode calls a
-    sentence terminal, and at line breaks.
+    Unit k is data[start[k]:end[k]]; all arrays are int64. "line" and "paragraph": the text between `\n`, also if it is
+    blank, but no empty unit after a last `\n`; a `\r` before `\n` belongs to the line, and is white space at its end.
+    "span3": every three sentences in a row, also across lines; a text of fewer than three has none. Sentences end as
+    `sentences.py` states, at any mark that Unicode calls a sentence terminal, and at line breaks.
     """
     found = [(np.zeros(0, np.int64),) * 3, *_cut(offsets, data, unit, BLOCK_UNITS)]
     text, start, end = (np.concatenate(column) for column in zip(*found, strict=True))
@@ -63,7 +68,10 @@ def units(offsets: I64, data: U8, unit: str) -> tuple[I64, I64, I64]:
 
 
 def blocks(offsets: I64, data: U8, unit: str, normalize: str | None, n: int = 0) -> Iterator[UnitBlock]:
-    """Yield all units of the texts with their hashes, at most `n` at a time; a span's hash combines its sentences'."""
+    """Yield all units of the texts with their hashes, in blocks of at most `n` (0: the default).
+
+    unit: "line", "paragraph" or "span3". The hash of three sentences is computed from the sentences' hashes.
+    """
     held: tuple[Any, ...] = ()
     for text, start, end in _cut(offsets, data, unit, n or BLOCK_UNITS):
         block = UnitBlock(text, start, end, *unit_hashes(data, start, end, normalize))

@@ -1,1 +1,1 @@
-"""Find windows of words or bytes that occur earlier, by two engines. The implementation of SuffixArray."""
+"""Find windows of words or bytes that occurred earlier; there are two engines. The implementation of SuffixArray."""

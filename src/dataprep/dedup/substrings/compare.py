@@ -1,10 +1,11 @@
 """The kernels that find the repeated windows of records with equal hashes.
 
 Records come in groups of one hash, each in order of position. The first occurrence of a window is in a record of its
-own group. If no minimum is tied, equal windows have their minimum at the same item, so two records are compared once,
-from there to both sides; a record whose windows are all repeats is never compared with later ones, so copies cost one
-comparison each. Other groups use a table of the windows so far, found by hash and compared byte by byte, without the
-bytes that the comparison before covered. If the table is full, the group is read twice, once per half of the hashes.
+own group. If no minimum is tied, equal windows have their minimum at the same word or byte, so two records are compared
+once, from there in both directions. A record whose windows are all repeats is never compared with later ones, so copies
+cost one comparison each. Other groups use a table of the windows so far, found by hash and compared byte by byte,
+without the bytes that the comparison before covered. If the table is full, the group is read twice, each time for half
+of the hashes.
 
 Twin: tests/twins/suffix_array.py
 """
@@ -18,8 +19,9 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from dataprep.unicode.hashes import eight_bytes, mix64
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, U8, U64, Int, eight_bytes, mix64
+from dataprep.unicode.text import I64, U8, U64, Int
 
 from .minimizers import (
     CHUNK,
@@ -39,7 +41,7 @@ REPRESENTATIVES = 16  # records of one group that are compared with all later on
 
 
 class RecordBlock(NamedTuple):
-    """Records in order of position: the bytes of each (neighbours may share some), their document and their info."""
+    """Records in order of position: the bytes of each record (neighbours may overlap), its document, and its `info`."""
 
     data: U8
     at: I64  # start of its bytes in `data`
@@ -52,7 +54,7 @@ class RecordBlock(NamedTuple):
 class WindowTable(NamedTuple):
     """The distinct windows so far, in slots found by hash, and their bytes in a pool.
 
-    The pool holds runs of neighbouring windows; a run has the id and offset of its first byte.
+    The pool holds runs of neighbouring windows; for each run, the id and the offset of its first byte are stored.
     """
 
     tag: U64
@@ -70,7 +72,10 @@ WINDOWS, POOLED, RUNS, BEFORE, FULL = 0, 1, 2, 3, 4
 
 
 class Same(NamedTuple):
-    """The bytes start..end of a record that another record has too, so many bytes and items further on."""
+    """The bytes start..end of a record that another record has too.
+
+    There they are `bytes` bytes and `items` items (words or bytes) further on.
+    """
 
     start: Int
     end: Int
@@ -79,7 +84,7 @@ class Same(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Arrays for the windows of one record."""
+    """Work arrays for the windows of one record: their bytes, hashes and owners, and the words of two records."""
 
     start: I64
     end: I64
@@ -90,7 +95,7 @@ class Scratch(NamedTuple):
 
 
 def table_for(windows: int, pool: int) -> WindowTable:
-    """Return a table for so many distinct windows, whose bytes are at most `pool`."""
+    """Return an empty table for up to `windows` distinct windows, with a pool of `pool` bytes for their text."""
     slots = 1 << max(4, (2 * windows - 1).bit_length())
     runs = max(1, windows)
     return WindowTable(
@@ -101,7 +106,7 @@ def table_for(windows: int, pool: int) -> WindowTable:
 
 
 def scratch_for(rule: WindowRule) -> Scratch:
-    """Return arrays that are large enough for any record."""
+    """Return work arrays that are large enough for any record."""
     n, n_words = MAX_WINDOWS + 1, MAX_WINDOWS + rule.width if rule.words else 1
     words, other = empty_words(n_words), empty_words(n_words)
     owner = np.empty(max(n, CHUNK, MAX_SLIDE), np.int64)
@@ -126,7 +131,7 @@ def prefetch(_: Any, data: Any, at: Any) -> Any:
 
 @kernel
 def same_after(one: U8, a: Int, other: U8, b: Int, most: Int) -> Int:
-    """Return how many bytes are equal from `a` and from `b` on, at most `most`."""
+    """Return how many bytes are equal in `one` from offset `a` on and in `other` from offset `b` on, at most `most`."""
     p, q, n, stop, word = np.uint64(a), np.uint64(b), np.uint64(0), np.uint64(max(most, 0)), np.uint64(8)
     while n + word <= stop and eight_bytes(one, p + n) == eight_bytes(other, q + n):
         n += word
@@ -137,7 +142,7 @@ def same_after(one: U8, a: Int, other: U8, b: Int, most: Int) -> Int:
 
 @kernel
 def same_before(data: U8, a: Int, b: Int, most: Int) -> Int:
-    """Return how many bytes are equal before `a` and before `b`, at most `most`."""
+    """Return how many bytes of `data` are equal before offset `a` and before offset `b`, at most `most`."""
     p, q, n, stop, word = np.uint64(a), np.uint64(b), np.uint64(0), np.uint64(max(most, 0)), np.uint64(8)
     while n + word <= stop and eight_bytes(data, p - n - word) == eight_bytes(data, q - n - word):
         n += word
@@ -148,7 +153,7 @@ def same_before(data: U8, a: Int, b: Int, most: Int) -> Int:
 
 @kernel(inline="always")
 def minimum_at(info: Int) -> Int:
-    """Return the item of a record at which its minimum starts."""
+    """Return the index, among the items (words or bytes) of a record, at which its minimal gram starts, from `info`."""
     return (np.int64(info) & MAX_WINDOWS) - 1 + (np.int64(info) >> 14 & (MAX_SLIDE - 1))
 
 
@@ -156,7 +161,11 @@ def minimum_at(info: Int) -> Int:
 def trim_words(
     start: I64, end: I64, their_start: I64, their_end: I64, last: Int, same: Same, low: Int, high: Int
 ) -> tuple[Int, Int]:
-    """Return the range of windows of a record in low..high whose words, and word ends, the other record has too."""
+    """Return the range (low, high) of the windows of a record that another record has with the same word boundaries.
+
+    start, end: offsets of the record's words; their_start, their_end: of the other record's words. last: words per
+    window, minus one. same: the bytes that are equal. low, high: the range of windows to examine.
+    """
     while low < high and (start[low] < same.start or start[low] + same.bytes != their_start[low + same.items]):
         low += 1
     while low < high and (
@@ -169,7 +178,10 @@ def trim_words(
 
 @kernel(inline="always")
 def assign(owner: I64, low: Int, high: Int, n: Int, covered: Int, m: Int) -> Int:
-    """Assign the windows low..high of `n` that have no owner to `m`; return how many of all windows have one."""
+    """Set `owner` to `m` for those windows low..high that have none; return how many of all `n` windows have one.
+
+    covered: how many had one before; 0 clears `owner` first.
+    """
     if not covered:
         for x in range(n):
             owner[x] = -1
@@ -182,7 +194,10 @@ def assign(owner: I64, low: Int, high: Int, n: Int, covered: Int, m: Int) -> Int
 
 @kernel(inline="always")
 def prefetch_group(data: U8, info: U64, starts: I64, order: I64, first: Int, stop: Int) -> Any:
-    """Prefetch the bytes of the records after those of a group; return whether the group has ties."""
+    """Prefetch the bytes of the records that follow a group; return whether a record of the group has a tied minimum.
+
+    The group is order[first:stop]; info, starts: of the records, `starts` in `data`.
+    """
     tied = False
     for t in range(first, stop):
         tied |= info[order[t]] >> np.uint64(24) & np.uint64(1) != 0
@@ -199,10 +214,11 @@ def prefetch_group(data: U8, info: U64, starts: I64, order: I64, first: Int, sto
 def by_pairs(
     block: RecordBlock, rule: WindowRule, order: I64, bounds: I64, scratch: Scratch, out: U64
 ) -> tuple[U64, int, I64]:
-    """Write the repeats of all groups without ties; return the rows, how many, and the groups that need the table.
+    """Write the repeats of groups without ties; return the array of repeats, their number, and the groups left over.
 
-    order[bounds[g]:bounds[g + 1]] are the records of group g, in order of position. Arrays are taken out of their
-    tuples first: Numba counts references to every array of a tuple at each call, which costs more than a comparison.
+    order[bounds[g]:bounds[g + 1]] are the records of group g, in order of position. Groups with ties or too many
+    different records are left over. Arrays are taken out of their tuples first, because Numba counts references to each
+    of them at every call.
     """
     data, starts, stops, info, ids, offsets = block.data, block.at, block.stop, block.info, block.id, block.offset
     mine, theirs, owner, last = scratch.words, scratch.other, scratch.owner, rule.width - 1
@@ -260,7 +276,8 @@ def by_pairs(
                     if rule.words:
                         start, end = mine_start[x], mine_end[y + last]
                     shift, kept_start = offsets[b] - starts[b], offsets[a] + start + distance[owner[x]] - starts[a]
-                    repeat = Repeat(start, end, shift, ids[b], ids[a], kept_start, np.int64(0))
+                    none = np.int64(0)
+                    repeat = Repeat(start, end, shift, ids[b], ids[a], kept_start, none, none, none)
                     out = add_repeat(data, repeat, out, k)
                     k += 1
                 x = y + 1
@@ -275,10 +292,11 @@ def by_table(
     block: RecordBlock, rule: WindowRule, rows: I64, table: WindowTable, half: tuple[int, int], scratch: Scratch,
     out: U64, k: int,
 ) -> tuple[U64, int]:  # fmt: skip
-    """Write the repeats of the windows whose hash is half[0] modulo half[1], until the table is full.
+    """Write the repeats of windows whose hash has the remainder half[0] modulo half[1], from row `k` of `out` on.
 
-    Blocks of one group are passed one after the other with one table. A hit is compared with the window's last
-    occurrence if that is in this record, so that periods cost nothing; else with the pool.
+    rows: the records of `block` to read. Returns `out` (or a longer array) and the number of its rows. Stops if the
+    table is full. Blocks of one group are passed one after the other with one table. A hit is compared with the
+    window's last occurrence if that is in this record, so that periodic text is cheap; else with the pool.
     """
     modulus, rest = np.uint64(half[1]), np.uint64(half[0])
     data, fill, pool, starts, words = block.data, table.fill, table.pool, block.at, scratch.words
@@ -302,7 +320,8 @@ def by_table(
         pool_by, pool_from, pool_to = np.int64(-1) << 62, 0, 0  # bytes known to be in the pool, so much further on
         copied_from, copied_to, copied_at = np.int64(-1), np.int64(-1), 0  # bytes of the record that are in the pool
         first, last, run = 0, -1, 0  # the open repeat: its windows, and their first occurrence
-        kept, kept_id, period, cycle = np.int64(0), np.uint64(0), np.int64(0), np.int64(0)
+        kept, kept_id = np.int64(0), np.uint64(0)
+        period, rounds, turn = np.int64(0), np.int64(0), np.int64(0)
         for x in range(n):
             tag = mix64(own_tag[x])
             if modulus > 1 and (tag >> np.uint64(40)) % modulus != rest:
@@ -346,16 +365,19 @@ def by_table(
                 step = start - own_start[first]
                 if last >= 0 and x == last + 1 and start <= own_end[last] and run_ids[run] == kept_id:
                     if period == 0 and first_at == kept:
-                        period = step
+                        period, turn = step, own_end[last] - own_start[first]
                     if first_at - kept == (step % period if period else step):
-                        last, cycle = x, (period << 32 | step if period else np.int64(0))
+                        last, rounds = x, (step // period if period else np.int64(0))
                         continue
                 if last >= 0:
-                    repeat = Repeat(own_start[first], own_end[last], shift, block.id[r], kept_id, kept, cycle)
+                    found_at = own_start[first]
+                    repeat = Repeat(
+                        found_at, own_end[last], shift, block.id[r], kept_id, kept, period, rounds, turn
+                    )  # fmt: skip
                     out = add_repeat(data, repeat, out, k)
                     k += 1
-                first, last, kept, kept_id, period = x, x, first_at, run_ids[run], np.int64(0)
-                cycle = np.int64(0)
+                first, last, kept, kept_id = x, x, first_at, run_ids[run]
+                period, rounds, turn = np.int64(0), np.int64(0), np.int64(0)
                 continue
             new = start > copied_to
             more = end - start if new else end - copied_to
@@ -375,7 +397,8 @@ def by_table(
             met[slot] = passed + start
             fill[WINDOWS] += 1
         if last >= 0:
-            repeat = Repeat(own_start[first], own_end[last], shift, block.id[r], kept_id, kept, cycle)
+            found_at = own_start[first]
+            repeat = Repeat(found_at, own_end[last], shift, block.id[r], kept_id, kept, period, rounds, turn)
             out = add_repeat(data, repeat, out, k)
             k += 1
     fill[BEFORE] += len(data)
@@ -395,7 +418,10 @@ def clear(table: WindowTable) -> None:
 def by_groups(
     block: RecordBlock, rule: WindowRule, order: I64, bounds: I64, table: WindowTable, scratch: Scratch, out: U64
 ) -> U64:
-    """Return the repeats of every group: order[bounds[g]:bounds[g + 1]] are group g's records, in order."""
+    """Return the repeats of all groups, uint64[m, 7]; group g has the records order[bounds[g]:bounds[g + 1]].
+
+    table, scratch, out: buffers; `out` is replaced by a longer array when it is full.
+    """
     out, k, left = by_pairs(block, rule, order, bounds, scratch, out)
     stack = np.empty((64, 2), np.int64)
     for g in left:

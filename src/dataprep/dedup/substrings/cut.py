@@ -1,4 +1,4 @@
-"""From the repeats that an engine found to the table of spans, a group of documents or a part at a time."""
+"""Turn the repeats that an engine found into the table of spans, one group of documents or one part at a time."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dataprep.core import batch as B
 from dataprep.core.part import Part
 from dataprep.core.passes import Pass
 from dataprep.core.runner import Runner
-from dataprep.core.tables import SPAN, write_spans
+from dataprep.core.tables import SPAN, united, write_spans
 from dataprep.store import files
-from dataprep.store.spill import Spill
+from dataprep.store.spill import all_sections
 from dataprep.unicode.text import U64, classes
 
 from .repeats import CHAR, COLUMNS, CUTS, SPAN_COLUMNS, in_order, spans_of
@@ -24,20 +24,26 @@ MAX_GROUPS = 1024  # every file of repeats is opened once per group
 
 
 def group_firsts(firsts: Sequence[int]) -> tuple[int, ...]:
-    """Return the first id of every group of documents; there are at most MAX_GROUPS groups."""
+    """Return the first id of each group of documents, ascending; the documents are in at most MAX_GROUPS groups.
+
+    firsts: ids at which a group may begin.
+    """
     step = -(-max(1, len(firsts)) // MAX_GROUPS)
     return tuple(sorted(firsts)[::step]) or (0,)
 
 
 def by_group(repeats: U64, firsts: Sequence[int]) -> list[U64]:
-    """Return the repeats of every group, in order."""
+    """Return the repeats, uint64[m, 7], in one array per group of documents; `firsts`: the groups' first ids."""
     rows = in_order(repeats)
     return np.split(rows, np.searchsorted(rows[:, 0], np.array(firsts[1:], np.uint64)))
 
 
 @dataclass(frozen=True)
 class SortRepeats(Pass[int]):
-    """Collect and sort one group's repeats from all files; if cut at code points, as spans. Receipt: how many."""
+    """Collect and sort the repeats of one group of documents; for cut="char", also turn them into spans.
+
+    Receipt: the number of rows.
+    """
 
     folder = "sort"
     noun = "group"
@@ -46,15 +52,8 @@ class SortRepeats(Pass[int]):
     sources: tuple[str, ...]  # the files of repeats, one section per group
 
     def write(self, url: str, item: int) -> dict[str, Any]:
-        """Write the rows of repeats or spans, uint64."""
-        found = [_no_rows()]
-        for source in self.sources:
-            with Spill(source) as spill:
-                found += [
-                    spill.read(segment, item, dtype=np.uint64).reshape(-1, COLUMNS)
-                    for segment in range(spill.segments)
-                ]
-        rows = in_order(np.concatenate(found))
+        """Write the repeats (for cut="char" the spans) of group number `item` to `url`; return their number."""
+        rows = in_order(all_sections(self.sources, item, np.uint64).reshape(-1, COLUMNS))
         if self.cut == "char":
             no_texts = np.zeros(0, np.uint64), np.zeros(1, np.int64), np.zeros(0, np.uint8)
             no_texts[2].flags.writeable = False
@@ -66,7 +65,10 @@ class SortRepeats(Pass[int]):
 
 @dataclass(frozen=True)
 class ShrinkRepeats(Pass[Part]):
-    """Read a part and shrink its repeats to whole words or lines. Receipt: how many spans."""
+    """Read a part, and shrink its repeats to whole words or lines. Receipt: the number of spans.
+
+    cut: "word" or "line". firsts: the first id of each group of documents.
+    """
 
     folder = "shrink"
 
@@ -74,7 +76,7 @@ class ShrinkRepeats(Pass[Part]):
     firsts: tuple[int, ...]
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write the rows of spans, uint64."""
+        """Write the spans to cut from the documents of the part `item` to `url`, uint64[m, 6]; return their number."""
         groups, n_rows = _SortedRepeats(self.out, self.firsts), 0
         with files.atomic(url) as f:
             for batch in B.recut(item.batches(["id", "text"])):
@@ -92,12 +94,12 @@ class _SortedRepeats:
 
     def __init__(self, out: str, firsts: tuple[int, ...]) -> None:
         self.out, self.firsts = out, np.array(firsts, np.uint64)
-        self.number, self.rows = -1, _no_rows()
+        self.number, self.rows = -1, np.zeros((0, COLUMNS), np.uint64)
 
     def between(self, low: int, high: int) -> U64:
         """Return the repeats of documents with low <= id <= high, in order."""
         first, last = (max(0, int(np.searchsorted(self.firsts, np.uint64(x), "right")) - 1) for x in (low, high))
-        found = [_no_rows()]
+        found = [self.rows[:0]]
         for number in range(first, last + 1):
             if number != self.number:
                 self.number, self.rows = number, read_rows(SortRepeats.url(self.out, number))
@@ -106,12 +108,8 @@ class _SortedRepeats:
         return np.concatenate(found)
 
 
-def _no_rows() -> U64:
-    return np.zeros((0, COLUMNS), np.uint64)
-
-
 def read_rows(url: str, columns: int = COLUMNS) -> U64:
-    """Return all rows of a file of repeats or spans, uint64[m, columns]."""
+    """Return all rows of the file `url` of repeats (7 columns) or spans (6 columns), uint64[m, columns]."""
     with files.open_raw(url) as f:
         return np.frombuffer(f.read(), np.uint64).reshape(-1, columns)
 
@@ -120,7 +118,11 @@ def write_cuts(
     items: Sequence[Part], run: Runner, out: str, *, url: str, name: str, key: str, cut: str,
     sources: Sequence[str], firsts: tuple[int, ...],
 ) -> dict[str, int]:  # fmt: skip
-    """Write the table of spans `url` from files of repeats; return how many spans, documents and bytes are cut."""
+    """Write the table of spans to `url` from files of repeats; return the counts of stretches, documents and bytes cut.
+
+    sources: the files of repeats, with one section per group of documents; firsts: the first ids of the groups. name:
+    of the stage, for progress bars. key: hash of the recipe.
+    """
     list(run.map(SortRepeats(out, key, cut, tuple(sources)), range(len(firsts)), f"{name}: sort"))
     urls = [SortRepeats.url(out, group) for group in range(len(firsts))]
     if cut != "char":
@@ -131,9 +133,10 @@ def write_cuts(
     def spans() -> Iterator[npt.NDArray[Any]]:
         for rows_url in urls:
             rows = read_rows(rows_url, SPAN_COLUMNS).view(SPAN).reshape(-1)
-            counted["spans"] += len(rows)
-            counted["documents_cut"] += len(np.unique(rows["id"]))
-            counted["bytes_cut"] += int((rows["end"] - rows["start"]).sum())
+            ids, start, end = united(rows["id"], rows["start"], rows["end"])
+            counted["spans"] += len(ids)
+            counted["documents_cut"] += len(np.unique(ids))
+            counted["bytes_cut"] += int((end - start).sum())
             yield rows
 
     write_spans(url, spans())

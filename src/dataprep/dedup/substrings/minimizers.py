@@ -3,9 +3,9 @@ r"""Windows and their records: the kernels that split texts into items, hash the
 An item is a byte, or a word (a run of Unicode `\w` of the raw text) with the gap that follows it. A window is a fixed
 number of items, the last word without its gap. A gram is a shorter such run; every window is represented by the
 smallest hash of its grams (a minimiser: Roberts et al. 2004), so equal windows always have equal hashes. Neighbouring
-windows with the same minimum are one record of two numbers, on average for half a window: its hash, and `info`: the
-offset in the text of its part (39 bits), whether two of its grams may be the minimum (tie, 1 bit), how many items the
-minimum starts after the start of its last window (10 bits), and how many windows it has (14 bits).
+windows with the same minimum form one record, on average one per half window. A record has a hash and `info`, which
+packs: its offset in the text of its part (39 bits), whether two of its grams may be the minimum (tie, 1 bit), the items
+from the start of its last window to the minimum (10 bits), and its number of windows (14 bits).
 
 Twin: tests/twins/suffix_array.py
 """
@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, U8, U16, U64, WORD, Int, classes, code_point, mix64
+from dataprep.unicode.text import I64, U8, U16, U64, WORD, Int, classes, code_point
 
 CHUNK = 4096  # windows at a time, so that their hashes fit into the cache
 MAX_WINDOWS = (1 << 14) - 1  # of a record
@@ -42,7 +43,7 @@ class WindowRule(NamedTuple):
 def rule_of(width: int, *, words: bool) -> WindowRule:
     """Return the rule for windows of `width` bytes or words.
 
-    Short grams make few records; long ones are rarely shared by texts that share nothing longer.
+    Short grams make fewer records; long grams are rarely shared by texts that share no window.
     """
     gram = max(1, width // 6 if words else min(width // 4 + 4, 32), width - MAX_SLIDE + 1)
     return WindowRule(width, min(gram, width), words, classes(), _BYTES, _leaving(min(gram, width)), _leaving(width))
@@ -54,7 +55,7 @@ def _leaving(size: int) -> U64:
 
 
 class WordSpans(NamedTuple):
-    """The words of a range of text: their starts and ends, their hashes, and their hashes with the gap after them."""
+    """The words of a range of text: their starts and ends, and the hash of each without and with the gap after it."""
 
     start: I64
     end: I64
@@ -64,13 +65,16 @@ class WordSpans(NamedTuple):
 
 @kernel
 def empty_words(n: int) -> WordSpans:
-    """Return arrays for `n` words."""
+    """Return a WordSpans with uninitialised arrays for `n` words."""
     return WordSpans(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.uint64), np.empty(n, np.uint64))
 
 
 @kernel
 def cut_words(data: U8, i: Int, stop: Int, table: U16, out: WordSpans) -> int:
-    """Write the words from byte `i` on to `out`, as many as fit; return how many."""
+    """Write the words of data[i:stop] to `out`, as many as fit; return their number.
+
+    table: the class bits of every code point.
+    """
     n, h, inside = 0, np.uint64(0), False
     factor = np.uint64(FACTOR)
     while i < stop:
@@ -97,7 +101,10 @@ def cut_words(data: U8, i: Int, stop: Int, table: U16, out: WordSpans) -> int:
 
 @kernel
 def byte_grams(data: U8, i: Int, n: Int, k: int, values: U64, leaving: U64, out: U64) -> None:
-    """Hash the `n` runs of `k` bytes that start at byte `i` and after it: a rolling polynomial hash."""
+    """Write the hashes of the `n` runs of `k` bytes that start at byte `i` and the following bytes to `out`.
+
+    A rolling polynomial hash. values: the term of each byte value; leaving: its term when it leaves the run.
+    """
     factor, h, j = np.uint64(FACTOR), np.uint64(0), 1
     for p in range(i, i + k):
         h = h * factor + values[data[p]]
@@ -115,7 +122,10 @@ def byte_grams(data: U8, i: Int, n: Int, k: int, values: U64, leaving: U64, out:
 
 @kernel
 def word_grams(words: WordSpans, n: Int, k: int, out: U64) -> None:
-    """Hash the `n` runs of `k` words: of the hashes with gaps, but the last word's without."""
+    """Write the hashes of the `n` runs of `k` words that start at word 0 and the following words to `out`.
+
+    A run has the gaps between its words, but not the gap after its last word.
+    """
     factor, h, last = np.uint64(FACTOR), np.uint64(0), np.uint64(1)
     for j in range(k - 1):
         h = h * factor + words.gap[j]
@@ -128,7 +138,10 @@ def word_grams(words: WordSpans, n: Int, k: int, out: U64) -> None:
 
 @kernel
 def records(offsets: I64, data: U8, base: int, rule: WindowRule) -> tuple[U64, U64]:
-    """Return the records of every text: hashes uint64[m], info uint64[m]; base: bytes of the part before the texts."""
+    """Return the records of the windows of all texts: hashes uint64[m], and `info` uint64[m].
+
+    offsets: int64[n + 1], of the texts in the UTF-8 bytes `data`. base: bytes of the part before these texts.
+    """
     slide = rule.width - rule.gram + 1
     grams = np.empty(CHUNK + slide, np.uint64)
     words = empty_words(CHUNK + rule.width if rule.words else 1)
@@ -164,7 +177,7 @@ def records(offsets: I64, data: U8, base: int, rule: WindowRule) -> tuple[U64, U
 
 @kernel
 def twice(values: U64) -> U64:
-    """Return the same numbers in a new array of twice the length."""
+    """Return an array of twice the length that begins with `values`; the rest is uninitialised."""
     out = np.empty(2 * len(values), np.uint64)
     for j in range(len(values)):
         out[j] = values[j]
@@ -175,7 +188,7 @@ FIRST, AT, MINIMUM, TIE = 0, 1, 2, 3  # of the open record: window number, byte,
 
 
 class WindowChunk(NamedTuple):
-    """Windows of a text that are processed together."""
+    """Neighbouring windows of one text that are processed together."""
 
     n: Int
     first: Int  # the number of the first window
@@ -184,7 +197,7 @@ class WindowChunk(NamedTuple):
 
 
 class WindowRecords(NamedTuple):
-    """Finished records, and the open one."""
+    """Finished records (low, hashes, info), and the state of the record that is still open."""
 
     state: I64  # of the open record
     low: U64  # its minimum
@@ -194,7 +207,7 @@ class WindowRecords(NamedTuple):
 
 @kernel(inline="always")
 def close(state: I64, low: U64, last: Int, hashes: U64, info: U64, k: Int) -> None:
-    """Write the open record, whose last window is `last`."""
+    """Write the open record, whose last window is number `last`, to hashes[k] and info[k]."""
     hashes[k] = mix64(low[0])
     after, count = state[MINIMUM] - last, last - state[FIRST] + 1
     info[k] = np.uint64(state[AT] << 25 | state[TIE] << 24 | after << 14 | count)
@@ -202,7 +215,11 @@ def close(state: I64, low: U64, last: Int, hashes: U64, info: U64, k: Int) -> No
 
 @kernel
 def minima(grams: U64, chunk: WindowChunk, slide: int, by_word: Any, starts: I64, out: WindowRecords, k: Int) -> Int:
-    """Slide over the windows of a chunk; write finished records from number `k` on, and return how many there are."""
+    """Slide over the windows of a chunk, write finished records to `out` from number `k` on; return the next number.
+
+    grams: the hash of each gram; slide: grams per window. by_word: windows start at the words' `starts`, not at each
+    byte.
+    """
     n, first, at, shift = chunk
     state, low, hashes, info = out
     value, place, begun, last = low[0], state[MINIMUM] - first, state[FIRST] - first, slide - 1
@@ -241,5 +258,5 @@ def minima(grams: U64, chunk: WindowChunk, slide: int, by_word: Any, starts: I64
 
 
 def found(info: U64) -> tuple[Any, Any]:
-    """Return the offsets of records in their part, int64[m], and how many windows each has."""
+    """Unpack `info`: return each record's offset in its part's text and its number of windows, both int64[m]."""
     return (info >> np.uint64(25)).astype(np.int64), (info & np.uint64(MAX_WINDOWS)).astype(np.int64)

@@ -3,12 +3,12 @@
 HashWindows reads the text and spills records by bucket. CountHashes drops the records whose hash occurs once.
 GatherRecords reads the text again and spills the remaining records with their bytes by partition of hashes, which
 `search.py` compares. The number of partitions follows from the size of the records; a hash that is too frequent
-for a partition has one of its own.
+for a partition with others has one of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from dataprep.core.batch import Batch
 from dataprep.core.part import Part
 from dataprep.core.passes import Pass
 from dataprep.errors import DataprepError
-from dataprep.store.spill import Spill, spill_to
+from dataprep.store.spill import Spill, all_sections, spill_to, write_spill
 from dataprep.unicode.text import I64, U64
 
 from .minimizers import MAX_PART, found, records, rule_of
@@ -37,9 +37,9 @@ INFO = np.uint64((1 << 25) - 1)
 
 @dataclass(frozen=True)
 class HashWindows(Pass[Part]):
-    """Read a part and spill the records of its windows by bucket.
+    """Read a part, and write the records of its windows to temporary files by bucket, the leading bits of the hash.
 
-    Receipt: documents, bytes, windows, records, and the first id of every GROUP_BYTES of text.
+    Receipt: the numbers of documents, bytes, windows and records, and the first id in every GROUP_BYTES of text.
     """
 
     folder = "hash"
@@ -48,47 +48,45 @@ class HashWindows(Pass[Part]):
     words: bool
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write one section of records per bucket."""
+        """Write one section of records (hash, info), uint64[m, 2], per bucket to `url`, for the part `item`.
+
+        Returns the content of the receipt. Raises DataprepError if the part has too much text.
+        """
         rule, counted = rule_of(self.width, words=self.words), np.zeros(4, np.int64)
         firsts: list[int] = []
-        held: list[tuple[U64, U64]] = []
-        written = 0
-        with spill_to(url, BUCKETS) as spill:
+
+        def made() -> Iterator[tuple[U64, U64]]:
             for batch in item.batches(["id", "text"]):
                 if batch.num_rows and counted[1] >= GROUP_BYTES * len(firsts):
                     firsts.append(int(B.ids(batch)[0]))
-                held.append(records(*B.buffers(batch), int(counted[1]), rule))
-                windows = int(found(held[-1][1])[1].sum())
-                counted += (batch.num_rows, B.text_bytes(batch), windows, len(held[-1][0]))
+                hashes, info = records(*B.buffers(batch), int(counted[1]), rule)
+                counted[:] += (batch.num_rows, B.text_bytes(batch), int(found(info)[1].sum()), len(hashes))
                 if counted[1] > MAX_PART:
                     msg = f"{item} must hold at most {MAX_PART >> 30} GiB of text; split it into smaller files"
                     raise DataprepError(msg)
-                if 16 * (counted[3] - written) >= SEGMENT_BYTES:
-                    spill.write(_buckets(held))
-                    held, written = [], int(counted[3])
-            if held:
-                spill.write(_buckets(held))
+                yield hashes, info
+
+        def buckets(held: list[tuple[U64, U64]]) -> list[npt.NDArray[Any]]:
+            rows, cuts = by_bucket(*(np.concatenate(column) for column in zip(*held, strict=True)))
+            return np.split(rows, cuts[1:-1])
+
+        with spill_to(url, BUCKETS) as spill:
+            spill.write_together(made(), lambda rows: 16 * len(rows[0]), SEGMENT_BYTES, buckets)
         docs, n_bytes, windows, n_records = counted.tolist()
         return {"docs": docs, "bytes": n_bytes, "windows": windows, "records": n_records, "firsts": firsts}
 
 
-def _buckets(held: list[tuple[U64, U64]]) -> list[npt.NDArray[Any]]:
-    """Return the records of every bucket."""
-    rows, cuts = by_bucket(*(np.concatenate(column) for column in zip(*held, strict=True)))
-    return np.split(rows, cuts[1:-1])
-
-
 def bucket_ranges(n_records: int) -> list[tuple[int, int]]:
-    """Split the buckets so that one task counts about COUNT_RECORDS."""
+    """Return ranges [first, last) of buckets, one per task, with about COUNT_RECORDS of the `n_records` each."""
     width = min(BUCKETS, max(1, BUCKETS * COUNT_RECORDS // max(1, n_records)))
     return [(low, min(low + width, BUCKETS)) for low in range(0, BUCKETS, width)]
 
 
 @dataclass(frozen=True)
 class CountHashes(Pass[tuple[int, int]]):
-    """Drop the records of a range of buckets whose hash occurs once; spill the others by part.
+    """Drop the records of a range of buckets whose hash occurs once; write the other records to a file by part.
 
-    Receipt: how many records are left.
+    Receipt: the number of remaining records.
     """
 
     folder = "count"
@@ -99,11 +97,15 @@ class CountHashes(Pass[tuple[int, int]]):
     n_parts: int
 
     def url_of(self, item: tuple[int, int]) -> str:
-        """Return the URL of the file of a range, named by its first bucket."""
+        """Return the URL of the file of the range `item`, [first, last), of buckets; it is named by the first."""
         return self.url(self.out, item[0])
 
     def write(self, url: str, item: tuple[int, int]) -> dict[str, Any]:
-        """Write one section of records per part, then the bytes per bin, and the heavy hashes."""
+        """Write the remaining records of the buckets [first, last) `item` to `url` by part; return their number.
+
+        The file has one section per part. Two more sections hold the bytes that the records of each bin of hashes take,
+        and the hashes with many records.
+        """
         first, last = item
         rows, part = [np.zeros((0, 2), np.uint64)], []
         for number in range(self.n_parts):
@@ -119,34 +121,29 @@ class CountHashes(Pass[tuple[int, int]]):
         sections = [[np.zeros((0, 2), np.uint64)] for _ in range(self.n_parts)]
         for number, low, high in zip(part, cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
             sections[number].append(together[low:high][keep[low:high]])
-        with spill_to(url, self.n_parts + 2) as spill:
-            spill.write([*map(np.concatenate, sections), bins, heavy])
+        write_spill(url, [*map(np.concatenate, sections), bins, heavy])
         return {"records": int(keep.sum())}
 
 
 @dataclass(frozen=True)
 class Partitions:
-    """The partition of every hash: the first bin of each partition, then the hashes that have one of their own."""
+    """The partition of every hash. bins: each partition's first bin of hashes. heavy: hashes with an own partition."""
 
     bins: tuple[int, ...]
     heavy: tuple[int, ...]
 
     @classmethod
     def read(cls, out: str, n_parts: int, ranges: Sequence[tuple[int, int]]) -> Partitions:
-        """Return the partitions whose records fill PARTITION_BYTES, from what CountHashes wrote."""
-        bins, heavy = [np.zeros(0, np.int64)], [np.zeros((0, 2), np.int64)]
-        for low, _ in ranges:
-            with Spill(CountHashes.url(out, low)) as spill:
-                bins.append(spill.read(0, n_parts, dtype=np.int64))
-                heavy.append(spill.read(0, n_parts + 1, dtype=np.int64).reshape(-1, 2))
-        total = np.cumsum(np.concatenate(bins))
+        """Read the files that CountHashes wrote for `ranges`; return partitions of about PARTITION_BYTES each."""
+        urls = [CountHashes.url(out, low) for low, _ in ranges]
+        total = np.cumsum(all_sections(urls, n_parts, np.int64))
         cut = np.flatnonzero(np.diff(total // PARTITION_BYTES)) + 1
-        hashes = np.sort(np.concatenate(heavy)[:, 0].view(np.uint64))
-        return cls((0, *cut.tolist()), tuple(hashes.tolist()))
+        heavy = np.sort(all_sections(urls, n_parts + 1, np.uint64)[::2])  # each with its bytes
+        return cls((0, *cut.tolist()), tuple(heavy.tolist()))
 
     @property
     def count(self) -> int:
-        """Number of partitions."""
+        """The number of partitions."""
         return len(self.bins) + len(self.heavy)
 
     def of(self, hashes: U64) -> I64:
@@ -162,7 +159,10 @@ class Partitions:
 
 @dataclass(frozen=True)
 class GatherRecords(Pass[Part]):
-    """Read a part again and spill its records with their bytes by partition. Receipt: how many bytes."""
+    """Read a part again, and write its remaining records, with their text, to temporary files by partition of hashes.
+
+    Receipt: the bytes of text of the records.
+    """
 
     folder = "gather"
 
@@ -172,7 +172,11 @@ class GatherRecords(Pass[Part]):
     ranges: tuple[tuple[int, int], ...]
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write two sections per partition: HEADERs, and the bytes of the records."""
+        """Write two sections per partition to `url`, for the part `item`: HEADERs, and the bytes of the records.
+
+        Bytes that a record shares with the record before it are written once. Returns the number of bytes of all
+        records.
+        """
         rows, base, n_bytes = self._records(item.number), 0, 0
         with spill_to(url, 2 * self.partitions.count) as spill:
             for batch in item.batches(["id", "text"]) if len(rows) else ():
@@ -185,11 +189,8 @@ class GatherRecords(Pass[Part]):
 
     def _records(self, number: int) -> U64:
         """Return the remaining records of a part, uint64[m, 2], in order of position."""
-        rows = [np.zeros((0, 2), np.uint64)]
-        for low, _ in self.ranges:
-            with Spill(CountHashes.url(self.out, low)) as spill:
-                rows.append(spill.read(0, number, dtype=np.uint64).reshape(-1, 2))
-        together = np.concatenate(rows)
+        urls = [CountHashes.url(self.out, low) for low, _ in self.ranges]
+        together = all_sections(urls, number, np.uint64).reshape(-1, 2)
         return np.asarray(together[sorted_by(np.ascontiguousarray(together[:, 1]), np.arange(len(together)))])
 
     def _spill(self, spill: Any, batch: Batch, rows: U64, base: int) -> int:
@@ -221,7 +222,7 @@ class GatherRecords(Pass[Part]):
 
 
 def shared_bytes(headers: npt.NDArray[Any]) -> I64:
-    """Return how many bytes each record shares with the end of the record before it, int64[n]."""
+    """Return how many of each record's first bytes are also the last bytes of the record before it, int64[n]."""
     out = np.zeros(len(headers), np.int64)
     stop = headers["offset"] + headers["size"]
     same = headers["id"][1:] == headers["id"][:-1]

@@ -21,7 +21,10 @@ Flags = npt.NDArray[np.bool_]
 
 @kernel
 def by_bucket(hashes: U64, info: U64) -> tuple[U64, I64]:
-    """Return records uint64[m, 2] in order of their buckets, and the start of each bucket, int64[BUCKETS + 1]."""
+    """Return the records (hash, info), uint64[m, 2], in order of their buckets, and cuts, int64[BUCKETS + 1].
+
+    Bucket b has the records cuts[b]:cuts[b + 1]; it is the leading bits of the hash.
+    """
     cuts = np.zeros(BUCKETS + 1, np.int64)
     for h in hashes:
         cuts[np.int64(h >> np.uint64(BUCKET_SHIFT)) + 1] += 1
@@ -39,10 +42,11 @@ def by_bucket(hashes: U64, info: U64) -> tuple[U64, I64]:
 def repeated(
     records: U64, cuts: I64, first: int, last: int, per_record: int, per_window: int, heavy: int
 ) -> tuple[Flags, I64, I64]:
-    """Return which records have tied minima or a hash of another record, the bytes per bin, and the heavy hashes.
+    """Return whether each record has a tie or shares its hash, the bytes per bin, and the frequent ("heavy") hashes.
 
-    records: those of the buckets from first to before last, runs of ascending buckets that end at `cuts`. Bytes are
-    counted by bin, int64[(last - first) * FINE], without heavy hashes: int64[n, 2], their bits and their bytes.
+    records: uint64[m, 2], of the buckets from `first` to before `last`: sorted runs, run r in records[cuts[r]:cuts[r +
+    1]]. A record takes `per_record` bytes, and `per_window` per window. Bytes per bin, int64[(last - first) * FINE],
+    exclude the heavy hashes, which take over `heavy` bytes; these are int64[n, 2]: bits of the hash, and bytes.
     """
     n_runs: Int = len(cuts) - 1
     largest: Int = 0
@@ -92,7 +96,7 @@ def repeated(
 
 @kernel(inline="always")
 def slot_of(keys: U64, state: U8, mask: Int, key: Int) -> Int:
-    """Return the slot of a key: its own, or the free one in which it would be entered."""
+    """Return the slot of `key` in the hash table, or the free slot for it if it is not there."""
     slot = key & mask
     while state[slot] and keys[slot] != key:
         slot = (slot + np.uint64(1)) & mask
@@ -101,7 +105,10 @@ def slot_of(keys: U64, state: U8, mask: Int, key: Int) -> Int:
 
 @kernel
 def word_sizes(data: U8, at: I64, stop: I64, n_words: I64, table: U16) -> I64:
-    """Return the bytes from each `at` to the end of the last of so many words, in a text that ends at `stop`."""
+    """Return the number of bytes from each offset `at` to the end of the last of `n_words` words, int64[m].
+
+    at, stop, n_words: int64[m]; a text ends at its `stop`.
+    """
     out = np.zeros(len(at), np.int64)
     for j in range(len(at)):
         i, left, inside = at[j], n_words[j], False
@@ -120,7 +127,10 @@ def word_sizes(data: U8, at: I64, stop: I64, n_words: I64, table: U16) -> I64:
 
 @kernel
 def pack(data: U8, at: I64, size: I64, shared: I64, order: I64) -> U8:
-    """Return ranges of `data` in another order, without the bytes that each shares with the one before."""
+    """Return the ranges data[at:at + size] joined in `order`, each without its first `shared` bytes, uint8.
+
+    at, size: by record; shared: in the order of `order`, the bytes that a range shares with the range before it.
+    """
     total = 0
     for j in range(len(order)):
         total += size[order[j]] - shared[j]

@@ -2,9 +2,12 @@
 
 A repeat is a run of neighbouring windows that occurred before, whose first occurrences are neighbours too: the bytes
 start..end of document `id` first occur at `kept_start` in document `kept`. Its start and end are shifted by two bits,
-which state the distance to the next code point, so that spans can be rounded to code points without the text. With a
-cycle the first occurrences start again and again, as those of "aaaa" in "aaaaaaaa": it is the period in bytes, shifted
-by 32 bits, and the distance from the repeat's start to that of its last window; else 0.
+which state the distance to the next code point, so that spans can be rounded to code points without the text. In a
+cycle, such as "aaaaaaaa" for the windows "aaaa", the first occurrences return to their beginning after every `period`
+bytes, `rounds` times. The windows before the first return have `turn` bytes.
+
+A *run* is a longest part of a repeat, or of several in a row, without such a return, so all of its bytes first occur in
+one piece. Spans are runs, as few as can cover the bytes to cut; so they may overlap.
 
 Twin: tests/twins/suffix_array.py
 """
@@ -20,14 +23,18 @@ from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U16, U64, WORD, Int, code_point
 
 SPAN_COLUMNS = len(SPAN.names or ())
-COLUMNS = 6  # of a repeat, uint64: id, start, end, kept, kept_start, cycle
+COLUMNS = 7  # of a repeat, uint64: id, start, end, kept, kept_start, period << 32 | rounds, turn (shifted as `end`)
 TRIM = 2
 CHAR, BY_WORD, BY_LINE = 0, 1, 2
 CUTS = ("char", "word", "line")
 
 
 class Repeat(NamedTuple):
-    """A run of windows that occurred before: the bytes start..end of `data`, and their first occurrence."""
+    """A run of windows that occurred before: the bytes start..end of `data`, and their first occurrence.
+
+    The first occurrence is in document `kept`, from byte `kept_start` on; `id` is the document with the repeat. period,
+    rounds, turn: of a cycle, see the top of this file; 0 if there is none.
+    """
 
     start: Int
     end: Int
@@ -35,12 +42,14 @@ class Repeat(NamedTuple):
     id: Int
     kept: Int
     kept_start: Int
-    cycle: Int
+    period: Int
+    rounds: Int
+    turn: Int
 
 
 @kernel
 def add_repeat(data: U8, repeat: Repeat, out: U64, k: int) -> U64:
-    """Write a repeat as row `k`; return the rows, in an array of twice the length if they did not fit."""
+    """Write a repeat as row `k` of `out`; return `out`, or a copy of twice its length if it was full."""
     if k == len(out):
         out = twice_repeats(out)
     write_repeat(data, repeat, out[k])
@@ -49,28 +58,35 @@ def add_repeat(data: U8, repeat: Repeat, out: U64, k: int) -> U64:
 
 @kernel
 def write_repeat(data: U8, repeat: Repeat, out: U64) -> None:
-    """Write a repeat, with the distances from its ends to the next code points."""
-    start, end = repeat.start, repeat.end
+    """Write a repeat to the row `out`, uint64[7], with the distances from its ends to the next code points."""
+    start, end, turn = repeat.start, repeat.end, repeat.turn
     skip: Int = 0
-    back: Int = 0
-    size: Int = 0
     while skip < 3 and start + skip < end and data[start + skip] & 0xC0 == 0x80:
         skip += 1
+    out[0], out[3], out[4] = repeat.id, np.uint64(repeat.kept), np.uint64(repeat.kept_start)
+    out[1] = np.uint64((start + repeat.shift) << TRIM | skip)
+    out[2] = np.uint64((end + repeat.shift) << TRIM | split_point(data, start, end))
+    out[5] = np.uint64(repeat.period << 32 | repeat.rounds)
+    out[6] = np.uint64(turn << TRIM | split_point(data, start, start + turn))
+
+
+@kernel
+def split_point(data: U8, start: Int, end: Int) -> Int:
+    """Return how many bytes the code point that `end` cuts has before `end`, 0 to 3; reads from `start` on."""
     for j in range(1, 4):
         if end - j >= start and data[end - j] & 0xC0 != 0x80:
             lead = data[end - j]
             size = 1 + np.int64(lead >= 0xC0) + np.int64(lead >= 0xE0) + np.int64(lead >= 0xF0)
-            back = j if size > j else 0
-            break
-    out[0], out[3] = repeat.id, np.uint64(repeat.kept)
-    out[4], out[5] = np.uint64(repeat.kept_start), np.uint64(repeat.cycle)
-    out[1] = np.uint64((start + repeat.shift) << TRIM | skip)
-    out[2] = np.uint64((end + repeat.shift) << TRIM | back)
+            return j if size > j else 0
+    return 0
 
 
 @kernel
 def twice_repeats(out: U64) -> U64:
-    """Return the same rows in an array of twice the length."""
+    """Return an array of twice the length that begins with the rows of `out`, uint64[2 n, 7].
+
+    A loop, as `np.concatenate` would make callers 8 % slower.
+    """
     grown = np.empty((2 * len(out), COLUMNS), np.uint64)
     for j in range(len(out)):
         for column in range(COLUMNS):
@@ -80,12 +96,12 @@ def twice_repeats(out: U64) -> U64:
 
 @kernel
 def spans_of(repeats: U64, ids: U64, offsets: I64, data: U8, table: U16, cut: int) -> U64:
-    """Return spans uint64[m, 5] of repeats in order of (id, start): their unions, shrunk to the boundary.
+    """Return the spans to cut, uint64[m, 6]: runs that cover the union of the repeats, shrunk to the boundary of `cut`.
 
-    cut: CHAR, which does not read the texts; BY_WORD or BY_LINE. ids, offsets, data: documents in order of ids, which
-    include all that have repeats.
+    repeats: uint64[n, 7], in order of (id, start). cut: CHAR, which does not read the texts; BY_WORD or BY_LINE. ids,
+    offsets, data: the documents in order of ids; all documents with repeats must be among them.
     """
-    out, k, doc = np.empty((len(repeats), SPAN_COLUMNS), np.uint64), 0, 0
+    out, k, doc = np.empty((len(repeats) + 1, SPAN_COLUMNS), np.uint64), 0, 0
     first = 0
     while first < len(repeats):
         id_, start, end = repeats[first, 0], np.int64(repeats[first, 1] >> np.uint64(TRIM)), np.int64(0)
@@ -106,23 +122,85 @@ def spans_of(repeats: U64, ids: U64, offsets: I64, data: U8, table: U16, cut: in
             low = shrink_start(data, at, at + low, at + high, table, cut) - at
             high = shrink_end(data, at + low, at + high, stop, table, cut) - at
         if low < high:
-            m = first
-            while m + 1 < last and np.int64(repeats[m + 1, 1] >> np.uint64(TRIM)) <= low:
-                m += 1
-            out[k, 0], out[k, 1], out[k, 2], out[k, 3] = id_, np.uint64(low), np.uint64(high), repeats[m, 3]
-            step = np.uint64(low) - (repeats[m, 1] >> np.uint64(TRIM))
-            if repeats[m, 5]:
-                whole = min(step, repeats[m, 5] & np.uint64((1 << 32) - 1))
-                step = step - whole + whole % (repeats[m, 5] >> np.uint64(32))
-            out[k, 4] = repeats[m, 4] + step
-            k += 1
+            out, k = cover(repeats[first:last], low, high, out, k)
         first = last
     return out[:k].copy()
 
 
+START, SKIP, END, BACK, KEPT, KEPT_START = 0, 1, 2, 3, 4, 5  # of a run, int64
+REACH, BEFORE = 6, 7  # the end of the spans so far, and the bytes before it of a code point that ends after it
+
+
+@kernel
+def cover(repeats: U64, low: Int, high: Int, out: U64, k: int) -> tuple[U64, int]:
+    """Write the spans that cover the bytes low..high of one document from row `k` on; return the rows and their number.
+
+    repeats: of the document, in order; their union is one range. The next span is always the run that ends last, of the
+    runs that start in, or right after, the bytes covered so far.
+    """
+    run, chosen, first = np.zeros(8, np.int64), np.zeros(8, np.int64), k
+    chosen[END] = run[END] = -1
+    chosen[REACH], id_ = low, repeats[0, 0]
+    for m in range(len(repeats)):
+        start, end = np.int64(repeats[m, 1]), np.int64(repeats[m, 2])
+        period, rounds = np.int64(repeats[m, 5] >> np.uint64(32)), np.int64(repeats[m, 5] & np.uint64((1 << 32) - 1))
+        turn, kept, kept_start = np.int64(repeats[m, 6]), np.int64(repeats[m, 3]), np.int64(repeats[m, 4])
+        skip, back, start, end = start & 3, end & 3, start >> TRIM, end >> TRIM
+        same = run[KEPT] == kept and run[START] - run[KEPT_START] == start - kept_start
+        if run[END] < start or not same:
+            out, k = offer(run, chosen, id_, low, high, out, k, first)
+            run[START], run[SKIP], run[KEPT], run[KEPT_START] = start, skip, kept, kept_start
+        run[END], run[BACK] = (start + (turn >> TRIM), turn & 3) if rounds else (end, back)
+        j: Int = 1
+        while j <= rounds and chosen[REACH] < high:
+            out, k = offer(run, chosen, id_, low, high, out, k, first)
+            j = max(j, min(rounds, (chosen[REACH] - start) // period))
+            run[START], run[SKIP], run[KEPT], run[KEPT_START] = start + j * period, skip, kept, kept_start
+            run[END], run[BACK] = (run[START] + (turn >> TRIM), turn & 3) if j < rounds else (end, back)
+            j += 1
+    out, k = offer(run, chosen, id_, low, high, out, k, first)
+    run[START] = high + 1
+    return offer(run, chosen, id_, low, high, out, k, first)
+
+
+@kernel
+def offer(
+    run: I64, chosen: I64, id_: Int, low: Int, high: Int, out: U64, k: int, first: int
+) -> tuple[U64, int]:  # fmt: skip
+    """Write the run `chosen` as a span if `run` starts after the covered bytes; then make `run` the chosen one.
+
+    The end of a span is rounded to a code point if the next span begins before it. Returns `out` and its number of
+    rows; first: the first row of this document.
+    """
+    reach = chosen[REACH]
+    if reach < high and chosen[END] >= 0 and run[START] > reach:
+        start = chosen[START] + chosen[SKIP]
+        start = max(low, start if start <= reach else chosen[START])
+        if k > first and start <= reach - chosen[BEFORE]:
+            out[k - 1, 2] -= np.uint64(chosen[BEFORE])
+            out[k - 1, 5] -= np.uint64(chosen[BEFORE])
+            k -= int(out[k - 1, 2] <= out[k - 1, 1])
+        if k == len(out):
+            out = np.concatenate((out, out))
+        kept_start = chosen[KEPT_START] + start - chosen[START]
+        end = min(high, chosen[END])
+        out[k, 0], out[k, 1], out[k, 2] = id_, np.uint64(start), np.uint64(end)
+        out[k, 3], out[k, 4] = np.uint64(chosen[KEPT]), np.uint64(kept_start)
+        out[k, 5] = np.uint64(kept_start + end - start)
+        k += 1
+        chosen[REACH], chosen[BEFORE] = chosen[END], chosen[BACK]
+    if run[END] >= 0:
+        for j in range(REACH):
+            chosen[j] = run[j]
+    return out, k
+
+
 @kernel
 def shrink_start(data: U8, at: Int, low: Int, high: Int, table: U16, cut: int) -> Int:
-    """Return the first offset from `low` on that is not inside a word, or at which a line begins."""
+    """Return the first offset in low..high that is not inside a word, or for BY_LINE at which a line begins.
+
+    at: the start of the text in `data`.
+    """
     while low < high and low > at:
         if cut == BY_LINE:
             if data[low - 1] == 10:
@@ -138,7 +216,10 @@ def shrink_start(data: U8, at: Int, low: Int, high: Int, table: U16, cut: int) -
 
 @kernel
 def shrink_end(data: U8, low: Int, high: Int, stop: Int, table: U16, cut: int) -> Int:
-    """Return the last offset up to `high` that is not inside a word, or at which a line ends."""
+    """Return the last offset in low..high that is not inside a word, or for BY_LINE at which a line ends.
+
+    stop: the end of the text in `data`.
+    """
     while low < high < stop:
         if cut == BY_LINE:
             if data[high - 1] == 10:
@@ -154,7 +235,7 @@ def shrink_end(data: U8, low: Int, high: Int, stop: Int, table: U16, cut: int) -
 
 @kernel(inline="always")
 def point_before(data: U8, i: Int) -> Int:
-    """Return the start of the code point before byte `i`."""
+    """Return the offset of the code point that ends before byte `i`."""
     i -= 1
     while data[i] & 0xC0 == 0x80:
         i -= 1
@@ -163,7 +244,10 @@ def point_before(data: U8, i: Int) -> Int:
 
 @kernel
 def sorted_by(keys: U64, order: I64) -> I64:
-    """Return `order` sorted by keys[order], stable: a radix sort of 11 bits at a time, without equal bits."""
+    """Return `order` sorted by keys[order], stable, int64.
+
+    A radix sort, 11 bits at a time; bits that are equal in all keys are skipped.
+    """
     differs = np.uint64(0)
     for j in range(len(order)):
         differs |= keys[order[j]] ^ keys[order[0]]
@@ -186,6 +270,6 @@ def sorted_by(keys: U64, order: I64) -> I64:
 
 
 def in_order(rows: U64) -> U64:
-    """Return repeats uint64[m, 6] in order of (id, start)."""
+    """Return the repeats `rows`, uint64[m, 7], sorted by (id, start)."""
     order = sorted_by(np.ascontiguousarray(rows[:, 1]), np.arange(len(rows)))
     return np.asarray(rows[sorted_by(np.ascontiguousarray(rows[:, 0]), order)])

@@ -27,7 +27,10 @@ POOL_BYTES = 32 << 20  # and their bytes
 
 @dataclass(frozen=True)
 class CompareRecords(Pass[int]):
-    """Find the repeats in the records of a partition, and spill them by group. Receipt: how many."""
+    """Find the repeats in the records of one partition, and write them to temporary files by group of documents.
+
+    Receipt: their number.
+    """
 
     folder = "compare"
     noun = "partition"
@@ -39,7 +42,10 @@ class CompareRecords(Pass[int]):
     firsts: tuple[int, ...]
 
     def write(self, url: str, item: int) -> dict[str, Any]:
-        """Write one section of repeats per group; a last section holds what was discarded."""
+        """Write the repeats of partition number `item` to `url`, by group of documents; return their number.
+
+        The last section holds discarded data.
+        """
         with spill_to(url, len(self.firsts) + 1) as spill:
             find = self._together if item < self.n_shared else self._streamed
             return {"marks": find(item, spill)}
@@ -131,7 +137,11 @@ def _buffer() -> U64:
 def find(
     items: Sequence[Part], run: Runner, out: str, *, width: int, words: bool, name: str, key: str
 ) -> tuple[list[str], tuple[int, ...], dict[str, int]]:
-    """Find all repeated windows; return the files of repeats, the first ids of their groups, and what was counted."""
+    """Find all repeated windows; return the URLs of the files of repeats, the first ids of groups, and the counts.
+
+    items: the parts. width: of a window, in words if `words`, else in bytes. name: of the stage, for progress bars.
+    key: hash of the recipe. A file has one section of repeats per group of documents.
+    """
     hashed = list(run.map(HashWindows(out, key, width, words), items, f"{name}: hash"))
     counted = {kind: sum(receipt[kind] for receipt in hashed) for kind in ("bytes", "docs", "windows", "records")}
     firsts = group_firsts([first for receipt in hashed for first in receipt["firsts"]])

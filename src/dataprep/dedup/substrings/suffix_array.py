@@ -21,8 +21,8 @@ from dataprep.core.part import Part
 from dataprep.core.passes import Pass
 from dataprep.core.runner import Runner
 from dataprep.core.trial import reserve
-from dataprep.errors import PlanError, need
-from dataprep.store.spill import spill_to
+from dataprep.errors import need, require
+from dataprep.store.spill import write_spill
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64, Int
 
@@ -39,7 +39,10 @@ NO_WINDOW = -1  # in `first`; lower values are the first offset of a group, as -
 
 @dataclass(frozen=True)
 class SortCorpus(Pass[int]):
-    """Find the repeats of the whole corpus in one process, and spill them. Receipt: what was counted."""
+    """Find the repeats of the whole corpus in one process, by a suffix array in memory.
+
+    There is one task. Receipt: the numbers of documents, bytes, windows and repeats.
+    """
 
     folder = "sorted"
     noun = ""
@@ -50,7 +53,7 @@ class SortCorpus(Pass[int]):
     run: Runner
 
     def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
-        """Write one section of repeats."""
+        """Write all repeats to `url` as one section, uint64[m, 7]; return the receipt's content. There is one item."""
         rule, (ids, offsets, data) = rule_of(self.width, words=self.words), self._read()
         text = data.view()
         text.flags.writeable = False  # as kernels expect texts; divsufsort needs a writable array
@@ -59,8 +62,7 @@ class SortCorpus(Pass[int]):
         if windows:
             group(need("pydivsufsort", extra="dedup").divsufsort(data), text, first)
         repeats = repeats_of(ids, offsets, text, rule, first, np.empty((1 << 12, COLUMNS), np.uint64))
-        with spill_to(url, 1) as spill:
-            spill.write([repeats])
+        write_spill(url, [repeats])
         return {"docs": len(ids), "bytes": len(data), "windows": windows, "marks": len(repeats)}
 
     def _read(self) -> tuple[U64, I64, U8]:
@@ -73,21 +75,20 @@ class SortCorpus(Pass[int]):
                 sizes.append(np.diff(offsets))
                 texts.append(data[offsets[0] : offsets[-1]].copy())
                 total += len(texts[-1])
-                self._allow(total)
+                instead = "give engine='windows', which cuts the same in bounded memory"
+                what = f"a suffix array of the first {-(-total // 10**6):,} MB of text"
+                reserve(self.run, COST * total, what, instead)
+                most = f"engine='suffix_array' takes at most {MAX_BYTES >> 20:,} MiB of text"
+                require(total <= MAX_BYTES, f"{most}, and there is more; {instead}")
         return np.concatenate(ids), np.cumsum(np.concatenate([[0], *sizes])), np.concatenate(texts)
-
-    def _allow(self, total: int) -> None:
-        instead = "give engine='windows', which cuts the same in bounded memory"
-        what = f"a suffix array of the first {-(-total // 10**6):,} MB of text"
-        reserve(self.run, COST * total, what, instead)
-        if total > MAX_BYTES:
-            msg = f"engine='suffix_array' takes at most {MAX_BYTES >> 20:,} MiB of text, and there is more; {instead}"
-            raise PlanError(msg)
 
 
 @kernel
 def lengths(offsets: I64, data: U8, rule: WindowRule, first: I32) -> int:
-    """Write the bytes of every window into `first` at its first byte; return how many windows there are."""
+    """Write each window's length in bytes to `first` at the offset of its first byte; return the number of windows.
+
+    offsets: int64[n + 1], of the texts in `data`. first: int32[len(data)].
+    """
     n = 0
     words = empty_words(CHUNK + rule.width if rule.words else 1)
     for d in range(len(offsets) - 1):
@@ -110,10 +111,10 @@ def lengths(offsets: I64, data: U8, rule: WindowRule, first: I32) -> int:
 
 @kernel
 def group(order: I32, data: U8, first: I32) -> None:
-    """Replace the length of every window in `first` by the offset of the window of its group that was read first.
+    """Replace the length of every window in `first` by the offset of the first window with the same bytes.
 
-    That one has the smallest offset p of the group, as -2 - p. `order` is the suffix array. The stack holds the windows
-    that begin the current suffix, by length: a window of words may begin a longer one ("the cat", "the cats").
+    That offset, p, is stored as -2 - p. `order` is the suffix array. The stack holds the windows that begin the current
+    suffix, by length: a window of words may begin a longer one ("the cat", "the cats").
     """
     places, sizes, depth = np.empty(64, np.int64), np.empty(64, np.int64), 0
     before: Int = 0
@@ -149,13 +150,16 @@ def group(order: I32, data: U8, first: I32) -> None:
 
 @kernel
 def repeats_of(ids: U64, offsets: I64, data: U8, rule: WindowRule, first: I32, out: U64) -> U64:
-    """Return the repeats of every text, in order."""
+    """Return the repeats of every text, uint64[m, 7], in order of (id, start).
+
+    first: int32, as `group` left it. out: a buffer, replaced by a longer one when it is full.
+    """
     k = 0
     words = empty_words(CHUNK + rule.width if rule.words else 1)
     for d in range(len(ids)):
         at, stop = offsets[d], offsets[d + 1]
         start, end, kept, kept_stop, kept_doc = np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
-        period, cycle = np.int64(0), np.int64(0)
+        period, rounds, turn = np.int64(0), np.int64(0), np.int64(0)
         while True:
             items = cut_words(data, at, stop, rule.table, words) if rule.words else min(stop - at, CHUNK + rule.width)
             n: Int = min(CHUNK, items - rule.width + 1)
@@ -165,32 +169,33 @@ def repeats_of(ids: U64, offsets: I64, data: U8, rule: WindowRule, first: I32, o
                     continue
                 place = first_of(first, p)
                 if start >= 0 and period == 0 and place == kept:
-                    period = p - start
+                    period, turn = p - start, end - start
                 step = (p - start) % period if period else p - start
                 if start >= 0 and not (place < p <= end and place - kept == step and place < kept_stop):
                     kept_at = kept - offsets[kept_doc]
-                    repeat = Repeat(start, end, -offsets[d], ids[d], ids[kept_doc], kept_at, cycle)
+                    repeat = Repeat(start, end, -offsets[d], ids[d], ids[kept_doc], kept_at, period, rounds, turn)
                     out = add_repeat(data, repeat, out, k)
                     k, start = k + 1, np.int64(-1)
                 if place < p:
                     if start < 0:
                         kept_doc = np.searchsorted(offsets, place, "right") - 1
                         start, kept, kept_stop, period = p, place, offsets[kept_doc + 1], np.int64(0)
-                    cycle = period << 32 | p - start if period else np.int64(0)
+                    rounds = (p - start) // period if period else np.int64(0)
                     end = words.end[x + rule.width - 1] if rule.words else p + rule.width
             if items < n + rule.width or n <= 0:
                 break
             at = words.start[n] if rule.words else at + n
         if start >= 0:
             kept_at = kept - offsets[kept_doc]
-            out = add_repeat(data, Repeat(start, end, -offsets[d], ids[d], ids[kept_doc], kept_at, cycle), out, k)
+            repeat = Repeat(start, end, -offsets[d], ids[d], ids[kept_doc], kept_at, period, rounds, turn)
+            out = add_repeat(data, repeat, out, k)
             k += 1
     return out[:k].copy()
 
 
 @kernel(inline="always")
 def first_of(first: I32, p: Int) -> Int:
-    """Return the offset of the first occurrence of the window at `p`."""
+    """Return the offset of the first occurrence of the window at offset `p`; first: int32, as `group` left it."""
     met = np.int64(first[p])
     return -2 - met if met < 0 else -2 - np.int64(first[met])
 
@@ -198,9 +203,10 @@ def first_of(first: I32, p: Int) -> Int:
 def find(
     items: Sequence[Part], run: Runner, out: str, *, width: int, words: bool, name: str, key: str
 ) -> tuple[list[str], tuple[int, ...], dict[str, int]]:
-    """Find all repeated windows; return the file of repeats, the first id of its one group, and what was counted.
+    """Find all repeated windows; return the URL of the file of repeats, the first id of its one group, and the counts.
 
-    Raises PlanError if the text does not fit into the runner's memory, or pydivsufsort is not installed.
+    items: the parts. width: of a window, in words if `words`, else in bytes. Raises PlanError if the text does not fit
+    into the runner's memory, or pydivsufsort is not installed.
     """
     need("pydivsufsort", extra="dedup")
     receipt = next(iter(run.map(SortCorpus(out, key, width, words, tuple(items), run), [0], f"{name}: sort")))

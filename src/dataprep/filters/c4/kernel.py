@@ -1,6 +1,7 @@
 """C4's rules over Arrow buffers: one pass over the bytes of a page, line by line.
 
-The rules run in the order of the published code, which determines the reasons counted. Twin: tests/twins/c4.py.
+The rules run in the order of the published code, which decides under which reason a line is counted. Twin:
+tests/twins/c4.py.
 """
 
 from __future__ import annotations
@@ -10,13 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dataprep.filters.packed_strings import Packed, ends_with_one, starts_with_one
+from dataprep.unicode import text as T
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import DECIMAL, I64, U8, U16, U32, code_point
-from dataprep.unicode.utf8 import code_size
-from dataprep.unicode.whitespace import has_words, strip, word_too_long
+from dataprep.unicode.text import I64, U8, U16, U32
 
 from .lines import BLOCK, BRACKET, CURLY, FOLD, Phrases, Room, line_ends, make_room, phrases_in
-from .sentences import count_sentences
 
 # Codes of a line, and from PAGE on of its page.
 KEEP, WORD_TOO_LONG, NO_END_MARK, TOO_FEW_WORDS, JAVASCRIPT, POLICY = 0, 1, 2, 3, 4, 5
@@ -31,7 +30,7 @@ HAS_LOREM, HAS_JAVASCRIPT, HAS_POLICY = 32, 64, 128
 
 
 class C4Rules(NamedTuple):
-    """`C4`'s parameters as the kernels read them."""
+    """The parameters of `C4` in the form that the kernels read."""
 
     max_word_chars: int
     citations: bool
@@ -54,8 +53,9 @@ class C4Rules(NamedTuple):
 def clean(offsets: I64, data: U8, rules: C4Rules, out: U8, out_offsets: I64, reasons: U8, counts: I64) -> int:
     """Clean pages; return the number of pages kept.
 
-    Writes the kept pages' text to `out` and its offsets to `out_offsets`, each page's reason (KEEP: 0) to `reasons`,
-    and adds each line examined to `counts` under its code.
+    offsets: int64[n + 1] of the pages in `data`, UTF-8 bytes. Writes the texts of kept pages to `out`, their ends to
+    `out_offsets[1:]`, and the code of each page (KEEP: 0) to `reasons`, uint8[n]; adds 1 to `counts` at the code of
+    each line examined.
     """
     longest = w = kept = int(np.int64(0))  # not a literal 0, for which Numba would compile the callees again
     for page in range(len(reasons)):
@@ -73,7 +73,10 @@ def clean(offsets: I64, data: U8, rules: C4Rules, out: U8, out_offsets: I64, rea
 def clean_page(
     data: U8, start: int, stop: int, rules: C4Rules, room: Room, out: U8, first: int, counts: I64
 ) -> tuple[int, int]:
-    """Write a cleaned page to `out[first:]`; return the page's reason and the end of its text."""
+    """Clean the page `data[start:stop]` into `out[first:]`; return the page's code and the end of its text in `out`.
+
+    room: work buffers. counts: the number of lines of each code, to which this page's lines are added.
+    """
     begin, holds, sentences, w, end = start, int(np.int64(0)), 0, first, first
     for at in range(start, stop + 1, BLOCK):
         lines, holds = line_ends(data, at, stop, rules.phrases, holds, room)
@@ -81,7 +84,7 @@ def clean_page(
             a, b = begin, at + room.ends[k]
             if a == stop:
                 break  # the page's last byte ended its last line
-            begin = b + code_size(room.low[room.ends[k]])
+            begin = b + T.code_size(room.low[room.ends[k]])
             if no_end_mark(data, a, b, room.holds[k], rules.may_end, rules.max_word_chars):
                 counts[NO_END_MARK] += 1  # a shortcut of `judge`: a quarter faster
                 continue
@@ -91,7 +94,7 @@ def clean_page(
             counts[what] += 1
             if what == KEEP:
                 if sentences < rules.min_sentences:
-                    sentences += sentences_of(line, a, b, rules, rules.min_sentences - sentences)
+                    sentences += count_sentences(line, a, b, rules, rules.min_sentences - sentences)
                 w, end = append(line, a, b, rules.classes, out, first, w, end)
     if sentences < rules.min_sentences:
         return TOO_FEW_SENTENCES, first
@@ -100,10 +103,13 @@ def clean_page(
 
 @kernel(_nrt=False)
 def judge(data: U8, a: int, b: int, holds: int, rules: C4Rules, room: Room) -> tuple[int, U8, int, int]:
-    """Return the code (KEEP ...) of the line `data[a:b]`, and its text as `(buffer, start, stop)`."""
+    """Apply the rules to the line `data[a:b]`; return its code (KEEP ...) and its text as (buffer, start, stop).
+
+    holds: the content bits of the line. The buffer is `data`, or `room.cited` if citations were removed.
+    """
     line = data
-    a, b = strip(line, a, b, rules.classes)
-    if b - a > rules.max_word_chars and word_too_long(line, a, b, rules.max_word_chars, rules.classes):
+    a, b = T.strip(line, a, b, rules.classes)
+    if b - a > rules.max_word_chars and T.word_too_long(line, a, b, rules.max_word_chars, rules.classes):
         return WORD_TOO_LONG, line, a, b
     fold = rules.fold_all or holds & FOLD != 0
     if holds & BRACKET and rules.citations:
@@ -112,7 +118,7 @@ def judge(data: U8, a: int, b: int, holds: int, rules: C4Rules, room: Room) -> t
             line, a, b, fold = room.cited, 0, n, True  # removed citations can join phrases
     if not ends_sentence(line, a, b, rules):
         return NO_END_MARK, line, a, b
-    if not has_words(line, a, b, rules.min_words, rules.classes):
+    if not T.has_words(line, a, b, rules.min_words, rules.classes):
         return TOO_FEW_WORDS, line, a, b
     if fold and len(rules.phrases.bits):
         holds = holds & CURLY | phrases_in(line, a, b, room.folded, rules.lower, rules.phrases)
@@ -120,14 +126,8 @@ def judge(data: U8, a: int, b: int, holds: int, rules: C4Rules, room: Room) -> t
 
 
 @kernel(_nrt=False)
-def sentences_of(line: U8, a: int, b: int, rules: C4Rules, enough: int) -> int:
-    """Return the number of sentences of a line, at most `enough`."""
-    return count_sentences(line, a, b, rules.sentence_marks, rules.sentence_leads, rules.classes, enough)
-
-
-@kernel(_nrt=False)
 def by_content(holds: int, rules: C4Rules) -> int:
-    """Return the code (KEEP ...) of a line for the phrases in it."""
+    """Return the code (KEEP ...) of a line for its content bits `holds`, which state the phrases in it."""
     if holds & HAS_LOREM:
         return LOREM_IPSUM
     if holds & HAS_JAVASCRIPT:
@@ -139,11 +139,13 @@ def by_content(holds: int, rules: C4Rules) -> int:
 
 @kernel(_nrt=False)
 def append(line: U8, a: int, b: int, classes: U16, out: U8, first: int, w: int, end: int) -> tuple[int, int]:
-    """Append a line to the page at `out[w:]`; return the new `w`, and the page's end without white space.
+    """Append the line `line[a:b]` to the page in `out`, with a line feed between lines.
 
-    Lines come stripped, but a removed citation can leave white space at their ends; a page is stripped too.
+    The page's text began at `out[first]` and ends at `out[w]`. Returns the new `w`, and the end of the text without
+    white space; `end` is that end so far. Lines come stripped, but a removed citation can leave white space at their
+    ends.
     """
-    shown, last = strip(line, a, b, classes)
+    shown, last = T.strip(line, a, b, classes)
     if w > first:
         out[w] = 0x0A
         w += 1
@@ -159,7 +161,11 @@ def append(line: U8, a: int, b: int, classes: U16, out: U8, first: int, w: int, 
 
 @kernel(_nrt=False)
 def no_end_mark(line: U8, a: int, b: int, holds: int, may_end: U8, max_word_chars: int) -> bool:
-    """Return whether the last byte alone shows that a line has no end mark; this drops most lines."""
+    """Return whether the last byte alone shows that the line `line[a:b]` has no end mark; so most lines are dropped.
+
+    holds: content bits; a line with a bracket may end in a citation. may_end: uint8[256], 0 for bytes that cannot be
+    the last of a kept line.
+    """
     if b - a > max_word_chars or holds & BRACKET:
         return False
     while b > a and line[b - 1] == 0x20:
@@ -169,7 +175,7 @@ def no_end_mark(line: U8, a: int, b: int, holds: int, may_end: U8, max_word_char
 
 @kernel(_nrt=False)
 def ends_sentence(line: U8, a: int, b: int, rules: C4Rules) -> bool:
-    """Return whether the line ends with an end mark that is not an ellipsis; True if the rule is off."""
+    """Return whether `line[a:b]` ends with an end mark that is not an ellipsis; True if the rule is off."""
     if len(rules.end_marks.starts) == 1:
         return True
     return ends_with_one(line, a, b, rules.end_marks) and not ends_with_one(line, a, b, rules.not_end_marks)
@@ -177,7 +183,7 @@ def ends_sentence(line: U8, a: int, b: int, rules: C4Rules) -> bool:
 
 @kernel(_nrt=False)
 def without_citations(line: U8, a: int, b: int, cited: U8, bracketed: Packed, classes: U16) -> int:
-    r"""Copy the line without `\[\d*\]`, `[edit]` and `[citation needed]`; return the bytes written."""
+    r"""Copy `line[a:b]` to `cited` without `\[\d*\]`, `[edit]` and `[citation needed]`; return the bytes written."""
     w = 0
     while a < b:
         size = citation(line, a, b, bracketed, classes) if line[a] == 0x5B else 0
@@ -191,14 +197,39 @@ def without_citations(line: U8, a: int, b: int, cited: U8, bracketed: Packed, cl
 
 @kernel(_nrt=False)
 def citation(line: U8, a: int, b: int, bracketed: Packed, classes: U16) -> int:
-    """Return the bytes of the citation whose bracket is at `a`; 0 if it is none."""
+    """Return the length in bytes of the citation that begins with the bracket at `line[a]`; 0 if none does."""
     i = a + 1
     while i < b:
-        point, size = code_point(line, i)
+        point, size = T.code_point(line, i)
         if point == 0x5D:
             return i + 1 - a
-        if not classes[point] & DECIMAL:
+        if not classes[point] & T.DECIMAL:
             break
         i += size
     size = starts_with_one(line, a + 1, b, bracketed)
     return size + 1 if size else 0
+
+
+@kernel(_nrt=False)
+def count_sentences(line: U8, a: int, b: int, rules: C4Rules, enough: int) -> int:
+    """Return the number of sentences in `line[a:b]`; counting stops at `enough`."""
+    marks, leads, classes = rules.sentence_marks, rules.sentence_leads, rules.classes
+    a, b = T.strip(line, a, b, classes)
+    found = 1 if a < b else 0
+    i = a
+    while i < b and found < enough:
+        run = i
+        while run < b and leads[line[run]]:
+            size = starts_with_one(line, run, b, marks)
+            if size == 0:
+                break
+            run += size
+        if run == i:
+            i += 1
+            continue
+        closed = T.skip_closers(line, run, b)
+        after = T.skip_spaces(line, closed, b, classes)
+        if after < b and (after > closed or line[run - 1] >= 0x80):
+            found += not T.inside_sentence(line, a, i, run, after, classes)
+        i = after
+    return found

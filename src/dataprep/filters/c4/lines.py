@@ -1,11 +1,11 @@
-"""Line breaks of a page, and offsets where phrases may begin: the vectorised half of C4. Twin: tests/twins/c4.py.
+"""Line breaks of a page, and offsets where phrases may begin: the vectorised part of C4. Twin: tests/twins/c4.py.
 
 A block of the page is lower-cased into a buffer of 4 kB and compared with constants, 32 or 64 bytes per instruction;
-about one byte in eighty is left to examine. A phrase is searched by its two rarest letters, and compared whole if both
-are found. (A byte-by-byte automaton waits for each table look-up before the next.)
+about one byte in eighty must be examined further. A phrase is searched by its two rarest letters, and compared whole
+if both are found. (An automaton over single bytes is slower: each table look-up waits for the one before.)
 
-`_nrt=False` switches off the counting of references to arrays (31 MB/s with it, 460 without, in a kernel called for
-every line). Such a kernel cannot make arrays; its caller's live longer than the call.
+`_nrt=False` switches off reference counting of arrays (a kernel called for every line reads 31 MB/s with counting, 460
+without). Such a kernel cannot create arrays; it uses those of its caller.
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ RAREST_FIRST = "zqjxkvbpygfwmucldrhsnioate "  # English letters
 
 
 class Phrases(NamedTuple):
-    """Lower-case phrases as the kernels read them."""
+    """Lower-case phrases in the form that the kernels read.
+
+    words: their bytes. bits: int64[phrases], the bits of a line that contains each. anchors: int64[phrases, 4], offset
+    and byte of each phrase's two rarest letters. longest: bytes of the longest phrase.
+    """
 
     words: Packed
     bits: I64  # bits of a line that contains phrase k
@@ -38,7 +42,7 @@ class Phrases(NamedTuple):
 
 
 def pack_phrases(phrases: Sequence[tuple[str, int]]) -> Phrases:
-    """Return phrases and their bits as the kernels read them."""
+    """Return pairs (phrase, bits of a line that contains it) in the form that kernels read."""
     words = [fold_text(phrase).encode() for phrase, _ in phrases]
     anchors = np.array([_anchor(w) for w in words], np.int64).reshape(-1, 4)
     bits = np.array([bit for _, bit in phrases], np.int64)
@@ -46,7 +50,7 @@ def pack_phrases(phrases: Sequence[tuple[str, int]]) -> Phrases:
 
 
 def fold_text(text: str) -> str:
-    """Return a text in lower case as `fold_line` writes it: both small sigmas are one letter."""
+    """Return a text in lower case, exactly as `fold_line` writes it: both small sigmas become the same letter."""
     return text.lower().replace("ς", "σ")
 
 
@@ -62,7 +66,12 @@ def _rank(byte: int) -> int:
 
 
 class Room(NamedTuple):
-    """Buffers that the kernels work in, made once per batch."""
+    """The work buffers of the kernels, made once per batch.
+
+    low: uint8, a block in lower case and some bytes after it. marks: uint8[BLOCK], bits of each byte. ends, holds:
+    [BLOCK], the end of each line in the block, from its start, and the line's content bits. cited: uint8, a line
+    without its citations. folded: uint8, a line in lower case.
+    """
 
     low: U8  # a block in lower case, and after it as many bytes as a phrase can reach
     marks: U8  # [BLOCK]
@@ -74,7 +83,7 @@ class Room(NamedTuple):
 
 @kernel
 def make_room(longest_page: int, longest_phrase: int) -> Room:
-    """Return buffers for the longest page (memory that is not written is not used)."""
+    """Return work buffers for pages of up to `longest_page` bytes; they take memory only as they are filled."""
     return Room(
         np.zeros(BLOCK + longest_phrase + 128, np.uint8),
         np.zeros(BLOCK, np.uint8),
@@ -89,8 +98,9 @@ def make_room(longest_page: int, longest_phrase: int) -> Room:
 def line_ends(data: U8, at: int, stop: int, phrases: Phrases, holds: int, room: Room) -> tuple[int, int]:
     """Find the lines that end in the block `data[at:]` of a page, which ends at `stop`.
 
-    Writes each line's end and content bits to `room`. `holds`: bits so far of the line that continues from the block
-    before. Returns the number of lines, and the bits so far of the line that continues after this block.
+    Writes each line's end (from `at`) and content bits to `room.ends` and `room.holds`. holds: the bits found so far in
+    the line that began before this block. Returns the number of lines, and the bits found so far in the line that
+    continues after this block.
     """
     low, marks = room.low, room.marks
     n = min(BLOCK, (stop - at + 64) // 64 * 64)
@@ -115,7 +125,10 @@ def line_ends(data: U8, at: int, stop: int, phrases: Phrases, holds: int, room: 
 
 @kernel(_nrt=False)
 def load(data: U8, at: int, stop: int, low: U8, ahead: int) -> None:
-    """Copy a block and the next `ahead` bytes, ASCII letters in lower case; zeros after the page's end."""
+    """Copy the block `data[at:]` and the next `ahead` bytes to `low`, with ASCII letters in lower case.
+
+    After the page's end `stop`, `low` is filled with zeros.
+    """
     n = min(stop - at, BLOCK + ahead)
     page = data[at : at + n]
     for i in range(n):
@@ -128,9 +141,11 @@ def load(data: U8, at: int, stop: int, low: U8, ahead: int) -> None:
 
 @kernel(_nrt=False)
 def mark(low: U8, n: int, anchors: I64, marks: U8) -> None:
-    r"""Mark the bytes of a block at which a line breaks, or a code point or phrase to examine begins.
+    r"""Write to `marks`, uint8[n], the bits of each byte of the block `low[:n]` that must be examined, else 0.
 
-    Of `\r\n` only the second breaks: the first is white space at the end of the line.
+    LINE_BREAK: a line break begins (in `\r\n` at the `\n`). BRACKET, CURLY: the byte is `[` or `{`. FOLD: a code point
+    begins whose lower case has an ASCII letter. PHRASE: a phrase may begin, since its two rarest letters, at the
+    offsets in `anchors`, are there.
     """
     low1, low2 = low[1:], low[2:]
     for i in range(n):
@@ -151,7 +166,7 @@ def mark(low: U8, n: int, anchors: I64, marks: U8) -> None:
 
 @kernel(_nrt=False)
 def phrases_at(low: U8, i: int, stop: int, phrases: Phrases) -> int:
-    """Return the bits of the phrases that begin at byte `i` of lower-cased text and end before `stop`."""
+    """Return the bits of the phrases that begin at `low[i]` and end before `stop`; low: lower-cased text."""
     bits = 0
     for k in range(len(phrases.bits)):
         if starts_with(low, i, stop, phrases.words, k):
@@ -161,9 +176,10 @@ def phrases_at(low: U8, i: int, stop: int, phrases: Phrases) -> int:
 
 @kernel(_nrt=False)
 def fold_line(line: U8, a: int, b: int, folded: U8, lower: U32) -> int:
-    """Write `line[a:b]` in lower case as by `str.lower` (final sigmas as others); return the bytes written.
+    """Write `line[a:b]` to `folded` in lower case, as by `str.lower`; return the number of bytes written.
 
-    `folded` must have one and a half times the line's bytes: U+023A (2 bytes) becomes U+2C65 (3).
+    Both small sigmas become the same letter. `folded` must have one and a half times the line's bytes, since U+023A (2
+    bytes) becomes U+2C65 (3). lower: the lower case of each code point.
     """
     w = 0
     while a < b:
@@ -179,7 +195,10 @@ def fold_line(line: U8, a: int, b: int, folded: U8, lower: U32) -> int:
 
 @kernel(_nrt=False)
 def phrases_in(line: U8, a: int, b: int, folded: U8, lower: U32, phrases: Phrases) -> int:
-    """Return the bits of all phrases in a line, the slow way: every code point lower-cased, every position tried."""
+    """Return the bits of all phrases in `line[a:b]`, by trying every offset of the lower-cased line.
+
+    This is slow, and only for lines with cased letters beyond ASCII or removed citations. folded: work buffer.
+    """
     n = fold_line(line, a, b, folded, lower)
     bits = 0
     for i in range(n):

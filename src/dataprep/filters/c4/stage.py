@@ -1,38 +1,27 @@
-"""C4: the heuristics of the Colossal Clean Crawled Corpus, every rule a parameter."""
+"""C4: the heuristics of the Colossal Clean Crawled Corpus, every rule is a parameter."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 
-from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.ledger import Ledger
 from dataprep.core.stage import Stage
 from dataprep.errors import PlanError
+from dataprep.filters.line_rules import rewritten
 from dataprep.filters.packed_strings import pack
-from dataprep.unicode.text import I64, LINE, POINT, SPACE, U8, classes, lowered
+from dataprep.unicode.text import LINE, POINT, SPACE, U8, classes, lowered
 
 from . import kernel as K
 from .lines import fold_text, pack_phrases
 
 MAX_PHRASE_BYTES = 1000
-
-
-class _Unset(Enum):
-    """Default of a rule that the preset sets (None switches a rule off)."""
-
-    PRESET = "preset"
-
-
-PRESET: Any = _Unset.PRESET
-
+PRESET: Any = "preset"  # default of a rule that the preset sets; None switches a rule off
 _PUBLISHED: dict[str, Any] = {
     "max_word_chars": 1000,
     "citations": True,
@@ -42,21 +31,11 @@ _PUBLISHED: dict[str, Any] = {
     "lorem_ipsum": True,
     "javascript": True,
     "curly_bracket": True,
-    "policy": (
-        "terms of use",
-        "privacy policy",
-        "cookie policy",
-        "uses cookies",
-        "use of cookies",
-        "use cookies",
-    ),
+    "policy": ("terms of use", "privacy policy", "cookie policy", "uses cookies", "use of cookies", "use cookies"),
     "min_sentences": 3,
     "sentence_marks": (".", "?", "!"),
 }
-PRESETS: dict[str, dict[str, Any]] = {
-    "tfds": _PUBLISHED,
-    "paper": _PUBLISHED | {"min_words": 3, "min_sentences": 5},
-}
+PRESETS = {"tfds": _PUBLISHED, "paper": _PUBLISHED | {"min_words": 3, "min_sentences": 5}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,15 +47,15 @@ class C4(Stage):
     >>> C4(min_words=3, curly_bracket=False)             # the published code except for these
     >>> C4(end_marks=C4.WORLD_END_MARKS, sentence_marks=C4.WORLD_SENTENCE_MARKS)     # not only English
 
-    A page is cut into lines as `str.splitlines` does, lines are stripped, and each meets these rules in this order,
-    that of the published code. Dropped lines are counted as `lines.REASON`, kept lines as `lines.valid`; rules named
-    *page* drop the whole page with that reason, and its later lines are not examined.
+    A page is split into lines as by `str.splitlines`; lines are stripped, and checked by these rules in this order,
+    which is that of the published code. Dropped lines are counted as `lines.REASON`, kept lines as `lines.valid`; rules
+    named *page* drop the whole page with that reason, and its later lines are not examined.
 
     | parameter | a line is dropped, or its page, if | reason |
     |---|---|---|
     | max_word_chars | a word (`str.split`) has more code points | word_too_long |
     | citations | (`[12]`, `[]`, `[edit]`, `[citation needed]` are removed; see below) | |
-    | end_marks, not_end_marks | it does not end with one of the first, or does with one of the second | no_end_mark |
+    | end_marks, not_end_marks | it ends with none of `end_marks`, or with one of `not_end_marks` | no_end_mark |
     | min_words | it has fewer words | too_few_words |
     | lorem_ipsum | *page*: it contains "lorem ipsum" | lorem_ipsum |
     | javascript | it contains "javascript" | javascript |
@@ -125,25 +104,23 @@ class C4(Stage):
             raise PlanError(msg)
         for name, value in PRESETS[self.preset].items():
             given = getattr(self, name)
-            given = value if given is PRESET else tuple(given) if isinstance(given, list) else given
+            given = value if given == PRESET else tuple(given) if isinstance(given, list) else given
             object.__setattr__(self, name, given)
             _check(name, given)
 
     def recipe(self) -> Any:
-        """Return the values of the rules, without the name of the preset."""
+        """Return the key's values: the values of all rules, whether set by a preset or not."""
         return (self.VERSION, {name: getattr(self, name) for name in _PUBLISHED})
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Clean each batch's pages."""
-        rules = self._rules()
-        counts = np.zeros(len(K.NAMES), np.int64)
-        for batch in batches:
-            yield _clean(batch, rules, counts, stats)
-        for name, n in zip(K.NAMES[: K.PAGE], counts.tolist(), strict=False):
-            stats.count(f"lines.{name}", n)
+        """Yield the batches with cleaned pages, without the pages that a rule drops; count lines by rule."""
+        yield from rewritten(batches, stats, K.clean, self._rules(), K.NAMES, K.PAGE)
 
     def _rules(self) -> K.C4Rules:
-        phrases, leads = self._phrases(), np.zeros(256, np.uint8)
+        phrases = [("lorem ipsum", K.HAS_LOREM)] * bool(self.lorem_ipsum)
+        phrases += [("javascript", K.HAS_JAVASCRIPT)] * bool(self.javascript)
+        phrases += [(p, K.HAS_POLICY) for p in self.policy or ()]
+        leads = np.zeros(256, np.uint8)
         leads[[m.encode()[0] for m in self.sentence_marks or ()]] = 1
         return K.C4Rules(
             max_word_chars=1 << 62 if self.max_word_chars is None else self.max_word_chars,
@@ -153,7 +130,7 @@ class C4(Stage):
             may_end=self._may_end(),
             min_words=self.min_words or 0,
             curly_bracket=bool(self.curly_bracket),
-            fold_all=any(_has_case_beyond_ascii(p) for p, _ in phrases),
+            fold_all=_has_case_beyond_ascii([p for p, _ in phrases]),
             min_sentences=self.min_sentences or 0,
             sentence_marks=pack(self.sentence_marks or ()),
             sentence_leads=leads,
@@ -169,25 +146,6 @@ class C4(Stage):
         table[[m.encode()[-1] for m in self.end_marks or ()]] = 1
         table[_space_ends()] = 1
         return table
-
-    def _phrases(self) -> list[tuple[str, int]]:
-        phrases = [("lorem ipsum", K.HAS_LOREM)] * bool(self.lorem_ipsum)
-        phrases += [("javascript", K.HAS_JAVASCRIPT)] * bool(self.javascript)
-        return phrases + [(p, K.HAS_POLICY) for p in self.policy or ()]
-
-
-def _clean(batch: Batch, rules: K.C4Rules, counts: I64, stats: Ledger) -> Batch:
-    """Return the kept pages of one batch; the others are dropped with their reasons."""
-    offsets, data = B.buffers(batch)
-    out = np.empty(int(offsets[-1] - offsets[0]), np.uint8)
-    out_offsets, reasons = np.zeros(len(offsets), np.int64), np.empty(batch.num_rows, np.uint8)
-    kept = K.clean(offsets, data, rules, out, out_offsets, reasons, counts)
-    keep = reasons == K.KEEP
-    if kept < batch.num_rows:
-        stats.drop(B.ids(batch)[~keep], pa.array(K.NAMES).take(pa.array(reasons[~keep])))
-    text = B.strings(out_offsets[: kept + 1], out)
-    columns = [text if name == "text" else batch.column(name).filter(pa.array(keep)) for name in batch.schema.names]
-    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 def _check(name: str, value: Any) -> None:
@@ -221,18 +179,16 @@ def _problem(name: str, text: str) -> str | None:
     return None
 
 
-def _has_case_beyond_ascii(phrase: str) -> bool:
-    """Return whether another letter beyond ASCII lowers to a letter of this phrase."""
-    return any(ord(c) > 0x7F and ord(c) in _lower_letters() for c in fold_text(phrase))
+def _has_case_beyond_ascii(phrases: list[str]) -> bool:
+    """Return whether another letter beyond ASCII lowers to a letter of one of these phrases."""
+    letters = [ord(c) for phrase in phrases for c in fold_text(phrase) if ord(c) > 0x7F]
+    if not letters:
+        return False
+    points = lowered() & POINT
+    return bool(np.isin(letters, points[points != np.arange(len(points))]).any())
 
 
 @cache
 def _space_ends() -> list[int]:
     """Return the last bytes of white space."""
     return sorted({chr(c).encode()[-1] for c in np.flatnonzero(classes() & SPACE).tolist()})
-
-
-@cache
-def _lower_letters() -> frozenset[int]:
-    points = lowered() & POINT
-    return frozenset(points[points != np.arange(len(points))].tolist())

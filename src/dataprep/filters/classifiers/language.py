@@ -1,4 +1,7 @@
-"""Language: identify the language of documents and keep those in some languages."""
+"""Language: identify the language of documents and keep those in some languages.
+
+The text passed to a model is a document, or its paragraphs or lines. Twin: tests/twins/language_units.py.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,12 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.score import ScoredFilter
 from dataprep.core.stage import drop_rows
 from dataprep.errors import PlanError
-from dataprep.unicode.text import I64, classes
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import ALPHA, I64, U8, U16, classes, code_point, whole_points
 
 from . import models
-from .units_kernel import UNITS, cut
 
+UNITS = {"document": 0, "paragraph": 1, "line": 2}
 UNKNOWN = "und"  # ISO 639-2: undetermined
 TOP = 5  # labels of a document that are used
 SHARES = pa.list_(pa.struct([("language", pa.string()), ("share", pa.float64())]))
@@ -35,17 +39,17 @@ class Language(ScoredFilter):
     >>> Language("ary", model="darija.bin", mixed=0.3)          # yours: `dataprep train-langid`
     >>> Language()                                              # adds the columns, drops nothing
 
-    keep: codes of the model; none: every language.
-    model: "builtin" is py3langid (Barbaresi; 140 languages, Darija among them); "lid.176" is fastText's (Joulin
-    et al. 2016); or the path, or the name in a folder of DATAPREP_MODELS, of any supervised fastText model.
+    keep: codes of the languages to keep, as the model writes them; without codes, every language is kept.
+    model: "builtin" is py3langid (Barbaresi; 140 languages, Darija among them); "lid.176" is fastText's (Joulin et al.
+    2016); or the path, or the name in a folder of DATAPREP_MODELS, of any supervised fastText model.
     unit: text passed to the model: the "document", or each "paragraph" (separated by blank lines) or "line"; then the
     language of a document is the one with the most bytes.
-    min_score: lowest score of a kept document: the model's, rounded to 1e-4; with smaller units, the mean by bytes
-    over those in the document's language. 0.5 is CCNet's (Wenzek et al. 2020).
+    min_score: the lowest score of a kept document: the model's score, rounded to 1e-4; with smaller units, its mean,
+    weighted by bytes, over the units in the document's language. CCNet uses 0.5 (Wenzek et al. 2020).
     max_bytes: bytes of a unit that are read, from its start; None: all.
-    mixed: keep code-switched text: in place of main language and score, the kept languages together must have this
-    share of the document's bytes or, with unit="document", of the model's probability (the five likeliest languages).
-    Adds the column `languages`: the shares, largest first.
+    mixed: for code-switched text, the smallest share of a kept document that is in the languages of `keep` together. It
+    is a share of its bytes or, with unit="document", of the model's probability (over the five likeliest languages).
+    Adds the column `languages`: languages and their shares, largest first.
     min_letters: a unit with fewer letters has no language, and a document of such units is "und", score 0, and
     **kept**, so that short messages, numbers and links are not lost. With 0 every unit is classified.
 
@@ -102,30 +106,30 @@ class Language(ScoredFilter):
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """Columns that are added."""
+        """Names and types of the columns that the filter adds: language, language_score, with `mixed` languages."""
         shares = {} if self.mixed is None else {"languages": SHARES}
         return {"language": pa.string(), "language_score": pa.float64(), **shares}
 
     @property
     def measure(self) -> Any:
-        """Content of the model, and the units passed to it."""
+        """The values that decide the scores: the model's content, `unit`, `max_bytes` and `min_letters`."""
         return (models.identity(models.find(self.model)), self.unit, self.max_bytes, self.min_letters)
 
     def recipe(self) -> Any:
-        """Return the model's content, not its path, and the codes, sorted."""
+        """Return the key's values: the model's content (not its path), the sorted codes, the other parameters."""
         return (self.VERSION, sorted(set(self.keep)), self.measure, self.min_score, self.mixed)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Add the columns, and drop documents in other languages."""
+        """Yield the documents in the languages to keep, with the language columns; drop the others."""
         for batch in batches:
             scored = self.with_scores(batch)
             reasons = self.decide({name: scored.column(name) for name in self.scores})
             yield drop_rows(scored, reasons, stats)
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Return the columns, from the model's labels of every unit."""
+        """Return the score columns, computed from the model's labels of every unit."""
         n, model = batch.num_rows, self._classifier()
-        rows, labels, weights, scores = self._asked(batch, model)
+        rows, labels, weights, scores = self._answers(batch, model)
         rows, labels, shares, scores = _shares(rows, labels, weights, scores, len(model.labels))
         shares = scores if self.unit == "document" else shares
         first = np.flatnonzero(np.diff(rows, prepend=-1))
@@ -140,11 +144,11 @@ class Language(ScoredFilter):
         pairs = pa.StructArray.from_arrays(columns, fields=list(SHARES.value_type))
         return found | {"languages": pa.ListArray.from_arrays(pa.array(offsets), pairs).cast(SHARES)}
 
-    def _asked(self, batch: Batch, model: models.Classifier) -> tuple[I64, I64, Any, Any]:
+    def _answers(self, batch: Batch, model: models.Classifier) -> tuple[I64, I64, Any, Any]:
         """Return row, label, weight and score of every answer; a weight is a unit's bytes, or one of five scores."""
         offsets, data = B.buffers(batch)
         size = 1 << 62 if self.max_bytes is None else self.max_bytes
-        units, n = cut(offsets, data, UNITS[self.unit], size, self.min_letters, classes())
+        units, n = units_of(offsets, data, UNITS[self.unit], size, self.min_letters, classes())
         number = {label: i for i, label in enumerate(model.labels)}
         answers = []
         k = TOP if self.unit == "document" and self.mixed is not None else 1
@@ -155,7 +159,7 @@ class Language(ScoredFilter):
         return table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2], table[:, 3]
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason to drop each document, null if it is kept."""
+        """Return the reason for which each document is dropped, null if it is kept."""
         language, score = scores["language"], scores["language_score"]
         if not self.keep:
             return pa.nulls(len(language), pa.string())
@@ -188,3 +192,51 @@ def _shares(rows: I64, labels: I64, weights: Any, scores: Any, n_labels: int) ->
     order = np.lexsort((label, -weight, row))
     share, mean = weight / np.bincount(row, weight)[row], total / weight
     return row[order], label[order], share[order], mean[order]
+
+
+@kernel
+def units_of(offsets: I64, data: U8, unit: int, max_bytes: int, min_letters: int, table: U16) -> tuple[I64, int]:
+    """Find the units (documents, paragraphs or lines) with at least `min_letters` letters.
+
+    offsets, data: the texts. unit: 0 document, 1 paragraph (ends at a blank line), 2 line. table: Unicode classes by
+    code point. Returns int64[capacity, 4] and the number m of units; its first m rows are (text, start, stop, bytes),
+    in order: [start, stop) is the first `max_bytes` bytes of the unit, shortened to whole code points, in which letters
+    are counted, and `bytes` is the size of the whole unit.
+    """
+    n = len(offsets) - 1
+    room = n
+    if unit != 0:
+        for i in range(offsets[0], offsets[n]):
+            room += data[i] == 0x0A
+    out = np.empty((room, 4), np.int64)
+    found = 0
+    for row in range(n):
+        a, end = offsets[row], offsets[row + 1]
+        while a < end:
+            b = end if unit == 0 else a
+            after = end
+            while b < end:
+                if data[b] == 0x0A:
+                    after = b + 1
+                    if unit == 2:
+                        break
+                    while after < end and (data[after] == 0x20 or data[after] == 0x09 or data[after] == 0x0D):
+                        after += 1
+                    if after == end or data[after] == 0x0A:
+                        break
+                b += 1
+            if b == end:
+                after = end
+            stop = b
+            if b - a > max_bytes:
+                stop = whole_points(data, a, a + max_bytes)
+            letters, i = 0, a
+            while i < stop and letters < min_letters:
+                point, size = code_point(data, i)
+                letters += (table[point] & ALPHA) != 0
+                i += size
+            if letters >= min_letters and stop > a:
+                out[found, 0], out[found, 1], out[found, 2], out[found, 3] = row, a, stop, b - a
+                found += 1
+            a = after
+    return out, found

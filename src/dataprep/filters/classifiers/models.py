@@ -1,4 +1,8 @@
-"""Text classifiers: found by path or name, downloaded once, checked, and loaded once per process."""
+"""Text classifiers: found by path or name, downloaded once, checked, and loaded once per process.
+
+py3langid's pass over the bytes of a text is a compiled kernel here: the same scores, bit for bit, several times as
+fast. Twin: tests/twins/langid.py.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,17 @@ import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dataprep.errors import PlanError, need
 from dataprep.store import files
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, U8
 
-from . import langid_walk
-
+I32 = npt.NDArray[np.int32]
 BUILTIN = "builtin"  # py3langid, in its wheel
 FOLDERS = "DATAPREP_MODELS"  # folders of models, as PATH has folders of programs
 PREFIX = "__label__"
@@ -26,10 +32,11 @@ MAGIC, NEWEST, SUPERVISED = 793712314, 12, 3
 HEADER = struct.Struct("<ii12id3iqq")  # magic, version, the arguments, sizes of the dictionary
 MATRIX = struct.Struct("<?qq")  # quantized or not, rows, columns
 BLOCK = 1 << 20
+SAMPLES = (b"", b"The garden was open to everyone. ", "الحديقة مفتوحة 123 été".encode())
 
 
 class Download(NamedTuple):
-    """A model that is downloaded when it is first used by name."""
+    """A model that is downloaded when it is first used by name; n_bytes: the size of its file."""
 
     url: str
     sha256: str
@@ -53,49 +60,41 @@ LID_176 = """
     zh"""
 
 
-class Classifier(Protocol):
-    """Classifier of texts with a probability per label."""
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """All labels of the model."""
-
-    def top(self, text: bytes, k: int) -> list[tuple[float, str]]:
-        """Return the k most probable labels of a text in UTF-8, best first."""
-
-
 @dataclass(frozen=True)
 class FastText:
-    """Supervised fastText model; labels without their prefix."""
+    """A supervised fastText model; `labels` are without the prefix "__label__"."""
 
     model: Any
     labels: tuple[str, ...]
 
     def top(self, text: bytes, k: int) -> list[tuple[float, str]]:
-        """Return what fastText's `predict` returns for the text with blanks for line feeds."""
+        """Return (probability, label) of the `k` likeliest labels of UTF-8 text (line feeds as blanks), best first."""
         found = self.model.f.predict(text.replace(b"\n", b" ") + b"\n", k, 0.0, "strict")
         return [(p, label.removeprefix(PREFIX)) for p, label in found]
 
 
 @dataclass(frozen=True)
 class Py3langid:
-    """Model of py3langid, its scores normalised to probabilities."""
+    """The model of py3langid, with scores normalised to probabilities; it has the methods of `FastText`."""
 
     model: Any
     labels: tuple[str, ...]
 
     def top(self, text: bytes, k: int) -> list[tuple[float, str]]:
-        """Return what py3langid's `rank` returns."""
+        """Return (probability, label) of the `k` likeliest labels of UTF-8 text, best first."""
         if k == 1:
             label, score = self.model.classify(text)
             return [(score, label)]
         return [(p, label) for label, p in self.model.rank(text)[:k]]
 
 
+Classifier = FastText | Py3langid
+
+
 def find(model: str) -> str:
     """Return the path of a fastText model, or "builtin"; a name is searched in DATAPREP_MODELS and the cache folder.
 
-    Raises PlanError if there is none and it cannot be downloaded.
+    Raises PlanError if there is no such model and it cannot be downloaded.
     """
     if model == BUILTIN or os.path.isfile(files.path_of(model)):
         return files.path_of(model)
@@ -109,7 +108,7 @@ def find(model: str) -> str:
                 return path
     if model not in DOWNLOADS:
         msg = (
-            f"there is no model {model!r} here, in {' or '.join(folders)}; give a path, put it there, or use "
+            f"there is no model {model!r} here, in {' or '.join(folders)}; give a path, put the model there, or use "
             f"{' or '.join(map(repr, [BUILTIN, *DOWNLOADS]))}"
         )
         raise PlanError(msg)
@@ -141,7 +140,7 @@ def _download(name: str, known: Download) -> str:
 
 
 def identity(path: str) -> str:
-    """Return the identity of a model: the version of py3langid, or the hash of the file."""
+    """Return a text that identifies a model's content: the version of py3langid, or the hash of the model file."""
     if path == BUILTIN:
         need("py3langid", extra="langid")
         from importlib.metadata import version
@@ -162,14 +161,14 @@ def _hash(path: str, size: int, changed: int) -> str:  # noqa: ARG001 - a file t
 
 
 def load(path: str) -> Classifier:
-    """Return the model at a path of `find`, loaded once per process."""
+    """Return the model at a path that `find` returned; it is loaded once per process."""
     return _load(path, identity(path))
 
 
 @cache
 def _load(path: str, known_as: str) -> Classifier:  # noqa: ARG001 - a file that changed is loaded anew
     if path == BUILTIN:
-        found = langid_walk.load()
+        found = _langid()
         return Py3langid(found, tuple(found.labels))
     check(path)
     fasttext = need("fasttext.FastText", extra="langid")
@@ -178,19 +177,19 @@ def _load(path: str, known_as: str) -> Classifier:  # noqa: ARG001 - a file that
 
 
 def check(path: str) -> None:
-    """Raise PlanError for a file that fastText would crash on or load as noise, as it does with one that was cut off.
+    """Raise PlanError if a model file is truncated, since fastText would crash on it or load noise.
 
     A model ends with the matrix of its labels, whose size is in the header.
     """
     with files.open_raw(path) as f:
         start = f.read(HEADER.size)
         if len(start) < HEADER.size or struct.unpack_from("<i", start)[0] != MAGIC:
-            msg = f"{path} must be a fastText model, and begins with {start[:12]!r}; give a .bin or .ftz file"
+            msg = f"{path} is not a fastText model: it begins with {start[:12]!r}; give a .bin or .ftz file"
             raise PlanError(msg)
         _, version, dim, *settings = HEADER.unpack(start)
         kind, n_labels = settings[6], settings[-3]
         if kind != SUPERVISED or version > NEWEST or n_labels < 1 or dim < 1:
-            msg = f"{path} must be a classifier, and holds word vectors; give a model of train_supervised"
+            msg = f"{path} must be a classifier, but holds word vectors; give a model of fastText's train_supervised"
             raise PlanError(msg)
         tail = MATRIX.size + 4 * dim * n_labels
         size = f.seek(0, os.SEEK_END)
@@ -201,12 +200,12 @@ def check(path: str) -> None:
 
 
 def check_labels(wanted: Sequence[str], model: str, labels: Sequence[str]) -> None:
-    """Raise PlanError for a code that the model lacks, with the models that have it."""
+    """Raise PlanError for a code that the model lacks; the message names models that have it."""
     missing = [code for code in wanted if code not in labels]
     if not missing:
         return
     code = missing[0]
-    have = [repr(name) for name in (BUILTIN, *DOWNLOADS) if name != model and code in labels_of(name)]
+    have = [repr(name) for name in (BUILTIN, *DOWNLOADS) if name != model and code in _labels_of(name)]
     if have:
         advice = f"use model={' or '.join(have)}"
     elif near := difflib.get_close_matches(code, labels, 3, 0.3):
@@ -217,16 +216,73 @@ def check_labels(wanted: Sequence[str], model: str, labels: Sequence[str]) -> No
     raise PlanError(msg)
 
 
-def labels_of(name: str) -> frozenset[str]:
-    """Return the codes of a model known by name, as far as they are known without a download."""
-    if name == BUILTIN:
-        try:
-            return frozenset(load(BUILTIN).labels)
-        except PlanError:
-            return frozenset()
-    return frozenset(LID_176.split())
+def _labels_of(name: str) -> Sequence[str]:
+    """Return the codes of a model known by name; none if it is not installed."""
+    try:
+        return load(BUILTIN).labels if name == BUILTIN else LID_176.split()
+    except PlanError:
+        return ()
 
 
 def round_scores(scores: Any) -> Any:
     """Return scores rounded to 1e-4, float64, as stored and compared."""
     return np.round(np.asarray(scores, np.float64), 4)
+
+
+@kernel
+def walk(text: U8, moves: Any, rows: I64, features: I32, seen: I32) -> tuple[I64, I32]:
+    """Return the features that occur in a text, in order of first occurrence, and how often each occurs.
+
+    text: UTF-8 bytes. moves, rows, features: the automaton; from `state`, a byte leads to moves[rows[state] + byte],
+    where the feature features[state] occurs if it is not -1. seen: work array with a zero for every feature, all zero
+    again at the end.
+    """
+    order = np.empty(len(text), np.int64)
+    n, state = 0, np.int64(0)
+    for i in range(len(text)):
+        state = np.int64(moves[rows[state] + np.int64(text[i])])
+        feature = features[state]
+        if feature >= 0:
+            if seen[feature] == 0:
+                order[n] = feature
+                n += 1
+            seen[feature] += np.int32(1)
+    counts = np.empty(n, np.int32)
+    for i in range(n):
+        counts[i] = seen[order[i]]
+        seen[order[i]] = 0
+    return order[:n], counts
+
+
+def _langid() -> Any:
+    """Return py3langid's identifier with probabilities; with its own walk if the compiled one scores otherwise."""
+    langid = need("py3langid.langid", extra="langid")
+    plain = langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
+    try:
+        fast = _walker(langid.LanguageIdentifier, plain)
+        same = all(np.array_equal(fast._raw_score(s), plain._raw_score(s)) for s in SAMPLES)  # noqa: SLF001
+    except (AttributeError, TypeError, ValueError):
+        same = False
+    return fast if same else plain
+
+
+def _walker(identifier: Any, plain: Any) -> Any:
+    """Return the identifier with one method replaced."""
+    moves = np.frombuffer(plain.tk_nextmove, np.dtype(plain.tk_nextmove.typecode))
+    rows, features = np.asarray(plain.tk_row, np.int64) << 8, np.asarray(plain.tk_output, np.int32)
+    seen = np.zeros(len(plain.nb_ptc), np.int32)
+
+    class Walker(identifier):
+        __slots__ = ()
+
+        def _raw_score(self, text: bytes) -> Any:
+            order, counts = walk(np.frombuffer(text, np.uint8), moves, rows, features, seen)
+            if not len(order):
+                return super()._raw_score(b"")
+            return np.log1p(counts.astype(np.float32)) @ self.nb_ptc[order] + self.nb_pc
+
+    fast = Walker.__new__(Walker)
+    for name in identifier.__slots__:
+        setattr(fast, name, getattr(plain, name))
+    fast.nb_ptc = plain.nb_ptc.astype(np.float32)  # 57 MB in place of 28: each product converts it otherwise
+    return fast

@@ -14,8 +14,9 @@ from dataprep.core.batch import Batch
 from dataprep.core.score import ScoredFilter
 from dataprep.errors import PlanError
 from dataprep.filters.percentiles import range_elsewhere
+from dataprep.filters.thresholds import outside, range_of
 from dataprep.store import files
-from dataprep.unicode.utf8 import whole_points
+from dataprep.unicode.text import whole_points
 
 from . import models
 
@@ -32,7 +33,7 @@ class Quality(ScoredFilter):
     >>> Percentiles(Quality(model="quality.bin"), top=0.1)    # the best tenth of the corpus: DCLM's choice
 
     model: path, or name in a folder of DATAPREP_MODELS, of a supervised fastText model (see `dataprep train-quality`).
-    keep: lowest probability of `label` in a kept document, or (low, high): low <= score < high; None: unlimited.
+    keep: the lowest probability of `label` of a kept document; or (low, high): low <= score < high, None: no limit.
     Scores are rounded to 1e-4. Reasons: "quality_low", "quality_high".
     label: the positive label; None: the one that `train-quality` wrote next to the model, or "hq" (DCLM's).
     max_bytes: bytes of a text that are read, from its start; None: all, as in DCLM.
@@ -66,36 +67,28 @@ class Quality(ScoredFilter):
 
     @property
     def _range(self) -> tuple[float, float]:
-        given = self.keep if isinstance(self.keep, (tuple, list)) else (self.keep, None)
-        try:
-            low, high = (edge if x is None else float(x) for x, edge in zip(given, (-1.0, 2.0), strict=True))
-        except (TypeError, ValueError):
-            low, high = 1.0, 0.0
-        if not low < high:
-            msg = f"keep={self.keep!r} must be a score such as 0.018 or a range (low, high)"
-            raise PlanError(msg)
-        return low, high
+        keep = self.keep if isinstance(self.keep, (tuple, list)) else (self.keep, None)
+        return range_of(keep, -1.0, 2.0, "a score such as 0.018 or a range (low, high)")
 
     @property
     def _label(self) -> str | None:
         if self.label is not None:
             return self.label
-        beside = models.find(self.model) + ".json"
-        told = files.read_json(beside).get("positive") if files.exists(beside) else None
-        return told or DCLM
+        about = models.find(self.model) + ".json"
+        return (files.read_json(about).get("positive") if files.exists(about) else None) or DCLM
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """Column `quality_score`: the probability of the label."""
+        """The column `quality_score`: the probability of the label."""
         return {"quality_score": pa.float64()}
 
     @property
     def measure(self) -> Any:
-        """Content of the model, label, and bytes of a text that are read."""
+        """The values that decide the scores: the model's content, the label, and `max_bytes`."""
         return (models.identity(models.find(self.model)), self._label, self.max_bytes)
 
     def recipe(self) -> Any:
-        """Return the model's content, not its path."""
+        """Return the key's values: the model's content (not its path), label, `max_bytes`, and range of scores."""
         return (self.VERSION, self.measure, self._range)
 
     def warm(self) -> None:
@@ -103,7 +96,7 @@ class Quality(ScoredFilter):
         models.load(models.find(self.model))
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Return the score of every document."""
+        """Return the column `quality_score`: the model's probability of the label for each document."""
         offsets, data = B.buffers(batch)
         model, label = models.load(models.find(self.model)), self._label
         found = np.zeros(batch.num_rows)
@@ -115,10 +108,5 @@ class Quality(ScoredFilter):
         return {"quality_score": pa.array(models.round_scores(found))}
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason to drop each document, null if it is kept."""
-        values = np.asarray(scores["quality_score"].to_numpy(zero_copy_only=False), np.float64)
-        low, high = self._range
-        why = np.full(len(values), None, object)
-        why[values < low] = "quality_low"
-        why[values >= high] = "quality_high"
-        return pa.array(why, pa.string())
+        """Return the reason for which each document is dropped, null if it is kept."""
+        return pa.array(outside(scores["quality_score"], self._range, "quality"), pa.string())

@@ -1,4 +1,4 @@
-"""Training a text classifier with fastText: the same texts give the same model, with its accuracy on held-out texts.
+"""Train a text classifier with fastText, and measure it on held-out texts; equal texts lead to equal models.
 
 The model is an ordinary fastText one; next to it, NAME.json has its labels, settings, data and accuracy.
 """
@@ -14,7 +14,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import orjson
 import xxhash
@@ -42,11 +41,12 @@ fasttext.train_supervised(thread=1, verbose=0, **settings).save_model(path)
 class Settings:
     """Settings of training; names and meanings are fastText's.
 
-    dim: of the vectors. min_n, max_n: characters of subwords (0, 0: none). word_ngrams: longest n-grams of words.
-    bucket: rows for subwords and word n-grams; the model file has 4 * dim bytes per row. min_count: of a word. lr,
-    epochs: gradient descent. max_bytes: bytes of each text that are used. held_out: share of the texts to test on,
-    chosen by hash, so that copies of a text are in one split. max_texts: per label, chosen by hash. seed: of the order
-    of texts, and of fastText.
+    dim: length of the vectors. min_n, max_n: characters of the shortest and longest subwords (0, 0: none). word_ngrams:
+    words in the longest n-grams. bucket: rows for subwords and word n-grams; the model file has 4 * dim bytes per row.
+    min_count: occurrences that a word needs. lr, epochs: learning rate, and number of passes over the texts. max_bytes:
+    bytes of each text that are used. held_out: share of the texts to test on, chosen by hash, so that copies of a text
+    are in one split. max_texts: texts used per label, chosen by hash. seed: decides the order of texts, and fastText's
+    random numbers.
     """
 
     dim: int = 16
@@ -78,7 +78,7 @@ QUALITY = Settings(dim=32, min_n=0, max_n=0, word_ngrams=2, min_count=3, lr=0.1,
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained classifier, and its counts on the held-out texts: confusion[true label][answer]."""
+    """A trained classifier, and its counts on the held-out texts: confusion[true label][predicted label]."""
 
     path: str
     labels: tuple[str, ...]
@@ -87,7 +87,7 @@ class Trained:
 
     @property
     def accuracy(self) -> float:
-        """Share of right answers."""
+        """The share of held-out texts with a correct label."""
         asked = sum(n for row in self.confusion.values() for n in row.values())
         return sum(row.get(label, 0) for label, row in self.confusion.items()) / max(1, asked)
 
@@ -102,11 +102,12 @@ def train_classifier(
 ) -> Trained:
     """Train a fastText classifier of the labels in `texts` and write it to `out`, a local .bin file.
 
-    texts: the texts of each label; the used part of each different text is held in memory. test: texts to test on,
-    in place of a share of `texts`; needed if texts are variants of each other. positive: the label that `Quality` uses.
+    texts: the texts of each label; of each distinct text, the part that is used is held in memory. test: texts to test
+    on, in place of a share of `texts`; needed if texts are variants of each other. positive: the label that `Quality`
+    uses.
 
     fastText trains in one thread, in a new process whose memory is zero: with one thread, version 0.9.3 sets only a
-    tenth of its matrix, so that with used memory each run would give another model.
+    tenth of its matrix, so with memory used before each run would train another model.
 
     Raises PlanError if there are fewer than two labels, a label has white space, or a label has fewer than two texts.
     """
@@ -114,7 +115,8 @@ def train_classifier(
     lines = {label: _lines(found, settings) for label, found in sorted(texts.items())}
     _check(lines, out)
     if test is None:
-        asked = {label: _held_out(found, settings.held_out) for label, found in lines.items()}
+        share = settings.held_out  # of the lines: those with the smallest hashes
+        asked = {label: found[: max(1, round(len(found) * share))] for label, found in lines.items()}
     else:
         asked = {label: _lines(found, settings) for label, found in test.items()}
     out_of_it = {line for found in asked.values() for line in found}
@@ -123,9 +125,15 @@ def train_classifier(
     random.Random(settings.seed).shuffle(learnt)  # noqa: S311 - an order, not a secret
     _train(learnt, out, settings)
     model = models.load(out)
-    confusion = {label: dict(sorted(_answers(model, found).items())) for label, found in asked.items()}
+    answers = {label: ([*model.top(line, 1), (0.0, "")][0][1] for line in found) for label, found in asked.items()}
+    confusion = {label: dict(sorted(Counter(found).items())) for label, found in answers.items()}
     made = Trained(out, tuple(sorted(lines)), dict(Counter(label for label, _ in learnt)), confusion)
-    files.write_json(out + ".json", _sidecar(made, learnt, settings, positive))
+    digest = xxhash.xxh3_128()
+    for label, line in learnt:
+        digest.update(label.encode() + b"\0" + line + b"\n")
+    about = {"labels": made.labels, "n_train": made.n_train, "accuracy": round(made.accuracy, 4)}
+    about |= {"confusion": confusion, "data": digest.hexdigest(), "settings": asdict(settings)}
+    files.write_json(out + ".json", about | {"positive": positive, "model": models.identity(out)})
     return made
 
 
@@ -140,16 +148,11 @@ def _lines(texts: Iterable[str], settings: Settings) -> list[bytes]:
     return sorted(found, key=lambda line: (found[line], line))[: settings.max_texts]
 
 
-def _held_out(lines: Sequence[bytes], share: float) -> list[bytes]:
-    """Return the lines with the smallest hashes."""
-    return list(lines[: max(1, round(len(lines) * share))])
-
-
 def _check(lines: Mapping[str, Sequence[bytes]], out: str, least: int = LEAST) -> None:
     bad = [label for label in lines if not re.fullmatch(r"\S+", label)]
     few = [label for label, found in lines.items() if len(found) < least]
     if len(lines) < 2:
-        msg = f"a classifier needs at least two labels, and there is {list(lines) or 'none'}; give more"
+        msg = f"a classifier needs at least two labels, but has {list(lines) or 'none'}; give more"
     elif bad:
         msg = f"the label {bad[0]!r} must be a word without white space; rename it"
     elif few:
@@ -162,47 +165,28 @@ def _check(lines: Mapping[str, Sequence[bytes]], out: str, least: int = LEAST) -
 
 
 def _train(learnt: Sequence[tuple[str, bytes]], out: str, settings: Settings) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        lines, model = files.join(folder, "lines"), files.join(folder, "model.bin")
-        with files.atomic(lines) as f:
-            f.writelines(models.PREFIX.encode() + label.encode() + b" " + line + b"\n" for label, line in learnt)
-        asked = {
-            "path": model, "input": lines, "dim": settings.dim, "minn": settings.min_n, "maxn": settings.max_n,
-            "wordNgrams": settings.word_ngrams, "bucket": settings.bucket, "minCount": settings.min_count,
-            "lr": settings.lr, "epoch": settings.epochs, "loss": "softmax", "seed": settings.seed,
-        }  # fmt: skip
-        _in_fresh_memory(asked)
-        with files.open_raw(model) as f, files.atomic(files.path_of(out)) as to:
-            while block := f.read(models.BLOCK):
-                to.write(block)
-
-
-def _in_fresh_memory(asked: Mapping[str, Any]) -> None:
     """Train in a new process that gets all its memory as zeros.
 
     Blocks larger than a page come from the system (MALLOC_MMAP) as zeros; glibc sets the others to the complement of
     MALLOC_PERTURB_, if its cache of small blocks, which skips that, is off.
     """
-    done = subprocess.run(  # noqa: S603 - our own interpreter and program
-        [sys.executable, "-c", TRAINER], input=orjson.dumps(asked), capture_output=True, check=False,
-        env=os.environ | ZEROS,
-    )  # fmt: skip
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
-        msg = f"fastText could not train ({said[-1]}); give more texts, or a smaller bucket= and dim="
-        raise DataprepError(msg)
-
-
-def _answers(model: models.Classifier, lines: Iterable[bytes]) -> Counter[str]:
-    return Counter(found[0][1] if (found := model.top(line, 1)) else "" for line in lines)
-
-
-def _sidecar(
-    made: Trained, learnt: Sequence[tuple[str, bytes]], settings: Settings, positive: str | None
-) -> dict[str, Any]:
-    digest = xxhash.xxh3_128()
-    for label, line in learnt:
-        digest.update(label.encode() + b"\0" + line + b"\n")
-    told = {"labels": made.labels, "n_train": made.n_train, "accuracy": round(made.accuracy, 4)}
-    facts = {"confusion": made.confusion, "data": digest.hexdigest(), "settings": asdict(settings)}
-    return told | facts | {"positive": positive, "model": models.identity(made.path)}
+    with tempfile.TemporaryDirectory() as folder:
+        lines, model = files.join(folder, "lines"), files.join(folder, "model.bin")
+        with files.atomic(lines) as f:
+            f.writelines(models.PREFIX.encode() + label.encode() + b" " + line + b"\n" for label, line in learnt)
+        given = {
+            "path": model, "input": lines, "dim": settings.dim, "minn": settings.min_n, "maxn": settings.max_n,
+            "wordNgrams": settings.word_ngrams, "bucket": settings.bucket, "minCount": settings.min_count,
+            "lr": settings.lr, "epoch": settings.epochs, "loss": "softmax", "seed": settings.seed,
+        }  # fmt: skip
+        done = subprocess.run(  # noqa: S603 - our own interpreter and program
+            [sys.executable, "-c", TRAINER], input=orjson.dumps(given), capture_output=True, check=False,
+            env=os.environ | ZEROS,
+        )  # fmt: skip
+        if done.returncode:
+            error = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+            msg = f"fastText could not train ({error[-1]}); give more texts, or a smaller bucket= and dim="
+            raise DataprepError(msg)
+        with files.open_raw(model) as f, files.atomic(files.path_of(out)) as to:
+            while block := f.read(models.BLOCK):
+                to.write(block)

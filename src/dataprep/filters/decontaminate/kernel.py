@@ -1,7 +1,8 @@
-"""Runs of words of evaluation sets: a table of them, and the scan that finds them in documents.
+"""Find runs of words from evaluation sets in documents: the table of runs, and the scan.
 
-The scan reads every word once: a rolling hash of as many words as the shortest run is looked up in a bit table, which
-rejects nearly all; for the others, the runs of each length are hashed and looked up, and their bytes compared.
+The scan reads every word once: a rolling hash of as many words as the shortest run has is looked up in a bit table,
+which rejects nearly all of them; for the others, the runs of each length are hashed and looked up, and their bytes
+compared.
 
 Twin: tests/twins/decontaminate.py.
 """
@@ -15,15 +16,20 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dataprep.core import batch as B
+from dataprep.unicode.hashes import mix64, normal_form, words
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, U8, U64, Int, mix64, normal_form, words
+from dataprep.unicode.text import I64, U8, U64, Int
 
-BITS_A_RUN = 16
+BITS_PER_RUN = 16
 FACTOR = 0x9E3779B97F4A7C15
 
 
 class Words(NamedTuple):
-    """Texts as their lower-cased words, one space between them."""
+    """Texts as lower-cased words with one space between them.
+
+    offsets: int64[texts + 1], where each text begins in `data`. ends: int64[texts + 1], the index of each text's first
+    word. hashes, starts: the hash of each word, and where the word begins in `data`.
+    """
 
     offsets: I64  # [n + 1] into `data`
     data: U8
@@ -33,7 +39,12 @@ class Words(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """Different runs of words, by number."""
+    """The distinct runs of words, numbered from 0, in a hash table.
+
+    lengths: all different lengths in words, ascending. slots: the number of a run, or -1. keys, at, size: per run, its
+    hash, and the offset and number of its bytes in `data`. bits: bit table of the starts of runs. mask: the bits of a
+    hash that are used.
+    """
 
     lengths: I64  # all different lengths in words, ascending
     slots: I64  # [a power of two] the number of a run, or -1
@@ -46,7 +57,7 @@ class Runs(NamedTuple):
 
 
 def words_of(texts: pa.LargeStringArray) -> Words:
-    """Return the words of texts, and their offsets in the normal form."""
+    """Return the lower-cased words of texts, with their hashes and offsets."""
     offsets, data = B.buffers(B.strings(*normal_form(*B.buffers(texts), "words")))
     ends, hashes = words(offsets, data)
     firsts = offsets[:-1][np.diff(offsets) > 0]
@@ -56,9 +67,10 @@ def words_of(texts: pa.LargeStringArray) -> Words:
 
 
 def table_of(texts: Words, n: int, shortest: int, key_bits: int) -> tuple[Runs, npt.NDArray[np.int64], I64]:
-    """Return the table of runs, the number of each run in the order of the texts, and the text of each.
+    """Return the table of the distinct runs in `texts`, and two arrays with an entry per occurrence of a run.
 
-    Runs are of `n` words, or of all words of texts with `shortest` to n - 1 of them.
+    The first array has the number of the run in the table, the second the index of the text; both are in the order of
+    the texts. A run has `n` words; a text with `shortest` to n - 1 words is one run. key_bits: bits of the hashes.
     """
     sizes = np.diff(texts.ends)
     per_text = np.where(sizes >= n, sizes - n + 1, sizes >= shortest).astype(np.int64)
@@ -74,7 +86,7 @@ def table_of(texts: Words, n: int, shortest: int, key_bits: int) -> tuple[Runs, 
         at=np.zeros(len(owner), np.int64),
         size=np.zeros(len(owner), np.int64),
         data=texts.data,
-        bits=np.zeros(n_slots * BITS_A_RUN // 64, np.uint64),
+        bits=np.zeros(n_slots * BITS_PER_RUN // 64, np.uint64),
         mask=mask,
     )
     return runs, _fill(runs, texts, first, length), owner
@@ -111,13 +123,20 @@ def _span(texts: Words, d: Int, j: Int, length: Int) -> Int:
 
 
 @kernel
+def _shift(runs: Runs) -> Int:
+    """Return how far a hash is shifted right to be the number of a bit in `runs.bits`."""
+    shift = np.uint64(64)
+    while np.int64(1) << (np.int64(64) - np.int64(shift)) < 64 * len(runs.bits):
+        shift -= np.uint64(1)
+    return shift
+
+
+@kernel
 def _fill(runs: Runs, texts: Words, first: I64, length: I64) -> I64:
     """Write every run to the table; return their numbers."""
     out = np.empty(len(first), np.int64)
     stem, used, d = runs.lengths[0] if len(runs.lengths) else 0, 0, 0
-    shift = np.uint64(64)
-    while np.int64(1) << (np.int64(64) - np.int64(shift)) < 64 * len(runs.bits):
-        shift -= np.uint64(1)
+    shift = _shift(runs)
     for g in range(len(first)):
         j = first[g]
         while texts.ends[d + 1] <= j:
@@ -142,16 +161,17 @@ def _fill(runs: Runs, texts: Words, first: I64, length: I64) -> I64:
 
 @kernel
 def candidates(ends: I64, hashes: U64, runs: Runs) -> npt.NDArray[np.bool_]:
-    """Return whether the hash of a run occurs in each text, given as the hashes of its words; bool[texts]."""
+    """Return whether each text has words whose hash is that of a run, bool[texts]; bytes are not compared.
+
+    ends: int64[texts + 1], the index of each text's first word. hashes: uint64[words].
+    """
     n = len(ends) - 1
     out = np.zeros(n, np.bool_)
     stem, factor, drop = runs.lengths[0], np.uint64(FACTOR), np.uint64(1)
     last = np.uint64(len(runs.slots) - 1)
     for _ in range(stem):
         drop *= factor
-    shift = np.uint64(64)
-    while np.int64(1) << (np.int64(64) - np.int64(shift)) < 64 * len(runs.bits):
-        shift -= np.uint64(1)
+    shift = _shift(runs)
     for d in range(n):
         h: Int = np.uint64(0)
         begin = ends[d] + stem
@@ -181,10 +201,11 @@ def candidates(ends: I64, hashes: U64, runs: Runs) -> npt.NDArray[np.bool_]:
 
 
 @kernel
-def places(texts: Words, runs: Runs, out: I64) -> int:
-    """Write (text, number of the run) of each occurrence to `out` int64[capacity, 2], as far as its capacity reaches.
+def occurrences(texts: Words, runs: Runs, out: I64) -> int:
+    """Write a row (index of the text, number of the run) to `out` for each occurrence of a run in the texts.
 
-    Returns the number of all occurrences. Every offset is examined, and the bytes are compared.
+    out: int64[capacity, 2]; rows beyond its capacity are not written. Returns the number of all occurrences. Every
+    offset is examined, and bytes are compared.
     """
     n = 0
     for d in range(len(texts.ends) - 1):
@@ -206,14 +227,17 @@ def places(texts: Words, runs: Runs, out: I64) -> int:
 
 
 def find(texts: pa.LargeStringArray, runs: Runs) -> I64:
-    """Return (text, number of the run) for each occurrence, int64[occurrences, 2] in order of texts."""
+    """Find all occurrences of runs in texts, by hash and then by bytes.
+
+    Returns int64[occurrences, 2] with rows (index of the text, number of the run), in the order of the texts.
+    """
     rows = np.flatnonzero(candidates(*words(*B.buffers(texts)), runs))
     few = words_of(texts.take(pa.array(rows)))
     out = np.empty((len(few.hashes), 2), np.int64)  # rarely too small: an offset can have a run of each length
-    n_places = places(few, runs, out)
-    if n_places > len(out):
-        out = np.empty((n_places, 2), np.int64)
-        places(few, runs, out)
-    out = out[:n_places]
+    n_found = occurrences(few, runs, out)
+    if n_found > len(out):
+        out = np.empty((n_found, 2), np.int64)
+        occurrences(few, runs, out)
+    out = out[:n_found]
     out[:, 0] = rows[out[:, 0]]
     return out

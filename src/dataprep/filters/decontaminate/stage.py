@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 import orjson
@@ -18,10 +18,11 @@ from dataprep.core.dataset import Dataset
 from dataprep.core.ledger import Ledger
 from dataprep.core.score import ScoredFilter
 from dataprep.core.stage import drop_rows
-from dataprep.errors import PlanError, ReadError
-from dataprep.store import files
+from dataprep.errors import PlanError
+from dataprep.filters.thresholds import read_list
 from dataprep.store.key import key
-from dataprep.unicode.text import I64, words
+from dataprep.unicode.hashes import words
+from dataprep.unicode.text import I64
 
 from . import kernel as K
 
@@ -38,17 +39,18 @@ class Decontaminate(ScoredFilter):
     sets: name -> questions: the URL of a file, a Dataset, or the texts. A file named .jsonl or .ndjson is JSON lines,
         one question per row (the first of `fields` that the row has); others are UTF-8 text, one question per line;
         .gz, .zst and .xz are decompressed. Rows are numbered from 1, empty ones too.
-    ngram: the length of a run, in words: runs of `\w` of the lower-cased text, so punctuation and case are forgiven.
+    ngram: the number of words in a run; words are runs of `\w` of the lower-cased text, so punctuation and case do not
+        count.
     min_words: a question shorter than `ngram` is one run of all its words, if it has this many; shorter ones are not
-        searched, since they occur by chance (8 and 13 are the published bounds). `repr` has the number searched.
+        searched, since they occur by chance (8 and 13 are the published bounds). `repr` shows how many are searched.
     min_ngrams: a document with this many occurrences of one set's runs is dropped (`contaminated_NAME`).
     action: "drop", or "report": the same counts, and every document is kept.
 
-    Counted for each set, over the documents that have `min_ngrams`: "NAME: documents", "NAME: n-grams", and "NAME:
-    question 17", the documents in which it was found (`questions` returns a table of these). A run that several
-    questions of a set share counts for the first. Scores: decontaminate_NAME (occurrences) and
-    decontaminate_NAME_questions. A run is found by hash and confirmed by its bytes. The key depends on the questions,
-    not on the path of their file. Raises PlanError for a file that is missing or malformed, or a set without a run.
+    Counted for each set, over documents with at least `min_ngrams`: "NAME: documents", "NAME: n-grams", and "NAME:
+    question 17", the number of documents with a run of question 17 (see `questions`). A run that several questions of a
+    set share counts for the first of them. Scores: decontaminate_NAME (occurrences) and decontaminate_NAME_questions. A
+    run is found by hash and confirmed by its bytes. The key depends on the questions, not on the path of their file.
+    Raises PlanError for a file that is missing or malformed, or a set without a run.
     """
 
     compiled: ClassVar[bool] = True
@@ -81,7 +83,7 @@ class Decontaminate(ScoredFilter):
         if self.action not in ("drop", "report"):
             msg = f"Decontaminate: action={self.action!r} must be 'drop' or 'report'"
             raise PlanError(msg)
-        names = [str(n) for n in self.sets] if isinstance(self.sets, Mapping) else _names(self.sets)
+        names = [str(n) for n in dict(self.sets)] if isinstance(self.sets, (Mapping, tuple)) else []
         if not names:
             msg = 'Decontaminate: sets must have questions by name, such as sets={"gsm8k": "eval/gsm8k.jsonl"}'
             raise PlanError(msg)
@@ -106,23 +108,29 @@ class Decontaminate(ScoredFilter):
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """Two columns per set: occurrences of its runs, and the questions that they are part of."""
+        """Names and types of the score columns, two per set NAME.
+
+        decontaminate_NAME is the number of occurrences of the set's runs, decontaminate_NAME_questions the numbers of
+        the questions that have these runs.
+        """
         kinds = (("", pa.int64()), ("_questions", QUESTIONS))
         return {f"decontaminate_{name}{end}": kind for name, _ in self.sets for end, kind in kinds}
 
     @property
     def measure(self) -> Any:
-        """Questions and matching rule."""
+        """The values that decide the scores: a hash of the questions, `ngram` and `min_words`."""
         return self.digest, self.ngram, self.min_words, self._key_bits
 
     def recipe(self) -> Any:
-        """Return the questions, not their paths."""
+        """Return the key's values: a hash of the questions (not their paths), and the parameters."""
         return self.VERSION, self.measure, self.min_ngrams, self.action
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Count the occurrences of the runs of every set."""
+        """Return the two score columns of every set: occurrences of its runs, and the questions they are from."""
         index = _index(self.sets, self.ngram, self.min_words, self._key_bits)
-        rows, owners = index.owners_of(K.find(batch.column("text"), index.runs))
+        rows, runs = K.find(batch.column("text"), index.runs).T
+        begin, n = index.first[runs], np.diff(index.first)[runs]
+        rows, owners = np.repeat(rows, n), np.arange(n.sum()) + np.repeat(begin - np.cumsum(n) + n, n)
         out: dict[str, pa.Array] = {}
         for number, (name, _) in enumerate(self.sets):
             mine = index.set_of[owners] == number
@@ -134,7 +142,7 @@ class Decontaminate(ScoredFilter):
         return out
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return `contaminated_NAME` of the first set of which a document has enough; null for action="report"."""
+        """Return `contaminated_NAME` for the first set of which a document has `min_ngrams` runs, else null."""
         first = np.full(len(next(iter(scores.values()))), len(self.sets))
         for number, (name, _) in reversed(list(enumerate(self.sets))):
             if self.action == "drop":
@@ -142,7 +150,7 @@ class Decontaminate(ScoredFilter):
         return pa.array([*(f"contaminated_{name}" for name, _ in self.sets), None], pa.string()).take(pa.array(first))
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Measure documents without stored scores, count, and drop."""
+        """Yield the documents without contamination (all with "report"); count documents, n-grams and questions."""
         for batch in batches:
             scores = self.scores_of(batch)
             self._count(scores, stats)
@@ -150,41 +158,37 @@ class Decontaminate(ScoredFilter):
 
     def _count(self, scores: Mapping[str, pa.Array], stats: Ledger) -> None:
         for name, _ in self.sets:
-            n_places = scores[f"decontaminate_{name}"].to_numpy()
-            hit = n_places >= self.min_ngrams
+            occurrences = scores[f"decontaminate_{name}"].to_numpy()
+            hit = occurrences >= self.min_ngrams
             stats.count(f"{name}: documents", int(hit.sum()))
-            stats.count(f"{name}: n-grams", int(n_places[hit].sum()))
+            stats.count(f"{name}: n-grams", int(occurrences[hit].sum()))
             found = scores[f"decontaminate_{name}_questions"].filter(pa.array(hit)).flatten().to_numpy()
             for question, n in zip(*(a.tolist() for a in np.unique(found, return_counts=True)), strict=True):
                 stats.count(f"{name}: question {question}", n)
 
     def questions(self, docs: Dataset) -> pa.Table:
-        """Return the questions found in `docs`: set, question, documents, text; those in most documents first."""
-        books = [book.counts for book in docs.stats.stages if book.name == self.name]
+        """Return the questions that this stage found when `docs` was made, those in most documents first.
+
+        docs: a sealed Dataset, whose statistics are read. Columns: set, question (its number), documents, text.
+        """
+        counts = [stage.counts for stage in docs.stats.stages if stage.name == self.name]
         rows = [
             {"set": name, "question": number, "documents": n, "text": text}
             for name, texts in self.sets
             for number, text in enumerate(texts, 1)
-            if (n := sum(counts[f"{name}: question {number}"] for counts in books))
+            if (n := sum(of_stage[f"{name}: question {number}"] for of_stage in counts))
         ]
         kinds = (("set", pa.string()), ("question", pa.int64()), ("documents", pa.int64()), ("text", pa.large_string()))
         return pa.Table.from_pylist(sorted(rows, key=lambda row: -row["documents"]), pa.schema(kinds))
 
 
-@dataclass(frozen=True)
-class _Index:
+class _Index(NamedTuple):
     """Table of runs, and for each its owners: (set, first question with it)."""
 
     runs: K.Runs
     first: I64  # [runs + 1] into the two below
     set_of: I64
     question_of: I64
-
-    def owners_of(self, found: I64) -> tuple[I64, I64]:
-        """Return rows, and indices into `set_of`, of all owners of the runs `found`, int64[n, 2] of (row, run)."""
-        begin = self.first[found[:, 1]]
-        n = self.first[found[:, 1] + 1] - begin
-        return np.repeat(found[:, 0], n), np.arange(n.sum()) + np.repeat(begin - np.cumsum(n) + n, n)
 
 
 @lru_cache(maxsize=4)
@@ -204,37 +208,20 @@ def _once(a: I64, b: I64) -> tuple[I64, I64, I64]:
     return pairs // width, pairs % width, at
 
 
-def _names(sets: Any) -> list[str]:
-    """Return the names of sets that were read before."""
-    return [name for name, _ in sets] if isinstance(sets, tuple) else []
-
-
 def _texts(name: str, given: Any, fields: tuple[str, ...]) -> tuple[str, ...]:
     """Return the questions of one set from a URL, a Dataset or texts."""
     if isinstance(given, str):
-        return _read(given, fields)
+        lines = read_list("Decontaminate", given).split("\n")
+        lines = lines[:-1] if lines[-1] == "" else lines
+        if not re.search(r"\.(jsonl|ndjson)(\.\w+)?$", given):
+            return tuple(lines)
+        return tuple(_field(given, n, line, fields) if line.strip() else "" for n, line in enumerate(lines, 1))
     if isinstance(given, Dataset):
         return tuple(given.table(["text"]).column("text").to_pylist())
     if isinstance(given, Sequence) and all(isinstance(t, str) for t in given):
         return tuple(given)
     msg = f"Decontaminate: the set {name!r} must be the URL of a file, a Dataset or a list of texts, not {given!r:.60}"
     raise PlanError(msg)
-
-
-def _read(url: str, fields: tuple[str, ...]) -> tuple[str, ...]:
-    try:
-        with files.open_read(url) as f:
-            lines = f.read().decode("utf-8-sig").split("\n")
-    except (OSError, ReadError) as e:
-        msg = f"Decontaminate cannot read {url}: {e}; give the URL of a file, or the texts as a list"
-        raise PlanError(msg) from e
-    except UnicodeDecodeError as e:
-        msg = f"{url} must be UTF-8 (byte {e.start} is not); convert it, one question per line"
-        raise PlanError(msg) from e
-    lines = lines[:-1] if lines[-1] == "" else lines
-    if not re.search(r"\.(jsonl|ndjson)(\.\w+)?$", url):
-        return tuple(lines)
-    return tuple(_field(url, n, line, fields) if line.strip() else "" for n, line in enumerate(lines, 1))
 
 
 def _field(url: str, n: int, line: str, fields: tuple[str, ...]) -> str:

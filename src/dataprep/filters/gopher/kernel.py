@@ -1,10 +1,10 @@
-"""Counts of Gopher's rules: one pass over a document's bytes, the rest over the hashes of its words.
+"""Counts for Gopher's rules: one pass over a document's bytes, then passes over the hashes of its words.
 
-Repetition is decided by 64-bit hashes: a word's is a chain over its code points, finalised; an n-gram's is a polynomial
-in the finalised word hashes, finalised again (without that, ("0", "10", "0") equalled ("11", "0", "0")). No texts are
-compared, since an error moves a fraction by one n-gram: the probability that two n-grams of 100,000 words collide is
-10^-8. An n-gram can only repeat if its first n - 1 words repeat, so each length examines only the repeats of the length
-before. Twin: tests/twins/gopher.py.
+Repeated lines, paragraphs and n-grams are found by 64-bit hashes, without comparing texts. A word's hash is a chain
+over its code points, mixed at the end; an n-gram's is a polynomial in the hashes of its words, mixed again (without
+that, the n-grams "0 10 0" and "11 0 0" had one hash). Among 100,000 words, two different n-grams have the same hash
+with a probability of 10^-8; that would change a share by one n-gram. An n-gram can only repeat if its first n - 1 words
+repeat, so for each n only the repeated runs of n - 1 words are examined. Twin: tests/twins/gopher.py.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 
 from dataprep.filters.packed_strings import Packed, starts_with_one
 from dataprep.filters.repeats import STEP, HashCounts, count_hash, count_repeats, hash_counts, slots_mask
+from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import ALPHA, I64, IN_WORD, LINE, POINT, SPACE, U8, U16, U32, U64, Int, code_point, mix64
+from dataprep.unicode.text import ALPHA, I64, IN_WORD, LINE, POINT, SPACE, U8, U16, U32, U64, Int, code_point
 
 COUNTS = (
     "words", "chars", "alphabetic", "hashes", "ellipses", "lines", "bullets", "trailing", "stop_words",
@@ -31,7 +32,11 @@ FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 class GopherRules(NamedTuple):
-    """`Gopher`'s lists of words as the kernels read them."""
+    """The word lists of `Gopher` in the form that the kernels read.
+
+    keys: uint64, sorted hashes of all stop words. lists: for each key, bit k is set if the word is in list k. n_lists:
+    the number of lists. max_letters: letters of the longest stop word.
+    """
 
     bullets: Packed
     keys: U64  # hashes of stop words, sorted
@@ -43,7 +48,12 @@ class GopherRules(NamedTuple):
 
 
 class WordBuffers(NamedTuple):
-    """Buffers for one document, made once per batch."""
+    """Work buffers for one document, made once per batch.
+
+    words: hash of each word. chars: characters of the words before each word. lines, paragraphs: first word of each.
+    grams: hash of the n-gram at each word. starts: words whose (n - 1)-gram occurs twice; slots: the slots of their
+    n-grams. counts: a table that counts hashes. stopped: for each stop word, the last document that has it.
+    """
 
     words: U64  # hash of each word
     chars: I64  # characters of the words before each word
@@ -58,7 +68,7 @@ class WordBuffers(NamedTuple):
 
 @kernel
 def count(offsets: I64, data: U8, rules: GopherRules) -> I64:
-    """Return the counts of every document, int64[n, len(COUNTS)]."""
+    """Return counts per document, int64[n, len(COUNTS)]; the columns are named in COUNTS."""
     n = len(offsets) - 1
     out = np.zeros((n, N_COUNTS), np.int64)
     longest: int = 0
@@ -79,17 +89,12 @@ def count(offsets: I64, data: U8, rules: GopherRules) -> I64:
 @kernel
 def _buffers(words: int, keys: int) -> WordBuffers:
     """Return buffers for a document of up to `words` words."""
+    n = words + 1
     return WordBuffers(
-        np.empty(words + 1, np.uint64),
-        np.zeros(words + 1, np.int64),
-        np.empty(words + 1, np.int64),
-        np.empty(words + 1, np.int64),
-        np.empty(words + 1, np.uint64),
-        np.empty(words + 1, np.int64),
-        np.empty(words + 1, np.int64),
-        hash_counts(words),
+        np.empty(n, np.uint64), np.zeros(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
+        np.empty(n, np.uint64), np.empty(n, np.int64), np.empty(n, np.int64), hash_counts(words),
         np.zeros(keys, np.int64),
-    )
+    )  # fmt: skip
 
 
 @kernel(_nrt=False)
@@ -156,7 +161,10 @@ def _ends_with_ellipsis(data: U8, first: int, last: int) -> bool:
 
 @kernel
 def letters_hash(data: U8, a: int, b: int, max_letters: int, lower: U32) -> Int:
-    r"""Return a hash of the letters and digits (`\w`) of a word in lower case; 0 if there are none, or too many."""
+    r"""Return a hash of the letters and digits (`\w`) of the word `data[a:b]`, in lower case.
+
+    Returns 0 if the word has more than `max_letters` of them. lower: the lower case of each code point.
+    """
     h, letters, i = np.uint64(0), 0, a
     while i < b:
         c, size = code_point(data, i)

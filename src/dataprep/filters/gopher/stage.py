@@ -1,4 +1,4 @@
-"""Gopher: the rules of MassiveText for quality and repetition, every threshold a parameter."""
+"""Gopher: the rules of MassiveText for quality and repetition, every threshold is a parameter."""
 
 from __future__ import annotations
 
@@ -50,27 +50,27 @@ class Gopher(ScoredFilter):
     >>> Gopher(min_words=None, stop_words=("wach", "dyal"))    # chats: any length, own stop words
 
     A *word* is a run without white space (`str.split`); *characters* are code points of words, so white space does not
-    count; *lines* end as `str.splitlines` ends them, and blank ones are not counted; *paragraphs* are lines
-    without a blank line between them. Lines and paragraphs are equal if their words are.
+    count; *lines* end as `str.splitlines` ends them, and blank ones are not counted; *paragraphs* are lines without a
+    blank line between them. Two lines, or two paragraphs, are equal if their words are equal.
 
     | parameter | a document is dropped if (numbers as published) | reason |
     |---|---|---|
     | min_words, max_words | it has fewer words than 50, or more than 100,000 | too_few_words, too_many_words |
-    | min_, max_mean_word_chars | its words' mean is below 3 characters, or above 10 | short_words, long_words |
+    | min_, max_mean_word_chars | its words have on average under 3 or over 10 characters | short_words, long_words |
     | max_hashes, max_ellipses | it has more than 0.1 `#` per word, or more than 0.1 `...` and `…` | hashes, ellipses |
     | max_bullet_lines | more than 0.9 of the lines begin with one of `bullets` | bullet_lines |
     | max_ellipsis_lines | more than 0.3 of the lines end with `...` or `…` | ellipsis_lines |
     | min_alphabetic | fewer than 0.8 of the words have a letter | not_alphabetic |
     | min_stop_words | it has fewer than 2 different stop words | few_stop_words |
     | max_dup_lines, max_dup_paragraphs | more than 0.3 of them occurred before | duplicate_lines, ..._paragraphs |
-    | max_dup_line_chars, max_dup_paragraph_chars | those hold more than 0.2 of the characters | ..._chars |
-    | max_top_2gram ... 4gram | the most frequent holds more than 0.20, 0.18, 0.16 of them | top_2gram ... |
-    | max_dup_5gram ... 10gram | more than 0.15 ... 0.10 of them are under n-grams met before | duplicate_5gram ... |
+    | max_dup_line_chars, max_dup_paragraph_chars | these repeats have more than 0.2 of the characters | ..._chars |
+    | max_top_2gram ... 4gram | over 0.20, 0.18, 0.16 of the characters are in the most frequent one | top_2gram ... |
+    | max_dup_5gram ... 10gram | over 0.15 ... 0.10 of the characters are in repeated n-grams | duplicate_5gram ... |
 
-    None switches a rule off. The scores are the columns gopher_*, one per rule, of the same unit.
+    None switches a rule off. The scores are the columns gopher_*, one per rule, in the unit of its threshold.
 
-    If the paper does not define it: the most frequent n-gram (of those equally frequent the first) counts once for each
-    occurrence, overlapping or not, and must occur twice; a character under several repeated n-grams counts once, and
+    Not defined in the paper: the most frequent n-gram (the first of equally frequent ones) counts once per
+    occurrence, overlapping or not, and must occur twice; a character inside several repeated n-grams counts once, and
     first occurrences are not repeats. The bullets are not from the paper. **Stop words** are compared by their letters
     in lower case ("The," is "the"). Of `languages` (English as published; there are ar, ary, ary-Latn, de, en, es, fr)
     the list with most matches counts, so adding one only keeps more; `stop_words` is a list of your own, the only one
@@ -109,7 +109,7 @@ class Gopher(ScoredFilter):
     bullets: tuple[str, ...] = ("•", "‣", "◦", "▪", "●", "■", "-", "*", "–")
 
     def __post_init__(self) -> None:
-        check_numbers(self, RULES)
+        check_numbers(self, (r.parameter for r in RULES))
         for name in ("languages", "stop_words", "bullets"):
             tuple_of_words(self, name)
         unknown = [code for code in self.languages if code not in STOP_WORDS]
@@ -126,31 +126,32 @@ class Gopher(ScoredFilter):
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """One column per measure: integers for words and stop words, shares (and a mean) in float64."""
+        """Names and types of the score columns, one per rule: int64 for words and stop words, float64 otherwise."""
         return {r.score: pa.int64() if r.score in COUNTED else pa.float64() for r in RULES}
 
     @property
     def measure(self) -> Any:
-        """Stop words and bullets."""
-        return self._lists(), self.bullets
-
-    def _lists(self) -> tuple[tuple[str, ...], ...]:
+        """The values that decide the scores: the lists of stop words, and the bullets."""
         own = (self.stop_words,) if self.stop_words else ()
-        return *(STOP_WORDS[code] for code in dict.fromkeys(self.languages)), *own
+        return (*(STOP_WORDS[code] for code in dict.fromkeys(self.languages)), *own), self.bullets
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Count the words, lines and n-grams of each text."""
+        """Return a score column for each rule, with a value per text."""
         offsets, data = B.buffers(batch)
-        rules = K.GopherRules(pack(self.bullets), *pack_words(self._lists()), classes(), lowered())
+        rules = K.GopherRules(pack(self.bullets), *pack_words(self.measure[0]), classes(), lowered())
         return _shares(K.count(offsets, data, rules))
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the first rule, in the order of the table, that a document breaks."""
+        """Return the reason of the first rule of the table that each document breaks, null if it breaks none."""
         return reasons(self, RULES, scores)
 
 
 def pack_words(lists: tuple[tuple[str, ...], ...]) -> tuple[Any, Any, int, int]:
-    """Return stop words as the kernel reads them: sorted hashes, the lists of each, number of lists, most letters."""
+    """Return lists of stop words in the form that the kernel reads, as four values.
+
+    They are the sorted hashes of all words, uint64[words]; for each word, the lists that have it (bit k: list k); the
+    number of lists; and the number of letters of the longest word.
+    """
     held: dict[int, int] = {}
     longest = 0
     for k, words in enumerate(lists):

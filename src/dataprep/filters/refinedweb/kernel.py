@@ -1,4 +1,4 @@
-"""RefinedWeb's corrections of lines over Arrow buffers: one pass to weigh a line, a second to copy what is left of it.
+"""RefinedWeb's corrections of lines over Arrow buffers: one pass counts a line's words and characters, one copies it.
 
 Case is folded character by character (`fold_chars`), so that a match has the same offset in a text and in its folded
 form. Twin: tests/twins/refinedweb.py.
@@ -11,31 +11,19 @@ from typing import NamedTuple
 import numpy as np
 
 from dataprep.filters.packed_strings import fold_char, fold_chars, pack
+from dataprep.unicode import text as T
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import (
-    DECIMAL,
-    I64,
-    LINE,
-    NUMERIC,
-    POINT,
-    SPACE,
-    U8,
-    U16,
-    U32,
-    UPPER,
-    WORD,
-    code_point,
-    lowered,
-)
-from dataprep.unicode.utf8 import code_size, step_back
-from dataprep.unicode.whitespace import strip
+from dataprep.unicode.text import I64, U8, U16, U32
 
 KEEP, UPPER_CASE, NUMBERS, COUNTER, FEW_WORDS, EDITED, REMOVED_WORDS, EMPTY = range(8)
 NAMES = ("valid", "upper_case", "numbers", "counter", "few_words", "edited", "removed_words", "empty")
 
 
 class PackedPhrases(NamedTuple):
-    """Folded phrases, and the first bytes of texts that can start with one."""
+    """Case-folded phrases: phrase k is `data[starts[k]:starts[k + 1]]`.
+
+    leads: uint8[256], 1 for each byte that can begin a phrase in a text of any case.
+    """
 
     data: U8
     starts: I64
@@ -43,8 +31,9 @@ class PackedPhrases(NamedTuple):
 
 
 class RefinedWebRules(NamedTuple):
-    """`RefinedWeb`'s parameters as the kernels read them."""
+    """The parameters of `RefinedWeb` in the form that the kernels read."""
 
+    whole_line: bool  # white space counts as characters in the shares of a line
     max_upper: float
     max_numeric: float
     counters: PackedPhrases
@@ -59,9 +48,9 @@ class RefinedWebRules(NamedTuple):
 
 
 def pack_phrases(phrases: tuple[str, ...]) -> PackedPhrases:
-    """Return phrases as the kernels read them."""
+    """Return phrases, case-folded, in the form that the kernels read."""
     folded, leads = [fold_chars(p) for p in phrases], np.zeros(256, np.uint8)
-    small = lowered() & POINT
+    small = T.lowered() & T.POINT
     small[small == ord("ς")] = ord("σ")
     for first in {ord(p[0]) for p in folded}:
         leads[[chr(c).encode()[0] for c in np.flatnonzero(small == first).tolist()]] = 1
@@ -70,10 +59,11 @@ def pack_phrases(phrases: tuple[str, ...]) -> PackedPhrases:
 
 @kernel
 def correct(offsets: I64, data: U8, rules: RefinedWebRules, out: U8, ends: I64, reasons: U8, counts: I64) -> int:
-    """Correct each document's lines; return the number of documents kept.
+    """Correct the lines of documents; return the number of documents kept.
 
-    Writes the kept texts to `out` and their ends to `ends`, each document's reason (KEEP: 0) to `reasons`, and adds
-    each line that is not blank to `counts` under its code.
+    offsets: int64[n + 1] of the documents in `data`, UTF-8 bytes. Writes the kept texts to `out`, their ends to
+    `ends[1:]`, and the code of each document (KEEP: 0) to `reasons`, uint8[n]; adds 1 to `counts` at the code of each
+    line that is not blank.
     """
     w = kept = int(np.int64(0))
     for d in range(len(reasons)):
@@ -95,52 +85,52 @@ def _document(
     """Write a corrected document to `out[w:]`; return its end, and its words before and after."""
     before, after, a = 0, 0, start
     while a < stop:
-        b, words, chars, upper, numeric = _weigh(data, a, stop, rules.classes)
-        behind = _behind_break(data, b, stop)
+        b, words, chars, upper, numeric = _count_line(data, a, stop, rules)
+        after_line = _after_break(data, b, stop)
         left = words
         if words:
             what = _judge(data, a, b, words, chars, upper, numeric, rules)
             if what == KEEP and words <= rules.max_edit_words:
                 edited, remain = _edit(data, a, b, rules, out, w)
                 if edited >= 0:
-                    what, left, w, a = EDITED, remain, edited, b if remain else behind
+                    what, left, w, a = EDITED, remain, edited, b if remain else after_line
             elif what != KEEP:
-                left, a = 0, behind
+                left, a = 0, after_line
             counts[what] += 1
-        for i in range(a, behind):
+        for i in range(a, after_line):
             out[w + i - a] = data[i]
-        w, a = w + behind - a, behind
+        w, a = w + after_line - a, after_line
         before, after = before + words, after + left
     return w, before, after
 
 
 @kernel(_nrt=False)
-def _weigh(data: U8, i: int, stop: int, classes: U16) -> tuple[int, int, int, int, int]:
-    """Return a line's end, its words, their characters, and the number of upper-case and numeric ones."""
+def _count_line(data: U8, i: int, stop: int, rules: RefinedWebRules) -> tuple[int, int, int, int, int]:
+    """Return a line's end, its words, its characters, and the number of upper-case and numeric ones."""
     words, chars, upper, numeric, inside = 0, 0, 0, 0, False
     while i < stop:
-        c, size = code_point(data, i)
-        bits = int(classes[c])
-        if bits & LINE:
+        c, size = T.code_point(data, i)
+        bits = int(rules.classes[c])
+        if bits & T.LINE:
             break
         i += size
-        space = bits & SPACE != 0
+        space = bits & T.SPACE != 0
         words += not space and not inside
         inside = not space
-        chars += not space
-        upper += bits & UPPER != 0
-        numeric += bits & NUMERIC != 0
+        chars += rules.whole_line or not space
+        upper += bits & T.UPPER != 0
+        numeric += bits & T.NUMERIC != 0
     return i, words, chars, upper, numeric
 
 
 @kernel(_nrt=False)
-def _behind_break(data: U8, b: int, stop: int) -> int:
+def _after_break(data: U8, b: int, stop: int) -> int:
     r"""Return the offset after the line break at `b`; `\r\n` is one."""
     if b >= stop:
         return stop
     if data[b] == 0x0D and b + 1 < stop and data[b + 1] == 0x0A:
         return b + 2
-    return b + code_size(data[b])
+    return b + T.code_size(data[b])
 
 
 @kernel(_nrt=False)
@@ -160,19 +150,18 @@ def _is_counter(data: U8, a: int, b: int, rules: RefinedWebRules) -> bool:
     """Return whether a line is a number and one of the counters: `1.2K likes`."""
     if len(rules.counters.starts) == 1:
         return False
-    a, b = strip(data, a, b, rules.classes)
+    a, b = T.strip(data, a, b, rules.classes)
     digits, letters, i = 0, 0, a
     while i < b:
-        c, size = code_point(data, i)
+        c, size = T.code_point(data, i)
         bits = int(rules.classes[c])
-        if bits & SPACE:
+        if bits & T.SPACE:
             break
-        if bits & DECIMAL and letters == 0:
+        if bits & T.DECIMAL and letters == 0:
             digits += 1
-        elif bits & WORD:
-            letters += (
-                1 if digits and letters == 0 and (c | 0x20 == 0x6B or c | 0x20 == 0x6D or c | 0x20 == 0x62) else 9
-            )
+        elif bits & T.WORD:
+            unit = c | 0x20 in (0x6B, 0x6D, 0x62)  # k, m or b
+            letters += 1 if digits and letters == 0 and unit else 9
         if letters > 1 or (letters and not digits):
             return False
         i += size
@@ -185,11 +174,11 @@ def _is_counter(data: U8, a: int, b: int, rules: RefinedWebRules) -> bool:
 @kernel(_nrt=False)
 def _bare(data: U8, a: int, b: int, classes: U16) -> tuple[int, int]:
     r"""Return the range without characters other than `\w` at its ends."""
-    while a < b and not classes[code_point(data, a)[0]] & WORD:
-        a += code_size(data[a])
+    while a < b and not classes[T.code_point(data, a)[0]] & T.WORD:
+        a += T.code_size(data[a])
     while a < b:
-        i = step_back(data, b)
-        if classes[code_point(data, i)[0]] & WORD:
+        i = T.step_back(data, b)
+        if classes[T.code_point(data, i)[0]] & T.WORD:
             break
         b = i
     return a, b
@@ -204,8 +193,8 @@ def _longest(data: U8, a: int, b: int, phrases: PackedPhrases, lower: U32) -> in
     for k in range(len(phrases.starts) - 1):
         i, j, stop = a, phrases.starts[k], phrases.starts[k + 1]
         while i < b and j < stop:
-            c, size = code_point(data, i)
-            p, step = code_point(phrases.data, j)
+            c, size = T.code_point(data, i)
+            p, step = T.code_point(phrases.data, j)
             if fold_char(c, lower) != p:
                 break
             i, j = i + size, j + step
@@ -217,7 +206,7 @@ def _longest(data: U8, a: int, b: int, phrases: PackedPhrases, lower: U32) -> in
 @kernel(_nrt=False)
 def _edit(data: U8, a: int, b: int, rules: RefinedWebRules, out: U8, w: int) -> tuple[int, int]:
     """Write a line without the phrases to `out[w:]`, stripped; return its end (-1: no phrase in it) and its words."""
-    a, b = strip(data, a, b, rules.classes)
+    a, b = T.strip(data, a, b, rules.classes)
     first, last, begin = a, b, w
     found = _longest(data, a, b, rules.prefixes, rules.lower)
     if found >= 0:
@@ -241,8 +230,8 @@ def _edit(data: U8, a: int, b: int, rules: RefinedWebRules, out: U8, w: int) -> 
         w, i = w + 1, i + 1
     if not edited:
         return -1, 0
-    shown, end = strip(out, begin, w, rules.classes)
+    shown, end = T.strip(out, begin, w, rules.classes)
     for i in range(shown, end):
         out[begin + i - shown] = out[i]
     end -= shown - begin
-    return end, _weigh(out, begin, end, rules.classes)[1]
+    return end, _count_line(out, begin, end, rules)[1]

@@ -6,21 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-import pyarrow as pa
-
-from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.ledger import Ledger
 from dataprep.core.stage import Stage
 from dataprep.errors import PlanError
-from dataprep.filters.thresholds import Threshold, check_numbers
+from dataprep.filters.line_rules import rewritten
+from dataprep.filters.thresholds import check_numbers
 from dataprep.filters.word_lists import COUNTERS
 from dataprep.unicode.text import LINE, SPACE, classes, lowered
 
 from . import kernel as K
 
 NUMBERS = ("max_upper", "max_numeric", "min_line_words", "max_edit_words", "max_removed_words")
+PRESETS = ("paper", "dclm")
 PHRASES = ("counters", "prefixes", "suffixes", "anywhere")
 
 
@@ -30,30 +28,32 @@ class RefinedWeb(Stage):
 
     >>> RefinedWeb()
     >>> RefinedWeb(suffixes=("read more...", "lire la suite", "اقرأ المزيد"))
+    >>> RefinedWeb(preset="dclm")                       # shares of a line as in DCLM's code
     >>> RefinedWeb(max_removed_words=None)              # corrects, and drops only pages that are then empty
 
     | parameter | rule | counted as |
     |---|---|---|
     | max_upper | a line is dropped if more than 0.5 of its characters are upper case (DCLM's "mainly") | upper_case |
     | max_numeric | it is dropped if more than 0.999999 of them are numeric ("only", DCLM's number) | numbers |
-    | counters | it is dropped if it is a number and one of these words ("3 likes", "1.2K views") | counter |
+    | counters | it is dropped if it consists of a number and one of these words ("3 likes", "1.2K views") | counter |
     | min_line_words | it is dropped if it has fewer words than 2 | few_words |
     | max_edit_words, prefixes, suffixes, anywhere | a line of 10 words or fewer loses these phrases | edited |
     | max_removed_words | the document is dropped if it lost more than 0.05 of its words | (reason) removed_words |
 
     The rules are tried in this order, and lines are counted as `lines.REASON` (`lines.valid`: untouched). Lines end as
-    `str.splitlines` ends them; blank ones are kept and not counted; a line is dropped with its line break.
-    Characters are code points other than white space, words runs of them. A phrase is found in any case, inside
-    words too, the longest of several at one offset; an edited line is stripped, and dropped if it is then empty. An
-    empty document is dropped as `empty`. None or () switches a rule off. The paper has kinds of phrases and an example
-    of each, which are the defaults; `counters` are English, French and Arabic words. For quality and repetition use
-    `Gopher`, as in both papers.
+    `str.splitlines` ends them; blank ones are kept and not counted; a line is dropped with its line break. Characters
+    are code points other than white space, words runs of them. A phrase is found in any case, inside words too, the
+    longest of several at one offset; an edited line is stripped, and dropped if it is then empty. An empty document is
+    dropped as `empty`. None or () switches a rule off. The paper describes kinds of phrases with one example each;
+    these are the defaults. `counters` are English, French and Arabic words. For quality and repetition use `Gopher`, as
+    in both papers.
 
-    Raises PlanError for a number below 0, or a phrase that cannot occur in a stripped line.
+    Raises PlanError for an unknown preset, a number below 0, or a phrase that cannot occur in a stripped line.
     """
 
     compiled: ClassVar[bool] = True
 
+    preset: str = "paper"
     max_upper: float | None = 0.5
     max_numeric: float | None = 0.999999
     counters: tuple[str, ...] = COUNTERS
@@ -65,26 +65,25 @@ class RefinedWeb(Stage):
     max_removed_words: float | None = 0.05
 
     def __post_init__(self) -> None:
-        check_numbers(self, [Threshold(name, "", "", "") for name in NUMBERS])
+        if self.preset not in PRESETS:
+            msg = f"RefinedWeb: preset={self.preset!r} must be {' or '.join(map(repr, PRESETS))}"
+            raise PlanError(msg)
+        check_numbers(self, NUMBERS)
         for name in PHRASES:
             value = getattr(self, name)
             object.__setattr__(self, name, tuple(value) if isinstance(value, list) else value)
             _check_phrases(name, getattr(self, name))
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Correct each batch's lines."""
-        rules = self._rules()
-        counts = np.zeros(len(K.NAMES), np.int64)
-        for batch in batches:
-            yield _corrected(batch, rules, counts, stats)
-        for name, n in zip(K.NAMES[: K.REMOVED_WORDS], counts.tolist(), strict=False):
-            stats.count(f"lines.{name}", n)
+        """Yield the batches with corrected texts, without the documents that a rule drops; count lines by rule."""
+        yield from rewritten(batches, stats, K.correct, self._rules(), K.NAMES, K.REMOVED_WORDS)
 
     def _rules(self) -> K.RefinedWebRules:
         def limit(value: float | None) -> float:
             return float("inf") if value is None else float(value)
 
         return K.RefinedWebRules(
+            whole_line=self.preset == "dclm",
             max_upper=limit(self.max_upper),
             max_numeric=limit(self.max_numeric),
             counters=K.pack_phrases(self.counters),
@@ -99,18 +98,6 @@ class RefinedWeb(Stage):
         )
 
 
-def _corrected(batch: Batch, rules: K.RefinedWebRules, counts: Any, stats: Ledger) -> Batch:
-    """Return the kept documents of one batch; the others are dropped with their reasons."""
-    offsets, data = B.buffers(batch)
-    out = np.empty(int(offsets[-1] - offsets[0]), np.uint8)
-    ends, reasons = np.zeros(len(offsets), np.int64), np.zeros(batch.num_rows, np.uint8)
-    kept = K.correct(offsets, data, rules, out, ends, reasons, counts)
-    keep = reasons == K.KEEP
-    if kept < batch.num_rows:
-        stats.drop(B.ids(batch)[~keep], pa.array(K.NAMES).take(pa.array(reasons[~keep])))
-    return B.with_column(batch.filter(pa.array(keep)), "text", B.strings(ends[: kept + 1], out))
-
-
 def _check_phrases(name: str, value: Any) -> None:
     """Raise PlanError for phrases that cannot occur in a stripped line."""
     if not isinstance(value, tuple) or not all(isinstance(v, str) and v for v in value):
@@ -119,7 +106,5 @@ def _check_phrases(name: str, value: Any) -> None:
     for phrase in value:
         bits = [int(classes()[ord(c)]) for c in phrase]
         if any(b & LINE for b in bits) or (bits[0] | bits[-1]) & SPACE:
-            msg = (
-                f"RefinedWeb: {phrase!r} in {name} must have no white space at its ends and no line break"
-            )
+            msg = f"RefinedWeb: {phrase!r} in {name} must have no white space at its ends and no line break"
             raise PlanError(msg)

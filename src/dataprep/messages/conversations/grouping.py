@@ -1,4 +1,7 @@
-"""Group messages into conversations: a silence ends one, and chats may be interleaved."""
+"""Group messages into conversations: a silence ends one, and chats may be interleaved.
+
+Twin: tests/twins/conversations.py
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,70 @@ from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.errors import PlanError
 from dataprep.messages.times import seconds_of
+from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U64
 
-from .kernel import NEVER, NOTHING, Limits, Messages, OpenChats, conversations_of
+NEVER = -(1 << 63)  # the time of a message that has none
+NOTHING = (1 << 64) - 1  # the id answered by a message that answers none
+
+
+class Messages(NamedTuple):
+    """The columns of n messages, in the order of the input.
+
+    `chats`: each message's chat, as a row of OpenChats. `times`: seconds, or NEVER if unknown.
+    """
+
+    chats: I64
+    ids: U64
+    times: I64
+    sizes: I64  # bytes
+    answered: U64  # the id of the message that this one answers, or NOTHING
+
+
+class OpenChats(NamedTuple):
+    """The newest conversation of each chat, one row per chat; `conversations_of` updates the arrays in place."""
+
+    number: I64  # -1: none yet
+    first: U64  # id of its first message
+    begin: I64  # bytes read before its first message
+    last: I64  # time of its last message
+
+
+class Limits(NamedTuple):
+    """The limits of a conversation, and the state before the first message.
+
+    `gap`, `reply_gap`: seconds. `max_bytes`: size. `next_number`: number of the next new conversation. `bytes_read`:
+    bytes of all earlier messages.
+    """
+
+    gap: int
+    reply_gap: int
+    max_bytes: int
+    next_number: int
+    bytes_read: int
+
+
+@kernel
+def conversations_of(messages: Messages, chats: OpenChats, limits: Limits) -> I64:
+    """Return the number of the conversation of each message, int64[n]; update `chats` to the state after them."""
+    following, read = limits.next_number, limits.bytes_read
+    number, first, begin, last = chats
+    out = np.empty(len(messages.chats), np.int64)
+    for r in range(len(messages.chats)):
+        c, time, size = messages.chats[r], messages.times[r], messages.sizes[r]
+        joins = number[c] >= 0 and time != NEVER and last[c] != NEVER
+        joins = joins and read + size - begin[c] <= limits.max_bytes
+        if joins:
+            apart = abs(time - last[c])  # a phone's clock may be set back
+            answers = first[c] <= messages.answered[r] < messages.ids[r]
+            joins = apart < limits.gap or (apart < limits.reply_gap and answers)
+        if not joins:
+            number[c], first[c], begin[c] = following, messages.ids[r], read
+            following += 1
+        last[c] = time
+        read += size
+        out[r] = number[c]
+    return out
 
 
 class OpenConversation(NamedTuple):
@@ -28,7 +92,7 @@ class OpenConversation(NamedTuple):
 
 
 class Grouping:
-    """Number conversations in the order of their first messages, and remember which are open."""
+    """Numbers conversations in the order of their first messages, and remembers which of them are open."""
 
     def __init__(self, gap: int, reply_gap: int, max_bytes: int) -> None:
         """Take the seconds of silence that end a conversation, and that a reply bridges; bytes at which it is cut."""
@@ -37,13 +101,13 @@ class Grouping:
         self.next_number = 0  # of the conversation that begins next
         self.bytes_read = 0
 
-    def assign(self, batch: Batch, sizes: I64) -> tuple[I64, I64]:
-        """Return each message's conversation and its time in seconds (NEVER if it has none), int64[n] both.
+    def assign(self, batch: Batch, sizes: I64) -> I64:
+        """Return the number of the conversation of each of n messages, int64[n].
 
-        sizes: int64[n], bytes that each message adds to its conversation.
+        sizes: int64[n], the bytes that each message adds to its conversation.
         """
         coded = batch.column("chat").cast(pa.string()).dictionary_encode(null_encoding="encode")
-        chats, times = coded.dictionary.to_pylist(), _seconds(batch)
+        chats, times = coded.dictionary.to_pylist(), seconds_or_never(batch)
         known = [self.open.get(chat, OpenConversation(-1, 0, 0, NEVER)) for chat in chats]
         number, begin, last = (np.array([getattr(k, n) for k in known], np.int64) for n in ("number", "begin", "last"))
         state = OpenChats(number, np.array([k.first for k in known], np.uint64), begin, last)
@@ -54,27 +118,20 @@ class Grouping:
         self.bytes_read += int(sizes.sum())
         now = zip(*(column.tolist() for column in state), strict=True)
         self.open.update({chat: OpenConversation(*row) for chat, row in zip(chats, now, strict=True)})
-        self._close_full()
-        return numbers, times
-
-    def first_open_id(self) -> int:
-        """Return the smallest id of a first message of an open conversation; NOTHING if none is open."""
-        return min((one.first for one in self.open.values()), default=NOTHING)
+        oldest = self.bytes_read - self.max_bytes  # no message can join a conversation that began before
+        self.open = {chat: one for chat, one in self.open.items() if one.begin >= oldest}
+        return numbers
 
     def first_open(self) -> int:
-        """Return the smallest number of an open conversation."""
+        """Return the smallest number of an open conversation; if none is open, the number of the next one."""
         return min((one.number for one in self.open.values()), default=self.next_number)
-
-    def _close_full(self) -> None:
-        """Remove conversations that reached `max_bytes`: no message can join them."""
-        oldest = self.bytes_read - self.max_bytes
-        self.open = {chat: one for chat, one in self.open.items() if one.begin >= oldest}
 
 
 class Finished(NamedTuple):
-    """Messages of finished conversations, grouped by conversation; `starts` are their first rows.
+    """Messages of conversations that have ended, one conversation after another.
 
-    No later message has an id below `settled`, except messages of these conversations.
+    `starts`: int64, the row of `messages` at which each conversation begins. `settled`: no message of a later
+    conversation has a smaller id.
     """
 
     messages: Batch
@@ -82,34 +139,47 @@ class Finished(NamedTuple):
     settled: int
 
 
-def finished_conversations(batches: Iterator[Batch], grouping: Grouping) -> Iterator[Finished]:
-    """Yield the same messages grouped by conversation, in the order of the first messages."""
+def finished_conversations(batches: Iterator[Batch], grouping: Grouping, extra: int = 0) -> Iterator[Finished]:
+    """Yield the same messages grouped by conversation; conversations are in the order of their first messages.
+
+    Each conversation is yielded after it and all earlier ones have ended. extra: bytes that a message adds to its
+    conversation in addition to its text.
+    """
     held: list[Batch] = []
     numbers: list[I64] = []
     for batch in batches:
         if batch.num_rows:
             held.append(batch)
-            numbers.append(grouping.assign(batch, np.diff(B.buffers(batch)[0]))[0])
+            numbers.append(grouping.assign(batch, B.lengths(batch) + extra))
             if np.concatenate(numbers).min() < grouping.first_open():
-                rows, number = B.concat(held), np.concatenate(numbers)
-                over = number < grouping.first_open()
-                yield _grouped(rows, number, np.flatnonzero(over), grouping.first_open_id())
-                held, numbers = [rows.filter(pa.array(~over))], [number[~over]]
-                if not len(numbers[0]):
-                    held, numbers = [], []
+                rows, number = _grouped(held, numbers)
+                n = int(np.searchsorted(number, grouping.first_open()))
+                first_open_id = min((one.first for one in grouping.open.values()), default=NOTHING)
+                yield Finished(rows.slice(0, n), _starts(number[:n]), first_open_id)
+                held, numbers = ([rows.slice(n)], [number[n:]]) if n < len(number) else ([], [])
     if held:
-        number = np.concatenate(numbers)
-        yield _grouped(B.concat(held), number, np.arange(len(number)), NOTHING)
+        rows, number = _grouped(held, numbers)
+        yield Finished(rows, _starts(number), NOTHING)
 
 
-def _grouped(messages: Batch, numbers: I64, rows: I64, settled: int) -> Finished:
-    rows = rows[np.argsort(numbers[rows], kind="stable")]
-    starts = np.flatnonzero(np.diff(numbers[rows], prepend=-1))
-    return Finished(messages.take(pa.array(rows)), starts, settled)
+def _grouped(held: list[Batch], numbers: list[I64]) -> tuple[Batch, I64]:
+    """Return messages by the number of their conversation, and these numbers."""
+    rows, number = B.concat(held), np.concatenate(numbers)
+    if (number[1:] >= number[:-1]).all():
+        return rows, number
+    order = np.argsort(number, kind="stable")
+    return rows.take(pa.array(order)), number[order]
 
 
-def _seconds(batch: Batch) -> I64:
-    """Return the times in seconds, NEVER if a message has none. Raises PlanError if they are not timestamps."""
+def _starts(number: I64) -> I64:
+    return np.flatnonzero(np.diff(number, prepend=-1))
+
+
+def seconds_or_never(batch: Batch) -> I64:
+    """Return the column `time` of a batch in seconds, int64[n]; NEVER for a missing time.
+
+    Raises PlanError if the column is not a timestamp.
+    """
     time = batch.column("time")
     if not pa.types.is_timestamp(time.type):
         msg = f"column time has type {time.type}; it must be a timestamp, as the chat readers write it"

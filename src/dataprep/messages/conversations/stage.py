@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +17,9 @@ from dataprep.core.ledger import Ledger, watch
 from dataprep.core.stage import Stage
 from dataprep.errors import PlanError
 from dataprep.messages.times import duration
+from dataprep.unicode.text import I64
 
-from .grouping import Grouping
-from .kernel import NEVER
+from .grouping import NEVER, Grouping, finished_conversations, seconds_or_never
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +39,8 @@ class Conversations(Stage):
         than `reply_gap` passes between it and the message before; an answer never reopens an older conversation.
     line: template of a message, with {author} and {text}; a message without an author is its text alone.
     separator: text between messages.
-    max_bytes: a conversation is cut between two messages if it, with the messages of other chats since its first one,
-        would become larger than this; bounds the memory.
+    max_bytes: a conversation is split between two messages if it, together with the messages of other chats since its
+    first one, would become larger than this; this limits the memory.
 
     Raises PlanError for values that are not valid.
 
@@ -63,30 +63,24 @@ class Conversations(Stage):
             msg = f"line={self.line!r} must contain {{text}}; without it the messages would be lost"
             raise PlanError(msg)
         if self.max_bytes < 1:
-            msg = f"max_bytes={self.max_bytes!r} must be 1 or more: the bytes that a conversation may have"
+            msg = f"max_bytes={self.max_bytes!r} must be at least 1; it is the largest size of a conversation in bytes"
             raise PlanError(msg)
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
-        """n_messages, and end_time: the latest time of a message."""
+        """The names and types of the added columns: n_messages, and end_time, the latest time of a message."""
         return {"n_messages": pa.uint32(), "end_time": pa.timestamp("s")}
 
-    @property
-    def seconds(self) -> tuple[int, int]:
-        """Gap and reply_gap in seconds; without replies, the second is 0."""
-        return duration(self.gap), duration(self.reply_gap) if self.replies else 0
-
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Yield each conversation after it and all earlier ones have ended; it may span any number of batches."""
-        grouping, pending = Grouping(*self.seconds, self.max_bytes), _Pending()
-        separator_bytes = len(self.separator.encode())
-        for batch in batches:
-            if batch.num_rows:
-                lines = self._lines(batch)
-                numbers, times = grouping.assign(batch, np.diff(B.buffers(lines)[0]) + separator_bytes)
-                pending.add(batch, lines, numbers, times)
-                yield from pending.finish(grouping.first_open(), self.separator, stats)
-        yield from pending.finish(grouping.next_number, self.separator, stats)
+        """Yield one document per conversation, after it and all earlier ones have ended; drop its other messages.
+
+        A conversation may span any number of batches.
+        """
+        gap, reply_gap = duration(self.gap), duration(self.reply_gap) if self.replies else 0
+        lines = (B.with_column(batch, "text", self._lines(batch)) for batch in batches)
+        grouping = Grouping(gap, reply_gap, self.max_bytes)
+        for found in finished_conversations(lines, grouping, len(self.separator.encode())):
+            yield self._documents(found.messages, found.starts, stats)
 
     def warm(self) -> None:
         """Compile the kernel."""
@@ -100,53 +94,19 @@ class Conversations(Stage):
         has_author = pc.fill_null(pc.not_equal(author, ""), fill_value=False)
         return pc.if_else(has_author, pc.binary_join_element_wise(*parts, _scalar("")), batch.column("text"))
 
-
-@dataclass
-class _Pending:
-    """Messages of conversations that are open, or that began after an open one."""
-
-    firsts: list[Batch] = field(default_factory=list)  # first messages, in order
-    messages: list[pa.RecordBatch] = field(default_factory=list)  # columns number, id, time, line
-    begun: int = 0  # conversations of which a message was seen
-    finished: int = 0  # conversations that were returned
-
-    def add(self, batch: Batch, lines: pa.LargeStringArray, numbers: Any, times: Any) -> None:
-        """Add the messages of a batch; `numbers` are their conversations."""
-        new, rows = np.unique(numbers, return_index=True)
-        begun = self.begun
-        self.firsts.append(batch.take(pa.array(rows[new >= begun])))
-        columns = {"number": pa.array(numbers), "id": batch.column("id"), "time": pa.array(times), "line": lines}
-        self.messages.append(pa.RecordBatch.from_pydict(columns))
-        self.begun = max(begun, int(new[-1]) + 1)
-
-    def finish(self, end: int, separator: str, stats: Ledger) -> Iterator[Batch]:
-        """Drop all but the first message of each conversation numbered below `end`; yield them as documents."""
-        if end <= self.finished:
-            return
-        held, firsts = B.concat(self.messages), B.concat(self.firsts)
-        over = np.asarray(held.column("number")) < end
-        rows = np.flatnonzero(over)
-        rows = rows[np.argsort(np.asarray(held.column("number"))[rows], kind="stable")]
-        self.messages = [held.filter(pa.array(~over))]
-        self.firsts = [firsts.slice(end - self.finished)]
-        yield _documents(firsts.slice(0, end - self.finished), held.take(pa.array(rows)), separator, stats)
-        self.finished = end
-
-
-def _documents(firsts: Batch, messages: pa.RecordBatch, separator: str, stats: Ledger) -> Batch:
-    """Return conversations as documents, of their first rows and of all their messages, grouped by conversation."""
-    number = np.asarray(messages.column("number"))
-    is_first = np.append(True, number[1:] != number[:-1])
-    starts = np.flatnonzero(is_first)
-    ids, n_messages = B.ids(messages), np.diff(np.append(starts, len(number)))
-    stats.drop(ids[~is_first], "joined", kept=np.repeat(ids[starts], n_messages)[~is_first], moved=True)
-    after = pc.if_else(pa.array(np.append(is_first[1:], True)), _scalar(""), _scalar(separator))
-    offsets, data = B.buffers(pc.binary_join_element_wise(messages.column("line"), after, _scalar("")))
-    texts = B.strings(np.append(offsets[starts], offsets[-1]), data)
-    end = np.maximum.reduceat(np.asarray(messages.column("time")), starts)
-    end_time = pa.array(end, pa.timestamp("s"), mask=end == NEVER)
-    out = B.with_column(firsts, "text", texts)
-    return B.with_column(B.with_column(out, "n_messages", pa.array(n_messages, pa.uint32())), "end_time", end_time)
+    def _documents(self, messages: Batch, starts: I64, stats: Ledger) -> Batch:
+        """Drop all but the first message of each conversation; return these with the lines of all as their text."""
+        ids, n_messages = B.ids(messages), np.diff(starts, append=messages.num_rows)
+        is_first = np.zeros(len(ids), bool)
+        is_first[starts] = True
+        stats.drop(ids[~is_first], "joined", kept=np.repeat(ids[starts], n_messages)[~is_first], moved=True)
+        after = pc.if_else(pa.array(np.append(is_first[1:], True)), _scalar(""), _scalar(self.separator))
+        offsets, data = B.buffers(pc.binary_join_element_wise(messages.column("text"), after, _scalar("")))
+        texts = B.strings(np.append(offsets[starts], offsets[-1]), data)
+        end = np.maximum.reduceat(seconds_or_never(messages), starts)
+        end_time = pa.array(end, pa.timestamp("s"), mask=end == NEVER)
+        out = B.with_column(messages.take(pa.array(starts)), "text", texts)
+        return B.with_column(B.with_column(out, "n_messages", pa.array(n_messages, pa.uint32())), "end_time", end_time)
 
 
 def _scalar(text: str) -> pa.Scalar:

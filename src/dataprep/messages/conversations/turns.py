@@ -1,4 +1,4 @@
-"""Turns: cut chats into what a fine-tuning trainer reads, windows of turns that end with the person to imitate.
+"""Turns: cut chats into windows of turns for a fine-tuning trainer; each ends with a turn of the person to imitate.
 
     Ilse 09:12  are you there?            user       are you there? / it is cold
     Ilse 09:12  it is cold           ->   assistant  always. put on the other coat
@@ -6,8 +6,8 @@
     Tomas 09:13 put on the other coat
 
 Consecutive messages of one author are one turn; the messages of others between two turns of the person are one user
-turn together. A conversation ends when nobody writes for `gap`. A window holds as many turns as fit; the next window
-begins with the last turns of the one before as context. Answers in the context have weight 0, so each answer is learned
+turn together. A conversation ends when nobody writes for `gap`. A window has as many turns as fit; the next window
+repeats the last turns of the one before as context. Answers in the context have weight 0, so each answer is learned
 once.
 """
 
@@ -46,28 +46,34 @@ MAX_BYTES = 1 << 22  # of a conversation, with the messages of other chats since
 
 
 class Size(Protocol):
-    """Counts tokens of turns for a model; a frozen dataclass, so that it has a key."""
+    """Counts the tokens of turns for a model. It must be a frozen dataclass, so that recipes can be hashed."""
 
     @property
     def block(self) -> int:
-        """Tokens that a window may have."""
+        """The largest number of tokens of a window."""
 
     @property
     def fixed(self) -> int:
-        """Tokens of a window in addition to those of its turns."""
+        """The number of tokens of a window in addition to those of its turns."""
 
     def overhead(self, role: str, name: str | None) -> int:
-        """Return the largest number of tokens that a template adds to a turn."""
+        """Return the largest number of tokens that the chat template adds to the text of a turn.
+
+        role: "user" or "assistant". name: the author, or None.
+        """
 
     def count(self, texts: pa.LargeStringArray) -> npt.NDArray[np.int64]:
-        """Return the tokens of each text, int64[n]."""
+        """Return the number of tokens of each text, int64[n]."""
 
     def cut(self, text: str, tokens: int, *, keep_end: bool) -> str:
-        """Return the beginning of a text, or its end, of at most `tokens` tokens."""
+        """Return the beginning of a text, or its end if `keep_end`, of at most `tokens` tokens."""
 
 
 class Turn(NamedTuple):
-    """Messages of one side until the other answers; `name` is None if the text itself names the speakers."""
+    """Neighbouring messages of one side, the person or all others, joined to one text.
+
+    `name`: the author; None if the text itself names the speakers. `answer`: whether the person wrote them.
+    """
 
     name: str | None
     text: str
@@ -77,12 +83,15 @@ class Turn(NamedTuple):
 
     @property
     def role(self) -> str:
-        """Role, in the words of trainers."""
+        """The role as trainers name it: "user" or "assistant"."""
         return "assistant" if self.answer else "user"
 
 
 class Window(NamedTuple):
-    """Consecutive turns of a conversation: [first, start) are context, [start, stop) its own."""
+    """Neighbouring turns of a conversation, as indices of its turns.
+
+    Turns [first, start) are context that the window before has too; turns [start, stop) are new.
+    """
 
     first: int
     start: int
@@ -93,13 +102,14 @@ class Window(NamedTuple):
 class Turns(Stage):
     """Join messages into windows of turns that end with an answer of `person`; needs the message columns.
 
-    person: the author to imitate; None: the column `answers` marks that author's messages, made before authors became
-        pseudonyms.
+    person: the author to imitate; None: the column `answers` states which messages are that author's; add it before
+    `Pseudonyms` replaces the authors.
     size: counts tokens (`dataprep.tokens.dialogue.TokenSize`); None: each conversation is one window.
-    gap, replies, reply_gap: end of a conversation, as in `Conversations`.
+    gap, replies, reply_gap: decide where a conversation ends, as in `Conversations`.
     merge: text between messages of one turn.
-    context: turns of the window before that the next window repeats.
-    openings: whether a conversation may begin with the person; templates that expect a user first reject that.
+    context: the number of turns that a window repeats from the end of the window before.
+    openings: what happens to the first messages of a conversation if the person wrote them. "empty": they answer an
+        empty user turn; True: the window begins with them, which some templates reject; False: they are dropped.
 
     Adds the columns `messages` (role, name, content, weight) and `conversation` (the id of the conversation's first
     message, for `dp.Split(group="conversation")`); the text is a transcript. A window has the id of its first own
@@ -117,29 +127,32 @@ class Turns(Stage):
     reply_gap: str = "1d"
     merge: str = "\n"
     context: int = 2
-    openings: bool = False
+    openings: bool | str = False
 
     def __post_init__(self) -> None:
         duration(self.gap), duration(self.reply_gap, "reply_gap")
         if self.person == "":
             msg = "person='' must be the name of the author to imitate; give it as the export writes it"
             raise PlanError(msg)
+        if self.openings not in (True, False, "empty"):
+            msg = f"openings={self.openings!r} must be True, False or 'empty'"
+            raise PlanError(msg)
         if self.context < 0:
-            msg = f"context={self.context} must be 0 or more: the number of turns to repeat"
+            msg = f"context={self.context} must be at least 0; it is the number of turns to repeat"
             raise PlanError(msg)
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The message columns, and `answers` if no person is named."""
+        """The columns that this stage reads: those of messages, and `answers` if no person is named."""
         return ("chat", "author", "time", "kind", *((ANSWERS,) if self.person is None else ()))
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
-        """Messages and conversation."""
+        """The names and types of the added columns, messages and conversation."""
         return {"messages": MESSAGES, "conversation": pa.uint64()}
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Yield the windows of each conversation after it has ended."""
+        """Yield one document per window of a conversation, after its end; drop the other messages with a reason."""
         grouping = Grouping(duration(self.gap), duration(self.reply_gap) if self.replies else 0, MAX_BYTES)
         held: list[Batch] = []  # windows that come after an open conversation
         for finished in finished_conversations(batches, grouping):
@@ -156,6 +169,8 @@ class Turns(Stage):
         made = _WindowColumns([], [], [], [0], [])
         lines = self._lines(batch, starts)
         conversations = _turns(lines, self.merge)
+        if self.openings == "empty":
+            conversations = [(number, _opened(turns)) for number, turns in conversations]
         sizes = iter(self._sizes([turn for _, turns in conversations for turn in turns]))
         ids = B.ids(batch)
         for number, turns in conversations:
@@ -297,6 +312,13 @@ def _turns(said: _Lines, merge: str) -> list[tuple[int, list[Turn]]]:
     return [(int(number[a]), turns[a:b]) for a, b in itertools.pairwise(cuts)]
 
 
+def _opened(turns: list[Turn]) -> list[Turn]:
+    """Return the turns after an empty question if they begin with an answer."""
+    if not turns[0].answer:
+        return turns
+    return [Turn(None, "", turns[0].start, turns[0].start, answer=False), *turns]
+
+
 def _set_reasons(turns: Sequence[Turn], windows: Sequence[Window], rows: I64, outcomes: npt.NDArray[np.int8]) -> None:
     """Set in `outcomes` why messages of turns outside all windows are dropped."""
     start, stop = (windows[0].start, windows[-1].stop) if windows else (0, 0)
@@ -316,7 +338,6 @@ class _WindowColumns(NamedTuple):
     texts: list[str]
 
     def add(self, row: int, conversation: int, turns: Sequence[Turn], said: Sequence[str], n_context: int) -> None:
-        """Add a window whose turns have the texts `said`."""
         self.rows.append(row)
         self.conversations.append(conversation)
         self.turns.extend(
@@ -325,7 +346,7 @@ class _WindowColumns(NamedTuple):
         )
         self.ends.append(len(self.turns))
         self.texts.append(
-            "\n".join(f"{t.name}: {text}" if t.name else text for t, text in zip(turns, said, strict=True))
+            "\n".join(f"{t.name}: {text}" if t.name else text for t, text in zip(turns, said, strict=True) if text)
         )
 
     def batch(self, batch: Batch) -> Batch:

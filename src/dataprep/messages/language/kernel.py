@@ -5,13 +5,15 @@ Twin: tests/twins/message_language.py
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import ALPHA, DECIMAL, I64, MARK, U8, U16, U32, U64, Int, code_point, mix64
+from dataprep.unicode.text import ALPHA, DECIMAL, I64, MARK, U8, U16, U32, U64, Int, code_point
 
 from .words import LABELS, features
 
@@ -26,14 +28,18 @@ Weights = npt.NDArray[np.int32]
 
 
 class PointTable(NamedTuple):
-    """keys uint64[slots]: hashes of words and parts, 0 if empty; weights int32[slots, labels]."""
+    """A hash table of words and parts of words, with open addressing.
+
+    `keys` uint64[slots]: their hashes, 0 if the slot is empty. `weights` int32[slots, labels]: their points per label.
+    """
 
     keys: U64
     weights: Weights
 
 
+@cache
 def build() -> PointTable:
-    """Return the table of all features."""
+    """Return the PointTable of all words and parts of words in `words.py`."""
     found: dict[int, list[int]] = {}
     for part, label, weight in features():
         inside = part.removeprefix("^").removesuffix("$")
@@ -53,7 +59,7 @@ def build() -> PointTable:
 
 @kernel
 def hash_of(letters: U32, start: Int, stop: Int, flags: Int) -> Int:
-    """Return the hash of letters with the flags of a part."""
+    """Return the hash of letters[start:stop] as a part of a word; flags: BEGIN, END, both (a whole word) or 0."""
     h = np.uint64(flags + 1)
     for i in range(start, stop):
         h = h * np.uint64(0x9E3779B97F4A7C15) + np.uint64(letters[i])
@@ -102,8 +108,10 @@ def _word(letters: U32, n: Int, keys: U64, weights: Weights, known: U64, rows: W
 
 @kernel
 def score(offsets: I64, data: U8, low: U32, table: U16, keys: U64, weights: Weights, n_labels: int) -> Any:
-    """Return the points of every text, int32[n, labels], and its Latin, Arabic and other letters, int32[n, 3].
+    """Return each of n texts' points, int32[n, labels], and numbers of Latin, Arabic and other letters, int32[n, 3].
 
+    offsets, data: the texts in UTF-8. low: uint32, the lower case of each code point (`lowered()`). table: uint16, its
+    class. keys, weights: a PointTable.
     A word is a run of letters, marks and digits; an apostrophe ends it and belongs to it ("l'eau" is "l'" and "eau").
     Words after @, # or a slash, as in links, have no points.
     """

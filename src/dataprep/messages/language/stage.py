@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -52,7 +51,7 @@ class MessageLanguage(Stage):
     context: a message with too little evidence, such as "ok" or "safi", gets the label of its author's last sure
         message in this chat and script, else of the chat's; its score is then 0. False: its own best guess, or "und".
     model: a filter that adds `language` and `language_score`, used in place of the word lists.
-    kinds: kinds of messages to label; the platform's own lines do not show the language of their author.
+    kinds: kinds of messages to label; the platform's own lines do not reveal their author's language.
 
     language_score: the label's share of the points of all labels, 0 to 1, rounded to 1e-4; with `model` the model's
     score. Measured accuracy: docs/chats-safety.md. Raises PlanError if `model` does not add these columns.
@@ -73,7 +72,11 @@ class MessageLanguage(Stage):
             raise PlanError(msg)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
-        """Label each message by itself, then, in order, those that are not sure by the messages before them."""
+        """Yield the messages with the columns `language` and `language_score`.
+
+        Each message is labelled by itself; then those that are not sure get the label of a message before them
+        (`context`).
+        """
         before = _Before()
         for batch in batches:
             names, codes, scores, is_sure, script = self._judged(batch)
@@ -87,7 +90,7 @@ class MessageLanguage(Stage):
 
     def _judged(self, batch: Batch) -> tuple[list[str], Codes, Any, Any, Codes]:
         """Return n labels; per message: label (n: und, n + 1: other), score, whether it is sure, script."""
-        found, letters = K.score(*B.buffers(batch), lowered(), classes(), *_table(), len(LABELS))
+        found, letters = K.score(*B.buffers(batch), lowered(), classes(), *K.build(), len(LABELS))
         counted = np.asarray(pc.is_in(batch["kind"].cast(pa.string()), pa.array(self.kinds, pa.string())))
         script = np.where(letters.sum(axis=1) == 0, -1, letters.argmax(axis=1)).astype(np.int32)
         script[~counted.astype(bool)] = -1
@@ -104,11 +107,6 @@ class MessageLanguage(Stage):
         codes = np.searchsorted(names, coded.dictionary.to_pylist())[coded.indices.to_numpy()]
         scores = scored["language_score"].to_numpy()
         return names, codes, scores, scores >= SURE_SCORE
-
-
-@cache
-def _table() -> K.PointTable:
-    return K.build()
 
 
 def _by_words(found: Any, script: Codes) -> tuple[list[str], Any, Any, Any]:
@@ -158,10 +156,11 @@ class _Before:
 
 @kernel
 def carry(codes: Codes, is_sure: Any, script: Codes, by_author: Any, by_chat: Any, last: Any) -> Codes:
-    """Return the label of each message: its own if sure, else its author's last in this script, else the chat's last.
+    """Return the label of each of n messages: its own if sure, else its author's last sure one, else the chat's.
 
-    Update `last`, int32[rows, 2 scripts], which is kept from batch to batch; -1: no label. by_author, by_chat: rows
-    of `last` for each message, int64[n]. A message without any of these keeps its own label.
+    codes: int32[n], each message's own label, -1: none. is_sure: bool[n]. script: int32[n], 0 or 1; other values get
+    -1. last: int32[rows, 2 scripts], the last sure label of each author and each chat by script, -1: none; it is
+    updated, and kept from batch to batch. by_author, by_chat: int64[n], rows of `last` for each message.
     """
     out = codes.copy()
     for i in range(len(codes)):

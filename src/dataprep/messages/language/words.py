@@ -191,7 +191,10 @@ tion$ sion$ ow ay$ ea ^str able$ ment$ ance$ ence$ tch$ ^un ^re er$
 
 
 def features() -> Iterator[tuple[str, str, int]]:
-    """Yield (part, label, points); a part is a word (^word$), a beginning (^ab), an end (ab$) or anywhere (ab)."""
+    """Yield (part, label, points) for every word and part of a word in this file.
+
+    A part is a whole word (^word$), a beginning (^ab), an end (ab$), or occurs anywhere (ab).
+    """
     for label, listed in WORDS.items():
         for words, points in zip(listed, (STRONG, WEAK), strict=True):
             yield from ((f"^{word}$", label, points) for word in words.split())

@@ -1,40 +1,58 @@
-"""Consent: drop messages of people who did not agree."""
+"""Consent: drop the messages of people who did not agree to their use."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import difflib
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from dataprep.core.batch import Batch
+from dataprep.core.dataset import Dataset
+from dataprep.core.estimator import Estimator
 from dataprep.core.ledger import Ledger
+from dataprep.core.part import Part
+from dataprep.core.runner import Runner
 from dataprep.core.stage import Stage, drop_rows
+from dataprep.core.trial import current
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 
-from .matching import identity, words
+from .known import KnownPeople
+from .matching import COMMON, identity, words
+from .phones import phone, same_phone
+
+log = logging.getLogger("dataprep")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Consent(Stage):
-    """Drop the messages of people who did not agree: reason "no_consent".
+class Consent(Estimator):
+    """Drop the messages of people who did not agree to their use; the reason is "no_consent".
 
     refused: names of people who did not agree. allowed: names of people who agreed; all others' messages are dropped.
     Give one of the two: the names, or the path of a file with one per line. The platform's own lines (no author) are
-    kept. Two names are equal if they are without case, accents, emoji, invisible signs and a leading ~.
+    kept. Names are compared without case, accents, emoji, invisible signs and a leading ~; phone numbers by their
+    digits, in national or international form.
+    strict: whether a listed name that is nobody's stops the run; False: it is only logged, as when one list serves
+        several corpora.
 
     Messages of others are kept, replies to the dropped messages included: an export does not quote the answered
     message, it has only `reply_to`, which may then name a dropped message. To remove the names of people who did not
     agree from other people's texts, use `Pseudonyms(consent=)`, which learns the names before it drops messages.
 
-    Raises PlanError for both or neither, a list that cannot be read, and one without names.
+    Raises PlanError for both or neither, a list that cannot be read, one without names, and, before any message is
+    dropped, a name that is nobody's, with the authors whose names are nearest.
     """
 
     refused: str | Sequence[str] | None = None
     allowed: str | Sequence[str] | None = None
+    strict: bool = True
+    names: tuple[str, ...] = field(init=False, compare=False)
     listed: frozenset[Any] = field(init=False, compare=False)
+    phones: tuple[str, ...] = field(init=False, compare=False)
 
     needs: ClassVar[tuple[str, ...]] = ("author",)
     hides: ClassVar[bool] = True  # examples in the statistics would show what they wrote
@@ -44,26 +62,99 @@ class Consent(Stage):
             msg = "Consent must have one of refused= and allowed=; give names, or a file with one per line"
             raise PlanError(msg)
         names = names_in("Consent", self.refused if self.allowed is None else self.allowed)
-        object.__setattr__(self, "listed", frozenset(map(_loose, names)))
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "listed", frozenset(_loose(name) for name in names if not phone(name)))
+        object.__setattr__(self, "phones", tuple(sorted({phone(name) for name in names} - {""})))
 
     def __repr__(self) -> str:
         which = "refused" if self.allowed is None else "allowed"
-        return f"Consent({which}={len(self.listed)} names)"
+        return f"Consent({which}={len(self.names)} names)"
 
     def recipe(self) -> Any:
-        """Return the names, not the path of the list."""
-        return self.VERSION, self.allowed is None, sorted(map(repr, self.listed))
+        """Return what identifies this Estimator in a recipe: the names themselves, not the path of the list."""
+        return self.VERSION, self.allowed is None, sorted(map(repr, self.listed)), self.phones
 
-    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Drop messages of people who did not agree; each author is looked up once per batch."""
-        for batch in batches:
-            yield drop_rows(batch, self.reasons(batch.column("author")), stats)
+    def fit(self, docs: Dataset, run: Runner, out: str) -> Stage:  # noqa: ARG002 - writes nothing
+        """Check that each listed name is an author's in `docs`; return the stage that drops the messages.
+
+        Raises PlanError as `check` does. No file is written.
+        """
+        self.check(set().union(*run.map(_authors, docs.tasks, "Consent: authors")))
+        return Consented(consent=self)
+
+    def check(self, people: Iterable[str]) -> None:
+        """Raise PlanError if a listed name is not among `people`, with the nearest names; if not `strict`, log it."""
+        present = sorted(set(people))
+        missing = [name for name in self.names if not any(_same(name, other) for other in present)]
+        if not missing or current():  # a sample has not everybody
+            return
+        nearest = [one for name in missing[:3] for one in _nearest(name, present)]
+        shown = ", ".join(map(repr, missing[:10]))
+        msg = f"{len(missing)} of {len(self.names)} names given to Consent are no author's: {shown}"
+        msg += f"; the nearest authors are {', '.join(map(repr, dict.fromkeys(nearest))) or 'none'}"
+        if self.strict:
+            msg += "; write the names as the export does, or give strict=False"
+            raise PlanError(msg)
+        log.warning("%s", msg)
 
     def reasons(self, authors: pa.Array) -> pa.StringArray:
-        """Return "no_consent" for each author who did not agree, else null."""
+        """Return the reason to drop each author's message: "no_consent", or null for people who agreed."""
         coded = authors.cast(pa.string()).dictionary_encode()
-        drops = [(_loose(name) in self.listed) == (self.allowed is None) for name in coded.dictionary.to_pylist()]
+        drops = [self._has(name) == (self.allowed is None) for name in coded.dictionary.to_pylist()]
         return pa.array(["no_consent" if drop else None for drop in drops], pa.string()).take(coded.indices)
+
+    def _has(self, name: str) -> bool:
+        number = phone(name)
+        return any(same_phone(number, one) for one in self.phones) if number else _loose(name) in self.listed
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Consented(Stage):
+    """Drops the messages of people who did not agree; the stage that `Consent.fit` returns."""
+
+    consent: Consent
+
+    needs: ClassVar[tuple[str, ...]] = ("author",)
+    hides: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        """The name of the Estimator, for statistics."""
+        return Consent.__name__
+
+    def __repr__(self) -> str:
+        return repr(self.consent)
+
+    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
+        """Yield the messages of people who agreed; drop the others as "no_consent"."""
+        for batch in batches:
+            yield drop_rows(batch, self.consent.reasons(batch.column("author")), stats)
+
+    def secrets(self) -> KnownPeople | None:
+        """Return a search for the names of people who did not agree; None if only those who agreed are listed."""
+        return KnownPeople(self.consent.names, COMMON) if self.consent.allowed is None else None
+
+
+def _authors(part: Part) -> set[str]:
+    found: set[str] = set()
+    for batch in part.batches(["author"]):
+        found.update(batch["author"].unique().drop_null().cast(pa.string()).to_pylist())
+    return found
+
+
+def _same(name: str, other: str) -> bool:
+    number = phone(name)
+    return same_phone(number, phone(other)) if number else _loose(name) == _loose(other)
+
+
+def _nearest(name: str, people: Sequence[str]) -> list[str]:
+    """Return at most three of `people`: by the end of a number, or by similar letters and equal words."""
+    number = phone(name)
+    if number:
+        return [one for one in people if phone(one)[-4:] == number[-4:]][:3]
+    mine = words(name)
+    close = set(difflib.get_close_matches(" ".join(mine), [" ".join(words(one)) for one in people], 3, 0.5))
+    return [one for one in people if set(mine) & set(words(one)) or " ".join(words(one)) in close][:3]
 
 
 def _loose(name: str) -> Any:
@@ -72,7 +163,7 @@ def _loose(name: str) -> Any:
 
 
 def names_in(stage: str, given: Any) -> tuple[str, ...]:
-    """Return names, given as such or as a file with one per line; sorted and unique.
+    """Return names, sorted and unique, from a list of them or from the path of a file with one name per line.
 
     Raises PlanError, naming `stage`, if the file cannot be read or there is no name.
     """

@@ -1,4 +1,4 @@
-"""Find names in texts in one pass, by a trie that is walked at word starts, and replace them by pseudonyms.
+"""Find names in texts in one pass, by looking up each word start in a trie, and replace them by pseudonyms.
 
 The trie is a hash table from (node, character) to the next node; keys are compared in full, so no result depends on a
 hash alone. Its characters are those of `matching.folded`; one space represents any gap between two words of a name.
@@ -29,9 +29,11 @@ SIEVE_BITS = 16
 
 
 class Trie(NamedTuple):
-    """keys int64[slots] = node << 21 | character (or EMPTY), children int32[slots], term of each node (or EMPTY).
+    """A trie of terms as a hash table from (node, character) to the next node, int32 numbers from the root 0.
 
-    sieve uint8[65536]: whether a term begins with letters of this hash; most words are rejected by it.
+    `keys` int64[slots]: node << 21 | character, or EMPTY. `children` int32[slots]: the next node. `terms` int32[nodes]:
+    the number of the term that ends at a node, or EMPTY. `sieve` uint8[65536]: 1 if a term begins with letters of this
+    hash; it rejects most words.
     """
 
     keys: I64
@@ -41,7 +43,7 @@ class Trie(NamedTuple):
 
 
 def build(terms: Sequence[str]) -> Trie:
-    """Return the trie of some terms; a term's number is its index."""
+    """Return the trie of `terms`; a term's number is its index in `terms`."""
     edges: dict[int, int] = {}
     ends = {}
     for number, term in enumerate(terms):
@@ -176,10 +178,11 @@ def _passes(a: Int, b: Int, c: Int, sieve: U8) -> bool:
 def find_names(
     offsets: I64, data: U8, fold: U32, keys: I64, children: I32, terms: I32, sieve: U8, prefixes: U32
 ) -> I64:
-    """Return every name in every text, int64[m, 5]: text, first byte, end, term, whether an @ precedes it.
+    """Return every name in n texts, int64[m, 5]: text, first byte, end, number of the term, whether an @ precedes it.
 
-    prefixes: folded letters that may be joined to the beginning of a name and are kept, such as Arabic's "and". Names
-    do not overlap; of two that begin together the longer one counts.
+    offsets, data: the texts in UTF-8. fold: uint32, each code point as it is compared (`matching.folded`). keys,
+    children, terms, sieve: a Trie. prefixes: folded letters that may be joined to the beginning of a name and are kept,
+    such as Arabic's "and". Names do not overlap; of two that begin together the longer one counts.
     """
     capacity, m = len(offsets) + 1023, 0
     out = np.empty((capacity, 5), np.int64)
@@ -235,9 +238,10 @@ def find_names(
 
 @kernel
 def splice(offsets: I64, data: U8, spans: I64, new_offsets: I64, new_data: U8) -> tuple[I64, U8]:
-    """Return the texts with spans replaced: offsets int64[n + 1] from 0, and bytes.
+    """Return n texts with spans of bytes replaced by words: (offsets int64[n + 1] from 0, bytes).
 
-    spans: int64[m, 4], in order: text, first byte, end, index of the new word.
+    offsets, data: the texts. spans: int64[m, 4], in order: text, first byte, end, index of the new word. new_offsets,
+    new_data: the new words.
     """
     n, size, s, k = len(offsets) - 1, offsets[len(offsets) - 1] - offsets[0], 0, 0
     for j in range(len(spans)):
@@ -261,8 +265,3 @@ def splice(offsets: I64, data: U8, spans: I64, new_offsets: I64, new_data: U8) -
             s += 1
         ends[d + 1] = k
     return ends, out
-
-
-def replaced(offsets: I64, data: U8, spans: I64, words: Any) -> tuple[I64, U8]:
-    """Return `splice` with the new words given as a pair (offsets, bytes), as `batch.buffers` returns it."""
-    return splice(offsets, data, spans, *words)

@@ -1,8 +1,8 @@
 """Compare names of people: with each other, and with the words of texts.
 
-`identity` decides who is one person: "~ Ilse" and "ILSE" are, "Ilse" and "Ilse 🌻" are two. `words` are searched for in
-texts: letters and digits without case, accents, Arabic vowel signs, tatweel, hamza seats and invisible signs, so that
-"Zoë" finds "zoe" and "أحمد" finds "احمد".
+`identity` decides whether two names are of one person: "~ Ilse" and "ILSE" are, "Ilse" and "Ilse 🌻" are not. `words`
+returns the words of a name that are searched for in texts. They are letters and digits without case, accents, Arabic
+vowel signs, tatweel, hamza seats and invisible signs, so that "Zoë" finds "zoe" and "أحمد" finds "احمد".
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ COMMON = frozenset(_COMMON.split())
 
 @cache
 def folded() -> U32:
-    """Return the form of each code point in comparisons, uint32[0x110000]: a letter or digit, SKIPPED, GAP or BREAK."""
+    """Return each code point as it is compared, uint32[0x110000]: a letter or digit, SKIPPED, GAP or BREAK."""
     low, bits = lowered(), classes()
     inside = (bits & (WORD | MARK)) != 0  # signs of Indic scripts are letters' parts
     table = np.where(inside, low & np.uint32((1 << 21) - 1), np.uint32(BREAK)).astype(np.uint32)
@@ -63,7 +63,7 @@ def folded() -> U32:
 
 
 def words(name: str) -> tuple[str, ...]:
-    """Return the words of a name as they are compared.
+    """Return the words of a name in the form in which they are compared.
 
     >>> words("~ Zoë O'Brien 🌻")
     ('zoe', 'o', 'brien')
@@ -85,5 +85,5 @@ _UNSEEN = frozenset(c for c in _INVISIBLE if c != 0x640)  # tatweel is kept: the
 
 @cache
 def common_words(given: tuple[str, ...] | None) -> frozenset[str]:
-    """Return the words that alone are not a name (None: COMMON), as they are compared."""
+    """Return the words that by themselves are not a name (None: COMMON), in the form in which they are compared."""
     return frozenset(w for entry in (COMMON if given is None else given) for w in words(entry))

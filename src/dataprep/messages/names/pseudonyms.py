@@ -13,11 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dataprep.pii.rules import KINDS
 from dataprep.store import files
 from dataprep.unicode.text import I64
 
 from . import kernel as K
 from .matching import common_words, identity, words
+from .phones import MIN_DIGITS, Phones, phone
 
 AUTHOR, MENTION, CHAT, WHOLE, MORE, SHARED = "author", "mention", "chat", "whole", "more", "shared"
 NAMING = (AUTHOR, MENTION, WHOLE, MORE)
@@ -28,16 +30,19 @@ PEOPLE = pa.schema([
     ("name", pa.string()),
     ("pseudonym", pa.string()),
 ])  # fmt: skip
-MIN_PHONE_DIGITS = 7
+LETTERS = str.maketrans("0123456789abcdef", "bcdfghjklmnpqrst")  # of hex digits: no numbers and no words
 
 
 def digest(key: bytes, kind: str, name: str) -> str:
-    """Return the keyed hash of a name (BLAKE2b, RFC 7693), 32 hex digits."""
+    """Return the hash of a name under a secret key (BLAKE2b, RFC 7693), 32 hex digits.
+
+    kind: such as "person" or "chat"; the same name has another hash for each kind.
+    """
     return hashlib.blake2b(f"{kind}\0{name}".encode(), key=key, digest_size=16, person=b"dataprep.people").hexdigest()
 
 
 def shortest(digests: Iterable[str], digits: int) -> dict[str, str]:
-    """Return for each digest its first `digits`, or more if two would be equal."""
+    """Return the beginning of each digest that identifies it: `digits` digits, or more if two would be equal."""
     found: dict[str, str] = {}
     waiting = sorted(set(digests))
     while waiting:
@@ -52,14 +57,18 @@ def shortest(digests: Iterable[str], digits: int) -> dict[str, str]:
 
 @dataclass
 class People:
-    """Names in a corpus: authors and mentioned people by chat, and names given in addition."""
+    """The names in a corpus: `seen` are authors, mentioned people and chats, `more` are names given in addition."""
 
     seen: set[tuple[str, str, str]]  # kind, chat, name
     more: tuple[str, ...] = ()
 
     def table(self, key: bytes, form: str, digits: int, weak: frozenset[str]) -> pa.Table:
-        """Return a row (PEOPLE) with a pseudonym for each name, and for each word that several people's names share."""
-        found = {row for row in self.seen if row[0] != CHAT} | self._direct() | {(MORE, "", n) for n in self.more}
+        """Return the table of pseudonyms, with the columns of PEOPLE: one for each name, and for each shared word.
+
+        A shared word is in the names of several people. key: the secret key. form: a person's pseudonym, with {} for
+        the letters. digits: the least number of letters. weak: words that by themselves are not a name.
+        """
+        found = self.found() | {(MORE, "", n) for n in self.more}
         shared = {word for word, term in terms_of(found, 1, weak).items() if len(term.persons) > 1}
         chats = {chat for kind, chat, _ in self.seen if kind == CHAT}
         persons = _pseudonyms(key, "person", {identity(name) for _, _, name in found} | shared, form, digits)
@@ -69,6 +78,10 @@ class People:
         rows += [(SHARED, "", word, persons[word]) for word in shared]
         columns = zip(*sorted(rows), strict=True) if rows else [()] * len(PEOPLE)
         return pa.table([pa.array(c, pa.string()) for c in columns], schema=PEOPLE)
+
+    def found(self) -> set[tuple[str, str, str]]:
+        """Return rows (kind, chat, name) of all people: authors, mentioned people, and those named by a direct chat."""
+        return {row for row in self.seen if row[0] != CHAT} | self._direct()
 
     def _direct(self) -> set[tuple[str, str, str]]:
         """Return rows for direct chats: at most two people wrote, and the chat has the name of neither.
@@ -87,19 +100,25 @@ class People:
 def _pseudonyms(key: bytes, kind: str, names: set[str], form: str, digits: int) -> dict[str, str]:
     hashed = {name: digest(key, kind, name) for name in names}
     short = shortest(hashed.values(), digits)
-    return {name: form.replace("{}", short[one]) for name, one in hashed.items()}
+    return {name: form.replace("{}", short[one].translate(LETTERS)) for name, one in hashed.items()}
 
 
 @dataclass
 class Term:
-    """A word or a full name to find: the people it may mean, and whether it counts only after an @."""
+    """A word or a full name to find in texts.
+
+    `persons`: the people it may mean. `weak`: whether it counts only after an @.
+    """
 
     persons: set[str] = field(default_factory=set)
     weak: bool = True
 
 
 def terms_of(rows: Iterable[tuple[str, str, str]], min_chars: int, weak: frozenset[str]) -> dict[str, Term]:
-    """Return the terms to find for rows (kind, chat, name): each full name, and each of its words."""
+    """Return the terms to find, by text, for rows (kind, chat, name): each full name, and each of its words.
+
+    min_chars: a shorter word is weak, as are the words in `weak`: they count only after an @.
+    """
     found: dict[str, Term] = defaultdict(Term)
     for kind, _, name in rows:
         for term, is_weak in _terms(kind, words(name), min_chars, weak):
@@ -112,7 +131,7 @@ def _terms(kind: str, name: tuple[str, ...], min_chars: int, weak: frozenset[str
     """Return (term, whether it counts only after an @) for the words of a name."""
     digits = "".join(name)
     if digits.isdigit():
-        return [(" ".join(name), False), (digits, False)] if len(digits) >= MIN_PHONE_DIGITS else []
+        return [(" ".join(name), False), (digits, False)] if len(digits) >= MIN_DIGITS else []
     if kind == WHOLE:
         return [(" ".join(name), len(name) == 1)] if name else []
     single = [(w, len(w) < min_chars or w in weak) for w in name if len(w) > 1 and not w.isdigit()]
@@ -121,7 +140,7 @@ def _terms(kind: str, name: tuple[str, ...], min_chars: int, weak: frozenset[str
 
 @dataclass(frozen=True)
 class NameTables:
-    """Tables for the kernel, and for the pseudonym of each term that it finds."""
+    """The table of pseudonyms in the form that `Pseudonymised` needs: a trie of terms, and the pseudonym of each."""
 
     trie: K.Trie
     weak: Any  # bool[terms]
@@ -129,7 +148,8 @@ class NameTables:
     is_shared: Any  # bool[terms]
     local: I64  # int64[k]: chat * terms + term if the term means one person of that chat, ascending
     local_target: I64
-    pseudonyms: pa.LargeStringArray
+    words: pa.LargeStringArray  # pseudonyms, then the words for personal data in the order of KINDS
+    phones: tuple[Phones, dict[str, int]]  # numbers of people, and the index of each one's pseudonym
     chats: dict[str, int]
     authors: pa.StringArray  # names as in the column
     author_pseudonyms: pa.StringArray
@@ -137,7 +157,11 @@ class NameTables:
     chat_pseudonyms: pa.StringArray
 
     def meant(self, hits: I64, chats: I64) -> I64:
-        """Return the pseudonym of each hit: that of the one person in the chat it can mean, else the term's own."""
+        """Return the pseudonym of each of m hits, int64[m], as an index into `words`.
+
+        It is that of the only person in the chat whom the hit can mean, else the term's own. hits: int64[m, 5], as
+        `find_names` returns them. chats: int64, the chat of each text, as in `chats`.
+        """
         n_terms = max(1, len(self.target))
         wanted = chats[hits[:, 0]] * n_terms + hits[:, 3]
         at = np.minimum(np.searchsorted(self.local, wanted), max(0, len(self.local) - 1))
@@ -148,7 +172,10 @@ class NameTables:
 
 @lru_cache(maxsize=2)
 def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> NameTables:
-    """Return the tables for the PEOPLE at `url`; the last two are kept in memory."""
+    """Return the NameTables of the table of pseudonyms at `url`; the last two results are kept in memory.
+
+    min_chars, common: as in `Pseudonyms`.
+    """
     with files.open_raw(url) as f:
         rows = pq.read_table(f).to_pylist()
     weak = common_words(common)
@@ -162,6 +189,7 @@ def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> Nam
     own = [shared[t] if len(terms[t].persons) > 1 else named[next(iter(terms[t].persons))] for t in listed]
     chats = {chat: i for i, chat in enumerate(sorted({r["chat"] for r in rows}))}
     local = _local(people, terms, {t: i for i, t in enumerate(listed)}, chats)
+    phones = {number: index[p] for name, p in sorted(named.items()) if (number := phone(name))}
     by_kind = {kind: [r for r in rows if r["kind"] == kind] for kind in (AUTHOR, CHAT)}
     authors = {r["name"]: r["pseudonym"] for r in by_kind[AUTHOR]}
     chat_names = {r["name"]: r["pseudonym"] for r in by_kind[CHAT]}
@@ -171,7 +199,8 @@ def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> Nam
         is_shared=np.array([len(terms[t].persons) > 1 for t in listed], bool),
         local=np.array(sorted(local), np.int64),
         local_target=np.array([index[named[local[k]]] for k in sorted(local)], np.int64),
-        pseudonyms=pa.array(pseudonyms, pa.large_string()), chats=chats,
+        words=pa.array([*pseudonyms, *(f"<{kind}>" for kind in KINDS)], pa.large_string()),
+        phones=(Phones(phones), phones), chats=chats,
         authors=pa.array(list(authors), pa.string()), author_pseudonyms=pa.array(list(authors.values()), pa.string()),
         chat_names=pa.array(list(chat_names), pa.string()),
         chat_pseudonyms=pa.array(list(chat_names.values()), pa.string()),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -32,12 +32,16 @@ from dataprep.core.runner import Runner
 from dataprep.core.stage import Stage, drop_rows
 from dataprep.core.trial import current
 from dataprep.errors import PlanError, ReadError
+from dataprep.pii.kernel import byte_kinds, suspects
+from dataprep.pii.rules import KINDS
 from dataprep.store import files, receipts
 
 from . import kernel as K
 from .consent import Consent, names_in
-from .matching import common_words, folded, identity, words
-from .pseudonyms import AUTHOR, CHAT, MENTION, NameTables, People, digest, name_tables
+from .known import KnownPeople
+from .matching import COMMON, common_words, folded, identity, words
+from .numbers import with_numbers
+from .pseudonyms import AUTHOR, CHAT, MENTION, NAMING, NameTables, People, digest, name_tables
 
 MIN_KEY_BYTES = 16
 MENTIONED = re.compile("@\u2068([^\u2069\n]{1,200})\u2069")
@@ -54,8 +58,9 @@ class Pseudonyms(Estimator):
 
     Put it first, so that it sees every author and no saved step has a raw text. Names are those of authors, of people
     mentioned as WhatsApp writes it (@Name, the name between U+2068 and U+2069), of direct chats (two authors at most),
-    and `names=`. A person becomes `Person-` and the first hex digits of the keyed hash (BLAKE2b) of the name: four, or
-    as many as make all pseudonyms different.
+    and `names=`. A person becomes `Person-` and the first letters of the keyed hash (BLAKE2b) of the name: four, or as
+    many as make all pseudonyms different. The number of a person who is known by a phone number becomes the person's
+    pseudonym in any form: national or international, with any signs between the digits.
 
     In texts, full names and each word of a name are replaced, without regard to case, accents, Arabic vowel signs and
     hamza seats, also if stretched ("Ilseee"), possessive ("Ilse's"), mentioned (@Ilse) or after one of `prefixes`;
@@ -74,8 +79,9 @@ class Pseudonyms(Estimator):
     prefixes: letters that Arabic joins to the following word; at most two, which are kept.
     blank: kinds of messages whose text becomes `<kind>`, since they name people and places that are unknown here.
     keep_meta: the keys of `meta` to keep.
-    digits: least hex digits of a pseudonym; with more, a person who joins later rarely lengthens another's.
-    form: pseudonym of a person, with {} for the digits.
+    digits: least letters of a pseudonym, 4 bits each; with more, a person who joins later rarely lengthens another's.
+    form: pseudonym of a person, with {} for the letters.
+    pii: also replace personal data, as `PII()` does, in the same pass over the raw text.
 
     Raises PlanError for a key that is missing or short, a mapping inside `out`, and values that are not valid.
     """
@@ -91,9 +97,11 @@ class Pseudonyms(Estimator):
     keep_meta: tuple[str, ...] = ("edited",)
     digits: int = 4
     form: str = "Person-{}"
+    pii: bool = False
     secret: bytes | None = field(init=False, compare=False)
     more: tuple[str, ...] = field(init=False, compare=False)
 
+    VERSION: ClassVar[int] = 2
     needs: ClassVar[tuple[str, ...]] = NEEDS
     hides: ClassVar[bool] = True
 
@@ -103,8 +111,9 @@ class Pseudonyms(Estimator):
         for name in ("common", "blank", "keep_meta"):
             value = getattr(self, name)
             object.__setattr__(self, name, None if value is None else tuple(value))
-        if "{}" not in self.form or words(self.form.replace("{}", "")) == ():
-            msg = f"form={self.form!r} must contain a word and {{}} for the digits, as 'Person-{{}}'"
+        word = self.form.replace("{}", "")
+        if word == self.form or not words(word) or any(c.isdigit() for c in word):
+            msg = f"form={self.form!r} must contain a word without digits, and {{}} for letters, as 'Person-{{}}'"
             raise PlanError(msg)
         if not 2 <= self.digits <= 32 or self.min_chars < 1:
             msg = f"digits={self.digits} must be 2 to 32, and min_chars={self.min_chars} must be 1 or more"
@@ -112,7 +121,7 @@ class Pseudonyms(Estimator):
 
     @property
     def fingerprint(self) -> str:
-        """A hash that differs between keys and reveals nothing about them."""
+        """A hash by which keys can be compared, and which reveals nothing about them."""
         return "random" if self.secret is None else digest(self.secret, "fingerprint", "")[:16]
 
     def __repr__(self) -> str:
@@ -120,19 +129,19 @@ class Pseudonyms(Estimator):
         return f"Pseudonyms(key {self.fingerprint}{kept}{f', {self.consent}' if self.consent else ''})"
 
     def recipe(self) -> Any:
-        """Return all parameters except the secret key and the paths of names, key and mapping."""
+        """Return what identifies this Estimator in a recipe: all parameters but the secret key and paths of files."""
         return (self.VERSION, self.fingerprint, self.consent, self.more, *self._settings, self.digits, self.form)
 
     @property
     def _settings(self) -> tuple[Any, ...]:
-        return (self.min_chars, self.common, self.prefixes, self.blank, self.keep_meta)
+        return (self.min_chars, self.common, self.prefixes, self.blank, self.keep_meta, self.pii)
 
     def warm(self) -> None:
         """Compile the kernels."""
         _warm()
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Stage:
-        """Learn all names, write the table of pseudonyms, and return the stage that applies it."""
+        """Learn all names in `docs`, write the table of pseudonyms to `out`, and return the stage that applies it."""
         work_key, url = self.key_for(docs), files.join(out, "people.parquet")
         n_parts = len(list(run.map(_CollectNames(out, work_key), docs.tasks, "Pseudonyms: names")))
         parts = [_CollectNames.url(out, number) for number in range(n_parts)]
@@ -142,12 +151,14 @@ class Pseudonyms(Estimator):
         return Pseudonymised(
             people=url, key=work_key, facts={n: found[n] for n in ("people", "chats")}, consent=self.consent,
             min_chars=self.min_chars, common=self.common, prefixes=self.prefixes, blank=self.blank,
-            keep_meta=self.keep_meta,
+            keep_meta=self.keep_meta, pii=self.pii,
         )  # fmt: skip
 
     def _write(self, url: str, parts: list[str]) -> dict[str, Any]:
         """Write the table of pseudonyms to `url`; return its receipt. A random key is not stored."""
         seen = {(r["kind"], r["chat"], r["name"]) for part in parts for r in _read(part).to_pylist()}
+        if self.consent is not None:
+            self.consent.check(name for _, _, name in People(seen).found())
         secret = self.secret or secrets.token_bytes(32)
         table = People(seen, self.more).table(secret, self.form, self.digits, common_words(self.common))
         with files.atomic(url) as f:
@@ -200,7 +211,6 @@ class _CollectNames(Pass[Part]):
     folder: ClassVar[str] = "names"
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write a Parquet file with the columns kind, chat, name."""
         seen: set[tuple[str, str, str]] = set()
         for batch in item.batches(["chat", "author", "text"]):
             seen |= _seen(batch)
@@ -208,6 +218,20 @@ class _CollectNames(Pass[Part]):
         with files.atomic(url) as f:
             pq.write_table(pa.table([pa.array(c, pa.string()) for c in columns], ["kind", "chat", "name"]), f)
         return {}
+
+
+def known_people(docs: Dataset, run: Runner, names: Sequence[str], own: str) -> KnownPeople:
+    """Return a search for everyone whom `Pseudonyms` would learn from `docs`.
+
+    names: more people to search for, as in `Pseudonyms`. own: a name that may occur.
+    """
+    seen = set().union(*run.map(_names_in, docs.tasks, "names"))
+    found = {name for _, _, name in People(seen).found()} | set(names_in("Pseudonyms", names) if names else ())
+    return KnownPeople(tuple(sorted(found)), COMMON, (own,))
+
+
+def _names_in(part: Part) -> set[tuple[str, str, str]]:
+    return set().union(*map(_seen, part.batches(["chat", "author", "text"])))
 
 
 def _seen(batch: Batch) -> set[tuple[str, str, str]]:
@@ -229,7 +253,7 @@ def _read(url: str) -> pa.Table:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Pseudonymised(Stage):
-    """Applies the pseudonyms that `Pseudonyms.fit` made; people: the URL of their table."""
+    """Replaces names by the pseudonyms that `Pseudonyms.fit` made; people: the URL of their table."""
 
     people: str
     key: str
@@ -238,6 +262,7 @@ class Pseudonymised(Stage):
     prefixes: str
     blank: tuple[str, ...]
     keep_meta: tuple[str, ...]
+    pii: bool
     consent: Consent | None = None
     facts: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
 
@@ -246,15 +271,21 @@ class Pseudonymised(Stage):
 
     @property
     def name(self) -> str:
-        """Name of the Estimator."""
+        """The name of the Estimator, for statistics."""
         return Pseudonyms.__name__
 
     def __repr__(self) -> str:
         return f"pseudonyms for {self.facts.get('people', 0):,} people"
 
     def recipe(self) -> Any:
-        """Return the key of the work that made the pseudonyms, not their path."""
+        """Return what identifies this stage in a recipe: the key of the work that made the table, not its path."""
         return self.name, self.key
+
+    def secrets(self) -> KnownPeople:
+        """Return a search for every name in the table of people, and for people who did not agree."""
+        rows = [row for row in _read(self.people).to_pylist() if row["kind"] in NAMING]
+        names = {row["name"] for row in rows} | set(self.consent.names if self.consent and self.consent.refused else ())
+        return KnownPeople(tuple(sorted(names)), common_words(self.common) | set(_short(names, self.min_chars)))
 
     def warm(self) -> None:
         """Compile the kernels."""
@@ -276,14 +307,18 @@ class Pseudonymised(Stage):
         left = known.weak[hits[:, 3]] & (hits[:, 4] == 0)
         stats.count("names.common_left", int(left.sum()))
         hits = hits[~left]
-        if not len(hits):
-            return batch
-        stats.count("names.replaced", len(hits))
         chats = pc.index_in(pc.fill_null(batch["chat"].cast(pa.string()), ""), pa.array(list(known.chats), pa.string()))
         which = known.meant(hits, np.asarray(pc.fill_null(chats, -1).to_numpy(zero_copy_only=False), np.int64))
         stats.count("names.shared", int((known.is_shared[hits[:, 3]] & (which == known.target[hits[:, 3]])).sum()))
+        first_kind = len(known.words) - len(KINDS)
         spans = np.column_stack([hits[:, :3], which])
-        texts = B.strings(*K.replaced(offsets, data, spans, B.buffers(known.pseudonyms)))
+        spans = with_numbers(offsets, data, spans, known.phones, first_kind if self.pii else -1)
+        if not len(spans):
+            return batch
+        counts = np.bincount(np.maximum(spans[:, 3] - first_kind + 1, 0), minlength=len(KINDS) + 1).tolist()
+        for name, n in zip(("names.replaced", *(f"pii.{kind}" for kind in KINDS)), counts, strict=True):
+            stats.count(name, n)
+        texts = B.strings(*K.splice(offsets, data, spans, *B.buffers(known.words)))
         return B.with_column(batch, "text", texts)
 
     def _blanked(self, batch: Batch, stats: Ledger) -> Batch:
@@ -311,11 +346,17 @@ class Pseudonymised(Stage):
         return pa.array(kept, pa.large_string()).take(coded.indices)
 
 
+def _short(names: Iterable[str], min_chars: int) -> Iterator[str]:
+    return (word for name in names for word in words(name) if len(word) < min_chars)
+
+
 def _only(text: str, keys: tuple[str, ...]) -> str:
     if text == "{}":
         return text
     found = orjson.loads(text)
-    hidden = {"file": None} if {"file", "files"} & found.keys() - set(keys) else {}  # `captions.py` needs the key
+    hidden = (
+        {"file": None} if {"file", "files"} & found.keys() - set(keys) else {}
+    )  # `clean.py` needs the key to find captions
     return orjson.dumps({k: v for k, v in found.items() if k in keys} | hidden).decode()
 
 
@@ -330,4 +371,5 @@ def _warm() -> None:
     fold = folded()
     offsets, data = B.buffers(B.make([0], ["a text"], "warm"))
     hits = K.find_names(offsets, data, fold, *K.build(["text"]), fold[:1])
-    K.replaced(offsets, data, hits[:, :4].copy(), (offsets, data))
+    K.splice(offsets, data, hits[:, :4].copy(), offsets, data)
+    suspects(offsets, data, byte_kinds(), 0)

@@ -20,7 +20,7 @@ from dataprep.core import batch as B
 from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
-from dataprep.read.text import Lines, Record
+from dataprep.read.text import Lines
 from dataprep.read.trust import Trust
 from dataprep.store import files
 
@@ -30,9 +30,9 @@ UNIX_DAY = 719_163  # the ordinal of 1970-01-01
 
 
 class FirstLine(NamedTuple):
-    """First line of a message: its time in seconds since 1970 on the exporting device's clock, its author and its text.
+    """The first line of a message: its time (seconds since 1970 on the exporting device's clock), author and text.
 
-    kind and meta: what the first line alone determines; kind is "" if the whole message is needed.
+    kind and meta: as far as the first line decides them; kind is "" if the whole message is needed.
     """
 
     time: int | None
@@ -43,7 +43,11 @@ class FirstLine(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Message: position, first line, further lines (None: too long), size in bytes, and whether it is the last."""
+    """A message while its further lines are collected.
+
+    `position`: byte offset of its first line. `head`: the parsed first line. `rest`: the further lines; None if the
+    message is too long to keep. `n_bytes`: size of the message. `last`: whether it is the last of the file.
+    """
 
     position: int
     head: FirstLine
@@ -53,7 +57,7 @@ class Held(NamedTuple):
 
 
 class MessageContent(NamedTuple):
-    """Message as a row of the batch."""
+    """The columns of a message that `Headed.row` decides; time and position come from the first line."""
 
     author: str | None
     text: str
@@ -63,24 +67,27 @@ class MessageContent(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Headed(ChatReader, Lines):
-    """Base of these readers; a subclass recognises first lines (`begin`) and classifies messages (`row`)."""
+    """Base class of readers of chats in which a first line with a time begins each message.
+
+    A subclass recognises first lines (`begin`), states their form (`expected`) and classifies messages (`row`).
+    """
 
     splits: ClassVar[bool] = False
 
     def begin(self) -> Callable[[str], FirstLine | None]:
-        """Return a function, called once per file, that parses a first line of a message, or returns None."""
+        """Return a function, new for each file, from a line to its FirstLine, or to None if it begins no message."""
         raise NotImplementedError
 
     def expected(self) -> str:
-        """Return the form of a first line, for the error about a file without any."""
+        """Return the form of a first line, for the error about a file without such lines."""
         raise NotImplementedError
 
     def row(self, head: FirstLine, text: str) -> MessageContent:
-        """Return a whole message as a row."""
+        """Return author, text, kind and meta of a message, from its parsed first line and its whole text."""
         return MessageContent(head.author, text, head.kind or "text", head.meta or {})
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """Yield the messages of a file.
+        """Yield the messages of a file as batches, one row per message.
 
         Raises ReadError with the first line and the expected form if no line begins a message.
         """
@@ -116,7 +123,8 @@ class Headed(ChatReader, Lines):
                 head, rest, position, n_bytes = found, [], line.position, 0
             elif not head:
                 if line.data is None or line.data.strip():
-                    trust.count([], [line.position], functools.partial(_headless, line))
+                    first = functools.partial("no message begins with {!r}".format, (line.data or b"")[:60])
+                    trust.count([], [line.position], first)
                     stats.drop([doc_id(piece.file, line.position)], "no_header", n_bytes=[line.n_bytes])
                 continue
             elif rest is not None and line.data is not None:
@@ -129,7 +137,10 @@ class Headed(ChatReader, Lines):
 
 
 class Columns:
-    """Messages by column: numbers and strings, which the garbage collector need not visit (it took half the time)."""
+    """Messages collected as one list per column.
+
+    With an object per message, garbage collection took half the time.
+    """
 
     def __init__(self) -> None:
         self.positions: list[int] = []
@@ -140,7 +151,7 @@ class Columns:
         self.metas: list[str] = []
 
     def add(self, position: int, time: int | None, row: MessageContent) -> None:
-        """Append one message."""
+        """Append one message: its byte offset, its time in seconds since 1970 (None: unknown), its other columns."""
         self.positions.append(position)
         self.times.append(time)
         self.authors.append(row.author)
@@ -157,12 +168,8 @@ def _batch(
     dropped = np.array([doc_id(piece.file, position) for position, _, _ in bad], np.uint64)
     stats.drop(dropped, [why for _, why, _ in bad], n_bytes=[n for _, _, n in bad])
     if good.positions:
-        columns = {
-            "chat": [chat_of(piece.url)] * len(good.positions),
-            "author": good.authors,
-            "time": good.times,
-            "kind": good.kinds,
-        }
+        chat = [chat_of(piece.url)] * len(good.positions)
+        columns = {"chat": chat, "author": good.authors, "time": good.times, "kind": good.kinds}
         ids = np.array(good.positions, np.uint64) + np.uint64(doc_id(piece.file, 0))
         yield message_batch(piece, ids, good.texts, columns, good.metas)
 
@@ -185,20 +192,18 @@ def _text(message: Held) -> str | None:
     return whole.partition("\n")[2].rstrip("\n")
 
 
-def _headless(line: Record) -> str:
-    return f"no message begins with {(line.data or b'')[:60]!r}"
-
-
-def since_1970(year: int, month: int, day: int, seconds: int = 0) -> int | None:
-    """Return seconds since 1970 on a clock without a zone; None if there is no such day."""
+def since_1970(year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: int = 0) -> int | None:
+    """Return seconds since 1970 on a clock without a zone; None if there is no such time (a second may be 60)."""
     try:
-        return (datetime(year, month, day).toordinal() - UNIX_DAY) * 86_400 + seconds  # noqa: DTZ001 - no zone
+        start = datetime(year, month, day, hour, minute)  # noqa: DTZ001 - no zone
     except ValueError:
         return None
+    seconds = (start.toordinal() - UNIX_DAY) * 86_400 + hour * 3_600 + minute * 60 + second
+    return seconds if second <= 60 else None
 
 
 def chat_of(url: str) -> str:
-    """Return the chat's name: the file's, or the folder's if the file is `chat.md`, `data.json` or `_chat.txt`."""
+    """Return the chat's name from the name of the file, or of the folder for `chat.md`, `data.json` and `_chat.txt`."""
     name = re.sub(r"(\.(txt|md|json|log|text))?(\.(gz|zst|xz))?$", "", files.name_of(url), flags=re.IGNORECASE)
     if name in {"chat", "data", "_chat", "index"}:
         name = files.name_of(url.rpartition("/")[0]) or name

@@ -1,4 +1,4 @@
-"""Base of readers of JSON exports, streamed in two passes: the first collects the chats' names, the second messages.
+"""Base of readers of JSON exports, streamed in two passes: the first finds the chats' names, the second reads messages.
 
 The position of a message is the byte offset of its object in the decompressed text. Memory: a block of 4 MB, the
 longest message, and 16 bytes per message to find the message that a reply answers.
@@ -24,12 +24,11 @@ from dataprep.read.json.stream import Group, JsonStream, warm
 from dataprep.read.trust import Trust
 from dataprep.store import files
 
-from .media import wall_clock
-from .messages import ChatReader, message_batch
+from .messages import ChatReader, message_batch, wall_clock
 
 
 class MessageRow(NamedTuple):
-    """Message as its platform's reader interprets it."""
+    """The columns of a message, as the `row` of a platform's reader returns them."""
 
     text: str
     author: str | None
@@ -40,27 +39,28 @@ class MessageRow(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class JsonExport(ChatReader):
-    """Base of readers that stream; a subclass names the chats and interprets messages."""
+    """Base class of readers that stream a JSON export; a subclass has `names`, `row` and `answers` for its platform."""
 
     PLATFORM: ClassVar[str]
 
     def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
-        """Return the name of each chat by the number of its array of messages, from the document around them.
+        """Return the names of the chats in a file: {k: name of the chat whose messages are the k-th array, from 0}.
 
-        Raises ReadError if it is not of this platform.
+        document: the parsed export, in which each array of messages holds only its number k. Raises ReadError if the
+        document is not an export of this platform.
         """
         raise NotImplementedError
 
     def row(self, message: Mapping[str, Any]) -> MessageRow:
-        """Return one message as a row."""
+        """Return the columns of one message, given as in the export's JSON."""
         raise NotImplementedError
 
     def answers(self, message: Mapping[str, Any]) -> int | None:
-        """Return the platform's number of the message that this one answers."""
+        """Return the platform's number of the message that `message` answers; None if it answers none."""
         raise NotImplementedError
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """Yield the messages of all chats in a file."""
+        """Yield the messages of all chats in a file as batches, one row per message."""
         return B.recut(self._batches(piece, stats))
 
     def _batches(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
@@ -90,11 +90,11 @@ class JsonExport(ChatReader):
                 n_messages += len(group.starts) + (group.too_long is not None)
             document = walk.document()
         if not isinstance(document, dict):
-            msg = f"the file is a JSON list, not a {self.PLATFORM} chat; name another reader with format="
+            msg = f"the file is a JSON list, not a {self.PLATFORM} chat; give the right reader as format="
             raise ReadError(msg, url, 0)
         if not n_messages and walk.arrays:
             msg = "the chat has no messages; remove the file"
-            raise ReadError(msg, url, 0)
+            raise ReadError(msg, url, 0, reason="empty")
         return document
 
     def _batch(
@@ -111,7 +111,7 @@ class JsonExport(ChatReader):
 
 
 class Bad(NamedTuple):
-    """Dropped message: its position, size in bytes, reason, and first bytes."""
+    """A message to be dropped: its byte offset, size in bytes, reason, and first bytes (for the error message)."""
 
     position: int
     n_bytes: int
@@ -120,7 +120,11 @@ class Bad(NamedTuple):
 
 
 def sort_out(group: Group, max_bytes: int) -> tuple[npt.NDArray[np.int64], list[Any], list[Bad]]:
-    """Return the positions int64[n] of messages that are JSON objects, these objects, and the bad messages."""
+    """Return (positions, messages, bad ones) of a group of messages.
+
+    positions: int64[n], byte offsets of the messages that are JSON objects. messages: these n objects, parsed. bad
+    ones: messages that are larger than `max_bytes` or are not JSON objects.
+    """
     bad = [Bad(*group.too_long, "too_long", "")] if group.too_long else []
     if not len(group.starts):
         return group.starts, [], bad
@@ -149,21 +153,23 @@ def _message(data: bytes, max_bytes: int) -> dict[str, Any] | str:
 
 
 def refuse(bad: list[Bad], piece: Slice, stats: Ledger, trust: Trust, good: Sequence[int] | Any = ()) -> None:
-    """Drop the bad messages; count good and bad ones."""
+    """Record the bad messages in `stats` as dropped; count bad and good ones in `trust`, which may reject the file.
+
+    good: positions of the good messages of the same group.
+    """
     trust.count(good, [one.position for one in bad], lambda: f"{bad[0].reason} {bad[0].looks}")
     ids = np.array([doc_id(piece.file, one.position) for one in bad], np.uint64)
     stats.drop(ids, [one.reason for one in bad], n_bytes=[one.n_bytes for one in bad])
 
 
 def batch_of(rows: list[MessageRow], chat: str, positions: Any, piece: Slice, reply_to: Any = None) -> Batch:
-    """Return rows as a batch; positions: int64[n]. reply_to: uint64[n] with nulls."""
+    """Return the rows of one chat as a batch.
+
+    chat: the chat's name. positions: int64[n], byte offsets of the messages. reply_to: uint64[n], ids of the answered
+    messages, null if none; None: no message answers another.
+    """
     texts, authors, times, kinds, metas = zip(*rows, strict=True)
-    columns = {
-        "chat": pa.repeat(chat, len(rows)),
-        "author": authors,
-        "time": wall_clock(times),
-        "kind": kinds,
-    }
+    columns = {"chat": pa.repeat(chat, len(rows)), "author": authors, "time": wall_clock(times), "kind": kinds}
     if reply_to is not None:
         columns["reply_to"] = reply_to
     ids = np.asarray(positions, np.int64).astype(np.uint64) + np.uint64(doc_id(piece.file, 0))
@@ -172,23 +178,24 @@ def batch_of(rows: list[MessageRow], chat: str, positions: Any, piece: Slice, re
 
 
 def number(value: Any) -> int | None:
-    """Return a platform's number of a message, an integer or its digits; None if it is neither."""
+    """Return a message's number on its platform, given as an integer or as digits; None for any other value."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
         value = int(value)
     return value if isinstance(value, int) and abs(value) < 1 << 63 else None
 
 
 class Known:
-    """Positions of messages by number: sorted runs of (number, position), 16 bytes per message (in a dict: 150).
+    """Positions of a chat's messages by the platform's number, to find the messages that replies answer.
 
-    Each run is at least twice as long as the next, so that numbers that do not ascend cost no more than sorting them.
+    They are stored as sorted runs of (number, position): 16 bytes per message (in a dict: 150). Each run is at least
+    twice as long as the next, so that numbers that do not ascend cost no more than sorting them.
     """
 
     def __init__(self) -> None:
         self.runs: list[npt.NDArray[np.int64]] = []
 
     def add(self, numbers: list[int | None], positions: npt.NDArray[np.int64]) -> None:
-        """Add messages in the order of the file; messages without a number cannot be answered."""
+        """Add messages: their platform's numbers and positions, int64[n]; those without a number are left out."""
         rows = [k for k, one in enumerate(numbers) if one is not None]
         if rows:
             wanted = np.array([numbers[k] for k in rows], np.int64)
@@ -198,7 +205,11 @@ class Known:
             self.runs[-1] = _sorted(np.concatenate([self.runs[-1], last], 1))
 
     def find(self, answered: list[int | None], file: int) -> pa.Array | None:
-        """Return the ids uint64[n] of answered messages, null if unknown; None if all are null."""
+        """Return the ids, uint64[n], of the answered messages, null if unknown; None if all are null.
+
+        answered: for each of n messages, the platform's number of the message that it answers, or None. file: the
+        number of the file, which is part of an id.
+        """
         rows = np.array([k for k, one in enumerate(answered) if one is not None], np.int64)
         if not len(rows) or not self.runs:
             return None

@@ -1,4 +1,4 @@
-"""Columns of all chat readers: one document per message, whatever the platform.
+"""The columns of all chat readers, which are the same for all platforms; one document is one message.
 
 `text` is the export's text of the message, including the placeholder of a file or the line of a system message; `meta`
 holds the rest as JSON: {"edited": true}, {"file": NAME} (null: the export left the file out, and the text is its
@@ -8,17 +8,20 @@ caption), {"forwarded": NAME}, {"reactions": {...}}.
 from __future__ import annotations
 
 import codecs
+import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
-from dataprep.core.reader import Reader, Slice
-from dataprep.errors import PlanError, ReadError
-from dataprep.read.trust import MAX_BAD, MAX_DOC_BYTES
+from dataprep.core.reader import Slice
+from dataprep.errors import ReadError
+from dataprep.read.trust import LimitedReader
 
 KINDS = (
     "text", "image", "video", "audio", "gif", "sticker", "file", "contact", "location", "poll", "event", "call",
@@ -36,36 +39,85 @@ COLUMNS: Mapping[str, pa.DataType] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChatReader(Reader):
-    """Base of the chat readers.
-
-    max_doc_bytes: longer messages are dropped. max_bad: the share of bad messages that a file may have (`trust.py`).
-    """
-
-    max_doc_bytes: int = MAX_DOC_BYTES
-    max_bad: float = MAX_BAD
-
-    def __post_init__(self) -> None:
-        if self.max_doc_bytes < 1:
-            msg = f"max_doc_bytes={self.max_doc_bytes} must be at least 1: the bytes of the longest one to keep"
-            raise PlanError(msg)
+class ChatReader(LimitedReader):
+    """Base class of the chat readers, with the limits of `LimitedReader`: each message counts as one record."""
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
-        """The columns chat, author, time, kind and reply_to."""
+        """The names and types of the columns that chat readers add: chat, author, time, kind and reply_to."""
         return COLUMNS
 
 
 def reject_utf16(head: bytes, url: str) -> None:
-    """Raise ReadError if a file begins like UTF-16, as editors may save it."""
+    """Raise ReadError if a file begins like UTF-16, in which some editors save text."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        msg = "the file is UTF-16, and chats are exported in UTF-8; convert it (iconv -f UTF-16 -t UTF-8)"
+        msg = "the file is UTF-16, but must be UTF-8 like all chat exports; convert it (iconv -f UTF-16 -t UTF-8)"
         raise ReadError(msg, url, 0)
 
 
 def message_batch(
     piece: Slice, ids: B.Ids, texts: Any, columns: Mapping[str, Any], meta: Sequence[str] | None = None
 ) -> Batch:
-    """Return messages as a batch; `columns` holds lists or Arrow arrays by name, and a missing column is null."""
+    """Return messages as a batch with all columns of chat readers.
+
+    ids: uint64[n]. texts: n texts. columns: lists or Arrow arrays by name; a column that is left out is null in every
+    row. meta: n JSON texts; None: all "{}".
+    """
     arrays = {n: pa.array(columns.get(n, [None] * len(ids)), kind) for n, kind in COLUMNS.items()}
     return B.make(ids, texts, piece.source, meta, columns=arrays)
+
+
+SUFFIXES = {
+    "image": "jpg jpeg png heic heif bmp tiff avif svg", "video": "mp4 mov 3gp webm mkv avi m4v",
+    "audio": "opus ogg oga m4a mp3 aac wav flac amr", "gif": "gif", "sticker": "webp tgs", "contact": "vcf",
+}  # fmt: skip
+BY_SUFFIX = {f".{suffix}": kind for kind, names in SUFFIXES.items() for suffix in names.split()}
+TYPES = {"image/gif": "gif", "image/webp": "sticker", "application/x-tgsticker": "sticker", "text/vcard": "contact"}
+MAIN_TYPES = ("image", "video", "audio")
+SECONDS = pa.timestamp("s")
+
+
+def kind_of_file(name: Any, media_type: Any = None) -> str:
+    """Return the kind of an attached file: image, video, audio, gif, sticker or contact; "file" if unknown.
+
+    The media type decides, or else the suffix of the name.
+
+    >>> kind_of_file("photos/a.JPG"), kind_of_file("a.bin", "video/mp4"), kind_of_file(None)
+    ('image', 'video', 'file')
+    """
+    if isinstance(media_type, str) and media_type:
+        main = media_type.partition("/")[0]
+        kind = TYPES.get(media_type) or (main if main in MAIN_TYPES else None)
+        if kind:
+            return kind
+    bare = str(name or "").partition("?")[0].lower()
+    return BY_SUFFIX.get(posixpath.splitext(bare)[1], "file")
+
+
+def files_of(names: Sequence[str]) -> dict[str, Any]:
+    """Return attached files for meta: {"file": name} if there is one, {"files": names} if there are more, else {}."""
+    return {"file": names[0]} if len(names) == 1 else {"files": list(names)} if names else {}
+
+
+def wall_clock(times: Sequence[str | None]) -> pa.Array:
+    """Return ISO 8601 texts as timestamp[s] without zone and fractions; null if a text is not a time."""
+    heads = pc.utf8_slice_codeunits(pa.array(times, pa.string()), 0, 19)
+    try:
+        return heads.cast(SECONDS)
+    except pa.ArrowInvalid:
+        return pa.array([_clock(time) for time in heads.to_pylist()], SECONDS)
+
+
+def _clock(time: str | None) -> datetime | None:
+    try:
+        return None if time is None else datetime.fromisoformat(time).replace(tzinfo=None)
+    except ValueError:
+        return None
+
+
+def utc_text(seconds: Any) -> str | None:
+    """Return seconds since 1970 (a number or its digits) as an ISO 8601 text in UTC; None if they are not a time."""
+    try:
+        return datetime.fromtimestamp(int(seconds), timezone.utc).isoformat()
+    except (ValueError, TypeError, OverflowError, OSError):
+        return None

@@ -34,20 +34,15 @@ from dataprep.read.trust import Trust
 from dataprep.store import files
 
 from .json_export import MessageRow, batch_of, refuse, sort_out
-from .media import kind_of_file, utc_text
-from .messages import ChatReader
+from .messages import ChatReader, files_of, kind_of_file, utc_text
 
 MEDIA = {
     "photos": "image", "videos": "video", "audio_files": "audio", "gifs": "gif", "files": "file", "sticker": "sticker",
 }  # fmt: skip
 MARKS = ("participants", "thread_path", "threadName", "title", "is_still_participant")
 PLAIN = {
-    "sender_name",
-    "timestamp_ms",
-    "content",
-    "is_geoblocked_for_viewer",
-    "is_unsent_image_by_messenger_kid_parent",
-}
+    "sender_name", "timestamp_ms", "content", "is_geoblocked_for_viewer", "is_unsent_image_by_messenger_kid_parent",
+}  # fmt: skip
 EVENTS = {"Subscribe", "Unsubscribe"}
 DONE = {  # the platform's words after a name, or after You, up to the end of the message; other texts are a person's
     "call": (
@@ -93,7 +88,7 @@ class Messenger(ChatReader):
     """Reads message_N.json of Facebook Messenger; chat is its title, or its folder's name if it has none."""
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """Yield the messages of a file, oldest first."""
+        """Yield the messages of a file as batches, oldest first, one row per message."""
         return B.recut(self._batches(piece, stats))
 
     def _batches(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
@@ -123,7 +118,7 @@ class Messenger(ChatReader):
         warm()
 
     def row(self, message: Mapping[str, Any]) -> MessageRow:
-        """Return a message of either form as a row."""
+        """Return the columns of one message, in the older or the newer form of the JSON."""
         author = _text(message.get("sender_name", message.get("senderName"))) or None
         stamp = message.get("timestamp_ms", message.get("timestamp"))
         time = utc_text(stamp // 1000) if isinstance(stamp, int) else None
@@ -141,7 +136,7 @@ class Messenger(ChatReader):
 
 @dataclass(frozen=True, kw_only=True)
 class Instagram(Messenger):
-    """Reads message_N.json of Instagram, which has Messenger's form."""
+    """Reads message_N.json of Instagram, whose form is that of Messenger."""
 
 
 def _survey(data: bytes, url: str) -> tuple[I64, str]:
@@ -159,7 +154,7 @@ def _survey(data: bytes, url: str) -> tuple[I64, str]:
         raise ReadError(msg, url, 0)
     if not found:
         msg = "the chat has no messages; remove the file"
-        raise ReadError(msg, url, 0)
+        raise ReadError(msg, url, 0, reason="empty")
     title = _text(document.get("title", document.get("threadName")))
     return np.concatenate(found), title or files.name_of(url.rpartition("/")[0]) or files.name_of(url)
 
@@ -180,7 +175,7 @@ def _stamp(data: bytes) -> int:
 
 
 def repaired(text: str) -> str:
-    """Return the text whose UTF-8 bytes were written as characters; other texts are returned unchanged.
+    """Return a text whose characters are the bytes of UTF-8 decoded; other texts are returned unchanged.
 
     >>> repaired("cafÃ©"), repaired("café"), repaired("€")
     ('café', 'café', '€')
@@ -209,7 +204,6 @@ def _kind(message: Mapping[str, Any]) -> str:
 
 
 def _uris(message: Mapping[str, Any]) -> list[str]:
-    """Return the paths of attached files in the export."""
     found = [one for field in (*MEDIA, "media") for one in _listed(message.get(field))]
     return [_text(one.get("uri")) for one in found if isinstance(one, dict) and one.get("uri")]
 
@@ -238,10 +232,7 @@ def _shared(message: Mapping[str, Any], said: str) -> Iterator[str]:
 
 
 def _meta(message: Mapping[str, Any]) -> dict[str, Any]:
-    meta: dict[str, Any] = {}
-    names = [uri.rpartition("/")[2] for uri in _uris(message)]
-    if names:
-        meta.update({"file": names[0]} if len(names) == 1 else {"files": names})
+    meta = files_of([uri.rpartition("/")[2] for uri in _uris(message)])
     given = [_text(r.get("reaction")) for r in _listed(message.get("reactions")) if isinstance(r, dict)]
     if given:
         meta["reactions"] = dict(Counter(given))

@@ -45,7 +45,10 @@ EXAMPLE = "{time:%Y-%m-%d %H:%M} - {author}: {text}"
 
 @dataclass(frozen=True, kw_only=True)
 class Chat(Headed):
-    """Reads chats line by line. line: form of a message's first line. max_bad: share of bad messages (`trust.py`)."""
+    """Reads a chat in a text file of any form.
+
+    line: format string of a message's first line, as in the module's docstring.
+    """
 
     line: str = EXAMPLE
 
@@ -54,16 +57,19 @@ class Chat(Headed):
         form_of(self.line)
 
     def begin(self) -> Callable[[str], FirstLine | None]:
-        """Return a function that matches the form with a line."""
+        """Return a function from a line to its FirstLine, or to None if the line does not have the form `line`."""
         return functools.partial(_begin, form_of(self.line))
 
     def expected(self) -> str:
-        """Return the format string."""
+        """Return the format string `line`, for the error about a file without such lines."""
         return f"line={self.line!r}"
 
 
 class LineForm(NamedTuple):
-    """Regular expressions of a format string: of a line, with the groups when, author and text, and of its time."""
+    """A format string as regular expressions.
+
+    `line`: matches a first line (groups when, author and text). `time`: matches the time in it. `named`: see `form_of`.
+    """
 
     line: re.Pattern[str]
     time: re.Pattern[str]
@@ -74,7 +80,7 @@ class LineForm(NamedTuple):
 def form_of(line: str) -> LineForm:
     """Return the regular expressions of a format string.
 
-    Raises PlanError with the reason if it is not valid.
+    Raises PlanError with the reason if the format string is not valid.
     """
     fields = _fields(line)
     time = next(_time(form, line) for _, name, form in fields if name == "time")
@@ -110,7 +116,7 @@ def _fields(line: str) -> list[tuple[str, str, str]]:
         or ("has nothing between {author} and {text}" if names[-2:] == ["author", "text"] and not fields[-1][0] else "")
     )
     if wrong:
-        msg = f"line={line!r} {wrong}; it holds {{time:...}}, maybe {{author}}, and {{text}} last: {EXAMPLE!r}"
+        msg = f"line={line!r} {wrong}; it must have {{time:...}}, optionally {{author}}, and {{text}} last: {EXAMPLE!r}"
         raise PlanError(msg)
     return fields
 
@@ -124,7 +130,7 @@ def _time(form: str, line: str) -> str:
         raise PlanError(msg)
     for one in ("Yy", "mbB", "d", "HI"):
         if sum(d in one for d in seen) > 1:
-            msg = f"line={line!r} has the same twice: %{' %'.join(d for d in seen if d in one)}"
+            msg = f"line={line!r} has one part of the time twice: %{' %'.join(d for d in seen if d in one)}; keep one"
             raise PlanError(msg)
     if not all(set(seen) & set(one) for one in ("Yy", "mbB", "d")):
         msg = f"line={line!r} has no date: {{time:...}} needs %Y or %y, %m or %b, and %d"
@@ -153,24 +159,17 @@ def _seconds(pattern: re.Pattern[str], when: str) -> int | None:
     if not found:
         return None
     groups = found.groupdict()
-    month = _month(groups["b"]) if "b" in groups else int(groups["m"])
+    month = month_of(groups["b"]) if "b" in groups else int(groups["m"])
     hour, half = int(groups.get("H") or groups.get("I") or 0), groups.get("p")
     if half and 1 <= hour <= 12:
         hour = hour % 12 + 12 * (half in "pP")
-    minute, second = int(groups.get("M") or 0), int(groups.get("S") or 0)
-    if hour > 23 or minute > 59 or second > 60:
-        return None
-    return since_1970(_year(groups), month, int(groups["d"]), hour * 3_600 + minute * 60 + second)
+    year = int(groups["Y" if "Y" in groups else "y"])
+    if "y" in groups:
+        year += 1900 if year > 68 else 2000  # as in strptime
+    return since_1970(year, month, int(groups["d"]), hour, int(groups.get("M") or 0), int(groups.get("S") or 0))
 
 
-def _year(groups: dict[str, str]) -> int:
-    if "Y" in groups:
-        return int(groups["Y"])
-    year = int(groups["y"])
-    return year + (1900 if year > 68 else 2000)  # as strptime has it
-
-
-def _month(name: str) -> int:
-    """Return 1 to 12, or 0 if the word is not a month."""
+def month_of(name: str) -> int:
+    """Return the number of a month by its first three letters in English, or 0 if the word is not a month."""
     short = name[:3].lower()
     return MONTHS.index(short) + 1 if short in MONTHS else 0

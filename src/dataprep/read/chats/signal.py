@@ -1,4 +1,4 @@
-"""Reader of Signal chats as the widely used tools write them; Signal itself has no readable export.
+"""Reader of Signal chats as the widely used tools write them; Signal has no readable export of its own.
 
 - signal-export (sigexport), `chat.md`: `[2024-05-03 09:12:05] Ilse: hello`, older with a comma or without seconds; a
   quote as `> ` lines before the text, reactions as `(- Ilse: X -)`, stickers as `(( X ))`, files as links to `media/`;
@@ -16,14 +16,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from .headed import FirstLine, Headed, MessageContent, since_1970
-from .media import kind_of_file
-from .plain import MONTHS
+from .messages import files_of, kind_of_file
+from .plain import month_of
 
 MARKDOWN = re.compile(
     r"\[(\d{4})-(\d\d)-(\d\d),? (\d\d):(\d\d)(?::(\d\d))?\] ([^\n]{0,200}?):(?: |\Z)(.*)\Z", re.DOTALL
@@ -47,10 +47,10 @@ POLL = re.compile(r"Poll: .*(\n\s+\[\d+\] .*)+\Z")
 
 @dataclass(frozen=True, kw_only=True)
 class Signal(Headed):
-    """Reads chats from signal-export, sigtop and signalbackup-tools. max_bad: share of bad messages (`trust.py`)."""
+    """Reads chats from signal-export, sigtop and signalbackup-tools."""
 
     def begin(self) -> Callable[[str], FirstLine | None]:
-        """Return a function that tries all forms until one matches, and only that one afterwards."""
+        """Return a function from a line to its FirstLine or None; after the first match it tries only that form."""
         chosen: list[Callable[[str], FirstLine | None]] = []
 
         def first(line: str) -> FirstLine | None:
@@ -64,14 +64,14 @@ class Signal(Headed):
         return first
 
     def expected(self) -> str:
-        """Return the forms."""
+        """Return the forms of first lines, for the error about a file without such lines."""
         return (
             "a chat.md or data.json of signal-export ([2024-05-03 09:12] Ilse: hello), sigtop's short text "
             "(2024-05-03 09:12 Ilse: hello), or text of signalbackup-tools ([May 03, 2024 09:12:05] <Ilse> hello)"
         )
 
     def row(self, head: FirstLine, text: str) -> MessageContent:
-        """Return a message as a row; only Markdown needs the whole message for its kind."""
+        """Return author, text, kind and meta of a message; quotes, reactions and edit marks move from text to meta."""
         if not head.kind:
             return _row(head.author, text, head.meta or {})
         poll = head.kind == "text" and text.startswith("Poll: ") and POLL.match(text)
@@ -79,7 +79,6 @@ class Signal(Headed):
 
 
 def _row(author: str | None, text: str, meta: dict[str, Any]) -> MessageContent:
-    """Return a message of signal-export's Markdown as a row."""
     if text == "(This message was deleted)":
         return MessageContent(author, text, "deleted", meta)
     quote = QUOTE.match(text)
@@ -88,13 +87,13 @@ def _row(author: str | None, text: str, meta: dict[str, Any]) -> MessageContent:
         text = text[quote.end() :]
     reactions = REACTIONS.search(text)
     if reactions:
-        meta["reactions"] = _counted(pair.rpartition(": ")[2] for pair in reactions[1].split(", "))
+        meta["reactions"] = dict(Counter(pair.rpartition(": ")[2] for pair in reactions[1].split(", ")))
         text = text[: reactions.start()] + text[reactions.end() :]
     sticker = STICKER.search(text)
     names = [name for name, _ in LINK.findall(text)]
     text = text.removesuffix("  ")
     if names:
-        meta |= {"file": names[0]} if len(names) == 1 else {"files": names}
+        meta |= files_of(names)
         return MessageContent(author, text.strip(), kind_of_file(names[0]), meta)
     if sticker:
         return MessageContent(author, text.strip(), "sticker", meta)
@@ -103,27 +102,16 @@ def _row(author: str | None, text: str, meta: dict[str, Any]) -> MessageContent:
     return MessageContent(author, text, "call" if CALL.match(text) else "text", meta)
 
 
-def _counted(emoji: Iterable[str]) -> dict[str, int]:
-    return dict(Counter(emoji))
-
-
-def _clock(year: str, month: int, day: str, *clock: str | None) -> int | None:
-    hour, minute, second = (int(c or 0) for c in clock)
-    if hour > 23 or minute > 59 or second > 60:
-        return None
-    return since_1970(int(year), month, int(day), hour * 3_600 + minute * 60 + second)
-
-
 def _markdown(line: str) -> FirstLine | None:
     m = MARKDOWN.match(line)
-    time = _clock(m[1], int(m[2]), m[3], m[4], m[5], m[6]) if m else None
+    time = since_1970(*(int(group or 0) for group in m.groups()[:6])) if m else None
     return FirstLine(time, None if m[7] == "No-Sender" else m[7] or None, m[8]) if m and time is not None else None
 
 
 def _short(line: str) -> FirstLine | None:
     """Parse a line of sigtop; square brackets before a text are written by the tool."""
     m = SHORT.match(line)
-    time = _clock(m[1], int(m[2]), m[3], m[4], m[5], m[6]) if m else None
+    time = since_1970(*(int(group or 0) for group in m.groups()[:6])) if m else None
     if not m or time is None:
         return None
     own = OWN.match(m[8])
@@ -141,8 +129,7 @@ def _short(line: str) -> FirstLine | None:
 def _tools(line: str) -> FirstLine | None:
     """Parse a line of signalbackup-tools; `***` has no author."""
     m = TOOLS.match(line)
-    month = MONTHS.index(m[1].lower()) + 1 if m and m[1].lower() in MONTHS else 0
-    time = _clock(m[3], month, m[2], m[4], m[5], m[6]) if m and month else None
+    time = since_1970(int(m[3]), month_of(m[1]), *map(int, m.group(2, 4, 5, 6))) if m else None
     if not m or time is None:
         return None
     if m[7]:
@@ -155,7 +142,6 @@ def _tools(line: str) -> FirstLine | None:
 
 
 def _json(line: str) -> FirstLine | None:
-    """Parse a line of signal-export's data.json."""
     if not line.startswith("{"):
         return None
     try:
@@ -164,16 +150,16 @@ def _json(line: str) -> FirstLine | None:
         body, sender = str(record["body"]), str(record["sender"])
     except (ValueError, KeyError, TypeError):
         return None
-    time = since_1970(when.year, when.month, when.day, when.hour * 3_600 + when.minute * 60 + when.second)
+    time = since_1970(when.year, when.month, when.day, when.hour, when.minute, when.second)
     meta: dict[str, Any] = {}
     quote = str(record.get("quote") or "").strip("\n")
     if quote:
         meta["quote"] = re.sub(r"^> ?", "", quote, flags=re.MULTILINE)
     if record.get("reactions"):
-        meta["reactions"] = _counted(r["emoji"] if isinstance(r, dict) else str(r[-1]) for r in record["reactions"])
+        given = (r["emoji"] if isinstance(r, dict) else str(r[-1]) for r in record["reactions"])
+        meta["reactions"] = dict(Counter(given))
     names = [str(one.get("name")) for one in record.get("attachments") or () if isinstance(one, dict)]
-    if names:
-        meta |= {"file": names[0]} if len(names) == 1 else {"files": names}
+    meta |= files_of(names)
     author = None if sender == "No-Sender" else sender
     kind = (
         ("deleted" if record.get("deleted") else "")

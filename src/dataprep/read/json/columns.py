@@ -19,7 +19,10 @@ KINDS = {"string": pa.large_string(), "int64": pa.int64(), "double": pa.float64(
 
 
 def infer(stream: BinaryIO, names: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Return the (name, type) of fields from the first 1,000 JSON Lines; string if types are mixed or unknown."""
+    """Return (name, type) of each of the fields `names`, from the first 1,000 JSON Lines of `stream`.
+
+    A field of mixed or unknown type has the type string.
+    """
     seen: dict[str, set[str]] = {name: set() for name in names}
     for _ in range(SAMPLE):
         try:
@@ -29,11 +32,12 @@ def infer(stream: BinaryIO, names: Iterable[str]) -> tuple[tuple[str, str], ...]
         if isinstance(record, dict):
             for name, kinds in seen.items():
                 kinds.add(_kind(record.get(name)))
-    return tuple((name, _common(kinds - {""})) for name, kinds in seen.items())
+    types = {**{frozenset({kind}): kind for kind in KINDS}, frozenset({"int64", "double"}): "double"}
+    return tuple((name, types.get(frozenset(kinds - {""}), "string")) for name, kinds in seen.items())
 
 
 def check_taken(text: str, names: Iterable[str]) -> None:
-    """Raises PlanError if a column has the name of the text field or of a fixed column."""
+    """Raise PlanError if a column has the name of the text field or of a fixed column."""
     for name in names:
         if name == text or name in FIXED:
             why = "it is the text" if name == text else "every document has its own, and the input's stays in meta"
@@ -42,19 +46,22 @@ def check_taken(text: str, names: Iterable[str]) -> None:
 
 
 def check_kinds(columns: Iterable[tuple[str, str]]) -> None:
-    """Raises PlanError if a column's type is not a JSON type."""
+    """Raise PlanError if a type in `columns`, pairs (name, type), is not a JSON type."""
     for name, kind in columns:
         if kind not in KINDS:
-            msg = f"the column {name!r} cannot have the type {kind!r}; there are {', '.join(KINDS)}"
+            msg = f"the column {name!r} cannot have the type {kind!r}; it must be one of {', '.join(KINDS)}"
             raise PlanError(msg)
 
 
 def arrow_type(kind: str) -> pa.DataType:
-    """Return the Arrow type of a name such as int64 or timestamp[us]; strings are large. Raises PlanError."""
+    """Return the Arrow type of that name, such as timestamp[us]; "string" is large_string.
+
+    Raises PlanError if there is no such type.
+    """
     try:
         return KINDS.get(kind) or pa.type_for_alias(kind)
     except ValueError as e:
-        msg = f"{kind!r} is not a column type; write string, int64, double, bool, timestamp[us] ..."
+        msg = f"{kind!r} is not a column type; give string, int64, double, bool, timestamp[us] ..."
         raise PlanError(msg) from e
 
 
@@ -64,17 +71,11 @@ def _kind(value: Any) -> str:
     return {bool: "bool", int: "int64", float: "double"}.get(type(value), "string")
 
 
-def _common(kinds: set[str]) -> str:
-    if len(kinds) == 1:
-        return next(iter(kinds))
-    return "double" if kinds == {"int64", "double"} else "string"
-
-
 def convert(values: pa.LargeStringArray, first: npt.NDArray[np.uint8], kind: str) -> pa.Array:
-    """Return values as JSON wrote them (strings unescaped) as one type; null if missing, null, or of another type.
+    """Return JSON values as one Arrow array of the type `kind`; null if a value is missing, null, or of another type.
 
-    first: uint8[n], the first byte of each value, 0 if it is missing. A string column takes every value: a value that
-    is not a string stays JSON.
+    values: the values as written, strings unescaped. first: uint8[n], the first byte of each value as written, 0 if it
+    is missing. A string column accepts every value; a value that is not a string is kept as JSON.
     """
     if kind == "string":
         return _masked(values, (first != 0) & (first != ord("n")))

@@ -29,7 +29,7 @@ ZERO, ONE, TOP = np.uint64(0), np.uint64(1), np.uint64(56)
 
 @intrinsic
 def load64(_: Any, data: Any, i: Any) -> Any:  # noqa: ARG001 - Numba types calls with it
-    """Return eight bytes of a uint8 array from any index, as uint64 (like data.view(np.uint64) at multiples of 8)."""
+    """Return eight bytes of the uint8 array `data`, from the index `i` on, as uint64."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load(_pointer(context, builder, signature, args), align=1)
@@ -39,7 +39,7 @@ def load64(_: Any, data: Any, i: Any) -> Any:  # noqa: ARG001 - Numba types call
 
 @intrinsic
 def store64(_: Any, data: Any, i: Any, word: Any) -> Any:  # noqa: ARG001 - Numba types calls with it
-    """Write eight bytes of a uint8 array at any position."""
+    """Write the uint64 `word` as eight bytes of the uint8 array `data`, from the index `i` on."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         builder.store(args[2], _pointer(context, builder, signature, args), align=1)
@@ -55,14 +55,17 @@ def _pointer(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 @kernel
 def special_bytes(word: np.uint64) -> np.uint64:
-    """Return the high bit of the first quote, backslash or control byte; 0 if none. Higher bits may be wrong."""
+    """Return a word that locates the first quote, backslash or control byte among the eight bytes of `word`.
+
+    Its lowest set bit is the high bit of that byte (see `first_byte`); 0: there is none.
+    """
     quote, slash = word ^ QUOTES, word ^ SLASHES
     return (((quote - ONES) & ~quote) | ((slash - ONES) & ~slash) | ((word - SPACES) & ~word)) & HIGH
 
 
 @kernel
 def first_byte(hit: np.uint64) -> Any:
-    """Return the number, from 0, of the byte with the lowest set bit."""
+    """Return the index, 0 to 7, of the byte of `hit` with the lowest set bit; `hit` is a result of `special_bytes`."""
     below = (hit & (~hit + ONE)) - ONE
     return np.int64(((below & ONES) * ONES) >> TOP) - 1
 
@@ -87,7 +90,7 @@ def skip_space(data: U8, i: int) -> int:
 
 @kernel
 def hex4(data: U8, i: int) -> int:
-    """Return the value of four hexadecimal digits, or -1."""
+    """Return the value of the four hexadecimal digits data[i:i + 4], or -1 if they are not."""
     value = 0
     for k in range(i, i + 4):
         c = data[k]
@@ -102,7 +105,10 @@ def hex4(data: U8, i: int) -> int:
 
 @kernel
 def string_end(data: U8, i: int) -> int:
-    """Return the position after the closing quote of the string whose first byte is at i, or -1."""
+    """Return the index after the closing quote of a string whose first byte after the opening quote is data[i].
+
+    -1 if it is not a valid JSON string.
+    """
     while True:
         i = next_special(data, i)
         c = data[i]
@@ -123,7 +129,7 @@ def string_end(data: U8, i: int) -> int:
 
 @kernel
 def put_utf8(out: U8, o: int, code: int) -> int:
-    """Write one code point; return the position after it."""
+    """Write the code point `code` as UTF-8 to `out`, from the index `o` on; return the index after it."""
     if code < 0x80:
         out[o] = code
         return o + 1
@@ -155,10 +161,10 @@ def copy(data: U8, i: int, j: int, out: U8, o: int) -> int:
 
 @kernel
 def copy_string(data: U8, i: int, out: U8, o: int) -> tuple[int, int]:
-    """Unescape the string whose first byte is at i into out[o:].
+    """Unescape the string whose first byte after the opening quote is data[i] into `out`, from the index `o` on.
 
-    Return the positions after the closing quote and after the output; (-1, o) if it is not a JSON string; an output
-    position of -1 if it has an escaped lone surrogate, which is JSON but not UTF-8.
+    Return (index in `data` after the closing quote, index in `out` after the text). If it is not a JSON string: (-1,
+    o). If it has an escaped lone surrogate, which is allowed in JSON but not in UTF-8, the second is -1.
     """
     lone = False
     while True:
@@ -221,7 +227,7 @@ def digits_end(data: U8, i: int) -> int:
 
 @kernel
 def number_end(data: U8, i: int) -> int:
-    """Return the position after the number at i, or -1."""
+    """Return the index after the number that begins at data[i], or -1 if there is no valid number."""
     if data[i] == 45:
         i += 1
     j = digits_end(data, i)
@@ -246,7 +252,7 @@ def number_end(data: U8, i: int) -> int:
 
 @kernel
 def scalar_end(data: U8, i: int) -> int:
-    """Return the position after the string, number, true, false or null at i, or -1."""
+    """Return the index after the string, number, true, false or null that begins at data[i], or -1 if there is none."""
     c = data[i]
     if c == 34:
         return string_end(data, i + 1)
@@ -263,7 +269,7 @@ def scalar_end(data: U8, i: int) -> int:
 
 @kernel
 def key_end(data: U8, i: int) -> int:
-    """Return the position after `"key" :` at i, or -1."""
+    """Return the index after `"key" :` if an object's key begins at data[i], else -1."""
     if data[i] != 34:
         return -1
     i = string_end(data, i + 1)
@@ -275,7 +281,10 @@ def key_end(data: U8, i: int) -> int:
 
 @kernel
 def value_end(data: U8, i: int, stack: U8) -> int:
-    """Return the position after any JSON value at i, or -1; `stack` uint8 holds the open brackets."""
+    """Return the index after the JSON value of any type that begins at data[i], or -1 if it is not valid.
+
+    stack: uint8, scratch for the open brackets; its length limits the depth.
+    """
     depth = 0
     while True:
         i = skip_space(data, i)

@@ -1,10 +1,10 @@
 """Reader of JSON Lines: one JSON object per line, the text in one of its fields.
 
 The position of a document is the byte offset of its line in the decompressed text. Fields other than the text and the
-lifted columns stay in `meta` as written. Blank lines are skipped; a byte order mark, carriage returns and a missing
-last newline are allowed. An empty text is a document. Bad lines are dropped with the first reason that applies:
-`too_long` (over max_doc_bytes), `invalid_utf8` (also a text with an escaped lone surrogate, which has no UTF-8),
-`not_json` (RFC 8259, 1,024 levels), `not_an_object`, `no_text` (the field is missing or not a string).
+columns remain in `meta` as written. Blank lines are skipped; a byte order mark, carriage returns and a missing last
+newline are allowed. An empty text is a document. Bad lines are dropped with the first reason that applies: `too_long`
+(over max_doc_bytes), `invalid_utf8` (also a text with an escaped lone surrogate, which has no UTF-8), `not_json` (RFC
+8259, 1,024 levels), `not_an_object`, `no_text` (the field is missing or not a string).
 """
 
 from __future__ import annotations
@@ -22,55 +22,50 @@ import pyarrow as pa
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Reader, Slice
-from dataprep.errors import PlanError
-from dataprep.read.lines import BOM, PADDING, LineBlock, blocks, open_at
-from dataprep.read.trust import MAX_BAD, MAX_DOC_BYTES, Trust
+from dataprep.core.reader import Slice
+from dataprep.read.text import BOM, PADDING, LineBlock, blocks, open_at
+from dataprep.read.trust import LimitedReader, Trust
 from dataprep.store import files
+from dataprep.unicode.valid import is_utf8
 
 from . import scan as J
 from .columns import KINDS, check_kinds, check_taken, convert, infer
 
 Ints: TypeAlias = npt.NDArray[np.int64]
-BAD_LINES = 1_024  # the kernel comes back after so many
+BAD_LINES = 1_024  # the kernel returns after so many bad lines
 
 
 @dataclass(frozen=True, kw_only=True)
-class Jsonl(Reader):
-    """Reads JSON Lines.
+class Jsonl(LimitedReader):
+    """Reads JSON Lines: one document per line.
 
-    text: the field that holds the text. columns: (name, type) of fields that become columns; types are string, int64,
-    double and bool. meta: keep the other fields. max_doc_bytes: limit of a line. max_bad: the share of bad lines that a
-    file may have (`trust.py`).
+    text: the field that holds the text. columns: pairs (name, type); these fields become columns; types are string,
+    int64, double and bool. meta: whether to keep the other fields. The limits count a line as one record.
     """
 
     text: str = "text"
     columns: tuple[tuple[str, str], ...] = ()
     meta: bool = True
-    max_doc_bytes: int = MAX_DOC_BYTES
-    max_bad: float = MAX_BAD
     splits: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_taken(self.text, [name for name, _ in self.columns])
         check_kinds(self.columns)
-        if self.max_doc_bytes < 1:
-            msg = f"max_doc_bytes={self.max_doc_bytes} must be at least 1: the bytes of the longest line to keep"
-            raise PlanError(msg)
 
     @classmethod
     def types_of(cls, url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-        """Return the types of fields, from the first records of a file."""
+        """Return (name, type) of each of the fields `names`, with types found in the first 1,000 records of a file."""
         with files.open_read(url) as stream:
             return infer(stream, names)
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
-        """Columns beyond the fixed ones."""
+        """The names and types of the columns that this reader adds to id, text, source and meta."""
         return {name: KINDS[kind] for name, kind in self.columns}
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """Yield the lines that begin in the slice."""
+        """Yield the documents of the lines that begin in the slice as batches; bad lines are dropped in `stats`."""
         remedy = f"name the text field with text= (now {self.text!r}), or allow more with max_bad="
         trust = Trust(piece.url, self.max_bad, whole=piece.start == 0 and piece.stop is None, remedy=remedy)
         with open_at(piece) as stream:
@@ -114,7 +109,6 @@ class Jsonl(Reader):
             yield found.without(invalid) if len(invalid) else found
 
     def _buffers(self, capacity: int) -> J.Records:
-        """Return buffers for the records of `capacity` bytes."""
         n = B.MAX_ROWS
         return J.Records(
             np.empty(n, np.int64),
@@ -144,7 +138,6 @@ class _Found:
 
     @classmethod
     def of_bad(cls, *line: int) -> _Found:
-        """Return a single bad line."""
         none = np.empty(0, np.int64)
         return cls(none, pa.array([], pa.large_string()), None, none, np.array([line], np.int64))
 
@@ -161,26 +154,17 @@ class _Found:
 
 
 def _invalid_lines(block: LineBlock) -> Ints:
-    """Return the lines that are not UTF-8, int64[n, 2] of (start, bytes); Arrow checks the whole block first."""
-    everything = pa.array([0, block.stop], pa.int64()).buffers()[1]
-    try:
-        pa.LargeStringArray.from_buffers(1, everything, pa.py_buffer(block.data)).validate(full=True)
-    except pa.ArrowInvalid:
-        pass
-    else:
-        return np.empty((0, 2), np.int64)
+    """Return the lines that are not UTF-8, int64[n, 2] of (start, bytes); the whole block is checked first."""
     found, start = [], 0
-    for line in bytes(block.data[: block.stop]).split(b"\n")[:-1]:
-        try:
-            line.decode()
-        except UnicodeDecodeError:
+    data = block.data[: block.stop]
+    for line in () if is_utf8(data) else bytes(data).split(b"\n")[:-1]:
+        if not is_utf8(line):
             found.append((start, len(line)))
         start += len(line) + 1
     return np.array(found, np.int64).reshape(-1, 2)
 
 
 def _values(block: LineBlock, spans: Ints, kind: str) -> pa.Array:
-    """Return the values at `spans` as one column."""
     starts, stops = np.ascontiguousarray(spans[:, 0]), np.ascontiguousarray(spans[:, 1])
     out = np.empty(int((stops - starts).sum()) + PADDING, np.uint8)
     ends, first = np.empty(len(starts) + 1, np.int64), np.empty(len(starts), np.uint8)
@@ -195,7 +179,6 @@ def _own(ends: Ints, data: npt.NDArray[np.uint8]) -> pa.LargeStringArray:
 
 
 def _describe(block: LineBlock, found: _Found) -> str:
-    """Return a description of the first bad line for an error message."""
     start, n_bytes, verdict = found.bad[0].tolist()
     if verdict == J.TOO_LONG:
         return f"a line of {n_bytes:,} bytes, over max_doc_bytes"

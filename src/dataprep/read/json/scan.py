@@ -16,17 +16,14 @@ from .grammar import I64, U8, copy, copy_string, next_special, skip_space, value
 
 ROW, BLANK, NOT_JSON, NOT_OBJECT, NO_TEXT, INVALID_UTF8, TOO_LONG = range(7)
 REASONS = {
-    NOT_JSON: "not_json",
-    NOT_OBJECT: "not_an_object",
-    NO_TEXT: "no_text",
-    INVALID_UTF8: "invalid_utf8",
+    NOT_JSON: "not_json", NOT_OBJECT: "not_an_object", NO_TEXT: "no_text", INVALID_UTF8: "invalid_utf8",
     TOO_LONG: "too_long",
-}
+}  # fmt: skip
 MAX_DEPTH = 1_024  # as orjson, which can then read back every accepted record
 
 
 class Fields(NamedTuple):
-    """The fields to find: the text field's name, then those of the columns."""
+    """The names of the fields to find (the text field, then those of the columns), and two settings of `scan`."""
 
     names: U8  # UTF-8
     ends: I64  # [1 + columns], end of each name in `names`
@@ -35,7 +32,7 @@ class Fields(NamedTuple):
 
 
 class Records(NamedTuple):
-    """Output of `scan`."""
+    """The arrays that `scan` fills: a row per good line, with its text, its meta and where its columns' values are."""
 
     starts: I64  # [rows], position of each line
     text: U8
@@ -49,7 +46,10 @@ class Records(NamedTuple):
 
 @kernel
 def match(key: U8, i: int, j: int, names: U8, ends: I64) -> int:
-    """Return the number of key[i:j] among `names` (UTF-8, the k-th ends at ends[k]), or -1."""
+    """Return the index in `names` of the name that equals key[i:j], or -1 if there is none.
+
+    names: UTF-8, joined; the k-th name ends at ends[k].
+    """
     start = 0
     for k in range(len(ends)):
         if ends[k] - start == j - i:
@@ -64,7 +64,11 @@ def match(key: U8, i: int, j: int, names: U8, ends: I64) -> int:
 
 @kernel
 def read_key(data: U8, i: int, names: U8, ends: I64, scratch: U8, at: int) -> tuple[int, int]:
-    """Return the number of the key at i among `names` (-1: none), and the position after its colon (-1: no key)."""
+    """Return (index in `names` of the key that begins at data[i], index in `data` after its colon).
+
+    The first is -1 if the key is not in `names`; the second is -1 if no key begins there. scratch: an escaped key is
+    unescaped into it from the index `at` on.
+    """
     if data[i] != 34:
         return -1, -1
     j = next_special(data, i + 1)
@@ -82,7 +86,10 @@ def read_key(data: U8, i: int, names: U8, ends: I64, scratch: U8, at: int) -> tu
 
 @kernel
 def copy_members(data: U8, i: int, j: int, meta: U8, m: int, opened: int) -> int:
-    """Append members to the object that was opened at `opened`; return the position after them."""
+    """Append data[i:j], members of a JSON object, to `meta` at the index `m`; return the index after them.
+
+    opened: the index in `meta` after the object's brace; a comma is added if members precede.
+    """
     if m > opened:
         meta[m] = 44
         m += 1
@@ -91,9 +98,11 @@ def copy_members(data: U8, i: int, j: int, meta: U8, m: int, opened: int) -> int
 
 @kernel(_nrt=False)
 def scan_record(data: U8, i: int, fields: Fields, out: Records, row: int, o: int, m: int) -> tuple[int, int, int, int]:
-    """Read one line: return its verdict, the position of its newline (-1: unknown), the ends of text and meta.
+    """Read the line that begins at data[i]; return (verdict, newline, end of text, end of meta).
 
-    Fills out.spans[row] with the positions of the other fields' values; of fields with one name the last one counts.
+    The verdict is ROW, BLANK, or the code of an error; newline: its index in `data`, -1 if unknown. The text is written
+    to out.text from the index `o` on, other members to out.meta from `m` on, and the positions of the columns' values
+    to out.spans[row]; if a field occurs twice, the last one counts.
     """
     i = skip_space(data, i)
     if data[i] == 10:
@@ -158,9 +167,9 @@ def line_end(data: U8, i: int) -> int:
 
 @kernel(_nrt=False)  # no reference counts, which would cost 7 % with records of arrays
 def scan(data: U8, i: int, stop: int, fields: Fields, out: Records) -> tuple[int, int, int]:
-    """Read lines of data[i:stop] until the rows or the bad lines of `out` are full.
+    """Read lines of data[i:stop] into `out` until its rows or its bad lines are full.
 
-    Return the position reached, the number of rows, and the number of bad lines.
+    Return (index in `data` after the last line read, number of rows, number of bad lines).
     """
     rows = wrong = o = m = 0
     out.text_ends[0] = out.meta_ends[0] = 0
@@ -185,9 +194,10 @@ def scan(data: U8, i: int, stop: int, fields: Fields, out: Records) -> tuple[int
 
 @kernel
 def gather(data: U8, starts: I64, stops: I64, out: U8, ends: I64, kinds: U8) -> None:
-    """Write the values data[starts:stops] to `out`, one after another: strings unescaped, others as written.
+    """Write the values data[starts[k]:stops[k]] to `out`, one after another: strings unescaped, others as written.
 
-    Fills ends int64[rows + 1] and kinds uint8[rows]: the value's first byte, 0 if it is missing or not UTF-8.
+    starts, stops: int64[rows]; a start of -1 is a missing value. Fills ends, int64[rows + 1], the ends in `out`, and
+    kinds, uint8[rows]: the first byte of each value, 0 if it is missing or not UTF-8.
     """
     o = 0
     ends[0] = 0

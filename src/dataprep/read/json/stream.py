@@ -1,7 +1,10 @@
-"""Messages of a JSON export as a stream: a file of gigabytes needs the memory of one block.
+"""Stream the messages of a JSON export: even a file of gigabytes needs only the memory of one block.
 
 An export is one JSON document with one or more arrays `messages`. The stream yields the messages in groups, and
-collects the rest, the frame: the document in which each of these arrays holds only its own number.
+collects the *frame*: the document in which each of these arrays is replaced by one with only its number. Kernels find
+the messages in one pass over brackets that respects strings; they build and check nothing, and may stop at any byte.
+
+Twin: tests/twins/json_stream.py
 """
 
 from __future__ import annotations
@@ -15,21 +18,22 @@ import numpy as np
 import orjson
 
 from dataprep.errors import ReadError
-from dataprep.read.lines import BLOCK, BOM, PADDING
+from dataprep.read.text import BLOCK, BOM, PADDING
+from dataprep.unicode.kernel import kernel
 
-from . import stream_kernel as J
-from .grammar import I64
+from .grammar import I64, U8, next_special
 
 NAME = np.frombuffer(b"messages", np.uint8)
-GROUP = 512  # messages parsed at once: Python's collector walks living dicts again and again (4,096: half the speed)
+GROUP = 512  # messages parsed at once; with 4,096, Python's garbage collection halves the speed
 MAX_FRAME = 256 << 20  # bytes around the messages; a whole account's contacts and sessions have a few megabytes
 
 
 @dataclass(frozen=True)
 class Group:
-    """Neighbouring messages of array number `array`: data[starts[k]:ends[k]]; data[0] is byte `base` of the stream.
+    """Neighbouring messages of one array: message k is data[starts[k]:ends[k]].
 
-    `data` is reused for the next group. too_long: the position and bytes of one message that was skipped.
+    `array`: the array's number in the document. `base`: offset in the stream of data[0]. `data` is reused for the next
+    group. `too_long`: (offset in the stream, bytes) of one message that was skipped, or None.
     """
 
     array: int
@@ -40,11 +44,11 @@ class Group:
     too_long: tuple[int, int] | None = None
 
     def raw(self, k: int) -> bytes:
-        """Return the bytes of one message."""
+        """Return the bytes of the k-th message of this group."""
         return bytes(memoryview(self.data)[self.starts[k] : self.ends[k]])
 
     def parsed(self) -> list[Any] | None:
-        """Return all messages, parsed at once; None if one of them is not JSON."""
+        """Return all messages of this group as Python objects; None if one of them is not JSON."""
         inner = memoryview(self.data)[self.starts[0] : self.ends[-1]]
         try:
             found: list[Any] = orjson.loads(b"".join((b"[", inner, b"]")))
@@ -54,7 +58,10 @@ class Group:
 
 
 class JsonStream:
-    """One pass over the decompressed bytes of an export; `url` is for errors."""
+    """Reads the messages of an export in one pass over its decompressed bytes; `url` is only used in error messages.
+
+    max_bytes: larger messages are skipped.
+    """
 
     def __init__(self, stream: BinaryIO, url: str, max_bytes: int) -> None:
         self.stream, self.url, self.max_bytes = stream, url, max_bytes
@@ -65,7 +72,7 @@ class JsonStream:
         self.state = np.array([0, 0, -1, -1], np.int64)
 
     def groups(self) -> Iterator[Group]:
-        """Yield every message of every array, in order.
+        """Yield the messages of every array as groups, in the order of the file.
 
         Raises ReadError with the offset if the document ends early.
         """
@@ -78,7 +85,7 @@ class JsonStream:
             self.arrays += 1
 
     def document(self) -> Any:
-        """Return the parsed frame, after `groups` has ended.
+        """Return the export as Python objects, each array of messages replaced by [its number]; call `groups` before.
 
         Raises ReadError if it is not JSON.
         """
@@ -96,14 +103,14 @@ class JsonStream:
         self.state[:] = 0, 0, -1, -1
         copied = self.i
         while True:
-            self.i, event = J.find_array(np.frombuffer(self.raw, np.uint8), self.i, self.n, NAME, self.state)
-            self.frame += memoryview(self.raw)[copied : self.i if event == J.FOUND else self.n]
-            if event == J.FOUND:
+            self.i, event = find_array(np.frombuffer(self.raw, np.uint8), self.i, self.n, NAME, self.state)
+            self.frame += memoryview(self.raw)[copied : self.i if event == FOUND else self.n]
+            if event == FOUND:
                 return True
             if len(self.frame) > MAX_FRAME:
-                msg = f"no messages in {MAX_FRAME >> 20} MB; this is not the export of a chat"
+                msg = f"no messages in the first {MAX_FRAME >> 20} MB; it must be the export of a chat"
                 raise ReadError(msg, self.url, self.base + self.n)
-            kept = self.n if self.state[J.START] < 0 else int(self.state[J.START])
+            kept = self.n if self.state[START] < 0 else int(self.state[START])
             copied = self.n - kept
             if not self._fill(kept):
                 return False
@@ -114,29 +121,27 @@ class JsonStream:
         while True:
             starts, ends = np.empty(GROUP, np.int64), np.empty(GROUP, np.int64)
             data = np.frombuffer(self.raw, np.uint8)
-            self.i, k, event = J.find_messages(data, self.i, self.n, self.state, starts, ends)
+            self.i, k, event = find_messages(data, self.i, self.n, self.state, starts, ends)
             starts, ends = starts[:k], ends[:k]
             if k and long is not None:
-                yield self._group(starts[:0], ends[:0], (long, self.base + int(ends[0]) - long))
+                skipped = long, self.base + int(ends[0]) - long
+                yield Group(self.arrays, self.raw, self.base, starts[:0], ends[:0], skipped)
                 starts, ends, long = starts[1:], ends[1:], None
             if len(starts):
-                yield self._group(starts, ends)
-            if event == J.FOUND:
+                yield Group(self.arrays, self.raw, self.base, starts, ends)
+            if event == FOUND:
                 return
-            if event == J.FULL:
+            if event == FULL:
                 continue
-            start = int(self.state[J.START])
+            start = int(self.state[START])
             if long is None and start >= 0 and self.n - start > self.max_bytes:
                 long = self.base + start
             if not self._fill(start if start >= 0 and long is None else self.n):
-                at = self.base + (int(self.state[J.START]) if start >= 0 and long is None else self.n)
+                at = self.base + (int(self.state[START]) if start >= 0 and long is None else self.n)
                 msg = "the export ends in the middle of its messages; export the chat again, or copy the file again"
                 raise ReadError(msg, self.url, at)
             if long is not None:
-                self.state[J.START] = 0
-
-    def _group(self, starts: I64, ends: I64, too_long: tuple[int, int] | None = None) -> Group:
-        return Group(self.arrays, self.raw, self.base, starts, ends, too_long)
+                self.state[START] = 0
 
     def _fill(self, keep: int) -> bool:
         """Drop the bytes before raw[keep] and read more; return False at the end."""
@@ -148,7 +153,7 @@ class JsonStream:
         got: int = self.stream.readinto(memoryview(self.raw)[left : left + BLOCK])  # type: ignore[attr-defined]
         self.base, self.i, self.n = self.base + keep, self.i - keep, left + got
         self.raw[self.n : self.n + 8] = bytes(8)
-        at = self.state[J.START :]
+        at = self.state[START:]
         at[at >= 0] -= keep
         return got > 0
 
@@ -156,3 +161,96 @@ class JsonStream:
 def warm() -> None:
     """Compile the kernels."""
     list(JsonStream(io.BytesIO(b'{"messages": [{}]}'), "warm", 1).groups())
+
+
+# State of a pass when the bytes end: inside a string; open brackets; start of the last string or message (-1: none),
+# end of that string (-1: not reached).
+IN_STRING, DEPTH, START, END = range(4)
+MORE, FOUND, FULL = range(3)
+
+
+@kernel
+def skip_string(data: U8, i: int, n: int, state: I64) -> int:
+    """Return the index after the closing quote of the string that contains data[i].
+
+    If it does not end in data[:n], set state[IN_STRING] and return n (or n + 1), to continue with the next bytes.
+    """
+    state[IN_STRING] = 1
+    while i < n:
+        i = next_special(data, i)
+        if i >= n:
+            return n
+        if data[i] == 34:
+            state[IN_STRING] = 0
+            return i + 1
+        i += 2 if data[i] == 92 else 1
+    return i
+
+
+@kernel
+def find_array(data: U8, i: int, n: int, name: U8, state: I64) -> tuple[int, int]:
+    """Find the first array under the key `name` in data[i:n].
+
+    Return (index after its opening bracket, FOUND), or (n, MORE) if the bytes end before. state: kept between calls.
+    """
+    while i < n:
+        if state[IN_STRING]:
+            i = skip_string(data, i, n, state)
+            if not state[IN_STRING]:
+                state[END] = i - 1
+            continue
+        c = data[i]
+        if c == 34:
+            state[IN_STRING], state[START] = 1, i
+        elif c == 91 and state[START] >= 0 and state[END] - state[START] - 1 == len(name):
+            k = 0
+            while k < len(name) and data[state[START] + 1 + k] == name[k]:
+                k += 1
+            state[START] = -1
+            if k == len(name):
+                return i + 1, FOUND
+        elif c > 32 and c != 58:
+            state[START] = -1
+        i += 1
+    return i, MORE
+
+
+@kernel
+def find_messages(data: U8, i: int, n: int, state: I64, starts: I64, ends: I64) -> tuple[int, int, int]:
+    """Write the starts and ends of an array's elements in data[i:n] to `starts` and `ends`, int64[capacity].
+
+    Return (index reached, number of elements, event). The event is FOUND at the bracket that closes the array, FULL if
+    the capacity is used up, MORE at the end of the bytes. state[START] keeps the start of an element that is not
+    closed.
+    """
+    k = 0
+    while i < n:
+        if state[IN_STRING]:
+            i = skip_string(data, i, n, state)
+            continue
+        c = data[i]
+        if c <= 32:
+            i += 1
+            continue
+        closes = c in (93, 125)
+        if state[DEPTH] == 0 and (c == 44 or closes):
+            if state[START] >= 0 or c == 44:
+                starts[k], ends[k] = state[START] if state[START] >= 0 else i, i
+                k += 1
+            state[START] = -1
+            if closes:
+                return i, k, FOUND
+            if k == len(starts):
+                return i + 1, k, FULL
+            i += 1
+            continue
+        if state[START] < 0:
+            state[START] = i
+        if c == 34:
+            state[IN_STRING] = 1
+        elif c in (91, 123):
+            state[DEPTH] += 1
+        elif closes:
+            state[DEPTH] -= 1
+        i += 1
+    return i, k, MORE

@@ -1,4 +1,4 @@
-"""Base of the readers of crawl archives: records become documents, and fields become columns."""
+"""Base class of the readers of crawl archives: records become documents, and fields become columns."""
 
 from __future__ import annotations
 
@@ -14,30 +14,29 @@ import pyarrow as pa
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
-from dataprep.core.reader import Reader, Slice
+from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
 from dataprep.read.json.columns import KINDS
 from dataprep.read.text import Record, documents
-from dataprep.read.trust import MAX_BAD, MAX_DOC_BYTES, Trust
+from dataprep.read.trust import LimitedReader, Trust
 
 from .records import Entry, read_records
 from .response import Refused, refuse
 
-FLUSH = 1_024  # refused records that are recorded together
+FLUSH = 1_024  # dropped records that are added to the statistics together
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crawl(Reader):
-    """Reads an archive; every record of the type `HOLDS` becomes a document.
+class Crawl(LimitedReader):
+    """Base class of readers of crawl archives; every record of the type `HOLDS` becomes a document.
 
-    columns: (name, type) of FIELDS that become columns instead of fields of meta. max_doc_bytes: limit of a record's
-    payload, decompressed. max_bad: the share of broken records that a file may have (`trust.py`). strict: raise
-    ReadError at the first broken record; otherwise broken records are dropped with reason and position.
+    columns: pairs (name, type); these entries of FIELDS become columns of their own, the others stay in `meta`.
+    max_doc_bytes: limit of a record's payload, decompressed. max_bad: the largest share of broken records; above it the
+    file is rejected (see `trust.py`). strict: raise ReadError at the first broken record; otherwise broken records are
+    dropped with reason and position.
     """
 
     columns: tuple[tuple[str, str], ...] = ()
-    max_doc_bytes: int = MAX_DOC_BYTES
-    max_bad: float = MAX_BAD
     strict: bool = False
 
     NAME: ClassVar[str]
@@ -46,41 +45,39 @@ class Crawl(Reader):
     FIELDS: ClassVar[Mapping[str, str]]  # name: type
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         strange = [(n, k) for n, k in self.columns if self.FIELDS.get(n) != k]
         if strange:
             known = ", ".join(f"{n} ({k})" for n, k in self.FIELDS.items())
-            msg = f"{self.NAME} has no field {strange[0][0]!r} that is a {strange[0][1]}; there are {known}"
-            raise PlanError(msg)
-        if self.max_doc_bytes < 1:
-            msg = f"max_doc_bytes={self.max_doc_bytes} must be at least 1: the bytes of the longest one to keep"
+            msg = f"{self.NAME} has no field {strange[0][0]!r} that is a {strange[0][1]}; the fields are {known}"
             raise PlanError(msg)
 
     @classmethod
     def types_of(cls, url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:  # noqa: ARG003 - they are known
-        """Return the (name, type) of fields."""
+        """Return (name, type) of each of the fields `names`; the types of an archive's fields are fixed."""
         return tuple((name, cls.FIELDS.get(name, "string")) for name in names)
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
-        """Columns beyond the fixed ones."""
+        """The names and types of the columns that this reader adds to id, text, source and meta."""
         return {name: KINDS[kind] for name, kind in self.columns}
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """Yield the documents of a file."""
+        """Yield the documents of a file as batches; broken and rejected records are dropped in `stats`."""
         trust = Trust(piece.url, self.max_bad, whole=False)
         batches = documents(self._records(piece, stats), piece, stats, trust)
         yield from map(self._lifted, batches) if self.columns else batches
 
     def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes, Mapping[str, Any]] | None:
-        """Return the text of a record and its fields, or None if the reader ignores such records.
+        """Return (text in UTF-8, fields for columns and meta) of a record; None if the reader ignores it.
 
-        seen: a set that is empty at the start of each file, for the reader's own use.
-        Raises Refused with the reason if the record is dropped.
+        seen: a set that is empty at the start of each file, for the reader's own use. Raises Refused with the reason if
+        the record is to be dropped.
         """
         raise NotImplementedError
 
     def max_block(self) -> int:
-        """Return the size in bytes of the longest record block to load."""
+        """Return the largest size in bytes of a record block that is loaded; larger records are dropped as too long."""
         return self.max_doc_bytes
 
     def _records(self, piece: Slice, stats: Ledger) -> Iterator[Record]:
@@ -102,7 +99,11 @@ class Crawl(Reader):
             if kind != self.HOLDS and kind not in self.OTHERS:
                 continue
             try:
-                found = self._checked(entry, kind, stats, seen)
+                if kind != self.HOLDS:
+                    refuse(kind)
+                if entry.body is None:
+                    refuse("too_long")
+                found = self.document(entry, stats, seen)
             except Refused as e:
                 refused.append((entry.position, e.reason, entry.n_bytes))
                 continue
@@ -115,14 +116,7 @@ class Crawl(Reader):
         if not types[self.HOLDS]:
             broken = f" and {archive.bad:,} broken" if archive.bad else ""
             msg = f"the file has no {self.HOLDS} records, which {self.NAME} files hold, only {', '.join(types)}{broken}"
-            raise ReadError(msg, piece.url, 0)
-
-    def _checked(self, entry: Entry, kind: str, stats: Ledger, seen: set[Any]) -> Any:
-        if kind != self.HOLDS:
-            refuse(kind)
-        if entry.body is None:
-            refuse("too_long")
-        return self.document(entry, stats, seen)
+            raise ReadError(msg, piece.url, 0, reason="bad" if archive.bad else "empty")
 
     def _lifted(self, batch: Batch) -> Batch:
         """Move the columns out of the batch's meta; return the batch."""

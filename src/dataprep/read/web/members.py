@@ -1,21 +1,24 @@
-"""Compressed archives as streams that record the offset of each gzip member or zstd frame.
+"""Read compressed archives as streams that record the offset of each gzip member or zstd frame, and search in them.
 
 A crawl consists of many small compressed members, one per record, so that a record can be fetched alone; a CDX index
-holds their offsets. The first bytes decide the format, not the file name: servers decompress `.gz` on the way.
+holds their offsets. The first bytes decide the format, not the file name: servers decompress `.gz` on the way. After a
+broken record, `find_line` and `find_member` search for the next one.
 """
 
 from __future__ import annotations
 
 import io
+import re
 import zlib
 from typing import Any, BinaryIO
 
 import zstandard
 
 from dataprep.errors import ReadError
+from dataprep.store import files
 
 CHUNK = 1 << 18
-ZSTD_PIECE = 1 << 10  # a zstd block is 4 bytes at least and gives 128 kB at most: 32 MB from one piece
+ZSTD_PIECE = 1 << 10  # bytes decompressed at once: 4 bytes of zstd may become 128 kB, so these at most 32 MB
 GZIP, ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
 SKIPPABLE = range(0x184D2A50, 0x184D2A60)  # RFC 8878; a .warc.zst may begin with its dictionary in such a frame
 DICTIONARY = 0x184D2A5D
@@ -23,7 +26,7 @@ MAX_DICTIONARY = 16 << 20
 
 
 class Broken(ReadError):
-    """Error in an archive, with the reason under which it is counted."""
+    """An error in an archive; `reason` is the name under which the record is counted as dropped."""
 
     def __init__(self, reason: str, message: str, path: str, offset: int) -> None:
         super().__init__(message, path, offset)
@@ -34,7 +37,10 @@ class Broken(ReadError):
 
 
 class ArchiveMembers(io.RawIOBase):
-    """Decompressed stream of a gzip or zstd file from offset `at`; `starts[bytes read before] = stored offset`."""
+    """A decompressed stream of a gzip or zstd file, from the stored offset `at` on.
+
+    `starts` maps the offset at which each member begins in the decompressed bytes to its offset in the file.
+    """
 
     def __init__(self, raw: BinaryIO, url: str, magic: bytes, at: int = 0) -> None:
         super().__init__()
@@ -47,11 +53,11 @@ class ArchiveMembers(io.RawIOBase):
         self.starts: dict[int, int] = {}
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True: the stream can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read bytes of one member."""
+        """Read bytes of one member into `buffer`; return their number."""
         while not self.ready:
             if self.member is None and not self._begin():
                 return 0
@@ -124,7 +130,10 @@ class ArchiveMembers(io.RawIOBase):
 
 
 def dictionary(raw: BinaryIO) -> zstandard.ZstdCompressionDict | None:
-    """Return the dictionary of a .warc.zst, compressed or not (IIPC's "Zstandard compression for WARC")."""
+    """Return the zstd dictionary at the start of a .warc.zst, or None if there is none.
+
+    The dictionary may itself be compressed (IIPC, "Zstandard compression for WARC").
+    """
     raw.seek(0)
     head = raw.read(8)
     n = int.from_bytes(head[4:8], "little")
@@ -134,3 +143,70 @@ def dictionary(raw: BinaryIO) -> zstandard.ZstdCompressionDict | None:
     if data.startswith(ZSTD):
         data = zstandard.ZstdDecompressor().decompress(data, max_output_size=MAX_DICTIONARY)
     return zstandard.ZstdCompressionDict(data)
+
+
+MAX_LINE = 1 << 12  # bytes of the line with which a record begins; in an ARC it holds the address
+ARC_LINE = re.compile(rb"([a-zA-Z][a-zA-Z0-9+.-]*:\S*) \S+ (\d{14}) [^\r\n]*?(\d+)\r?\n")
+BEGINS = {False: re.compile(rb"\n(?=WARC/\d\.\d\r?\n)"), True: re.compile(rb"\n(?=%s)" % ARC_LINE.pattern)}
+
+
+def magic_of(url: str) -> bytes:
+    """Return the first bytes of each compressed member of a file: GZIP, ZSTD, or b"" for an uncompressed archive.
+
+    The file's own first bytes decide; if they are unknown, the suffix of its name.
+    """
+    with files.open_raw(url) as raw:
+        head = raw.read(8)
+    if head.startswith(GZIP):
+        return GZIP
+    if head.startswith(ZSTD) or int.from_bytes(head[:4], "little") in SKIPPABLE:
+        return ZSTD
+    named = GZIP if url.lower().endswith(".gz") else ZSTD if url.lower().endswith(".zst") else b""
+    return b"" if head.startswith((b"WARC/", b"filedesc")) else named
+
+
+def find_line(url: str, after: int, *, is_arc: bool) -> int | None:
+    """Return the offset, from `after` on, of the next record in an uncompressed archive; None if there is none.
+
+    A record is recognised by its first line. is_arc: whether the archive is an ARC, not a WARC.
+    """
+    with files.open_raw(url) as raw:
+        raw.seek(after)
+        held = b""
+        while data := raw.read(CHUNK):
+            held += data
+            if found := BEGINS[is_arc].search(held):
+                return after + found.start() + 1
+            after, held = after + max(0, len(held) - MAX_LINE), held[-MAX_LINE:]
+    return None
+
+
+def find_member(url: str, magic: bytes, after: int) -> int | None:
+    """Return the offset of the next member in which a record begins, from the offset `after` on; None if there is none.
+
+    magic: the bytes with which each member begins (`magic_of`).
+    """
+    with files.open_raw(url) as raw, files.open_raw(url) as probe:
+        raw.seek(after)
+        held = b""
+        while data := raw.read(CHUNK):
+            held += data
+            at = held.find(magic)
+            while at >= 0:
+                if _begins_record(probe, url, magic, after + at):
+                    return after + at
+                at = held.find(magic, at + 1)
+            after, held = after + max(0, len(held) - 3), held[-3:]
+    return None
+
+
+def _begins_record(probe: BinaryIO, url: str, magic: bytes, at: int) -> bool:
+    member = ArchiveMembers(probe, url, magic, at)
+    head = bytearray(MAX_LINE)
+    try:
+        n = member.readinto(head)
+    except Broken:
+        return False
+    finally:
+        member.raw = io.BytesIO()  # the probe is used again
+    return head.startswith(b"WARC/") or ARC_LINE.match(head[:n]) is not None

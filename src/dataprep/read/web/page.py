@@ -1,4 +1,12 @@
-"""Text of a web page: its bytes, the charset, and the extraction by Resiliparse."""
+"""Extract the text of a web page: find its charset, and its main content by Resiliparse.
+
+A small page can cost a parser as much as a large one, by HTML's rules: formatting elements that are left open are
+opened again in every paragraph (1,000 of them and 1,000 paragraphs, 18 kB, take 390 MB and 1.4 s in Resiliparse 2.0),
+and main-content extraction takes time quadratic in nested `div` and `article` (100,000: over a minute) and in the
+attributes of a tag. So `work` estimates the cost of a page from its tags first, and costly pages are dropped.
+
+Twin: tests/twins/page.py
+"""
 
 from __future__ import annotations
 
@@ -9,9 +17,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from dataprep.errors import need
+import numpy as np
+import numpy.typing as npt
 
-from .html_kernel import MAX_WORK, work
+from dataprep.errors import need
+from dataprep.unicode.kernel import kernel
+
 from .response import refuse
 
 HTML = ("text/html", "application/xhtml+xml")
@@ -24,29 +35,39 @@ BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.
 BINARY = (b"%PDF-", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"Rar!", b"ID3", b"OggS",
           b"MZ\x90", b"\x7fELF", b"\x00\x00\x01\x00", b"RIFF", b"\xd0\xcf\x11\xe0", b"wOF2", b"wOFF")  # fmt: skip
 META = re.compile(rb"<meta[^>]{0,500}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})", re.IGNORECASE)
+TAG = re.compile(rb"<[^>]*>")
+RUNS = re.compile(rb"[\x80-\x9f\xa1-\xff]{3,}")
+HIGH = bytes(b for b in range(128, 256) if b != 0xA0)  # not the no-break space, which stands next to all letters
+FEW_HIGH = 16
+TURKISH, ICELANDIC = b"\xf0\xfd\xfe\xdd\xde", b"\xe1\xed\xfa\xe6"  # the letters g, i, s of Turkish; a, i, u, ae
+DEFAULT = "cp1252"  # what browsers read as ISO-8859-1
+LATIN = {DEFAULT, "utf-8", "mac-roman", *(f"cp125{n}" for n in (0, 4, 7, 8)),
+         *(f"iso8859-{n}" for n in (1, 2, 3, 4, 9, 10, 13, 14, 15, 16))}  # fmt: skip
+SAME = {"iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-8": "cp1255", "iso8859-11": "cp874", "gbk": "gb18030",
+        "gb2312": "gb18030", "big5hkscs": "big5", "shift_jis": "cp932", "euc_kr": "cp949"}  # fmt: skip
 ASCII_DIFFERS = ("utf-16", "utf-32", "iso2022", "hz")  # bytes that may be valid UTF-8 and mean something else
 
 
-def text_of(data: bytes, declared: str, *, is_html: bool, options: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the text of a page and the charset that was used to decode it.
+def text_of(data: bytes, declared: str, *, is_html: bool, options: Mapping[str, Any]) -> tuple[str, str, float]:
+    """Return the text of a page, the charset that decoded it, and the share of the evidence that names it.
 
     data: the payload. declared: the charset in the HTTP headers, or "". options: of Resiliparse's extract_plain_text.
     Raises Refused("binary"), ("charset"), ("too_nested"), ("not_parsed") or ("no_text").
     """
     if is_binary(data):
         refuse("binary")
-    page, used = characters(data, declared, is_html=is_html)
+    page, used, agreed = characters(data, declared, is_html=is_html)
     if is_html:
         if work(page.encode("utf-8", "replace") if used.startswith("utf-16") else data) >= MAX_WORK:
             refuse("too_nested")
         page = _extract(page, options)
     if not page.strip():
         refuse("no_text")
-    return page, used
+    return page, used, agreed
 
 
 def is_binary(data: bytes) -> bool:
-    """Return whether bytes are not text in any charset."""
+    """Return whether the bytes cannot be text in any charset."""
     head = data[:SAMPLE]
     if head.startswith(BINARY):
         return True
@@ -55,35 +76,66 @@ def is_binary(data: bytes) -> bool:
     return not (head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"<\0" in head or b"\0<" in head)
 
 
-def characters(data: bytes, declared: str, *, is_html: bool) -> tuple[str, str]:
-    """Return the characters of a page and the charset that decoded them.
+def characters(data: bytes, declared: str, *, is_html: bool) -> tuple[str, str, float]:
+    """Return the characters of a page, the charset that decoded them, and the share of the evidence that names it.
 
-    A byte order mark decides. Otherwise valid UTF-8 is UTF-8 (other text hardly ever is); then the charset of HTTP,
-    then that of `meta`, if the bytes are valid in it or nearly so; then the charset that Resiliparse detects.
-    Raises Refused("charset") if none decodes 99 % of the characters.
+    A byte order mark decides. Otherwise valid UTF-8 is UTF-8 (other text hardly ever is). Otherwise the evidence is the
+    charset of HTTP, that of `meta`, and that which Resiliparse detects, and `_ranked` orders it; the first that decodes
+    every character is used, else the first that decodes 99 % of them.
+    Raises Refused("charset") if none does.
     """
     for mark, name in BOMS:
         if data.startswith(mark):
-            return data[len(mark) :].decode(name, "replace"), name
+            return data[len(mark) :].decode(name, "replace"), name, 1.0
     first = codec_of(declared)
     if not first.startswith(ASCII_DIFFERS) and b"\x1b" not in data:
         with contextlib.suppress(UnicodeDecodeError):
-            return data.decode(), "utf-8"
+            return data.decode(), "utf-8", 1.0
     meta = META.search(data, 0, 16 * SAMPLE) if is_html else None
-    names = [name for name in (first, codec_of(meta[1].decode()) if meta else "") if name]
-    if not any(name.startswith(ASCII_DIFFERS) for name in names[:1]):
-        names.insert(0, "utf-8")
+    detect = need("resiliparse.parse.encoding", extra="warc").detect_encoding
+    found = codec_of(detect(TAG.sub(b" ", data) if is_html else data) or "")
+    evidence = [first, codec_of(meta[1].decode()) if meta else "", found]
+    if found == "utf-8":  # cut or patched: nearly all of its bytes over 127 are UTF-8, which Latin-1 would decode, too
+        text = data.decode(found, "replace")
+        if text.count("\ufffd") * 10 < len(text) - len(text.encode("ascii", "ignore")):
+            return text, found, _share(found, evidence)
+    names = _ranked(data, *evidence)
     for name in names:
         with contextlib.suppress(UnicodeDecodeError):
             same = name == "cp1252" and len(data) == len(data.translate(None, C1))  # decoded 20 times faster
-            return data.decode("latin-1" if same else name), name
-    detect = need("resiliparse.parse.encoding", extra="warc").detect_encoding
-    names.append(codec_of(detect(data) or "") or "cp1252")
-    for name in names:
+            return data.decode("latin-1" if same else name), name, _share(name, evidence)
+    for name in dict.fromkeys(["utf-8" if not first.startswith(ASCII_DIFFERS) else first, *names, "cp1252"]):
         text = data.decode(name, "replace")
         if text.count("\ufffd") <= MAX_WRONG * len(text):
-            return text, name
+            return text, name, _share(name, evidence)
     return refuse("charset")
+
+
+def _ranked(data: bytes, declared: str, meta: str, detected: str) -> list[str]:
+    """Return the charsets in the order in which to try them; each is a codec, or "" if there is none.
+
+    `ISO-8859-1` is the default of servers, so it counts less than any other name. First are charsets that suit the
+    bytes: in Latin script few bytes over 127 stand next to others, in other scripts most do. Then those that two
+    pieces of evidence name, then HTTP, `meta` and the detector, which is not trusted with few bytes.
+    """
+    if declared.startswith(ASCII_DIFFERS):
+        return [name for name in (declared, meta, detected) if name]
+    high = len(data) - len(data.translate(None, HIGH))
+    runs = sum(len(run) for run in RUNS.findall(data))
+    is_latin = runs < high / 2
+    turkish = detected == "cp1254" and len(data) != len(data.translate(None, TURKISH))
+    sure = high >= FEW_HIGH or not is_latin or (turkish and len(data) == len(data.translate(None, ICELANDIC)))
+    named = [name for name in (declared, meta) if name]
+    order = [*(name for name in named if name != DEFAULT), *([detected] if sure else []), *named, detected]
+    names = list(dict.fromkeys(name for name in order if name))
+    votes = [SAME.get(name, name) for name in (declared, meta, detected)]
+    return sorted(names, key=lambda name: ((name in LATIN) != is_latin, -votes.count(SAME.get(name) or name)))
+
+
+def _share(name: str, evidence: list[str]) -> float:
+    """Return the share of the pieces of evidence that name a charset, 0 if there is none."""
+    known = [SAME.get(one, one) for one in evidence if one]
+    return round(known.count(SAME.get(name) or name) / max(1, len(known)), 2)
 
 
 @cache
@@ -116,3 +168,86 @@ def _extract(page: str, options: Mapping[str, Any]) -> str:
             raise
         refuse("not_parsed")
     return text
+
+
+FREE = 256  # nested elements or attributes of one tag that cost nothing; browsers nest 512 at most
+MAX_WORK = 1_000_000  # at most 0.4 GB and two seconds; 1,670 nested elements reach it
+SMALL, FEW = 64 << 10, 1_024  # bytes and tags; pages with fewer of both are not scanned: 3 s and 0.2 GB at worst
+NESTING = "div article a b big code em font i nobr s small strike strong tt u"
+
+
+def _packed(name: str) -> int:
+    return int.from_bytes(name.encode()[:8], "big")
+
+
+NAMES = np.array(sorted(_packed(name) for name in NESTING.split()), np.uint64)
+RAW = np.array([_packed(name) for name in ("script", "style")], np.uint64)
+
+
+def work(html: bytes) -> int:
+    """Return a page's cost: the sum over all tags of open elements and attributes, both beyond 256, up to MAX_WORK."""
+    if len(html) < SMALL and html.count(b"<") < FEW:
+        return 0
+    return int(_work(np.frombuffer(html, np.uint8), NAMES, RAW, np.zeros(len(NAMES), np.int64)))
+
+
+@kernel(_nrt=False)
+def _work(html: npt.NDArray[np.uint8], names: npt.NDArray[np.uint64], raw: npt.NDArray[np.uint64],
+          opened: npt.NDArray[np.int64]) -> int:  # fmt: skip
+    """Return the cost in one pass over the tags; `opened` counts the open elements of each name."""
+    n, i, depth, found = len(html), np.int64(0), np.int64(0), np.int64(0)
+    while i + 1 < n and found < MAX_WORK:
+        if html[i] != 60:  # <
+            i += 1
+            continue
+        i += 1
+        if html[i] == 33 and i + 2 < n and html[i + 1] == 45 and html[i + 2] == 45:  # <!-- up to -->
+            i += 2
+            while i + 1 < n and not (html[i] == 62 and html[i - 1] == 45 and html[i - 2] == 45):
+                i += 1
+            continue
+        closing = html[i] == 47
+        i += closing
+        if i >= n or not 97 <= (html[i] | 32) <= 122:
+            continue
+        name, k = np.uint64(0), 0
+        while i < n and html[i] > 32 and html[i] != 47 and html[i] != 62:
+            if k < 8:
+                name = name << np.uint64(8) | np.uint64(html[i] | 32)
+            k, i = k + 1, i + 1
+        attributes, between = np.int64(0), True
+        while i < n and html[i] != 62:
+            if html[i] == 61:  # = and a quoted value, in which > and < are text
+                i += 1
+                while i < n and html[i] <= 32:
+                    i += 1
+                if i < n and (html[i] == 34 or html[i] == 39):
+                    quote = html[i]
+                    i += 1
+                    while i < n and html[i] != quote:
+                        i += 1
+                    i += 1
+                    between = True
+                continue
+            space = html[i] <= 32 or html[i] == 47
+            if between and not space:
+                attributes += 1
+                found += max(np.int64(0), attributes - FREE)
+            between = space
+            i += 1
+        at = 0
+        while at < len(names) and names[at] != name:
+            at += 1
+        if at < len(names) and closing:
+            depth -= opened[at] > 0
+            opened[at] -= opened[at] > 0
+        elif at < len(names):
+            opened[at] += 1
+            depth += 1
+        if closing:
+            continue
+        found += max(np.int64(0), depth - FREE)
+        if name == raw[0] or name == raw[1]:  # the text of a script or style holds no tags, up to </s
+            while i + 2 < n and not (html[i] == 60 and html[i + 1] == 47 and (html[i + 2] | 32) == 115):
+                i += 1
+    return int(found)

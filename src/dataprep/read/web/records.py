@@ -1,8 +1,8 @@
-"""Records of a WARC archive (ISO 28500): intact ones at the speed of FastWARC, broken ones with a reason.
+"""Read the records of a WARC archive (ISO 28500): intact ones at the speed of FastWARC, broken ones with a reason.
 
 Records are read by `careful`, which checks that an empty line and the next record follow each record. If the package
-`fastwarc` is installed, `fast` reads them instead, and `careful` reads again whatever is unusual (an error, a short
-body, an offset that does not grow) and always the last record. FastWARC alone ends silently at a truncated record, and
+`fastwarc` is installed, `fast` reads them instead, and `careful` reads unusual records again (after an error, a short
+body, or an offset that does not grow), and always the last one. FastWARC alone ends silently at a truncated record, and
 reports one offset for all records of a single gzip stream.
 
 A position is the stored offset of the record's gzip member or zstd frame, which a CDX index holds too. In a stream of
@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 from dataprep.errors import ReadError
 from dataprep.store import files
 
-from .members import CHUNK, ArchiveMembers, Broken
-from .resync import ARC_LINE, BEGINS, find_line, find_member, magic_of
+from .members import ARC_LINE, BEGINS, CHUNK, ArchiveMembers, Broken, find_line, find_member, magic_of
 
 MAX_HEADER = 1 << 16  # bytes of one header line
 MAX_HEADERS = 1_000  # lines
@@ -29,21 +28,12 @@ EMPTY = (b"\r\n", b"\n")
 FAST = importlib.util.find_spec("fastwarc") is not None
 
 
-class _Lower(dict[str, str]):
-    """Cache of header names in lower case."""
-
-    def __missing__(self, name: str) -> str:
-        found = name.lower()
-        if len(self) < MAX_HEADERS:
-            self[name] = found
-        return found
-
-
-LOWER = _Lower()
-
-
 class Entry(NamedTuple):
-    """A record; `body` is None if it was not wanted or too long, `lost` is the reason why it could not be read."""
+    """A record of an archive; `position` is its stored offset, `n_bytes` the size of its block.
+
+    `body`: the block, or None if its type was not wanted or it is too long. `lost`: the reason why the record could not
+    be read, "" if it was; `message` describes it.
+    """
 
     position: int
     headers: Mapping[str, str]  # names in lower case; of a type that is not wanted, only warc-type
@@ -56,10 +46,10 @@ class Entry(NamedTuple):
 def read_records(
     url: str, wanted: frozenset[str], max_bytes: int, *, strict: bool, fast: bool = FAST
 ) -> Iterator[Entry]:
-    """Yield every record; the blocks of the `wanted` types (in lower case) of up to `max_bytes` are loaded.
+    """Yield every record of an archive; only blocks of the `wanted` types (in lower case) up to `max_bytes` are loaded.
 
-    A broken record is yielded as an Entry with the reason, and reading continues at the next record found.
-    Raises ReadError for it if `strict`.
+    A broken record is yielded as an Entry with the reason in `lost`, and reading continues at the next record found.
+    With `strict`, it raises ReadError instead. fast: use FastWARC for intact records.
     """
     archive = _Archive(url, wanted, max_bytes, strict=strict)
     try:
@@ -79,7 +69,7 @@ class _Archive:
         self.magic = magic_of(url)
         self.apart: bool | None = None  # whether each record has a member of its own, by the first two
         self.finished = self.ended = self.is_arc = False
-        self.inside = False  # a record, and not between two
+        self.inside = False  # whether a record has begun and not ended
         self.rewinds = 0
         self.stream: Any = None
         self.open(0)
@@ -149,7 +139,7 @@ class _Archive:
     def fast(self) -> Iterator[Entry]:
         """Yield records as FastWARC reads them, until something is unusual; the last two are left to `careful`.
 
-        Two, because FastWARC gives the second record of a gzip member the offset of the next; the third shows this.
+        In a gzip member of several records, FastWARC's offset of the second is wrong, which only the third shows.
         """
         from fastwarc.warc import ArchiveIterator
 
@@ -165,7 +155,7 @@ class _Archive:
                 if (held and position <= held[-1].position) or (n == 0 and "content-length" not in found):
                     break
                 if kind in self.wanted:
-                    headers = {LOWER[name]: value for name, value in found.items()}
+                    headers = {name.lower(): value for name, value in found.items()}
                     body = record.reader.read() if n <= self.max_bytes else None
                 else:
                     headers = {"warc-type": kind}
@@ -185,7 +175,7 @@ class _Archive:
                 self.ended = True
         except (ConnectionError, TimeoutError):
             raise
-        except Exception:  # noqa: BLE001, S110 - whatever it is, the careful half meets it again and names it
+        except Exception:  # noqa: BLE001, S110 - `careful` reads it again and reports the error
             pass
         finally:
             raw.close()

@@ -1,4 +1,4 @@
-"""HTTP responses as crawls store them: status, headers, and the payload without transfer and content encodings.
+"""Parse HTTP responses in crawls: status, headers, and the payload without transfer and content encodings.
 
 Headers in archives often no longer describe the payload (it is already decoded, or named wrongly): a payload that
 does not begin as its header states is used as it is. Nothing is decompressed beyond a limit.
@@ -27,7 +27,7 @@ ALIASES = {"x-gzip": "gzip", "x-compress": "compress", "x-zstd": "zstd", "brotli
 
 
 class Refused(Exception):
-    """Signal that a page becomes no document, with the reason under which it is counted."""
+    """Raised for a page that does not become a document, with the reason under which it is counted."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -35,12 +35,12 @@ class Refused(Exception):
 
 
 def refuse(reason: str) -> NoReturn:
-    """Raise Refused."""
+    """Raise Refused(reason), so that the page is dropped and counted under this reason."""
     raise Refused(reason)
 
 
 class Response(NamedTuple):
-    """HTTP response; only the three headers about the payload, names in lower case."""
+    """An HTTP response, with only the three headers about its payload; their names are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -48,7 +48,10 @@ class Response(NamedTuple):
 
 
 def parse(block: bytes) -> Response:
-    """Return the parts of a response. Raises Refused("bad_http")."""
+    """Return the status, headers and payload of an HTTP response.
+
+    block: the bytes of a response record. Raises Refused("bad_http") if it is not a response.
+    """
     status = STATUS.match(block)
     end = HEAD_END.search(block)
     if status is None:
@@ -62,12 +65,12 @@ def parse(block: bytes) -> Response:
 
 
 def media_type(headers: dict[str, str]) -> str:
-    """Return `text/html` for `Text/HTML; charset=x`; "" if there is no type."""
+    """Return the content type in lower case without parameters (`text/html` for `Text/HTML; charset=x`), or ""."""
     return headers.get("content-type", "").partition(";")[0].partition(",")[0].strip().lower()
 
 
 def charset(headers: dict[str, str]) -> str:
-    """Return the charset in Content-Type, or ""."""
+    """Return the charset in the header Content-Type, in lower case; "" if it states none."""
     _, found, rest = headers.get("content-type", "").lower().partition("charset=")
     return re.split(r"[;,\s]", rest.strip("\"' "), maxsplit=1)[0].strip("\"'") if found else ""
 
@@ -93,7 +96,10 @@ def decoded(response: Response, max_bytes: int, *, is_cut: bool) -> bytes:
 
 
 def unchunked(data: bytes) -> tuple[bytes, bool]:
-    """Return the bytes of chunks (RFC 9112), or data without chunks as it is, and whether the last chunk is there."""
+    """Return (data without chunked transfer encoding, whether the last chunk exists) (RFC 9112).
+
+    Data that is not chunked is returned as it is, with True.
+    """
     parts: list[bytes] = []
     at = 0
     while size := CHUNK_SIZE.match(data, at):

@@ -28,9 +28,10 @@ MAX_HTTP_HEADERS = 1 << 20  # a block may be so much longer than a page
 class Warc(Crawl):
     """Reads WARC and ARC files.
 
-    columns: any of url, date, record_id, status, content_type, charset and truncated (why the crawler truncated the
-    payload). max_doc_bytes: limit of a page, decompressed. status, types: the accepted HTTP statuses and content types;
-    a page without a type is HTML if it begins with "<". The other fields are parameters of
+    columns: any of url, date, record_id, status, content_type, charset, charset_agreed (the share of HTTP, `meta` and
+    the detector that name this charset, null if all do) and truncated (why the crawler truncated the payload).
+    max_doc_bytes: limit of a page, decompressed. status, types: the accepted HTTP statuses and content types; a page
+    without a type is HTML if it begins with "<". The other fields are parameters of
     `resiliparse.extract.html2text.extract_plain_text`, with the values of DCLM (Li et al. 2024); main_content leaves
     out navigation, footers and the like.
     """
@@ -46,12 +47,13 @@ class Warc(Crawl):
     form_fields: bool = False
     noscript: bool = False
 
+    VERSION: ClassVar[int] = 2
     NAME: ClassVar[str] = "warc"
     HOLDS: ClassVar[str] = "response"
     OTHERS: ClassVar[frozenset[str]] = frozenset({"revisit"})
     FIELDS: ClassVar[Mapping[str, str]] = {
         "url": "string", "date": "string", "record_id": "string", "status": "int64", "content_type": "string",
-        "charset": "string", "truncated": "string",
+        "charset": "string", "charset_agreed": "double", "truncated": "string",
     }  # fmt: skip
     EXTRACTS: ClassVar[tuple[str, ...]] = (
         "main_content", "list_bullets", "comments", "alt_texts", "links", "form_fields", "noscript",
@@ -63,18 +65,21 @@ class Warc(Crawl):
         object.__setattr__(self, "types", (self.types,) if isinstance(self.types, str) else tuple(self.types))
         strange = next((t for t in self.types if t not in HTML and not t.startswith("text/")), None)
         if strange is not None:
-            msg = f"types={strange!r} is not text; there are {', '.join(HTML)} and text/ of any kind"
+            msg = f"types={strange!r} is not text; give {', '.join(HTML)}, or any text/ type"
             raise PlanError(msg)
         need("resiliparse.extract.html2text", extra="warc")
 
     def max_block(self) -> int:
-        """Return the limit of a page and its headers in bytes."""
+        """Return the largest size in bytes of a response record that is loaded: a page's limit and its headers'."""
         return self.max_doc_bytes + MAX_HTTP_HEADERS
 
     def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes, Mapping[str, Any]] | None:
-        """Return the text of a page and its fields."""
+        """Return (text of the page in UTF-8, its fields) of a response record; None if its URL is not http.
+
+        Raises Refused with the reason if the page is to be dropped.
+        """
         headers = entry.headers
-        url = headers.get("warc-target-uri", "").removeprefix("<").removesuffix(">")  # Wget's way
+        url = headers.get("warc-target-uri", "").removeprefix("<").removesuffix(">")  # Wget writes <URL>
         if not url.startswith(("http:", "https:", "HTTP")):
             stats.count("records.not http")
             return None
@@ -94,8 +99,9 @@ class Warc(Crawl):
         data = decoded(response, self.max_doc_bytes, is_cut="truncated" in fields)
         options = {name: getattr(self, name) for name in self.EXTRACTS}
         is_html = kind in HTML
-        text, used = text_of(data, charset(response.headers), is_html=is_html, options=options)
+        text, used, agreed = text_of(data, charset(response.headers), is_html=is_html, options=options)
         fields |= {"status": response.status, "content_type": kind, "charset": used}
+        fields |= {"charset_agreed": agreed} if agreed < 1 else {}
         return text.encode("utf-8", "replace"), fields
 
     @staticmethod

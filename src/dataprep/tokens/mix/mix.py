@@ -1,9 +1,9 @@
 """`Mix`: plan and write a training set with given shares of tokens from several sources.
 
-Shares are of tokens, by explicit weights or by temperature. No source is repeated more than `max_epochs` times: up to
-4 epochs are nearly as good as new text, beyond that the gain fades (Muennighoff et al. 2023, "Scaling data-constrained
-language models"; T5's table of repeats, Raffel et al. 2020, says the same). Tokens that a source lacks come from
-the others in proportion, as in UniMax (Chung et al. 2023). The plan can be printed, and is saved with the mixture.
+Shares are of tokens, by explicit weights or by temperature. No source is repeated more than `max_epochs` times: up to 4
+epochs are nearly as good as new text, beyond that the gain fades (Muennighoff et al. 2023, "Scaling data-constrained
+language models"; T5's experiments with repeats, Raffel et al. 2020, agree). Tokens that a source lacks come from the
+others in proportion, as in UniMax (Chung et al. 2023). The plan can be printed, and is saved with the mixture.
 """
 
 from __future__ import annotations
@@ -28,14 +28,17 @@ if TYPE_CHECKING:
 log = logging.getLogger("dataprep")
 
 MAX_EPOCHS = 4.0
-UNMET = 0.01  # of all tokens: what a source lacks before a warning says so
+UNMET = 0.01  # share of all tokens that a source may lack without a warning
 LOCK = "mixture.lock.json"
 Sources = Mapping[str, "Shards | str | os.PathLike[str]"]
 
 
 @dataclass(frozen=True)
 class Share:
-    """One source in a plan: its tokens, its wanted share, and its share of the mixture."""
+    """One source in a plan: its tokens, those in the mixture, and its wanted and actual share of the mixture.
+
+    epochs: how often the source is repeated on average (1 is once).
+    """
 
     source: str
     tokens: int
@@ -51,18 +54,18 @@ class Share:
 
 @dataclass(frozen=True)
 class MixPlan:
-    """A mixture before it is written."""
+    """The plan of a mixture: one Share per source."""
 
     shares: tuple[Share, ...]
 
     @property
     def tokens(self) -> int:
-        """Number of tokens in the mixture."""
+        """The number of tokens in the mixture."""
         return sum(s.got for s in self.shares)
 
     @property
     def weights(self) -> dict[str, float]:
-        """Shares of the mixture by source, as a trainer that mixes while reading takes them."""
+        """The actual share of each source in the mixture, {name: share}, for a trainer that mixes while reading."""
         return {s.source: s.share for s in self.shares}
 
     def __str__(self) -> str:
@@ -77,10 +80,11 @@ class MixPlan:
 
 @dataclass(frozen=True)
 class Mix:
-    """Shares of sources in a training set.
+    """The shares of several sources in a training set.
 
-    weights: by source name, in proportion to each other. temperature: instead of weights, shares proportional to
-    tokens ** (1 / temperature): 1 keeps the sources' proportions, larger is more even (mT5, Xue et al. 2021: 1 / 0.3).
+    weights: {source: weight}; shares are in proportion to the weights.
+    temperature: instead of weights; shares are proportional to tokens ** (1 / temperature): 1 keeps the proportions of
+    the sources, larger values make them more equal (mT5, Xue et al. 2021: 1 / 0.3).
     max_epochs: largest number of times to repeat a source. seed: chooses the documents of the last, partial epoch.
 
     >>> mix = dp.Mix({"web": 0.6, "chat": 0.1, "books": 0.3}, max_epochs=4)
@@ -97,7 +101,7 @@ class Mix:
 
     def __post_init__(self) -> None:
         if (self.weights is None) == (self.temperature is None):
-            msg = "Mix takes either weights, {source: share}, or temperature="
+            msg = "Mix needs either weights, {source: share}, or temperature=; give one of them"
             raise PlanError(msg)
         for source, weight in (self.weights or {}).items():
             if not (isinstance(weight, (int, float)) and 0 < weight < math.inf):
@@ -109,7 +113,11 @@ class Mix:
                 raise PlanError(msg)
 
     def plan(self, sources: Sources | Shards | str | os.PathLike[str], tokens: int | None = None) -> MixPlan:
-        """Return the tokens and epochs of each source in a mixture of `tokens` (default: all that the sources have)."""
+        """Return how many tokens and epochs of each source a mixture of `tokens` tokens has.
+
+        tokens: default: as many as the sources have. sources: {name: folder of token shards}, or one folder whose
+        sources are mixed.
+        """
         return self._plan(sources_of(sources), tokens)
 
     def write(
@@ -122,14 +130,15 @@ class Mix:
         shard_tokens: int = SHARD_TOKENS,
         replace: bool = False,
     ) -> Shards:
-        """Write the mixture as shards that any trainer reads, and its plan as `mixture.lock.json`.
+        """Write the mixture to the folder `out` as shards that any trainer reads, and its plan as `mixture.lock.json`.
 
-        Every epoch of a source is spread evenly over the mixture: any range of the shards has the shares of the plan.
-        Documents are kept whole; the last epoch of a source has those with the smallest hash(seed, id). Validation
-        and test splits are those of all sources, once, in order. Needs about 60 bytes of memory per document.
+        sources, tokens: as in `plan`. Every epoch of a source is spread evenly over the mixture: any range of the
+        shards has the shares of the plan. Documents are kept whole; the last epoch of a source has those with the
+        smallest hash(seed, id). Validation and test splits of all sources are written once, one after the other. Needs
+        about 60 bytes of memory per document.
 
         Raises:
-            PlanError: `max_epochs` gives too few tokens, or weights or tokenizers do not match the sources.
+            PlanError: `max_epochs` allows too few tokens, or weights or tokenizers do not match the sources.
             StaleOutput: `out` has another mixture, and `replace` is False.
         """
         streams = sources_of(sources)
@@ -138,7 +147,7 @@ class Mix:
             if share.share < share.asked - UNMET:
                 log.warning(
                     "%s gets %.1f %% of the tokens, not the wanted %.1f %%, since max_epochs=%g allows no more; "
-                    "give more of it, raise max_epochs=, or ask for fewer tokens=",
+                    "give more of it, raise max_epochs=, or lower tokens=",
                     *(share.source, 100 * share.share, 100 * share.asked, self.max_epochs),
                 )
             if share.epochs >= MAX_EPOCHS:
@@ -189,7 +198,7 @@ def _check_names(available: Mapping[str, int], weights: Mapping[str, float]) -> 
     unknown = sorted(set(weights) - set(available))
     if missing or unknown:
         what = f"{missing[0]!r} has no weight" if missing else f"there is no source {unknown[0]!r}"
-        msg = f"{what}; the sources are {', '.join(sorted(available))}, the weights name {', '.join(sorted(weights))}"
+        msg = f"{what}; the sources are {', '.join(sorted(available))}; weights= names {', '.join(sorted(weights))}"
         raise PlanError(msg)
 
 
@@ -199,7 +208,7 @@ def _fill(available: Mapping[str, int], asked: Mapping[str, float], total: int, 
     if total < 1 or total > sum(most.values()):
         msg = (
             f"tokens={total:,} cannot be met: {max_epochs:g} epochs of every source are {sum(most.values()):,} tokens; "
-            "ask for fewer, or raise max_epochs="
+            "lower tokens=, or raise max_epochs="
         )
         raise PlanError(msg)
     got: dict[str, int] = {}

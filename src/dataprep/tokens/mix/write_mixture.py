@@ -6,6 +6,7 @@ shards of the sources; all sources are read from start to end.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,9 +21,9 @@ import pyarrow.compute as pc
 from dataprep.core.ledger import mix
 from dataprep.core.runner import Serial
 from dataprep.errors import CorruptShard, PlanError
-from dataprep.store import files, receipts
+from dataprep.store import files
 from dataprep.store.key import key
-from dataprep.tokens.shards.claim import check_shard_tokens, claim, local_folder, own_tokenizer, receipt_of, swept
+from dataprep.tokens.shards.claim import check_shard_tokens, claim, local_folder, own_tokenizer, shard_once, swept
 from dataprep.tokens.shards.provenance import read_docs
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.writer import Writer, arrange, copy_ranges, write_manifest
@@ -41,7 +42,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class MixSource:
-    """The documents of one source in a folder of shards; `only` names one source of a folder that has several."""
+    """One source of a mixture: the documents in the folder `path`, or with `only` those of this source in it."""
 
     name: str
     path: str
@@ -49,40 +50,41 @@ class MixSource:
 
     @cached_property
     def shards(self) -> Shards:
-        """Shards of the folder."""
+        """All shards of the folder."""
         return Shards.open(self.path)
 
     @cached_property
     def train(self) -> Shards:
-        """Training split of the folder."""
+        """The shards of the folder's training split."""
         return self.shards.split("train")
 
     @cached_property
     def docs(self) -> Numbers:
-        """Numbers of its documents in the training split, int64[n]."""
+        """The numbers of the source's documents among those of the training split, int64[n]."""
         if self.only is None:
             return np.arange(len(self.train))
-        tables = [_docs(self.train, i, "source") for i in range(len(self.train.shards))]
-        mine = [pc.equal(table["source"], self.only).to_numpy() for table in tables]
-        return np.flatnonzero(np.concatenate(mine)) if mine else np.zeros(0, np.int64)
+        return np.flatnonzero(pc.equal(_column(self.train, "source"), self.only).to_numpy())
 
     @cached_property
     def lengths(self) -> Numbers:
-        """Number of tokens of each training document, separators included."""
+        """The number of tokens of each of the source's training documents, separators included, int64[n]."""
         return _lengths(self.train)[self.docs]
 
     @cached_property
     def tokens(self) -> int:
-        """Number of training tokens."""
+        """The number of training tokens of the source."""
         return int(self.lengths.sum())
 
     def placed(self, wanted: int, seed: int) -> tuple[Numbers, npt.NDArray[np.float64]]:
-        """Return documents with `wanted` tokens in total, and the position of each in a mixture, from 0 to 1."""
+        """Return documents with about `wanted` tokens in total, repeats included, and their positions in the mixture.
+
+        The result is the documents' numbers, int64[m], and positions from 0 to 1, float64[m]. The documents of a
+        partial epoch are those with the smallest hash(seed, id).
+        """
         epochs, rest = divmod(wanted, self.tokens)
         chosen = np.zeros(len(self.docs), bool)
         if rest:
-            tables = [_docs(self.train, i, "id") for i in range(len(self.train.shards))]
-            ids = np.concatenate([table["id"].to_numpy() for table in tables])[self.docs]
+            ids = _column(self.train, "id").to_numpy()[self.docs]
             order = np.argsort(mix(mix(ids, seed), _PARTIAL), kind="stable")
             among = self.lengths[order]
             chosen[order[np.cumsum(among) - among / 2 <= rest]] = True  # by their middles: `rest` tokens on average
@@ -92,15 +94,16 @@ class MixSource:
 
 
 def sources_of(sources: Any) -> list[MixSource]:
-    """Return the sources by name. Raises PlanError if they have different vocabularies."""
+    """Return the sources that a user gave: {name: folder}, or one folder, whose sources become one MixSource each.
+
+    Raises PlanError if there are none, or if they were encoded with different tokenizers or types of ids.
+    """
     if isinstance(sources, Mapping):
         streams = [MixSource(str(name), _path(folder)) for name, folder in sources.items()]
     else:
         path = _path(sources)
-        train = Shards.open(path).split("train")
-        tables = [_docs(train, i, "source") for i in range(len(train.shards))]
-        names = sorted({name for table in tables for name in table["source"].unique().to_pylist()})
-        streams = [MixSource(name, path, name) for name in names]
+        names = _column(Shards.open(path).split("train"), "source").unique().to_pylist()
+        streams = [MixSource(name, path, name) for name in sorted(names)]
     if not streams:
         msg = "there are no sources to mix; give {name: folder of token shards}"
         raise PlanError(msg)
@@ -112,9 +115,11 @@ def sources_of(sources: Any) -> list[MixSource]:
                 f"encode one of them again with the other's dtype="
             )
             raise PlanError(msg)
-        if _vocabulary(other.shards) != _vocabulary(first.shards):
+        ours, theirs = ({"tokenizer": {}} | s.shards.manifest for s in (first, other))
+        same_sizes = all(ours[name] == theirs[name] for name in ("vocab_size", "eot"))
+        if not same_sizes or ours["tokenizer"].get("hash") != theirs["tokenizer"].get("hash"):
             msg = (
-                f"{first.name} and {other.name} were encoded with different tokenizers, so their ids do not mix; "
+                f"{first.name} and {other.name} were encoded with different tokenizers, so equal ids differ; "
                 f"encode {other.name} again with {first.path}/tokenizer.json"
             )
             raise PlanError(msg)
@@ -132,11 +137,15 @@ def write_mixture(
     *,
     replace: bool,
 ) -> Shards:
-    """Write shards with `got` tokens of each stream, in whole documents; `described` makes the manifest's `mixture`."""
+    """Write the shards of a mixture to the folder `out`; return them. Finished work of the same mixture is reused.
+
+    got: tokens wanted of each source; documents are kept whole. described: returns the manifest's entry `mixture` from
+    the tokens per source. Raises StaleOutput if `out` has other shards and `replace` is False.
+    """
     check_shard_tokens(shard_tokens)
     folder = local_folder(out)
     if folder in [os.path.normpath(s.path) for s in streams]:
-        msg = f"{folder} is one of the sources; a mixture needs a folder of its own as out"
+        msg = f"{folder} is one of the sources; give another folder as out"
         raise PlanError(msg)
     inputs = [[s.name, s.only, [list(e.items()) for e in s.shards.shards]] for s in streams]
     recipe = key([VERSION, inputs, dict(got), seed, shard_tokens, described(got)])
@@ -154,12 +163,12 @@ def write_mixture(
         for number, ((_, start, stop),) in enumerate(arrange([np.cumsum(lengths)], shard_tokens)):
             shards.append(MixedShard(side, number, start, stop))
     first = streams[0].shards
-    task = WriteMixedShard(
-        out=folder, pieces=pieces, streams=_light(streams), dtype=first.manifest["dtype"], key=recipe
-    )
+    light = tuple(dataclasses.replace(s) for s in streams)  # without their caches, for workers
+    task = WriteMixedShard(out=folder, pieces=pieces, streams=light, dtype=first.manifest["dtype"], key=recipe)
     entries = list((run or Serial()).map(task, shards, "mix"))
     if own_tokenizer(first) is not None:
-        files.write_bytes(files.join(folder, "tokenizer.json"), _bytes(files.join(streams[0].path, "tokenizer.json")))
+        with files.open_raw(files.join(streams[0].path, "tokenizer.json")) as f:
+            files.write_bytes(files.join(folder, "tokenizer.json"), f.read())
     kept = ("vocab_size", "eot", "dtype", "special", "tokenizer")
     write_manifest(
         folder,
@@ -173,14 +182,9 @@ def write_mixture(
     return swept(Shards.open(folder))
 
 
-def _light(streams: list[MixSource]) -> tuple[MixSource, ...]:
-    """Return the streams without their caches, as they are sent to workers."""
-    return tuple(MixSource(s.name, s.path, s.only) for s in streams)
-
-
 @dataclass(frozen=True)
 class MixedShard:
-    """One shard to write: the rows [start, stop) in the order of its split."""
+    """One shard to write, number `number` of the split `side`: documents [start, stop) in the split's order."""
 
     side: str
     number: int
@@ -190,7 +194,7 @@ class MixedShard:
 
 @dataclass(frozen=True, kw_only=True)
 class WriteMixedShard:
-    """Task that writes one shard, with a receipt."""
+    """The task that writes one shard of a mixture, or finds it by its receipt."""
 
     out: str
     pieces: str
@@ -199,26 +203,23 @@ class WriteMixedShard:
     key: str
 
     def __call__(self, job: MixedShard) -> dict[str, Any]:
-        """Return the shard's entry in the manifest."""
-        receipt = files.join(self.pieces, f"{job.side}-{job.number:05d}.json")
-        made = receipts.once(receipt, key([self.key, job]), lambda: self._write(job))
-        return dict(made["entry"])
+        """Write the shard `job`, unless a receipt shows that it exists; return its entry in the manifest."""
+        writer = Writer(self.out, job.side, job.number, dtype=self.dtype)
+        return shard_once(self.pieces, key([self.key, job]), writer, lambda shard: self._fill(shard, job))
 
-    def _write(self, job: MixedShard) -> dict[str, Any]:
+    def _fill(self, shard: Writer, job: MixedShard) -> None:
         with files.open_raw(files.join(self.pieces, f"{job.side}.documents")) as f:
             f.seek(job.start * DOCUMENT.itemsize)
             documents = np.frombuffer(f.read((job.stop - job.start) * DOCUMENT.itemsize), DOCUMENT)
         source = _Copier(self.streams, job.side)
         first = self.streams[0].shards
         sizes = first.token_bytes
-        with Writer(self.out, job.side, job.number, dtype=self.dtype) as shard:
-            for tokens, ends, ids, names, mask in source.blocks(documents):
-                if len(tokens) and int(tokens.max()) >= first.vocab_size:
-                    msg = f"a source has ids outside the vocabulary of {first.vocab_size:,}; `dataprep verify` them"
-                    raise CorruptShard(msg)
-                n_bytes = 0 if sizes is None else int(size_in_bytes(tokens, sizes))
-                shard.add(tokens, ends, ids, names, n_bytes, mask)
-        return receipt_of(self.out, shard.entry)
+        for tokens, ends, ids, names, mask in source.blocks(documents):
+            if len(tokens) and int(tokens.max()) >= first.vocab_size:
+                msg = f"a source has ids outside the vocabulary of {first.vocab_size:,}; run `dataprep verify` on it"
+                raise CorruptShard(msg)
+            n_bytes = 0 if sizes is None else int(size_in_bytes(tokens, sizes))
+            shard.add(tokens, ends, ids, names, n_bytes, mask)
 
 
 class _Copier:
@@ -271,7 +272,8 @@ class _Copier:
         """Return ids and sources of a shard's documents; a source of a named folder is `name/source`."""
         held = self.tables.get(stream)
         if held is None or held[0] != i:
-            table, name = _docs(self.sides[stream], i, "id", "source"), self.streams[stream]
+            side, name = self.sides[stream], self.streams[stream]
+            table = read_docs(str(side.path), side.shards[i]["name"], ["id", "source"])
             if name.only is None:
                 names = pc.binary_join_element_wise(pa.scalar(name.name), table["source"], "/")
                 table = table.set_column(1, "source", names)
@@ -315,19 +317,11 @@ def _lengths(side: Shards) -> Numbers:
     return np.concatenate([np.zeros(0, np.int64), *(np.diff(e, prepend=0) for e in ends)])
 
 
-def _docs(side: Shards, i: int, *columns: str) -> pa.Table:
-    return read_docs(str(side.path), side.shards[i]["name"], columns)
-
-
-def _vocabulary(shards: Shards) -> tuple[Any, ...]:
-    m = shards.manifest
-    return (m.get("tokenizer", {}).get("hash"), m["vocab_size"], m["eot"])
+def _column(side: Shards, name: str) -> pa.ChunkedArray:
+    """Return the column "id" or "source" of all documents of a split."""
+    none = pa.table({name: pa.array([], {"id": pa.uint64(), "source": pa.string()}[name])})
+    return pa.concat_tables([none, *(read_docs(str(side.path), s["name"], [name]) for s in side.shards)])[name]
 
 
 def _path(source: Any) -> str:
     return os.fspath(source.path if isinstance(source, Shards) else source)
-
-
-def _bytes(url: str) -> bytes:
-    with files.open_raw(url) as f:
-        return f.read()

@@ -5,25 +5,28 @@ from __future__ import annotations
 import logging
 import os
 import re
+from collections.abc import Callable
 from typing import Any
 
 from dataprep.core import forget_list
 from dataprep.core.batch import Ids
 from dataprep.core.folder import MANIFEST
 from dataprep.errors import CorruptShard, PlanError, StaleOutput
-from dataprep.store import files
+from dataprep.store import files, receipts
 from dataprep.tokens.shard_format import KIND, SHARD_TOKENS, content_hash
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
 from .shard import Shards
+from .writer import Writer
 
 log = logging.getLogger("dataprep")
 
+PIECES = re.compile(r"pieces-[0-9a-f]{8}")  # the folder of a run that is under way
 SHARD_FILE = re.compile(r"(?P<name>(train|val|test)-\d{5}(\.g\d+)?)\.(bin|idx|msk|docs\.parquet)")
 
 
 def local_folder(out: str | os.PathLike[str]) -> str:
-    """Return the path of a local folder. Raises PlanError for any other URL."""
+    """Return the path of a local folder. Raises PlanError for a URL that is not local."""
     url = os.fspath(out)
     if not files.is_local(url):
         msg = f"{url} is not a local folder; token shards are memory-mapped, so write to a disk and copy them after"
@@ -39,17 +42,19 @@ def check_shard_tokens(shard_tokens: int) -> None:
 
 
 def claim(out: str, recipe: str, *, replace: bool, dropped: Ids | None = None) -> Shards | None:
-    """Return the shards in `out` if they are complete and of this recipe; else delete their manifest and return None.
+    """Return the shards in the folder `out` if they are complete and of this recipe; else prepare it, and return None.
 
-    Raises StaleOutput if they are of another recipe, unless `replace`. dropped: ids of documents that must not be in
-    them; the default is the folder's own list of forgotten documents.
+    To prepare means to delete the manifest, if there is one, so that the folder does not look complete. dropped: ids of
+    documents that must not be in the shards; the default is the folder's own list of forgotten documents. Raises
+    StaleOutput if the shards are of another recipe, unless `replace`.
     """
     url = files.join(out, MANIFEST)
     if not files.exists(url):
         return None
     found = files.read_json(url)
     same = found.get("recipe") == recipe
-    if same and found.get("forgotten") == forget_list.digest(forget_list.listed(out) if dropped is None else dropped):
+    noted = forget_list.noted(forget_list.listed(out) if dropped is None else dropped)
+    if same and found.get("forgotten") == noted.get("forgotten"):
         try:
             return swept(Shards.open(out))
         except CorruptShard as e:
@@ -66,14 +71,16 @@ def claim(out: str, recipe: str, *, replace: bool, dropped: Ids | None = None) -
     return None
 
 
-def tokenizer_entry(out: str, tok: Tokenizer) -> dict[str, str]:
-    """Return the manifest's entry on the tokenizer saved in `out`; `hash` covers all that decides ids."""
+def vocabulary_fields(out: str, tok: Tokenizer) -> dict[str, Any]:
+    """Return the arguments of `write_manifest` that describe the tokenizer `tok`, which is saved in `out`."""
     with files.open_raw(files.join(out, "tokenizer.json")) as f:
-        return {"file": "tokenizer.json", "hash": tok.hash, "file_hash": content_hash(f.read())}
+        entry = {"file": "tokenizer.json", "hash": tok.hash, "file_hash": content_hash(f.read())}
+    fields = {"vocab_size": tok.vocab_size, "eot": tok.eot, "special": tok.special, "token_bytes": tok.token_bytes}
+    return {**fields, "tokenizer": entry}
 
 
 def own_tokenizer(shards: Shards) -> Tokenizer | None:
-    """Return the tokenizer in the folder of shards, or None. Raises CorruptShard if it did not encode them."""
+    """Return the tokenizer that is stored with the shards, or None. Raises CorruptShard if it did not encode them."""
     entry = shards.manifest.get("tokenizer") or {}
     url = files.join(str(shards.path), entry.get("file", "tokenizer.json"))
     if not files.exists(url):
@@ -81,23 +88,35 @@ def own_tokenizer(shards: Shards) -> Tokenizer | None:
     tok = Tokenizer.load(url)
     if entry.get("hash") not in (None, tok.hash):
         what = f"another tokenizer ({tok.hash[:8]}) than the one that encoded these shards ({entry['hash'][:8]})"
-        msg = f"{url} is {what}; put the right one there"
+        msg = f"{url} is {what}; replace it with the tokenizer.json of the run that wrote the shards"
         raise CorruptShard(msg)
     return tok
 
 
-def receipt_of(out: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the receipt of a written shard: its files and its entry in the manifest."""
-    kinds = ["bin", "idx", "docs.parquet", *(["msk"] if "mask_hash" in entry else [])]
-    return {"files": [files.join(out, f"{entry['name']}.{kind}") for kind in kinds], "entry": entry}
+def shard_once(pieces: str, recipe: str, writer: Writer, fill: Callable[[Writer], None]) -> dict[str, Any]:
+    """Return a shard's entry in the manifest; write the shard by `fill(writer)` unless a receipt shows that it exists.
+
+    pieces: the folder of receipts. recipe: the key of the receipt.
+    """
+
+    def make() -> dict[str, Any]:
+        with writer as shard:
+            fill(shard)
+        kinds = ["bin", "idx", "docs.parquet", *(["msk"] if "mask_hash" in shard.entry else [])]
+        return {"files": [str(shard.out / f"{shard.name}.{kind}") for kind in kinds], "entry": shard.entry}
+
+    return dict(receipts.once(files.join(pieces, f"{writer.name}.json"), recipe, make)["entry"])
 
 
 def swept(shards: Shards) -> Shards:
-    """Delete pieces and other recipes' shard files; return `shards`."""
+    """Delete the files in the folder of `shards` that are left over; return `shards`.
+
+    Left over are pieces, temporary files, and shard files that the manifest does not list.
+    """
     out, names = os.fspath(shards.path), {s["name"] for s in shards.shards}
     files.sweep(out)
     for name in files.listdir(out):
         found = SHARD_FILE.fullmatch(name)
-        if name.startswith("pieces-") or (found and found["name"] not in names):
+        if PIECES.fullmatch(name) or (found and found["name"] not in names):
             files.remove(files.join(out, name))
     return shards

@@ -1,7 +1,7 @@
 """`encode`: write documents as token shards in two passes, with the same bytes for any number of workers.
 
-Each task encodes one part into pieces; then each shard is assembled from the pieces it spans, so that sizes and
-numbers of shards do not depend on the parts. Both write receipts; the manifest is last and completes the folder.
+Each task encodes one part into pieces; then each shard is assembled from the pieces it spans, so that sizes and numbers
+of shards do not depend on the parts. Both steps write receipts; the manifest is written last and completes the folder.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dataprep.core import batch as B
-from dataprep.core import forget_list
-from dataprep.core.hiding import write_inputs
+from dataprep.core import forget_list, inputs
 from dataprep.core.passes import Pass
 from dataprep.core.runner import Serial
 from dataprep.errors import PlanError
@@ -33,9 +32,8 @@ from dataprep.tokens.templates import Template, template_of
 from dataprep.tokens.vocabulary.encoder import count_byte_pairs, find_byte_pairs
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer, keep_loaded, load_once
 
-from .assemble import Assemble, shard_plans
-from .claim import check_shard_tokens, claim, local_folder, swept, tokenizer_entry
-from .pieces import KINDS, PieceWriter
+from .claim import check_shard_tokens, claim, local_folder, swept, vocabulary_fields
+from .pieces import KINDS, Assemble, PieceWriter, shard_plans
 from .shard import Shards
 from .writer import write_manifest
 
@@ -43,8 +41,6 @@ if TYPE_CHECKING:
     from dataprep.core.dataset import Dataset
     from dataprep.core.part import Part
     from dataprep.core.runner import Runner
-
-__all__ = ["encode"]
 
 log = logging.getLogger("dataprep")
 
@@ -72,7 +68,7 @@ def encode(
         tokenizer: a Tokenizer, or the path of its `tokenizer.json`.
         out: a local folder (shards are memory-mapped); interrupted work in it is resumed. It needs twice the disk
             space of the shards while it runs.
-        val: share of the documents held out, by hash(split_seed, id); at most that of `train_bpe`.
+        val: share of the documents to hold out, chosen by hash(split_seed, id); at most the share given to `train_bpe`.
         split_seed: as in `train_bpe`.
         run: a Runner; the default is `dp.Serial()`.
         split: a `dp.Split` instead of `val` and `split_seed`, for a test split or to keep groups together.
@@ -95,7 +91,7 @@ def encode(
     folder = local_folder(out)
     token_dtype(tok.vocab_size, dtype)
     split = split or Split(val=val, seed=split_seed)
-    _check_columns(docs, split)
+    split.check_columns(docs.columns)
     check_shard_tokens(shard_tokens)
     _check_split(tok, split)
     layout = ShardLayout(split=split, template=_template(docs, tok, template), dtype=dtype, shard_tokens=shard_tokens)
@@ -104,38 +100,28 @@ def encode(
     made = claim(folder, recipe, replace=replace, dropped=dropped)
     if made is not None:
         return made
-    write_inputs(docs, folder)
-    docs = forget_list.without(docs, folder, dropped)
-    return _encode(docs, tok, folder, run or Serial(), layout, {"recipe": recipe, **forget_list.noted(dropped)})
-
-
-def _encode(
-    docs: Dataset, tok: Tokenizer, out: str, run: Runner, layout: ShardLayout, recipe: dict[str, str]
-) -> Shards:
-    pieces = files.join(out, f"pieces-{key(recipe)[:8]}")
-    url = keep_loaded(tok.save(out), tok)
+    inputs.write(docs, folder)
+    run, noted = run or Serial(), dict[str, Any](recipe=recipe, **forget_list.noted(dropped))
+    pieces = files.join(folder, f"pieces-{key(noted)[:8]}")
+    url = keep_loaded(tok.save(folder), tok)
     work = key([VERSION, tok.hash, layout])
     task = EncodePart(out=pieces, key=work, tokenizer=url, hash=tok.hash, layout=layout)
     if run.workers > 1:
         tok.encode_batch(["compiled once, before workers start"])
-    receipts = list(run.map(task, docs.tasks, "encode"))
-    assemble = Assemble(out=out, pieces=pieces, dtype=layout.dtype)
+    receipts = list(run.map(task, forget_list.without(docs, folder, dropped).tasks, "encode"))
+    assemble = Assemble(out=folder, pieces=pieces, dtype=layout.dtype)
     entries = list(run.map(assemble, shard_plans(pieces, receipts, layout.shard_tokens), "join"))
     write_manifest(
-        out,
+        folder,
         entries,
-        vocab_size=tok.vocab_size,
-        eot=tok.eot,
         dtype=layout.dtype,
-        token_bytes=tok.token_bytes,
-        special=tok.special,
-        tokenizer=tokenizer_entry(out, tok),
+        **vocabulary_fields(folder, tok),
         split=asdict(layout.split),
         template=layout.template and layout.template.source,
         special_in_text=_spelled(receipts),
-        **recipe,
+        **noted,
     )
-    shards = swept(Shards.open(out))
+    shards = swept(Shards.open(folder))
     _check_sides(shards, layout)
     return shards
 
@@ -145,7 +131,7 @@ def _encode(
 
 @dataclass(frozen=True, kw_only=True)
 class ShardLayout:
-    """All that decides the content of each shard, in addition to the texts and the vocabulary."""
+    """The settings that decide the content of each shard, in addition to the texts and the vocabulary."""
 
     split: Split
     template: Template | None
@@ -154,13 +140,16 @@ class ShardLayout:
 
     @property
     def columns(self) -> list[str]:
-        """Columns to read."""
+        """The names of the columns to read from the documents."""
         return [*dict.fromkeys(["id", "text" if self.template is None else COLUMN, "source", *self.split.columns])]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EncodePart(Pass["Part"]):
-    """Encodes a part into pieces `OUT/parts/part-00012/train-00000.*`, a new one at `shard_tokens`."""
+    """Encodes the documents of a part into pieces `OUT/parts/part-00012/train-00000.*`.
+
+    A piece has at most `shard_tokens` tokens, or few more. tokenizer: URL of `tokenizer.json`; hash: its hash.
+    """
 
     folder = "parts"
 
@@ -169,48 +158,28 @@ class EncodePart(Pass["Part"]):
     layout: ShardLayout
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write the pieces of a part; return their entries, train first, and the special tokens in its texts."""
+        """Write the pieces of the part `item` into the folder `url`; return the content of the receipt.
+
+        "entries" lists the pieces, train first; "spelled" counts special tokens that occur in texts, where they are
+        text.
+        """
         tok, layout, spelled = load_once(self.tokenizer, self.hash), self.layout, Counter[str]()
         with ExitStack() as stack:
-            writers = [stack.enter_context(_SideWriter(url, side, layout)) for side in SIDES]
+            most = layout.shard_tokens
+            writers = [stack.enter_context(PieceWriter(url, side, layout.dtype, most)) for side in SIDES]
             for batch in _counted(item.batches(layout.columns), tok, spelled):
                 sides = layout.split.sides(batch)
                 for number, writer in enumerate(writers):
                     rows = sides == number
                     if rows.any():
-                        writer.add(tok, batch, rows)
+                        tokens, ends, sizes, mask = _encoded(tok, layout, batch, rows)
+                        sources = batch.column("source").filter(pa.array(rows))
+                        writer.add(tokens, ends, B.ids(batch)[rows], sources, sizes, mask)
         entries = [entry for writer in writers for entry in writer.entries]
         kinds = [*KINDS, *(["msk"] if layout.template else [])]
         written = [files.join(url, f"{e['name']}.{kind}") for e in entries for kind in kinds]
         name = files.join(self.folder, files.name_of(url))
         return {"files": written, "folder": name, "entries": entries, "spelled": dict(spelled)}
-
-
-class _SideWriter:
-    """Writes the pieces of one side: a new file every `shard_tokens`, so that memory does not grow with the part."""
-
-    def __init__(self, folder: str, side: str, layout: ShardLayout) -> None:
-        self.folder, self.side, self.layout = folder, side, layout
-        self.entries: list[dict[str, Any]] = []
-        self.writer: PieceWriter | None = None
-
-    def __enter__(self) -> _SideWriter:
-        return self
-
-    def add(self, tok: Tokenizer, batch: B.Batch, rows: npt.NDArray[np.bool_]) -> None:
-        """Encode the chosen rows of a batch into the current piece."""
-        tokens, ends, sizes, mask = _encoded(tok, self.layout, batch, rows)
-        if self.writer is None:
-            self.writer = PieceWriter(self.folder, self.side, len(self.entries), self.layout.dtype).__enter__()
-        self.writer.add(tokens, ends, B.ids(batch)[rows], batch.column("source").filter(pa.array(rows)), sizes, mask)
-        if self.writer.tokens >= self.layout.shard_tokens:
-            self.__exit__(None, None, None)
-
-    def __exit__(self, *error: object) -> None:
-        if self.writer is not None:
-            writer, self.writer = self.writer, None
-            writer.__exit__(*error)
-            self.entries += [writer.entry] if writer.entry else []
 
 
 def _encoded(
@@ -277,21 +246,11 @@ def _template(docs: Dataset, tok: Tokenizer, given: str | os.PathLike[str] | Tem
     check_template(tok, template)
     if COLUMN not in docs.columns:
         msg = (
-            f"template= encodes the column {COLUMN!r}, which the documents do not have; there are "
+            f"template= encodes the column {COLUMN!r}, which the documents do not have; they have "
             f"{', '.join(docs.columns)}; dp.Turns(person=...) makes it from chats"
         )
         raise PlanError(msg)
     return template
-
-
-def _check_columns(docs: Dataset, split: Split) -> None:
-    missing = [name for name in split.columns if name not in docs.columns]
-    if missing:
-        msg = (
-            f"the split's group is the column {missing[0]!r}, which the documents do not have; there are "
-            f"{', '.join(docs.columns)}; dp.read(..., columns={missing}) takes it out of meta"
-        )
-        raise PlanError(msg)
 
 
 def _check_split(tok: Tokenizer, split: Split) -> None:
@@ -300,12 +259,8 @@ def _check_split(tok: Tokenizer, split: Split) -> None:
         log.warning(
             "the tokenizer was trained on documents of this validation split (trained with %s, encoding with %s); "
             "train it again with the same split, or with larger shares",
-            *(_described(s) for s in (seen, split)),
+            *(", ".join(f"{n}={v!r}" for n, v in asdict(s).items() if v is not None) for s in (seen, split)),
         )
-
-
-def _described(split: Split) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in asdict(split).items() if value is not None)
 
 
 def _check_sides(shards: Shards, layout: ShardLayout) -> None:
@@ -314,10 +269,6 @@ def _check_sides(shards: Shards, layout: ShardLayout) -> None:
     for side, share in (("val", layout.split.val), ("test", layout.split.test)):
         if len(shards) and share and not len(shards.split(side)):
             log.warning(
-                "%s: none of %s documents is in the %s split at %s=%s, so no loss can be measured there; raise it",
-                shards.path,
-                f"{len(shards):,}",
-                {"val": "validation"}.get(side, side),
-                side,
-                share,
+                "%s: none of %s documents is in the %s split, so no loss can be measured on it; raise %s=%s",
+                *(shards.path, f"{len(shards):,}", {"val": "validation"}.get(side, side), side, share),
             )

@@ -14,6 +14,7 @@ import logging
 import os
 import shutil
 import struct
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
@@ -55,8 +56,8 @@ def export(
             files of an earlier export in the same format are deleted.
         run: a Runner; the default is `dp.Serial()`.
 
-    Every format has the same tokens in the same order. `llmc` begins with a separator and ends without one, since its
-    separator precedes each document. Only `datatrove` stores masks; the others omit them, with a warning.
+    Every format stores the same tokens in the same order. `llmc` begins with a separator and ends without one, since
+    its separator precedes each document. Only `datatrove` stores masks; the others omit them, with a warning.
 
     Raises:
         PlanError: the format is unknown, or cannot hold these tokens.
@@ -81,7 +82,7 @@ def export(
 def _sweep(folder: str, form: str, jobs: set[str], kept: set[str]) -> None:
     """Delete other files of an earlier export in this format: a trainer that globs `train_*.bin` would read them."""
     receipts = files.join(folder, "receipts", form)
-    for name in files.listdir(receipts) if files.is_dir(receipts) else []:
+    for name in files.listdir(receipts):
         if name.removesuffix(".json") not in jobs:
             for file in files.read_json(files.join(receipts, name))["files"]:
                 other = os.path.basename(file["name"])
@@ -92,7 +93,10 @@ def _sweep(folder: str, form: str, jobs: set[str], kept: set[str]) -> None:
 
 @dataclass(frozen=True)
 class ExportFile:
-    """One file, or files that belong together, to write from some shards; with a receipt."""
+    """A file, or a group of files of one name, to write from some shards.
+
+    write: writes the files, and returns their paths. names: of the shards. path: of the files, without suffix.
+    """
 
     write: Callable[[ExportFile], list[str]]
     shards: Shards
@@ -101,43 +105,34 @@ class ExportFile:
 
     @property
     def entries(self) -> list[tuple[int, dict[str, Any]]]:
-        """Numbers and manifest entries of the shards."""
+        """The number of each of the shards among all shards of the folder, and its entry in the manifest."""
         return [(i, s) for i, s in enumerate(self.shards.shards) if s["name"] in self.names]
 
     @property
     def n_tokens(self) -> int:
-        """Tokens of its shards."""
+        """The number of tokens of these shards."""
         return sum(int(s["tokens"]) for _, s in self.entries)
 
     @property
     def n_bytes(self) -> int:
-        """Bytes to copy, for the progress bar."""
+        """The number of bytes to copy, for the progress bar."""
         return self.n_tokens * self.shards.dtype.itemsize
 
     def __str__(self) -> str:
         return self.path
 
     def done(self) -> list[str]:
-        """Write the files unless a receipt shows that they exist; return their paths."""
+        """Write the files, unless a receipt shows that they exist; return the paths of the files."""
         made_of = [(s["name"], s["hash"], s["ends_hash"], s.get("mask_hash")) for _, s in self.entries]
         form = self.write.__name__.lstrip("_")
         url = files.join(os.path.dirname(self.path), "receipts", form, f"{os.path.basename(self.path)}.json")
         recipe = key([VERSION, self.write.__name__, self.shards.manifest["dtype"], self.shards.eot, made_of])
-        written: list[str] = []
+        receipt = receipts.once(url, recipe, lambda: {"files": self.write(self)})
+        return [files.join(os.path.dirname(self.path), os.path.basename(f["name"])) for f in receipt["files"]]
 
-        def make() -> dict[str, Any]:
-            return {"files": self.write(self)}
-
-        receipt = receipts.once(url, recipe, make)
-        written += [files.join(os.path.dirname(self.path), os.path.basename(f["name"])) for f in receipt["files"]]
-        return written
-
-    def copy(self, f: IO[bytes], entry: dict[str, Any], kind: str = "bin", n_bytes: int | None = None) -> None:
-        """Append a file of a shard to `f`, or its first `n_bytes`."""
+    def copy(self, f: IO[bytes], entry: dict[str, Any], kind: str = "bin", n_bytes: int = sys.maxsize) -> None:
+        """Append the file of kind `kind` (its suffix) of the shard `entry`, or its first `n_bytes` bytes, to `f`."""
         with files.open_raw(files.join(str(self.shards.path), f"{entry['name']}.{kind}")) as source:
-            if n_bytes is None:
-                shutil.copyfileobj(source, f, COPY_BYTES)
-                return
             while n_bytes > 0 and (block := source.read(min(n_bytes, COPY_BYTES))):
                 f.write(block)
                 n_bytes -= len(block)
@@ -150,7 +145,7 @@ def _llmc_jobs(shards: Shards, out: str) -> Iterator[ExportFile]:
     counted: dict[str, int] = {}
     for s in shards.shards:
         if s["tokens"] > LLMC_TOKENS:
-            msg = f"{s['name']} has {s['tokens']:,} tokens, llm.c counts {LLMC_TOKENS:,} in a file; use shard_tokens="
+            msg = f"{s['name']} has over {LLMC_TOKENS:,} tokens, llm.c's limit; encode with a smaller shard_tokens="
             raise PlanError(msg)
         number = counted.get(s["split"], 0)
         counted[s["split"]] = number + 1
@@ -176,7 +171,7 @@ def _llmc(job: ExportFile) -> list[str]:
 
 def _megatron_jobs(shards: Shards, out: str) -> Iterator[ExportFile]:
     if shards.vocab_size > 2**31:
-        msg = f"Megatron has no uint32, and a vocabulary of {shards.vocab_size:,} does not fit into int32"
+        msg = f"Megatron stores int32 at most, into which a vocabulary of {shards.vocab_size:,} does not fit"
         raise PlanError(msg)
     for split, names in _by_split(shards):
         yield ExportFile(_megatron, shards, names, files.join(out, f"{split}_document"))

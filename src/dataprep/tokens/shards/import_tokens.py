@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,16 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from dataprep.errors import PlanError, ReadError
-from dataprep.store import files
+from dataprep.store import files, hashes
 from dataprep.store.key import key
 from dataprep.tokens.shard_format import DTYPES, ENDS, SHARD_TOKENS, token_dtype
 from dataprep.tokens.split import SIDES
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
-from .claim import check_shard_tokens, claim, local_folder, swept, tokenizer_entry
+from .claim import check_shard_tokens, claim, local_folder, swept, vocabulary_fields
 from .export import COPY_BYTES, LLMC, LLMC_INTS
 from .shard import Shards
 from .writer import Writer, arrange, copy_ranges, write_manifest
+
+log = logging.getLogger("dataprep")
 
 VERSION = 1
 POSITION_BITS = 40  # as of every id: the file's number, then where in it the document begins, in tokens
@@ -29,7 +32,7 @@ NAMES = {"train": "train", "val": "val", "valid": "val", "validation": "val", "t
 
 def import_tokens(
     path: str | os.PathLike[str] | Mapping[str, str | Sequence[str]],
-    tokenizer: Tokenizer | str | os.PathLike[str],
+    tokenizer: Tokenizer | str | os.PathLike[str] | None,
     out: str | os.PathLike[str],
     *,
     eot: int | None = None,
@@ -40,8 +43,9 @@ def import_tokens(
     """Write token shards from files made for nanoGPT or llm.c; the separator delimits documents.
 
     Args:
-        path: a folder whose `.bin` names begin with or hold train, val, valid or test, or {"train": path or list}.
-        tokenizer: the tokenizer that made the ids; the files do not name it.
+        path: a folder of `.bin` files with train, val, valid or test in their names, or {"train": path or list of
+            paths}.
+        tokenizer: the tokenizer that made the ids; None: the `tokenizer.json` next to the files, as `export` writes it.
         out: a local folder.
         eot: the id of the separator; `<|endoftext|>` of the tokenizer by default. Another separator is
             replaced by `<|endoftext|>`.
@@ -50,20 +54,21 @@ def import_tokens(
         replace: overwrite another recipe's output in `out`.
 
     In nanoGPT's files a separator ends a document, in llm.c's it begins one; the result is the same. A document's id is
-    the number of its file and its first token, `file:position`; tokens after the last separator are a document too.
+    `file:position`, the number of its file and of its first token; tokens after the last separator form a document too.
 
     Raises:
-        PlanError: there are no files, or the vocabulary does not fit `dtype`.
+        PlanError: there are no files, the vocabulary does not fit `dtype`, there is no tokenizer, or another one is
+            next to the files.
         ReadError: a file is incomplete, or has ids that the tokenizer does not have.
     """
-    tok = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
+    given = _given(path)
+    tok = _tokenizer(given, tokenizer)
     folder = local_folder(out)
     token_dtype(tok.vocab_size, dtype)
     check_shard_tokens(shard_tokens)
-    given = _given(path)
     separator = tok.eot if eot is None else eot
     found = [_Bin.open(url, side, number, dtype) for number, (side, url) in enumerate(given)]
-    prints = [(b.side, files.fingerprint(b.url)) for b in found]
+    prints = [(b.side, hashes.fingerprint(b.url)) for b in found]
     recipe = key(["import", VERSION, prints, tok.hash, separator, dtype, shard_tokens])
     made = claim(folder, recipe, replace=replace)
     if made is not None:
@@ -73,12 +78,8 @@ def import_tokens(
     write_manifest(
         folder,
         entries,
-        vocab_size=tok.vocab_size,
-        eot=tok.eot,
         dtype=dtype,
-        token_bytes=tok.token_bytes,
-        special=tok.special,
-        tokenizer=tokenizer_entry(folder, tok),
+        **vocabulary_fields(folder, tok),
         imported=[{"split": b.side, "name": os.path.basename(b.url), "form": b.form} for b in found],
         recipe=recipe,
     )
@@ -113,7 +114,7 @@ class _Bin:
             return cls(url, side, number, "nanogpt", kind, 0, size // kind.itemsize)
         kind, n = DTYPES[name], int(ints[2])
         if size != LLMC_INTS * 4 + n * kind.itemsize:
-            msg = f"has {size:,} bytes, its header states {n:,} tokens of {kind.itemsize}; fetch it again"
+            msg = f"has {size:,} bytes, but its header states {n:,} tokens of {kind.itemsize} bytes; fetch it again"
             raise ReadError(msg, url)
         return cls(url, side, number, "llmc", kind, LLMC_INTS * 4, n)
 
@@ -136,7 +137,7 @@ class _Bin:
             if len(block) and int(block.max()) >= tok.vocab_size:
                 i = int(np.argmax(block >= tok.vocab_size))
                 msg = (
-                    f"token {at + i:,} is {int(block[i]):,}, and the tokenizer has {tok.vocab_size:,} ids; "
+                    f"token {at + i:,} is {int(block[i]):,}, but the tokenizer has only {tok.vocab_size:,} ids; "
                     "give the tokenizer that made the file"
                 )
                 raise ReadError(msg, self.url)
@@ -161,14 +162,34 @@ def _given(path: Any) -> list[tuple[str, str]]:
         named = [(s, p) for s in SIDES for p in ([path[s]] if isinstance(path.get(s), str) else path.get(s, ()))]
     else:
         folder = os.fspath(path)
-        names = files.listdir(folder) if files.is_dir(folder) else [os.path.basename(folder)]
         home = folder if files.is_dir(folder) else os.path.dirname(folder)
+        names = files.listdir(folder) if files.is_dir(folder) else [os.path.basename(folder)]
         named = [(_side(n), os.path.join(home, n)) for n in names if n.endswith(".bin")]
     found = sorted(((s, os.fspath(p)) for s, p in named), key=lambda one: SIDES.index(one[0]))
     if not found:
         msg = f"{path} has no .bin file; give the folder with train.bin and val.bin"
         raise PlanError(msg)
     return found
+
+
+def _tokenizer(given: Sequence[tuple[str, str]], named: Tokenizer | str | os.PathLike[str] | None) -> Tokenizer:
+    """Return the tokenizer that is named, or else the one next to the files. Raises PlanError if they differ."""
+    folders = dict.fromkeys(os.path.dirname(url) for _, url in given)
+    nearby = [url for folder in folders if files.exists(url := files.join(folder, "tokenizer.json"))]
+    if named is None:
+        if not nearby:
+            msg = f"there is no tokenizer.json next to {given[0][1]}; give the tokenizer that made its ids"
+            raise PlanError(msg)
+        named = nearby[0]
+    tok = named if isinstance(named, Tokenizer) else Tokenizer.load(named)
+    for url in nearby:
+        if Tokenizer.load(url).hash != tok.hash:
+            msg = (
+                f"{url} lies next to the ids and is another tokenizer than the one given; its ids would become other "
+                "text. Leave the tokenizer out, or move the files to a folder of their own"
+            )
+            raise PlanError(msg)
+    return tok
 
 
 def _side(name: str) -> str:
@@ -183,6 +204,9 @@ def _write(
     """Write the shards of one split; yield their entries."""
     bins = [b for b in found if b.side == side]
     known = [b.ends(tok, separator) for b in bins]
+    for b, (ends, _) in zip(bins, known, strict=True):
+        if b.n and len(ends) == 1 and int(ends[0]) > b.n:
+            log.warning("%s has no separator %d, so it is one document; eot= names another one", b.url, separator)
     cut = [ends - np.uint64(begins) for ends, begins in known]
     for number, runs in enumerate(arrange(cut, shard_tokens)):
         with Writer(out, side, number, dtype=dtype) as shard:

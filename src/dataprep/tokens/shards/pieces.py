@@ -1,13 +1,15 @@
-"""Pieces: files of tokens and document rows, from the first pass of `encode` to the second; not compressed.
+"""Pieces: the files that the first pass of `encode` writes, and the second joins to shards.
 
 PIECE.bin          ids as in a shard
 PIECE.msk          their mask, if there is one
-PIECE.docs.arrow   id, source, end (exclusive, in tokens), size (bytes of text), one record batch
+PIECE.docs.arrow   id, source, end (exclusive, in tokens), size (bytes of text), one record batch; not compressed
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -17,49 +19,73 @@ import pyarrow as pa
 from dataprep.core import batch as B
 from dataprep.errors import CorruptShard
 from dataprep.store import files
+from dataprep.store.key import key
 from dataprep.tokens.shard_format import DTYPES
+from dataprep.tokens.split import SIDES
 
+from .claim import shard_once
+from .writer import Writer, arrange, copy_ranges
+
+BLOCK_TOKENS = 1 << 22  # copied at a time
 KINDS = ("bin", "docs.arrow")
 SCHEMA = pa.schema({"id": pa.uint64(), "source": B.SOURCE, "end": pa.uint64(), "size": pa.int64()})
 
 
 class PieceWriter:
-    """Writes one piece; its files appear when the `with` block ends without an error."""
+    """Writes the pieces of one split to `folder`, so that memory does not grow with the part; a context manager.
 
-    def __init__(self, folder: str, side: str, number: int, dtype: str) -> None:
-        self.side, self.name, self.dtype = side, f"{side}-{number:05d}", DTYPES[dtype]
-        self.url = files.join(folder, self.name)
-        self.tokens = 0
-        self.entry: dict[str, Any] = {}
-        self._rows: list[pa.RecordBatch] = []
-        self._mask: BinaryIO | None = None
+    A piece is complete, and its files appear, once it has at least `most` tokens, or at the end of the block.
+    """
+
+    def __init__(self, folder: str, side: str, dtype: str, most: int) -> None:
+        self.folder, self.side, self.dtype, self.most = folder, side, DTYPES[dtype], most
+        self.entries: list[dict[str, Any]] = []
+        self._open: ExitStack | None = None
 
     def __enter__(self) -> PieceWriter:
-        self._open = ExitStack()
-        self._bin = self._open.enter_context(files.atomic(f"{self.url}.bin"))
         return self
 
     def add(self, tokens: Any, ends: Any, ids: Any, sources: pa.Array, sizes: Any, mask: Any = None) -> None:
-        """Append whole documents: `ends` uint64[n] are exclusive, `sizes` int64[n] the bytes of their texts."""
+        """Append n whole documents to the current piece.
+
+        tokens: ids of all. ends: uint64[n], exclusive, in `tokens`. ids: uint64[n]. sources: n names. sizes: int64[n],
+        bytes of their texts. mask: uint8[tokens], or None.
+        """
+        if self._open is None:
+            self._open, self._tokens = ExitStack(), 0
+            self._name = f"{self.side}-{len(self.entries):05d}"
+            self._rows: list[pa.RecordBatch] = []
+            self._bin, self._mask = self._file("bin"), None if mask is None else self._file("msk")
         self._bin.write(np.ascontiguousarray(tokens, self.dtype).view(np.uint8).data)
-        if mask is not None:
-            self._mask = self._mask or self._open.enter_context(files.atomic(f"{self.url}.msk"))
+        if self._mask is not None:
             self._mask.write(np.ascontiguousarray(mask, np.uint8).data)
-        columns = [pa.array(ids), sources, pa.array(ends + np.uint64(self.tokens)), pa.array(sizes)]
+        columns = [pa.array(ids), sources, pa.array(ends + np.uint64(self._tokens)), pa.array(sizes)]
         self._rows.append(pa.record_batch(columns, schema=SCHEMA))
-        self.tokens += len(tokens)
+        self._tokens += len(tokens)
+        if self._tokens >= self.most:
+            self.__exit__(None, None, None)
+
+    def _file(self, kind: str) -> BinaryIO:
+        assert self._open is not None
+        return self._open.enter_context(files.atomic(files.join(self.folder, f"{self._name}.{kind}")))
 
     def __exit__(self, *error: object) -> None:
+        if self._open is None:
+            return
         if error[0] is None:
             table = pa.Table.from_batches(self._rows, SCHEMA).unify_dictionaries().combine_chunks()
-            with files.atomic(f"{self.url}.docs.arrow") as f, pa.ipc.new_file(f, SCHEMA) as out:
+            with pa.ipc.new_file(self._file("docs.arrow"), SCHEMA) as out:
                 out.write_table(table)
-            self.entry = {"name": self.name, "split": self.side, "documents": len(table)}
-        self._open.__exit__(*error)  # type: ignore[arg-type]
+            self.entries.append({"name": self._name, "split": self.side, "documents": len(table)})
+        stack, self._open = self._open, None
+        stack.__exit__(*error)  # type: ignore[arg-type]
 
 
 def read_rows(url: str) -> pa.RecordBatch:
-    """Return the rows of a piece, memory-mapped."""
+    """Return the rows of a piece (id, source, end, size; one per document), memory-mapped.
+
+    url: of the piece, without suffix. Raises CorruptShard if the file is not what was written.
+    """
     try:
         with pa.memory_map(f"{url}.docs.arrow") as f:
             return pa.ipc.open_file(f).get_batch(0)
@@ -69,6 +95,75 @@ def read_rows(url: str) -> pa.RecordBatch:
 
 
 def ends_of(rows: pa.RecordBatch) -> npt.NDArray[np.uint64]:
-    """Return the exclusive ends of the documents, uint64[n]."""
+    """Return the exclusive end of each document in its piece, in tokens, uint64[n]; rows: those of the piece."""
     ends: npt.NDArray[np.uint64] = rows.column("end").to_numpy()
     return ends
+
+
+@dataclass(frozen=True)
+class ShardPlan:
+    """One shard to write: number `number` of the split `side`, made of `runs`.
+
+    A run is (piece, start, stop): the documents [start, stop) of a piece.
+    """
+
+    side: str
+    number: int
+    runs: tuple[tuple[str, int, int], ...]
+
+
+def shard_plans(pieces: str, receipts: Sequence[dict[str, Any]], shard_tokens: int) -> list[ShardPlan]:
+    """Return the shards to write from all pieces, train first, then validation and test.
+
+    pieces: the folder of the pieces. receipts: those of EncodePart, in order of parts. shard_tokens: most tokens per
+    shard.
+    """
+    made: list[ShardPlan] = []
+    for side in SIDES:
+        found = [f"{r['folder']}/{e['name']}" for r in receipts for e in r["entries"] if e["split"] == side]
+        ends = [ends_of(read_rows(f"{pieces}/{name}")) for name in found]
+        for number, runs in enumerate(arrange(ends, shard_tokens)):
+            made.append(ShardPlan(side, number, tuple((found[i], start, stop) for i, start, stop in runs)))
+    return made
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assemble:
+    """The task that writes one shard from its pieces, or finds it by its receipt.
+
+    out: the folder of the shards. pieces: the folder of the pieces. dtype: of the ids.
+    """
+
+    out: str
+    pieces: str
+    dtype: str
+
+    def __call__(self, plan: ShardPlan) -> dict[str, Any]:
+        """Write the shard `plan`, unless a receipt shows that it exists; return its entry in the manifest."""
+        writer = Writer(self.out, plan.side, plan.number, dtype=self.dtype)
+        return shard_once(self.pieces, key(plan.runs), writer, lambda shard: self._fill(shard, plan))
+
+    def _fill(self, shard: Writer, plan: ShardPlan) -> None:
+        for name, start, stop in plan.runs:
+            self._copy(shard, files.join(self.pieces, name), start, stop)
+
+    def _copy(self, shard: Writer, piece: str, start: int, stop: int) -> None:
+        dtype, table = DTYPES[self.dtype], read_rows(piece)
+        ends = ends_of(table)
+        with ExitStack() as stack:  # read, not mapped: mapped pages would count as this process's memory
+            begin = int(ends[start - 1]) if start else 0
+            bins = _open_at(stack, f"{piece}.bin", begin * dtype.itemsize)
+            masks = _open_at(stack, f"{piece}.msk", begin) if files.exists(f"{piece}.msk") else None
+            for a, b, first, last in copy_ranges(ends, start, stop, BLOCK_TOKENS):
+                block = np.frombuffer(bins.read((last - first) * dtype.itemsize), dtype)
+                mask = None if masks is None else np.frombuffer(masks.read(last - first), np.uint8)
+                rows = table.slice(a, b - a)
+                n_bytes = int(rows.column("size").to_numpy().sum())
+                ids, source = rows.column("id").to_numpy(), rows.column("source")
+                shard.add(block, ends_of(rows) - np.uint64(first), ids, source, n_bytes, mask)
+
+
+def _open_at(stack: ExitStack, url: str, offset: int) -> BinaryIO:
+    f = stack.enter_context(files.open_raw(url))
+    f.seek(offset)
+    return f

@@ -20,7 +20,10 @@ COLUMNS = ("id", "source", "start", "stop")
 
 @dataclass(frozen=True)
 class Document:
-    """One document of a set of shards: number `k` of the set, number `row` of its shard, tokens [start, stop) there."""
+    """One document in a set of shards: the `k`-th of the set and the `row`-th of its shard, both counted from 0.
+
+    start, stop: its tokens [start, stop) in the shard. id, source: of the document; split, shard: where it is.
+    """
 
     k: int
     id: int
@@ -33,7 +36,11 @@ class Document:
 
 
 def docs_table(ends: npt.NDArray[Any], ids: Sequence[npt.NDArray[np.uint64]], sources: Sequence[Any]) -> bytes:
-    """Return the Parquet file of a shard's documents; `sources` are lists of names or Arrow arrays."""
+    """Return the content of the Parquet file of a shard's documents: id, source, start and stop of each.
+
+    ends: uint64[n], exclusive ends in tokens, separators included. ids, sources: in batches, in order; a batch of
+    sources is a list of names or an Arrow array.
+    """
     names = [s.cast(pa.string()) if isinstance(s, pa.Array) else pa.array(s, pa.string()) for s in sources]
     columns = {
         "id": np.concatenate([np.zeros(0, np.uint64), *ids]),
@@ -47,7 +54,10 @@ def docs_table(ends: npt.NDArray[Any], ids: Sequence[npt.NDArray[np.uint64]], so
 
 
 def read_docs(path: str, name: str, columns: Sequence[str] = COLUMNS) -> pa.Table:
-    """Return the documents of a shard, in order. Raises CorruptShard if the file cannot be read as that table."""
+    """Return the table of a shard's documents, in order. Raises CorruptShard if the file is not such a table.
+
+    path: the folder; name: of the shard; columns: those to read.
+    """
     url = files.join(path, f"{name}.docs.parquet")
     try:
         with files.open_raw(url) as f:
@@ -57,19 +67,20 @@ def read_docs(path: str, name: str, columns: Sequence[str] = COLUMNS) -> pa.Tabl
         raise CorruptShard(msg) from e
 
 
-def locate(path: str, shards: Sequence[dict[str, Any]], k: int) -> Document:
-    """Return document `k` of a folder; `shards` are the manifest's entries."""
-    row = k
-    for s in shards:
-        if row < s["documents"]:
-            found = read_docs(path, s["name"]).slice(row, 1).to_pylist()[0]
-            return Document(k=k, split=s["split"], shard=s["name"], row=row, **found)
-        row -= s["documents"]
-    raise AssertionError(k)
+def document_in(path: str, entry: dict[str, Any], k: int, row: int) -> Document:
+    """Return the document that is number `row` of a shard, and number `k` of the folder `path`.
+
+    entry: the shard's entry in the manifest.
+    """
+    found = read_docs(path, entry["name"]).slice(row, 1).to_pylist()[0]
+    return Document(k=k, split=entry["split"], shard=entry["name"], row=row, **found)
 
 
 def numbers_of(path: str, shards: Sequence[dict[str, Any]], id_: int) -> list[int]:
-    """Return the numbers `k` of the documents with an id."""
+    """Return the number `k`, in the folder `path`, of each document with the id `id_`.
+
+    shards: the shards' entries in the manifest, in order.
+    """
     ids = [read_docs(path, s["name"], ["id"])["id"].to_numpy() for s in shards]
     numbers: list[int] = np.flatnonzero(np.concatenate([np.zeros(0, np.uint64), *ids]) == np.uint64(id_)).tolist()
     return numbers

@@ -50,10 +50,14 @@ class Shards:
         self.eot: int = manifest["eot"]
         self.vocab_size: int = manifest["vocab_size"]
         self._rising: set[int] = set()  # shards whose document ends were checked
+        self._maps: dict[str, Any] = {}  # the files that are mapped, by name
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], split: str | None = None, *, sizes: bool = True) -> Shards:
-        """Open the shards of a folder, or of one split; `sizes`: check file sizes against the manifest."""
+        """Open the shards of a folder, or of one of its splits. sizes: check file sizes against the manifest.
+
+        Raises PlanError if the folder has no token shards, CorruptShard if they are damaged.
+        """
         path = Path(path)
         try:
             manifest = json.loads((path / "manifest.json").read_bytes())
@@ -72,7 +76,7 @@ class Shards:
         return shards
 
     def split(self, name: str) -> Shards:
-        """Return the documents of one split, "train", "val" or "test" (possibly none)."""
+        """Return the shards of one split, "train", "val" or "test"; they may have no documents."""
         return Shards(self.path, self.manifest, name)
 
     def __len__(self) -> int:
@@ -87,17 +91,17 @@ class Shards:
 
     @property
     def n_tokens(self) -> int:
-        """Number of tokens, separators included."""
+        """The number of tokens, separators included."""
         return sum(s["tokens"] for s in self.shards)
 
     @property
     def n_bytes(self) -> int:
-        """UTF-8 bytes of the text of these tokens."""
+        """The number of UTF-8 bytes of the text of all documents."""
         return sum(s["bytes"] for s in self.shards)
 
     @cached_property
     def token_bytes(self) -> npt.NDArray[np.int32] | None:
-        """Bytes of text per id, int32[vocab_size], 0 for special tokens; None if it was not recorded."""
+        """Bytes of text per id, int32[vocab_size], 0 for special tokens; None if token_bytes.npy is missing."""
         name = self.manifest["bytes_per_token"]
         if name is None:
             return None
@@ -112,19 +116,21 @@ class Shards:
         return sizes
 
     def memmaps(self) -> list[np.memmap[Any, Any]]:
-        """Return the tokens of each shard, in order: uint16[tokens], read from disk on access."""
-        return self._memmaps
+        """Return the tokens of each shard, in order: arrays of ids, uint16 or uint32, read from disk on access."""
+        return [self._map(s, "bin", self.dtype, s["tokens"]) for s in self.shards]
 
     def masks(self) -> list[np.memmap[Any, Any] | None]:
-        """Return the loss mask of each shard, uint8[tokens]; None if all tokens count."""
-        return self._masks
+        """Return the loss mask of each shard, in order: uint8[tokens], or None for a shard whose tokens all count."""
+        mask = np.dtype(np.uint8)
+        return [self._map(s, "msk", mask, s["tokens"]) if "mask_hash" in s else None for s in self.shards]
 
     def ends(self, i: int) -> Ends:
-        """Return the exclusive ends of the documents of shard `i`, uint64[documents], separators included.
+        """Return the exclusive end of each document of shard number `i`, uint64[documents], separators included.
 
-        Raises CorruptShard if they do not rise to the end of the tokens; this is checked once.
+        Raises CorruptShard if the ends do not ascend to the number of tokens; this is checked once.
         """
-        ends, s = self._ends[i], self.shards[i]
+        s = self.shards[i]
+        ends: Ends = self._map(s, "idx", ENDS, s["documents"])
         if i not in self._rising:
             if len(ends) and (ends[0] == 0 or (ends[1:] <= ends[:-1]).any() or int(ends[-1]) != s["tokens"]):
                 self._corrupt(s, "idx", "its document ends do not rise to the end of the tokens")
@@ -133,28 +139,33 @@ class Shards:
 
     def document(self, k: int) -> Tokens:
         """Return the ids of document `k` (0-based, train before val), without its separator."""
-        k = range(len(self))[k]  # negative numbers and IndexError as for a list
-        i = int(np.searchsorted(self._documents_before, k, side="right")) - 1
-        ends, at = self.ends(i), k - int(self._documents_before[i])
-        start = int(ends[at - 1]) if at else 0
-        return np.array(self._memmaps[i][start : int(ends[at]) - 1])
+        _, i, row = self._find(k)
+        s, ends = self.shards[i], self.ends(i)
+        start = int(ends[row - 1]) if row else 0
+        return np.array(self._map(s, "bin", self.dtype, s["tokens"])[start : int(ends[row]) - 1])
 
     def provenance(self, k: int) -> Document:
-        """Return id, source, split, shard and token range of document `k`; needs pyarrow."""
-        from .provenance import locate
+        """Return id, source, split, shard and token range of document `k` (from 0, train before val); needs pyarrow."""
+        from .provenance import document_in
 
-        return locate(str(self.path), self.shards, range(len(self))[k])
+        k, i, row = self._find(k)
+        return document_in(str(self.path), self.shards[i], k, row)
+
+    def _find(self, k: int) -> tuple[int, int, int]:
+        """Return the number of a document, 0 or more, the number of its shard, and its row there."""
+        k = range(len(self))[k]  # negative numbers and IndexError as for a list
+        i = int(np.searchsorted(self._documents_before, k, side="right")) - 1
+        return k, i, k - int(self._documents_before[i])
 
     def find(self, id_: int) -> list[int]:
-        """Return the numbers `k` of the documents with an id: none, one, or several in a mixture; needs pyarrow."""
+        """Return the number `k` of each document with the id `id_`: in a mixture several; needs pyarrow."""
         from .provenance import numbers_of
 
         return numbers_of(str(self.path), self.shards, id_)
 
     def _check_sizes(self) -> None:
         for s in self.shards:
-            sizes = {"bin": s["tokens"] * self.dtype.itemsize, "idx": s["documents"] * ENDS.itemsize}
-            for kind, expected in (sizes | ({"msk": s["tokens"]} if "mask_hash" in s else {})).items():
+            for kind, expected in sizes_of(s, self.dtype).items():
                 path = self.path / f"{s['name']}.{kind}"
                 found = path.stat().st_size if path.exists() else None
                 if found != expected:
@@ -169,20 +180,16 @@ class Shards:
     def _documents_before(self) -> npt.NDArray[np.int64]:
         return np.cumsum([0, *(s["documents"] for s in self.shards)])
 
-    @cached_property
-    def _memmaps(self) -> list[np.memmap[Any, Any]]:
-        return [self._map(s, "bin", self.dtype, s["tokens"]) for s in self.shards]
-
-    @cached_property
-    def _masks(self) -> list[np.memmap[Any, Any] | None]:
-        mask = np.dtype(np.uint8)
-        return [self._map(s, "msk", mask, s["tokens"]) if "mask_hash" in s else None for s in self.shards]
-
-    @cached_property
-    def _ends(self) -> list[Ends]:
-        return [self._map(s, "idx", ENDS, s["documents"]) for s in self.shards]
-
     def _map(self, s: dict[str, Any], kind: str, dtype: np.dtype[Any], n: int) -> Any:
-        if n == 0:  # an empty file cannot be mapped
-            return np.zeros(0, dtype)
-        return np.memmap(self.path / f"{s['name']}.{kind}", dtype=dtype, mode="r", shape=(n,))
+        """Return a file of a shard, mapped by the first call."""
+        name = f"{s['name']}.{kind}"
+        if name not in self._maps:  # an empty file cannot be mapped
+            whole = np.memmap(self.path / name, dtype=dtype, mode="r", shape=(n,)) if n else np.zeros(0, dtype)
+            self._maps[name] = whole
+        return self._maps[name]
+
+
+def sizes_of(entry: dict[str, Any], dtype: np.dtype[Any]) -> dict[str, int]:
+    """Return the size in bytes of each file of a shard, by its suffix, as its entry in the manifest implies."""
+    sizes = {"bin": entry["tokens"] * dtype.itemsize, "idx": entry["documents"] * ENDS.itemsize}
+    return sizes | ({"msk": entry["tokens"]} if "mask_hash" in entry else {})

@@ -20,7 +20,7 @@ from dataprep.tokens.shard_format import AGAIN, DTYPES, ENDS, content_hash
 
 from .claim import SHARD_FILE, own_tokenizer
 from .provenance import read_docs
-from .shard import Shards
+from .shard import Shards, sizes_of
 
 if TYPE_CHECKING:
     from dataprep.core.runner import Runner
@@ -29,7 +29,7 @@ BLOCK_BYTES = 8 << 20  # read at a time
 
 
 class Problem(NamedTuple):
-    """A problem: the file, what was found, and what to do."""
+    """One problem that `verify_shards` found: the file, what is wrong with it, and what to do."""
 
     file: str
     found: str
@@ -40,9 +40,9 @@ def verify_shards(path: str | os.PathLike[str], run: Runner | None = None) -> li
     """Read every file of a folder of token shards; return its problems, an empty list if there are none.
 
     Checked are sizes, hashes, that ids are in the vocabulary, that each document ends with its separator, that the
-    bytes of text are those of the ids, that masks are 0 and 1, that `.docs.parquet` agrees with `.idx`, that
-    `tokenizer.json` is the one that encoded, and that there are no other shards. Files without a hash in an older
-    manifest are checked without it.
+    stated bytes of text match the ids, that masks are 0 and 1, that `.docs.parquet` agrees with `.idx`, that
+    `tokenizer.json` is the tokenizer that encoded the shards, and that there are no other shards. Files without a hash
+    in an older manifest are checked without it.
 
     Raises PlanError if there are no token shards, CorruptShard if their manifest is not JSON.
     """
@@ -51,18 +51,17 @@ def verify_shards(path: str | os.PathLike[str], run: Runner | None = None) -> li
     problems = [*_totals(shards), *_tokenizer(shards), *_strays(shards)]
     sizes, found = _token_bytes(shards)
     items = [CheckShard(path, shards.manifest, s["name"], None if found else sizes) for s in shards.shards]
-    for checked in (run or Serial()).map(_check, items, "verify"):
+    for checked in (run or Serial()).map(CheckShard.problems, items, "verify"):
         problems += checked
     return problems + found
 
 
-def _check(item: CheckShard) -> list[Problem]:
-    return item.problems()
-
-
 @dataclass(frozen=True)
 class CheckShard:
-    """One shard to check, read block by block; sizes: bytes of text per id, if their file is intact."""
+    """The check of one shard, which is read block by block.
+
+    path: the folder. name: of the shard. sizes: int32, bytes of text per id, or None if that file is damaged.
+    """
 
     path: str
     manifest: dict[str, Any]
@@ -71,38 +70,33 @@ class CheckShard:
 
     @property
     def entry(self) -> dict[str, Any]:
-        """Entry of the shard in the manifest."""
+        """The manifest entry of the shard."""
         return dict(next(s for s in self.manifest["shards"] if s["name"] == self.name))
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of its tokens, for the progress bar."""
+        """The size of the shard's tokens in bytes, for the progress bar."""
         return int(self.entry["tokens"]) * DTYPES[self.manifest["dtype"]].itemsize
 
     def __str__(self) -> str:
         return files.join(self.path, self.name)
 
     def problems(self) -> list[Problem]:
-        """Return the problems of its files; a file of a wrong size is not read."""
+        """Return the problems of the shard's files; a file of the wrong size is not read."""
         s = self.entry
         found: list[Problem] = []
-        expected = {"bin": self.n_bytes, "idx": s["documents"] * ENDS.itemsize}
-        for kind, size in (expected | ({"msk": s["tokens"]} if "mask_hash" in s else {})).items():
-            found += self._size(kind, size)
-        whole = {p.file.rpartition(".")[2] for p in found}
-        ends = None if "idx" in whole else self._ends(s, found)
-        if "bin" not in whole:
+        for kind, expected in sizes_of(s, DTYPES[self.manifest["dtype"]]).items():
+            size = files.size(f"{self}.{kind}") if files.exists(f"{self}.{kind}") else None
+            if size != expected:
+                state = "is missing" if size is None else f"has {size:,} bytes"
+                found.append(Problem(f"{self.name}.{kind}", f"{state}, the manifest states {expected:,}"))
+        wrong = {p.file.rpartition(".")[2] for p in found}
+        ends = None if "idx" in wrong else self._ends(s, found)
+        if "bin" not in wrong:
             found += self._tokens(s, ends)
-        if "mask_hash" in s and "msk" not in whole:
+        if "mask_hash" in s and "msk" not in wrong:
             found += self._mask(s)
         return [*found, *self._docs(s, ends)]
-
-    def _size(self, kind: str, expected: int) -> Iterator[Problem]:
-        url = f"{self}.{kind}"
-        size = files.size(url) if files.exists(url) else None
-        if size != expected:
-            state = "is missing" if size is None else f"has {size:,} bytes"
-            yield Problem(f"{self.name}.{kind}", f"{state}, the manifest states {expected:,}")
 
     def _ends(self, s: dict[str, Any], found: list[Problem]) -> npt.NDArray[np.uint64] | None:
         """Return the document ends, or None if they are wrong."""

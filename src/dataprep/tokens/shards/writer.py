@@ -1,4 +1,4 @@
-"""Write token shards: one shard at a time, and the manifest that seals the folder. `shard.py` describes the files."""
+"""Write token shards: one at a time, and the manifest that completes the folder. `shard.py` describes the files."""
 
 from __future__ import annotations
 
@@ -22,17 +22,14 @@ from .shard import Ends, Shards, Tokens
 class Writer:
     """Writes one shard; its files appear when the `with` block ends without an error.
 
-    >>> with Writer(out, "train", 0, eot=50256) as shard:
-    ...     shard.add(tokens, ends, ids, sources)
+    >>> with Writer(out, "train", 0) as shard:
+    ...     shard.add(tokens, ends, ids, sources, n_bytes)
     >>> shard.entry
     {'name': 'train-00000', 'split': 'train', 'tokens': 5, 'documents': 1, 'bytes': 19, 'hash': ...}
     """
 
-    def __init__(
-        self, out: str | os.PathLike[str], split: str, number: int, *, dtype: str = "uint16", hashed: bool = True
-    ) -> None:
-        """Set up shard `number` of a split; `hashed=False` omits the hash of tokens that will be written again."""
-        self.out, self.split, self.name, self.hashed = Path(out), split, f"{split}-{number:05d}", hashed
+    def __init__(self, out: str | os.PathLike[str], split: str, number: int, *, dtype: str = "uint16") -> None:
+        self.out, self.split, self.name = Path(out), split, f"{split}-{number:05d}"
         self.dtype = DTYPES[dtype]
         self.tokens = self.documents = self.bytes = 0
         self.entry: dict[str, Any] = {}
@@ -49,45 +46,35 @@ class Writer:
         return self
 
     def add(
-        self,
-        tokens: Tokens,
-        ends: npt.ArrayLike,
-        ids: Any,
-        sources: Any,
-        n_bytes: int,
-        mask: npt.ArrayLike | None = None,
+        self, tokens: Tokens, ends: npt.ArrayLike, ids: Any, sources: Any, n_bytes: int, mask: Any = None
     ) -> None:
-        """Append whole documents.
+        """Append n whole documents to the shard.
 
-        `tokens` [n_tokens] with each document's separator, `ends` [n] exclusive ends in `tokens`, `ids` uint64 [n],
-        `sources` n names (list or Arrow array), `n_bytes` the UTF-8 bytes of their text, `mask` [n_tokens] 1 if a
-        token counts in the loss: given in every call, or in none.
+        tokens: their ids, each document followed by its separator. ends: [n], exclusive ends in `tokens`. ids:
+        uint64[n]. sources: n names (list or Arrow array). n_bytes: the UTF-8 bytes of their text. mask: [len(tokens)],
+        1 if a token counts in the loss; to be passed in every call or in none.
         """
         ends = np.asarray(ends, ENDS)
         data = np.ascontiguousarray(tokens, self.dtype)
         assert len(ends) == len(ids) == len(sources), (len(ends), len(ids), len(sources))
         assert (int(ends[-1]) if len(ends) else 0) == len(data), "the last document ends where the tokens end"
         view = data.view(np.uint8)
-        if self.hashed:
-            self._hash.update(view.data)
+        self._hash.update(view.data)
         self._bin.write(view.data)
-        if mask is not None:
-            self._add_mask(np.ascontiguousarray(mask, np.uint8), len(data))
+        if mask is not None and self._mask is None and not self.tokens:
+            self._mask = self._open.enter_context(whole(self.out / f"{self.name}.msk"))
         assert (mask is None) == (self._mask is None), "every document of a shard has a mask, or none has"
+        if self._mask is not None:
+            learned = np.ascontiguousarray(mask, np.uint8)
+            assert len(learned) == len(data), (len(learned), len(data))
+            self._mask_hash.update(learned.data)
+            self._mask.write(learned.data)
         self._ends.append(ends + np.uint64(self.tokens))
         self._ids.append(np.asarray(ids, np.uint64))
         self._sources.append(sources)
         self.tokens += len(data)
         self.documents += len(ends)
         self.bytes += n_bytes
-
-    def _add_mask(self, mask: npt.NDArray[np.uint8], n_tokens: int) -> None:
-        assert len(mask) == n_tokens, (len(mask), n_tokens)
-        if self._mask is None:
-            assert not self.tokens, "every document of a shard has a mask, or none has"
-            self._mask = self._open.enter_context(whole(self.out / f"{self.name}.msk"))
-        self._mask_hash.update(mask.data)
-        self._mask.write(mask.data)
 
     def __exit__(self, *error: object) -> None:
         if error[0] is None:
@@ -105,7 +92,7 @@ class Writer:
                 "tokens": self.tokens,
                 "documents": self.documents,
                 "bytes": self.bytes,
-                "hash": "sha256:" + self._hash.hexdigest() if self.hashed else None,
+                "hash": "sha256:" + self._hash.hexdigest(),
                 "ends_hash": content_hash(ends),
                 "docs_hash": content_hash(table),
             }
@@ -125,7 +112,10 @@ def write_manifest(
     special: Mapping[str, int] | None = None,
     **more: Any,
 ) -> None:
-    """Write the manifest, which completes a folder of shards; `more` (tokenizer, split, recipe ...) is added to it."""
+    """Write the manifest of a folder of shards, which completes the folder, and `token_bytes.npy`.
+
+    shards: the entries of the shards, as `Writer.entry` has them. more: further fields (tokenizer, split, recipe ...).
+    """
     token_dtype(vocab_size, dtype)
     out, sizes = Path(out), None if token_bytes is None else np.asarray(token_bytes, np.int32)
     if sizes is not None:
@@ -162,9 +152,10 @@ def save(
     masks: Mapping[str, Sequence[npt.ArrayLike]] | None = None,
     **more: Any,
 ) -> Shards:
-    """Write documents that are already ids, `{"train": [ids, ...], "val": [ids, ...]}`, without separators.
+    """Write documents that are already ids to token shards; return the shards.
 
-    `masks` have the same form, 1 for ids that count in the loss; the last value of each is for the separator.
+    documents: {"train": [ids, ...], "val": [ids, ...]}, without separators, which are added. masks: of the same form, 1
+    for ids that count in the loss; each has one more value, for the separator. more: further fields of the manifest.
     """
     kind = token_dtype(vocab_size, dtype)
     sizes = np.zeros(vocab_size, np.int64) if token_bytes is None else np.asarray(token_bytes, np.int64)
@@ -186,10 +177,10 @@ def save(
 
 
 def arrange(pieces: Sequence[npt.NDArray[Any]], shard_tokens: int) -> list[list[tuple[int, int, int]]]:
-    """Return the documents of each shard as runs (piece, start, stop), in order, at most `shard_tokens` tokens each.
+    """Return the documents of each shard, in order: runs (piece, start, stop), at most `shard_tokens` tokens in all.
 
-    `pieces` are the document ends of token files one after another. A longer document has a shard of its own.
-    The result does not depend on the cuts between pieces.
+    pieces: for each piece, the exclusive ends of its documents in tokens. A run is the documents [start, stop) of a
+    piece. A document with more tokens has a shard of its own. The result does not depend on where pieces begin.
     """
     shards: list[list[tuple[int, int, int]]] = []
     held = shard_tokens  # tokens in the last shard: as if one before the first were full
@@ -208,9 +199,9 @@ def arrange(pieces: Sequence[npt.NDArray[Any]], shard_tokens: int) -> list[list[
 
 
 def copy_ranges(ends: npt.NDArray[Any], start: int, stop: int, n_tokens: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the documents [start, stop) in runs of at most `n_tokens` tokens (or one document), to be copied at once.
+    """Yield runs of the documents [start, stop) to copy at once: at most `n_tokens` tokens each, or one document.
 
-    `ends` are the exclusive document ends of their file. A run is (start, stop, first token, last token + 1).
+    ends: the exclusive ends of all documents of the file. A run is (start, stop, first token, last token + 1).
     """
     before = ends[start - 1] if start else ends.dtype.type(0)
     for ((_, a, b),) in arrange([ends[start:stop] - before], n_tokens):

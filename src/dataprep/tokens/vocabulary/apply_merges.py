@@ -1,8 +1,8 @@
 """Merge the bytes of one word by a vocabulary's rules: lowest rank first, leftmost first. Twin: tests/twins/bpe.py.
 
 The rule (left id, right id) -> merged id is one number in an open-addressing table; its rank is the merged id, as in
-`tiktoken` (`Tokenizer` has checked that ids rise with the rules). Short words scan all their pairs for each merge;
-long ones keep the pairs in a heap, so that a megabyte of one letter takes its length times a logarithm.
+`tiktoken` (`Tokenizer` has checked that ids rise with the rules). Short words scan all their pairs for each merge; long
+ones keep the pairs in a heap, so that the time for a megabyte of one letter is O(n log n).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SCANNED = 48  # bytes; a longer word has a heap
 
 
 class MergeRules(NamedTuple):
-    """A vocabulary's merges, ready for the kernel."""
+    """A vocabulary's merges in the form that the kernel reads."""
 
     single: U32  # the id of each byte, uint32[256]
     both: U32  # the rank of each pair of bytes (left << 8 | right) or NONE, uint32[65536]
@@ -30,7 +30,10 @@ class MergeRules(NamedTuple):
 
 
 def rules_of(vocab: Mapping[bytes, int], merges: Sequence[tuple[bytes, bytes]]) -> MergeRules | None:
-    """Return the tables of a vocabulary; None if its ids are too large for them."""
+    """Return the tables of a vocabulary's merges; None if its ids are too large for them.
+
+    vocab: {bytes of a token: id}. merges: pairs of the bytes (left, right), in order.
+    """
     if max(vocab.values()) >= MAX_IDS:
         return None
     single = np.array([vocab[bytes([b])] for b in range(256)], np.uint32)
@@ -62,7 +65,10 @@ def _fill(packed: U64, pairs: U64) -> None:
 
 @kernel
 def rank(left: Int, right: Int, pairs: U64) -> Int:
-    """Return the id that two ids merge into, which is their rank; NONE if no rule merges them."""
+    """Return the id into which the ids `left` and `right` merge, which is also the rule's rank; NONE if no rule does.
+
+    pairs: the hash table of `MergeRules`.
+    """
     pair = np.uint64(left) << np.uint64(ID_BITS) | np.uint64(right)
     s = _slot(pair, len(pairs))
     while pairs[s]:
@@ -74,10 +80,10 @@ def rank(left: Int, right: Int, pairs: U64) -> Int:
 
 @kernel
 def merge_word(data: U8, start: Int, stop: Int, rules: MergeRules, scratch: I64, out: U32, o: Int) -> Int:
-    """Write the ids of the word data[start:stop] to out[o:]; return the end of the ids.
+    """Write the ids of the word data[start:stop] to `out` from index `o` on; return the index after them.
 
-    A piece is stored at the index of its first byte. `after` and `before` are the indexes of its neighbours, `keys`
-    is the rank of its pair with the next one << 32 | its index: the smallest key is the next pair to merge. `scratch`,
+    A token is stored at the index of its first byte. `after` and `before` are the indexes of its neighbours; `keys` is
+    (rank of its pair with the next token) << 32 | its index, so the smallest key is the next pair to merge. `scratch`,
     int64[5 * SCANNED], is the buffer for a short word.
     """
     pairs, n = rules.pairs, stop - start

@@ -1,13 +1,13 @@
 """Character vocabularies, one id per character, for small experiments: 65 ids for tinyshakespeare.
 
 `Characters` is a Tokenizer, so encoding, shards and the trainer accept it. A character that is not in the vocabulary
-becomes `<|unk|>`, which decodes as U+FFFD, so such a text does not decode to itself. Twin: tests/twins/characters.py.
+becomes `<|unk|>`, which decodes as U+FFFD, so a text with such a character does not decode to itself. Twin:
+tests/twins/characters.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -39,10 +39,10 @@ Counts = npt.NDArray[np.int64]
 def train_characters(
     docs: Dataset, *, special: str | Iterable[str] = (), min_count: int = 1, run: Runner | None = None
 ) -> Characters:
-    """Return a vocabulary of the characters of all documents, by code point, followed by the special tokens.
+    """Return a vocabulary of all characters of the documents, in order of code points, and then the special tokens.
 
     Args:
-        docs: the corpus; held-out documents are used too, so that a validation text has no unknown character.
+        docs: the corpus; held-out documents are included, so that validation texts have no unknown characters.
         special: special tokens or sets of them ("course", "chatml", "code"), after `<|endoftext|>` and `<|unk|>`.
         min_count: a character that occurs fewer times becomes `<|unk|>`.
         run: a Runner; the default is `dp.Serial()`.
@@ -53,7 +53,7 @@ def train_characters(
     >>> tok = dp.train_characters(dp.read("input.txt"))
     """
     counts = np.zeros(CODE_POINTS, np.int64)
-    for points, n in (run or Serial()).map(CountCharacters(), docs.parts, "characters"):
+    for points, n in (run or Serial()).map(count_characters, docs.parts, "characters"):
         counts[points] += n
     found = np.flatnonzero(counts >= max(1, min_count))
     if not len(found):
@@ -62,22 +62,19 @@ def train_characters(
     return Characters.of(map(chr, found.tolist()), special)
 
 
-@dataclass(frozen=True)
-class CountCharacters:
-    """Task that counts the code points of one part."""
-
-    def __call__(self, part: Part) -> tuple[Counts, Counts]:
-        """Return the code points that occur, ascending, and their counts."""
-        counts = np.zeros(CODE_POINTS, np.int64)
-        for batch in part.batches(["text"]):
-            offsets, data = B.buffers(batch)
-            counts += np.bincount(_points(data[offsets[0] : offsets[-1]]), minlength=CODE_POINTS)
-        found = np.flatnonzero(counts)
-        return found, counts[found]
+def count_characters(part: Part) -> tuple[Counts, Counts]:
+    """Return the code points that occur in the texts of a part, ascending, and how often each occurs."""
+    counts = np.zeros(CODE_POINTS, np.int64)
+    for batch in part.batches(["text"]):
+        offsets, data = B.buffers(batch)
+        text = data[offsets[0] : offsets[-1]].tobytes().decode("utf-8")
+        counts += np.bincount(np.frombuffer(text.encode("utf-32-le"), np.uint32), minlength=CODE_POINTS)
+    found = np.flatnonzero(counts)
+    return found, counts[found]
 
 
 class Characters(Tokenizer):
-    """One id per character.
+    """A vocabulary with one id per character.
 
     >>> tok = Characters.of("abc ")
     >>> tok.decode(tok.encode("a cab"))
@@ -90,19 +87,22 @@ class Characters(Tokenizer):
 
     @classmethod
     def of(cls, characters: Iterable[str], special: str | Iterable[str] = ()) -> Characters:
-        """Return a vocabulary: the characters by code point, then `<|endoftext|>`, `<|unk|>` and the others."""
+        """Return a vocabulary: the characters by code point, then `<|endoftext|>`, `<|unk|>` and `special`."""
         chars = sorted(set(characters))
         names = dict.fromkeys([special_names()[0], UNKNOWN, *special_names(special)])
         return cls({c.encode(): i for i, c in enumerate(chars)}, {n: len(chars) + i for i, n in enumerate(names)})
 
     @classmethod
     def from_json(cls, value: dict[str, Any], url: str) -> Characters:
-        """Open what `save` wrote. Raises PlanError if the tokens are words."""
+        """Return the vocabulary that `save` wrote as `value`. Raises PlanError if a token is not a character.
+
+        url: of the file, for messages.
+        """
         special = {t["content"]: t["id"] for t in value["added_tokens"]}
         words = {t: i for t, i in value["model"]["vocab"].items() if t not in special}
         pattern = (value["pre_tokenizer"] or {}).get("pattern", {}).get("Regex")
         if pattern != CHARACTER or value.get("normalizer") or any(len(t) != 1 for t in words):
-            msg = f"{url} has words as tokens; only a byte-level BPE or one character per token can be opened"
+            msg = f"{url} has words as tokens; it must be a byte-level BPE, or have one character per token"
             raise PlanError(msg)
         return cls({t.encode(): i for t, i in words.items()}, special)
 
@@ -118,7 +118,7 @@ class Characters(Tokenizer):
 
     def tiktoken(self) -> NoReturn:
         """Raise PlanError: `tiktoken` has no unknown token."""
-        msg = "a character tokenizer has no tiktoken form, which must know every byte; use its .engine or save(DIR)"
+        msg = "tiktoken cannot represent a character tokenizer, since it must know every byte; use .engine or save(DIR)"
         raise PlanError(msg)
 
     @cached_property
@@ -140,14 +140,13 @@ class Characters(Tokenizer):
         found: list[int] = self._ids[points].tolist()
         return found
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text; special tokens in them are ordinary text."""
-        return [self.encode(text) for text in texts]
-
     def encode_column(
         self, texts: pa.LargeStringArray, dtype: npt.DTypeLike = np.uint32, rows: npt.NDArray[np.bool_] | None = None
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint64]]:
-        """Return the ids of all texts, each followed by `<|endoftext|>`, and their exclusive ends, uint64[n]."""
+        """Return the ids of all texts, each followed by `<|endoftext|>`, and each text's exclusive end, uint64[n].
+
+        dtype: of the ids. rows: bool[len(texts)], selects the texts to encode; the default is all.
+        """
         offsets, data = B.buffers(texts)
         chosen = slice(None) if rows is None else np.flatnonzero(rows)
         starts, stops = offsets[:-1][chosen], offsets[1:][chosen]
@@ -169,11 +168,6 @@ class Characters(Tokenizer):
 
 
 OPENERS["WordLevel"] = Characters.from_json
-
-
-def _points(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
-    """Return the code points of UTF-8 bytes."""
-    return np.frombuffer(data.tobytes().decode("utf-8").encode("utf-32-le"), np.uint32)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Cut text into words by a machine of `patterns.py`: one table look-up per character. Twin: tests/twins/bpe.py.
+"""Cut text into words by a state machine of `patterns.py`: one table look-up per character. Twin: tests/twins/bpe.py.
 
 The classes of characters (letter, mark, number, space) are read from `tiktoken`'s own regex engine, so that both use
 the same version of Unicode.
@@ -19,14 +19,14 @@ from dataprep.unicode.text import I64, U8, U16, Int, code_point
 from .patterns import SPECIAL, lines_of, machine_name
 
 CLASSES = "aslveASLVExMN_wno'/$"
-ALSO_MEANT = {"a": "slve", "A": "SLVE", "o": "'/"}  # what a line means too by these, unless it names it
+ALSO_MEANT = {"a": "slve", "A": "SLVE", "o": "'/"}  # a class in a line covers these too, unless the line names them
 END = len(CLASSES) - 1
 BEGIN = 0  # the state before the first character of a text
 STATE, BACK, CUT = 32, 3, 4  # a move: the next state times 32; cuts taken back (two bits); whether a cut is set
 
 
 class Machine(NamedTuple):
-    """A pattern ready for the kernel."""
+    """The state machine of a pattern in the form that the kernel reads."""
 
     classes: U8  # the class of every code point, uint8[0x110000]
     moves: U16  # the move for each state times 32 plus class, uint16[states * 32]
@@ -34,7 +34,7 @@ class Machine(NamedTuple):
 
 @cache
 def machine_of(pattern: str) -> Machine | None:
-    """Return the machine of a pattern; None if it has none."""
+    """Return the state machine for a pattern (its regular expression); None if the pattern has none."""
     found = machine_name(pattern)
     return None if found is None else Machine(_classes(found[0]), _moves(*found))
 
@@ -59,7 +59,10 @@ def _classes(name: str) -> U8:
 
 @cache
 def classes_of_engine() -> dict[str, npt.NDArray[np.int64]]:
-    """Return `tiktoken`'s code points by class: small (a), capital (A), other (x) letters, M, N, white space (w)."""
+    """Return the code points of each class of characters, by the regex engine of `tiktoken`: {class: int64[m]}.
+
+    Classes: "a" small, "A" capital and "x" other letters, "M" marks, "N" numbers, "w" white space.
+    """
     planes = [*range(0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xF0000)]  # the others are empty or private
     text = matched(r"[\p{L}\p{M}\p{N}\s]+", "".join(map(chr, planes)))
     kinds = {"a": r"\p{Ll}", "A": r"[\p{Lu}\p{Lt}]", "x": r"[\p{Lm}\p{Lo}]", "M": r"\p{M}", "N": r"\p{N}", "w": r"\s"}
@@ -67,7 +70,7 @@ def classes_of_engine() -> dict[str, npt.NDArray[np.int64]]:
 
 
 def matched(regex: str, text: str) -> str:
-    """Return the joined matches of a regex in a text, as `tiktoken` finds them."""
+    """Return all matches of a regular expression in a text, joined, as the regex engine of `tiktoken` finds them."""
     single = {bytes([b]): b for b in range(256)}
     engine = tiktoken.Encoding("classes", pat_str=regex, mergeable_ranks=single, special_tokens={})
     return engine.encode_to_numpy(text).astype(np.uint8).tobytes().decode()
@@ -102,17 +105,11 @@ def _row(move: Int) -> Int:
 
 
 @kernel
-def taken_back(move: Int, machine: Machine) -> Int:
-    """Return the number of cuts that the end of the text takes back after its last move."""
-    return np.int64(machine.moves[_row(move) | np.uint64(END)] & BACK)
-
-
-@kernel
-def cut(data: U8, i: Int, stop: Int, move: Int, machine: Machine, ends: I64, k: Int) -> tuple[Int, Int, Int]:
+def cut(data: U8, i: Int, stop: Int, move: Int, machine: Machine, ends: I64, k: Int) -> tuple[Int, Int, Int, Int]:
     """Cut a text that ends before byte `stop` into words, from byte `i` on, until it ends or `ends` is full.
 
-    `move` is the last one made (BEGIN at the text's first byte); ends[:k] are the ends of words so far. Return the new
-    `i`, `move` and `k`. Before the text has ended, the last two of the ends may still be taken back.
+    move: the machine's last move (BEGIN at the text's first byte). ends[:k]: the ends of words so far. Returns the new
+    `i`, `move` and `k`, and how many of the ends are final: until the text has ended, the last two may be removed.
     """
     classes, moves = machine.classes, machine.moves
     i, stop, k, most = np.uint64(i), np.uint64(stop), np.uint64(k), np.uint64(len(ends) - 1)
@@ -130,4 +127,10 @@ def cut(data: U8, i: Int, stop: Int, move: Int, machine: Machine, ends: I64, k: 
         ends[k] = i
         k += (move >> np.uint64(2)) & np.uint64(1)
         i += size
-    return np.int64(i), np.int64(move), np.int64(k)
+    n = np.int64(k)
+    done = n - 2
+    if i == stop:  # the end of the text may take back cuts
+        n -= np.int64(moves[_row(move) | np.uint64(END)] & BACK)
+        ends[n] = np.int64(stop)
+        done = n + 1
+    return np.int64(i), np.int64(move), n, done

@@ -1,4 +1,4 @@
-"""Encode texts at memory speed: cut them into words, look each word up in a cache, merge those that are not in it.
+"""Encode texts at memory speed: cut them into words, look the words up in a cache, and merge those not in it.
 
 The cache is an open-addressing table of 32-byte entries. A word is found by its hash and compared by its bytes: up to
 16 bytes are in the entry, those of longer words in a side store. Words over LONGEST bytes are merged each time. When
@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dataprep.unicode.hashes import eight_bytes
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, U8, U32, U64, Int, eight_bytes
+from dataprep.unicode.text import I64, U8, U32, U64, Int
 
 from .apply_merges import SCANNED, MergeRules, merge_word
-from .cutting import BEGIN, Machine, cut, taken_back
+from .cutting import BEGIN, Machine, cut
 
 Tokens = npt.NDArray[Any]
 
@@ -25,7 +26,7 @@ SLOTS = 1 << 20  # of 32 bytes, half of them used: 32 MB for half a million word
 SIDE = 1 << 22  # ids (16 MB) of words with more than three, and bytes (4 MB) of words of over 16
 LONGEST = 255  # bytes of a word that is kept
 KEPT_ROOM = 1 << 24  # ids: the buffer of a batch is reused, that of a single huge document is freed
-EIGHT = 8  # ids that are copied at once, so that the processor need not guess how many: arrays have as much to spare
+EIGHT = 8  # ids that are copied at once, which saves branches; arrays have as many spare items at their end
 BLOCK = 1 << 12  # words cut before they are looked up
 # An entry: two numbers that are the word's first 16 bytes (the hash, for a longer one); then n_bytes | n_ids << 8 |
 # aside << 31 | first id << 32; then second id | third id << 32, or where aside the ids are | where the bytes << 32.
@@ -34,7 +35,7 @@ MASKS = np.array([(1 << 8 * n) - 1 for n in range(8)] + [(1 << 64) - 1] * 17, np
 
 
 class WordCache(NamedTuple):
-    """Cached words and their ids."""
+    """The words that were encoded before, and their ids."""
 
     table: U64  # entries of four numbers, aligned so that each is in one cache line
     ids: U32
@@ -44,7 +45,7 @@ class WordCache(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """An entry of the cache, and the two numbers by which its word is found."""
+    """An entry of the cache, found or free, and the two numbers that identify its word: its bytes, or their hashes."""
 
     entry: U64  # index of its first number in `WordCache.table`
     a: U64
@@ -52,7 +53,7 @@ class Slot(NamedTuple):
 
 
 class Work(NamedTuple):
-    """All that the kernels need to encode words."""
+    """The tables and buffers that the kernels need to encode words; out: uint32, the buffer for ids."""
 
     machine: Machine
     rules: MergeRules
@@ -62,7 +63,10 @@ class Work(NamedTuple):
 
 
 def empty_cache(slots: int = SLOTS, side: int = SIDE) -> WordCache:
-    """Return a cache of `slots` (a power of two) entries; memory is used as entries are added."""
+    """Return a cache with space for `slots` words (a power of two), and `side` ids and bytes of long words.
+
+    Memory is used as words are added.
+    """
     table = np.zeros(slots * WIDTH + 8, np.uint64)
     start = -table.ctypes.data % 64 // 8
     table = table[start : start + slots * WIDTH]
@@ -71,7 +75,7 @@ def empty_cache(slots: int = SLOTS, side: int = SIDE) -> WordCache:
 
 
 class Encoder:
-    """Encodes texts with a vocabulary's tables and a cache of words."""
+    """Encodes texts with a vocabulary's state machine and merge rules, and a cache of words."""
 
     def __init__(self, machine: Machine, rules: MergeRules, eot: int, cache: WordCache | None = None) -> None:
         self.machine, self.rules, self.eot = machine, rules, eot
@@ -80,7 +84,10 @@ class Encoder:
         self._lock = threading.Lock()  # the kernel runs without the GIL, and there is one cache
 
     def encode(self, starts: I64, stops: I64, data: U8, dtype: npt.DTypeLike) -> tuple[Tokens, U64]:
-        """Return the ids of texts data[start:stop], the separator after each, and their exclusive ends, uint64[n]."""
+        """Return the ids of the texts data[start:stop], each followed by the separator, and each text's exclusive end.
+
+        starts, stops: int64[n], byte ranges of `data`, UTF-8. dtype: of the ids. The ends are uint64[n].
+        """
         starts, stops = starts.view(), stops.view()
         starts.flags.writeable = stops.flags.writeable = False  # a kernel is compiled again for arrays it may write to
         ends = np.empty(len(starts), np.uint64)
@@ -222,12 +229,7 @@ def _encode(starts: I64, stops: I64, data: U8, work: Work, doc_ends: U64, eot: I
         i, start, stop = starts[d], starts[d], stops[d]
         move, k = np.int64(BEGIN), np.int64(0)
         while i < stop:
-            i, move, k = cut(data, i, stop, move, machine, ends, k)
-            done = k - 2
-            if i == stop:
-                k -= taken_back(move, machine)
-                ends[k] = stop
-                done = k + 1
+            i, move, k, done = cut(data, i, stop, move, machine, ends, k)
             o = _look_up(data, start, ends, done, work, o)
             if i < stop:
                 start, ends[0], ends[1], k = ends[done - 1], ends[done], ends[done + 1], np.int64(2)
@@ -239,7 +241,7 @@ def _encode(starts: I64, stops: I64, data: U8, work: Work, doc_ends: U64, eot: I
 
 @kernel
 def size_in_bytes(tokens: Tokens, sizes: npt.NDArray[np.int32]) -> int:
-    """Return the bytes of text that ids represent; `sizes` are the bytes of each id."""
+    """Return how many bytes of text the ids `tokens` represent; sizes: int32[vocab_size], bytes per id."""
     total = 0
     for t in tokens:
         total += sizes[t]
@@ -248,7 +250,10 @@ def size_in_bytes(tokens: Tokens, sizes: npt.NDArray[np.int32]) -> int:
 
 @kernel
 def count_byte_pairs(data: U8, first: Int, second: Int) -> int:
-    """Return the number of times a byte precedes another; the compiler vectorises this loop, unlike a search."""
+    """Return how often the byte `first` is followed by the byte `second` in `data`.
+
+    The compiler vectorises this loop, unlike a search.
+    """
     n = 0
     for i in range(len(data) - 1):
         n += (data[i] == first) & (data[i + 1] == second)
@@ -257,7 +262,10 @@ def count_byte_pairs(data: U8, first: Int, second: Int) -> int:
 
 @kernel
 def find_byte_pairs(data: U8, first: Int, second: Int, n: Int) -> I64:
-    """Return the offsets of the `n` occurrences of a pair of bytes, int64[n]."""
+    """Return the offsets at which the byte `first` is followed by the byte `second`, int64[n].
+
+    n: how many there are, as `count_byte_pairs` counted.
+    """
     places, k, i = np.empty(n, np.int64), 0, 0
     while k < n:
         places[k] = i

@@ -1,4 +1,7 @@
-"""Files of a vocabulary: `tokenizer.json` and its config, and `tiktoken`'s list of bytes and ranks."""
+"""Files of a vocabulary: `tokenizer.json` and its config, and `tiktoken`'s list of bytes and ranks.
+
+`tokenizer.json` and `merges.txt` spell each byte of a token as one printable character, which GPT-2 chose.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,13 @@ import binascii
 import json
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
+
+from tokenizers import Regex, pre_tokenizers
 
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 
-from .alphabet import to_bytes
 from .patterns import PATTERNS
 from .special import EOT, UNKNOWN
 
@@ -26,25 +30,43 @@ CHATML = (
 )
 
 
-class Parts(NamedTuple):
-    """Arguments of `Tokenizer`, as read from a file."""
+def _byte_chars() -> dict[int, str]:
+    """Return the character of each byte: itself if it is printable, else the next one from U+0100."""
+    prints = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [b for b in range(256) if b not in prints]
+    return {b: chr(b) for b in prints} | {b: chr(0x100 + i) for i, b in enumerate(others)}
 
-    vocab: dict[bytes, int]
-    merges: list[Pair]
-    special: dict[str, int]
-    pattern: str
+
+CHAR_OF = _byte_chars()
+BYTE_OF = {c: b for b, c in CHAR_OF.items()}
+
+
+def to_chars(token: bytes) -> str:
+    """Return a token as it is spelled in `tokenizer.json` and `merges.txt`: one printable character per byte."""
+    return "".join(map(CHAR_OF.__getitem__, token))
+
+
+def to_bytes(token: str) -> bytes:
+    """Return the bytes of a token that is spelled as in `tokenizer.json`."""
+    return bytes(map(BYTE_OF.__getitem__, token))
 
 
 def transformers_config(special: Mapping[str, int]) -> bytes:
-    """Return `tokenizer_config.json`, which `transformers.AutoTokenizer` needs to open a folder."""
+    """Return the content of `tokenizer_config.json`, which `transformers.AutoTokenizer` needs to open a folder.
+
+    special: {special token: id}.
+    """
     config: dict[str, Any] = CONFIG | {role: name for role, name in ROLES.items() if name in special}
     if {"<|im_start|>", "<|im_end|>"} <= special.keys():
         config["chat_template"] = CHATML
     return json.dumps(config, indent=2).encode() + b"\n"
 
 
-def parts_of_json(value: dict[str, Any], url: str) -> Parts:
-    """Return the parts of a `tokenizer.json`. Raises PlanError if it is not a plain byte-level BPE."""
+def parts_of_json(value: dict[str, Any], url: str) -> tuple[dict[bytes, int], list[Pair], dict[str, int], str]:
+    """Return vocabulary, merges, special tokens and pattern of a `tokenizer.json`: the arguments of `Tokenizer`.
+
+    value: the parsed file; url: of the file, for messages. Raises PlanError if it is not a plain byte-level BPE.
+    """
     model = value["model"]
     unlike = [f"model {model['type']}"] if model["type"] != "BPE" else []
     unlike += [f"a {part}" for part in ("normalizer", "truncation", "padding") if value.get(part)]
@@ -54,12 +76,18 @@ def parts_of_json(value: dict[str, Any], url: str) -> Parts:
     pattern = _pattern(value["pre_tokenizer"])
     if unlike or pattern is None:
         what = ", ".join(unlike) or "another pre-tokenizer"
-        msg = f"{url} has {what}; only a byte-level BPE without these can be encoded with the same ids by tiktoken"
+        msg = f"{url} has {what}; it must be a byte-level BPE without these, so that tiktoken's ids are the same"
         raise PlanError(msg)
     special = {t["content"]: t["id"] for t in value["added_tokens"]}
     pairs = [m.split(" ") if isinstance(m, str) else m for m in model["merges"]]
     vocab = {to_bytes(t): i for t, i in model["vocab"].items() if t not in special}
-    return Parts(vocab, [(to_bytes(a), to_bytes(b)) for a, b in pairs], special, pattern)
+    return vocab, [(to_bytes(a), to_bytes(b)) for a, b in pairs], special, pattern
+
+
+def pre_tokenizer(pattern: str) -> pre_tokenizers.PreTokenizer:
+    """Return the steps of `tokenizers` before merging: cut the text into words, and spell their bytes as characters."""
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    return pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(pattern), "isolated"), byte_level])
 
 
 def _pattern(pre: dict[str, Any] | None) -> str | None:
@@ -77,14 +105,17 @@ def _pattern(pre: dict[str, Any] | None) -> str | None:
 
 
 def write_tiktoken(url: str, vocab: Mapping[bytes, int], special: Mapping[str, int], pattern: str) -> None:
-    """Write a line `base64 rank` per ordinary token, and the special tokens and pattern to URL.json."""
+    """Write the file `url`, with a line `base64 rank` per ordinary token, and special tokens and pattern to `url`.json.
+
+    vocab: {bytes of a token: rank}; special: {special token: id}.
+    """
     lines = [b"%b %d\n" % (base64.b64encode(t), i) for t, i in sorted(vocab.items(), key=lambda item: item[1])]
     files.write_bytes(url, b"".join(lines))
     files.write_json(f"{url}.json", {"pat_str": pattern, "special_tokens": dict(special)})
 
 
 def read_tiktoken(url: str) -> dict[bytes, int]:
-    """Return the bytes and ranks of a `.tiktoken` file."""
+    """Return the tokens of a `.tiktoken` file as {bytes: rank}. Raises ReadError if it is not such a file."""
     with files.open_read(url) as f:
         lines = f.read().splitlines()
     ranks: dict[bytes, int] = {}
@@ -98,7 +129,11 @@ def read_tiktoken(url: str) -> dict[bytes, int]:
 
 
 def merges_of(ranks: Mapping[bytes, int], url: str = "the vocabulary") -> list[Pair]:
-    """Return the merges (left, right) that ranks imply: the two tokens before the last merge of each token."""
+    """Return the merges (left, right) that the ranks of tokens imply, in order of rank.
+
+    The pair of a token are the two tokens before its last merge. ranks: {bytes of a token: rank}. url: for messages.
+    Raises PlanError if a token is not made of two others.
+    """
     found = []
     for token in sorted((t for t in ranks if len(t) > 1), key=ranks.__getitem__):
         pieces = _before_last(token, ranks)

@@ -6,7 +6,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,35 +28,14 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 64 << 20  # of text that is encoded: two million tokens for each of ten strata are enough
 Ids = npt.NDArray[Any]
-
-
-class _Vocabulary(Protocol):
-    """The methods of `Tokenizer` that are measured; its module imports this one."""
-
-    vocab: dict[bytes, int]
-    merges: list[tuple[bytes, bytes]]
-    special: dict[str, int]
-    pattern: str
-    trained_on: dict[str, Any] | None
-
-    @property
-    def vocab_size(self) -> int: ...
-    @property
-    def eot(self) -> int: ...
-    @property
-    def hash(self) -> str: ...
-    @classmethod
-    def from_merges(
-        cls, merges: Sequence[tuple[bytes, bytes]], special: Sequence[str], pattern: str
-    ) -> _Vocabulary: ...
-    def encode_column(self, texts: pa.LargeStringArray) -> tuple[Ids, npt.NDArray[np.uint64]]: ...
+Vocabulary = Any  # a Tokenizer; its module imports this one
 
 
 def measure(
-    tok: _Vocabulary,
+    tok: Vocabulary,
     docs: Dataset,
     *,
-    compare: tuple[str, _Vocabulary] | None = None,
+    compare: tuple[str, Vocabulary] | None = None,
     shares: Sequence[float] = (),
     weights: Mapping[str, float] | None = None,
     rare: int = 10,
@@ -66,7 +45,10 @@ def measure(
     max_bytes: int = MAX_BYTES,
     run: Runner | None = None,
 ) -> TokenizerReport:
-    """Return the report of `tok`, as `Tokenizer.report` describes it; `compare` is another vocabulary and its name."""
+    """Measure a vocabulary on held-out text, and return the report that `Tokenizer.report` describes.
+
+    The parameters are those of `Tokenizer.report`, but compare: a pair of name and vocabulary, already opened.
+    """
     if split is None and val is None and tok.trained_on:
         split = Split(**tok.trained_on)
     split = split or Split(val=HOLD_OUT if val is None else val, seed=split_seed)
@@ -101,7 +83,7 @@ def _drawn(plan: Sample, docs: Dataset, run: Runner | None) -> tuple[Drawn, str]
     return drawn, f"{n_bytes:,} bytes of all documents, since {shares} holds none out: it has learned from them"
 
 
-def _rows(drawn: Drawn, tok: _Vocabulary, other: _Vocabulary | None, counts: npt.NDArray[np.int64]) -> list[Row]:
+def _rows(drawn: Drawn, tok: Vocabulary, other: Vocabulary | None, counts: npt.NDArray[np.int64]) -> list[Row]:
     """Add the number of times each id occurs to `counts`; return figures by source and language."""
     lone = np.zeros(tok.vocab_size, bool)
     lone[[i for token, i in tok.vocab.items() if len(token) == 1 and token[0] >= 0x80]] = True
@@ -143,7 +125,7 @@ def _tally(sums: dict[Stratum, Counter[str]], batch: pa.RecordBatch, found: dict
 
 
 def _samples(
-    tok: _Vocabulary, docs: Dataset, plan: Sample, drawn: Drawn, shares: Sequence[float],
+    tok: Vocabulary, docs: Dataset, plan: Sample, drawn: Drawn, shares: Sequence[float],
     weights: Mapping[str, float] | None, run: Runner | None,
 ) -> list[SampleCost]:  # fmt: skip
     """Return the bytes per token, on the same text, of vocabularies of the same size learned from other samples."""
@@ -165,8 +147,8 @@ def _samples(
     return costs
 
 
-def kinds(tok: _Vocabulary) -> dict[str, int]:
-    """Return the number of ordinary tokens by kind: script, digits, white space, signs, parts of a character."""
+def kinds(tok: Vocabulary) -> dict[str, int]:
+    """Return {kind: number of ordinary tokens}; kinds: a script, digits, white space, signs, parts of a character."""
     return dict(Counter(_kind(token) for token in tok.vocab).most_common())
 
 

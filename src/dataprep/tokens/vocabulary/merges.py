@@ -1,9 +1,9 @@
 """Learn the merges of a byte-level BPE (Sennrich et al. 2016): merge the most frequent pair, repeatedly.
 
-The texts are read once and only their distinct words are kept, so memory grows with these. A pair has a list
-of its offsets: a merge visits only these, and all merges together take time in proportion to the bytes of the words,
-however long a word is. The merges equal those of `tokenizers`: of equally frequent pairs that of the older tokens
-comes first. Twin: tests/twins/bpe.py.
+The texts are read once and only their distinct words are kept, so memory grows with their number. Each pair has a list
+of its offsets, and a merge visits only these, so all merges together take time in proportion to the bytes of the words,
+however long a word is. The merges equal those of `tokenizers`: of equally frequent pairs, the one of older tokens comes
+first. Twin: tests/twins/bpe.py.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from tokenizers import Regex, models, pre_tokenizers, trainers
 from tokenizers import Tokenizer as Engine
+from tokenizers import models, pre_tokenizers, trainers
 
 from dataprep.errors import PlanError
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, Int
 
-from .alphabet import CHAR_OF, to_bytes
 from .cutting import machine_of
+from .formats import CHAR_OF, parts_of_json, pre_tokenizer
 from .pairs import (
     FREED,
     HEAP_SIZE,
@@ -39,7 +39,7 @@ from .pairs import (
     pop,
     push,
     twice,
-)  # fmt: skip
+)
 from .word_counts import I32, WordCounts, count_words, texts_of
 
 if TYPE_CHECKING:
@@ -55,9 +55,10 @@ MAX_SYMBOLS = (1 << 31) // 3  # offsets are 32-bit, and each byte of a word may 
 def learn_merges(
     texts: Iterable[Sequence[str] | pa.LargeStringArray], n_merges: int, pattern: str, min_count: int = 2
 ) -> list[tuple[bytes, bytes]]:
-    """Return the merges that `tokenizers` learns from batches of texts, in order; at most `n_merges`.
+    """Return the merges (left, right) that `tokenizers` learns from batches of texts, in order; at most `n_merges`.
 
-    Our kernels learn them in a tenth of the time if the pattern has a machine.
+    Our kernels learn the same merges in a tenth of the time, if there is a state machine for the pattern. min_count: a
+    pair that occurs fewer times is not merged.
     """
     machine = machine_of(pattern)
     if machine is None:
@@ -66,7 +67,7 @@ def learn_merges(
 
 
 def learn_from_sample(drawn: Drawn, n_merges: int, pattern: str, min_count: int) -> list[tuple[bytes, bytes]]:
-    """Return the merges of a sample, and log a warning if they are fewer than `n_merges`.
+    """Return the merges (left, right) learned from a sample; log a warning if there are fewer than `n_merges`.
 
     Raises PlanError if the training split has no text.
     """
@@ -86,23 +87,21 @@ def learn_from_sample(drawn: Drawn, n_merges: int, pattern: str, min_count: int)
 def learn_by_tokenizers(
     texts: Iterable[Sequence[str] | pa.LargeStringArray], n_merges: int, pattern: str, min_count: int = 2
 ) -> list[tuple[bytes, bytes]]:
-    """Return the merges that `tokenizers` learns, by calling it; `pattern` may be any regular expression."""
+    """Return the merges (left, right) that the library `tokenizers` learns; `pattern` may be any regular expression."""
     engine = Engine(models.BPE())
-    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    engine.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(pattern), "isolated"), byte_level])
+    engine.pre_tokenizer = pre_tokenizer(pattern)
     trainer = trainers.BpeTrainer(
         vocab_size=256 + n_merges,
         min_frequency=min_count,
-        initial_alphabet=byte_level.alphabet(),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=sys.stderr.isatty(),
     )
     engine.train_from_iterator((texts_of(batch).to_pylist() for batch in texts), trainer)
-    pairs = json.loads(engine.to_str())["model"]["merges"]
-    return [(to_bytes(a), to_bytes(b)) for a, b in (p.split(" ") if isinstance(p, str) else p for p in pairs)]
+    return parts_of_json(json.loads(engine.to_str()), "the trained vocabulary")[1]
 
 
 class LinkedTokens(NamedTuple):
-    """Tokens of all distinct words as linked lists; a token is at the offset of its first byte."""
+    """The tokens of all distinct words as linked lists; a token is stored at the offset of its first byte."""
 
     token: I32  # the token that begins here; -1 in its middle
     after: I32  # the offset of the word's next token, or -1
@@ -112,7 +111,7 @@ class LinkedTokens(NamedTuple):
 
 
 class MergeRule(NamedTuple):
-    """A merge: the pair (left, right) becomes the token `new`."""
+    """A merge: the pair of tokens (left, right) becomes the token `new`."""
 
     left: Int
     right: Int
@@ -120,7 +119,10 @@ class MergeRule(NamedTuple):
 
 
 class Fresh(NamedTuple):
-    """Pairs that the current merge makes: a token and the new one (side 0), or the new one and a token (side 1)."""
+    """The pairs that the current merge creates, by side and other token: their counts, and the lists of their offsets.
+
+    Side 0 is (other token, new token), side 1 is (new token, other token).
+    """
 
     counts: I64  # by side and token, int64[2, tokens]
     head: I32
@@ -130,7 +132,10 @@ class Fresh(NamedTuple):
 
 
 def merges_of_words(words: WordCounts, n_merges: int, min_count: int) -> list[tuple[bytes, bytes]]:
-    """Return at most `n_merges` merges, in order, of pairs seen at least `min_count` times (and once)."""
+    """Return at most `n_merges` merges (left, right), as bytes, in the order in which they are learned from `words`.
+
+    A pair is merged if it occurs at least `min_count` times, and at least once.
+    """
     n, least = words.size, max(1, min_count)
     if n > MAX_SYMBOLS:
         msg = (

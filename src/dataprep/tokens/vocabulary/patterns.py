@@ -1,4 +1,4 @@
-r"""Patterns that cut text into words before merging, and equal machines that read a character at a time.
+r"""Patterns that cut text into words before merging, and equivalent state machines, which read character by character.
 
 A machine never looks ahead. If its pattern does (`\s+(?!\S)`, `'ll`), it sets a cut before it is sure, and may take it
 back a character or two later. `cutting.py` runs the machines; `tiktoken` encodes patterns that have none.
@@ -42,9 +42,9 @@ _NUMBER = re.compile(
 
 
 def regex_of(pattern: str, digits: str | None = None) -> str:
-    """Return the regular expression of a named pattern (or the expression itself), with digits cut by a policy.
+    """Return the regular expression of the pattern `pattern`, a name such as "gpt2" or an expression itself.
 
-    `digits` is "groups", "single" or "runs"; None keeps the policy of the pattern.
+    digits: how numbers are cut: "groups", "single" or "runs"; None keeps the policy of the pattern.
 
     >>> regex_of("gpt2", digits="single")   # GPT-2's, with a word per digit
     """
@@ -158,7 +158,7 @@ SPECIAL = {
 
 
 def machine_name(pattern: str) -> tuple[str, str] | None:
-    """Return the machine of a regex and its policy for digits, as names in `MACHINES` and `NUMBERS`, or None."""
+    """Return the names of a pattern's machine (in `MACHINES`) and digit policy (in `NUMBERS`); None if it has none."""
     bases = {regex: name for name, regex in PATTERNS.items()} | SPELLINGS | {ALSO["o200k"]: "o200k"}
     for regex, name in bases.items():
         own = OWN_NUMBERS.get(name, "groups")
@@ -170,7 +170,7 @@ def machine_name(pattern: str) -> tuple[str, str] | None:
 
 
 def lines_of(name: str, numbers: str) -> list[list[str]]:
-    """Return the lines of a machine, including its states for numbers, split at white space."""
+    """Return the lines that define the machine `name` with the digit policy `numbers`, each split at white space."""
     text = MACHINES[name] if numbers == "spaced runs" else MACHINES[name].replace("N n1   o", "o")
     lines = [line.split() for line in f"{text}\n{NUMBERS[numbers]}".splitlines()]
     return [line for line in lines if line]

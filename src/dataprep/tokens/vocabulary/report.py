@@ -27,7 +27,7 @@ SUMS = ("documents", "n_bytes", "characters", "tokens", "fallback", "unknown")
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """Figures of one source and language."""
+    """The figures of one source and language: documents, bytes, characters and tokens."""
 
     source: str = ""
     language: str = ""
@@ -46,18 +46,21 @@ class Row:
 
     @property
     def compared_bytes_per_token(self) -> float | None:
-        """UTF-8 bytes of text per token of the other vocabulary; None without one."""
+        """UTF-8 bytes of text per token of the other vocabulary that is compared; None if there is none."""
         return None if self.compared is None else self.n_bytes / max(1, self.compared)
 
     def json(self) -> dict[str, Any]:
-        """Return plain values, ratios included."""
+        """Return the figures, including ratios, as a dict for JSON."""
         more = {"bytes_per_token": self.bytes_per_token, "characters_per_token": self.characters / max(1, self.tokens)}
         return asdict(self) | more | {"compared_bytes_per_token": self.compared_bytes_per_token}
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampleCost:
-    """A vocabulary of the same size learned from another sample, measured on the same text."""
+    """The result for a vocabulary of the same size that was trained on another sample and measured on the same text.
+
+    share: of the training text in the sample; bytes_per_token: UTF-8 bytes of the measured text per token.
+    """
 
     share: float
     n_bytes: int  # the sample's
@@ -66,7 +69,7 @@ class SampleCost:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizerReport:
-    """Figures of one vocabulary; printed as tables, or `json()`."""
+    """The figures of one vocabulary; `print` shows tables, `json()` returns plain values."""
 
     vocab_size: int
     special: int
@@ -85,13 +88,13 @@ class TokenizerReport:
 
     @property
     def total(self) -> Row:
-        """All rows together."""
+        """One row with the sums over all sources and languages."""
         of = {name: sum(getattr(row, name) for row in self.rows) for name in SUMS}
         compared = None if self.compared is None else sum(row.compared or 0 for row in self.rows)
         return Row(source="all", compared=compared, **of)
 
     def rare_tokens(self, least: int | None = None) -> list[tuple[str, int]]:
-        """Return tokens seen fewer than `least` (default: `rare`) times and their counts, the rarest first.
+        """Return (token, count) of the tokens that occur fewer than `least` times (default: `rare`), the rarest first.
 
         Special tokens and the single bytes of a BPE are left out.
         """
@@ -100,7 +103,7 @@ class TokenizerReport:
         return [(self._names[i], int(self.counts[i])) for i in found if i in self._names]
 
     def json(self) -> dict[str, Any]:
-        """Return plain values; `rare` lists the rarest hundred tokens."""
+        """Return the figures as a dict for JSON; `rare` lists the rarest hundred tokens."""
         rare = self.rare_tokens()
         names = (
             "vocab_size", "special", "pattern", "hash", "measured_on", "kinds", "longest", "longest_space", "compared",

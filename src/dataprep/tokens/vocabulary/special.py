@@ -1,4 +1,4 @@
-"""Special tokens by name: sets that trainers and chat formats agree on, and unused ones kept for later."""
+"""Special tokens by name: sets that trainers and chat formats share, and unused tokens reserved for later."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ SETS = {
 
 
 def special_names(wanted: str | Iterable[str] = (), reserve: int = 0) -> tuple[str, ...]:
-    """Return special tokens, each once, `<|endoftext|>` first and `reserve` unused ones last.
+    """Return the special tokens that a vocabulary gets: `<|endoftext|>`, those of `wanted`, and `reserve` unused ones.
 
-    `wanted` holds names of `SETS` and special tokens themselves.
+    wanted: names of `SETS`, and special tokens themselves; each token is returned once.
 
     >>> special_names(["chatml", "<|tool|>"], reserve=1)
     ('<|endoftext|>', '<|im_start|>', '<|im_end|>', '<|tool|>', '<|reserved_0|>')
     """
     if reserve < 0:
-        msg = f"reserve={reserve} must be 0 or more special tokens"
+        msg = f"reserve={reserve} must be a number of special tokens: 0 or more"
         raise PlanError(msg)
     each = [wanted] if isinstance(wanted, str) else list(wanted)
     names = [EOT, *(name for one in each for name in SETS.get(one, (one,)))]

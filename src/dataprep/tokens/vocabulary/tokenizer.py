@@ -1,16 +1,16 @@
 """`Tokenizer`: a byte-level BPE vocabulary with equal ids in two engines, `tokenizers` and `tiktoken`.
 
 `tokenizers` merges by the rank of a *rule* (left, right), `tiktoken` by the rank of the merged *bytes*. They agree on
-every text exactly when no two rules make the same bytes, ids rise with the rules, and each token's bytes, encoded
-alone, give that token: the pieces of a span that no merge crosses are those of the span encoded alone, and only one
-pair of pieces can be its last (so a pair that tiktoken would merge without a rule never occurs).
-`_check` tests these three conditions and rejects any other vocabulary. The kernels of `encoder.py` encode batches,
-with the same ids.
+every text exactly if (1) no two rules make the same bytes, (2) ids ascend in the order of the rules, and (3) each
+token's bytes, encoded alone, become that token. The reason: a span that no merge crosses is merged as if it were alone,
+and its last merge joins a unique pair, so a pair that tiktoken would merge without a rule never occurs. `_check` tests
+these three conditions and rejects any other vocabulary. The kernels of `encoder.py` encode batches, with the same ids.
 """
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
 import json
 import os
@@ -23,14 +23,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import tiktoken
 import tokenizers
-from tokenizers import decoders, models, pre_tokenizers
+from tokenizers import decoders, models
 
 from dataprep.core import batch as B
 from dataprep.errors import CorruptShard, PlanError, ReadError
 from dataprep.store import files
 
-from .alphabet import BYTE_OF, to_bytes, to_chars
-from .formats import merges_of, parts_of_json, read_tiktoken, transformers_config, write_tiktoken
+from . import formats
+from .formats import to_bytes, to_chars
 from .patterns import PATTERNS, regex_of
 from .special import EOT, special_names
 
@@ -46,21 +46,17 @@ Merges = Sequence[tuple[bytes, bytes]]
 
 
 class Tokenizer:
-    """A byte-level BPE vocabulary: every text encodes, and decodes to itself.
+    """A byte-level BPE vocabulary: every text can be encoded, and its ids decode to the same text.
 
     >>> tok = dp.train_bpe(docs, vocab_size=32_000)
     >>> tok.decode(tok.encode("salam, labas?"))
     'salam, labas?'
 
-    Special tokens in a text are text: only `dp.encode` writes `<|endoftext|>`.
+    Special tokens in a text are encoded as ordinary text; only `dp.encode` writes `<|endoftext|>`.
     """
 
     def __init__(
-        self,
-        vocab: Mapping[bytes, int],
-        merges: Merges,
-        special: Mapping[str, int],
-        pattern: str = PATTERNS["words"],
+        self, vocab: Mapping[bytes, int], merges: Merges, special: Mapping[str, int], pattern: str = PATTERNS["words"]
     ) -> None:
         """Check and keep `vocab` (bytes to id), `merges` in order, `special` (text to id) and the regex of words."""
         self.vocab, self.merges = dict(vocab), list(merges)
@@ -71,8 +67,8 @@ class Tokenizer:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.vocab_size:,} ids, {len(self.special)} special, hash {self.hash[:8]}>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (self.vocab, self.merges, self.special, self.pattern, self.trained_on, type(self))
+    def __getstate__(self) -> dict[str, Any]:  # without the engines
+        return {name: getattr(self, name) for name in ("vocab", "merges", "special", "pattern", "trained_on")}
 
     @classmethod
     def from_merges(
@@ -80,7 +76,7 @@ class Tokenizer:
     ) -> Tokenizer:
         """Return a tokenizer: ids are the 256 bytes, the merges in order, `<|endoftext|>`, the other special tokens.
 
-        `special` names tokens, or sets of them: "course", "chatml", "code".
+        merges: pairs of bytes (left, right). special: names of tokens, or of sets: "course", "chatml", "code".
         """
         tokens = [bytes([b]) for b in range(256)] + [left + right for left, right in merges]
         specials = {name: len(tokens) + i for i, name in enumerate(special_names(special))}
@@ -88,34 +84,34 @@ class Tokenizer:
 
     @classmethod
     def from_files(cls, vocab: str, merges: str, pattern: str = PATTERNS["gpt2"]) -> Tokenizer:
-        """Open GPT-2's two files: `encoder.json` or `vocab.json`, and `vocab.bpe` or `merges.txt`."""
+        """Return the tokenizer in GPT-2's files: `encoder.json` or `vocab.json`; `vocab.bpe` or `merges.txt`."""
         ids: dict[str, int] = files.read_json(vocab)
         with files.open_read(merges) as f:
             lines = f.read().decode("utf-8").splitlines()
         pairs = [tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")]
-        special = {t: i for t, i in ids.items() if t == EOT or not BYTE_OF.keys() >= set(t)}
-        return cls(
-            {to_bytes(t): i for t, i in ids.items() if t not in special},
-            [(to_bytes(a), to_bytes(b)) for a, b in pairs],
-            special,
-            pattern,
-        )
+        special = {t: i for t, i in ids.items() if t == EOT or not formats.BYTE_OF.keys() >= set(t)}
+        tokens = {to_bytes(t): i for t, i in ids.items() if t not in special}
+        return cls(tokens, [(to_bytes(a), to_bytes(b)) for a, b in pairs], special, pattern)
 
     @classmethod
     def from_tiktoken(
         cls, path: str | os.PathLike[str], special: Mapping[str, int] | None = None, pattern: str | None = None
     ) -> Tokenizer:
-        """Open a `.tiktoken` file; special tokens and pattern are given, or read from the `PATH.json` of `save`."""
+        """Return the tokenizer in a `.tiktoken` file.
+
+        special: {special token: id}; pattern: a name or a regular expression. By default both are read from the file
+        PATH.json that `save` wrote.
+        """
         url = os.fspath(path)
         if (special is None or pattern is None) and not files.exists(f"{url}.json"):
             msg = (
-                f"{url} holds ranks only, and no {files.name_of(url)}.json is next to it; give its special tokens "
+                f"{url} holds ranks only, without a {files.name_of(url)}.json next to it; give its special tokens "
                 'and pattern: Tokenizer.from_tiktoken(path, {"<|endoftext|>": 100257}, "gpt4")'
             )
             raise PlanError(msg)
         config = files.read_json(f"{url}.json") if special is None or pattern is None else {}
-        ranks, regex = read_tiktoken(url), regex_of(pattern or str(config["pat_str"]))
-        return cls(ranks, merges_of(ranks, url), special or config["special_tokens"], regex)
+        ranks, regex = formats.read_tiktoken(url), regex_of(pattern or str(config["pat_str"]))
+        return cls(ranks, formats.merges_of(ranks, url), special or config["special_tokens"], regex)
 
     @classmethod
     def of_bytes(cls, special: str | Iterable[str] = ()) -> Tokenizer:
@@ -124,9 +120,10 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tokenizer:
-        """Open what `save` wrote, or another byte-level BPE as `tokenizer.json` (or its folder) or `.tiktoken`.
+        """Return the tokenizer in a file or folder: one that `save` wrote, or another byte-level BPE.
 
-        Raises PlanError or ReadError for any other kind of tokenizer.
+        path: `tokenizer.json`, its folder, or `.tiktoken`. Raises PlanError or ReadError for any other kind of
+        tokenizer.
         """
         url = os.fspath(path)
         if url.endswith(".tiktoken"):
@@ -134,7 +131,9 @@ class Tokenizer:
         url = files.join(url, "tokenizer.json") if files.is_dir(url) else url
         with files.open_read(url) as f:
             try:
-                return _from_json(json.loads(f.read()), url)
+                value = json.loads(f.read())
+                opener = OPENERS.get(value["model"]["type"])
+                return opener(value, url) if opener else Tokenizer(*formats.parts_of_json(value, url))
             except (ValueError, KeyError, TypeError) as e:
                 msg = f"is not a tokenizer.json of a byte-level BPE ({e!r}); train one with dp.train_bpe"
                 raise ReadError(msg, url) from e
@@ -143,47 +142,49 @@ class Tokenizer:
         """Write the vocabulary and return its URL.
 
         A folder gets `tokenizer.json`, which `tokenizers` opens, and the `tokenizer_config.json` that `transformers`
-        also needs; NAME.json gets the former only. NAME.tiktoken is `tiktoken`'s list of bytes and ranks, with pattern
+        also needs; NAME.json is the former only. NAME.tiktoken is `tiktoken`'s list of bytes and ranks, with pattern
         and special tokens in NAME.tiktoken.json.
         """
         url = os.fspath(path)
         if url.endswith(".tiktoken"):
             self.tiktoken()  # raises if there is no such form
-            write_tiktoken(url, self.vocab, self.special, self.pattern)
+            formats.write_tiktoken(url, self.vocab, self.special, self.pattern)
             return url
         if not url.endswith(".json"):
-            files.write_bytes(files.join(url, "tokenizer_config.json"), transformers_config(self.special))
+            files.write_bytes(files.join(url, "tokenizer_config.json"), formats.transformers_config(self.special))
             url = files.join(url, "tokenizer.json")
         files.write_bytes(url, self.engine.to_str(pretty=True).encode() + b"\n")
         return url
 
     def renamed(self, names: Mapping[str, str]) -> Tokenizer:
-        """Return a tokenizer with the same ids and other names of special tokens, for example of reserved ones.
+        """Return a tokenizer with the same ids, in which special tokens are renamed, for example reserved ones.
+
+        names: {old name: new name}.
 
         >>> tok = tok.renamed({"<|reserved_0|>": "<|tool|>"})
         """
         unknown, clash = names.keys() - self.special.keys(), set(names.values()) & self.special.keys()
         if unknown or clash or len(set(names.values())) < len(names):
-            msg = f"{dict(names)} must map special tokens to new names; there are {', '.join(self.special)}"
+            msg = f"{dict(names)} must map special tokens ({', '.join(self.special)}) to new names"
             raise PlanError(msg)
-        special = {names.get(name, name): i for name, i in self.special.items()}
-        made = _unpickle(self.vocab, self.merges, special, self.pattern, self.trained_on, type(self))
+        made = copy.copy(self)
+        made.special = {names.get(name, name): i for name, i in self.special.items()}
         made._check()  # noqa: SLF001
         return made
 
     @property
     def vocab_size(self) -> int:
-        """Largest id plus one; special tokens count."""
+        """The largest id plus one; special tokens are included."""
         return max(*self.vocab.values(), *self.special.values()) + 1
 
     @property
     def eot(self) -> int:
-        """Id of `<|endoftext|>`, which follows every document in the shards."""
+        """The id of `<|endoftext|>`, which follows every document in the shards."""
         return self.special[EOT]
 
     @cached_property
     def hash(self) -> str:
-        """Hash (sha256, hex) of all that decides ids: vocabulary, merges, special tokens, pattern."""
+        """The hash (sha256, hex) of everything that decides ids: vocabulary, merges, special tokens, pattern."""
         digest = hashlib.sha256()
         for token, i in sorted(self.vocab.items(), key=lambda item: item[1]):
             digest.update(b"%d %d %b\n" % (i, len(token), token))
@@ -205,12 +206,7 @@ class Tokenizer:
         """The vocabulary as a `tokenizers.Tokenizer`."""
         vocab = {to_chars(t): i for t, i in self.vocab.items()} | self.special  # else they would get new ids
         tok = tokenizers.Tokenizer(models.BPE(vocab, [(to_chars(a), to_chars(b)) for a, b in self.merges]))
-        tok.pre_tokenizer = pre_tokenizers.Sequence(
-            [
-                pre_tokenizers.Split(tokenizers.Regex(self.pattern), "isolated"),
-                pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-            ]
-        )
+        tok.pre_tokenizer = formats.pre_tokenizer(self.pattern)
         tok.decoder = decoders.ByteLevel()
         tok.add_special_tokens([name for name, _ in sorted(self.special.items(), key=lambda item: item[1])])
         return tok
@@ -254,15 +250,14 @@ class Tokenizer:
     def encode_column(
         self, texts: pa.LargeStringArray, dtype: npt.DTypeLike = np.uint32, rows: npt.NDArray[np.bool_] | None = None
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint64]]:
-        """Return the ids of all texts, each followed by `<|endoftext|>`, and their exclusive ends, uint64[n].
+        """Return the ids of all texts, each followed by `<|endoftext|>`, and each text's exclusive end, uint64[n].
 
-        If the pattern is one of `PATTERNS`, kernels encode (ten times the speed of `tiktoken`), else `tiktoken`.
-        `rows`, bool[len(texts)], selects the texts to encode; the default is all.
+        dtype: of the ids. rows: bool[len(texts)], selects the texts to encode; the default is all. If the pattern is
+        one of `PATTERNS`, kernels encode the texts (ten times as fast as `tiktoken`), else `tiktoken` does.
         """
         if self._encoder is None:
-            return self._encode_by_tiktoken(
-                (texts if rows is None else texts.filter(pa.array(rows))).to_pylist(), dtype
-            )
+            chosen_texts = texts if rows is None else texts.filter(pa.array(rows))
+            return self._encode_by_tiktoken(chosen_texts.to_pylist(), dtype)
         offsets, data = B.buffers(texts)
         chosen = slice(None) if rows is None else np.flatnonzero(rows)
         return self._encoder.encode(offsets[:-1][chosen], offsets[1:][chosen], data, dtype)
@@ -280,7 +275,7 @@ class Tokenizer:
         return tokens.astype(dtype), np.flatnonzero(tokens == self.eot).astype(np.uint64) + np.uint64(1)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of ids; bytes that are not UTF-8 (half a character) become U+FFFD."""
+        """Return the text that ids represent; bytes that are not UTF-8 (half a character) become U+FFFD."""
         return self._tiktoken.decode([int(i) for i in ids])
 
     def report(
@@ -292,10 +287,10 @@ class Tokenizer:
             docs: the corpus. The documents that `train_bpe` holds out are encoded, or all if it holds out none.
             compare: another vocabulary, such as GPT-2's: a Tokenizer, its tokenizer.json, or the folder of its
                 encoder.json and vocab.bpe. Nothing is downloaded.
-            options: `shares`, sample sizes to train vocabularies of the same size with, such as (0.01, 0.05, 1), and
-                `weights` of these samples, as in `train_bpe`; `rare` (10), list tokens seen fewer times; `val`,
-                `split_seed` and `split`, as in `train_bpe`, by default those that the vocabulary was trained with;
-                `max_bytes`, the UTF-8 bytes to encode, about; `run`, a Runner, by default `dp.Serial()`.
+            options: `shares`: sizes of samples, such as (0.01, 0.05, 1), on which vocabularies of the same size are
+                trained; `weights` of these samples, as in `train_bpe`; `rare` (10): tokens seen fewer times are listed;
+                `val`, `split_seed` and `split`, as in `train_bpe`, by default those of the vocabulary's training;
+                `max_bytes`: approximate UTF-8 bytes to encode; `run`: a Runner, by default `dp.Serial()`.
 
         Raises:
             PlanError: there is no text, `compare` is not a vocabulary, or `shares` is given and this is not a BPE.
@@ -323,7 +318,7 @@ class Tokenizer:
         made = [left + right for left, right in self.merges]
         ids = [self.vocab.get(token, -1) for token in made]
         if len(set(made)) < len(made) or len(self.vocab) != 256 + len(made) or ids != sorted(ids) or -1 in ids[:1]:
-            msg = "the merges must make each token once, in the order of the ids, as tiktoken's engine needs"
+            msg = "the merges must make each token once, in the order of the ids, as tiktoken requires"
             raise PlanError(msg)
         alone = unreachable(self.vocab, self.merges)
         if alone:
@@ -338,7 +333,7 @@ _LOADED: dict[tuple[str, str], Tokenizer] = {}
 
 
 def keep_loaded(url: str, tok: Tokenizer) -> str:
-    """Cache the tokenizer stored at a URL for tasks in this process; return the URL."""
+    """Cache the tokenizer `tok`, stored at `url`, for later calls of `load_once` in this process; return `url`."""
     _LOADED.clear()  # one at a time: a run has one vocabulary
     _LOADED[url, tok.hash] = tok
     return url
@@ -349,25 +344,20 @@ def load_once(url: str, expected: str) -> Tokenizer:
     if (url, expected) not in _LOADED:
         tok = Tokenizer.load(url)
         if tok.hash != expected:
-            msg = f"{url} is not the tokenizer this run began with; give each run a folder of its own"
+            msg = f"{url} is not the tokenizer with which this run began; give each run its own folder"
             raise CorruptShard(msg)
         keep_loaded(url, tok)
     return _LOADED[url, expected]
 
 
 def unreachable(vocab: Mapping[bytes, int], merges: Merges) -> list[bytes]:
-    """Return the merged tokens whose bytes, encoded alone by the rules, become other tokens."""
+    """Return the bytes of each merged token that, encoded alone, becomes other tokens; `tiktoken` would disagree there.
+
+    vocab: {bytes of a token: id}. merges: pairs of bytes (left, right), in order.
+    """
     chars = {to_chars(t): i for t, i in vocab.items()}
     model = models.BPE(chars, [(to_chars(a), to_chars(b)) for a, b in merges])
     return [a + b for a, b in merges if len(model.tokenize(to_chars(a + b))) != 1]
-
-
-def _unpickle(
-    vocab: Any, merges: Any, special: Any, pattern: str, trained_on: Any, kind: type[Tokenizer] = Tokenizer
-) -> Tokenizer:
-    tok = kind.__new__(kind)  # it was checked when it was made
-    tok.vocab, tok.merges, tok.special, tok.pattern, tok.trained_on = vocab, merges, special, pattern, trained_on
-    return tok
 
 
 def _named(given: Tokenizer | str | os.PathLike[str]) -> tuple[str, Tokenizer]:
@@ -383,14 +373,6 @@ def _opened(url: str) -> Tokenizer:
         if files.exists(files.join(url, vocab)) and files.exists(files.join(url, merges)):
             return Tokenizer.from_files(files.join(url, vocab), files.join(url, merges))
     return Tokenizer.load(url)
-
-
-def _from_json(value: dict[str, Any], url: str) -> Tokenizer:
-    return OPENERS.get(value["model"]["type"], _byte_level)(value, url)
-
-
-def _byte_level(value: dict[str, Any], url: str) -> Tokenizer:
-    return Tokenizer(*parts_of_json(value, url))
 
 
 # Functions that open another kind of vocabulary, by the model type in its tokenizer.json. `characters.py` adds its own.

@@ -1,4 +1,4 @@
-"""Train a byte-level BPE on a stratified sample of the training side.
+"""Train a byte-level BPE on a stratified sample of the training split.
 
 The sample is a pure function of hash(seed, id): workers, batches and order do not matter. Only the distinct words of
 its texts are kept, so memory grows with them and not with the sample.
@@ -64,10 +64,10 @@ def train_bpe(
             hash(seed, id); raised until it has `min_bytes`.
         seed: seed of the sample.
         run: a Runner; the default is `dp.Serial()`.
-        out: a folder for `tokenizer.json`; the result of an equal call is opened, not trained again.
+        out: a folder for `tokenizer.json`; if an equal call wrote it before, it is opened, not trained again.
         weights: {"chat": 3, "web": 1}: the sample's bytes have these proportions by source, whatever the corpus
             has. No text is repeated; PlanError is raised if a source is too small.
-        val: share of the documents not to use; `encode` may hold out any smaller share.
+        val: share of the documents to hold out; `encode` may hold out this share or a smaller one.
         split_seed: seed that chooses these documents; as in `encode`.
         split: a `dp.Split` instead of `val` and `split_seed`, the same as for `encode`.
         special: special tokens in addition to `<|endoftext|>`, with the last ids in this order: their names, or the

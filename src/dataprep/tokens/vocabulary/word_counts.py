@@ -1,4 +1,4 @@
-"""Distinct words of texts and their counts: all that learning merges needs of a sample. Twin: tests/twins/bpe.py."""
+"""The distinct words of texts and their counts, from which merges are learned. Twin: tests/twins/bpe.py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataprep.core import batch as B
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64, Int
 
-from .cutting import BEGIN, Machine, cut, taken_back
+from .cutting import BEGIN, Machine, cut
 
 I32 = npt.NDArray[np.int32]
 CHUNK = 1 << 20  # bytes of text whose words are counted at a time, unless one document is longer
@@ -21,7 +21,7 @@ BLOCK = 1 << 12  # words cut before they are counted
 
 
 class CountTable(NamedTuple):
-    """Distinct words in an open-addressing table."""
+    """Distinct words and their counts, in an open-addressing hash table."""
 
     slots: I32  # the number of a word, from 1, at the slot of its hash or after it
     hashes: U64
@@ -31,7 +31,7 @@ class CountTable(NamedTuple):
 
 
 class WordCounts:
-    """Distinct words and the number of times each occurs."""
+    """The distinct words of all texts added so far, and how often each occurs."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine, self.n, self.size = machine, 0, 0
@@ -41,21 +41,21 @@ class WordCounts:
 
     @property
     def counts(self) -> I64:
-        """Number of times each word occurs, int64[n]."""
+        """The number of times each word occurs, int64[n]."""
         return self.table.counts[: self.n]
 
     @property
     def ends(self) -> I64:
-        """Exclusive end of each word in `bytes`, int64[n]."""
+        """The exclusive end of each word in `bytes`, int64[n]."""
         return self.table.ends[: self.n]
 
     @property
     def bytes(self) -> U8:
-        """UTF-8 bytes of all words, uint8[size]."""
+        """The UTF-8 bytes of all words, one after another, uint8[size]."""
         return self.table.bytes[: self.size]
 
     def add(self, texts: pa.LargeStringArray) -> None:
-        """Count the words of texts."""
+        """Cut texts into words, and add these to the counts."""
         offsets, data = B.buffers(texts)
         first = 0
         while first < len(texts):
@@ -81,7 +81,7 @@ class WordCounts:
 
 
 def count_words(texts: Iterable[Sequence[str] | pa.LargeStringArray], machine: Machine) -> WordCounts:
-    """Return the distinct words of batches of texts."""
+    """Return the distinct words of batches of texts, with counts; machine: cuts the texts into words."""
     words = WordCounts(machine)
     for batch in texts:
         words.add(texts_of(batch))
@@ -89,12 +89,12 @@ def count_words(texts: Iterable[Sequence[str] | pa.LargeStringArray], machine: M
 
 
 def texts_of(batch: Sequence[str] | pa.LargeStringArray) -> pa.LargeStringArray:
-    """Return a batch of texts as an Arrow array."""
+    """Return a batch of texts as an Arrow large_string array."""
     return batch if isinstance(batch, pa.Array) else pa.array(batch, pa.large_string())
 
 
 def grown(array: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
-    """Return a copy of `array` with `n` items, the new ones uninitialised."""
+    """Return a copy of `array` with length `n`; the items after those of `array` are uninitialised."""
     larger = np.empty(n, array.dtype)
     larger[: len(array)] = array
     return larger
@@ -118,12 +118,7 @@ def _count(offsets: I64, data: U8, machine: Machine, table: CountTable, sizes: I
         i, start, stop = offsets[d], offsets[d], offsets[d + 1]
         move, k = np.int64(BEGIN), np.int64(0)
         while i < stop:
-            i, move, k = cut(data, i, stop, move, machine, cuts, k)
-            done = k - 2
-            if i == stop:
-                k -= taken_back(move, machine)
-                cuts[k] = stop
-                done = k + 1
+            i, move, k, done = cut(data, i, stop, move, machine, cuts, k)
             for j in range(done):
                 _count_word(data, start, cuts[j], table, sizes)
                 start = cuts[j]

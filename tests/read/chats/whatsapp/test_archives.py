@@ -15,10 +15,17 @@ import dataprep as dp
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import ReadError
-from dataprep.read import lines
-from dataprep.read.chats.whatsapp.reader import WhatsApp, chat_of, looks_like_chat
+from dataprep.read import text as plain_text
+from dataprep.read.chats.whatsapp.archives import chat_of
+from dataprep.read.chats.whatsapp.reader import WhatsApp
+from dataprep.read.formats import sniffed
 
 CHAT = "25/05/2024, 09:12 - Ilse: hello\n25/05/2024, 09:13 - Tom: two\nlines\n26/05/2024, 09:14 - Ilse: bye\n"
+
+
+def is_whatsapp(path) -> bool:
+    found = sniffed(str(path))
+    return found is not None and found.name == "whatsapp"
 
 
 def read(path, **options):
@@ -50,7 +57,7 @@ def test_a_zip_as_the_phone_makes_it(tmp_path) -> None:
         z.writestr("00000002-notes.txt", "25/05/2024, 09:12 - not: this")
     for path in (android, ios):
         assert read(path)[0] == read(plain)[0]
-        assert looks_like_chat(str(path))
+        assert is_whatsapp(path)
     assert {r["chat"] for r in read(ios)[0]} == {"Bee"}
 
 
@@ -74,7 +81,7 @@ def test_zips_that_cannot_be_read(tmp_path) -> None:
     path.write_bytes(b"PK nonsense")
     with pytest.raises(ReadError, match="zip is truncated or damaged"):
         read(path)
-    assert not looks_like_chat(str(path))
+    assert not is_whatsapp(path)
     whole = zipped(tmp_path / "c.zip", c_txt=CHAT * 50).read_bytes()
     at = whole.index(b"c.txt") + 20
     path.write_bytes(whole[:at] + bytes([whole[at] ^ 255]) + whole[at + 1 :])
@@ -92,7 +99,7 @@ def test_compressed_and_cut_into_blocks(tmp_path, monkeypatch) -> None:
     assert len(want[0]) == 60
     assert read(tmp_path / "c.txt.gz") == want
     for size in (7, 64, 333):
-        monkeypatch.setattr(lines, "BLOCK", size)
+        monkeypatch.setattr(plain_text, "BLOCK", size)
         assert read(tmp_path / "c.txt") == want
 
 
@@ -131,7 +138,7 @@ def test_what_is_no_chat(tmp_path) -> None:
             ReadError, match=rf"first line is '{line}'; known forms are '03/05/2024, 09:12 - NAME: TEXT'"
         ):
             read(path)
-        assert not looks_like_chat(str(path))
+        assert not is_whatsapp(path)
     path.write_bytes(CHAT.encode("utf-16"))
     with pytest.raises(ReadError, match="UTF-16"):
         read(path)
@@ -149,7 +156,7 @@ def test_an_empty_group(tmp_path) -> None:
     )
     rows, _, _ = read(path)
     assert [(r["author"], r["kind"]) for r in rows] == [(None, "system")] * 3
-    assert looks_like_chat(str(path))
+    assert is_whatsapp(path)
 
 
 def test_the_order_is_stated(tmp_path, caplog) -> None:
@@ -226,6 +233,6 @@ def test_exports_that_others_test(shared) -> None:
 def test_reads_through_dp_read(tmp_path) -> None:
     """The reader keeps its books: documents in are documents out and dropped."""
     (tmp_path / "WhatsApp Chat with Bee.txt").write_text(CHAT + "27/05/2024, 09:00 - Bee: " + "z" * 200 + "\n")
-    docs = dp.Pipeline().run(dp.read(str(tmp_path), max_doc_bytes=100), out=str(tmp_path / "out"))
+    docs = dp.Pipeline().run(dp.read(str(tmp_path), max_doc_bytes=100), out=f"{tmp_path}-out")
     book = docs.stats["read"]
     assert (book.docs_in, book.docs_out, book.reasons) == (4, 3, {"too_long": 1})

@@ -14,9 +14,16 @@ import dataprep as dp
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
+from dataprep.read.chats.whatsapp.archives import chat_of
 from dataprep.read.chats.whatsapp.dates import Survey
 from dataprep.read.chats.whatsapp.headers import find_in
-from dataprep.read.chats.whatsapp.reader import WhatsApp, chat_of, looks_like_chat
+from dataprep.read.chats.whatsapp.reader import WhatsApp
+from dataprep.read.formats import sniffed
+
+
+def is_whatsapp(path) -> bool:
+    found = sniffed(str(path))
+    return found is not None and found.name == "whatsapp"
 
 
 def read_text(folder, text: str, name="WhatsApp Chat with Bee.txt", **fields):
@@ -136,7 +143,7 @@ def test_what_is_told_by_the_first_lines(tmp_path) -> None:
         ("", False),
     ):
         path.write_text(text)
-        assert looks_like_chat(str(path)) is chat
+        assert is_whatsapp(path) is chat
     path.write_text(ANDROID)
     assert "author" in dp.read(str(path)).columns
     assert dp.read(str(path), format="text").count == 1
@@ -162,7 +169,7 @@ def test_bad_input(tmp_path) -> None:
         read_text(tmp_path, "one\ntwo\n")
     (tmp_path / "b.jsonl").write_text('{"text": "x"}\n')
     (tmp_path / "WhatsApp Chat with Bee.txt").write_bytes(good)
-    with pytest.raises(PlanError, match="whatsapp and jsonl files give different columns"):
+    with pytest.raises(PlanError, match="whatsapp and jsonl files have different columns"):
         dp.read(str(tmp_path))
 
 

@@ -2,8 +2,8 @@
 
 One program writes all pages in one form, with angle brackets in texts escaped, so messages are split at their opening
 tags and parsed with regular expressions. A joined message has the author of the one before. Lines of the platform have
-no time: they get that of the message before, or the date of the line above them. Lines that state a date are counted,
-not messages. A page has about 1,000 messages and is read whole; the position is the byte offset.
+no time: they get the time of the message before, or the date of the line above them. Lines that state a date are
+counted, but are not messages. A page has about 1,000 messages and is read whole; the position is the byte offset.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read.chats.json_export import Bad, Known, MessageRow, batch_of, refuse
-from dataprep.read.chats.media import kind_of_file
-from dataprep.read.chats.messages import ChatReader
-from dataprep.read.text import is_utf8
+from dataprep.read.chats.messages import ChatReader, kind_of_file
 from dataprep.read.trust import Trust
 from dataprep.store import files
+from dataprep.unicode.valid import is_utf8
 
 OPENS = re.compile(rb'<div class="message (service|default clearfix(?: joined)?)" id="message(-?\d+)">')
 PAGE = re.compile(rb'<div class="(history|page_body chat_page)">')
@@ -55,7 +54,11 @@ DAY = "%d %B %Y"
 
 @dataclass
 class Page:
-    """State while the messages of a page are read."""
+    """The state of reading a page.
+
+    `author` and `time`: those of the newest message. `days`: lines that state a date, counted so far. `known`: messages
+    that replies may answer.
+    """
 
     author: str | None = None
     time: str | None = None
@@ -64,9 +67,9 @@ class Page:
 
 
 def html_messages(reader: ChatReader, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-    """Yield the messages of one page.
+    """Yield the messages of one HTML page as batches, one row per message; `reader` has the limits for bad messages.
 
-    Raises ReadError if it is not a Telegram page, or is truncated.
+    Raises ReadError if the page is not Telegram's, or is truncated.
     """
     with files.open_read(piece.url) as stream:
         data = stream.read()
@@ -103,14 +106,14 @@ def _check(data: bytes, found: list[Any], url: str) -> None:
         msg = "the chat has no messages; remove the file" if empty else (
             "the page has no messages of Telegram Desktop; give messages.html, or name another reader with format="
         )  # fmt: skip
-        raise ReadError(msg, url, 0)
+        raise ReadError(msg, url, 0, reason="empty" if empty else "bad")
     if not data.rstrip().endswith(b"</html>"):
         msg = "the page ends early, without </html>; export the chat again, or copy the file again"
         raise ReadError(msg, url, len(data))
 
 
 def plain(markup: str) -> str:
-    """Return text without its tags; line breaks are kept."""
+    """Return the text of HTML markup: without tags, and with its line breaks."""
     return html.unescape(TAG.sub("", BREAK.sub("\n", markup))).strip()
 
 

@@ -19,8 +19,8 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read.chats.json_export import JsonExport, MessageRow, number
-from dataprep.read.chats.media import kind_of_file, utc_text
-from dataprep.read.lines import BOM
+from dataprep.read.chats.messages import kind_of_file, utc_text
+from dataprep.read.text import BOM
 from dataprep.store import files
 
 from .html import html_messages
@@ -30,13 +30,9 @@ PLAIN = {
     "reply_to_peer_id",
 }  # fmt: skip
 MEDIA = {
-    "sticker": "sticker",
-    "video_file": "video",
-    "video_message": "video",
-    "voice_message": "audio",
-    "audio_file": "audio",
-    "animation": "gif",
-}
+    "sticker": "sticker", "video_file": "video", "video_message": "video", "voice_message": "audio",
+    "audio_file": "audio", "animation": "gif",
+}  # fmt: skip
 CALLS = ("phone_call", "group_call", "group_call_scheduled")
 WHAT = ("title", "members", "boosts", "duration", "duration_seconds", "inviter", "amount", "emoticon", "new_title")
 OTHERS = ("guild", "channel", "participants")  # of Discord and Messenger
@@ -44,18 +40,21 @@ OTHERS = ("guild", "channel", "participants")  # of Discord and Messenger
 
 @dataclass(frozen=True, kw_only=True)
 class Telegram(JsonExport):
-    """Reads result.json and messages.html; chat is its name, or its number if it has none (a deleted account's)."""
+    """Reads result.json and messages.html; `chat` is the name of the chat, or the number of a chat without a name."""
 
     PLATFORM: ClassVar[str] = "Telegram"
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """Yield the messages of a file, JSON or HTML by its first byte."""
+        """Yield the messages of a file as batches, one row per message; HTML begins with <, JSON does not."""
         with files.open_read(piece.url) as stream:
             is_page = stream.read(64).removeprefix(BOM).lstrip().startswith(b"<")
         return html_messages(self, piece, stats) if is_page else super().__call__(piece, stats)
 
     def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
-        """Return the chats' names; if two chats of an account have one name, their numbers follow it."""
+        """Return {k: name of the chat whose messages are the k-th array}; equal names get the chats' numbers appended.
+
+        document: the parsed export without its messages. Raises ReadError if it is not an export of Telegram.
+        """
         found = [] if any(field in document for field in OTHERS) else list(_chats(document))
         if not found:
             msg = f"the file has no Telegram chat; its fields are {', '.join(document)[:200]}; "
@@ -68,12 +67,12 @@ class Telegram(JsonExport):
         }
 
     def answers(self, message: Mapping[str, Any]) -> int | None:
-        """Return the number that a reply refers to, unless it is in another chat."""
+        """Return Telegram's number of the message that `message` answers; None if there is none in the same chat."""
         answered = message.get("reply_to_message_id")
         return None if answered is None or "reply_to_peer_id" in message else number(answered)
 
     def row(self, message: Mapping[str, Any]) -> MessageRow:
-        """Return a message or service message as a row."""
+        """Return the columns of one message, or of one service message, given as in the export's JSON."""
         text = message.get("text")
         time = message.get("date") or utc_text(message.get("date_unixtime"))
         author = message.get("from") or message.get("from_id")
@@ -90,16 +89,12 @@ def _chats(value: Any) -> Iterator[Mapping[str, Any]]:
         for inner in value:
             yield from _chats(inner)
     elif isinstance(value, dict):
-        if _is_numbered(value.get("messages")):
+        messages = value.get("messages")  # in the frame, the number of the array that was there
+        if isinstance(messages, list) and len(messages) == 1 and isinstance(messages[0], int):
             yield value
         for name, inner in value.items():
             if name != "messages":
                 yield from _chats(inner)
-
-
-def _is_numbered(messages: Any) -> bool:
-    """Return whether this is the frame's replacement of an array of messages: its own number."""
-    return isinstance(messages, list) and len(messages) == 1 and isinstance(messages[0], int)
 
 
 def _name(chat: Mapping[str, Any]) -> str:
@@ -112,31 +107,25 @@ def _rare(message: Mapping[str, Any], time: str | None) -> MessageRow:
         return _service(message, time)
     author = message.get("from") or message.get("from_id")
     kind, content = _content(message)
-    return MessageRow(
-        "\n".join(filter(None, [content, plain(message.get("text"))])),
-        None if author is None else str(author),
-        time,
-        kind,
-        _meta(message),
-    )
+    text = "\n".join(filter(None, [content, plain(message.get("text"))]))
+    return MessageRow(text, None if author is None else str(author), time, kind, _meta(message))
 
 
 def _content(message: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the kind, and the text of other fields."""
     media = plain(message.get("media_type"))
     if media in MEDIA:
         return MEDIA[media], ""
     field = next((name for name in CONTENT if name in message), None)
     if field is not None:
-        kind, tell = CONTENT[field]
-        return kind, tell(message)
+        kind, text_of = CONTENT[field]
+        return kind, text_of(message) if text_of else ""
     if "file" in message:
         return kind_of_file(message.get("file_name") or message["file"], message.get("mime_type")), ""
     return "text", plain(message.get("game_title"))
 
 
 def plain(text: Any) -> str:
-    """Return a text as one string: it may be a list of strings and of entities with a text of their own."""
+    """Return the `text` of a message as one string; in the file it is a string, or a list of strings and of objects."""
     if isinstance(text, list):
         return "".join(plain(part.get("text")) if isinstance(part, dict) else plain(part) for part in text)
     return "" if text is None else str(text)
@@ -162,19 +151,17 @@ def _place(message: Mapping[str, Any]) -> str:
     return "\n".join(filter(None, [plain(message.get("place_name")), plain(message.get("address")), point]))
 
 
-def _nothing(_: Mapping[str, Any]) -> str:
-    return ""
-
-
-CONTENT: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], str]]] = {  # by the field that only such messages have
-    "photo": ("image", _nothing),
+CONTENT: Mapping[
+    str, tuple[str, Callable[[Mapping[str, Any]], str] | None]
+] = {  # by the field that only such messages have
+    "photo": ("image", None),
     "poll": ("poll", _poll),
     "contact_information": ("contact", _contact),
     "contact_vcard": ("contact", _contact),
     "location_information": ("location", _place),
     "place_name": ("location", _place),
-    "giveaway_information": ("event", _nothing),
-    "giveaway_results": ("event", _nothing),
+    "giveaway_information": ("event", None),
+    "giveaway_results": ("event", None),
 }
 
 
@@ -209,11 +196,8 @@ def _meta(message: Mapping[str, Any]) -> dict[str, Any]:
         meta["emoji"] = message["sticker_emoji"]
     if isinstance(message.get("via_bot"), str):
         meta["bot"] = message["via_bot"]
-    counts = [(_emoji(one), one.get("count", 1)) for one in _listed(message.get("reactions")) if isinstance(one, dict)]
-    if counts:
-        meta["reactions"] = dict(counts)
+    given = [one for one in _listed(message.get("reactions")) if isinstance(one, dict)]
+    names = (str(one.get("emoji") or one.get("document_id") or one.get("type") or "") for one in given)
+    if given:
+        meta["reactions"] = {name: one.get("count", 1) for name, one in zip(names, given, strict=True)}
     return meta
-
-
-def _emoji(reaction: Mapping[str, Any]) -> str:
-    return str(reaction.get("emoji") or reaction.get("document_id") or reaction.get("type") or "")

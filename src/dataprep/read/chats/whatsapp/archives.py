@@ -1,4 +1,4 @@
-"""Files of WhatsApp's exports: a text file, compressed or not, or a zip as the phone writes it; and the chat's name."""
+"""Open WhatsApp's exports (a text file, compressed or not, or a zip as the phone writes it), and find chats' names."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ TITLES = (  # text before the chat's name in file names
 
 
 class ExportStream(io.RawIOBase):
-    """Bytes of one export, counted; errors of a zip become ReadErrors."""
+    """A stream of the bytes of one export; errors in a zip are raised as ReadErrors that state the byte offset."""
 
     def __init__(self, inner: Any, url: str) -> None:
         super().__init__()
         self.inner, self.url, self.n_bytes = inner, url, 0
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True: the stream can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read the next bytes."""
+        """Read the next bytes into `buffer`; return their number."""
         try:
             n = int(self.inner.readinto(buffer))
         except (zipfile.BadZipFile, EOFError, zlib.error) as e:
@@ -55,7 +55,7 @@ class ExportStream(io.RawIOBase):
 
 @dataclass(frozen=True)
 class Export:
-    """One chat: its file, its name, and the member of a zip."""
+    """One chat: the URL of its file, the chat's name, and if the file is a zip, the name of the text file inside."""
 
     url: str
     chat: str
@@ -63,7 +63,7 @@ class Export:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[ExportStream]:
-        """Return the chat's bytes as a stream."""
+        """Yield a stream of the chat's bytes."""
         if not self.member:
             with ExportStream(files.open_read(self.url), self.url) as stream:
                 yield stream
@@ -78,16 +78,17 @@ class Export:
                 yield stream
 
     def first_bytes(self) -> bytes:
-        """Return the first 64 kB."""
+        """Return the first 64 kB of the chat's bytes."""
         with self.open() as stream:
             return io.BufferedReader(stream, FIRST_BYTES).read(FIRST_BYTES)
 
 
 def exports(url: str) -> list[Export]:
-    """Return the chats of a file: one, or those of a zip.
+    """Return the chats in a file: one for a text file, one or more for a zip.
 
-    In a zip these are `_chat.txt` and text files with the zip's name; if there are none, text files that begin like a
-    chat (people send each other text files, and a zip may hold a folder of exports).
+    In a zip, chats are the files `_chat.txt` and text files with the zip's name. If there are none, chats are the text
+    files; if these are several, only those that begin like a chat, since people send each other text files. Raises
+    ReadError if a zip holds no chat.
     """
     if not is_zip(url):
         return [Export(url, chat_of(url))]
@@ -96,33 +97,33 @@ def exports(url: str) -> list[Export]:
     texts = sorted(n for n in names if n.lower().endswith(".txt"))
     wanted = files.name_of(url)[: -len(".zip")]
     main = [n for n in texts if posixpath.basename(n)[: -len(".txt")] in {"_chat", wanted}]
-    found = [Export(url, _chat_in(url, n), n) for n in main or texts]
+    found = [Export(url, chat_of(url if n == "_chat.txt" else n), n) for n in main or texts]
     if not main and len(found) > 1:
         found = [e for e in found if is_chat(e.first_bytes())]
     if not found:
         shown = ", ".join(names[:3]) + (" ..." if len(names) > 3 else "") if names else "nothing"
         msg = f"the zip holds no exported chat, a .txt file; it holds {shown}; choose 'Export chat' on the phone again"
-        raise ReadError(msg, url)
+        raise ReadError(msg, url, reason="not_a_chat")
     return found
 
 
-def looks_like_chat(url: str) -> bool:
-    """Return whether a text file, or one in a zip, begins with a WhatsApp header, and soon names an author."""
-    try:
-        return any(is_chat(export.first_bytes()) for export in exports(url))
-    except ReadError:
-        if is_zip(url):
-            return False
-        raise
-
-
 def sniff_whatsapp(head: bytes, url: str) -> bool:
-    """Return whether a file is WhatsApp's: by the first bytes of a text, or of a text in a zip."""
-    return looks_like_chat(url) if is_zip(url) else is_chat(head)
+    """Return whether a file is an export of WhatsApp.
+
+    head: the first bytes of the file. For a zip, the first bytes of the text files inside decide instead.
+    """
+    if not is_zip(url):
+        return is_chat(head)
+    with contextlib.suppress(ReadError):
+        return any(is_chat(export.first_bytes()) for export in exports(url))
+    return False
 
 
 def is_chat(data: bytes) -> bool:
-    """Return whether the first bytes of a file begin with a header, and one has an author or is WhatsApp's own."""
+    """Return whether `data`, the first bytes of a file, begins with a header, and some header is surely WhatsApp's.
+
+    Such a header has an author, or its line is one that WhatsApp writes itself.
+    """
     data = data[: data.rfind(b"\n") + 1] if len(data) == FIRST_BYTES else data
     found = H.find_in(data)
     if not len(found) or data[: found[0, S.START]].strip(b" \r\n\t\xef\xbb\xbf"):
@@ -139,15 +140,11 @@ def is_zip(url: str) -> bool:
 
 
 def chat_of(url: str) -> str:
-    """Return the chat's name from the file's name, or from the folder's if the file is `_chat.txt`."""
+    """Return the chat's name from the name of the file, or of the folder if the file is `_chat.txt`."""
     name = re.sub(r"\.(txt|zip)(\.(gz|zst|xz))?$", "", files.name_of(url), flags=re.IGNORECASE)
     if name == "_chat":
         name = files.name_of(url.rpartition("/")[0]) or name
     return re.sub(rf"^({TITLES}) ", "", name)
-
-
-def _chat_in(url: str, member: str) -> str:
-    return chat_of(url if member == "_chat.txt" else member)
 
 
 @contextlib.contextmanager

@@ -1,9 +1,10 @@
-"""Decisions that need a whole WhatsApp export: the order of day and month, and which lines are headers.
+"""Decide, from a whole WhatsApp export, on the order of day and month, and on the lines that are headers.
 
-One pass over the file collects its dates (`Survey`), and `Survey.plan` decides. Every form of header has an order of
-its own, or several in turn if an export of one phone is continued by another's. An order must make the dates possible;
-of several possible orders, the one in which time runs most steadily is taken: 05/03 and 06/03 are either consecutive
-days or a month apart. A form of few lines is a quotation unless its times fit between those of the lines around it.
+One pass over the file collects its dates (`Survey`), and `Survey.plan` decides. Every form of header has its own order,
+or several in turn if exports of several phones were joined in one file. An order must make the dates possible; of
+several possible orders, the one in which time runs most steadily is taken: 05/03 and 06/03 are either consecutive days
+or a month apart. A form that only few lines have is a quotation, unless their times fit between those of the lines
+around them.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from . import scan as S
 Ints = npt.NDArray[np.int64]
 ORDERS = ("dmy", "mdy", "ymd")
 DAY = 86_400
-MAX_STEP = 400  # days: one wrong clock must not outweigh a whole chat
+MAX_STEP = 400  # days that one step counts at most, so that one wrong clock does not decide
 IMPOSSIBLE, SWITCH = 2_000, 5_000  # days that an impossible message costs, and another order: three messages in a row
-RARE, FEW = 0.2, 10  # a form needs no other proof with this share of the most frequent one's lines, so many in a row
+RARE, FEW = 0.2, 10  # a form of this share of the most frequent one's lines, so many in a row, is a header
 SLACK = 60  # seconds by which a quotation may seem newer: one form has seconds, the other has not
 YEARS = (1970, 2200)  # of Gregorian years, those in which an export may be
 BUDDHIST, PERSIAN = (2_500, 543), (1_340, 1_420)  # first year and difference; first and last year
@@ -31,7 +32,10 @@ MARKS = {S.DOT: ".", S.SLASH: "/", S.DASH: "-", S.COMMA: ","}
 
 @dataclass(frozen=True)
 class Order:
-    """Order of day, month and year in the headers of one form, from a position of the file on."""
+    """The order of day, month and year in headers of one form, valid from the byte offset `start` of the file on.
+
+    `name`: "dmy", "mdy" or "ymd".
+    """
 
     start: int
     name: str
@@ -40,7 +44,11 @@ class Order:
 
 @dataclass(frozen=True)
 class DateOrders:
-    """Forms that are headers, and their orders; `undecided` is an example of an ambiguous date."""
+    """The forms of headers in a file, with the orders of day, month and year in each.
+
+    `orders`: by number of the form, its orders, ascending by `start`; lines of other forms are not headers.
+    `undecided`: an example of a date that is possible in several orders, or "".
+    """
 
     orders: dict[int, list[Order]]
     undecided: str = ""
@@ -49,7 +57,11 @@ class DateOrders:
     orderly: bool = False  # whether time hardly ever goes back a day, in enough lines to tell
 
     def times(self, found: Ints, base: int) -> tuple[Ints, npt.NDArray[np.int8]]:
-        """Return seconds since 1970 of the lines at `base` + START, and the number of the order (-1: not a header)."""
+        """Return (time, order) of each line: seconds since 1970, int64[n], and the index in ORDERS, int8[n].
+
+        found: n lines, as `scan` returns them. base: byte offset at which the scanned bytes begin in the file. The
+        order is -1 if a line is not a header.
+        """
         which = np.full(len(found), -1, np.int8)
         for form, orders in self.orders.items():
             rows = np.flatnonzero(found[:, S.FORM] == form)
@@ -65,7 +77,10 @@ class DateOrders:
 
 
 def days_of(dates: Ints, order: str) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Return days since 1970 of dates int64[n, 3] as written, and whether there are such days."""
+    """Return (days since 1970, int64[n]; whether the date exists, bool[n]) for dates of three numbers.
+
+    dates: int64[n, 3], numbers as written. order: the meaning of the three, such as "dmy".
+    """
     y, m, d = (dates[:, order.index(part)] for part in "ymd")
     y = np.where(y < 100, y + 2_000, np.where(y >= BUDDHIST[0], y - BUDDHIST[1], y))
     possible = (m >= 1) & (m <= 12) & (d >= 1) & (d <= 31) & (y >= YEARS[0]) & (y < YEARS[1])
@@ -74,7 +89,7 @@ def days_of(dates: Ints, order: str) -> tuple[Ints, npt.NDArray[np.bool_]]:
     days = first.astype("datetime64[D]").astype(np.int64) + d - 1
     possible &= days < (first + 1).astype("datetime64[D]").astype(np.int64)
     if persian.any():
-        longest = np.where(m <= 6, 31, np.where(m < 12, 30, 29 + _leap(y)))
+        longest = np.where(m <= 6, 31, np.where(m < 12, 30, 29 + ((8 * (y + 1) + 21) // 33 - (8 * y + 21) // 33)))
         days = np.where(persian, _persian(y, m, d), days)
         possible |= persian & (m >= 1) & (m <= 12) & (d >= 1) & (d <= longest)
     return days, possible
@@ -86,20 +101,19 @@ def _persian(y: Ints, m: Ints, d: Ints) -> Ints:
     return before + np.where(m <= 7, (m - 1) * 31, (m - 1) * 30 + 6) + d - 1 - 492_268
 
 
-def _leap(y: Ints) -> Ints:
-    return ((8 * (y + 1) + 21) // 33 - (8 * y + 21) // 33).astype(np.int64)
-
-
 @dataclass
 class Survey:
-    """Dates of a file in the order of its lines; neighbours of one form and date are stored once."""
+    """The dates of a file in the order of its lines; neighbouring lines of one form and date are stored once."""
 
     chunks: list[Ints] = field(default_factory=list)  # int64[n, 7]: position, form, a, b, c, first and last seconds
     counts: list[Ints] = field(default_factory=list)
     lines: int = 0
 
     def add(self, found: Ints, base: int) -> None:
-        """Add the lines that look like headers in the next bytes of the file, which begin at `base`."""
+        """Add lines that look like headers (`found`, as `scan` returns them).
+
+        base: byte offset at which the scanned bytes begin in the file.
+        """
         if not len(found):
             return
         key = found[:, S.FORM : S.C + 1]
@@ -112,7 +126,10 @@ class Survey:
         self.lines += len(found)
 
     def plan(self, wanted: str | None = None) -> DateOrders:
-        """Return the decision. wanted: the order to use unless the year comes first in four digits."""
+        """Return the forms that are headers, and the orders of day, month and year in each.
+
+        wanted: the order to use, except for dates that begin with a year of four digits; None: decide from the dates.
+        """
         if not self.chunks:
             return DateOrders({})
         runs, counts = np.concatenate(self.chunks), np.concatenate(self.counts)
@@ -281,5 +298,5 @@ def _stated(plan: DateOrders, runs: Ints, counts: Ints, wanted: str | None) -> D
 
 
 def written(run: Ints) -> str:
-    """Return a date as in the file (without leading zeros)."""
+    """Return the date in `run`, a row of `Survey.chunks`, as written in the file but without leading zeros."""
     return MARKS.get(int(run[1]) >> S.SEPARATOR & 7, "-").join(map(str, run[2:5].tolist()))

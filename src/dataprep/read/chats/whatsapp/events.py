@@ -1,4 +1,4 @@
-"""Phrases of WhatsApp for deleted and edited messages, calls, places and its own messages, by kind and language.
+"""WhatsApp's phrases for deleted and edited messages, calls, locations and its own messages, by kind and language.
 
 The lines have the form described in `placeholders.py`.
 """

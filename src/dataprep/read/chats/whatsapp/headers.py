@@ -1,17 +1,26 @@
-"""Words in the headers of WhatsApp's exports (halves of the day, eras, calendars), and the search for headers.
+"""The headers of WhatsApp's exports: the words in them (halves of the day, eras, calendars), and how to find them.
 
 To support a language, add its words for the halves of the day to `HALVES`; full stops, spaces, marks and ASCII
 capitals do not matter.
+
+People also quote messages, and a quoted header looks exactly like one of the file (`DoubtfulLines`). A line that looks
+like a header is doubtful if it has no author and is not WhatsApp's own, or if its author has no other line in the file.
+A doubtful line is text if its time is a day or more outside the times of the lines around it; the time of a real
+message fits, even that of the first of another export. In a file of few lines, or if the times are not in order, all
+doubtful lines are messages.
 """
 
 from __future__ import annotations
 
 import functools
+from collections import Counter
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from . import scan as S
+from .dates import DAY, DateOrders, Ints
 
 # Languages by their words for before noon, then after it; those of the Unicode locale data that phones are set to.
 HALVES = """
@@ -121,14 +130,17 @@ def find(data: npt.NDArray[np.uint8], stop: int) -> npt.NDArray[np.int64]:
 
 
 def find_in(data: bytes) -> npt.NDArray[np.int64]:
-    """Return the same for bytes of any length; a missing last line feed is added."""
+    """Return the lines of `data` that look like headers, as `find` does; a missing last line feed is added."""
     padded = np.frombuffer(data + b"\n" + bytes(64), np.uint8)
     return find(padded, len(data) + (not data.endswith(b"\n") and len(data) > 0))
 
 
 @functools.cache
 def words() -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """Return the hashes of the words in a table with open addressing, uint64[SLOTS] (0 is empty), and their codes."""
+    """Return a hash table of the words in headers: hashes, uint64[SLOTS] (0: empty), and codes, int64[SLOTS].
+
+    A code states the meaning of a word (half of the day, era ...; see `scan.py`). Collisions use the next free slot.
+    """
     keys, codes = np.zeros(S.SLOTS, np.uint64), np.zeros(S.SLOTS, np.int64)
     for word, code in _meanings().items():
         key = _hash(word)
@@ -157,3 +169,62 @@ def _hash(word: str) -> int:
     for c in word.translate(SKIPPED).encode():
         h = (h ^ (c | 32 if 65 <= c <= 90 else c)) * S.MULTIPLIER & (1 << 64) - 1
     return h
+
+
+MAX_DOUBTFUL = 1 << 16  # lines that are remembered; further ones count as messages
+
+
+@dataclass
+class DoubtfulLines:
+    """Collects the doubtful lines of a file, each with the header before and after it, to decide which are text."""
+
+    names: Counter[str] = field(default_factory=Counter)
+    doubtful: list[tuple[Ints, str]] = field(default_factory=list)  # int64[3, FIELDS]: the line before, it, the next
+    waiting: list[tuple[Ints, str]] = field(default_factory=list)  # their next line is not read yet
+    last: Ints | None = None
+
+    def add(self, found: Ints, base: int, codes: Ints, names: list[str | None], plain: npt.NDArray[np.bool_]) -> None:
+        """Add n lines that look like headers (`found`, as `scan` returns them), in the order of the file.
+
+        base: byte offset at which the scanned bytes begin. names[codes[i]]: the author of line i, or None. plain:
+        bool[n], whether a line has no author and is not WhatsApp's own.
+        """
+        rows = found.copy()
+        rows[:, S.START] += base
+        present, first, counts = np.unique(codes, return_index=True, return_counts=True)
+        named = [(names[code], i, n) for code, i, n in zip(present, first.tolist(), counts.tolist(), strict=True)]
+        doubtful = [(i, "") for i in np.flatnonzero(plain).tolist()]
+        doubtful += [(i, name) for name, i, _ in named if name is not None and name not in self.names]
+        self.names.update({name: n for name, _, n in named if name is not None})
+        firm = ~plain
+        firm[[i for i, _ in doubtful]] = False
+        solid = np.flatnonzero(firm)
+        for i, name in sorted(doubtful):
+            at = int(np.searchsorted(solid, i))
+            before = rows[solid[at - 1]] if at else self.last
+            if before is None or len(self.doubtful) + len(self.waiting) >= MAX_DOUBTFUL:
+                continue
+            three = np.stack([before, rows[i], rows[solid[at]] if at < len(solid) else before])
+            (self.doubtful if at < len(solid) else self.waiting).append((three, name))
+        if len(solid):
+            early = [(three, name) for three, name in self.waiting if three[1, S.START] < base]
+            for three, _ in early:
+                three[2] = rows[solid[0]]
+            self.doubtful += early
+            self.waiting = [(three, name) for three, name in self.waiting if three[1, S.START] >= base]
+            self.last = rows[solid[-1]]
+
+    def text(self, plan: DateOrders) -> Ints:
+        """Return the byte offsets of the doubtful lines that are text of the message before, ascending.
+
+        plan: the orders of dates in the file, which give each line its time.
+        """
+        some = [three for three, name in (*self.doubtful, *self.waiting) if self.names[name] < 2]
+        if not some or not plan.orderly:
+            return np.zeros(0, np.int64)
+        lines = np.stack(some)
+        times, which = (x.reshape(-1, 3) for x in plan.times(lines.reshape(-1, S.FIELDS), 0))
+        early, late = times[:, [0, 2]].min(axis=1), times[:, [0, 2]].max(axis=1)
+        ends = lines[:, 0, S.START] == lines[:, 2, S.START]  # no line follows it, so any later time fits
+        outside = (times[:, 1] < early - DAY) | ((times[:, 1] > late + DAY) & ~ends)
+        return np.unique(lines[outside & (which >= 0).all(axis=1), 1, S.START])

@@ -1,4 +1,4 @@
-"""Kinds of WhatsApp messages: text of a person, or a placeholder or line written by WhatsApp.
+"""Find the kind of each WhatsApp message: a person's text, or a placeholder or line written by WhatsApp.
 
 Only whole phrases decide, never a word inside a sentence. iOS puts a direction mark (U+200E, in Arabic U+200F) before
 everything it writes itself; Android puts its placeholders in `<>`, and leaves a few bare ("This message was deleted").
@@ -32,7 +32,7 @@ TEXT, SYSTEM = KINDS.index("text"), KINDS.index("system")
 MARKS = "\ufeff\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069"  # direction marks and the byte order mark
 SHORT = 64  # characters of a message worth remembering
 END = 256  # characters at the end of a message, among which an edit mark is looked for
-LONGEST_LINE = 300  # characters of a line of WhatsApp's own that somebody is named as author of
+LONGEST_LINE = 300  # characters of a line that WhatsApp wrote although the export names an author
 SPACES = " \u00a0\u202f\t\r"
 # Hindi letters that phones write with one code, and NFC with two.
 NUKTA = (("\u0921\u093c", "\u095c"), ("\u0922\u093c", "\u095d"), ("\u092b\u093c", "\u095e"))
@@ -41,7 +41,10 @@ NO_MARKS = str.maketrans("", "", MARKS)
 
 
 def forms(table: str) -> set[str]:
-    """Return the phrases of one table text in all forms that phones write, ASCII capitals as small letters."""
+    """Return all phrases of a table, in every form that phones write, in lower case.
+
+    table: lines of a language and its phrases, as in `placeholders.py`.
+    """
     lines = (line.partition(":")[2] for line in table.strip().split("\n"))
     plain = {normalize("NFC", p.strip()) for line in lines for p in line.split(" | ")}
     plain |= {functools.reduce(lambda p, pair: p.replace(*pair), NUKTA, p) for p in plain}
@@ -82,7 +85,6 @@ OPTION = re.compile(  # of a poll, with its votes
 
 
 def _any_of(table: str) -> str:
-    """Return one regular expression of all phrases of a table text."""
     return "|".join(line.partition(": ")[2] for line in table.strip().split("\n"))
 
 
@@ -96,10 +98,11 @@ CUT = re.compile(r'(?:^|\s)(?:"[^"\s][^"]*|\u201c[^\u201d]+|\u00ab[^\u00bb]+|\u2
 def recognise(
     said: pa.LargeStringArray, has_author: npt.NDArray[np.bool_], *, marked: bool | None = None
 ) -> tuple[pa.StringArray, pa.LargeStringArray, list[str] | None]:
-    """Return kinds, texts without edit marks and outer direction marks, and metas (None: all are "{}").
+    """Return (kinds, texts, meta texts) of messages; meta texts are None if all are "{}".
 
-    said: the text after "author: ", direction marks included; without an author, the text after the header.
-    marked: whether the export marks what WhatsApp writes itself; None: decide from these messages.
+    said: the text after "author: ", direction marks included; without an author, the text after the header. The texts
+    returned are without edit marks and outer direction marks. has_author: bool[n]. marked: whether a direction mark
+    precedes everything that WhatsApp itself writes; None: decide from these messages.
     """
     offsets, data = B.buffers(said)
     flags = look(offsets, data, _table())
@@ -140,16 +143,16 @@ def _venues(texts: pa.LargeStringArray) -> npt.NDArray[np.int64]:
 
 
 def is_system(candidate_author: str) -> bool:
-    """Return whether the text before a colon is not a name but the beginning of a line written by WhatsApp.
+    """Return whether the text before a colon begins a line written by WhatsApp, and is not the name of an author.
 
-    An unclosed quotation mark shows it in any language: the colon is part of a quoted group name.
+    In any language an unclosed quotation mark is a sign of such a line: the colon is part of a quoted group name.
     """
     line = candidate_author.translate(NO_MARKS).strip(SPACES)
     return bool(SPOKEN_BY_WHATSAPP.search(line) or CUT.search(line))
 
 
 class Examined(NamedTuple):
-    """Result of the examination of a message; text is None if it stays as it is."""
+    """The kind of one message, its text without an edit mark (None if unchanged), and its meta as JSON."""
 
     kind: str
     text: str | None
@@ -174,7 +177,11 @@ _known = functools.lru_cache(maxsize=1 << 12)(_one)  # "<Media omitted>" comes t
 
 
 def kind_of(said: str, *, speaks: bool, marked: bool) -> tuple[str, str]:
-    """Return the kind of a message, and the name of the file it attaches, or ""."""
+    """Return (kind, name of the attached file or "") of a message.
+
+    said: its text, direction marks included. speaks: whether it has an author. marked: whether the export has a
+    direction mark before everything that WhatsApp itself writes.
+    """
     line = said.split("\n", 1)[0].strip(SPACES)
     parts = re.split("[\u200e\u200f]", line)
     ios = len(parts) > 1
@@ -230,7 +237,7 @@ def _attached(line: str, *, ios: bool, first: bool) -> str:
 
 
 def bare(phrase: str) -> str:
-    """Return a phrase without direction marks, outer white space and full stop; ASCII capitals as small letters."""
+    """Return a phrase without direction marks, outer white space and full stop; ASCII letters in lower case."""
     return phrase.translate(NO_MARKS).strip(SPACES).translate(SMALL).rstrip(".\u3002")
 
 

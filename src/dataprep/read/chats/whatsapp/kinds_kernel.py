@@ -22,7 +22,10 @@ _MULTIPLIER, _MASK = 1_099_511_628_211, (1 << 64) - 1
 
 
 def fold_hash(phrase: bytes) -> int:
-    """Return the hash that `look` computes for a phrase without direction marks."""
+    """Return the hash of a phrase by which `look` finds it; case, spaces, full stops and <> do not matter.
+
+    phrase: UTF-8, without direction marks.
+    """
     h = 14_695_981_039_346_656_037
     for c in phrase:
         if c not in SKIPPED:
@@ -31,7 +34,7 @@ def fold_hash(phrase: bytes) -> int:
 
 
 def table_of(phrases: set[str]) -> npt.NDArray[np.uint64]:
-    """Return the phrases' hashes in a table with open addressing, uint64[SLOTS]."""
+    """Return a hash table of the phrases, uint64[SLOTS]: their hashes, 0 for empty slots."""
     table = np.zeros(SLOTS, np.uint64)
     for h in sorted({fold_hash(p.encode()) for p in phrases}):
         slot = h % SLOTS
@@ -45,7 +48,11 @@ def table_of(phrases: set[str]) -> npt.NDArray[np.uint64]:
 def look(
     offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], table: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint8]:
-    """Return the flags MAYBE, TRIM and MARKED of each text, uint8[n]."""
+    """Return the flags of each text, uint8[n]; texts without MAYBE need not be examined.
+
+    offsets: int64[n + 1], data: uint8, the texts. table: hashes of phrases (`table_of`). MAYBE: examine the text. TRIM:
+    marks or line breaks at its ends. MARKED: the first line has a direction mark.
+    """
     out = np.zeros(len(offsets) - 1, np.uint8)
     for row in range(len(out)):
         start, stop = offsets[row], offsets[row + 1]

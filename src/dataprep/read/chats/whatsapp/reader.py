@@ -3,7 +3,7 @@
 The file is read twice: the first pass collects its dates, which determine the order of day and month and which lines
 are headers (`dates.py`), the second its messages. A line that is not a header continues the message before. A quoted
 header stays text if no other line has its form, if its date is impossible, or if its author is unknown and its time
-does not fit (`quoted_headers.py`); other quoted headers become messages.
+does not fit (`headers.py`); other quoted headers become messages.
 
 The position is the byte offset of the message's first byte; the chats of a zip count as if they were joined. At the
 end of a truncated file, half a character or half a header is removed and counted.
@@ -29,18 +29,16 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
 from dataprep.read.chats.messages import ChatReader, message_batch, reject_utf16
-from dataprep.read.lines import BLOCK, blocks
-from dataprep.read.text import is_utf8
+from dataprep.read.text import BLOCK, blocks
 from dataprep.read.trust import Trust
+from dataprep.unicode.valid import is_utf8
 
 from . import headers as H
 from . import scan as S
-from .archives import Export, chat_of, exports, looks_like_chat
+from .archives import Export, exports
 from .dates import ORDERS, DateOrders, Ints, Survey
 from .kinds import is_system, recognise
-from .quoted_headers import DoubtfulLines
 
-__all__ = ["WhatsApp", "chat_of", "looks_like_chat"]
 log = logging.getLogger("dataprep")
 _WARNED: set[str] = set()
 STRIPPED = " \t\u00a0\u202f\ufeff\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -52,8 +50,8 @@ CUT = re.compile(rb"([\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{
 class WhatsApp(ChatReader):
     """Reads exported chats.
 
-    date_order: "dmy", "mdy" or "ymd"; None: decided by the whole file (counted in the statistics as `order.dmy`; a
-    warning if the dates are ambiguous). A year of four digits in front is always recognised.
+    date_order: "dmy", "mdy" or "ymd"; None: found from the dates of the whole file (and counted as `order.dmy`; a
+    warning is logged if the dates are ambiguous). A date that begins with a year of four digits is always recognised.
     """
 
     date_order: str | None = None
@@ -65,7 +63,10 @@ class WhatsApp(ChatReader):
             raise PlanError(msg)
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """Yield the messages of a file. Raises ReadError if it holds no header, or date_order contradicts its dates."""
+        """Yield the messages of all chats in a file as batches, one row per message.
+
+        Raises ReadError if a chat has no header, or `date_order` contradicts its dates.
+        """
         base = 0
         for export in exports(piece.url):
             chat = _Chat(self, export, piece, stats, base)
@@ -96,13 +97,12 @@ class _Chat:
     whole: bool = True  # whether its last line has a line feed
     marked: bool = False  # whether a message's first line has a direction mark, as all that iOS writes itself
     authors: dict[str, str | None] = field(default_factory=dict)
-    doubtful: DoubtfulLines = field(default_factory=DoubtfulLines)
+    doubtful: H.DoubtfulLines = field(default_factory=H.DoubtfulLines)
 
     def __post_init__(self) -> None:
         self.trust = Trust(self.piece.url, self.reader.max_bad, remedy="name another reader with format=")
 
     def batches(self) -> Iterator[Batch]:
-        """Yield the messages in order."""
         survey, first_line = self._survey()
         plan = survey.plan(self.reader.date_order)
         if not plan.orders:
@@ -119,7 +119,8 @@ class _Chat:
             times, which = plan.times(found, start)
             which[np.isin(found[:, S.START] + start, text)] = -1
             rows = np.flatnonzero(which >= 0)
-            self._count(which)
+            for number, order in enumerate(ORDERS):
+                self.stats.count(f"order.{order}", int((which == number).sum()))
             if not len(rows):
                 held = self._append(held, data[:stop].tobytes(), stop, start)
                 continue
@@ -146,7 +147,6 @@ class _Chat:
             self.stop, self.whole = self.base + stream.n_bytes, stream.n_bytes == size
 
     def _survey(self) -> tuple[Survey, bytes]:
-        """Return the dates of the file, and its first line."""
         survey, first_line = Survey(), b""
         for data, stop, start in self._blocks():
             if data is None:
@@ -183,7 +183,7 @@ class _Chat:
         if plan.n_impossible:
             msg = (
                 f"date_order='{self.reader.date_order}' makes {plan.n_impossible:,} dates impossible, such as"
-                f" {plan.impossible}; leave it out, or set the order of this file"
+                f" {plan.impossible}; leave it out, or give the order of this file"
             )
             raise ReadError(msg, self.piece.url)
         names = ", ".join(dict.fromkeys(o.name for orders in plan.orders.values() for o in orders))
@@ -197,10 +197,6 @@ class _Chat:
             self.stats.count("order.undecided")
         else:
             log.info("%s: dates are read as %s", self.piece.url, names)
-
-    def _count(self, which: npt.NDArray[np.int8]) -> None:
-        for number, order in enumerate(ORDERS):
-            self.stats.count(f"order.{order}", int((which == number).sum()))
 
     def _append(self, held: _Held | None, data: bytes | None, size: int, start: int) -> _Held | None:
         """Append bytes to the open message (None: over the limit); drop bytes before the first message."""
@@ -218,7 +214,7 @@ class _Chat:
         for line in [b"..."] if data is None else data.split(b"\n"):
             n_bytes = size if data is None else len(line)
             if line.strip(b" \r\t\xef\xbb\xbf"):
-                self.trust.count([], [start], functools.partial(_no_date, line))
+                self.trust.count([], [start], functools.partial("no date begins the line {!r}".format, line[:60]))
                 self.stats.drop([doc_id(self.piece.file, start)], "no_header", n_bytes=[n_bytes])
             start += n_bytes + 1
 
@@ -261,7 +257,7 @@ class _Chat:
         stops = rows[:, S.START] + sizes
         bad = sizes > self.reader.max_doc_bytes + 1
         reasons = np.where(bad, "too_long", "").astype("<U12")
-        if not _is_utf8(data):
+        if not is_utf8(data):
             for i in np.flatnonzero(~bad).tolist():
                 if not is_utf8(data[rows[i, S.START] : stops[i]].tobytes()):
                     bad[i], reasons[i] = True, "invalid_utf8"
@@ -303,7 +299,7 @@ class _Chat:
 
 
 def author_of(written: str) -> str | None:
-    """Return the name before a colon, without marks and the `~` of people not among the contacts; None if no name."""
+    """Return the name before a colon, without direction marks and the `~` of unknown contacts; None for other text."""
     if is_system(written):
         return None
     return written.strip(STRIPPED).removeprefix("~").lstrip(STRIPPED) or None
@@ -322,21 +318,10 @@ def _moved(rows: Ints, by: int) -> Ints:
 def _strings(offsets: Ints, data: npt.NDArray[np.uint8]) -> pa.LargeStringArray:
     """Return text from bytes that may not be UTF-8; invalid bytes become U+FFFD (such messages are dropped later)."""
     texts = B.strings(offsets, data)
-    if _is_utf8(data):
+    if is_utf8(data):
         return texts
     values = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(texts), texts.buffers()).to_pylist()
     return pa.array([v.decode("utf-8", "replace") for v in values], pa.large_string())
-
-
-def _is_utf8(data: npt.NDArray[np.uint8]) -> bool:
-    """Return whether all bytes together are UTF-8 (Arrow checks 16 bytes at once)."""
-    ends = np.array([0, len(data)], np.int64)
-    one = pa.LargeBinaryArray.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(ends), pa.py_buffer(data)])
-    try:
-        one.cast(pa.large_string())
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 def _begins_header(line: bytes, example: bytes, plan: DateOrders) -> bool:
@@ -348,10 +333,6 @@ def _begins_header(line: bytes, example: bytes, plan: DateOrders) -> bool:
         if len(found) and found[0, S.BODY] > len(line) and plan.times(found, 0)[1][0] >= 0:
             return True
     return False
-
-
-def _no_date(line: bytes) -> str:
-    return f"no date begins the line {line[:60]!r}"
 
 
 def _refuse(url: str, first_line: bytes) -> None:

@@ -1,0 +1,149 @@
+"""Trials on a sample: the command `plan`, which estimates memory, disk and time, and the output of `--dry-run`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.filesize import decimal
+from rich.markup import escape
+from rich.table import Table
+
+from dataprep.core import pipeline_file
+from dataprep.core.batch import show_id
+from dataprep.core.runner import WORKER_BYTES, machine_memory, parse_bytes
+from dataprep.errors import PlanError
+from dataprep.history.trials import StageChanges, estimate, rehearse
+from dataprep.messages.counts import STAGE
+from dataprep.unicode.valid import printable
+
+from .look import print_messages
+from .options import Memory, Screen, Workers, table_of
+
+CONTEXT_CHARS = 30  # shown before the first difference
+VALUES_SHOWN = 6  # of a column that a stage adds
+
+
+def plan(
+    what: Annotated[list[str], typer.Argument(metavar="PIPELINE|INPUT...", help="A pipeline file, or input files.")],
+    workers: Workers = 1,
+    memory: Memory = None,
+    sample_mb: Annotated[int, typer.Option(min=1, help="Megabytes of text in the sample.")] = 16,
+) -> None:
+    """Estimate peak memory, disk, passes and time of a run, by running it on a sample."""
+    console = Screen()
+    steps = pipeline_file.load(what[0]) if what[0].endswith(".py") else [_reading(what)]
+    with console.status("running a sample"):
+        found = estimate(steps, sample_mb << 20)
+    stored, text, sample = map(decimal, (found.stored_bytes, found.text_bytes, found.sample_bytes))
+    console.print(f"{stored} stored, about {text} of text; the sample has {sample}", highlight=False)
+    table = table_of("step", "passes", "disk MB", "minutes", "peak MB")
+    for cost in found.costs:
+        table.add_row(cost.step, f"{cost.n_passes}", f"{cost.disk_bytes / 1e6:,.1f}",
+                      f"{cost.seconds / 60 / workers:,.1f}", f"{cost.peak_bytes / 1e6:,.0f}")  # fmt: skip
+    console.print(table)
+    allowed = machine_memory() if memory is None else parse_bytes(memory)
+    _print_memory(console, "all workers together", found.peak_bytes * workers, allowed, "use fewer workers")
+    for held in found.reserved:
+        needed = held.n_bytes + WORKER_BYTES
+        _print_memory(console, f"{held.what}, in addition to one worker", needed, allowed, held.instead)
+
+
+def _print_memory(console: Console, holder: str, needed: int, allowed: int, instead: str) -> None:
+    """Print the memory that is needed and that is allowed; `instead` is the advice if it does not fit."""
+    fits = "fits" if needed <= allowed else "[bold red]does not fit[/]"
+    line = f"{holder}: about {decimal(needed)} of memory, {fits} into {decimal(allowed)}"
+    console.print(line if needed <= allowed else f"{line}; {instead}", highlight=False)
+
+
+def _reading(inputs: list[str]) -> pipeline_file.Step:
+    """Return a step that reads input files and seals them."""
+    if any(name.endswith(".py") for name in inputs):
+        msg = "plan needs either one pipeline file or input files; give only one of them"
+        raise PlanError(msg)
+
+    def read(out: str, run: Any) -> Any:
+        import dataprep as dp
+
+        return dp.Pipeline().run(dp.read(inputs), out=out, run=run)
+
+    return pipeline_file.Step("read", read, ("out", "run"))
+
+
+def dry_run(
+    steps: list[pipeline_file.Step], to: str | None = None, sample_bytes: int = 16 << 20, examples: int = 3
+) -> None:
+    """Run the steps up to `to` on a sample, and print the drops and changes of each stage: a table and examples.
+
+    sample_bytes: text in the sample. examples: documents to show per reason and change.
+    """
+    console = Screen()
+    with console.status("running a sample"):
+        found, tried = rehearse(steps, to, sample_bytes=sample_bytes, examples=examples)
+    for one in found:
+        if not one.stages:
+            continue
+        console.rule(f"[bold]{escape(one.step)}", align="left", style="dim")
+        console.print(_table(one.stages))
+        for changes in one.stages:
+            if changes.stats.name.startswith(STAGE):
+                print_messages(console, changes.stats)
+            _print_examples(console, changes)
+    console.print(
+        f"\n[dim]dry run on {tried / 1e6:,.1f} MB of text: nothing is written, and the temporary folder is removed[/]",
+        highlight=False,
+    )
+
+
+def _table(stages: Sequence[StageChanges]) -> Table:
+    """Return a table with a row per stage, then one per reason, changed column, count and added value."""
+    table = table_of("stage", "documents", "of input")
+    for one in stages:
+        n = max(1, one.stats.docs_in)
+        table.add_row(one.stats.name, f"{one.stats.docs_out:,}", f"{one.stats.docs_out / n:.1%}", style="bold")
+        rows = [(f"- {reason}", k) for reason, k in one.stats.reasons.items()]
+        rows += [(f"~ {column} changed", k) for column, k in sorted(one.changed.items())]
+        counts = {} if one.stats.name.startswith(STAGE) else one.stats.counts
+        rows += [(f". {name}", k) for name, k in sorted(counts.items())]
+        for what, k in rows:
+            table.add_row(f"  {what}", f"{k:,}", "" if what[0] == "." else f"{k / n:.1%}", style="dim")
+        for column, values in sorted(one.added.items()):
+            table.add_row(f"  + {column}", "", "", style="dim")
+            for value, k in values.most_common(VALUES_SHOWN):
+                table.add_row(f"      {escape(printable(value))}", f"{k:,}", f"{k / n:.1%}", style="dim")
+    return table
+
+
+def _print_examples(console: Console, changes: StageChanges) -> None:
+    def line(text: str) -> None:
+        console.print(text, overflow="ellipsis", no_wrap=True, highlight=False)
+
+    for reason, examples in sorted(changes.stats.examples.items()):
+        if examples and changes.n_examples:
+            console.print(f"[bold]{escape(changes.stats.name)}[/] drops by {escape(reason)}", highlight=False)
+            for e in examples[: changes.n_examples]:
+                line(f"  [cyan]{show_id(e.id)}[/] [red]{escape(_one_line(e.text))}[/]")
+    for column, of_column in sorted(changes.examples.items()):
+        if of_column:
+            console.print(f"[bold]{escape(changes.stats.name)}[/] changes {escape(column)}", highlight=False)
+        for change in of_column:
+            before, after = excerpts(change.before, change.after)
+            line(f"  [cyan]{show_id(change.id)}[/] [red]{escape(_one_line(before))}[/]")
+            line(f"  {'':{len(show_id(change.id))}} [green]{escape(_one_line(after))}[/]")
+
+
+def _one_line(text: str) -> str:
+    return printable(text.replace("\n", " \u23ce "))
+
+
+def excerpts(before: str, after: str) -> tuple[str, str]:
+    """Return both texts from shortly before their first difference on.
+
+    They begin CONTEXT_CHARS characters before it, with an ellipsis for what is left out.
+    """
+    pairs = enumerate(zip(before, after, strict=False))
+    start = max(0, next((i for i, (a, b) in pairs if a != b), min(len(before), len(after))) - CONTEXT_CHARS)
+    mark = "\u2026" if start else ""
+    return mark + before[start:], mark + after[start:]

@@ -1,0 +1,183 @@
+"""The last step of a private stage: search every string in the files of a folder for what must not be in it.
+
+Parquet is decompressed and searched by column, JSON by string, HTML by cell; all other files are searched as bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dataprep.errors import Leak
+from dataprep.store import files
+
+from .runner import Runner
+
+BATCH = 4096  # rows
+CELL, TEXT, FRAGMENT, BYTES = "cell", "text", "fragment", "bytes"
+"""How a string may be read: a value of the program or of a person, prose, a piece of a word, or anything at all."""
+
+
+class Strings(NamedTuple):
+    """Strings from one part of a file, such as a column, in which private strings are searched.
+
+    place: the part in words, for messages. how: CELL, TEXT, FRAGMENT or BYTES. first: the number that the first of the
+    `values` has in that part, from 0.
+    """
+
+    place: str
+    how: str
+    values: list[str]
+    first: int = 0
+
+
+class Finding(NamedTuple):
+    """A private string that was found in a `Strings`.
+
+    name: the private string. row: index in `values` of the value that contains it. stays: True if a rule allows it to
+    stay.
+    """
+
+    name: str
+    row: int
+    stays: bool
+
+
+class Search(Protocol):
+    """Finds private strings; an implementation is a frozen dataclass, since it is sent to workers."""
+
+    def __call__(self, strings: Strings) -> Iterator[Finding]:
+        """Yield a Finding for each private string that occurs in the values."""
+
+
+Scan = Callable[[str], Iterable[Strings]]
+
+
+def audit(
+    folder: str, search: Search, run: Runner, *, also: Iterable[Strings] = (), skip: Iterable[str] = (),
+    scans: Mapping[str, Scan] | None = None,
+) -> Counter[str]:  # fmt: skip
+    """Search all files of a folder; return how often each private string occurs that is allowed to stay.
+
+    also: strings of files that are not written yet. skip: paths in the folder that are not searched. scans: for an
+    ending of file names, the function that yields the strings of such a file, instead of `strings_of`.
+
+    Raises Leak, naming the file and the place, if a private string is found that may not stay.
+    """
+    without = {files.join(folder, name) for name in skip}
+    urls = list(_walk(folder, without))
+    names = Strings("the names of files", CELL, [url.removeprefix(folder) for url in urls])
+    left: Counter[str] = Counter()
+    leaks = [leak for strings in (names, *also) if (leak := _leak(search, strings, left)) is not None]
+    task = functools.partial(_search, search, scans or {})
+    for number, (leak_in_file, kept) in enumerate(run.map(task, urls, "audit")):
+        left.update(kept)
+        if leak_in_file is not None:
+            leaks.append(f"{urls[number].removeprefix(folder).lstrip('/')}, {leak_in_file}")
+    if leaks:
+        more = f" (and in {len(leaks) - 1} more files)" if len(leaks) > 1 else ""
+        msg = f"{folder}: a private name or number is left in {leaks[0]}{more}; nothing was sealed: do not share the "
+        msg += "folder, hide or drop that column or text, or list the word in common= if it is not private"
+        raise Leak(msg)
+    return left
+
+
+def _walk(folder: str, without: set[str]) -> Iterator[str]:
+    for name in files.listdir(folder):
+        url = files.join(folder, name)
+        if url not in without:
+            yield from _walk(url, without) if files.is_dir(url) else [url]
+
+
+def _search(search: Search, scans: Mapping[str, Scan], url: str) -> tuple[str | None, Counter[str]]:
+    """Return the first leak of a file in words, and the private strings in it that may stay."""
+    scan = next((scan for end, scan in scans.items() if url.endswith(end)), strings_of)
+    left: Counter[str] = Counter()
+    for strings in scan(url):
+        leak = _leak(search, strings, left)
+        if leak is not None:
+            return leak, left
+    return None, left
+
+
+def _leak(search: Search, strings: Strings, left: Counter[str]) -> str | None:
+    for hit in search(strings):
+        if not hit.stays:
+            return f"{strings.place}, value {strings.first + hit.row + 1:,}: {hit.name!r}"
+        left[hit.name] += 1
+    return None
+
+
+def strings_of(url: str) -> Iterator[Strings]:
+    """Yield all strings of a file: of Parquet by column, of JSONL by line, of other files together."""
+    if url.endswith(".parquet"):
+        yield from _parquet(url)
+        return
+    with files.open_read(url) as f:
+        data = f.read()
+    if url.endswith((".json", ".jsonl")):
+        how = FRAGMENT if url.endswith("tokenizer.json") else CELL
+        for number, line in enumerate(data.splitlines() if url.endswith(".jsonl") else [data], 1):
+            place = f"line {number:,}" if url.endswith(".jsonl") else "the JSON"
+            yield Strings(place, how, list(json_strings(line)))
+    elif url.endswith(".html"):
+        cells = re.split(r"<[^<>]*>", data.decode("utf-8", "replace"))
+        yield Strings("the page", CELL, [html.unescape(cell).strip() for cell in cells])
+        yield Strings("the page", TEXT, [html.unescape(data.decode("utf-8", "replace"))])
+    else:
+        yield Strings("the bytes", BYTES, [data.decode("utf-8", "replace")])
+
+
+def json_strings(data: bytes) -> Iterator[str]:
+    """Yield every string and integer in JSON, keys included; the whole text if it is not JSON."""
+    try:
+        waiting: list[Any] = [orjson.loads(data)]
+    except orjson.JSONDecodeError:
+        yield data.decode("utf-8", "replace")
+        return
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += [*one, *one.values()]
+        elif isinstance(one, list):
+            waiting += one
+        elif isinstance(one, (str, int)):
+            yield str(one)
+
+
+def _parquet(url: str) -> Iterator[Strings]:
+    with files.open_raw(url) as f:
+        file = pq.ParquetFile(f)
+        yield Strings("the schema", CELL, [*file.schema_arrow.names, str(file.schema_arrow.metadata or "")])
+        first = 0
+        for batch in file.iter_batches(BATCH):
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                for field, values in _flat(name, column):
+                    yield Strings(f"column {field}", CELL, values, first)
+            first += batch.num_rows
+
+
+def _flat(name: str, column: pa.Array) -> Iterator[tuple[str, list[str]]]:
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.dictionary_decode(), kind.value_type
+    if pa.types.is_struct(kind):
+        for i, field in enumerate(kind):
+            yield from _flat(f"{name}.{field.name}", column.field(i))
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        yield from _flat(name, column.flatten())
+    elif pa.types.is_map(kind):
+        yield from _flat(name, column.keys)
+        yield from _flat(name, column.items)
+    elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        yield name, ["" if value is None else value for value in column.to_pylist()]
+    elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        yield name, ["" if value is None else value.decode("utf-8", "replace") for value in column.to_pylist()]

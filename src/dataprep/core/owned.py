@@ -1,0 +1,179 @@
+"""Ownership of files in output folders: dataprep deletes what it created there, and nothing else.
+
+A file is dataprep's if the journal of its output folder lists it (`store/atomic.py`). Folders of earlier versions and
+object stores have no journal; there, the files that manifests and receipts name are dataprep's. Hidden files are
+neither deleted nor reported, except the unfinished files of killed writers.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from dataprep.errors import DataprepError, PlanError
+from dataprep.store import files
+from dataprep.store.atomic import JOURNAL, begin_journal, is_attempt, journal_of, journaled
+
+from .folder import (
+    CUTS,
+    DATA,
+    DATASET,
+    DROPS,
+    MANIFEST,
+    ORIGIN,
+    RECEIPTS,
+    RECIPE,
+    SPANS,
+    STEPS,
+    TOKENS,
+    UNREAD,
+    VERDICTS,
+)  # fmt: skip
+
+KINDS = (DATASET, TOKENS, "suffix_index")
+# Names inside the folder of a Dataset that only dataprep gives: parts, tables of Estimators and folders of their work.
+_LAYOUT = (
+    rf"/({MANIFEST}|{RECIPE}|{ORIGIN}|{UNREAD}|{RECEIPTS}/part-\d{{5}}\.json|({DATA}|{DROPS}|{CUTS})/part-\d{{5}}(-\d{{3}})?(\.g\d+)?\.parquet"
+    rf"|{STEPS}/\d\d-[^/]+-[0-9a-f]{{8}}/({VERDICTS}|{SPANS}|[^/]+/.+))"
+)
+
+
+def begin(out: str) -> None:
+    """Create the journal of an output folder, unless it has one, and list the files of earlier runs in it.
+
+    Object stores have no journal. Raises PlanError if the folder cannot be written.
+    """
+    if files.is_local(out):
+        home = files.path_of(out)
+        try:
+            os.makedirs(home, exist_ok=True)
+            if not os.path.exists(os.path.join(home, JOURNAL)):
+                begin_journal(home, (os.path.relpath(url, home) for url in _named_by_receipts(home)))
+        except OSError as e:
+            msg = f"{out} cannot be written ({e.strerror or e}); give another folder as out"
+            raise PlanError(msg) from e
+
+
+def settle(out: str) -> None:
+    """Rewrite the journal of an output folder so that it lists each existing file once, sorted."""
+    if files.is_local(out) and os.path.exists(files.join(files.path_of(out), JOURNAL)):
+        begin_journal(files.path_of(out))
+
+
+def foreign(out: str, names: Iterable[str]) -> list[str]:
+    """Return the files that dataprep did not create, relative to `out`, sorted.
+
+    names: the files and folders in `out` to search.
+    """
+    return sorted(_relative(url, out) for url in _divided(out, names)[1])
+
+
+def remove(out: str, names: Iterable[str]) -> int:
+    """Delete files that dataprep created, and folders that are then empty; return the bytes freed.
+
+    names: the files and folders in `out` in which files are deleted.
+    """
+    freed, names = 0, list(names)
+    for url in _divided(out, names)[0]:
+        freed += os.lstat(url).st_size if files.is_local(url) else files.size(url)
+        if not files.is_local(url):
+            files.remove(url)
+            continue
+        os.unlink(url)
+    for name in names if files.is_local(out) else ():
+        for folder, _, _ in os.walk(files.path_of(files.join(out, name)), topdown=False):
+            files.remove_empty(folder, above=files.path_of(out))
+    return freed
+
+
+def remove_all(url: str) -> tuple[int, list[str]]:
+    """Delete everything that dataprep created in a folder, journals last; return the bytes freed, and the files left.
+
+    Hidden files of others are kept and not listed.
+    """
+    freed = remove(url, files.listdir(url))
+    left = [files.join(url, name) for name in foreign(url, files.listdir(url))]
+    for home in homes(url) if files.is_local(url) else ():
+        os.unlink(os.path.join(home, JOURNAL))
+        files.remove_empty(home, above=os.path.dirname(os.path.abspath(files.path_of(url))))
+    return freed, left
+
+
+def homes(url: str) -> list[str]:
+    """Return the folders at any depth of a local folder that have a journal, the deepest first."""
+    found = [folder for folder, _, names in os.walk(files.path_of(url)) if JOURNAL in names]
+    return sorted(found, key=lambda folder: (-folder.count(os.sep), folder))
+
+
+def _divided(out: str, names: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the files under `names` that are ours, unfinished ones included, and those that are not."""
+    local = files.is_local(out)
+    out = os.path.abspath(files.path_of(out)) if local else out
+    found = [url for name in names for url in _files(files.join(out, name))]
+    ours = _journaled(out) if local else set()
+    mine = [url for url in found if url in ours or is_attempt(files.name_of(url))]
+    others = [url for url in found if url not in ours and not files.name_of(url).startswith(".")]
+    if others and not (local and journal_of(out)):
+        named = _named_by_receipts(out)
+        mine += [url for url in others if url in named]
+        others = [url for url in others if url not in named]
+    return mine, others
+
+
+def _files(url: str) -> Iterator[str]:
+    """Yield the files of a folder at any depth, hidden ones too, or the file itself; links are not followed."""
+    if not files.is_local(url):
+        yield from files.expand(url)
+    elif os.path.isdir(url) and not os.path.islink(url):
+        for folder, inside, names in os.walk(url):
+            yield from (os.path.join(folder, name) for name in names)
+            yield from (path for name in inside if os.path.islink(path := os.path.join(folder, name)))
+    elif os.path.lexists(url):
+        yield url
+
+
+def _journaled(out: str) -> set[str]:
+    """Return the absolute paths that the journals around and inside a local folder list."""
+    journals = {os.path.join(home, JOURNAL) for home in homes(out)} | {journal_of(out)}
+    return {path for journal in journals if journal for path in journaled(journal)}
+
+
+def _named_by_receipts(out: str) -> set[str]:
+    """Return the files in a folder without a journal that a manifest or receipt names, or that have a name of ours."""
+    found: set[str] = set()
+    datasets: set[str] = set()
+    listed = list(_files(out))
+    for url in (url for url in listed if url.endswith(".json")):
+        record = _record(url)
+        home = url.rpartition("/")[0]
+        written = _dicts(record.get("files"))
+        names = [one.get("name") for one in (*written, *_dicts(record.get("shards")))]
+        is_receipt = "key" in record and "files" in record and all({"name", "size", "hash"} <= set(f) for f in written)
+        if is_receipt or (record.get("kind") in KINDS and {"key", "shards"} & set(record)):
+            found |= {posixpath.normpath(files.join(home, name)) for name in names if isinstance(name, str)} | {url}
+            if home.endswith(f"/{RECEIPTS}") or record.get("kind") == DATASET:
+                datasets.add(home.removesuffix(f"/{RECEIPTS}"))
+    for home in datasets:
+        layout = re.compile(re.escape(home) + _LAYOUT)
+        found |= {url for url in listed if layout.fullmatch(url)}
+    return found
+
+
+def _record(url: str) -> dict[str, Any]:
+    try:
+        found = files.read_json(url) if not files.is_local(url) or os.path.isfile(url) else {}
+    except (DataprepError, OSError):  # not one of ours, or cut
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _relative(url: str, out: str) -> str:
+    home = os.path.abspath(files.path_of(out)) if files.is_local(out) else out
+    return url.removeprefix(home.rstrip("/")).lstrip("/")

@@ -1,0 +1,130 @@
+"""Unread: the files given to `dp.read` that were not read, listed in OUT/unread.parquet of a sealed Dataset.
+
+A row is a file, or a hidden folder. Rows from listing are known when `dp.read` returns; rows from reading are in the
+receipts of the parts. The table exists only if it has rows. Its reasons from listing are `hidden`, `unknown_type`,
+`not_a_chat`, `empty` and `bad`; from reading `empty` (no record) and `bad`. Files that are bad when they are read are
+counted against `Dataset.max_bad_files`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dataprep.errors import ReadError, redacted
+from dataprep.store import files
+
+from .folder import UNREAD as NAME
+from .folder import Folder
+from .stats import HIDDEN
+from .tables import UNREAD, checked
+
+log = logging.getLogger("dataprep")
+
+BAD, EMPTY = "bad", "empty"
+SKIP = 'or read the other files with dp.read(..., on_bad_file="skip"), which lists this one as unread'
+
+
+@dataclass(frozen=True)
+class Unread:
+    """One row: a file that was not read, or not beyond an offset in its decompressed bytes.
+
+    file: its URL. reason: one word. detail: a sentence, such as the message of the error.
+    """
+
+    file: str
+    reason: str
+    offset: int | None = None
+    detail: str | None = None
+
+
+def unread_of(error: ReadError, url: str) -> Unread:
+    """Return the row of the file `url`, whose reading raised `error`."""
+    return Unread(url, EMPTY if error.reason == EMPTY else BAD, error.offset, error.message)
+
+
+def stopped_at(row: Unread) -> ReadError:
+    """Return the ReadError that ends a run because of the bad file in `row`.
+
+    Its message names the option that skips such files.
+    """
+    return ReadError(f"{row.detail}; {SKIP}", row.file, row.offset)
+
+
+def check_unread(rows: Iterable[Unread], max_bad_files: int | None, n_docs: int | None = None) -> None:
+    """Raise ReadError if more than `max_bad_files` files are bad, or if nothing was read of any file.
+
+    rows: the files that could not be read, or not to their end. max_bad_files: None sets no limit. n_docs: the
+    documents that were read; None: unknown.
+    """
+    found = [row for row in rows if row.reason in (BAD, EMPTY)]
+    bad = {row if row.file == HIDDEN else row.file: row for row in found if row.reason == BAD}
+    if max_bad_files is not None and len(bad) > max_bad_files:
+        last = list(bad.values())[-1]
+        if not max_bad_files:
+            raise stopped_at(last)
+        msg = f"{len(bad):,} files are bad, more than max_bad_files={max_bad_files} allows; of this one, {last.detail}"
+        raise ReadError(msg, last.file, last.offset)
+    if found and n_docs == 0:
+        raise ReadError(found[0].detail or found[0].reason, found[0].file, found[0].offset)
+    if bad and n_docs:
+        log.warning("%d files are bad and were not read, or not to their end; of %s, %s", len(bad), *_shown(bad))
+
+
+def _shown(bad: Mapping[Any, Unread]) -> tuple[str, str]:
+    first = next(iter(bad.values()))
+    return first.file, first.detail or first.reason
+
+
+def unread_table(rows: Iterable[Unread]) -> pa.Table:
+    """Return rows as a table (tables.UNREAD), ordered by file, offset, reason and detail."""
+    rows = (replace(row, file=redacted(row.file), detail=row.detail and redacted(row.detail)) for row in rows)
+    ordered = sorted(map(astuple, rows), key=lambda row: (row[0], row[2] or 0, row[1], row[3] or ""))
+    columns = zip(*ordered, strict=True) if ordered else ([] for _ in UNREAD.names)
+    return pa.table(dict(zip(UNREAD.names, columns, strict=True)), schema=UNREAD)
+
+
+def by_kind(rows: Iterable[Unread]) -> dict[tuple[str, str], list[Unread]]:
+    """Return a dict from (reason, suffix of the file) to its rows, sorted by reason and suffix."""
+    groups: dict[tuple[str, str], list[Unread]] = {}
+    for row in rows:
+        groups.setdefault((row.reason, files.suffix(row.file)), []).append(row)
+    return dict(sorted(groups.items()))
+
+
+def without_names(rows: Iterable[Unread]) -> list[Unread]:
+    """Return the rows without names of files, and without details, which may contain such names."""
+    return [replace(row, file=HIDDEN, detail=None) for row in rows]
+
+
+def write_unread(out: str, rows: Sequence[Unread]) -> dict[str, Any]:
+    """Write unread.parquet in a sealed folder, or remove it if there are no rows; return its manifest entry."""
+    url = Folder(out).path(NAME)
+    if not rows:
+        files.remove(url)
+        return {}
+    with files.atomic(url) as f:
+        pq.write_table(unread_table(rows), f, compression="zstd")
+    reasons = dict(sorted(Counter(row.reason for row in rows).items()))
+    return {"unread": {"name": NAME, "size": files.size(url), "hash": files.content_hash(url), "reasons": reasons}}
+
+
+def read_unread(out: str) -> pa.Table:
+    """Return a sealed folder's table; empty if its manifest names none. Raises CorruptShard if it cannot be read."""
+    stated = Folder(out).manifest.get("unread")
+    if stated is None:
+        return UNREAD.empty_table()
+    url = Folder(out).path(stated["name"])
+    with checked(url), files.open_raw(url) as f:
+        return pq.read_table(f).cast(UNREAD)
+
+
+def rows_of(table: pa.Table) -> list[Unread]:
+    """Return the rows of an unread table as `Unread` objects."""
+    return [Unread(**row) for row in table.to_pylist()]

@@ -1,0 +1,187 @@
+"""Components: the documents that share a key are joined, and every connected component is compared by itself.
+
+A task of MatchKeys reads one range of one band from every part's keys, sorts it, and writes edges from each document of
+a bucket (equal keys) to the bucket's first document. Documents are numbered in order, from 0 to at most 2^32 - 1; those
+of older Datasets come first. A bucket that has only documents of older Datasets has no edges: an older document is a
+candidate only if it shares a key with a new one. FindComponents joins the ends of the edges by union-find over one
+uint32 per document. A component decides only which documents are compared in one partition; no document is dropped
+because of it.
+
+Twin: tests/twins/minhash.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dataprep.core.passes import Pass
+from dataprep.store import files
+from dataprep.store.spill import spill_to
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import U8, U32, U64, Int
+
+from .keys import BUCKETS, PartKeys
+
+MATCH_RECORDS = 4 << 20  # sorted at once: 100 MB with the sort's own needs
+EDGES_AT_ONCE = 1 << 20
+CANDIDATE = np.dtype([("doc", "<u4"), ("root", "<u4")])  # a document's row in its part; its component
+
+
+@dataclass(frozen=True)
+class KeyRange:
+    """The keys that task `number` sorts: bands [first, last), and of them the keys whose top byte is in `buckets`."""
+
+    number: int
+    bands: tuple[int, int]
+    buckets: tuple[int, int] = (0, BUCKETS)
+
+
+def key_ranges(n_docs: int, bands: int) -> list[KeyRange]:
+    """Split the keys into one range per task, of at most MATCH_RECORDS keys per band; depends on the data's size alone.
+
+    n_docs: number of documents, each with `bands` keys.
+    """
+    if n_docs <= MATCH_RECORDS:
+        step = max(1, MATCH_RECORDS // max(1, n_docs))
+        cuts = [((b, min(b + step, bands)), (0, BUCKETS)) for b in range(0, bands, step)]
+    else:
+        width = max(1, BUCKETS * MATCH_RECORDS // n_docs)
+        ranges = [(lo, min(lo + width, BUCKETS)) for lo in range(0, BUCKETS, width)]
+        cuts = [((band, band + 1), r) for band in range(bands) for r in ranges]
+    return [KeyRange(number, *cut) for number, cut in enumerate(cuts)]
+
+
+@dataclass(frozen=True)
+class MatchKeys(Pass[KeyRange]):
+    """Sort one range of the keys of all parts, and write an edge for each document that shares a key with another.
+
+    Receipt: the number of edges.
+    """
+
+    folder = "match"
+    noun = "range"
+
+    parts: tuple[PartKeys, ...]
+    bases: tuple[int, ...]  # the number of the first document of every part
+    first_new: int  # the number of the first document that may be dropped
+
+    def write(self, url: str, item: KeyRange) -> dict[str, Any]:
+        """Write the edges of the range `item` to `url`, uint32[m, 2] of document numbers; return their number."""
+        n_edges = 0
+        with files.atomic(url) as f:
+            for band in range(*item.bands):
+                keys, docs = self._read(band * BUCKETS + item.buckets[0], band * BUCKETS + item.buckets[1])
+                order = np.argsort(keys)
+                edges = star_edges(keys[order], docs[order], np.uint32(self.first_new))
+                n_edges += len(edges)
+                f.write(edges.data if len(edges) else b"")
+        return {"edges": n_edges}
+
+    def _read(self, first: int, last: int) -> tuple[U64, U32]:
+        keys, docs = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint32)]
+        for part, base in zip(self.parts, self.bases, strict=True):
+            for found in part.records(first, last):
+                keys.append(found["key"])
+                docs.append(found["doc"] + np.uint32(base))
+        return np.concatenate(keys), np.concatenate(docs)
+
+
+@kernel
+def star_edges(keys: U64, docs: U32, first_new: Int) -> U32:
+    """Return edges (document, first document with the same key), uint32[m, 2].
+
+    keys: uint64[n], ascending; docs: uint32[n], the document of each key. Documents before number `first_new` are old;
+    a key that only old documents have gives no edge.
+    """
+    n = len(keys)
+    out = np.empty((n, 2), np.uint32)
+    k, i = 0, 0
+    while i < n:
+        j, first, last = i, docs[i], docs[i]
+        while j < n and keys[j] == keys[i]:
+            first, last = min(first, docs[j]), max(last, docs[j])
+            j += 1
+        if last >= first_new:
+            for m in range(i, j):
+                if docs[m] != first:
+                    out[k, 0], out[k, 1] = docs[m], first
+                    k += 1
+        i = j
+    return out[:k].copy()
+
+
+@dataclass(frozen=True)
+class FindComponents(Pass[int]):
+    """Join the ends of all edges, and write each part's candidates: the documents that are joined to another document.
+
+    There is one task. Receipt: the number of candidates, the size of the largest component in documents, and the bytes
+    that the candidates take in partitions.
+    """
+
+    folder = "cluster"
+    noun = ""
+
+    parts: tuple[PartKeys, ...]
+    bases: tuple[int, ...]  # the number of the first document of every part
+    n_docs: int
+    n_ranges: int
+    doc_bytes: int  # what a document costs in a partition in addition to its contents
+
+    def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
+        """Write one segment per part to `url`: its CANDIDATEs (row in the part, first document of the component).
+
+        Returns the content of the receipt. There is one item.
+        """
+        parent = np.arange(self.n_docs, dtype=np.uint32)
+        for number in range(self.n_ranges):
+            with files.open_raw(MatchKeys.url(self.out, number)) as f:
+                while data := f.read(8 * EDGES_AT_ONCE):
+                    unite(parent, np.frombuffer(data, np.uint32).reshape(-1, 2))
+        shared = flatten(parent)
+        n_candidates = cost = 0
+        with spill_to(url, 1) as spill:
+            for number, base in enumerate(self.bases):
+                local = np.flatnonzero(shared[base : base + self.parts[number].docs])
+                found = np.empty(len(local), CANDIDATE)
+                found["doc"], found["root"] = local, parent[base + local]
+                spill.write([found])
+                n_candidates += len(local)
+                cost += self.doc_bytes * len(local)
+                cost += 8 * int(self.parts[number].sizes()[local].sum(dtype=np.int64)) if len(local) else 0
+        _, sizes = np.unique(parent[shared.view(bool)], return_counts=True)
+        return {"candidates": n_candidates, "largest_component": int(sizes.max(initial=0)), "cost": cost}
+
+
+@kernel
+def unite(parent: U32, edges: U32) -> None:
+    """Join the components of the two documents of each edge, in place; a component's root is its first document.
+
+    parent: uint32[n], a document of the same component for each document; a root is its own parent. edges: uint32[m,
+    2].
+    """
+    for e in range(len(edges)):
+        x, y = edges[e, 0], edges[e, 1]
+        while parent[x] != x:
+            parent[x] = parent[parent[x]]
+            x = parent[x]
+        while parent[y] != y:
+            parent[y] = parent[parent[y]]
+            y = parent[y]
+        if x < y:
+            parent[y] = x
+        else:
+            parent[x] = y
+
+
+@kernel
+def flatten(parent: U32) -> U8:
+    """Set every document's parent to its root; return 1 for each document that is joined to another, uint8[n]."""
+    shared = np.zeros(len(parent), np.uint8)
+    for d in range(len(parent)):
+        parent[d] = parent[parent[d]]  # a parent has a smaller number, and is done already
+        if parent[d] != d:
+            shared[d] = shared[parent[d]] = 1
+    return shared

@@ -1,0 +1,174 @@
+"""FineWeb: the paper's three line rules, and a fourth from its published code; every threshold is a parameter.
+
+The counts come from one pass over a document's bytes. Twin: tests/twins/fineweb.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from dataprep.core import batch as B
+from dataprep.core.batch import Batch
+from dataprep.core.score import ScoredFilter
+from dataprep.unicode.hashes import mix64
+from dataprep.unicode.kernel import kernel
+from dataprep.unicode.text import I64, LINE, SPACE, U8, U16, U64, Int, classes, code_point
+
+from .packed_strings import Packed, ends_with_one, pack
+from .repeats import STEP, HashCounts, count_repeats, hash_counts
+from .thresholds import Threshold, check_numbers, reasons, share, tuple_of_words
+from .word_lists import END_MARKS
+
+COUNTS = ("words", "chars", "lines", "ended", "short", "breaks", "repeated_lines", "repeated_line_chars")
+WORDS, CHARS, LINES, ENDED, SHORT, BREAKS, REPEATED_LINES, REPEATED_LINE_CHARS = range(8)
+N_COUNTS = len(COUNTS)
+RULES = (
+    Threshold("min_end_mark_lines", "fineweb_end_mark_lines", "<=", "few_end_marks"),
+    Threshold("max_short_lines", "fineweb_short_lines", ">=", "short_lines"),
+    Threshold("max_dup_line_chars", "fineweb_dup_line_chars", ">=", "duplicate_line_chars"),
+    Threshold("max_breaks", "fineweb_breaks", ">", "line_breaks"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FineWeb(ScoredFilter):
+    """Drop documents that are lists, menus or repeated lines (Penedo et al. 2024, 3.6).
+
+    >>> FineWeb()
+    >>> FineWeb(max_dup_line_chars=0.01)                 # as in the authors' code
+    >>> FineWeb(min_end_mark_lines=None)                 # poems, chats
+
+    | parameter | a document is dropped if | paper | their code | reason |
+    |---|---|---|---|---|
+    | min_end_mark_lines | at most this share of its lines ends with one of `end_marks` | 0.12 | 0.12 | few_end_marks |
+    | max_short_lines | at least this share has `short_line_chars` or fewer | 0.67, 30 | 0.67, 30 | short_lines |
+    | max_dup_line_chars | at least this share of characters is in repeated lines | 0.1 | 0.01 | duplicate_line_chars |
+    | max_breaks | it has more line breaks per word than this | | 0.3 | line_breaks |
+
+    Lines end as `str.splitlines` ends them, are stripped, and blank ones are not counted; their length is counted in
+    code points, including white space inside. In `max_dup_line_chars` only characters of words count, as in `Gopher`. A
+    word is a run without white space. None switches a rule off. If paper and code disagree, the default is the paper's;
+    `max_breaks` is in the code alone. End marks are those of all scripts (`word_lists.END_MARKS`); early versions of
+    the code have `. ! ? ' "`, later ones marks of many scripts.
+
+    Raises PlanError for a threshold below 0, or for end marks that contain white space.
+    """
+
+    compiled: ClassVar[bool] = True
+
+    min_end_mark_lines: float | None = 0.12
+    max_short_lines: float | None = 0.67
+    max_dup_line_chars: float | None = 0.1
+    max_breaks: float | None = 0.3
+    short_line_chars: int = 30
+    end_marks: tuple[str, ...] = END_MARKS
+
+    def __post_init__(self) -> None:
+        check_numbers(self, [*(r.parameter for r in RULES), "short_line_chars"])
+        tuple_of_words(self, "end_marks")
+
+    @property
+    def scores(self) -> Mapping[str, pa.DataType]:
+        """Names and types of the score columns, one per rule; each is a share or a ratio."""
+        return dict.fromkeys((r.score for r in RULES), pa.float64())
+
+    @property
+    def measure(self) -> Any:
+        """The values that decide the scores: the end marks, and the length of a short line."""
+        return self.end_marks, self.short_line_chars
+
+    def score(self, batch: Batch) -> Mapping[str, pa.Array]:
+        """Return a column of shares or ratios for each rule, with a value per text."""
+        rules = FineWebRules(pack(self.end_marks), int(self.short_line_chars), classes())
+        n = dict(zip(COUNTS, count_lines(*B.buffers(batch), rules).T, strict=True))
+        parts = {"ended": "lines", "short": "lines", "repeated_line_chars": "chars", "breaks": "words"}
+        return {r.score: share(n[part], n[parts[part]]) for r, part in zip(RULES, parts, strict=True)}
+
+    def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
+        """Return the reason of the first rule of the table that each document breaks, null if it breaks none."""
+        return reasons(self, RULES, scores)
+
+
+class FineWebRules(NamedTuple):
+    """The parameters of `FineWeb` in the form that the kernels read."""
+
+    end_marks: Packed
+    short_chars: int  # a line is short up to these many characters
+    classes: U16
+
+
+class LineBuffers(NamedTuple):
+    """Work buffers for one document, made once per batch.
+
+    words: uint64, hash of each word. chars: int64, characters of the words before each word. lines: int64, first word
+    of each line. counts: a table that counts hashes.
+    """
+
+    words: U64  # hash of each word
+    chars: I64  # characters of the words before each word
+    lines: I64  # first word of each line
+    counts: HashCounts
+
+
+@kernel
+def count_lines(offsets: I64, data: U8, rules: FineWebRules) -> I64:
+    """Return counts of words and lines per document, int64[n, len(COUNTS)]; columns: as named in COUNTS."""
+    n = len(offsets) - 1
+    out = np.zeros((n, N_COUNTS), np.int64)
+    longest: int = 0
+    for d in range(n):
+        longest = max(longest, offsets[d + 1] - offsets[d])
+    words = longest // 2 + 2
+    buffers = LineBuffers(
+        np.empty(words + 1, np.uint64), np.zeros(words + 1, np.int64), np.empty(words + 1, np.int64), hash_counts(words)
+    )
+    for d in range(n):
+        _count_document(data, offsets[d], offsets[d + 1], rules, buffers, out[d])
+        out[d, REPEATED_LINES], out[d, REPEATED_LINE_CHARS] = count_repeats(
+            buffers.words, buffers.chars, buffers.lines, out[d, LINES], buffers.counts
+        )
+    return out
+
+
+@kernel(_nrt=False)
+def _count_document(data: U8, start: int, stop: int, rules: FineWebRules, buffers: LineBuffers, out: I64) -> None:
+    """Count the words and lines of one document; write the words' hashes and the lines' first words to `buffers`."""
+    i, first, last = start, start, start
+    n, chars, spaces, lines, line, base, width = 0, 0, 0, 0, 0, 0, 0
+    h, inside = np.uint64(0), False
+    while i <= stop:
+        c: Int = 0x0A
+        size, bits = 1, SPACE | LINE  # the end of the text ends its word and line
+        if i < stop:
+            c, size = code_point(data, i)
+            bits = int(rules.classes[c])
+        if not bits & SPACE:
+            if not inside:
+                inside, h = True, np.uint64(0)
+                if n == line:
+                    first, base = i, chars + spaces
+            h = (h ^ np.uint64(c)) * STEP
+            chars += 1
+            i += size
+            continue
+        if inside:
+            inside, last, width = False, i, chars + spaces - base
+            buffers.words[n] = mix64(h)
+            n += 1
+            buffers.chars[n] = chars
+        spaces += 1
+        if bits & LINE and not (c == 0x0D and i + 1 < stop and data[i + 1] == 0x0A):
+            if n > line:
+                buffers.lines[lines] = line
+                lines, line = lines + 1, n
+                out[ENDED] += ends_with_one(data, first, last, rules.end_marks)
+                out[SHORT] += width <= rules.short_chars
+            out[BREAKS] += i < stop
+        i += size
+    buffers.lines[lines] = n
+    out[WORDS], out[CHARS], out[LINES] = n, chars, lines

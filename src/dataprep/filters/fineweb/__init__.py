@@ -1,1 +1,0 @@
-"""FineWeb: rules on lines, and the kernel that counts them."""

@@ -1,1 +1,0 @@
-"""Robots: apply the robots.txt of each document's host."""

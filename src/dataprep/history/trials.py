@@ -1,0 +1,280 @@
+"""Run the steps of a pipeline file on a sample: `estimate` memory, disk and time, or `rehearse` drops and changes.
+
+The steps run on a few megabytes spread over the parts of every input, in a temporary folder; nothing else is written.
+`rehearse` compares each document before and after every stage. `estimate` runs a smaller sample first, which compiles
+the kernels, so that the time is that of compiled code. Disk and time are scaled by the text. Memory is the peak of the
+sample's run: every stage works in batches and bounded partitions, so it is not scaled. Memory that one process reserves
+for the whole input (a Bloom filter) is scaled, and stated separately. A tokenizer learns from a bounded sample, so disk
+and time are upper bounds for it.
+
+Measured on 200 MB of text (71 MB of JSONL.zst) with C4, Exact, MinHash, train_bpe and encode, 16 MB sampled; estimated
+and actual values: text 206 and 200 MB, clean Dataset 214 and 207 MB, shards 93 and 85 MB, peak memory 481 and 474 MB.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dataprep.core import pipeline_file
+from dataprep.core.batch import Batch, ids
+from dataprep.core.ledger import Ledger, mix
+from dataprep.core.part import Part
+from dataprep.core.runner import Serial
+from dataprep.core.stats import StageStats
+from dataprep.core.trial import Reserved, Trial
+from dataprep.store import files
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+SAMPLE_BYTES = 16 << 20
+WARM_BYTES = 1 << 20
+MAX_VALUES = 1000  # different values that are counted per added column
+UNTRIED = ("train", "report")  # steps of a pipeline file whose work does not grow with the text
+
+
+@dataclass(frozen=True)
+class StepCost:
+    """Disk, time and peak memory of one step; `n_passes` counts the passes over documents."""
+
+    step: str
+    n_passes: int
+    disk_bytes: int
+    seconds: float
+    peak_bytes: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The estimated cost of a run, with one worker.
+
+    stored_bytes, text_bytes: size of the input as stored, and of its text. sample_bytes: the text that was sampled.
+    costs: one entry per step. reserved: memory that one process holds for the whole input; the entries are not held at
+    the same time.
+    """
+
+    stored_bytes: int
+    text_bytes: int
+    sample_bytes: int
+    costs: tuple[StepCost, ...]
+    reserved: tuple[Reserved, ...] = ()
+
+    @property
+    def peak_bytes(self) -> int:
+        """Peak memory of the whole run for one worker."""
+        return max(cost.peak_bytes for cost in self.costs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountingRunner(Serial):
+    """A Serial runner without progress bars that counts passes over documents."""
+
+    passes: list[str] = field(default_factory=list)
+
+    def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
+        """Yield the task's result for every item, in item order; a pass is counted if the items are Parts."""
+        if any(getattr(item, "n_bytes", 0) for item in items):
+            self.passes.append(label)
+        return super().map(task, items)
+
+
+def estimate(steps: Sequence[pipeline_file.Step], sample_bytes: int = SAMPLE_BYTES) -> Estimate:
+    """Run the steps of a pipeline file on a sample in a temporary folder, and return the estimate.
+
+    Steps named train and report are left out.
+    """
+    tried = [step for step in steps if step.name not in UNTRIED]
+    with tempfile.TemporaryDirectory(prefix="dataprep-plan-") as folder:
+        _try(tried, files.join(folder, "warm"), min(WARM_BYTES, sample_bytes))
+        return _try(tried, files.join(folder, "sample"), sample_bytes)
+
+
+def _try(steps: list[pipeline_file.Step], out: str, limit: int) -> Estimate:
+    run = CountingRunner()
+    taken: list[tuple[str, int, int, float, int]] = []
+    with Trial(out, limit) as trial, _PeakMemory() as peak:
+        taken.extend(
+            (done.name, len(run.passes), sum(map(files.size, files.expand(out))), done.seconds, peak.since())
+            for done in pipeline_file.execute(steps, out, run)
+        )
+    stored, text, sample = (sum(getattr(one, n) for one in trial.inputs) for n in ("stored", "text", "sample"))
+    scale = text / max(1, sample)
+    costs = []
+    before = (0, 0)
+    for name, passes, disk, seconds, peak_bytes in taken:
+        costs.append(StepCost(name, passes - before[0], int((disk - before[1]) * scale), seconds * scale, peak_bytes))
+        before = (passes, disk)
+    return Estimate(int(stored), int(text), int(sample), tuple(costs), tuple(trial.reserved))
+
+
+class _PeakMemory:
+    """The largest resident memory of this process, measured a hundred times per second."""
+
+    def __enter__(self) -> _PeakMemory:
+        self.most, self.running = _resident(), True
+        self.thread = threading.Thread(target=self._watch, daemon=True)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.running = False
+        self.thread.join()
+
+    def since(self) -> int:
+        """Return the peak since the last call."""
+        most, self.most = max(self.most, _resident()), _resident()
+        return most
+
+    def _watch(self) -> None:
+        while self.running:
+            self.most = max(self.most, _resident())
+            time.sleep(0.01)
+
+
+def _resident() -> int:
+    """Return the resident bytes of this process; without /proc, their peak so far."""
+    try:
+        with open("/proc/self/statm") as f:
+            return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+@dataclass(order=True)
+class ColumnChange:
+    """The value that one document has in a column before and after a stage; `rank` is a hash of the id."""
+
+    rank: int
+    id: int
+    before: str = field(compare=False)
+    after: str = field(compare=False)
+
+
+@dataclass
+class StageChanges:
+    """The changes that one stage made to the documents of one pass.
+
+    stats: documents, reasons and examples of drops. n_examples: the largest number of examples per column. changed: by
+    column, the number of documents with another value. examples: by column, the changed documents with the smallest
+    hash of the id. added: for each added column, the number of documents by value.
+    """
+
+    stats: StageStats
+    n_examples: int
+    changed: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, list[ColumnChange]] = field(default_factory=dict)
+    added: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def compare(self, before: Batch, after: Batch) -> None:
+        """Add the changes between two batches of the same documents in the same order.
+
+        before: as the stage received them. after: as it returned them.
+        """
+        for name in after.schema.names:
+            new = _decoded(after.column(name))
+            if name not in before.schema.names:
+                self._count_values(name, new)
+            elif name != "id" and not pa.types.is_nested(new.type):
+                self._record(name, _decoded(before.column(name)), new, ids(after))
+
+    def _count_values(self, name: str, values: pa.Array) -> None:
+        counts = self.added.setdefault(name, Counter())
+        if pa.types.is_string(values.type) and len(counts) < MAX_VALUES:
+            counts.update({str(v["values"]): v["counts"] for v in pc.value_counts(values).to_pylist()})
+
+    def _record(self, name: str, old: pa.Array, new: pa.Array, document_ids: Any) -> None:
+        same = pc.equal(old, new)
+        differs = pc.invert(pc.fill_null(same, pc.and_(pc.is_null(old), pc.is_null(new))))
+        rows = np.flatnonzero(differs.to_numpy(zero_copy_only=False))
+        if not len(rows):
+            return
+        self.changed[name] += len(rows)
+        ranks = mix(document_ids[rows], 0)
+        examples = self.examples.setdefault(name, [])
+        for i in np.argsort(ranks, kind="stable")[: self.n_examples].tolist():
+            row = int(rows[i])
+            examples.append(ColumnChange(int(ranks[i]), int(document_ids[row]), str(old[row]), str(new[row])))
+        examples.sort()
+        del examples[self.n_examples :]
+
+
+def _decoded(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+@dataclass
+class _ComparingLedger(Ledger):
+    """A Ledger that also compares the documents that a stage yields with those that it got."""
+
+    changes: StageChanges | None = None
+    now: Batch | None = None
+
+    def returned(self, batch: Batch) -> Batch:
+        self.now = batch
+        return super().returned(batch)
+
+    def _settle(self, ids: Any, verb: str) -> Iterator[Any]:
+        for held, rows, found in super()._settle(ids, verb):
+            if verb == "returned" and self.changes is not None and self.now is not None:
+                self.changes.compare(held.batch.take(pa.array(rows)), self.now.filter(pa.array(found)))
+            yield held, rows, found
+
+
+@dataclass
+class _Ledgers:
+    """Makes the ledgers of sealed Datasets, and keeps the changes of every stage."""
+
+    n_examples: int
+    changes: list[StageChanges] = field(default_factory=list)
+
+    def of_part(self, part: Part) -> list[Ledger]:
+        """Return the ledgers of a part; the parts of one pass share the same StageChanges."""
+        plain = part.ledgers()
+        names = tuple(ledger.stage for ledger in plain)
+        if part.number == 0:
+            self.changes += [StageChanges(StageStats(name), self.n_examples) for name in names]
+        last = self.changes[len(self.changes) - len(names) :]
+        made: list[Ledger] = []
+        for ledger, changes in zip(plain, last, strict=True):
+            made.append(_ComparingLedger(ledger.stage, ledger.seed, changes=changes))
+            made[-1].record = changes.stats
+        return made
+
+
+@dataclass(frozen=True)
+class StepRehearsal:
+    """The name of a step, and the changes of each stage that it ran."""
+
+    step: str
+    stages: list[StageChanges]
+
+
+def rehearse(
+    steps: Sequence[pipeline_file.Step], to: str | None = None, *, sample_bytes: int = SAMPLE_BYTES, examples: int = 3
+) -> tuple[list[StepRehearsal], int]:
+    """Run the steps up to `to` on a sample, in a temporary folder; return their changes and the bytes of text read.
+
+    sample_bytes: size of the sample's text. examples: documents to keep per reason and per changed column.
+    """
+    tried = [step for step in steps if step.name not in UNTRIED]
+    found = []
+    with tempfile.TemporaryDirectory(prefix="dataprep-dry-run-") as folder:
+        ledgers = _Ledgers(examples)
+        with Trial(folder, sample_bytes, ledgers.of_part) as trial:
+            for done in pipeline_file.execute(tried, files.join(folder, "out"), CountingRunner(), to):
+                found.append(StepRehearsal(done.name, [c for c in ledgers.changes if c.stats.name != "Head"]))
+                ledgers.changes.clear()
+    return found, sum(one.sample for one in trial.inputs)

@@ -1,0 +1,78 @@
+"""Find numbers and addresses in the same texts in which names were found, so that neither hides the other.
+
+Patterns are tried on the raw line, in which an address may contain a name, and on the line with its names blanked out,
+in which a number may follow a name directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from dataprep.pii import kernel as K
+from dataprep.pii.rules import KINDS, find
+from dataprep.unicode.text import I64, U8
+
+from .phones import Phones
+
+ADDRESSES = ("email", "ip", "iban")  # may contain a name
+BLANK = "\ue000"  # in place of each character of a name: neither a letter nor a digit nor white space
+Span = tuple[int, int, int, int]  # text, first byte, end, index of the new word
+
+
+def with_numbers(offsets: I64, data: U8, names: I64, phones: tuple[Phones, dict[str, int]], first_kind: int) -> I64:
+    """Return the spans to replace in texts, int64[n, 4]: names, known phone numbers, and personal data.
+
+    A span is (text, first byte, end, index of the new word). names: int64[m, 4], spans of names, in order. phones: the
+    known numbers, and the index of the new word for each. first_kind: index of the new word for the first of KINDS, the
+    kinds of personal data; -1: personal data is not searched. Overlapping spans are joined, and get the word of the
+    longest of them.
+    """
+    wanted = K.NUMBER if first_kind < 0 else K.NUMBER | K.EMAIL | K.IP | K.IBAN
+    found: list[Span] = []
+    for row, start, stop, _ in K.suspects(offsets, data, K.byte_kinds(), wanted).tolist():
+        low, high = np.searchsorted(names[:, 1], [start, stop])
+        line = data[start:stop].tobytes()
+        text, spans = line.decode(), [(a - start, b - start) for a, b in names[low:high, 1:3].tolist()]
+        ascii_only = len(text) == len(line)
+        for a, b, word in _found(text, line if spans else b"", spans, phones, first_kind):
+            first, end = (a, b) if ascii_only else (len(text[:a].encode()), len(text[:b].encode()))
+            found.append((row, start + first, start + end, word))
+    return _united(names, found) if found else names
+
+
+def _found(
+    text: str, line: bytes, names: list[tuple[int, int]], phones: tuple[Phones, dict[str, int]], first_kind: int
+) -> Iterator[tuple[int, int, int]]:
+    """Yield (start, end, word) in characters; names: byte ranges of `line`, the text's bytes."""
+    known, words = phones
+    people = list(known.find(text))
+    yield from ((a, b, words[number]) for a, b, number in people)
+    if first_kind >= 0:
+        hidden = [(len(line[:a].decode()), len(line[:b].decode())) for a, b in names]
+        hidden += [(a, b) for a, b, _ in people]
+        raw = find(text, ADDRESSES if hidden else KINDS)
+        rest = find(_blanked(text, hidden), KINDS) if hidden else []
+        yield from ((m.start, m.end, first_kind + KINDS.index(m.kind)) for m in (*raw, *rest))
+
+
+def _blanked(text: str, spans: list[tuple[int, int]]) -> str:
+    chars = list(text)
+    for a, b in spans:
+        chars[a:b] = BLANK * (b - a)
+    return "".join(chars)
+
+
+def _united(names: I64, found: list[Span]) -> I64:
+    """Return all spans in order, those that overlap as one."""
+    spans: list[list[int]] = []
+    for row, start, end, word in sorted([*map(tuple, names.tolist()), *found], key=lambda s: (s[1], -s[2])):
+        if spans and start < spans[-1][2]:
+            last = spans[-1]
+            if end - start > last[4]:
+                last[3:] = [word, end - start]
+            last[2] = max(last[2], end)
+        else:
+            spans.append([row, start, end, word, end - start])
+    return np.array([span[:4] for span in spans], np.int64)

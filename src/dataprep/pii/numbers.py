@@ -1,0 +1,257 @@
+"""Phone and card numbers: groups of digits with signs between them, read as whole numbers.
+
+A number begins and ends with a whole group of digits, so that no part of one is left; two numbers next to each other
+are both found. The text before and after a number decides whether its digits are part of something else.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+_D = "0-9٠-٩۰-۹"
+_SPACE, _SIGN = " \u00a0\u202f", "-.\u2010\u2011"
+_RUN = re.compile(rf"[{_D}](?:[{_D}]+|[{_SIGN}{_SPACE}/()+]{{1,4}}(?=[{_D}]))*")
+_GROUP = re.compile(rf"[{_D}]+")
+_GAP = re.compile(rf"[{_SIGN}{_SPACE}/()]{{1,3}}")  # inside an international number: +33 (0)6 12
+_NATIONAL_GAP = re.compile(rf"[{_SIGN}{_SPACE}/]|\)[{_SIGN}{_SPACE}]?")
+_BETWEEN = re.compile(r"[ ,;/-]{1,3}")  # two numbers in a list
+_WESTERN = str.maketrans("٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹", "0123456789" * 2)
+
+FEWEST = 8  # digits of a phone
+COMPACT = 9  # digits without a sign that are a whole number
+ROW = 2  # further groups like those of a number: it is a table
+GLUED_LETTERS = 3  # before a number without a space: tel0612345678, but not X0123456789
+_LATIN_WORD = re.compile(r"[A-Za-z_\u00c0-\u024f]+\Z")
+_LABEL = re.compile(  # words before a number that is not personal: of books, versions, papers, companies and orders
+    r"\b(?:isbn|issn|ean|doi|arxiv|version|ver|v|release|build|rfc|section|img|dsc|vid|ref|reference|référence|order"
+    r"|invoice|tracking|commande|facture|siren|siret|rcs|rc|ice|tva|vat|kvk|kbo|bce|btw|crn|duns|company|registration"
+    r"|registered|السجل التجاري|رقم الطلب|الفاتورة)"
+    r"(?:[ _](?:house|number|no|nr|num|n°|id))?(?:-1[03])?[ \t_.:=#°№]{0,3}\Z",
+    re.IGNORECASE,
+)
+_BEGINNING = re.compile(  # of a phone: what every form has in front
+    rf"\+[{_D}]|(?<![{_D}])[0٠۰][{_D}]|@[1-9]|wa\.me/[1-9]"
+    rf"|(?<![0-9])[2-9][0-9]{{2}}(?:\) ?|[{_SIGN}])[2-9][0-9]{{2}}[{_SIGN}]"
+)
+_EXPONENT = re.compile(r"(?:[0-9.][eE]|\bU)\+\Z")  # 1.5E+12345678, U+30000020
+_DATE = re.compile(  # 05.06.2024, 5/6/24, 2024-06-05
+    rf"(?<![{_D}])(?<![{_D}][./-])(?:[{_D}]{{1,2}}([./-])[{_D}]{{1,2}}\1(?:[{_D}]{{4}}|[{_D}]{{2}})"
+    rf"|[{_D}]{{4}}([./-])[{_D}]{{1,2}}\2[{_D}]{{1,2}})(?![{_D}]|[./-][{_D}])"
+)
+_POST_CODE = re.compile(r"[0-9]{5}-[0-9]{4}\Z")  # American: 02110-1301
+
+
+class _Group(NamedTuple):
+    """Digits without a sign: their span in the text, and the digits in Western form."""
+
+    start: int
+    end: int
+    digits: str
+
+
+def phones(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans (start, end) of phone numbers in a line, in characters."""
+    end = -1  # of the last phone
+    dates: Sequence[tuple[int, int]] | None = None
+    for run in _RUN.finditer(text):
+        if run.end() - run.start() < FEWEST or not _BEGINNING.search(text, max(0, run.start() - 6), run.end()):
+            continue
+        dates = [m.span() for m in _DATE.finditer(text)] if dates is None else dates
+        groups = [_Group(*m.span(), m[0].translate(_WESTERN)) for m in _GROUP.finditer(text, *run.span())]
+        at = 0
+        while at < len(groups):
+            start = groups[at].start
+            date = bisect_right(dates, (start, len(text))) - 1
+            last = None if date >= 0 and start < dates[date][1] else _last(text, groups, at, end)
+            if last is None:
+                at += 1
+                continue
+            yield _first(text, start, text[groups[at].end : groups[last].end]), groups[last].end
+            end, at = groups[last].end, last + 1
+
+
+def cards(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans (start, end) of card numbers in a line, in characters.
+
+    A card number has a prefix and a length that networks issue, and a correct check digit (Luhn).
+    """
+    for m in _CARD.finditer(text):
+        digits = re.sub(r"\D", "", m[0])
+        if issued(digits) and luhn(digits):
+            yield m.span()
+
+
+# Digits in groups of four, or as the issuer prints them (Amex 4-6-5, Diners 4-6-4), one sign between groups; not a
+# part of a table of such groups.
+_CARD = re.compile(
+    r"(?<![0-9A-Za-z_])(?<![0-9][.-])(?<!\b[0-9]{4} [0-9]{4} )"
+    r"(?:[2-6][0-9]{3}([ -]?)[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1[0-9]{3})?"
+    r"|3[0-9]{3}([ -]?)[0-9]{6}\2[0-9]{4,5})(?![0-9A-Za-z_])(?![.-][0-9])(?! [0-9]{4} [0-9]{4}\b)"
+)
+
+
+def luhn(digits: str) -> bool:
+    """Return whether the check digit of a card number is correct (ISO/IEC 7812, Luhn)."""
+    twice = (sum(divmod(2 * int(d), 10)) for d in digits[-2::-2])
+    return (sum(map(int, digits[-1::-2])) + sum(twice)) % 10 == 0
+
+
+def issued(digits: str) -> bool:
+    """Return whether card networks issue numbers with this prefix and length."""
+    n, two, four = len(digits), int(digits[:2]), int(digits[:4])
+    if n == 14:  # Diners
+        return 3000 <= four <= 3059 or two in (36, 38, 39)
+    if n == 15:  # American Express
+        return two in (34, 37)
+    world = two // 10 == 4 or four == 6011 or two in (62, 65) or 6440 <= four <= 6499  # Visa, Discover, UnionPay
+    return world or (n == 16 and (51 <= two <= 55 or 2221 <= four <= 2720 or 3528 <= four <= 3589))
+
+
+def is_labelled(text: str, start: int) -> bool:
+    """Return whether a label before `start` (ISBN, version, invoice) shows that the number there is not personal."""
+    return _LABEL.search(text[max(0, start - 32) : start]) is not None
+
+
+def _is_compact(group: _Group) -> bool:
+    return len(group.digits) >= COMPACT
+
+
+def _first(text: str, start: int, rest: str) -> int:
+    """Return the first character of a phone whose digits begin at `start`: its + or its bracket, if it has one."""
+    if text[start - 1 : start] == "+":
+        return start - 1
+    return start - 1 if text[start - 1 : start] == "(" and rest.count(")") > rest.count("(") else start
+
+
+def _last(text: str, groups: Sequence[_Group], at: int, end: int) -> int | None:
+    """Return the last group of the phone that begins at group `at`; None if there is none.
+
+    end: where the last phone before it ends.
+    """
+    form, start = _form(text, groups, at), groups[at].start
+    in_list = 0 <= end <= start and _BETWEEN.fullmatch(text, end, start - (text[start - 1] in "+(")) is not None
+    if form is None or is_labelled(text, start) or not (in_list or _may_begin(text, start)):
+        return None
+    for last in sorted(_lengths(text, groups, at, form), reverse=True):
+        taken = range(at + 1, last + 1)
+        if any((_form(text, groups, k) and max(_ends(text, groups, k), default=0) > last) for k in taken):
+            continue  # it would take the beginning of the next number
+        row = form == "national" and not in_list and _is_row(text, groups, at, last)
+        if not row and _may_end(text, groups, at, last):
+            return last
+    return None
+
+
+def _ends(text: str, groups: Sequence[_Group], at: int) -> list[int]:
+    form = _form(text, groups, at)
+    return _lengths(text, groups, at, form) if form else []
+
+
+def _form(text: str, groups: Sequence[_Group], at: int) -> str | None:
+    """Return the form that a number beginning at a group has by its first digits; None if no phone begins so."""
+    start, _, digits = groups[at]
+    before = text[start - 1 : start]
+    if before == "+" and (digits[0] != "0" or len(digits) > 1):
+        return None if _EXPONENT.search(text, max(0, start - 3), start) else "world"
+    if digits[:2] == "00" and len(digits) > 2 and digits[2] != "0":
+        return "world"
+    if digits[0] == "0" and len(digits) > 1 and digits[1] != "0":
+        return "national"
+    further = text[start - 2 : start - 1]
+    mention = text[start - 6 : start] == "wa.me/" or (before == "@" and not (further.isalnum() or further == "_"))
+    if mention and 10 <= len(digits) <= 15 and digits[0] != "0":
+        return "mention"
+    return "american" if _american(text, groups, at) is not None else None
+
+
+def _american(text: str, groups: Sequence[_Group], at: int) -> int | None:
+    """Return the last group of (212) 555-0123, 212.555.0123 or 1-212-555-0123."""
+    first = at + 1 if groups[at].digits == "1" else at
+    if len(groups) < first + 3 or [len(g.digits) for g in groups[first : first + 3]] != [3, 3, 4]:
+        return None
+    if groups[first].digits[0] < "2" or groups[first + 1].digits[0] < "2":
+        return None
+    gaps = [text[a.end : b.start] for a, b in zip(groups[at:], groups[at + 1 : first + 3], strict=False)]
+    bracket = text[groups[first].start - 1] == "(" and gaps[first - at] in (")", ") ") if groups[first].start else False
+    signed = gaps[-1] in _SIGN and (bracket or gaps[-2] in _SIGN)
+    if first > at:
+        signed = signed and (gaps[0] in _SIGN or gaps[0] in (" ", " (", "-("))
+    return first + 2 if signed else None
+
+
+def _lengths(text: str, groups: Sequence[_Group], at: int, form: str) -> list[int]:
+    """Return the groups that a number of this form may end with."""
+    if form == "mention":
+        return [at]
+    if form == "american":
+        last = _american(text, groups, at)
+        return [] if last is None else [last]
+    fewest, most, gap = (8, 15, _GAP) if form == "world" else (9, 11, _NATIONAL_GAP)
+    prefix = 2 if groups[at].digits[:2] == "00" else 0
+    found, n = [], -prefix
+    for k in range(at, len(groups)):
+        between = text[groups[k - 1].end : groups[k].start]
+        if k > at and (not gap.fullmatch(between) or _is_compact(groups[k - 1])):
+            break
+        n += len(groups[k].digits)
+        if n > most:
+            break
+        if n >= fewest:
+            found.append(k)
+    return found
+
+
+def _may_begin(text: str, start: int) -> bool:
+    """Return whether what stands before the digits of a number lets it begin there."""
+    if text[start - 1 : start] == "+":
+        return True
+    before = start - 1 if text[start - 1 : start] == "(" else start
+    if word := _LATIN_WORD.search(text, max(0, before - 16), before):
+        further = text[word.start() - 1 : word.start()]
+        return len(word[0].strip("_")) >= GLUED_LETTERS and not (further and further.isalnum())
+    # Not a decimal, a time, or the end of a longer number.
+    return not (text[before - 1 : before] in {*".,:", *_SIGN} and _GROUP.fullmatch(text[before - 2 : before - 1]))
+
+
+def _is_row(text: str, groups: Sequence[_Group], at: int, last: int) -> bool:
+    """Return whether it is part of a row of numbers: two more groups like its own precede or follow."""
+    if at == last:
+        return False
+    size, gap = len(groups[at].digits), text[groups[at].end : groups[at + 1].start]
+
+    def joined(k: int) -> bool:
+        a, b = groups[k], groups[k + 1]
+        return len(a.digits) == len(b.digits) == size and text[a.end : b.start] == gap
+
+    if not all(joined(k) for k in range(at, last)):
+        return False
+    after = last + 1 < len(groups) and _form(text, groups, last + 1) is None
+    more = sum(joined(k) for k in range(last, min(last + 2, len(groups) - 1))) if after else 0
+    return more + sum(joined(k) for k in range(max(0, at - 2), at)) >= ROW
+
+
+def _may_end(text: str, groups: Sequence[_Group], at: int, last: int) -> bool:
+    """Return whether what follows a number lets it end there, and whether its digits are something else."""
+    start, end = groups[at].start, groups[last].end
+    after, further = text[end : end + 1], text[end + 1 : end + 2]
+    if after and (after == "_" or (after.isascii() and after.isalpha())):
+        return False
+    begins = last + 1 < len(groups) and _form(text, groups, last + 1) is not None and _ends(text, groups, last + 1)
+    if after and after in ".:" + _SIGN and _GROUP.fullmatch(further) and not begins:
+        return False
+    digits = [g.digits for g in groups[at : last + 1]]
+    counted = len(digits) > 3 and all(int(b) - int(a) == 1 for a, b in itertools.pairwise(digits))
+    return not (
+        (counted and digits[0][0] == "0")  # 01 02 03 04 05
+        or _POST_CODE.fullmatch(text, start, end)
+        or (text[start - 1 : start] == "/" and _is_isbn("".join(digits)))
+    )
+
+
+def _is_isbn(digits: str) -> bool:
+    """Return whether ten digits are an ISBN-10: weighted 10 to 1, they sum to a multiple of 11."""
+    return len(digits) == 10 and sum(w * int(d) for w, d in zip(range(10, 0, -1), digits, strict=True)) % 11 == 0

@@ -1,1 +1,0 @@
-"""DiscordChatExporter files: JSON and CSV."""

@@ -1,0 +1,113 @@
+"""Listing: list the files that a path, folder or glob names, each with its format, and the files that are left out."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from dataprep.core.unread import EMPTY, Unread, unread_of
+from dataprep.errors import PlanError, ReadError
+from dataprep.store import files
+
+from . import formats
+from .formats import Format
+from .parts import InputFile, oldest_first, source_of
+
+log = logging.getLogger("dataprep")
+SHOWN = 5  # names in a warning
+
+
+@dataclass
+class Listing:
+    """Files to read in order, some of which cannot be read, and files left out with reasons; made by `list_files`."""
+
+    found: list[InputFile] = field(default_factory=list)
+    left_out: list[Unread] = field(default_factory=list)
+
+
+def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listing:
+    """Return the files that a path, folder or glob names; in a folder, files of unknown formats are left out.
+
+    wanted: the format of all files; None: detected per file. skip: list a link to a missing file as not read; otherwise
+    ReadError is raised. Raises ReadError if there is no file, PlanError if a file has no known format (in a folder: if
+    no file has one).
+    """
+    is_dir = files.is_dir(path)
+    is_file = files.exists(path) and not is_dir  # a name with brackets may be a file's own
+    is_glob = any(c in path for c in "*?[") and not is_file
+    urls = [path] if is_file else files.expand(path)
+    if not urls:
+        state = "no file matches" if is_glob else "the folder is empty" if is_dir else "there is no such file"
+        msg = f"{state}; check the path"
+        raise ReadError(msg, path)
+    kinds = {url: wanted or formats.format_of(url) for url in urls}
+    unknown = [url for url, kind in kinds.items() if not kind]
+    if unknown and (not is_dir or len(unknown) == len(urls)):
+        raise _no_format(unknown[0])
+    listing = Listing(left_out=list(map(_unknown, unknown)))
+    for url, kind in kinds.items():
+        if kind:
+            source = source_of(url, () if isinstance(kind.reader, str) else kind.suffixes)
+            file = InputFile(url, kind, source, 0, listed="" if is_file else path)
+            listing.found.append(_measured(file, skip=skip))
+    if is_dir and wanted is None:
+        _leave_chats_only(listing)
+    _warn(path, [*listing.left_out, *(file.unread for file in listing.found if file.unread)])
+    if is_dir:
+        listing.left_out += [Unread(url, "hidden") for url in files.hidden(path)]
+    listing.found = oldest_first(listing.found)
+    return listing
+
+
+def _measured(file: InputFile, *, skip: bool) -> InputFile:
+    """Return the file with its size; an empty one as not read."""
+    try:
+        n_bytes = files.size(file.url)
+    except ReadError as e:
+        if not skip:
+            raise
+        return replace(file, unread=unread_of(e, file.url))
+    empty = Unread(file.url, EMPTY, 0, "the file is empty; remove it or fetch it again")
+    return replace(file, n_bytes=n_bytes, unread=None if n_bytes else empty)
+
+
+def _no_format(url: str) -> PlanError | ReadError:
+    """Return the error of a file without a format; of a zip, ReadError with the reason why it is not a chat export."""
+    if files.suffix(url) == ".zip":
+        from .chats.whatsapp.archives import exports  # imports Numba
+
+        try:
+            exports(url)
+        except ReadError as e:
+            return e
+    known = ", ".join(s for f in formats.FORMATS.values() if f.sniff is None for s in f.suffixes)
+    state = ", and it is not a chat export" if formats.may_be_chat(url) else ""
+    return PlanError(
+        f"{url}: no reader is known for this suffix ({known}){state}; name one with format={'|'.join(formats.FORMATS)}"
+    )
+
+
+def _unknown(url: str) -> Unread:
+    """Return the row of a file in a folder for which there is no reader."""
+    if files.suffix(url) != ".zip":
+        return Unread(url, "not_a_chat" if formats.may_be_chat(url) else "unknown_type")
+    error = _no_format(url)
+    return Unread(url, *((error.reason, None, error.message) if isinstance(error, ReadError) else ("not_a_chat",)))
+
+
+def _leave_chats_only(listing: Listing) -> None:
+    """Leave out of a folder with chats the files that only have a suffix of chats, such as settings."""
+    if not any(file.format.is_chat for file in listing.found):
+        return
+    built_in = [f for f in listing.found if not f.format.is_chat and isinstance(f.format.reader, str) and not f.unread]
+    others = {f.url for f in built_in if f.format.name == "text" or formats.may_be_chat(f.url)}
+    listing.found = [f for f in listing.found if f.url not in others]
+    listing.left_out += [Unread(url, "not_a_chat") for url in sorted(others)]
+
+
+def _warn(path: str, rows: list[Unread]) -> None:
+    if rows:
+        counts = ", ".join(f"{reason} {n:,}" for reason, n in sorted(Counter(row.reason for row in rows).items()))
+        shown = ", ".join(row.file for row in rows[:SHOWN]) + (" ..." if len(rows) > SHOWN else "")
+        log.warning("%s: %d files are not read (%s), see docs.unread(): %s", path, len(rows), counts, shown)

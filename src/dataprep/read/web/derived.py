@@ -1,0 +1,115 @@
+"""Readers of the records that Common Crawl derives from pages: WET, their plain text, and WAT, their metadata.
+
+WET has conversion records (ISO 28500). Their text is the document; URL, date, record id and languages are in `meta`. A
+record is dropped as `wrong_length` if no record follows after its length, and as `cut_archive` if the file ends inside
+it: no text is truncated silently.
+
+WAT has metadata records with JSON. The document is the page's title, description and link texts, one per line; `meta`
+has url, date, status, content type, title, the links as [{"url", "text", "path"}], and the location of the page as
+`warc` and `offset`. Metadata of requests and of the archive itself is counted.
+
+In both, the position of a document is the stored offset of its record (`records.py`), and records of other types are
+counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import orjson
+
+from dataprep.core.ledger import Ledger
+
+from .crawl import Crawl
+from .records import Entry
+from .response import refuse
+
+KEPT = {
+    "warc-target-uri": "url", "warc-date": "date", "warc-record-id": "record_id",
+    "warc-identified-content-language": "languages",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wet(Crawl):
+    """Reads WET files; columns: any of url, date, record_id and languages."""
+
+    VERSION: ClassVar[int] = 2
+    NAME: ClassVar[str] = "wet"
+    HOLDS: ClassVar[str] = "conversion"
+    FIELDS: ClassVar[Mapping[str, str]] = dict.fromkeys(KEPT.values(), "string")
+
+    def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes, Mapping[str, Any]]:  # noqa: ARG002
+        """Return (the record's block, which is the text; its fields) of a conversion record."""
+        assert entry.body is not None
+        return entry.body, {name: entry.headers[header] for header, name in KEPT.items() if header in entry.headers}
+
+
+DESCRIPTIONS = {"description", "og:description"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wat(Crawl):
+    """Reads WAT files; columns: any of url, date, status, content_type, title, links (JSON), warc and offset."""
+
+    NAME: ClassVar[str] = "wat"
+    HOLDS: ClassVar[str] = "metadata"
+    FIELDS: ClassVar[Mapping[str, str]] = {
+        "url": "string", "date": "string", "status": "int64", "content_type": "string", "title": "string",
+        "links": "string", "warc": "string", "offset": "int64",
+    }  # fmt: skip
+
+    def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes, Mapping[str, Any]] | None:  # noqa: ARG002
+        """Return (title, description and link texts, one per line; the fields) of a page's metadata record.
+
+        None if the metadata is not that of a page.
+        """
+        try:
+            note = orjson.loads(entry.body or b"")
+        except orjson.JSONDecodeError:
+            refuse("not_json")
+        about = _inside(note, "Envelope", "WARC-Header-Metadata")
+        if about.get("WARC-Type") != "response":
+            stats.count(f"records.about {about.get('WARC-Type', 'something else')}")
+            return None
+        http = _inside(note, "Envelope", "Payload-Metadata", "HTTP-Response-Metadata")
+        html, sent = _inside(http, "HTML-Metadata"), _inside(http, "Headers")
+        head, links = _inside(html, "Head"), [link for link in _listed(html.get("Links")) if link.get("url")]
+        fields = {
+            "url": about.get("WARC-Target-URI") or entry.headers.get("warc-target-uri"),
+            "date": about.get("WARC-Date") or entry.headers.get("warc-date"),
+            "status": _number(_inside(http, "Response-Message").get("Status")),
+            "content_type": next((str(v) for k, v in sent.items() if k.lower() == "content-type"), None),
+            "title": head.get("Title"),
+            "warc": _inside(note, "Container").get("Filename"),
+            "offset": _number(_inside(note, "Container").get("Offset")),
+        }
+        kept = {name: v for name, v in fields.items() if v is not None and not isinstance(v, (dict, list))}
+        kept["links"] = [
+            {k: link[k] for k in ("url", "text", "path") if isinstance(link.get(k), str)} for link in links
+        ]
+        return "\n".join(_lines(head, links)).encode("utf-8", "replace"), kept
+
+
+def _lines(head: Mapping[str, Any], links: list[dict[str, Any]]) -> Iterator[str]:
+    metas = [m for m in _listed(head.get("Metas")) if str(m.get("name") or m.get("property")).lower() in DESCRIPTIONS]
+    found = [head.get("Title"), *(m.get("content") for m in metas), *(link.get("text") for link in links)]
+    texts = (" ".join(text.split()) for text in found if isinstance(text, str))
+    return iter(dict.fromkeys(text for text in texts if text))
+
+
+def _inside(note: Any, *names: str) -> dict[str, Any]:
+    """Return the object at a path of names; an empty one if there is none."""
+    for name in names:
+        note = note.get(name) if isinstance(note, dict) else None
+    return note if isinstance(note, dict) else {}
+
+
+def _listed(value: Any) -> list[dict[str, Any]]:
+    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
+
+
+def _number(value: Any) -> int | None:
+    return int(value) if str(value).isascii() and str(value).isdigit() and len(str(value)) < 19 else None

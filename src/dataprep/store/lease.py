@@ -1,0 +1,137 @@
+"""Lease: one process writes into an output folder at a time; what a dead process left is taken over.
+
+OUT/.dataprep-lease states pid, host and boot of its holder, who holds a lock on it, and touches it while it lives. The
+lock ends with the process, so a killed run leaves nothing to clean up. Where a file system has no locks, or another
+host's are not seen, the heartbeat decides. Object stores have no lease.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+import threading
+from collections.abc import Iterator
+
+import orjson
+
+from dataprep.errors import DataprepError, InUse
+
+from . import files
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+NAME = ".dataprep-lease"
+BEAT, STALE = 10.0, 60.0  # seconds between heartbeats, and after which a holder on another host counts as dead
+
+
+@contextlib.contextmanager
+def held(folder: str) -> Iterator[None]:
+    """Hold the lease of an output folder inside the block, which creates the folder.
+
+    Raises InUse if another process or thread holds it, DataprepError if the folder cannot be written.
+    """
+    if not files.is_local(folder):
+        yield
+        return
+    home = files.path_of(folder)
+    try:
+        os.makedirs(home, exist_ok=True)
+        descriptor = _acquired(os.path.join(home, NAME), folder)
+    except OSError as e:
+        dangles = os.path.islink(home) and not os.path.exists(home)
+        state = "it is a link to nowhere" if dangles else e.strerror or str(e)
+        msg = f"{folder} cannot be written ({state}); give another folder as out, or change its permissions"
+        raise DataprepError(msg) from e
+    done = threading.Event()
+    beats = threading.Thread(target=_beat, args=(descriptor, done), daemon=True)
+    beats.start()
+    try:
+        yield
+    finally:
+        done.set()
+        beats.join()
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(home, NAME))  # before the lock ends, so that nobody locks a name that is gone
+        os.close(descriptor)
+
+
+def _acquired(path: str, folder: str) -> int:
+    """Return an open, locked lease file that states this process."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            locked = _lock(descriptor)
+            holder = _holder(descriptor)
+            if locked is False or (holder and _lives(holder, descriptor, path, locks=locked is True)):
+                pid, host = holder.get("pid", "?"), holder.get("host", "?")
+                msg = f"{folder} is in use by pid {pid} on host {host}; wait until it is done, or give another folder"
+                raise InUse(msg)  # noqa: TRY301 - the descriptor is closed below
+            if os.path.exists(path) and os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, orjson.dumps(_this_process()), 0)
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # its holder just removed it: another is made
+
+
+def _lock(descriptor: int) -> bool | None:
+    """Lock a file; return False if another holds the lock, None if there are no locks here."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as e:
+        return False if e.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES) else None
+    return True
+
+
+def _this_process() -> dict[str, str | int]:
+    return {"pid": os.getpid(), "host": socket.gethostname(), "boot": _boot()}
+
+
+def _boot() -> str:
+    with contextlib.suppress(OSError), open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
+        return f.read().strip()
+    return ""
+
+
+def _holder(descriptor: int) -> dict[str, str | int]:
+    """Return what a lease states; empty if it is new or cut."""
+    with contextlib.suppress(orjson.JSONDecodeError):
+        found = orjson.loads(os.pread(descriptor, 1 << 12, 0))
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _lives(holder: dict[str, str | int], descriptor: int, path: str, *, locks: bool) -> bool:
+    """Return whether the holder that a lease states may still write."""
+    if holder.get("host") == socket.gethostname():
+        return not locks and holder.get("boot") == _boot() and _runs(int(holder.get("pid", 0)))
+    now = f"{path}.{os.getpid()}.now"  # the clock of the file system, not of this host
+    with open(now, "wb"):
+        clock = os.stat(now).st_mtime
+    os.unlink(now)
+    return clock - os.fstat(descriptor).st_mtime < STALE
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _beat(descriptor: int, done: threading.Event) -> None:
+    while not done.wait(BEAT):
+        with contextlib.suppress(OSError):
+            os.utime(descriptor)

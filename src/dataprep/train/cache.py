@@ -1,0 +1,85 @@
+"""Cache for generation: attention keys and values of the tokens processed so far, per layer and row of the batch."""
+
+
+# ruff: noqa: N803 - the shape letters are capitals
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from . import masks
+
+
+class KeyValues:
+    """Keys `k` and values `v` of one layer, each (B, K, context, C); the letters are explained in `model`.
+
+    Of row r, only the first `Cache.lengths[r]` of the `context` slots are in use.
+    """
+
+    def __init__(self, shape: Sequence[int], device: torch.device, dtype: torch.dtype) -> None:
+        self.k, self.v = (torch.zeros(*shape, device=device, dtype=dtype) for _ in range(2))
+
+    def add(self, k_BKTC: Tensor, v_BKTC: Tensor, slots: Slots) -> tuple[Tensor, Tensor]:
+        """Store the keys and values of new tokens, (B, K, T, C) each, in `slots`; return all keys and all values.
+
+        Both results are (B, K, S, C): the first S = `slots.stop` tokens of each row in `slots.rows`.
+        """
+        for mine, new in ((self.k, k_BKTC), (self.v, v_BKTC)):
+            mine[slots.rows[:, None], :, slots.position] = new.transpose(1, 2)
+        if len(slots.rows) == len(self.k):  # views, not copies
+            return self.k[:, :, : slots.stop], self.v[:, :, : slots.stop]
+        return self.k[slots.rows, :, : slots.stop], self.v[slots.rows, :, : slots.stop]
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The slots of a cache for T new tokens in each of B rows, as `Cache.take` returns them.
+
+    `layers`: the cache of each layer. `rows` int64 (B): indices of the rows in the cache. `position` int64 (B, T):
+    offset of each new token in its row. `stop`: length S of the longest row, with the new tokens. `allowed` bool (B, 1,
+    T, S): whether a new token may attend to a token of its row; None if plain causal attention is right for all rows.
+    """
+
+    layers: list[KeyValues]
+    rows: Tensor
+    position: Tensor
+    stop: int
+    allowed: Tensor | None
+
+
+class Cache:
+    """Keys and values of all layers for `batch` rows; `lengths` has the number of tokens stored in each row."""
+
+    def __init__(self, layers: list[KeyValues], batch: int, device: torch.device) -> None:
+        self.layers, self.device = layers, device
+        self.lengths = [0] * batch
+
+    def take(self, rows: Sequence[int], counts: Sequence[int], *, prefix: bool = False) -> Slots:
+        """Reserve slots for the next counts[i] tokens (one or more) of each row rows[i], and return them.
+
+        rows: indices of rows of the cache, ascending. All rows get as many slots as the largest count; what this
+        padding stores is overwritten before any token attends to it. prefix: the new tokens of a row all attend to each
+        other.
+        """
+        held = torch.tensor([self.lengths[row] for row in rows])
+        more = torch.tensor(list(counts))
+        width = int(more.max())
+        stop = int(held.max()) + width
+        position = held[:, None] + torch.arange(width)
+        even = len(set(held.tolist())) == len(set(more.tolist())) == 1
+        plain = even and (width == 1 or (width == stop and not prefix))
+        allowed = None if plain else masks.continued(position, held + more if prefix else held * 0, stop)
+        for row, count in zip(rows, counts, strict=True):
+            self.lengths[row] += count
+        where = self.device
+        return Slots(
+            self.layers, torch.tensor(list(rows), device=where), position.to(where), stop,
+            None if allowed is None else allowed.to(where),
+        )  # fmt: skip
+
+    def clear(self, row: int) -> None:
+        """Set the length of a row to 0, so that its stored tokens are no longer used."""
+        self.lengths[row] = 0

@@ -1,0 +1,76 @@
+"""Choose the device and the number type of a run before any work, and raise one clear error if memory runs out."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+import torch
+
+from dataprep.errors import DataprepError, PlanError
+
+from .config import TrainConfig
+
+_KINDS = ("cpu", "cuda", "mps", "xpu")
+
+
+def pick_device(name: str) -> torch.device:
+    """Return the device of that name; "auto" is CUDA if there is a card, else the CPU.
+
+    Raises PlanError if this machine does not have the device.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    parts = re.fullmatch(rf"({'|'.join(_KINDS)})(?::(\d{{1,3}}))?", name) if isinstance(name, str) else None
+    if parts is None:
+        msg = f"device={name!r} must be auto, {', '.join(_KINDS)}, or one of several cards, such as cuda:1"
+        raise PlanError(msg)
+    count = _count(parts[1])
+    if int(parts[2] or 0) >= count:
+        found = f"{count} of kind {parts[1]}" if count else f"no {parts[1].upper()} card here"
+        msg = f"device={name!r}: torch {torch.__version__} sees {found}; use device='cpu', or 'auto'"
+        raise PlanError(msg)
+    return torch.device(name)
+
+
+def _count(kind: str) -> int:
+    if kind == "cuda":
+        return torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if kind == "mps":
+        return int(torch.backends.mps.is_available())
+    return 1 if kind == "cpu" else int(torch.xpu.device_count())
+
+
+def pick_dtype(name: str, device: torch.device) -> torch.dtype:
+    """Return the type of activations: that named, or for "auto" bfloat16 if the device is fast with it, else float32.
+
+    Fast are CUDA cards of compute capability 8 (2020) or later.
+    """
+    if name == "auto":
+        fast = device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
+        return torch.bfloat16 if fast else torch.float32
+    return {"float32": torch.float32, "bfloat16": torch.bfloat16}[name]
+
+
+@contextlib.contextmanager
+def memory_named(config: TrainConfig) -> Iterator[None]:
+    """Raise a DataprepError that names the settings to lower if memory runs out inside the `with` block."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as e:
+        if not _is_memory(e):
+            raise
+        rows, model = config.rows, config.model
+        less = f"micro_batch (now {rows}; the result is the same), " if rows > 1 else ""
+        msg = (
+            f"out of memory on device={config.device!r}: lower {less}model.context (now {model.context}), "
+            f"model.d_model (now {model.d_model}) or model.n_layers (now {model.n_layers})"
+        )
+        raise DataprepError(msg) from e
+
+
+def _is_memory(error: Exception) -> bool:
+    """Return whether an error reports a failed allocation: torch has a class for CUDA's, and only texts elsewhere."""
+    texts = ("out of memory", "can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
+    return isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)) or any(t in str(error) for t in texts)

@@ -1,0 +1,59 @@
+"""Guard of a run: steps whose loss or gradient is not finite are skipped, then undone, then end the run.
+
+A skipped step never changes weights or moments (`optim.step_once`). After `PATIENCE` skipped steps in succession the
+run returns to its newest checkpoint, and continues with the data after the last skipped step. If it fails again before
+it has passed the step of the first failure, it returns to the checkpoint before that one. The third failure raises a
+DataprepError.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+PATIENCE = 3
+"""Skipped steps in succession that end in a rollback."""
+ROLLBACKS = 2
+"""Rollbacks before a run has passed the step at which it failed."""
+
+
+@dataclass
+class Guard:
+    """Counts of a run's skipped steps and rollbacks, stored in its checkpoints.
+
+    `skipped`: all skipped steps. `streak`: skipped steps in succession up to the newest step. `rollbacks`: rollbacks
+    since the run last passed the step `furthest`, the latest at which it failed. `ahead`: batches of data that
+    rollbacks left out; step i reads batch i + ahead. No count depends on when losses are read from the device.
+    """
+
+    skipped: int = 0
+    streak: int = 0
+    rollbacks: int = 0
+    furthest: int = 0
+    ahead: int = 0
+
+    def count(self, loss: float, norm: float) -> bool:
+        """Count a step; return whether its loss and gradient norm were finite, so that it changed the weights."""
+        fine = math.isfinite(loss) and math.isfinite(norm)
+        self.skipped += not fine
+        self.streak = 0 if fine else self.streak + 1
+        return fine
+
+    @property
+    def must_roll_back(self) -> bool:
+        """Whether the run must return to a checkpoint, since `PATIENCE` steps in succession were skipped."""
+        return self.streak >= PATIENCE
+
+    def saved(self, step: int) -> None:
+        """Set `rollbacks` to 0 if the checkpoint that is saved now is of a step after `furthest`."""
+        if step > self.furthest:
+            self.rollbacks = 0
+
+    def rolled_back(self, failed: int, to: int) -> Guard:
+        """Return the counts with which the run continues after its return from step `failed` to the step `to`."""
+        return Guard(
+            skipped=self.skipped,
+            rollbacks=self.rollbacks + 1,
+            furthest=max(failed, self.furthest),
+            ahead=self.ahead + failed - to,
+        )

@@ -1,0 +1,109 @@
+"""Loss of each token, computed from the model's residual stream, for a part of the vocabulary at a time.
+
+Scores of 32 rows of 1,024 tokens over 50,257 ids are 6 GiB in float32, and a gradient and a softmax as much again. Here
+no tensor has more than `BLOCK` scores. The forward pass keeps only the logarithm of the sum of their exponentials; the
+backward pass computes the scores again, which costs one more product with the matrix of the vocabulary.
+"""
+
+
+# ruff: noqa: N803, N806 - the shape letters are capitals
+from __future__ import annotations
+
+import functools
+import importlib.util
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .masks import Mask
+from .model import GPT
+from .rows import IGNORE
+
+BLOCK = 1 << 24
+"""Most scores in a tensor: 64 MiB in float32. Fewer scores than that are one block, by torch's own cross entropy."""
+
+
+def token_nats(model: GPT, ids_BT: Tensor, targets_BT: Tensor, mask: Mask | None = None) -> Tensor:
+    """Return the loss in nats of predicting each target, float32 (B, T); 0 for targets that are IGNORE.
+
+    ids_BT, targets_BT: int64 (B, T). mask: which inputs attend to which; None: causal attention.
+    """
+    x_ND = model.stream(ids_BT, mask).flatten(0, 1)
+    return nats(x_ND, model.embedding.weight, targets_BT.flatten(), model.vocab_size).view_as(targets_BT)
+
+
+def nats(x_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, vocab_size: int) -> Tensor:
+    """Return -log softmax of each target's score, float32 (N); 0 for targets that are IGNORE.
+
+    x_ND: N outputs of the model's last layer. The scores are their products with the first `vocab_size` rows of
+    weight_VD, the matrix of the vocabulary, which may have more rows.
+    """
+    if len(x_ND) * vocab_size > BLOCK:
+        out: Tensor = _InBlocks.apply(x_ND, weight_VD[:vocab_size], targets_N)  # type: ignore[no-untyped-call]
+        return out
+    logits_NV = F.linear(x_ND, weight_VD.to(x_ND.dtype)).float()[:, :vocab_size]
+    return F.cross_entropy(logits_NV, targets_N, ignore_index=IGNORE, reduction="none")
+
+
+def _blocks(n: int, weight_VD: Tensor, dtype: torch.dtype) -> Iterator[tuple[int, Tensor]]:
+    """Yield parts of the matrix with their first id, so large that `n` rows of scores are a block (64 ids at least)."""
+    width = max(64, BLOCK // n // 64 * 64)
+    for first in range(0, len(weight_VD), width):
+        yield first, weight_VD[first : first + width].to(dtype)
+
+
+class _InBlocks(torch.autograd.Function):
+    """`nats` with its gradients, a block of the vocabulary at a time."""
+
+    @staticmethod
+    def forward(ctx: Any, x_ND: Tensor, weight_VD: Tensor, targets_N: Tensor) -> Tensor:
+        fold = _fused(_fold, x_ND)
+        total_N = torch.full((len(x_ND),), -torch.inf, device=x_ND.device)
+        target_N = torch.zeros_like(total_N)
+        for first, block_VD in _blocks(len(x_ND), weight_VD, x_ND.dtype):
+            total_N, target_N = fold(x_ND @ block_VD.T, total_N, target_N, targets_N - first)
+        ctx.save_for_backward(x_ND, weight_VD, targets_N, total_N)
+        return (total_N - target_N).masked_fill(targets_N == IGNORE, 0)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
+        x_ND, weight_VD, targets_N, total_N = ctx.saved_tensors
+        grad_N = grads[0].masked_fill(targets_N == IGNORE, 0)
+        slope = _fused(_slope, x_ND)
+        grad_ND = torch.zeros(x_ND.shape, device=x_ND.device)
+        grad_VD = torch.empty(weight_VD.shape, device=x_ND.device)
+        for first, block_VD in _blocks(len(x_ND), weight_VD, x_ND.dtype):
+            slope_NV = slope(x_ND @ block_VD.T, total_N, grad_N, targets_N - first)
+            grad_ND += slope_NV @ block_VD
+            grad_VD[first : first + len(block_VD)] = slope_NV.T @ x_ND
+        return grad_ND.to(x_ND.dtype), grad_VD.to(weight_VD.dtype), None
+
+
+def _fold(logits_NV: Tensor, total_N: Tensor, target_N: Tensor, place_N: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the logarithm of the sum so far with a block's scores added, and the targets' scores so far."""
+    logits_NV = logits_NV.float()
+    inside_N = (place_N >= 0) & (place_N < logits_NV.shape[1])
+    own_N = logits_NV.gather(1, place_N.clamp(0, logits_NV.shape[1] - 1)[:, None])[:, 0]
+    return torch.logaddexp(total_N, logits_NV.logsumexp(1)), torch.where(inside_N, own_N, target_N)
+
+
+def _slope(logits_NV: Tensor, total_N: Tensor, grad_N: Tensor, place_N: Tensor) -> Tensor:
+    """Return the gradient with respect to a block's scores, (N, V) in their type."""
+    share_NV = (logits_NV.float() - total_N[:, None]).exp_()
+    inside_N = (place_N >= 0) & (place_N < logits_NV.shape[1])
+    place_N = place_N.clamp(0, logits_NV.shape[1] - 1)
+    share_NV.scatter_add_(1, place_N[:, None], -inside_N[:, None].float())
+    return share_NV.mul_(grad_N[:, None]).to(logits_NV.dtype)
+
+
+@functools.cache
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    return torch.compile(function, dynamic=False)
+
+
+def _fused(function: Callable[..., Any], like: Tensor) -> Callable[..., Any]:
+    """Return the function, as one kernel on CUDA with Triton."""
+    return _compiled(function) if like.is_cuda and importlib.util.find_spec("triton") else function

@@ -1,0 +1,24 @@
+"""Roles of parameters (matrix, embedding, norm, scalar), stated by their modules; the optimiser groups them by role."""
+
+from __future__ import annotations
+
+from torch import nn
+
+ROLES = ("matrix", "embedding", "norm", "scalar")
+"""`matrix` maps vectors to vectors, `embedding` has a row per id, `norm` is a gain per channel, `scalar` the rest."""
+
+
+def roles(model: nn.Module) -> dict[str, str]:
+    """Return the role of each parameter, by the parameter's name: the attribute `role` of the module that owns it.
+
+    Raises TypeError if a module with parameters of its own has no role.
+    """
+    found: dict[str, str] = {}
+    for prefix, module in model.named_modules():
+        for name, _ in module.named_parameters(prefix, recurse=False):
+            role = getattr(module, "role", None)
+            if role not in ROLES:
+                msg = f"{type(module).__name__}.role is {role!r} and must be one of {', '.join(ROLES)}"
+                raise TypeError(msg)
+            found.setdefault(name, role)
+    return found

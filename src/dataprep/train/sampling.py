@@ -1,0 +1,74 @@
+"""Sampling: the rule by which the next id is drawn from the model's scores (temperature, top-k, top-p, min-p)."""
+
+
+# ruff: noqa: N803, N806 - the shape letters are capitals
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dataprep.errors import DataprepError, PlanError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """The rule to draw an id from scores: `temperature` 0 takes the best id; `top_k` keeps the k best ids.
+
+    `top_p` keeps the fewest best ids whose probabilities add up to p (nucleus sampling, Holtzman et al. 2019), and
+    `min_p` the ids at least p times as probable as the best (Nguyen et al. 2024). `repetition_penalty` changes the
+    scores of ids that are in the text so far: scores above 0 are divided by it, those below 0 multiplied (Keskar et al.
+    2019).
+    """
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float = 1.0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        def number(value: object) -> float:
+            return value if isinstance(value, (int, float)) and not isinstance(value, bool) else float("nan")
+
+        if not 0 <= number(self.temperature) < float("inf"):
+            msg = f"temperature={self.temperature!r} must be 0 or more"
+        elif self.top_k is not None and not (isinstance(self.top_k, int) and number(self.top_k) >= 1):
+            msg = f"top_k={self.top_k!r} must be 1 or more"
+        elif not 0 < number(self.top_p) <= 1:
+            msg = f"top_p={self.top_p!r} must be above 0 and at most 1"
+        elif not 0 <= number(self.min_p) <= 1:
+            msg = f"min_p={self.min_p!r} must be from 0 to 1"
+        elif not 0 < number(self.repetition_penalty) < float("inf"):
+            msg = f"repetition_penalty={self.repetition_penalty!r} must be above 0; 1 changes nothing"
+        elif not (isinstance(self.seed, int) and 0 <= number(self.seed) < 1 << 62):
+            msg = f"seed={self.seed!r} must be a whole number from 0 to 2**62 - 1"
+        else:
+            return
+        raise PlanError(msg)
+
+    def pick(self, logits_V: Tensor, generator: torch.Generator, text: Sequence[int] = ()) -> int:
+        """Return one id drawn by this rule from the scores of the next id, float (V).
+
+        text: the ids so far, for the repetition penalty. Raises DataprepError if a score is not finite.
+        """
+        if self.repetition_penalty != 1 and text:
+            ids = torch.tensor(sorted(set(text)), device=logits_V.device)
+            seen = logits_V[ids]
+            seen = torch.where(seen > 0, seen / self.repetition_penalty, seen * self.repetition_penalty)
+            logits_V = logits_V.index_copy(0, ids, seen)
+        if not torch.isfinite(logits_V).all():
+            msg = "the model's scores are not finite: its weights are damaged or have diverged; use another checkpoint"
+            raise DataprepError(msg)
+        if self.temperature == 0:
+            return int(logits_V.argmax())
+        scores, ids = (logits_V / self.temperature).sort(descending=True, stable=True)
+        probability = scores[: self.top_k].softmax(-1)
+        before = probability.cumsum(-1) - probability
+        best = probability[0].clamp(min=1e-9)  # the best id is kept in spite of rounding
+        probability[(before >= self.top_p) | (probability < self.min_p * best)] = 0
+        probability[0] = best
+        return int(ids[torch.multinomial(probability, 1, generator=generator)])

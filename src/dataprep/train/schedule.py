@@ -1,0 +1,45 @@
+"""Learning rate as a function of the step."""
+
+from __future__ import annotations
+
+import math
+
+from .config import TrainConfig
+
+FIELDS = {"lr", "steps", "schedule", "warmup", "final_lr", "decay"}
+"""Fields of a config that only the learning rate depends on."""
+
+
+def lr_at(step: int, config: TrainConfig) -> float:
+    """Return the learning rate of a step, counted from 0: linear warm-up, then the schedule.
+
+    cosine: half a cosine from `lr` to `final_lr * lr` (Loshchilov and Hutter 2017). wsd: flat, and over the
+    last `decay` of the steps down by 1 - sqrt (Hu et al. 2024; Hägele et al. 2024). constant: flat.
+    """
+    if step < config.warmup:
+        return config.lr * (step + 1) / config.warmup
+    steps = config.steps or 0
+    if config.schedule == "cosine":
+        share = _share(step, config.warmup, steps)
+        falling = (1 + math.cos(math.pi * share)) / 2
+    elif config.schedule == "wsd":
+        falling = 1 - math.sqrt(_share(step, flat_until(config), steps))
+    else:
+        return config.lr
+    return config.lr * (config.final_lr + (1 - config.final_lr) * falling)
+
+
+def flat_until(config: TrainConfig) -> int:
+    """Return the step at which wsd begins to lower the learning rate; runs of more steps are the same until then."""
+    steps = config.steps or 0
+    return max(config.warmup, steps - math.ceil(config.decay * steps))
+
+
+def same_past(step: int, config: TrainConfig, other: TrainConfig) -> bool:
+    """Return whether the first `step` steps of both configs have the same learning rates."""
+    return all(lr_at(i, config) == lr_at(i, other) for i in range(step))
+
+
+def _share(step: int, first: int, steps: int) -> float:
+    """Return the progress from `first` to the last step, 0 to 1."""
+    return min(1.0, max(0.0, (step - first) / max(1, steps - 1 - first)))

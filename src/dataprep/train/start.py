@@ -1,0 +1,90 @@
+"""Start of a run from a model that was trained before: its weights, with other data and another schedule."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from dataprep.errors import PlanError, StaleOutput
+from dataprep.tokens.shards.shard import Shards
+
+from . import checkpoint
+from .config import ModelConfig, TrainConfig, preset
+from .model import GPT
+
+_FREE = {"context", "rope_base"}  # no weight depends on them
+
+
+def starting_config(config: TrainConfig | str | None, init_from: str | Path | None = None) -> TrainConfig:
+    """Return the config to train with: a TrainConfig as it is, a preset by name, or for None the preset "tiny".
+
+    With `init_from`, a checkpoint or the folder of a run, a preset gets the shape of that model; None is that model's
+    own config, set to one pass over the new data.
+    """
+    if isinstance(config, TrainConfig):
+        return config
+    if init_from is None:
+        return preset("tiny" if config is None else config)
+    earlier = TrainConfig.from_dict(checkpoint.load_model(init_from)[1]["config"])
+    if config is None:
+        return replace(earlier, steps=None, weights=None, device="auto", micro_batch=None)
+    return replace(preset(config), model=earlier.model)
+
+
+def take_weights(model: GPT, init_from: str | Path, sets: Mapping[str, Shards]) -> str:
+    """Copy the weights of a checkpoint, or of the newest one in a folder, into `model`; return their hash.
+
+    sets: the shards to train on. Raises PlanError if the checkpoint's model has another shape than `model`, or another
+    vocabulary, separator or tokenizer than the shards.
+    """
+    earlier, saved = checkpoint.load_model(init_from)
+    shards = next(iter(sets.values()))
+    facts: list[tuple[str, Any, Any]] = [
+        ("vocabulary", saved["vocab_size"], shards.vocab_size),
+        ("separator", saved["eot"], shards.eot),
+    ]
+    mine, its = checkpoint.tokenizer_key(sets), saved["tokenizer"]
+    if mine and its:
+        facts.append(("tokenizer", its, mine))
+    for name, before, now in facts:
+        if before != now:
+            msg = (
+                f"{init_from} was trained with a {name} of {before} and {shards.path} has one of {now}; encode the "
+                "texts with the tokenizer.json of that model"
+            )
+            raise PlanError(msg)
+    _check_shape(init_from, earlier.config, model.config)
+    model.load_state_dict(earlier.state_dict())
+    return _hash(model)
+
+
+def _check_shape(init_from: str | Path, earlier: ModelConfig, config: ModelConfig) -> None:
+    before, now = asdict(earlier), asdict(config)
+    differences = [f"model.{n} was {before[n]}, is {now[n]}" for n in now if n not in _FREE and before[n] != now[n]]
+    if differences:
+        msg = (
+            f"the model in {init_from} has another shape ({'; '.join(differences)}); take its shape with "
+            "starting_config(preset, init_from), or leave these settings out"
+        )
+        raise PlanError(msg)
+
+
+def _hash(model: GPT) -> str:
+    digest = hashlib.sha256()
+    for name, tensor in model.state_dict().items():
+        digest.update(name.encode() + tensor.cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def check_same_start(path: Path, content: Mapping[str, Any], start: str) -> None:
+    """Raise StaleOutput if the run of a checkpoint began with other weights than this run.
+
+    path: names the checkpoint in the message. content: its content. start: hash of the weights with which this run
+    began (`take_weights`); "" allows all.
+    """
+    if start and content.get("start", "") != start:
+        msg = f"{path} is of a run that started from other weights; choose another output folder, or resume=False"
+        raise StaleOutput(msg)

@@ -1,0 +1,82 @@
+"""Half-written state heals itself: what is empty or cut is made again, and what is whole is used."""
+
+import os
+import shutil
+
+import pytest
+
+from dataprep.core.pipeline import Pipeline
+from dataprep.core.seal import Seal
+from dataprep.errors import StaleOutput
+from dataprep.store.atomic import JOURNAL
+from fixtures.small_pipeline import STAGES, TEXTS
+from laws import dataset_of, same_bytes
+
+CUTS = {"empty": lambda data: b"", "cut": lambda data: data[: len(data) // 2], "zeros": lambda data: bytes(len(data))}
+STATE = ("manifest.json", "recipe.json", "origin.json", "receipts/*", "steps/*/receipt.json", "steps/*/input/*.json",
+         "steps/*/input/receipts/*", "drops/*", "steps/*/verdicts.parquet")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A finished run of an Estimator and stages, and its input."""
+    place = tmp_path_factory.mktemp("made")
+    Pipeline(*STAGES).run(dataset_of(place, TEXTS, parts=3), str(place / "out"))
+    return place
+
+
+@pytest.mark.parametrize("journal", [True, False])
+@pytest.mark.parametrize("finished", [True, False])
+@pytest.mark.parametrize("damage", CUTS)
+@pytest.mark.parametrize("state", STATE)
+def test_every_half_written_file_is_made_again(tmp_path, made, monkeypatch, state, damage, finished, journal):
+    """Receipts, recipes, manifests and tables that are empty, cut or zeros: the run ends in the same bytes."""
+    out = tmp_path / "out"
+    shutil.copytree(made / "out", out)
+    found = sorted(out.glob(state))
+    assert found
+    for path in found:
+        path.write_bytes(CUTS[damage](path.read_bytes()))
+    if not finished and state != "manifest.json":
+        os.unlink(out / "manifest.json")
+    if not journal:
+        os.unlink(out / JOURNAL)
+    written = []
+    write = Seal._write
+    monkeypatch.setattr(Seal, "_write", lambda self, part: written.append(part) or write(self, part))
+    Pipeline(*STAGES).run(dataset_of(made, TEXTS, parts=3), str(out))
+    if (finished and state != "manifest.json") or state.startswith("steps/*/input/receipts"):
+        return  # a complete folder is opened as it is; `dataprep verify` reads all of it
+    if damage == "zeros" and state in ("drops/*", "steps/*/verdicts.parquet"):
+        return  # of the same size
+    same_bytes(made / "out", out)
+    if state in ("manifest.json", "recipe.json", "origin.json"):
+        assert not written, "the parts are whole"
+
+
+def test_a_lost_recipe_does_not_let_another_recipe_in(tmp_path):
+    """The manifest states the recipe too; without both, what another recipe left is not in the result."""
+    docs, out = dataset_of(tmp_path, TEXTS, parts=3), tmp_path / "out"
+    Pipeline(*STAGES).run(docs, str(out))
+    (out / "recipe.json").write_bytes(b"")
+    with pytest.raises(StaleOutput, match="another recipe"):
+        Pipeline().run(docs, str(out))
+    (out / "manifest.json").write_bytes(b"{")
+    few = dataset_of(tmp_path, TEXTS[:3], parts=1)
+    done = Pipeline().run(few, str(out))
+    assert done.count == few.count
+    Pipeline().run(few, str(tmp_path / "fresh"))
+    shutil.rmtree(out / "steps")
+    same_bytes(out, tmp_path / "fresh")
+
+
+def test_a_missing_shard_is_made_again(tmp_path):
+    """A finished folder with a shard that is gone or cut is mended by running again."""
+    docs, out = dataset_of(tmp_path, TEXTS, parts=3), tmp_path / "out"
+    Pipeline(*STAGES).run(docs, str(out))
+    shutil.copytree(out, tmp_path / "copy")
+    one, two, _ = sorted((out / "data").iterdir())
+    one.unlink()
+    two.write_bytes(two.read_bytes()[:-9])
+    Pipeline(*STAGES).run(docs, str(out))
+    same_bytes(out, tmp_path / "copy")

@@ -1,0 +1,130 @@
+"""Deleting: only what dataprep created, and never the input."""
+
+import os
+import shutil
+
+import pytest
+
+import dataprep as dp
+from dataprep.core import pipeline_file
+from dataprep.core.pipeline import Pipeline
+from dataprep.errors import PlanError, StaleOutput
+from dataprep.store.atomic import JOURNAL, begin_journal, journaled
+from fixtures.small_pipeline import STAGES, TEXTS
+from laws import dataset_of, same_bytes
+
+FOREIGN = ("data/notes.txt", "index/mine.txt", "drops/part-00000.csv", "cuts/deep/er/x", "receipts/a.json")
+
+
+def everything(folder) -> dict[str, bytes]:
+    """The content of each file of a folder."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def write(path, text="mine") -> None:
+    """Write a file of a user."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+@pytest.mark.parametrize("journal", [True, False])
+@pytest.mark.parametrize("name", FOREIGN)
+def test_replace_keeps_files_of_others(tmp_path, name, journal):
+    """A file of a user in a folder of a run is named, and nothing is deleted; moved away, the run goes through."""
+    docs, out = dataset_of(tmp_path, TEXTS), tmp_path / "out"
+    Pipeline(*STAGES).run(docs, str(out))
+    if not journal:  # a folder of an earlier version
+        os.unlink(out / JOURNAL)
+    write(out / name)
+    before = everything(out)
+    with pytest.raises(StaleOutput, match=f"holds {name}, which dataprep did not write"):
+        Pipeline(*STAGES[:-1]).run(docs, str(out), replace=True)
+    assert everything(out) == before
+    os.unlink(out / name)
+    Pipeline(*STAGES[:-1]).run(docs, str(out), replace=True)
+    Pipeline(*STAGES[:-1]).run(docs, str(tmp_path / "fresh"))
+    same_bytes(out, tmp_path / "fresh")
+
+
+@pytest.mark.parametrize("replace", [True, False])
+@pytest.mark.parametrize("name", [*FOREIGN, "steps/notes.txt", "steps/01-a-01234567/a", "data/part-00000-000.parquet"])
+def test_a_new_run_does_not_begin_among_files_of_others(tmp_path, name, replace):
+    """A folder with a name that a Dataset uses is refused before anything is written."""
+    write(tmp_path / "out" / name)
+    with pytest.raises(StaleOutput, match=f"holds {name}, which dataprep did not write"):
+        Pipeline().run(dataset_of(tmp_path, TEXTS), str(tmp_path / "out"), replace=replace)
+    assert everything(tmp_path / "out") == {name: b"mine"}
+
+
+@pytest.mark.parametrize("form", ["same", "relative", "link", "slash", "data", "above"])
+def test_out_is_never_the_input(tmp_path, monkeypatch, form):
+    """A sealed input as out, by whatever name, is refused before any work, and stays as it was."""
+    done = Pipeline().run(dataset_of(tmp_path, TEXTS), str(tmp_path / "in" / "one"))
+    before = everything(tmp_path / "in")
+    monkeypatch.chdir(tmp_path)
+    os.symlink(tmp_path / "in" / "one", tmp_path / "link")
+    names = {"same": done.url, "relative": "in/../in/one", "link": "link", "slash": f"{done.url}/",
+             "data": "link/data/more", "above": "in"}  # fmt: skip
+    for given in (done, dp.read("link")):
+        with pytest.raises(PlanError, match="the input .*; give another folder as out"):
+            Pipeline(*STAGES).run(given, names[form], replace=True)
+    assert everything(tmp_path / "in") == before
+
+
+@pytest.mark.parametrize(
+    ("given", "out", "refused"),
+    [
+        ("texts", "texts/clean", True), ("texts", "link/a/b", True), ("texts/", "texts", True),
+        ("texts/**", "texts/x", True), ("texts/**/*.json*", "texts/x", True), ("*/*.json", "out", True),
+        ("texts/*.jsonl", "texts/x", False), ("texts/a.jsonl", "texts/x", False), ("texts", "texts/_clean", False),
+        ("texts", "texts2", False), ("texts", "texts/.clean", False),
+    ],
+)  # fmt: skip
+def test_out_is_not_where_the_next_run_reads(tmp_path, monkeypatch, given, out, refused):
+    """An out that a folder or glob of the input would find again is refused; one that it would not find is not."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "texts" / "a.jsonl", '{"text": "one"}\n{"text": "two"}\n')
+    write(tmp_path / "texts" / "b.json", '{"text": "one"}\n{"text": "two"}\n')
+    os.symlink("texts", tmp_path / "link")
+    docs = dp.read(given)
+    if not refused:
+        assert Pipeline().run(docs, out).count == docs.count
+        assert dp.read(given).count == docs.count
+        return
+    with pytest.raises(PlanError, match=r"(next run would read it|holds the input)"):
+        Pipeline().run(docs, out)
+    assert not os.path.exists(os.path.join(out, "recipe.json"))
+
+
+def test_journals_survive_kills_and_moves(tmp_path):
+    """A line that was cut is left out; a moved folder keeps its journal, which lists each existing file once."""
+    out = tmp_path / "out"
+    Pipeline(*STAGES).run(dataset_of(tmp_path, TEXTS), str(out))
+    listed = journaled(str(out / JOURNAL))
+    assert listed == {str(p) for p in out.rglob("*") if p.is_file() and p.name != JOURNAL}
+    shutil.move(out, tmp_path / "moved")
+    with (tmp_path / "moved" / JOURNAL).open("ab") as f:
+        f.write(b'\n"data/no-such-file"\n"data/cu')
+    begin_journal(str(tmp_path / "moved"))
+    assert len(journaled(str(tmp_path / "moved" / JOURNAL))) == len(listed)
+    assert b"no-such" not in (tmp_path / "moved" / JOURNAL).read_bytes()
+
+
+def test_links_are_not_followed(tmp_path):
+    """A link in a folder of a run is a file of somebody else; what it leads to stays."""
+    docs, out = dataset_of(tmp_path, TEXTS), tmp_path / "out"
+    Pipeline(*STAGES).run(docs, str(out))
+    write(tmp_path / "mine" / "thesis.txt")
+    os.symlink(tmp_path / "mine", out / "cuts")
+    with pytest.raises(StaleOutput, match="holds cuts, which dataprep did not write"):
+        Pipeline().run(docs, str(out), replace=True)
+    assert everything(tmp_path / "mine") == {"thesis.txt": b"mine"}
+
+
+def test_an_out_that_cannot_be_written_is_one_sentence(tmp_path):
+    """The folder of a run that is a file, or a link to nowhere, is named before any step begins."""
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for name in ("file", "link", "file/out"):
+        with pytest.raises(PlanError, match="cannot be written .*; give another folder as out"):
+            list(pipeline_file.execute([], str(tmp_path / name), None))

@@ -1,0 +1,99 @@
+"""Restored files: a run continues without replace=True if only files changed that it had not read."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+import dataprep as dp
+from dataprep.errors import ReadError, StaleOutput
+from dataprep.read import parts
+
+LINES = "".join(f'{{"text": "document {i} {i * 7919 % 10007}"}}\n' for i in range(2_000)).encode()
+WHOLE = gzip.compress(LINES)
+
+
+@pytest.fixture(params=["cut", "empty"])
+def folder(request, tmp_path, monkeypatch):
+    """Three files, each a part of its own; the one in the middle is cut or empty."""
+    monkeypatch.setattr(parts, "PART_BYTES", 1)
+    home = tmp_path / "in"
+    home.mkdir()
+    for name in "abc":
+        (home / f"{name}.jsonl.gz").write_bytes(WHOLE)
+    (home / "b.jsonl.gz").write_bytes(WHOLE[: len(WHOLE) // 2] if request.param == "cut" else b"")
+    return home
+
+
+def keep(text):
+    """Keep documents that have a text."""
+    return bool(text)
+
+
+def read(home):
+    """Read all files, skipping bad ones."""
+    return dp.read(str(home), on_bad_file="skip")
+
+
+@pytest.mark.parametrize(
+    "stages", [(), (dp.C4(),), (dp.Filter(keep), dp.Exact())], ids=["copy", "C4", "Exact"]
+)
+def test_a_restored_file_is_read(folder, tmp_path, stages) -> None:
+    """The rerun gives what a first run of the intact files gives, and its table has no row left."""
+    out = str(tmp_path / "out")
+    assert len(dp.Pipeline(*stages).run(read(folder), out=out).unread()) == 1
+    (folder / "b.jsonl.gz").write_bytes(WHOLE)
+    again = dp.Pipeline(*stages).run(read(folder), out=out)
+    fresh = dp.Pipeline(*stages).run(read(folder), out=str(tmp_path / "fresh"))
+    assert again.table().equals(fresh.table())
+    assert again.drops().equals(fresh.drops())
+    assert len(again.unread()) == 0
+    assert not (tmp_path / "out" / "unread.parquet").exists()
+
+
+def test_only_its_part_is_made_again(folder, tmp_path) -> None:
+    """The shards of the other parts are not written a second time."""
+    out = tmp_path / "out"
+    dp.Pipeline().run(read(folder), out=str(out))
+    before = {path.name: path.stat().st_ino for path in (out / "data").iterdir()}
+    (folder / "b.jsonl.gz").write_bytes(WHOLE)
+    dp.Pipeline().run(read(folder), out=str(out))
+    after = {path.name: path.stat().st_ino for path in (out / "data").iterdir()}
+    assert {name for name in before if before[name] != after[name]} == {"part-00001-000.parquet"}
+
+
+def test_another_change_is_stale(folder, tmp_path) -> None:
+    """A file that had been read, another recipe and another set of files still need replace=True."""
+    out = str(tmp_path / "out")
+    dp.Pipeline(dp.Exact()).run(read(folder), out=out)
+    (folder / "b.jsonl.gz").write_bytes(WHOLE)
+    with pytest.raises(StaleOutput):
+        dp.Pipeline(dp.Exact(), dp.C4()).run(read(folder), out=out)
+    (folder / "d.jsonl.gz").write_bytes(WHOLE)
+    with pytest.raises(StaleOutput):
+        dp.Pipeline(dp.Exact()).run(read(folder), out=out)
+    (folder / "d.jsonl.gz").unlink()
+    (folder / "c.jsonl.gz").write_bytes(gzip.compress(LINES[:-20] + b"\n"))
+    with pytest.raises(StaleOutput):
+        dp.Pipeline(dp.Exact()).run(read(folder), out=out)
+
+
+def test_a_stopped_run_continues(tmp_path, monkeypatch) -> None:
+    """A run that stopped at a bad file continues once the file is repaired, or once bad files are skipped."""
+    monkeypatch.setattr(parts, "PART_BYTES", 1)
+    for name in "ab":
+        (tmp_path / f"{name}.jsonl.gz").write_bytes(WHOLE)
+    (tmp_path / "b.jsonl.gz").write_bytes(WHOLE[:-100])
+    given = str(tmp_path / "*.gz")
+    for repaired in (False, True):
+        out = tmp_path / f"out-{repaired}"
+        with pytest.raises(ReadError, match="on_bad_file"):
+            dp.Pipeline().run(dp.read(given), out=str(out))
+        first = (out / "data" / "part-00000-000.parquet").stat().st_ino
+        if repaired:
+            (tmp_path / "b.jsonl.gz").write_bytes(WHOLE)
+        done = dp.Pipeline().run(dp.read(given) if repaired else dp.read(given, on_bad_file="skip"), out=str(out))
+        assert (out / "data" / "part-00000-000.parquet").stat().st_ino == first
+        assert (done.count == 4_000) is repaired
+        assert len(done.unread()) == (not repaired)

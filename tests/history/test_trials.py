@@ -1,0 +1,95 @@
+"""`dataprep run --dry-run`: what every stage would drop and change, and that nothing is written."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from dataprep.cli.trial import excerpts
+from dataprep.core import batch as B
+from dataprep.core.pipeline_file import load
+from dataprep.core.stats import StageStats
+from dataprep.history.trials import StageChanges, rehearse
+
+FILE = """
+import dataprep as dp
+import pyarrow as pa
+
+def short(text):
+    return "too_short" if len(text) < 9 else None
+
+def shout(text):
+    return text.upper() if "quiet" in text else text
+
+def size(text):
+    return {{"parity": "even" if len(text) % 2 == 0 else "odd"}}
+
+def ingest(out, run):
+    return dp.Pipeline(dp.Filter(short), dp.Map(shout)).run(dp.read("{docs}", format="lines"), out=out, run=run)
+
+def clean(ingest, out, run):
+    stages = dp.Exact(), dp.Map(size, adds={{"parity": pa.string()}}), dp.PII()
+    return dp.Pipeline(*stages).run(ingest, out=out, run=run)
+
+def report(clean, out):
+    raise AssertionError("left out")
+"""
+
+
+@pytest.fixture
+def pipeline(tmp_path):
+    """Forty lines and a pipeline file of two steps and a report."""
+    lines = [f"line number {i} is quiet" if i % 4 else "short" for i in range(30)]
+    lines += ["the same line again"] * 9 + ["write to someone@example.org"]
+    (tmp_path / "docs.txt").write_text("\n".join(lines) + "\n")
+    (tmp_path / "pipe.py").write_text(FILE.format(docs=tmp_path / "docs.txt"))
+    return tmp_path / "pipe.py"
+
+
+def test_a_dry_run_shows_and_writes_nothing(dataprep, pipeline, tmp_path, monkeypatch):
+    """Every rule with its count and examples before and after; no folder appears."""
+    monkeypatch.chdir(tmp_path)
+    before = sorted(p.name for p in tmp_path.iterdir())
+    code, said, _ = dataprep("run", pipeline, "--dry-run", "--examples", "1")
+    assert code == 0
+    for line in ("- too_short", "~ text changed", "+ parity", ". pii.email", "nothing is written"):
+        assert line in said
+    assert "22" in said.split("~ text changed")[1].splitlines()[0]
+    assert "is quiet" in said
+    assert "IS QUIET" in said
+    assert "someone@example.org" in said
+    assert "<email>" in said
+    assert "even" in said
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name != "__pycache__") == before
+
+
+def test_to_stops_a_dry_run(pipeline):
+    """Only the steps up to `to` are tried; without examples none are kept."""
+    found, tried = rehearse(load(str(pipeline)), "ingest", examples=0)
+    assert [one.step for one in found] == ["ingest"]
+    by_name = {changes.stats.name: changes for changes in found[0].stages}
+    assert by_name["short"].stats.reasons == {"too_short": 8}
+    assert by_name["shout"].changed == {"text": 22}
+    assert by_name["shout"].examples == {"text": []}
+    assert tried > 500
+
+
+def test_changes_between_batches_of_rows():
+    """Nulls, numbers and dictionaries are compared as values; a new column is counted."""
+    old = B.make([1, 2, 3], ["a", "b", "c"], "s", columns={"n": pa.array([1, None, None])})
+    new = B.with_column(
+        B.make([1, 2, 3], ["a", "B", "c"], "t", columns={"n": pa.array([1, None, 5])}), "k", pa.array(list("xxy"))
+    )
+    changes = StageChanges(StageStats("s"), 2)
+    changes.compare(old, new)
+    assert changes.changed == {"text": 1, "source": 3, "n": 1}
+    assert [(c.id, c.before, c.after) for c in changes.examples["text"]] == [(2, "b", "B")]
+    assert [(c.id, c.before, c.after) for c in changes.examples["n"]] == [(3, "None", "5")]
+    assert len(changes.examples["source"]) == 2
+    assert changes.added == {"k": {"x": 2, "y": 1}}
+
+
+def test_excerpts_begin_a_little_before_the_difference():
+    """Long texts are shown from thirty characters before what differs."""
+    assert excerpts("a" * 50 + "b", "a" * 50 + "c") == ("\u2026" + "a" * 30 + "b", "\u2026" + "a" * 30 + "c")
+    assert excerpts("same", "same and more") == ("same", "same and more")

@@ -1,0 +1,113 @@
+"""The audit: each name or number that is planted anywhere in a folder is found, and nothing else."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import dataprep as dp
+import laws
+from dataprep.core.audit import audit
+from dataprep.errors import Leak
+from dataprep.messages.names.consent import Consent
+from dataprep.messages.names.known import KnownPeople
+from dataprep.messages.names.stage import Pseudonyms
+
+PEOPLE = KnownPeople((
+    "Ilse Varga", "Zoé Amrani 🌻", "ماريك الفاسي", "+212 6 11 22 33 44", "teo.brandt@example.org", "noor_92", "Борис",
+    "Max", "mama", "Jo",
+), frozenset({"mama"}), ("Tomas Orr",))  # fmt: skip
+SPELLINGS = (
+    "Ilse Varga", "ILSE\u00a0VARGA", "ilse_varga", "Ilse-Varga", "zoe amrani", "ZOÉ  AMRANI", "𝐈𝐥𝐬𝐞 𝐕𝐚𝐫𝐠𝐚",
+    "Ｉｌｓｅ Ｖａｒｇａ",
+    "مَاريك الفاسي", "0611223344", "+212 611-22-33-44", "06\u00a011\u202f22 33 44", "Teo.Brandt@Example.ORG", "noor_92",
+    "@Noor_92", "борис", "max",
+)  # fmt: skip
+CLEAN = "hello Person-hsjb, call <phone> Ilsebill maximum 06112233440 Mama Jo Tomas Orr борисов"
+
+
+def rows(text):
+    """A table with a text in nested, coded and plain columns."""
+    messages = pa.array([[{"role": "user", "content": text}]] * 2)
+    return pa.table({"text": ["a", text], "source": pa.array(["a", text]).dictionary_encode(), "messages": messages})
+
+
+def parquet(path, text):
+    """As compressed columns."""
+    pq.write_table(rows(text), f"{path}.parquet", compression="zstd")
+
+
+def write(suffix, make):
+    """Return a function that writes a file of text."""
+    return lambda path, text: Path(f"{path}{suffix}").write_text(make(text), encoding="utf-8")
+
+
+PLACES = {
+    "parquet": parquet,
+    "value": write(".json", lambda text: json.dumps({"stats": [{"examples": [text]}]})),
+    "key": write(".json", lambda text: json.dumps({"by source": {text: 1}}, ensure_ascii=True)),
+    "jsonl": write(".jsonl", lambda text: "{}\n" + json.dumps({"messages": [{"content": f"so {text}"}]})),
+    "page": write(".html", lambda text: f"<table><tr><td>text</td><td class=x>{text}</td></tr></table>"),
+}
+
+
+@pytest.mark.parametrize(("place", "spelling"), list(itertools.product(PLACES, SPELLINGS)))
+def test_each_planted_leak_is_found(tmp_path, place, spelling):
+    """85 leaks: every spelling in every kind of file; the message names file and value."""
+    PLACES[place](tmp_path / "other", CLEAN)
+    audit(str(tmp_path), PEOPLE, dp.Serial())
+    PLACES[place](tmp_path / "file", spelling)
+    with pytest.raises(Leak, match=r"left in file\.\w+, .*value \d"):
+        audit(str(tmp_path), PEOPLE, dp.Serial())
+
+
+def test_names_of_files_and_bytes(tmp_path):
+    """The name of a file, and the bytes of one in no known format."""
+    (tmp_path / "notes.bin").write_bytes(b"\xff\x00Ilse Varga\x00")
+    with pytest.raises(Leak, match=r"notes\.bin"):
+        audit(str(tmp_path), PEOPLE, dp.Serial())
+    (tmp_path / "notes.bin").unlink()
+    (tmp_path / "Chat with Ilse Varga.txt").touch()
+    with pytest.raises(Leak, match="names of files"):
+        audit(str(tmp_path), PEOPLE, dp.Serial())
+
+
+def test_what_stays_by_rule_is_counted(tmp_path):
+    """Common words, short names and the own name are counted; words of the program are not names."""
+    parquet(tmp_path / "a", CLEAN)
+    left = audit(str(tmp_path), PEOPLE, dp.Serial())
+    assert left == {"mama": 4, "jo": 4, "tomas orr": 4}
+    write(".json", lambda text: json.dumps({"max_found": text, "name": "data/part-00000.parquet"}))(tmp_path / "b", "1")
+    named = KnownPeople(("Text", "Role", "Person", "Max", "Data"))
+    assert not audit(str(tmp_path), named, dp.Serial())
+
+
+def test_a_stage_that_brings_a_name_back_fails_the_run(tmp_path):
+    """A column or a text made from what was hidden: no manifest is written, and the place is named."""
+    data = [{"text": f"hi {i}", "chat": "a", "author": "Ilse Varga", "kind": "text"} for i in range(9)]
+    docs = laws.dataset_of(tmp_path, data, strings=("chat", "author", "kind"))
+
+    def again(text):
+        return f"{text} of Ilse Varga" if "7" in text else text
+
+    out = tmp_path / "out"
+    with pytest.raises(Leak, match=r"data/part-0000\d-000\.parquet, column text"):
+        dp.Pipeline(Pseudonyms(), dp.Map(again), dp.Exact()).run(docs, out=str(out))
+    assert not os.path.exists(out / "manifest.json")
+    with pytest.raises(Leak, match="ilse varga"):
+        dp.Pipeline(Consent(refused=("Ilse Varga",)), dp.Map(again)).run(
+            docs_of_two(tmp_path), out=str(tmp_path / "consent")
+        )
+
+
+def docs_of_two(folder):
+    """Ilse, who refused, and Teo, who wrote more."""
+    people = ("Ilse Varga", "Teo")
+    data = [{"text": f"hi {i}", "chat": "a", "author": who, "kind": "text"} for i in (6, 7) for who in people]
+    return laws.dataset_of(folder, data, strings=("chat", "author", "kind"))

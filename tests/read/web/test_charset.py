@@ -1,0 +1,100 @@
+"""The charset of a page: pages in many charsets, under headers and metas that are right, wrong or missing."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from dataprep.read.web.page import characters
+
+NEWS = {
+    "ar": "كانت المدينة القديمة هادئة في الصباح، وكان الناس يذهبون إلى السوق"
+    " لشراء الخبز والخضر. قال الرجل إن الطريق طويل.",
+    "ru": "Утром старый город был тихим, и люди шли на рынок за хлебом."
+    " Мужчина сказал, что дорога длинная, но красивая.",
+    "el": "Το πρωί η παλιά πόλη ήταν ήσυχη και οι άνθρωποι πήγαιναν στην"
+    " αγορά για ψωμί. Ο δρόμος είναι μακρύς αλλά όμορφος.",
+    "ja": "朝の古い町は静かで、人々はパンと野菜を買いに市場へ行きました。"
+    "男は道が長いけれど美しいと言って、窓のそばに座りました。",
+    "zh": "早上老城很安静，人们去市场买面包和蔬菜。那个男人说路很长但是很美，然后坐在窗边读一本关于国家历史的书。",
+    "tw": "早上老城很安靜，人們去市場買麵包和蔬菜。那個男人說路很長但是很美，然後坐在窗邊讀一本關於國家歷史的書。",
+    "th": "ตอนเช้าเมืองเก่าเงียบสงบ ผู้คนเดินไปตลาดเพื่อซื้อขนมปังและผัก ชายคนนั้นบอกว่าถนนยาวแต่สวยงาม",
+    "he": "בבוקר העיר העתיקה הייתה שקטה והאנשים הלכו לשוק לקנות לחם וירקות. האיש אמר שהדרך ארוכה אבל יפה.",
+    "tr": "Sabahleyin eski şehir sessizdi ve insanlar ekmek için çarşıya"
+    " gidiyordu. Işık yavaş yavaş azaldı, ağaçlar sallandı.",
+    "fr": "Le matin, la vieille ville était calme et les gens allaient au"
+    " marché, où l'été s'achève déjà à l'ombre des chênes.",
+    "de": "Am Morgen war die alte Stadt ruhig, die Leute kauften Brot und"
+    " Gemüse. Die Straße gehört Käthe, schön für Jürgen.",
+    "pt": "A situação da educação e a organização das informações são questões"
+    " da administração e da população; não há soluções.",
+    "is": "Um morguninn var gamli bærinn kyrr og fólkið fór á markaðinn að"
+    " kaupa brauð og grænmeti. Það er gott að búa hér.",
+}
+CHARSETS = {
+    "ar": ["windows-1256", "iso-8859-6"], "ru": ["windows-1251", "koi8-r", "iso-8859-5"],
+    "el": ["iso-8859-7", "windows-1253"], "ja": ["shift_jis", "euc-jp"], "zh": ["gb18030", "gb2312"], "tw": ["big5"],
+    "th": ["windows-874"], "he": ["windows-1255"], "tr": ["windows-1254", "iso-8859-9"],
+    "fr": ["iso-8859-1", "windows-1252"], "de": ["iso-8859-1"], "pt": ["iso-8859-1"], "is": ["iso-8859-1"],
+}  # fmt: skip
+CODECS = {"windows-874": "cp874", "gb2312": "gb18030"}
+EVIDENCE = {  # (header, meta), None: the right one
+    "default header, right meta": ("ISO-8859-1", None), "right header": (None, ""), "right meta": ("", None),
+    "both right": (None, None), "default header alone": ("ISO-8859-1", ""), "default meta alone": ("", "iso-8859-1"),
+    "right header, default meta": (None, "iso-8859-1"), "nothing": ("", ""),
+}  # fmt: skip
+PAGE = (
+    "<html><head>{meta}<title>{title}</title></head><body class='x'><div><a href='/en'>Home</a> | Login</div>"
+    "<h1>{title}</h1><p>{text}</p><script>var x = 1;</script><p>Copyright 2024 Example Ltd.</p></body></html>"
+)
+
+
+def accuracy(header, meta) -> dict[str, float]:
+    """The share of pages of each charset, of 1 to 3 sentences' length, that become the characters they were made of."""
+    found = {}
+    for language, names in CHARSETS.items():
+        for name in names:
+            right = []
+            for n in (40, 80, 120):
+                text = NEWS[language][:n]
+                tag = name if meta is None else meta
+                page = PAGE.format(meta=f"<meta charset='{tag}'>" if tag else "", title=text[:20], text=text)
+                data = page.encode(CODECS.get(name, name))
+                right.append(characters(data, name if header is None else header, is_html=True)[0] == page)
+            found[f"{language} {name}"] = sum(right) / len(right)
+    return found
+
+
+@pytest.mark.parametrize("evidence", EVIDENCE)
+def test_accuracy(evidence, capsys) -> None:
+    """Where header or meta is right, every page is; where both are silent or the server's default, nearly every one."""
+    found = accuracy(*EVIDENCE[evidence])
+    wrong = {name: round(share, 2) for name, share in found.items() if share < 1}
+    with capsys.disabled():
+        mean = sum(found.values()) / len(found)
+        sys.stdout.write(f"\n{evidence}: {mean:.1%} of pages right; below 100 %: {wrong or 'none'}\n")
+    if "right" in evidence:
+        assert not wrong
+    else:
+        assert sum(found.values()) / len(found) >= 0.9
+    latin = {name for name in wrong if name[:2] in {"fr", "de", "pt", "is"}}
+    assert not latin or evidence == "nothing"
+
+
+@pytest.mark.parametrize("language", NEWS)
+def test_nearly_utf8(language) -> None:
+    """A UTF-8 page with a broken character is UTF-8 under the server's default too; a Latin-1 page is not."""
+    data = NEWS[language].encode() * 3 + b" \xe9"
+    assert characters(data, "ISO-8859-1", is_html=True)[:2] == (NEWS[language] * 3 + " \ufffd", "utf-8")
+    assert characters(b"plain words " * 50 + b"caf\xe9", "ISO-8859-1", is_html=True)[1] == "cp1252"
+
+
+def test_agreement() -> None:
+    """The share of the evidence that names the charset: all, two of three, one of two; UTF-8 needs none."""
+    data = NEWS["ru"].encode("cp1251")
+    tag = b"<meta charset=windows-1251>"
+    assert characters(tag + data, "windows-1251", is_html=True)[2] == 1
+    assert characters(tag + data, "ISO-8859-1", is_html=True)[2] == 0.67
+    assert characters(data, "ISO-8859-1", is_html=True)[1:] == ("cp1251", 0.5)
+    assert characters(NEWS["ru"].encode(), "ISO-8859-1", is_html=True)[1:] == ("utf-8", 1.0)

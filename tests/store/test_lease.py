@@ -1,0 +1,99 @@
+"""Leases: one writer per output folder, and none that outlives its process."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import orjson
+import pytest
+
+from dataprep.errors import DataprepError, InUse
+from dataprep.store import lease
+from dataprep.store.lease import NAME, held
+
+HOLD = """
+import sys, time
+from dataprep.store.lease import held
+with held(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """Another process that holds the lease of a folder."""
+    out = str(tmp_path / "out")
+    command = [sys.executable, "-c", textwrap.dedent(HOLD), out]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "held\n"
+        yield out, process
+        process.kill()
+
+
+def test_a_second_writer_is_refused_and_a_dead_one_replaced(holder):
+    """The sentence names pid and host; a killed holder leaves a file that the next process takes over."""
+    out, process = holder
+    with pytest.raises(InUse, match=rf"out is in use by pid {process.pid} on host \S+; wait"), held(out):
+        pytest.fail("two writers")
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert os.path.exists(os.path.join(out, NAME))
+    with held(out):
+        assert orjson.loads(Path(out, NAME).read_bytes())["pid"] == os.getpid()
+        with pytest.raises(InUse), held(out):
+            pytest.fail("two writers in one process")
+    assert os.listdir(out) == []
+
+
+@pytest.mark.parametrize("stated", [b"", b"{", b"[]", b'{"pid": 1, "host": "elsewhere", "boot": "x"}'])
+def test_leases_of_other_hosts_end_by_their_heartbeat(tmp_path, stated):
+    """A cut lease is none; one of another host counts while it is touched."""
+    place = tmp_path / NAME
+    place.write_bytes(stated)
+    if b"elsewhere" in stated:
+        with pytest.raises(InUse, match="pid 1 on host elsewhere"), held(str(tmp_path)):
+            pytest.fail("two hosts")
+        old = time.time() - 10 * lease.STALE
+        os.utime(place, (old, old))
+    with held(str(tmp_path)):
+        pass
+    assert os.listdir(tmp_path) == []
+
+
+def test_without_locks_the_process_decides(tmp_path, monkeypatch):
+    """A file system without locks: a holder of this host counts while its process runs on this boot."""
+    monkeypatch.setattr(lease, "fcntl", None)
+    place = tmp_path / NAME
+    with held(str(tmp_path)):
+        with pytest.raises(InUse), held(str(tmp_path)):
+            pytest.fail("two writers")
+        dead = orjson.loads(place.read_bytes())
+    for change in ({"boot": "another"}, {"pid": 2**22 + 1}):
+        place.write_bytes(orjson.dumps(dead | change))
+        with held(str(tmp_path)):
+            pass
+
+
+@pytest.mark.parametrize("kind", ["file", "below a file", "no rights"])
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path, kind):
+    """A file in the place of a folder, or one that may not be written, names the folder and says what to do."""
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "closed").mkdir(mode=0o500)
+    if kind == "no rights" and os.access(tmp_path / "closed", os.W_OK):
+        pytest.skip("this user may write anywhere")
+    out = {"file": "file", "below a file": "file/out", "no rights": "closed/out"}[kind]
+    sentence = r"cannot be written \(.*\); give another folder as out"
+    with pytest.raises(DataprepError, match=sentence), held(str(tmp_path / out)):
+        pytest.fail("written")
+
+
+def test_a_dangling_link_says_so(tmp_path):
+    """A link whose target is missing is not followed to make it."""
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(DataprepError, match="link to nowhere"), held(str(tmp_path / "link")):
+        pytest.fail("written")

@@ -1,0 +1,177 @@
+"""Generation follows the rule of attention that the model was trained with, alone and in batches."""
+
+from dataclasses import replace
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import numpy as np  # noqa: E402
+
+from dataprep.errors import DataprepError  # noqa: E402
+from dataprep.tokens.shards.shard import Shards  # noqa: E402
+from dataprep.tokens.shards.writer import save  # noqa: E402
+from dataprep.train import (  # noqa: E402
+    GPT,
+    ModelConfig,
+    Sampling,
+    TrainConfig,
+    generate,
+    generate_batch,
+    load_model,
+    sample_text,
+    train,
+)
+from dataprep.train.data import stop_ids  # noqa: E402
+from dataprep.train.masks import Mask  # noqa: E402
+from dataprep.train.rules import Rule  # noqa: E402
+from dataprep.train.sample import next_logits  # noqa: E402
+
+EOT, GREEDY = 49, Sampling(temperature=0)
+RULES = {
+    "causal": Rule(), "prefix": Rule(prefix=True), "documents": Rule(begins=EOT),
+    "prefixes of documents": Rule(prefix=True, begins=EOT),
+}  # fmt: skip
+
+
+@pytest.fixture(params=RULES.values(), ids=RULES.keys())
+def model(request):
+    """An untrained model of each rule, with scores that differ enough to see a leak."""
+    torch.manual_seed(0)
+    made = GPT(ModelConfig(n_layers=2, n_heads=4, n_kv_heads=2, d_model=32, context=16), 50).eval()
+    torch.nn.init.normal_(made.embedding.weight, std=0.5)
+    made.rule = request.param
+    return made
+
+
+@torch.no_grad()
+def full_scores(model, ids, n_prompt):
+    """Scores of the next id from one pass over all ids under the mask of training, written out by the rule."""
+    begins = torch.tensor([[i == 0 or (model.rule.begins is not None and t == EOT) for i, t in enumerate(ids)]])
+    place = max(i for i, new in enumerate(begins[0].tolist()) if new)
+    prefix = torch.tensor([[model.rule.prefix and place <= i < n_prompt for i in range(len(ids))]])
+    return model(torch.tensor([ids]), mask=Mask.of(begins, prefix))[0, -1]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("prompt", [[3, 1, 4], [7], [5, EOT, 2, 9, 2], [EOT, 8, EOT], [6] * 15])
+def test_cached_is_full_for_every_rule(model, prompt):
+    """Each id drawn with the cache is the best one of a full pass under the mask of training."""
+    ids = list(prompt)
+    for token in generate(model, prompt, GREEDY, max_tokens=16 - len(prompt)):
+        assert token == full_scores(model, ids, len(prompt)).argmax()
+        ids.append(token)
+    assert len(ids) == 16
+
+
+@torch.no_grad()
+def test_cached_scores_are_the_full_ones(model):
+    """Not only the best id: all scores agree, for a prompt and for each id after it."""
+    ids, cache = [4, EOT, 9, 3, 8], model.cache(1)
+    seen = model.rule.visible(ids)
+    new = {0: seen}
+    for token in (7, 1, 6, 2):
+        torch.testing.assert_close(next_logits(model, new, cache)[0], full_scores(model, ids, 5), atol=1e-5, rtol=1e-5)
+        ids.append(token)
+        new = {0: [token]}
+
+
+@torch.no_grad()
+def test_a_prefix_model_sees_its_whole_prompt():
+    """The same weights answer otherwise if the prompt is read causally, as was done before."""
+    torch.manual_seed(0)
+    model = GPT(ModelConfig(n_layers=2, n_heads=4, d_model=32, context=16), 50).eval()
+    torch.nn.init.normal_(model.embedding.weight, std=0.5)
+    causal = next_logits(model, {0: [1, 2, 3, 4]}, model.cache(1))[0]
+    model.rule = Rule(prefix=True)
+    assert (next_logits(model, {0: [1, 2, 3, 4]}, model.cache(1))[0] - causal).abs().max() > 0.1
+
+
+def test_a_batch_is_its_prompts_alone(model):
+    """Prompts of unequal length, beyond the context, with stops at different times: the ids of each by itself."""
+    prompts = [[3], [1, 4, EOT, 5, 9, 2, 6], list(range(40)), [8, 8], [EOT]]
+    for how in (GREEDY, Sampling(seed=5, top_k=20, repetition_penalty=1.3)):
+        stop = list(generate(model, prompts[0], how, max_tokens=6))[-1:]
+        alone = [
+            list(generate(model, p, replace(how, seed=how.seed + i), max_tokens=40, stop=stop))
+            for i, p in enumerate(prompts)
+        ]
+        assert generate_batch(model, prompts, how, max_tokens=40, stop=stop) == alone
+        assert len(alone[0]) < 6 < max(map(len, alone))
+    assert generate_batch(model, []) == []
+
+
+def test_rules_come_from_the_config():
+    """Prefixes from the objective; separators begin documents only where rows are cut from a stream."""
+    assert Rule.of(TrainConfig(), EOT) == Rule()
+    assert Rule.of(TrainConfig(objective="prefix"), EOT).prefix
+    assert Rule.of(TrainConfig(objective="span"), EOT).prefix
+    assert Rule.of(TrainConfig(mask_documents=True), EOT).begins == EOT
+    assert Rule.of(TrainConfig(layout="bestfit", mask_documents=True), EOT).begins is None
+
+
+def test_the_rule_is_kept_with_the_model(shards, config, tmp_path):
+    """A checkpoint of a prefix run decodes as one."""
+    train(shards, out=tmp_path, config=config.override("objective=prefix"), stop_at=1, quiet=True)
+    assert load_model(tmp_path)[0].rule == Rule(prefix=True)
+
+
+def test_repeated_ids_lose_score():
+    """Scores above 0 are divided and those below multiplied, of the ids in the text only."""
+    logits = torch.tensor([2.0, 1.5, -1.0, -1.4])
+    generator = torch.Generator()
+    greedy = Sampling(temperature=0, repetition_penalty=2.0)
+    assert greedy.pick(logits, generator) == 0
+    assert greedy.pick(logits, generator, [0, 0, 3]) == 1
+    assert greedy.pick(-logits, generator, [3]) == 2
+    assert greedy.pick(torch.tensor([-1.0, -1.5]), generator, [0]) == 1
+    assert logits.tolist() == torch.tensor([2.0, 1.5, -1.0, -1.4]).tolist()
+
+
+def test_scores_that_are_no_numbers_are_refused(model):
+    """A model with damaged weights is a sentence, not a draw."""
+    with torch.no_grad():
+        model.embedding.weight[3, 0] = float("nan")
+    with pytest.raises(DataprepError, match="scores are not finite"):
+        next(generate(model, [1]))
+
+
+def dialogues(out, **more):
+    """Shards of question (0-9), answer (10-19), end of turn (97), line feed (96), separator (98)."""
+    rng = np.random.default_rng(0)
+    docs, masks = [], []
+    for _ in range(60):
+        turns = int(rng.integers(1, 4))
+        doc, learn = [], []
+        for _ in range(turns):
+            doc += [*rng.integers(0, 10, 3), 97, 96, *rng.integers(10, 20, 4), 97, 96]
+            learn += [False] * 5 + [True] * 5 + [False]
+        docs.append(doc)
+        masks.append(np.array([*learn, True]))
+    special = {"<|im_start|>": 95, "<|im_end|>": 97, "<|endoftext|>": 98}
+    return save(
+        out, {"train": docs, "val": docs[:5]}, vocab_size=99, eot=98, special=special,
+        masks={"train": masks, "val": masks[:5]}, **more,
+    )  # fmt: skip
+
+
+def test_turns_end_where_the_loss_masks_say(make_shards, tmp_path):
+    """Special tokens that are learned last end a text; without masks, or with others, the separator alone does."""
+    assert stop_ids({"": dialogues(tmp_path / "a")}) == [97, 98]
+    assert stop_ids({"x": make_shards(tmp_path / "b"), "y": make_shards(tmp_path / "c", masked=True)}) == [96]
+
+
+def test_a_chat_model_stops_at_its_turn(config, tmp_path):
+    """A model of dialogues ends its text after one answer, and checkpoints of before this still work."""
+    shards = dialogues(tmp_path / "s")
+    config = replace(config, steps=60, layout="bestfit", eval_every=100, save_every=100)
+    train(Shards.open(shards.path), out=tmp_path / "run", config=config.override("model.context=48"), quiet=True)
+    plain = (lambda text: [int(w) for w in text.split()], lambda ids: " ".join(map(str, ids)))
+    text = sample_text(tmp_path / "run", "1 2 3 97 96", temperature=0, tokenizer=plain)
+    assert 1 <= len(text.split()) <= 6
+    assert all(10 <= int(word) < 20 for word in text.split())
+    path = next((tmp_path / "run").glob("*.pt"))
+    content = torch.load(path, weights_only=True)
+    assert content.pop("stop") == [97, 98]
+    torch.save(content, path)
+    assert len(sample_text(tmp_path / "run", "1 2 3 97 96", temperature=0, tokenizer=plain).split()) > 6

@@ -1,0 +1,147 @@
+"""Runs that begin with something: the weights of an earlier model, or an earlier part of the same schedule."""
+
+import logging
+from dataclasses import replace
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from dataprep.errors import PlanError, StaleOutput  # noqa: E402
+from dataprep.train import checkpoint, load_model, preset, starting_config, train  # noqa: E402
+from dataprep.train.metrics import read  # noqa: E402
+from dataprep.train.schedule import flat_until, lr_at, same_past  # noqa: E402
+
+
+def state(out):
+    """Weights and moments of the newest checkpoint."""
+    content = checkpoint.load(checkpoint.found(out)[-1])
+    moments = [v for s in content["optimizer"]["state"].values() for v in s.values()]
+    return [*content["model"].values(), *moments]
+
+
+def curve(out):
+    """Metrics without speeds."""
+    speeds = {"tokens_per_s", "loader_wait", "mfu"}
+    return [{k: v for k, v in row.items() if k not in speeds} for row in read(out / "metrics.jsonl")]
+
+
+@pytest.fixture(scope="module")
+def base(shards, config, tmp_path_factory):
+    """A trained model to begin with."""
+    out = tmp_path_factory.mktemp("base")
+    train(shards, out=out, config=config, quiet=True)
+    return out
+
+
+def test_a_run_begins_with_the_weights_of_another(make_shards, config, base, tmp_path):
+    """Other data and another schedule, from step 0, with the loss that the base has there; without it, from noise."""
+    other = make_shards(tmp_path / "other", seed=9)
+    tuning = replace(config, lr=1e-4, schedule="constant", steps=4, layout="bestfit")
+    for name, init in (("tuned", base), ("noise", None)):
+        train(other, out=tmp_path / name, config=tuning, init_from=init, quiet=True)
+    first = {name: curve(tmp_path / name)[0] for name in ("tuned", "noise")}
+    assert first["tuned"]["step"] == 0
+    assert first["tuned"]["val_loss"] < first["noise"]["val_loss"] - 0.2
+    assert checkpoint.load(checkpoint.found(tmp_path / "tuned")[-1])["step"] == 4
+    still = train(other, out=tmp_path / "still", config=replace(tuning, lr=0.0), init_from=base, quiet=True)
+    assert still.steps == 4
+    before, after = (load_model(p)[0].state_dict() for p in (base, tmp_path / "still"))
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_a_tuned_run_resumes_bit_for_bit(make_shards, config, base, tmp_path):
+    """Stopped and resumed, with the base or when it is no longer named; another base is refused."""
+    other = make_shards(tmp_path / "other", seed=9)
+    train(other, out=tmp_path / "whole", config=config, init_from=base, quiet=True)
+    train(other, out=tmp_path / "parts", config=config, init_from=base, stop_at=6, quiet=True)
+    train(other, out=tmp_path / "parts", config=config, init_from=base, stop_at=12, quiet=True)
+    train(other, out=tmp_path / "parts", config=config, quiet=True)
+    assert all(torch.equal(a, b) for a, b in zip(state(tmp_path / "whole"), state(tmp_path / "parts"), strict=True))
+    assert curve(tmp_path / "whole") == curve(tmp_path / "parts")
+    with pytest.raises(StaleOutput, match="started from other weights"):
+        train(other, out=tmp_path / "parts", config=config, init_from=tmp_path / "whole", quiet=True)
+
+
+def test_models_that_do_not_fit_are_refused(make_shards, config, base, tmp_path):
+    """Another shape, vocabulary or tokenizer, or no model, is one sentence before a folder is made."""
+    shards = make_shards(tmp_path / "s", tokenizer={"hash": "mine"})
+    out = tmp_path / "run"
+    with pytest.raises(PlanError, match=r"another shape \(model.n_layers was 2, is 3\)"):
+        train(shards, out=out, config=config.override("model.n_layers=3"), init_from=base, quiet=True)
+    for path, sentence in ((tmp_path / "none", "does not exist"), (tmp_path / "s", "must hold a checkpoint")):
+        with pytest.raises(PlanError, match=sentence):
+            train(shards, out=out, config=config, init_from=path, quiet=True)
+    path = checkpoint.found(base)[-1]
+    content = torch.load(path, weights_only=True)
+    for change in ({"tokenizer": "other"}, {"vocab_size": 96}, {"eot": 3}):
+        torch.save(content | change, tmp_path / "changed.pt")
+        with pytest.raises((PlanError, RuntimeError), match=r"encode the texts with|size mismatch"):
+            train(shards, out=out, config=config, init_from=tmp_path / "changed.pt", quiet=True)
+    assert not out.exists()
+
+
+def test_the_config_of_a_start(base, config):
+    """A preset takes the model's shape, None its settings for one pass, a config is as it is; contexts may differ."""
+    assert starting_config(None) == preset("tiny")
+    assert starting_config(config, base) is config
+    assert starting_config("11m", base) == replace(preset("11m"), model=config.model)
+    assert starting_config(None, base) == replace(config, steps=None, micro_batch=None, device="auto")
+    with pytest.raises(PlanError, match="preset 'huge' must be one of"):
+        starting_config("huge")
+
+
+def test_a_longer_context_is_no_other_shape(shards, config, base, tmp_path):
+    """No weight depends on it."""
+    longer = replace(config.override("model.context=48"), steps=1)
+    assert train(shards, out=tmp_path, config=longer, init_from=base, quiet=True).steps == 1
+
+
+WSD = {"schedule": "wsd", "decay": 0.25, "save_every": 7, "keep": 1, "warmup": 4}
+
+
+def test_wsd_is_extended_without_starting_over(shards, config, tmp_path, caplog):
+    """Of 20 steps the checkpoint at 15, before the decay, is kept; 32 steps continue there: the run of 32."""
+    config = replace(config, **WSD)
+    train(shards, out=tmp_path / "grown", config=config, quiet=True)
+    assert [p.name for p in checkpoint.found(tmp_path / "grown")] == ["step-00000015.pt", "step-00000020.pt"]
+    with caplog.at_level(logging.WARNING):
+        longer = train(shards, out=tmp_path / "grown", config=replace(config, steps=32), quiet=True)
+    assert "steps was 20, is 32" in caplog.text
+    assert "step-00000015.pt instead" in caplog.text
+    train(shards, out=tmp_path / "whole", config=replace(config, steps=32), quiet=True)
+    assert longer.steps == 32
+    assert all(torch.equal(a, b) for a, b in zip(state(tmp_path / "whole"), state(tmp_path / "grown"), strict=True))
+    assert curve(tmp_path / "whole") == curve(tmp_path / "grown")
+
+
+def test_what_is_no_extension_is_refused(shards, config, tmp_path):
+    """Other data, other rates in the past, or an end before the checkpoint; nothing is removed."""
+    config = replace(config, **WSD)
+    train(shards, out=tmp_path, config=config, quiet=True)
+    for change in ({"lr": 0.02}, {"warmup": 5}, {"steps": 12}, {"steps": 32, "seed": 1}, {"schedule": "cosine"}):
+        with pytest.raises(StaleOutput, match=f"{next(iter(change))} was"):
+            train(shards, out=tmp_path, config=replace(config, **change), quiet=True)
+    assert len(checkpoint.found(tmp_path)) == 2
+
+
+def test_a_constant_schedule_continues_from_its_end(shards, config, tmp_path):
+    """More steps at the same rate are the longer run; fewer are refused."""
+    config = replace(config, schedule="constant", eval_every=40)
+    train(shards, out=tmp_path / "a", config=config, quiet=True)
+    train(shards, out=tmp_path / "a", config=replace(config, steps=26), quiet=True)
+    train(shards, out=tmp_path / "b", config=replace(config, steps=26), quiet=True)
+    assert all(torch.equal(a, b) for a, b in zip(state(tmp_path / "a"), state(tmp_path / "b"), strict=True))
+    with pytest.raises(StaleOutput, match="steps was 26, is 9"):
+        train(shards, out=tmp_path / "a", config=replace(config, steps=9), quiet=True)
+
+
+def test_schedules_have_the_same_past_up_to_the_decay(config):
+    """Exactly the steps before the rates differ."""
+    short = replace(config, schedule="wsd", decay=0.25, steps=200)
+    long = replace(short, steps=400)
+    flat = flat_until(short)
+    assert flat == 150
+    assert same_past(flat, short, long)
+    assert not same_past(flat + 2, short, long)
+    assert lr_at(flat, short) == short.lr > lr_at(flat + 1, short)
