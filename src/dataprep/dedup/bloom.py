@@ -1,4 +1,4 @@
-"""Bloom: remove documents, lines or n-grams that a filter of hashes has seen before, at a known error rate."""
+"""Bloom: remove documents, lines or n-grams that a Bloom filter has seen before, with a known rate of errors."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ class Bloom(Estimator):
         "document": a text that was seen is dropped ("seen_before").
         "paragraph": a line that was seen, in this document or an earlier one, is cut, with the white space on one side
         of it; blank lines are never looked up (Dolma, Soldaini et al. 2024).
-        "ngram": of every line with at least `ngram` words, the runs of `ngram` words are looked up; a line is cut if
-        at least the share `threshold` of its runs were in *earlier documents*, and the whole document if at least
-        `threshold` of all its runs were (BFF in DataComp-LM, Li et al. 2024). After a document is judged, the runs of
-        its kept lines are entered into the filter, those of its other lines are not. Lines with fewer words are cut
-        only with their whole document, and a document of such lines is kept. Words are runs of `\w` of the lower-cased
-        text.
-    error_rate: the probability, from 1e-9 to 0.5, that a new key is taken for an old one once `capacity` keys are
-    entered. A Bloom filter compares only hashes, and cannot name the first document.
-    capacity: the number of distinct keys that the filter is made for. None: keys are counted first (by HyperLogLog, and
-    2 % are added). More keys than a given capacity raise DataprepError; the rate never gets worse.
-    normalize: differences that do not count between documents or lines: None, or a form of `forms.py` ("space",
-    "lower", "words", "c4", "ccnet", "ccnet_digits").
+        "ngram": of every line with at least `ngram` words, the runs of `ngram` words are looked up; a line is cut if at
+        least the share `threshold` of its runs were in *earlier documents*, and the whole document is dropped if at
+        least `threshold` of all its runs were (BFF in DataComp-LM, Li et al. 2024). After a document is judged, the
+        runs of its kept lines are entered into the filter, those of its other lines are not. Lines with fewer words are
+        removed only with their whole document, and a document of such lines is kept. Words are runs of `\w` of the
+        lower-cased text.
+    error_rate: the probability, from 1e-9 to 0.5, that a new unit is taken for one seen before once `capacity` units
+    are entered. A Bloom filter stores only bits set by hashes, so the first document cannot be named.
+    capacity: the number of distinct units that the filter is made for. None: they are counted first (by HyperLogLog,
+    and 2 % are added). With a given capacity, more units raise DataprepError, so the error rate never gets worse.
+    normalize: which differences between documents or lines are ignored: None (nothing is ignored), or a form of
+    `forms.py` ("space", "lower", "words", "c4", "ccnet", "ccnet_digits").
     min_left: a document that lost lines is dropped if fewer characters other than white space are left.
 
-    Memory: 19.2 bits per key at 1e-4, in one process; raises PlanError if the Runner allows less. The filter is saved
-    as `filter.bloom` in the step's folder; `pybloom_live.BloomFilter.fromfile` opens it, see `bloom_hashes`.
+    Memory: 19.2 bits per unit at 1e-4, in one process; raises PlanError if the Runner allows less. The filter is saved
+    as `filter.bloom` in the folder `out` of `fit`; `pybloom_live.BloomFilter.fromfile` opens it, see `bloom_hashes`.
     """
 
     VERSION: ClassVar[int] = 2
@@ -83,19 +83,19 @@ class Bloom(Estimator):
 
     @property
     def units(self) -> KeyUnits:
-        """The settings `unit`, `ngram` and `normalize`, which decide which pieces of text are hashed to keys."""
+        """The settings `unit`, `ngram` and `normalize` as one object; they decide which parts of a text are hashed."""
         return KeyUnits(self.unit, self.ngram, self.normalize)
 
     @property
     def only_drops(self) -> bool:  # type: ignore[override]
-        """True for unit="document", which drops documents whole; other units are cut out of texts."""
+        """True for unit="document", which drops whole documents; False for other units, which cut out lines."""
         return self.unit == "document"
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
         """Look up all units of `docs` in the order of ids; return the stage that drops or cuts the units seen before.
 
-        Writes the keys, the table of verdicts or cuts, and `filter.bloom` into the folder `out`; a valid table is used
-        again.
+        Writes the hashes, the table of what to drop or cut, and `filter.bloom` into the folder `out`. A table that an
+        earlier call wrote is used again if it is still valid.
         """
         made_by = self.key_for(docs)
         url = files.join(out, "verdicts.parquet" if self.unit == "document" else "spans.parquet")
@@ -146,8 +146,8 @@ def bloom_hashes(saved: Any, stage: Bloom | None = None) -> Callable[[Any], list
     >>> "a whole text" in f                                                  # doctest: +SKIP
 
     A key (str, or UTF-8 bytes) is the text of a document, or a line without its line break. saved: the opened filter.
-    stage: the Bloom that wrote it; needed if it normalises texts, or has unit="ngram" (a key is then a text of `ngram`
-    words).
+    stage: the Bloom that wrote the file; needed if it normalises texts, or has unit="ngram" (a key is then a text of
+    `ngram` words).
     """
     units = (stage or Bloom()).units
 

@@ -25,26 +25,28 @@ from .warm import warm
 
 @dataclass(frozen=True, kw_only=True)
 class Exact(Estimator):
-    r"""Keep one copy of every text, or of every paragraph, line or span of three sentences; an Estimator.
+    """Keep one copy of every text, or of every paragraph, line or span of three sentences; an Estimator.
 
-    unit: "document": copies are dropped ("duplicate"). Other units are cut out of the texts, and a document that lost
-    one is dropped if fewer than `min_left` characters other than white space are left ("left_too_short").
-        "paragraph": the lines between `\n`, compared as CCNet does ("ccnet"; Wenzek et al. 2020, 3.1): all digits are
-        equal, so "39 cts" and "50 cts" are one paragraph; normalize="ccnet_digits" compares them.
-        "line": the same lines, compared stripped and lower-cased ("c4"), as the published code of C4 does.
-        "span3": every three sentences in a row, each compared as "c4" (Raffel et al. 2020, 2.2); the union of the spans
-        that occurred before is cut. A text of fewer than three sentences has none.
-    normalize: differences that do not count. "auto": None for documents; for units, the form named above.
-        None: all differences count. "space": runs of white space are one space, none at the ends. "lower": also case.
-        "words": only the words count. For units also "c4": white space at the ends and case do not count; "ccnet": nor
-        do accents, punctuation and the values of digits; "ccnet_digits": as "ccnet", but digits count.
+    unit: "document": copies are dropped, with the reason "duplicate". Other units are cut out of the texts, and a
+    document that lost one is dropped ("left_too_short") if fewer than `min_left` characters other than white space are
+    left.
+        "paragraph": the text between line breaks, compared as CCNet does ("ccnet"; Wenzek et al. 2020, 3.1): all digits
+        are equal, so "39 cts" and "50 cts" are one paragraph; with normalize="ccnet_digits" they differ.
+        "line": the text between line breaks, compared stripped and lower-cased ("c4"), as the published code of C4
+        does.
+        "span3": every three sentences in a row, each compared as "c4" (Raffel et al. 2020, 2.2); all spans that
+        occurred before are cut. A text of fewer than three sentences has none.
+    normalize: which differences are ignored. "auto": None for documents; for other units, the form named above. None:
+    nothing is ignored. "space": amount and kind of white space. "lower": also case. "words": everything but the words.
+    For units other than documents also "c4": case, and white space at the ends; "ccnet": also accents, punctuation and
+    the values of digits; "ccnet_digits": as "ccnet", but different digits differ.
     keep: which copy of a document is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN" or
-    "source:A,B"; see `keep.py`. Of equal units the first is kept, also within one document.
+    "source:A,B"; see `keep.py`. Of equal paragraphs, lines or spans the first is kept, also within one document.
 
-    Documents with equal hashes are compared in full, so none is dropped because of a hash. Units are equal if the
-    128-bit hashes and the lengths of their normal forms are equal. Verdicts name the kept copy. In the table of cuts,
-    the row of a unit names its first occurrence; white space that is cut next to a unit has a row that names none. A
-    document with an empty normal form is compared unchanged; a unit with one is never cut.
+    Documents with equal hashes are compared in full, so none is dropped because of a hash. Other units are equal if the
+    128-bit hashes and the lengths of their normalised texts are equal. The table of dropped documents names the kept
+    copy. In the table of cuts, the row of a unit names its first occurrence; white space that is cut next to a unit has
+    a row that names none. A document whose normalised text is empty is compared unchanged; such a unit is never cut.
     """
 
     VERSION: ClassVar[int] = 2
@@ -70,23 +72,24 @@ class Exact(Estimator):
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The column that `keep` reads to choose the kept copy; () if it reads only columns that every batch has."""
+        """The extra column that `keep` reads to choose the copy, as a tuple; () if it needs no extra column."""
         return Keep.parse(self.keep).needs
 
     @property
     def sketch(self) -> WholeText:
-        """The rule by which documents are hashed and compared."""
+        """The settings that define when two documents are equal; used for unit="document"."""
         return WholeText(form=self.normalize, key_bits=self._key_bits)
 
     @property
     def only_drops(self) -> bool:  # type: ignore[override]
-        """True for unit="document", which drops documents whole; other units are cut out of texts."""
+        """True for unit="document", which drops whole documents; False for other units, which are cut out of texts."""
         return self.unit == "document"
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
         """Find the repeated documents or units in `docs`; return the stage that drops them or cuts them out.
 
-        Writes the table of verdicts, or of the spans to cut, into the folder `out`; a valid table is used again.
+        Writes a table of the documents to drop, or of the spans to cut, into the folder `out`. A table that an earlier
+        call wrote is used again if it is still valid.
         """
         given: dict[str, Any] = {"docs": docs, "run": run, "out": out, "name": self.name, "key": self.key_for(docs)}
         if self.unit == "document":

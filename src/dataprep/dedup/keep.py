@@ -1,4 +1,4 @@
-"""Keep: the policy that decides which copy is kept, for every kind of deduplication.
+"""Keep: the rule that decides which copy is kept, for every kind of deduplication.
 
     "first"           the smallest id: the document in the earliest file, and the earliest document in that file
     "longest"         the most UTF-8 bytes of text
@@ -36,9 +36,10 @@ SHOWN = 60  # characters of an unreadable value
 
 @dataclass(frozen=True)
 class Keep:
-    """The policy that a value of `keep=` names.
+    """The rule that the value of `keep=` names: which of several copies of a document is kept.
 
-    kind: "first", "longest", "newest", "best" or "source". what: the column ("newest", "best"), or the list of sources.
+    kind: "first", "longest", "newest", "best" or "source". what: the column ("newest", "best"), or the sources in order
+    of preference, separated by commas ("source").
     """
 
     kind: str
@@ -46,7 +47,10 @@ class Keep:
 
     @classmethod
     def parse(cls, text: str) -> Keep:
-        """Return the policy that the value of `keep=` names. Raises PlanError if there is none of that name."""
+        """Return the rule that the value `text` of `keep=` names, such as "newest:COLUMN".
+
+        Raises PlanError if it names none.
+        """
         kind, _, what = str(text).partition(":")
         what = "date" if text == "newest" else what
         plain = kind in ("first", "longest") and ":" not in str(text)
@@ -56,20 +60,20 @@ class Keep:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The column that the policy reads, as a tuple; () if it reads only columns that every batch has."""
+        """The extra column that the rule reads, as a tuple; () if it reads only columns that every batch has."""
         return (self.what,) if self.kind in ("newest", "best") and self.what not in B.FIXED else ()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All columns that `rank` reads."""
+        """All columns that `rank` reads, "id" included."""
         extra = {"newest": self.what, "best": self.what, "source": "source", "longest": "text"}.get(self.kind)
         return ("id",) if extra is None else ("id", extra)
 
     def rank(self, batch: Batch, unreadable: list[str]) -> npt.NDArray[np.uint64]:
-        """Return the rank of each document, uint64[n]; of copies, the one with the smallest (rank, id) is kept.
+        """Return a rank for each document of the batch, uint64[n]; of several copies, the smallest (rank, id) is kept.
 
-        Texts that are not a time or a number are appended to `unreadable`. Raises PlanError if the column holds neither
-        times, numbers nor texts.
+        Values that are not a time or a number are appended, as text, to `unreadable`. Raises PlanError if the column
+        holds neither times, numbers nor texts.
         """
         if self.kind == "first":
             return np.zeros(batch.num_rows, np.uint64)
@@ -80,7 +84,7 @@ class Keep:
         return _descending(self._numbers(batch.column(self.what), unreadable))
 
     def warn(self, name: str, found: Mapping[str, Any]) -> dict[str, int]:
-        """Log a warning if values were unreadable; return {"unreadable": their number}, or {} if there are none.
+        """Log a warning if values could not be read; return {"unreadable": their number}, or {} if there are none.
 
         name: the stage's name, for the message. found: the result of `unreadable_values`.
         """
@@ -117,9 +121,9 @@ class Keep:
 
 
 def unreadable_values(receipts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return {"unreadable": n, "such_as": text}: the number of unreadable values, and the first of them ("" if none).
+    """Return {"unreadable": how many values could not be read, "such_as": the first of them, "" if none} for all parts.
 
-    receipts: one per part, with the same two entries.
+    receipts: the records of the tasks, one per input part, each with the same two entries.
     """
     found = [receipt for receipt in receipts if receipt["unreadable"]]
     return {

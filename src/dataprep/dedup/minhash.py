@@ -1,4 +1,4 @@
-"""MinHash: drop near-duplicates; locality-sensitive hashing proposes pairs, whose shingle sets are compared exactly."""
+"""MinHash: drop near-duplicates; candidate pairs are found by hashing, then their shingle sets are compared."""
 
 from __future__ import annotations
 
@@ -36,27 +36,28 @@ FEW = 0.9  # of the pairs at the threshold: a warning is logged if the bands pro
 
 @dataclass(frozen=True, kw_only=True)
 class MinHash(Estimator):
-    """Drop documents whose shingle sets are as similar as `threshold` to those of a document that is kept.
+    """Drop a document if its set of shingles is at least as similar as `threshold` to that of a kept document.
 
     threshold: 0 < threshold <= 1; the least similarity, computed exactly, at which a document is dropped; 0.8 unless a
-    preset sets another. measure: "jaccard", the shared shingles divided by those of either document; or "containment",
-    the share of the dropped document's shingles that the kept one has.
-    bands, rows: of the MinHash signature; by default chosen so that 99 % of the pairs at the threshold are proposed: 26
+    preset sets another. measure: "jaccard", the number of shared shingles divided by the number in either document; or
+    "containment", the share of the dropped document's shingles that the kept one has.
+    bands, rows: of the MinHash signature; by default chosen so that 99 % of the pairs at the threshold are compared: 26
     x 8 for a Jaccard similarity of 0.8, and 132 x 1 for a containment of 0.8 in a text up to 20 times as long.
     preset: "lee2022" (450 x 20), "dclm" (93 x 15), "fineweb" (14 x 8); or "dialect", for short texts whose spelling
     varies (4 characters, threshold 0.6).
-    shingle, ngram: runs of `ngram` words (of the lower-cased text; 5), or of characters ("char": of the lower-cased
-    text with its white space as single spaces). A document with fewer words or characters is one shingle; a document
-    with none is kept. min_shingles: documents with fewer shingles are kept.
+    shingle, ngram: a shingle is a run of `ngram` words (shingle="word", of the lower-cased text; by default 5), or of
+    `ngram` characters ("char", of the lower-cased text with its white space as single spaces). A document with fewer
+    words or characters is one shingle; a document with none is kept. min_shingles: documents with fewer shingles are
+    kept.
     keep: which of the copies is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN" or "source:A,B".
-    against: folders of sealed Datasets whose documents come before all new ones, and are kept.
+    against: folders of sealed Datasets (finished outputs) whose documents come before all new ones, and are kept.
     seed: of the random permutations, which are those of `datasketch.MinHash(seed=seed)`.
 
-    Signatures are stored in the step's folder, so a run with another threshold (`at`) hashes no text again
+    Signatures are stored in the folder `out` of `fit`, so a run with another threshold (see `at`) hashes no text again
     (docs/dedup.md).
 
     An Estimator; Broder 1997. Similarity is not transitive, so a document is dropped only if it is itself similar to a
-    kept one; verdicts name that document and the similarity.
+    kept one; the table of dropped documents names that document and the similarity.
     """
 
     only_drops: ClassVar[bool] = True
@@ -88,18 +89,18 @@ class MinHash(Estimator):
 
     @property
     def settings(self) -> BandSettings:
-        """The threshold, bands, rows, `shingle` and `ngram` in use, after the preset and defaults are applied."""
+        """The threshold, bands, rows, `shingle` and `ngram` in use, after the preset and the defaults are applied."""
         names = ("threshold", "bands", "rows", "shingle", "ngram", "preset", "measure")
         return resolve(**{name: getattr(self, name) for name in names})
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The column that `keep` reads to choose the kept copy; () if it reads only columns that every batch has."""
+        """The extra column that `keep` reads to choose the copy, as a tuple; () if it needs no extra column."""
         return Keep.parse(self.keep).needs
 
     @property
     def sketch(self) -> Shingles:
-        """The rule by which documents are hashed and compared."""
+        """The settings that define how documents are hashed to shingles and keys, and compared."""
         made = self.settings
         return Shingles(
             unit=made.shingle, ngram=made.ngram, threshold=float(made.threshold), bands=made.bands, rows=made.rows,
@@ -107,9 +108,9 @@ class MinHash(Estimator):
         )  # fmt: skip
 
     def at(self, threshold: float) -> MinHash:
-        """Return this MinHash with another threshold and the same bands, so that earlier signatures can be used.
+        """Return this MinHash with another threshold and the same bands, so that stored signatures can be used again.
 
-        If these bands propose fewer than 99 % of the pairs at a lower threshold, new bands are chosen: a warning is
+        If these bands find fewer than 99 % of the pairs at a lower threshold, new bands are chosen: a warning is
         logged, and documents are hashed again.
         """
         made = self.settings
@@ -126,10 +127,11 @@ class MinHash(Estimator):
         return plain
 
     def datasketch(self, docs: Dataset, id_: int | str, num_perm: int | None = None) -> Any:
-        """Return a `datasketch.MinHash` of a document's shingles, for datasketch's LSH and forests.
+        """Return a `datasketch.MinHash` of a document's shingles, for use with the library datasketch.
 
-        id_: an integer, or "file:position". num_perm: the length of the signature, by default bands x rows as in this
-        stage. `update(b"five words of a shingle")` adds a shingle. Needs the extra `dedup`.
+        docs: the documents. id_: the document's id, an integer, or "file:position". num_perm: the length of the
+        signature, by default bands x rows as in this stage. Calling `update(b"five words of a shingle")` on the result
+        adds a shingle. Needs the extra `dedup`; raises PlanError if datasketch is older than 2.0.
         """
         library = need("datasketch", extra="dedup")
         made = self.settings
@@ -146,18 +148,19 @@ class MinHash(Estimator):
 
     @property
     def older(self) -> tuple[Older, ...]:
-        """The Datasets that `against=` names, opened from their folders."""
+        """The Datasets that `against=` names, opened from their folders; () if there are none."""
         return tuple(Older.open(str(folder)) for folder in self.against or ())
 
     @property
     def sketch_key(self) -> str:
-        """Hash of all settings that decide a document's keys: shingles, bands, rows, seed; not the threshold."""
+        """Hash of all settings that decide the stored signatures: shingles, bands, rows, seed; not the threshold."""
         return key((self.VERSION, replace(self.sketch, threshold=1.0)))
 
     def recipe(self) -> Any:
-        """Return the content of the stage's key: all settings, and hashes of the content of the Datasets in `against=`.
+        """Return the values that identify this stage: all settings, and content hashes of the Datasets in `against=`.
 
-        The folders of these Datasets do not count. Raises PlanError if their keys were stored with other settings.
+        The paths of these Datasets have no influence. Raises PlanError if their signatures were stored with other
+        settings.
         """
         older = self.older
         for old in older:
@@ -174,7 +177,8 @@ class MinHash(Estimator):
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
         """Find the near-duplicates in `docs`; return the stage that drops them.
 
-        Writes the signatures and the verdict table into the folder `out`; valid files there are used again.
+        Writes signatures and the table of documents to drop into the folder `out`. Files there that an earlier call
+        wrote are used again if they are still valid.
         """
         made, older = self.settings, self.older
         trial = current()

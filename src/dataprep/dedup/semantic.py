@@ -1,4 +1,4 @@
-"""SemDeDup: drop documents with nearly equal vectors, found in clusters; and D4's diversification, if asked for."""
+"""SemDeDup: drop documents with nearly equal vectors, found in clusters; optionally also D4's diversification."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ FACTS = (
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SemDeDup(Estimator):
-    """Drop documents whose vector has a cosine above 1 - epsilon to that of a document that is kept.
+    """Drop a document if the cosine of its vector and that of a kept document is above 1 - epsilon; an Estimator.
 
     epsilon: 0 < epsilon < 1; its effect depends on the vectors, so inspect the pairs first (`dataprep clusters`).
     clusters: the number of clusters (k-means); only documents of the same cluster are compared. Default: sqrt(n), or 1
     for up to 32,768 documents.
-    embed: a function list[str] -> array[n, d], called with up to 1,024 texts; keyed like other functions, or by
-    `version=` if Python cannot find its source. By default: fastText vectors of `dim` numbers, learnt from a sample
-    of these documents (extra `langid`); nothing is downloaded.
+    embed: a function list[str] -> array[n, d], called with up to 1,024 texts. A change of its source makes the stage
+    run again; if Python cannot find the source, give `version=`, a text to change when the function does. By default:
+    fastText vectors of `dim` numbers, learnt from a sample of these documents (extra `langid`); nothing is downloaded.
     keep: which of the copies is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN", "source:A,B"; or by
     the cosine to the centroid of the cluster, "farthest" (the paper's choice) or "closest".
-    diversify: the share of the remaining documents that is kept: those closest to the centroids of new clusters are
-    dropped. seed: of the samples, and of the vectors with which training starts.
+    diversify: the share (0 to 1) of the remaining documents that is kept: those closest to the centroids of new
+    clusters are dropped. seed: of the samples, and of the vectors with which training starts.
 
-    An Estimator; Abbas et al. 2023 (SemDeDup), Tirumala et al. 2023 (D4: `diversify`). A model's vectors are compared,
-    not texts: verdicts state "semantic_duplicate" with the kept document and the cosine, or "prototype" with the cosine
-    to the centroid. A document whose vector is zero is similar to nothing, and is kept.
+    Abbas et al. 2023 (SemDeDup), Tirumala et al. 2023 (D4: `diversify`). A model's vectors are compared, not texts. The
+    table of dropped documents states the reason "semantic_duplicate" with the kept document and the cosine, or
+    "prototype" with the cosine to the centroid. A document whose vector is zero is similar to nothing, and is kept.
     """
 
     only_drops: ClassVar[bool] = True
@@ -98,26 +98,26 @@ class SemDeDup(Estimator):
         return getattr(value, "__qualname__", type(value).__name__) if name == "embed" else repr(value)
 
     def recipe(self) -> Any:
-        """Return the content of the stage's key: every parameter, with `version`, if given, in place of `embed`."""
+        """Return the values that identify this stage: every parameter, but `version`, if given, in place of `embed`."""
         names = [f.name for f in fields(self)]
         values = {name: getattr(self, name) for name in names if name != "embed" or self.version is None}
         return (self.VERSION, self.embed is not None, values)
 
     @property
     def policy(self) -> Keep:
-        """The policy that ranks copies before clusters are known: `keep`, or "first" for "closest" and "farthest"."""
+        """The rule that ranks copies before clusters are known: `keep`, or "first" for "closest" and "farthest"."""
         return Keep.parse("first" if self.keep in (CLOSEST, FARTHEST) else self.keep)
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The column that `keep` reads to choose the kept copy; () if it reads only columns that every batch has."""
+        """The extra column that `keep` reads to choose the copy, as a tuple; () if it needs no extra column."""
         return self.policy.needs
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
         """Find the documents of `docs` with nearly equal vectors; return the stage that drops them.
 
-        Writes the verdict table into the folder `out`. Disk under `out` while it runs: about 4 bytes for each number of
-        every vector. Memory per worker is bounded.
+        Writes the table of documents to drop into the folder `out`. Disk under `out` while it runs: about 4 bytes for
+        each number of every vector. Memory per worker is bounded.
         """
         if self.embed is None:
             need("fasttext", extra="langid")

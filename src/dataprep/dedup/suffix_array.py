@@ -37,15 +37,15 @@ class SuffixArray(Estimator):
     byte. A window is inside one document. It is a repeat if the same bytes are a window earlier, in order of (id,
     offset), in the same document too; with min_words, an earlier window begins and ends at word boundaries. The cut is
     the union of all repeats, shrunk to the boundary that `cut` names:
-    cut: "char": code points; "word": no word is cut in two; "line": whole lines, with the line feed after them. A
-    repeat without a whole word or line is kept.
+    cut: "char": code points; "word": only whole words are cut; "line": only whole lines, with the line feed after them.
+    A repeat without a whole word or line is kept.
     engine: "windows" ("auto" is the same) works in bounded memory, "suffix_array" on a suffix array in memory (12 bytes
     per byte of text; extra `dedup`). Both cut the same bytes.
     min_left: a document that lost text is dropped if fewer characters other than white space are left.
 
-    Each span that is cut names one earlier occurrence of the same bytes; part of that occurrence may itself be cut.
-    Spans overlap if repeats with different earlier occurrences overlap. After Lee et al. 2022, who cut at 100 bytes of
-    uint16 tokens: 50 tokens, about 200 bytes of English.
+    In the table of cuts, each span names one earlier occurrence of the same bytes; part of that occurrence may itself
+    be cut. Spans overlap if repeats with different earlier occurrences overlap. After Lee et al. 2022, who cut at 100
+    bytes of uint16 tokens: 50 tokens, about 200 bytes of English.
     """
 
     VERSION: ClassVar[int] = 2
@@ -68,18 +68,19 @@ class SuffixArray(Estimator):
 
     @property
     def width(self) -> int:
-        """The length of a window: `min_bytes` in bytes, or else `min_words` (default 50) in words."""
+        """The length of a window: `min_bytes` in bytes if it is given, else `min_words` (default 50) in words."""
         given = self.min_words if self.min_bytes is None else self.min_bytes
         return DEFAULT_WORDS if given is None else given
 
     def recipe(self) -> Any:
-        """Return the content of the stage's key: all parameters but `engine`, since both engines cut the same bytes."""
+        """Return the values that identify this stage: all but `engine`, since both engines cut the same bytes."""
         return ("SuffixArray", self.VERSION, self.width, self.min_bytes is None, self.cut, self.min_left)
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> CutSpans:
         """Find the repeats in `docs`; return the stage that cuts them out.
 
-        Writes the table of the spans to cut into the folder `out`; a valid table is used again.
+        Writes the table of the spans to cut into the folder `out`. A table that an earlier call wrote is used again if
+        it is still valid.
         """
         key, url = self.key_for(docs), files.join(out, "spans.parquet")
         facts = table_once(url, key, lambda: self._find(docs, run, out, url, key), PASSES)

@@ -1,4 +1,4 @@
-"""URL: keep one capture per page, the newest by default; pages are identified by their normalised URLs."""
+"""URL: keep one version of each web page, the newest by default; pages are identified by their normalised URLs."""
 
 from __future__ import annotations
 
@@ -45,11 +45,13 @@ PORTS = {"http": ":80", "https": ":443"}
 def normalize_url(url: str, ignore: Sequence[str] = IGNORE, tracking: Sequence[str] = TRACKING) -> str:
     """Return the URL of a page in one form, or "" if it is not an absolute http or https URL.
 
-    Always (RFC 3986, section 6; w3lib's `canonicalize_url`): scheme and host in lower case, host names in Punycode,
-    no default port, dot segments resolved, percent-encoding only if needed, in upper case, an empty path
-    is `/`, parameters sorted. The fragment is removed unless it begins with `!`, which identifies a page.
+    Always (RFC 3986, section 6; w3lib's `canonicalize_url`): scheme and host are in lower case, host names in Punycode,
+    the default port is removed, dot segments are resolved, percent-encoding is used only if needed, in upper case, an
+    empty path becomes `/`, and parameters are sorted. The fragment is removed unless it begins with `!`, which
+    identifies a page.
 
-    ignore: "scheme": http is https; "www": a leading `www.` is removed; "slash": no slash at the end of the path.
+    ignore: differences to remove: "scheme": `http:` and `https:` are removed; "www": a leading `www.` is removed;
+    "slash": slashes at the end of the path are removed.
     tracking: names of parameters that are removed, in lower case; `*` at the end means any ending.
 
     >>> normalize_url("HTTP://WWW.Example.org:80/a/../b/?utm_source=feed&y=2&x=%7e#top")
@@ -88,7 +90,10 @@ class _Normal:
 
 @dataclass(frozen=True, kw_only=True)
 class UrlSketch(EqualTexts):
-    """Documents represented by the normalised URL in a column: the key is its hash, the contents are the URL itself."""
+    """Represents each document by the normalised URL in one of its columns, so that equal URLs are found.
+
+    column: name of the column of URLs. ignore, tracking: parameters of `normalize_url`.
+    """
 
     column: str
     ignore: tuple[str, ...]
@@ -96,13 +101,13 @@ class UrlSketch(EqualTexts):
 
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The column of URLs, as a tuple: all that `keys` and `contents` read."""
+        """The name of the column of URLs, as a tuple: the only column that `keys` and `contents` read."""
         return (self.column,)
 
     def keys(self, batch: Batch) -> tuple[I64, U64]:
-        """Return the size of each document's contents in eight-byte words, int64[n], and its key, uint64[1, n].
+        """Return the size of each document's URL in eight-byte words, int64[n], and a hash of the URL, uint64[1, n].
 
-        The key is a hash of the normalised URL. A document without a valid URL has the size 0, and is never compared.
+        The URL is normalised. A document without a valid URL has the size 0, and is never compared.
         """
         words, keys = super().keys(batch)
         return np.where(words > 1, words, 0), keys
@@ -112,7 +117,10 @@ class UrlSketch(EqualTexts):
         return _Normal(self.ignore, self.tracking)
 
     def texts(self, batch: Batch) -> tuple[I64, U8]:
-        """Return the normalised URLs, "" for one that is missing or invalid: offsets int64[n + 1], UTF-8 bytes."""
+        """Return the normalised URL of each document, as offsets int64[n + 1] and UTF-8 bytes uint8.
+
+        A missing or invalid URL becomes "". Raises PlanError if the column does not hold strings.
+        """
         column = batch.column(self.column)
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
@@ -125,15 +133,16 @@ class UrlSketch(EqualTexts):
 
 @dataclass(frozen=True, kw_only=True)
 class URL(Estimator):
-    """Drop the older captures of a page: documents with one normalised URL; an Estimator.
+    """Drop all but one capture (downloaded version) of each page: documents with equal normalised URLs; an Estimator.
 
     column: the column of URLs; read(..., columns=["url"]) turns the field `url` of the metadata into this column. keep:
-    "newest" (by the column `date`), "newest:COLUMN", "first", "longest", "best:COLUMN" or "source:A,B".
-    ignore, tracking: differences between URLs that do not count; see `normalize_url`.
+    which capture is kept: "newest" (by the column `date`), "newest:COLUMN", "first", "longest", "best:COLUMN" or
+    "source:A,B".
+    ignore, tracking: differences between URLs that are ignored; see `normalize_url`.
 
     Texts are not compared. Normalised URLs are compared in full, never by hash alone. A document is kept if it has no
-    URL, or one that is not an absolute http or https URL. Verdicts name the kept capture; the reason is "older_capture"
-    with "newest", else "same_url". Needs the extra `dedup`.
+    URL, or one that is not an absolute http or https URL. The table of dropped documents names the kept capture; the
+    reason is "older_capture" with "newest", else "same_url". Needs the extra `dedup`.
     """
 
     only_drops: ClassVar[bool] = True
@@ -156,18 +165,19 @@ class URL(Estimator):
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The column of URLs, and the column that `keep` reads to choose the kept capture."""
+        """The columns that this stage reads: the URLs, and the one that `keep` reads to choose the capture."""
         return tuple(dict.fromkeys((self.column, *Keep.parse(self.keep).needs)))
 
     @property
     def sketch(self) -> UrlSketch:
-        """The rule by which documents are compared: by the normalised URL in `column`."""
+        """The settings that define when two documents are equal: if the normalised URLs in `column` are."""
         return UrlSketch(column=self.column, ignore=self.ignore, tracking=self.tracking)
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
-        """Find the captures of each page in `docs`; return the stage that drops all but one of each.
+        """Find the captures of each page in `docs`; return the stage that drops all but one capture of each.
 
-        Writes the verdict table into the folder `out`; a valid table is used again.
+        Writes the table of documents to drop into the folder `out`. A table that an earlier call wrote is used again if
+        it is still valid.
         """
         keep, key = Keep.parse(self.keep), self.key_for(docs)
         reason = "older_capture" if keep.kind == "newest" else "same_url"

@@ -1,4 +1,4 @@
-"""Compile the kernels of an Estimator before workers start, by fitting two equal documents."""
+"""Compile the numba kernels of an Estimator before workers start, by fitting it on two equal documents."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class _Two(Reader):
 def warm(fit: Callable[[Dataset, Runner, str], Any], columns: Sequence[str] = ()) -> None:
     """Compile the kernels that `fit` needs: call `fit(docs, run, out)` on two equal documents in a temporary folder.
 
-    columns: columns to add to the two documents, filled with a URL. A trial does not count these documents.
+    columns: names of columns to add to the two documents, filled with a URL. These documents do not appear in the
+    figures of a trial run.
     """
     reader = _Two(tuple(name for name in columns if name not in B.FIXED))
     docs = Dataset((Part((Slice("warm", 0, fingerprint="warm"),), reader),))

@@ -85,7 +85,7 @@ class BadWords(ScoredFilter):
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """The name and type of the score column, which has the number of matches in each document."""
+        """Name and type of the column that the filter adds: the number of matches in each document."""
         return {self._column: pa.int64()}
 
     @property
@@ -94,14 +94,17 @@ class BadWords(ScoredFilter):
         return self.entries, self._edges
 
     def recipe(self) -> Any:
-        """Return the key's values: the entries (not the path of their file), matching rule, column, max_matches."""
+        """Return the values that identify this stage: entries (not the file's path), matching rule, max_matches."""
         return self.VERSION, self.measure, self._column, self.max_matches
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Return the number of matches of each text."""
+        """Return the column of the number of matches in each text, by its name."""
         found = K.matches(*B.buffers(batch), K.build(self.entries, edges=self._edges), classes(), lowered())
         return {self._column: pa.array(found)}
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return `bad_words` for documents with more matches than allowed, null for the others."""
+        """Return "bad_words" for each document with more matches than allowed, null for the others.
+
+        scores: the column of `score`.
+        """
         return reasons(self, self._rules, scores)

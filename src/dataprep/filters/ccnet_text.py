@@ -30,7 +30,7 @@ _TABLE = _Table()
 
 
 def ccnet_normal(text: str) -> str:
-    r"""Return a line in lower case without accents and control characters, with digits as 0 and plain punctuation.
+    """Return a line as CCNet normalises it: lower case, no accents or control characters, digits as 0, plain marks.
 
     Line feeds are control characters, so pass one line at a time. (`cc_net` passes whole documents, which joins the
     last word of each line to the first of the next; see `Perplexity`'s preset "ccnet2020".)
@@ -45,5 +45,5 @@ def ccnet_normal(text: str) -> str:
 
 
 def ccnet_lines(text: str) -> str:
-    """Return the text with every line as `ccnet_normal` returns it, to train models of `Perplexity`."""
+    """Return the text with every line normalised by `ccnet_normal`, to train models of `Perplexity`."""
     return "\n".join(map(ccnet_normal, text.split("\n")))

@@ -74,7 +74,7 @@ class FineWeb(ScoredFilter):
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """Names and types of the score columns, one per rule; each is a share or a ratio."""
+        """Names and types of the columns that the filter adds, one per rule; each value is a share or a ratio."""
         return dict.fromkeys((r.score for r in RULES), pa.float64())
 
     @property
@@ -83,19 +83,26 @@ class FineWeb(ScoredFilter):
         return self.end_marks, self.short_line_chars
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Return a column of shares or ratios for each rule, with a value per text."""
+        """Return a column of shares or ratios for each rule, by name, with a value per text."""
         rules = FineWebRules(pack(self.end_marks), int(self.short_line_chars), classes())
         n = dict(zip(COUNTS, count_lines(*B.buffers(batch), rules).T, strict=True))
         parts = {"ended": "lines", "short": "lines", "repeated_line_chars": "chars", "breaks": "words"}
         return {r.score: share(n[part], n[parts[part]]) for r, part in zip(RULES, parts, strict=True)}
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason of the first rule of the table that each document breaks, null if it breaks none."""
+        """Return the reason of the first rule of the table that drops each document, null if none does.
+
+        scores: the columns of `score`.
+        """
         return reasons(self, RULES, scores)
 
 
 class FineWebRules(NamedTuple):
-    """The parameters of `FineWeb` in the form that the kernels read."""
+    """The parameters of `FineWeb` in the form that the kernels read.
+
+    end_marks: marks that end a sentence. short_chars: a line is short up to so many characters. classes: class bits of
+    each code point.
+    """
 
     end_marks: Packed
     short_chars: int  # a line is short up to these many characters
@@ -117,7 +124,10 @@ class LineBuffers(NamedTuple):
 
 @kernel
 def count_lines(offsets: I64, data: U8, rules: FineWebRules) -> I64:
-    """Return counts of words and lines per document, int64[n, len(COUNTS)]; columns: as named in COUNTS."""
+    """Return the counts of words and lines of each document, int64[n, len(COUNTS)]; COUNTS names the columns.
+
+    offsets, data: the documents, UTF-8 bytes. rules: what counts as a short line and an end mark.
+    """
     n = len(offsets) - 1
     out = np.zeros((n, N_COUNTS), np.int64)
     longest: int = 0

@@ -84,11 +84,11 @@ class Hosts(Stage):
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The column of the URLs."""
+        """The columns that this stage reads: the column of URLs, as a tuple."""
         return (self.column,)
 
     def recipe(self) -> Any:
-        """Return the key's values: the entries of the lists (not their paths), the words, and the column."""
+        """Return the values that identify this stage: the entries of the lists (not their paths), words, and column."""
         lists = [xxhash.xxh3_128_hexdigest(text.encode()) for text in (self.blocked, self.allowed)]
         return self.VERSION, lists, self.substrings, self.column
 

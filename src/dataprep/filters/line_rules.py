@@ -16,11 +16,12 @@ from dataprep.core.ledger import Ledger
 def rewritten(
     batches: Iterator[Batch], stats: Ledger, kernel: Callable[..., int], rules: Any, names: Sequence[str], n_lines: int
 ) -> Iterator[Batch]:
-    """Yield the batches with texts rewritten by a kernel, without the documents that it drops.
+    """Yield the batches with texts rewritten by a kernel, without the documents that the kernel drops.
 
     kernel: called with offsets, data and `rules`, and with the arrays that it fills: kept texts, their ends, the code
     of each document (0: kept), and the number of lines of each code; returns the number of documents kept. names: the
-    name of each code, which is the drop reason; the first `n_lines` are codes of lines, counted as `lines.NAME`.
+    name of each code, which is the drop reason. The first `n_lines` are codes of lines, which are counted in `stats` as
+    `lines.NAME`.
     """
     counts = np.zeros(len(names), np.int64)
     for batch in batches:

@@ -15,14 +15,14 @@ from dataprep.unicode.text import I64, POINT, U8, U32, Int, lowered
 
 
 class Packed(NamedTuple):
-    """Byte strings; string `k` is `data[starts[k]:starts[k + 1]]`."""
+    """A list of byte strings in two arrays: string k is data[starts[k]:starts[k + 1]]."""
 
     data: U8
     starts: I64
 
 
 def pack(strings: Sequence[bytes | str]) -> Packed:
-    """Return strings as `Packed`, the form that kernels read; str is encoded as UTF-8."""
+    """Return the strings as two arrays, for kernels; str is encoded as UTF-8."""
     raw = [s.encode() if isinstance(s, str) else s for s in strings]
     data = np.frombuffer(b"".join(raw) or b"\0", np.uint8).copy()
     return Packed(data, np.cumsum([0, *map(len, raw)], dtype=np.int64))
@@ -38,14 +38,17 @@ def fold_chars(text: str) -> str:
 
 @kernel(inline="always")
 def fold_char(c: Int, lower: U32) -> Int:
-    """Return a code point in lower case, as `fold_chars` does; lower: the lower case of each code point."""
+    """Return a code point in lower case, as `fold_chars` writes it.
+
+    lower: uint32, the lower case of each code point.
+    """
     small = np.int64(lower[c] & POINT)
     return np.int64(0x3C3) if small == 0x3C2 else small
 
 
 @kernel(_nrt=False)
 def starts_with(line: U8, a: int, b: int, strings: Packed, k: int) -> int:
-    """Return the length in bytes of string `k` if `line[a:b]` starts with it, else 0."""
+    """Return the length in bytes of string number `k` of `strings` if line[a:b] starts with it, else 0."""
     start, stop = strings.starts[k], strings.starts[k + 1]
     if stop - start > b - a:
         return 0
@@ -57,7 +60,7 @@ def starts_with(line: U8, a: int, b: int, strings: Packed, k: int) -> int:
 
 @kernel(_nrt=False)
 def starts_with_one(line: U8, a: int, b: int, strings: Packed) -> int:
-    """Return the length in bytes of the longest string with which `line[a:b]` starts, or 0."""
+    """Return the length in bytes of the longest of `strings` with which line[a:b] starts; 0 if there is none."""
     size = 0
     for k in range(len(strings.starts) - 1):
         size = max(size, starts_with(line, a, b, strings, k))
@@ -66,7 +69,7 @@ def starts_with_one(line: U8, a: int, b: int, strings: Packed) -> int:
 
 @kernel(_nrt=False)
 def ends_with_one(line: U8, a: int, b: int, strings: Packed) -> bool:
-    """Return whether `line[a:b]` ends with one of the strings."""
+    """Return True if line[a:b] ends with one of `strings`."""
     for k in range(len(strings.starts) - 1):
         size = strings.starts[k + 1] - strings.starts[k]
         if size <= b - a and starts_with(line, b - size, b, strings, k) == size:

@@ -1,4 +1,4 @@
-"""Percentiles: a filter whose range is found on the corpus itself, per language."""
+"""Percentiles: drop what scores outside a range; the range is found on the corpus itself, per language."""
 
 from __future__ import annotations
 
@@ -91,25 +91,25 @@ class Percentiles(Estimator):
 
     @property
     def name(self) -> str:
-        """The name of the filter."""
+        """The name of the filter, which is used in statistics."""
         return self.filter.name
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The columns that the filter reads."""
+        """The names of the columns that the filter reads in addition to those of every batch."""
         return self.filter.needs
 
     @property
     def only_drops(self) -> bool:  # type: ignore[override]
-        """True if documents are dropped whole; False with scores of paragraphs."""
+        """True if whole documents are dropped; False if the filter scores paragraphs, which are cut out."""
         return not self._of_paragraphs
 
     def recipe(self) -> Any:
-        """Return the key's values: the settings that decide the filter's scores, and the percentiles."""
+        """Return the values that identify this stage: what decides the filter's scores, and the percentiles."""
         return self.filter.measure_key().decode(), self._range, self.min_scores, self.VERSION
 
     def warm(self) -> None:
-        """Load the models of the filter."""
+        """Load the models of the filter, before workers start."""
         self.filter.warm()
 
     @property
@@ -117,10 +117,9 @@ class Percentiles(Estimator):
         return not pa.types.is_floating(next(iter(self.filter.scores.values())))
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
-        """Measure all documents of `docs`, and find the range of scores of each language.
+        """Score all documents of `docs`, find the range of each language, and return the stage that drops or cuts.
 
-        Writes the scores of each part and a verdict table under `out`; returns the stage that drops or cuts by that
-        table.
+        Writes the scores of each input part, and a table of what to drop or cut, into the folder `out`.
         """
         own = self.key_for(docs)
         task = _WriteScores(out, own, self.filter)
@@ -137,10 +136,11 @@ class Percentiles(Estimator):
         return DropIds(verdicts=url, key=own, estimator=self.name, facts=facts)
 
     def bounds(self, scores: pa.Table) -> tuple[Bounds, dict[str, Any]]:
-        """Return the range of each language as {language: (low, high)}, and facts for reports.
+        """Return the range of each language, {language: (low, high)}, and facts for reports.
 
-        scores: rows of SCORES. A bound is None if it is not set. facts: {"cuts": {language: low, high, number of
-        scores}}; "" is the language of documents without one, "all" in facts.
+        scores: rows of SCORES (id, language, score, start, end). A bound is None if there is none. facts: {"cuts":
+        {language: {"low", "high", "scores": their number}}}. Documents without a language have "" as their language,
+        "all" in facts.
         """
         found: dict[str, tuple[float | None, float | None]] = {}
         facts: dict[str, Any] = {}
@@ -155,7 +155,8 @@ class Percentiles(Estimator):
     def reasons(self, scores: pa.Table, bounds: Bounds) -> pa.Table:
         """Return the rows of `scores` with a column `reason`: why each row is dropped, null if it is kept.
 
-        scores: rows of SCORES, one per document or paragraph. bounds: (low, high) by language.
+        scores: rows of SCORES (id, language, score, start, end), one per document or paragraph. bounds: (low, high) by
+        language.
         """
         name = next(iter(self.filter.scores))
         why = np.full(len(scores), None, object)
@@ -170,17 +171,17 @@ class Percentiles(Estimator):
         return scores.append_column("reason", pa.array(why, pa.string()))
 
     def preview(self, docs: Dataset, n: int = 20) -> pa.Table:
-        """Return the documents or paragraphs that would be dropped, for each language the `n` nearest to its bounds.
+        """Return the documents or paragraphs that would be dropped: for each language the `n` nearest to its bounds.
 
-        docs: a Dataset with stored scores (`dp.Score`) is fastest. Columns: id, language, score, reason, text (its
-        first 300 characters); nearest first.
+        docs: a Dataset with stored scores (`dp.Score`) is fastest. The table has the columns id, language, score,
+        reason, text (its first 300 characters); the nearest come first.
         """
         return self.look(docs, n)[1]
 
     def look(self, docs: Dataset, n: int) -> tuple[dict[str, Any], pa.Table]:
         """Return figures of each language, and the table that `preview` returns.
 
-        A language has a dict of "low", "high", "scores" (their number) and "lost" (the number that would be dropped).
+        The figures are {language: {"low", "high", "scores": number of scores, "lost": number that would be dropped}}.
         """
         scores = pa.concat_tables([*(_table(batch, self.filter) for batch in docs.batches()), SCORES.empty_table()])
         bounds, facts = self.bounds(scores)
@@ -296,7 +297,7 @@ def _given(stage: Any) -> dict[str, Any]:
 
 
 def range_elsewhere(stage: Any, name: str, value: Any) -> PlanError:
-    """Return a PlanError for a filter that was given `cut` or `top`, which belong to `Percentiles`.
+    """Return the PlanError for a filter that was given `cut` or `top`, parameters that only `Percentiles` has.
 
     stage: the filter. name, value: the parameter. The message has the code to write instead.
     """

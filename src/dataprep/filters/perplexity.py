@@ -70,7 +70,7 @@ class Perplexity(ScoredFilter):
 
     @property
     def only_drops(self) -> bool:  # type: ignore[override]
-        """True if documents are dropped whole; False with unit="paragraph", which cuts lines out."""
+        """True if whole documents are dropped; False with unit="paragraph", which cuts out lines."""
         return self.unit == "document"
 
     def __post_init__(self, cut: Any) -> None:
@@ -107,12 +107,12 @@ class Perplexity(ScoredFilter):
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The column of the language, if it selects the model."""
+        """The extra columns that are read: ("language",) if the language of a document selects its model, else ()."""
         return ("language",) if any(ANY in (path or "") for path in (self.model, self.tokenizer)) else ()
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """Name and type of the score column.
+        """Name and type of the column that the filter adds.
 
         `perplexity` has a number per document, null without words, NaN without a model; with unit="paragraph",
         `perplexity_paragraphs` has a list with such a number per line.
@@ -132,7 +132,7 @@ class Perplexity(ScoredFilter):
         return (self.model,) if self.tokenizer is None else (self.model, self.tokenizer)
 
     def recipe(self) -> Any:
-        """Return the key's values: the content of the models (not their paths), and the parameters."""
+        """Return the values that identify this stage: the content of the models (not their paths), the parameters."""
         return self.measure, self.keep, self.VERSION
 
     def warm(self) -> None:
@@ -143,7 +143,7 @@ class Perplexity(ScoredFilter):
             _pieces(path, file_hash(path))
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Return the score column: the perplexity of every document, or a list of those of its lines."""
+        """Return the score column by name: the perplexity of every document, or a list of those of its lines."""
         texts = batch.column("text").to_pylist()
         languages = batch.column("language").to_pylist() if self.needs else itertools.repeat("")
         rows = [self._measured(text, language) for text, language in zip(texts, languages, strict=False)]
@@ -177,7 +177,7 @@ class Perplexity(ScoredFilter):
         return _model(model, file_hash(model)), _pieces(*pieces, file_hash(*pieces)) if pieces else None
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason for dropping each document, null if it is kept.
+        """Return the reason for dropping each document, null if it is kept; scores: the column of `score`.
 
         With unit="paragraph", a document is dropped if none of its lines with words is in range.
         """

@@ -45,7 +45,7 @@ class RepairText(Stage):
         need("ftfy", extra="repair")
 
     def recipe(self) -> Any:
-        """Return the key's values: the parameters, and ftfy's version."""
+        """Return the values that identify this stage: the parameters, and ftfy's version."""
         return self.VERSION, self.encoding, self.controls, self.form, need("ftfy", extra="repair").__version__
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
@@ -59,7 +59,7 @@ class RepairText(Stage):
             yield B.with_column(batch, "text", pa.array(new, pa.large_string())) if n else batch
 
     def repairer(self) -> Callable[[str], str]:
-        """Return the function that repairs one text."""
+        """Return a function that takes a text and returns it repaired, by this stage's settings."""
         ftfy = need("ftfy", extra="repair")
         config = ftfy.TextFixerConfig(
             unescape_html=False,

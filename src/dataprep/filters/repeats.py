@@ -1,4 +1,7 @@
-"""Counts of lines, paragraphs and n-grams that occur more than once, by 64-bit hashes. Twin: tests/twins/gopher.py."""
+"""Counts of lines, paragraphs and n-grams that occur more than once in a document, by 64-bit hashes.
+
+Twin: tests/twins/gopher.py.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +37,9 @@ def hash_counts(items: int) -> HashCounts:
 
 @kernel(_nrt=False)
 def slots_mask(items: int) -> Int:
-    """Return the number of slots for `items` hashes, less one, which is the mask from a hash to its slot.
+    """Return the mask that maps a hash to its slot, for a table of `items` hashes: the number of slots minus 1.
 
-    The slots are few, so that the table of a short document fits into the cache.
+    The number of slots is a small power of two, so that the table of a short document fits into the cache.
     """
     slots = 8
     while slots < 2 * items:
@@ -46,9 +49,9 @@ def slots_mask(items: int) -> Int:
 
 @kernel(_nrt=False)
 def count_hash(counts: HashCounts, mask: Int, h: Int, stamp: int) -> int:
-    """Add one to the count of the hash `h`, and return the hash's slot.
+    """Add one to the count of the hash `h` in the table `counts`, and return the slot of `h`.
 
-    mask: from `slots_mask`. stamp: the current stamp of the table.
+    mask: from `slots_mask`. stamp: the table's current stamp; slots with an older one are free.
     """
     slot = h & mask
     while counts.state[slot] >> 32 == stamp and counts.seen[slot] != h:
@@ -62,10 +65,10 @@ def count_hash(counts: HashCounts, mask: Int, h: Int, stamp: int) -> int:
 
 @kernel(_nrt=False)
 def count_repeats(words: U64, chars: I64, starts: I64, n: int, counts: HashCounts) -> tuple[int, int]:
-    """Return how many of a document's units (such as lines) repeat an earlier unit word by word, and their characters.
+    """Return how many units (such as lines) of a document repeat an earlier one word by word, and their characters.
 
-    words: uint64, hashes of the document's words. chars: characters of the words before each word. starts: int64[n +
-    1], the first word of each of the `n` units. counts: work table.
+    words: uint64, hashes of the document's words. chars: number of characters of the words before each word. starts:
+    int64[n + 1], the first word of each of the `n` units. counts: a work table. Both results are totals.
     """
     repeated, repeated_chars = 0, 0
     counts.stamp[0] += 1

@@ -87,11 +87,11 @@ class Robots(Stage):
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The column of the URLs."""
+        """The columns that this stage reads: the column of URLs, as a tuple."""
         return (self.column,)
 
     def recipe(self) -> Any:
-        """Return the key's values: the rules of all hosts (not the paths of their files), and the parameters."""
+        """Return the values that identify this stage: the rules of all hosts (not the files' paths), the parameters."""
         index = unpack(self.packed)
         rules = xxhash.xxh3_128_hexdigest(repr((index.texts, sorted(index.hosts.items()))).encode())
         return self.VERSION, rules, self.agents, self.unreadable, self.column
@@ -126,7 +126,7 @@ class Robots(Stage):
         return out
 
     def warm(self) -> None:
-        """Unpack the rules once, before work begins."""
+        """Read the rules from their packed form once, before workers start."""
         unpack(self.packed)
 
 
@@ -143,8 +143,8 @@ def _parser(text: str) -> Any:
 class HostRules(NamedTuple):
     """The last answer of a host to a request for robots.txt.
 
-    date: when it was fetched. rules: the lines that make groups and rules; None: unreadable. redirect: the host whose
-    robots.txt counts instead, "" if there is none.
+    date: when it was fetched, as text. rules: the lines that make groups and rules; None: unreadable. redirect: the
+    host whose robots.txt applies instead, "" if there is none.
     """
 
     date: str
@@ -153,9 +153,10 @@ class HostRules(NamedTuple):
 
 
 class Index(NamedTuple):
-    """The rules of many hosts; equal texts are stored once.
+    """The robots.txt rules of many hosts; equal texts are stored once.
 
-    texts: different robots.txt, reduced to rules. hosts: from a host to the index of its text, or to UNREADABLE.
+    texts: different robots.txt, reduced to rules; "" forbids nothing. hosts: from a host to the index of its text in
+    `texts`, or to UNREADABLE.
     """
 
     texts: list[str]  # the lines that make groups and rules; "" forbids nothing
@@ -163,7 +164,7 @@ class Index(NamedTuple):
 
 
 def read(sources: Iterable[str]) -> bytes:
-    """Read the robots.txt of all hosts in `sources`, and return them as one packed index (see `unpack`).
+    """Read the robots.txt of all hosts in `sources`; return them as compressed bytes, which `unpack` opens.
 
     sources: URLs of folders, globs or archives. The bytes do not depend on paths or order of the files. Raises
     PlanError if there is no robots.txt, or an archive is damaged.
@@ -186,12 +187,14 @@ def read(sources: Iterable[str]) -> bytes:
 
 @lru_cache(maxsize=4)
 def unpack(packed: bytes) -> Index:
-    """Return the index of hosts and rules from the bytes that `read` returned."""
+    """Return the hosts and their rules from the bytes that `read` returned."""
     return Index(*orjson.loads(zstandard.ZstdDecompressor().decompress(packed)))
 
 
 def rules_of(data: bytes) -> str | None:
-    r"""Return the lines of a robots.txt that make groups and rules; None if it is not text.
+    r"""Return those lines of a robots.txt file, `data`, that make groups and rules; None if it is not text.
+
+    Returns "" if no line forbids anything.
 
     >>> rules_of(b"\xef\xbb\xbfUser-agent: CCBot/2.0\r\nCrawl-delay: 2\r\nDisallow: /x")
     'User-agent: CCBot\nDisallow: /x'
@@ -278,6 +281,6 @@ def _http(block: bytes) -> tuple[int, str, bytes | None]:
 
 
 def host_and_path(url: str) -> tuple[str, str]:
-    """Return the normalised host of a URL, and the rest of the URL after the host."""
+    """Return the host of a URL in normal form ("" if there is none), and the rest of the URL after the host."""
     hosts, paths = split(pa.array([url], pa.string()))
     return host_name(cast("str", hosts[0].as_py())), cast("str", paths[0].as_py())

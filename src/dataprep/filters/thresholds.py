@@ -18,8 +18,8 @@ DROPS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_eq
 class Threshold(NamedTuple):
     """A rule that drops a document if its score is below or above a limit.
 
-    parameter: name of the stage's parameter with the limit; its value None switches the rule off. score: name of the
-    score column. drops: the comparison that drops, a key of DROPS. reason: the drop reason.
+    parameter: name of the stage's parameter with the limit; if that is None, the rule is off. score: name of the score
+    column. drops: the comparison that drops: "<", "<=", ">" or ">=". reason: the drop reason.
     """
 
     parameter: str
@@ -29,7 +29,7 @@ class Threshold(NamedTuple):
 
 
 def reasons(stage: Any, rules: Sequence[Threshold], scores: Mapping[str, pa.Array]) -> pa.StringArray:
-    """Return for each row the reason of the first rule that drops it, null if no rule does.
+    """Return, for each document, the reason of the first rule that drops it, null if no rule does.
 
     stage: has the limits as attributes. scores: the score columns by name.
     """
@@ -42,7 +42,7 @@ def reasons(stage: Any, rules: Sequence[Threshold], scores: Mapping[str, pa.Arra
 
 
 def check_numbers(stage: Any, parameters: Iterable[str]) -> None:
-    """Raise PlanError if one of the named parameters of a stage is a number below 0 or not a number.
+    """Raise PlanError if one of the named parameters of a stage is below 0, or not a number.
 
     None is allowed, since it switches a rule off.
     """
@@ -54,7 +54,7 @@ def check_numbers(stage: Any, parameters: Iterable[str]) -> None:
 
 
 def range_of(keep: Any, low: float, high: float, examples: str) -> tuple[float, float]:
-    """Return the pair of bounds in `keep`; None in it becomes `low` or `high`.
+    """Return (low, high), the bounds in the pair `keep`; None in it is replaced by `low` or `high`.
 
     Raises PlanError, with `examples` of valid values in the message, if the bounds do not form a range.
     """
@@ -80,7 +80,7 @@ def outside(scores: pa.Array, bounds: tuple[float, float], name: str) -> Any:
 
 
 def tuple_of_words(stage: Any, name: str) -> None:
-    """Turn the parameter `name` of a stage into a tuple, if it is a list.
+    """Check the parameter `name` of a stage, and turn it into a tuple if it is a list.
 
     Raises PlanError if it has anything but strings without white space.
     """
@@ -94,14 +94,14 @@ def tuple_of_words(stage: Any, name: str) -> None:
 
 
 def share(part: Any, whole: Any) -> pa.Array:
-    """Return part / whole as float64[n], 0 if the whole is 0; 3 / 10 equals a threshold of 0.3."""
+    """Return part / whole element by element, float64[n], 0 if the whole is 0; so 3 / 10 equals a threshold of 0.3."""
     return pa.array(np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0))
 
 
 def read_list(stage: str, url: str) -> str:
     """Return the text of the file `url`, a list with one entry per line.
 
-    stage: the name that the message has. Raises PlanError if the file cannot be read or is not UTF-8.
+    stage: the name of the stage, for messages. Raises PlanError if the file cannot be read or is not UTF-8.
     """
     try:
         with files.open_read(url) as f:

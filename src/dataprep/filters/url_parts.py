@@ -26,7 +26,7 @@ SPECIAL = re.compile(r"[\x00-\x20#/<>?@\\^|%:]")  # not in host names, once esca
 
 
 class Addresses(NamedTuple):
-    """The distinct URLs of a batch, with their hosts and paths.
+    """The distinct URLs of a batch of documents, with their hosts and paths.
 
     urls: the distinct URLs. rows: for each document, the index of its URL; -1 without one. hosts: the distinct hosts,
     as `host_name` writes them; "" if there is none. host_of: for each URL, the index of its host. paths: for each URL,
@@ -41,7 +41,7 @@ class Addresses(NamedTuple):
 
 
 def addresses(batch: Batch, column: str, who: str) -> Addresses:
-    """Return the parsed URLs in a column of a batch.
+    """Return the distinct URLs in a column of a batch, with their hosts and paths.
 
     Raises PlanError, which names the stage `who`, if the column does not hold strings.
     """
@@ -61,7 +61,7 @@ def addresses(batch: Batch, column: str, who: str) -> Addresses:
 
 
 def split(urls: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
-    """Return the hosts of URLs as they are written ("" if there is none), and the parts after the hosts."""
+    """Return two arrays: the hosts of URLs as they are written ("" if there is none), and the parts after the hosts."""
     if not len(urls):
         return urls, urls
     parts = pc.extract_regex(urls, PARTS)
@@ -87,10 +87,13 @@ def host_name(host: str) -> str:
 
 
 def over_hosts(found: Addresses, values: Any) -> Any:
-    """Return an array with one value per URL, from `values` with one per host."""
+    """Return an array with one value per URL: that of its host; `values` has one value per distinct host."""
     return np.asarray(values)[found.host_of] if len(found.hosts) else np.zeros(0, np.asarray(values).dtype)
 
 
 def over_rows(found: Addresses, values: Any, missing: Any) -> Any:
-    """Return an array with one value per document (`missing` if it has no URL), from `values` with one per URL."""
+    """Return an array with one value per document: that of its URL, or `missing` if it has no URL.
+
+    values: one value per distinct URL.
+    """
     return np.append(np.asarray(values), missing)[found.rows]

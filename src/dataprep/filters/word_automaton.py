@@ -28,10 +28,11 @@ I32 = npt.NDArray[np.int32]
 
 
 class Automaton(NamedTuple):
-    """A dense automaton for `matches`; a state is the offset of its row in `goto`.
+    """A table for `matches`, which finds all entries of a list in one pass (Aho-Corasick).
 
-    goto: int32[states * width], the next state for a symbol's column; odd (state | 1) if an entry ends there. symbols:
-    int64[257], the column of each byte and of EDGE. width: columns per row. edges: True if entries must be whole words.
+    goto: int32[states * width], the next state for a symbol's column; a state is the offset of its row, and odd (state
+    | 1) if an entry ends there. symbols: int64[257], the column of each byte and of EDGE (an edge of a word). width:
+    columns per row. edges: True if entries must be whole words.
     """
 
     goto: I32  # [states * width]: the next state; odd (state | 1) if an entry ends in it
@@ -41,7 +42,7 @@ class Automaton(NamedTuple):
 
 
 def encode(entry: str, *, edges: bool) -> list[int]:
-    """Return an entry as a list of symbols: its bytes after case folding, and EDGE between and around its words.
+    """Return an entry as a list of symbols: its bytes after case folding, and EDGE at the edges of its words.
 
     edges: False leaves out EDGE.
     """
@@ -56,7 +57,7 @@ def encode(entry: str, *, edges: bool) -> list[int]:
 
 @lru_cache(maxsize=8)
 def build(entries: tuple[str, ...], *, edges: bool) -> Automaton:
-    """Return the automaton of Aho and Corasick (1975) for these entries, with failure links resolved.
+    """Return the table that finds these entries in a text (the automaton of Aho and Corasick, 1975).
 
     edges: True if entries must be whole words. Raises PlanError if there are too many entries.
     """
@@ -102,7 +103,7 @@ def _resolved(children: list[dict[int, int]], ends: list[bool], width: int) -> I
 
 @kernel
 def matches(offsets: I64, data: U8, automaton: Automaton, classes: U16, lower: U32) -> I64:
-    """Return the number of matches of the automaton's entries in each text, int64[n].
+    """Return the number of matches of the automaton's entries in each of n texts, int64[n].
 
     offsets, data: the texts in UTF-8. classes, lower: class and lower case of each code point.
     """

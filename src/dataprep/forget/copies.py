@@ -25,7 +25,8 @@ class Copy:
     """A duplicate of a forgotten document.
 
     folder: the Dataset whose drop table states it. id: of the duplicate. of: id of the forgotten document. stage: the
-    stage that found it. is_kept: True if this document was kept and the forgotten one dropped, False if the reverse.
+    stage that found it. similarity: 0 to 1, None if not measured. is_kept: True if this document was kept and the
+    forgotten one dropped, False if the reverse.
     """
 
     folder: str
@@ -39,7 +40,7 @@ class Copy:
 def joined_documents(node: Relative, ids: Ids) -> Ids:
     """Return the ids of the documents (conversations) that were made from the messages `ids`.
 
-    node: the Dataset in whose making the messages were joined.
+    node: the Dataset in which the messages were joined.
     """
     return union(
         rows.filter(pc.and_(_is_in(rows["id"], ids), pc.equal(rows["reason"], JOINED)))["kept"].to_numpy()
@@ -48,9 +49,9 @@ def joined_documents(node: Relative, ids: Ids) -> Ids:
 
 
 def windows_of_same(node: Relative, ids: Ids) -> Ids:
-    """Return the ids of all windows of the conversations from which the windows `ids` were cut.
+    """Return the ids of all windows (training examples) of the conversations from which the windows `ids` were cut.
 
-    node: the Dataset of the windows. All are needed, since a window repeats turns of the window before it.
+    node: the Dataset of the windows. All windows are needed, since a window repeats turns of the window before it.
     """
     rows = []  # ids and conversations of a Dataset that `Turns` made, per shard
     for shard in node.manifest.get("shards", []):
@@ -65,7 +66,8 @@ def windows_of_same(node: Relative, ids: Ids) -> Ids:
 def duplicates_of(node: Relative, ids: Ids) -> Iterator[Copy]:
     """Yield the duplicates of the documents `ids` within one Dataset and its saved steps.
 
-    These are the documents dropped in favour of one of `ids`, and the documents kept instead of one of them.
+    node: the Dataset. Its duplicates are the documents dropped in favour of one of `ids`, and those kept instead of one
+    of them.
     """
     given = set(ids.tolist())
     for rows in _drop_tables(node.datasets):
@@ -79,7 +81,7 @@ def duplicates_of(node: Relative, ids: Ids) -> Iterator[Copy]:
 
 
 def dropped_ids(node: Relative, ids: Ids) -> Ids:
-    """Return those of `ids` that occur in the drop tables of a Dataset and its saved steps."""
+    """Return those of `ids` that a Dataset (`node`) dropped, itself or in a saved step; read from the drop tables."""
     return union(rows["id"].filter(_is_in(rows["id"], ids)).to_numpy() for rows in _drop_tables(node.datasets))
 
 

@@ -34,8 +34,9 @@ Removed = dict[str, Amount]  # by source
 def remove_documents(url: str, ids: Ids, forget_list: Ids, *, is_step: bool = False) -> int:
     """Remove documents from a sealed Dataset, and return how many were in it.
 
-    url: the Dataset's folder. ids: of the documents, ascending. forget_list: all ids on the folder's list, whose digest
-    the manifest states. is_step: True for a saved step, whose removals are recorded in the drop table of its Dataset.
+    url: the Dataset's folder. ids: of the documents, ascending. forget_list: all ids on the folder's list, whose hash
+    is written to the manifest. is_step: True for a saved step, whose removals are recorded in the drop table of its
+    Dataset.
     """
     folder = Folder(url)
     old = folder.manifest
@@ -61,7 +62,7 @@ def remove_documents(url: str, ids: Ids, forget_list: Ids, *, is_step: bool = Fa
 def remove_parts(url: str, forget_list: Ids) -> None:
     """Remove the files of an unfinished Dataset's parts; the next run makes them without the forgotten documents.
 
-    forget_list: all ids on the folder's list, whose digest is written to the recipe.
+    forget_list: all ids on the folder's list, whose hash is written to the recipe.
     """
     owned.remove(url, PART_FILES)
     _note(Folder(url), forget_list)
@@ -82,7 +83,7 @@ def _hits(url: str, shard: dict[str, Any], ids: Ids) -> Ids:
 
 
 def ids_in_file(url: str, ids: Ids) -> Ids:
-    """Return those of `ids` that occur in a Parquet file; only row groups that may have one are read."""
+    """Return those of `ids` (ascending) that occur in a Parquet file; only row groups that may have one are read."""
     with files.open_raw(url) as f:
         parquet = pq.ParquetFile(f)
         column = parquet.schema_arrow.names.index("id")
@@ -193,7 +194,7 @@ def _receipt(folder: Folder, receipt: dict[str, Any], shards: list[dict[str, Any
 
 
 def add_to_list(url: str, ids: Ids, before: Ids) -> Ids:
-    """Add `ids` to the forget list of a folder, on which the ids `before` are, and return the whole list."""
+    """Add `ids` to the forget list of the folder `url`, on which the ids `before` are; return the whole list."""
     both = np.union1d(before, ids)
     if len(both) > len(before):
         write_list(url, both)

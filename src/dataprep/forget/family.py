@@ -1,4 +1,4 @@
-"""The folders of a run, the relations between them (one was made from another), and a document's ids in each."""
+"""The folders of a run, which of them were made from which, and a document's ids in each."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from dataprep.store import files
 
 @dataclass(eq=False)
 class Relative:
-    """A sealed folder, or an unfinished one with an empty manifest, and its relations to the other folders of a run.
+    """One folder of a run (a Dataset, or token shards), and the folders that it was made from or that were made from it.
 
-    steps: the saved inputs of its Estimators, in which documents have the same ids. parents, children: the folders from
-    which it was made, and the folders made from it; each with the number that is added to file numbers in the child's
-    ids. outside: URLs of sealed Datasets of other runs from which it was made, with the same kind of number.
-    input_files: number and URL of each. sources: for a mixture, the folder of each source by name.
+    manifest: empty if the folder is unfinished. steps: saved inputs of its deduplications and other Estimators;
+    documents have the same ids there. parents, children: the folders from which it was made, and the folders made from
+    it; each with the number that is added to file numbers in the child's ids. outside: URLs of Datasets of other runs
+    from which it was made, with the same kind of number. input_files: number and URL of each. sources: if it is a
+    mixture, the folder of each source by name.
     """
 
     url: str
@@ -38,7 +39,7 @@ class Relative:
 
     @property
     def folder(self) -> Folder:
-        """The folder as a `Folder`."""
+        """The folder as a `Folder`, the object that knows the names of its files."""
         return Folder(self.url)
 
     @property
@@ -53,7 +54,7 @@ class Relative:
 
 
 def find_family(url: str) -> list[Relative]:
-    """Return every sealed or unfinished folder in `url`, at any depth, with its relations to the others.
+    """Return every finished or unfinished folder in `url`, at any depth, with its relations to the others.
 
     Raises PlanError if there is no such folder.
     """
@@ -147,9 +148,10 @@ def parents_first(nodes: list[Relative]) -> list[Relative]:
 
 
 def owner_of_ids(url: str, nodes: list[Relative], of: str | None) -> Relative:
-    """Return the folder to which the user's ids refer: `of`, or the only possible one.
+    """Return the folder to which the user's ids refer: the one named `of`, or the only possible one.
 
-    Raises PlanError if there is no folder `of`, or if folders number documents differently and `of` is None.
+    nodes: the folders in `url`. Raises PlanError if there is no folder `of`, or if folders number documents differently
+    and `of` is None.
     """
     by_name = {files.name_of(node.url): node for node in nodes} | {node.url: node for node in nodes}
     if of is not None:
@@ -182,9 +184,9 @@ def _root(node: Relative) -> Relative:
 
 
 def ids_everywhere(start: Mapping[Relative, Ids]) -> dict[Relative, Ids]:
-    """Return the ids that the given documents have in every folder of the family.
+    """Return the ids that the given documents have in every folder that was made from theirs, or theirs from it.
 
-    start: the ids of documents, by a folder to which the ids refer.
+    start: the ids of the documents, by the folder to which they refer.
     """
     found: dict[Relative, Ids] = {}
     waiting = [(node, np.unique(ids)) for node, ids in start.items()]

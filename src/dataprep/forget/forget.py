@@ -37,8 +37,8 @@ class Forgotten:
     """The result of `forget`.
 
     ids: the ids that were given. removed: number of documents removed, by folder. unknown: given ids that occur in no
-    folder. copies: documents that may have the same text. cleared: work files that were removed or made again.
-    elsewhere: files that may still hold the text.
+    folder. copies: documents that may have the same text. cleared: sentences on work files that were removed or made
+    again. elsewhere: sentences on files that may still hold the text.
     """
 
     ids: Ids
@@ -107,7 +107,7 @@ def _listed(node: Relative) -> Ids:
 
 
 def read_ids(path: str) -> Ids:
-    """Return the ids in a file: lines of integers or file:position, or the column `id` of a Parquet or CSV file.
+    """Return the document ids in a file: lines of integers or file:position, or the column `id` of a Parquet or CSV file.
 
     Raises PlanError if there are no ids in it, or if one is not valid.
     """

@@ -23,10 +23,11 @@ FILTER = "filter.bloom"
 
 
 def remove_work_files(node: Relative) -> Iterator[str]:
-    """Remove work files of a Dataset that may hold its text or hashes of it; yield a sentence for each.
+    """Remove work files of a Dataset that may hold its text or hashes of it; yield a sentence for each removed file.
 
-    These are files of its Estimators, the report, and the suffix index. Verdict tables are kept, since they hold only
-    ids; so duplicates of a forgotten document remain dropped. Signatures are computed again when they are needed.
+    These are files of its Estimators, the report, and the suffix index. Tables of dropped documents are kept, since
+    they hold only ids; so duplicates of a forgotten document remain dropped. Signatures are computed again when they
+    are needed.
     """
     for step in node.folder.steps:
         for name in files.listdir(step.url):
@@ -53,9 +54,9 @@ def _quotes_texts(report: str) -> bool:
 def refill_filters(node: Relative, run: Runner | None = None) -> Iterator[str]:
     """Fill the Bloom filters of a Dataset again without the forgotten documents; yield a sentence for each filter.
 
-    A filter is filled with the documents that its step read: the saved input before it, or the Dataset's sealed input,
-    without the documents dropped and the text cut in between. If neither exists, the kept documents are entered. A
-    filter that cannot be filled again is removed.
+    run: the Runner that does it; None for this process. A filter is filled with the documents that its step read: the
+    saved input before it, or the Dataset's sealed input, without the documents dropped and the text cut in between. If
+    neither exists, the kept documents are entered. A filter that cannot be filled again is removed.
     """
     steps = sorted(node.folder.steps, key=lambda step: step.number)
     for step in steps:
@@ -116,7 +117,10 @@ def _sealed_input(node: Relative) -> Dataset:
 
 
 def remaining_files(nodes: list[Relative], ids: dict[Relative, Ids], url: str) -> Iterator[str]:
-    """Yield a sentence with the reason for each file that may still hold the text because `forget` never changes it."""
+    """Yield a sentence for each file that may still hold the text of forgotten documents, with the reason.
+
+    `forget` never changes these files. nodes: the folders in `url`. ids: of the forgotten documents, by folder.
+    """
     for node in nodes:
         numbers = {int(i) for i in (ids[node] >> B.POSITION_BITS)} if node in ids else set()
         yield from (f"{file} (the input itself)" for number, file in node.input_files if number in numbers)

@@ -28,7 +28,7 @@ BLOCK_TOKENS = 1 << 22  # copied at a time
 
 
 def remove_token_documents(path: str, ids: Mapping[str | None, Ids], note: Mapping[str, str]) -> int:
-    """Remove documents from a folder of token shards, and return how many were in it.
+    """Remove documents from a folder of token shards (encoded documents), and return how many were in it.
 
     ids: the ids to remove, by source of the mixture; those under None are removed whatever their source. note: fields
     to set in the manifest.
@@ -56,7 +56,7 @@ def remove_token_documents(path: str, ids: Mapping[str | None, Ids], note: Mappi
 
 
 def remove_chunks(path: str) -> None:
-    """Remove the chunks that an interrupted `encode` has left; the next run makes them again."""
+    """Remove the files that an interrupted `encode` left in the folder `path`; the next run makes them again."""
     for name in files.listdir(path):
         if PIECES.fullmatch(name):
             files.remove(files.join(path, name))

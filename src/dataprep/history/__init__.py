@@ -1,1 +1,1 @@
-"""The effects of a run: drop reasons of a document, clusters, cuts, changes, checks; and estimates before a run."""
+"""The history of a run: dropped documents, clusters of duplicates, cuts, changes, checks; and estimates before a run."""

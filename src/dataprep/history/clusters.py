@@ -36,9 +36,9 @@ U64 = npt.NDArray[np.uint64]
 class Cluster:
     """One kept document, and those that were dropped as its duplicates.
 
-    kept: its id. kept_in: its Dataset, if it is in another run. removed: the number of dropped documents. reasons:
-    number of dropped documents by (stage, reason). least: the lowest similarity of a dropped document to the document
-    kept in its place. examples: dropped documents, the least similar first.
+    kept: its id. kept_in: the path of its Dataset, if that is of another run. removed: the number of dropped documents.
+    reasons: number of dropped documents by (stage, reason). least: the lowest similarity (0 to 1) of a dropped document
+    to the document kept in its place. examples: dropped documents, the least similar first.
     """
 
     kept: int
@@ -58,9 +58,9 @@ class Cluster:
 class Clusters:
     """The documents that a run dropped as duplicates, and the kept document of each; entry i of each array is one drop.
 
-    ids: the dropped documents, ascending. roots: the document finally kept in place of each, after following the drops
-    of documents that were first kept and dropped later. homes: the Dataset of that document, as an index into
-    `datasets`: None (this run) and those of `kept_in`.
+    url: the run's folder. ids: the dropped documents, ascending. roots: the document finally kept in place of each,
+    after following the drops of documents that were first kept and dropped later. homes: the Dataset of that document,
+    as an index into `datasets`. datasets: None (this run), and paths of Datasets of other runs.
     """
 
     url: str
@@ -75,7 +75,7 @@ class Clusters:
         return len(self.ids)
 
     def sizes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the distinct sizes of clusters (including kept documents), and the number of clusters of each size."""
+        """Return the distinct sizes of clusters, in documents with the kept one, and the number of clusters of each size."""
         counts = [self._counts(home)[1] for home in range(len(self.datasets))]
         size, n = np.unique(np.concatenate(counts), return_counts=True)
         return size + 1, n
@@ -95,7 +95,7 @@ class Clusters:
         return self._described([Cluster(root, self.datasets[home], count) for count, home, root in top], mask)
 
     def of_source(self, source: str) -> npt.NDArray[np.bool_]:
-        """Return whether each of `ids` is a document of a source, bool[n].
+        """Return for each of `ids` whether it is a document of `source`, bool[n].
 
         The source of a document is read from a Dataset that holds it, or else from the entry of its input file.
         """
@@ -148,7 +148,7 @@ class Clusters:
 
 
 def find_clusters(url: str) -> Clusters:
-    """Return the clusters of a run, from its drop tables.
+    """Return the clusters of duplicates of a run, from its drop tables; url: the run's folder.
 
     Raises PlanError if there is no sealed Dataset, and CorruptShard if a table is missing or damaged.
     """
@@ -156,9 +156,10 @@ def find_clusters(url: str) -> Clusters:
 
 
 def join_links(url: str, ids: U64, kept: U64, homes: npt.NDArray[np.uint8], datasets: list[str | None]) -> Clusters:
-    """Return the clusters that follow from single drops; the arrays are changed in place.
+    """Return the clusters that follow from single drops, by following chains of drops; changes the arrays in place.
 
-    Document ids[i] was dropped as a duplicate of kept[i], which is in the Dataset datasets[homes[i]].
+    Document ids[i] was dropped as a duplicate of kept[i], which is in the Dataset datasets[homes[i]]; datasets[0] is
+    None, this run. url: the run's folder.
     """
     if not np.all(ids[1:] > ids[:-1]):  # tables of several folders; those of one folder are in order
         order = np.argsort(ids, kind="stable")
@@ -199,7 +200,10 @@ def _codes(names: pa.DictionaryArray, datasets: list[str | None]) -> npt.NDArray
 
 
 def drop_batches(url: str, columns: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch, str]]:
-    """Yield the rows of all drop tables of a run as (batch, folder of the Dataset); columns: None reads all."""
+    """Yield the rows of all drop tables of a run, as (batch, folder of the Dataset).
+
+    columns: those to read; None: all.
+    """
     for folder in datasets(url):
         for batch in read_tables(folder.url, DROPS, columns):
             yield batch, folder.url
@@ -214,7 +218,7 @@ def _least_first(drop: Drop) -> tuple[float, int]:
 class Similarities:
     """The similarities between the documents that one stage dropped and the documents kept in their place.
 
-    hundredths: number of dropped documents per hundredth of similarity below 1, int64[100]. same: their number with
+    hundredths: int64[100], number of dropped documents per hundredth of similarity below 1. same: their number with
     similarity 1.
     """
 
@@ -223,7 +227,7 @@ class Similarities:
 
 
 def similarities(url: str) -> dict[str, Similarities]:
-    """Return the similarities of a run's drops by stage, for stages that measure them."""
+    """Return {stage: Similarities} for the stages of a run that measure how similar dropped documents are."""
     found: dict[str, Similarities] = {}
     for batch, _ in drop_batches(url, ["stage", "similarity", "kept"]):
         rows = _with_survivor(batch)

@@ -32,7 +32,7 @@ LINE_CHARS = 160
 
 @dataclass
 class TokenAmount:
-    """Documents, UTF-8 bytes, and tokens with separators; 0 tokens if nothing was encoded."""
+    """An amount of text: documents, UTF-8 bytes, and tokens (0 if nothing was encoded), each document's separator included."""
 
     docs: int = 0
     bytes: int = 0
@@ -41,10 +41,10 @@ class TokenAmount:
 
 @dataclass
 class OneSided:
-    """The documents that only one of two Datasets has.
+    """The documents that only one of two compared Datasets has.
 
     sources: their amounts by source. reasons: their number by (stage, reason) of the drop that removed them from the
-    other Dataset. examples: (hash of the id, id, first line) by such a reason.
+    other Dataset. examples: (hash of the id, id, first line) of some, by (stage, reason).
     """
 
     sources: dict[str, TokenAmount] = field(default_factory=dict)
@@ -57,8 +57,8 @@ class Comparison:
     """The changes from Dataset `a` to Dataset `b`.
 
     lost, gained: documents that only `a`, or only `b`, has. both: documents that both have, by source, with the bytes
-    in `b`. changed: the documents in `both` whose text differs, by source; their bytes are the increase from `a` to
-    `b`.
+    in `b`. changed: those of them whose text differs, by source; their bytes are the increase from `a` to `b`.
+    has_tokens: True if both were encoded to tokens.
     """
 
     a: Dataset
@@ -128,9 +128,9 @@ class _AscendingBatches:
 
 
 def aligned(a: Iterable[B.Batch], b: Iterable[B.Batch]) -> Iterator[tuple[B.Batch, B.Batch]]:
-    """Yield pairs of batches (rows of `a`, rows of `b`) that are cut at the same ids.
+    """Yield pairs (rows of `a`, rows of `b`): both streams cut at the same ids, so that equal ids are in one pair.
 
-    So a document that is in both streams is in both batches of one pair. Ids ascend in each stream.
+    Ids ascend in each stream. Raises PlanError if they do not.
     """
     one, two = _AscendingBatches(a), _AscendingBatches(b)
     while one.now is not None or two.now is not None:

@@ -1,4 +1,4 @@
-"""Find the texts that were cut out most often."""
+"""Find the texts that a run cut out most often."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ FirstOccurrence = tuple[str, str, Any, int, int]  # folder, stage, kept_in, kept
 
 @dataclass(frozen=True)
 class RepeatedCut:
-    """A text that was cut out several times because it occurs first in document `kept` at byte `kept_start`.
+    """A text that a stage cut out several times, because it occurs first in document `kept` at byte `kept_start`.
 
-    times: the number of cuts. kept_in: the Dataset of `kept` if it is another one. n_bytes, most_bytes: the shortest
-    and the longest cut, in bytes. text: the beginning of the shortest; None if it cannot be read.
+    times: the number of cuts. kept_in: the Dataset of `kept` if it is another one. n_bytes, most_bytes: length of the
+    shortest and the longest cut, in bytes. text: the beginning of the shortest; None if it cannot be read.
     """
 
     stage: str
@@ -44,10 +44,10 @@ class RepeatedCut:
 
 
 def most_repeated_cuts(url: str, n: int) -> list[RepeatedCut]:
-    """Return the n texts that were cut most often in a run; spans with the same first occurrence are one text.
+    """Return the `n` texts that were cut most often in the run at `url`; equal first occurrences are one text.
 
     The cut tables are read twice: first to count hashes, then to count exactly in the fullest buckets. Memory does not
-    grow with the number of spans.
+    grow with the number of cuts.
     """
     counts = np.zeros(BUCKETS, np.int64)
     for rows, _ in _spans(url):
@@ -64,9 +64,9 @@ def most_repeated_cuts(url: str, n: int) -> list[RepeatedCut]:
 
 
 def context(data: bytes, start: int, end: int, around: int = 120, most: int = 600) -> tuple[str, str, str]:
-    """Return the text before, in, and after the span data[start:end] of UTF-8 bytes.
+    """Return three texts: before, in, and after the range data[start:end] of UTF-8 bytes.
 
-    around: characters to return before and after the span. most: characters to return of the span; a longer one is
+    around: characters to return before and after the range. most: characters to return of the range; a longer one is
     shortened to its two ends.
     """
     inside = data[start:end].decode(errors="replace")

@@ -1,4 +1,4 @@
-"""The reasons for which documents were dropped between the input and a Dataset, and the Datasets in between."""
+"""Look up why documents were dropped on the way from the input to a Dataset, over all Datasets in between."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ UNKNOWN = ("", "not in its input")
 
 
 def lineage(url: str) -> dict[tuple[str, int], list[dict[str, Any]]]:
-    """Return a dict of the Dataset `url` and of all Datasets from which it was made, directly or through others.
+    """Return the input files of the Dataset `url`, and of all Datasets from which it was made, directly or through others.
 
-    Keys are (URL, number that is added to file numbers in ids of `url`), values the entries of the input files that the
-    Dataset read. A Dataset whose run was moved is searched next to the Dataset that read it.
+    Keys are (URL of a Dataset, number that is added to its file numbers in ids of `url`), values the entries of the
+    input files that this Dataset read. A Dataset whose run was moved is searched next to the Dataset that read it.
     """
     found: dict[tuple[str, int], list[dict[str, Any]]] = {}
     todo = [(url, 0)]
@@ -80,7 +80,7 @@ class _RowGroup:
 
 
 class DropReasons:
-    """Looks up stage and reason of documents that were dropped on the way from the input to a Dataset.
+    """Looks up which stage dropped a document, and why, on the way from the input to the Dataset `url`.
 
     The drop tables of all Datasets on that way are read once, one row group at a time, so ids must ascend.
     """
@@ -95,7 +95,10 @@ class DropReasons:
         self.open: list[_RowGroup] = []
 
     def of(self, ids: B.Ids) -> list[Reason]:
-        """Return (stage, reason) of the drop of each id; ids must ascend, also from call to call."""
+        """Return (stage, reason) of the drop of each id; ("", "not in its input") if no drop is known.
+
+        ids: ascending, also from call to call.
+        """
         while self.waiting and self.waiting[-1].first <= int(ids[-1]):
             self.open.append(self.waiting.pop())
         self.open = [group for group in self.open if group.last >= int(ids[0])]

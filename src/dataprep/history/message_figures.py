@@ -21,7 +21,10 @@ TITLES = {  # of the lists, in the order in which they are shown
 
 
 class Lengths(NamedTuple):
-    """A histogram of lengths: its name in the statistics, its title, what is counted, and the title of its axis."""
+    """A histogram of `MessageStats` to show.
+
+    histogram: its name in the statistics. title: the heading. unit: what is counted. axis: the title of its axis.
+    """
 
     histogram: str
     title: str
@@ -38,7 +41,10 @@ LENGTHS = (
 
 
 class NameRow(NamedTuple):
-    """A name and its count, or (is_one False) a row for all names that are not shown, with their total count."""
+    """A row of a list: a name and its count `n`.
+
+    is_one: False if the row stands for all names that are not shown, with their total count.
+    """
 
     name: str
     n: int
@@ -51,7 +57,10 @@ def message_stats(stages: Sequence[StageStats]) -> StageStats | None:
 
 
 def most_frequent(counts: Counter[str], n: int = MOST_NAMES) -> list[NameRow]:
-    """Return the n most frequent names, and after them all others as one row."""
+    """Return the `n` most frequent names as rows, and after them one row for all others.
+
+    counts: number by name.
+    """
     named = sorted(((name, k) for name, k in counts.items() if name != OTHERS), key=lambda kv: (-kv[1], kv[0]))
     rest = counts[OTHERS] + sum(k for _, k in named[n:])
     n_others = len(named[n:])
@@ -60,9 +69,10 @@ def most_frequent(counts: Counter[str], n: int = MOST_NAMES) -> list[NameRow]:
 
 
 def length_rows(stats: StageStats, histogram: str) -> list[tuple[str, int]]:
-    """Return a row (upper bound as text, count) per bucket of a histogram.
+    """Return (upper bound as text, count) for each bucket of a histogram.
 
-    histogram: its name, one of LENGTHS. The rows begin at the first bucket that is not empty.
+    stats: of the stage `MessageStats`. histogram: the histogram's name, one of LENGTHS. The rows begin at the first
+    bucket that is not empty.
     """
     counts = stats.histograms.get(histogram, Counter())
     label: Callable[[int], str] = _duration if "second" in histogram else _number

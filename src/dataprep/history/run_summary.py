@@ -37,7 +37,7 @@ LANGUAGE = ("language", "lang")  # columns with the language, whichever stage ad
 class TextPair:
     """A dropped document, and a word diff of its text and the text kept in its place.
 
-    dropped, kept: the two sides of the diff; None if that text cannot be read.
+    drop: the drop. dropped, kept: the two texts as runs of equal and changed words; None if that text cannot be read.
     """
 
     drop: Drop
@@ -47,13 +47,16 @@ class TextPair:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """The content of a report.
+    """The content of a report on a run.
 
-    manifests: those of the sealed Datasets, by folder. sources: (amount read, amount kept) by source, most bytes first.
-    fits: the counts of Estimators. sizes: the distinct cluster sizes, and the number of clusters of each. largest: the
-    largest clusters, with examples. tokens: the token shards. token_lengths: number of documents in them by the number
-    of binary digits of a document's length in tokens. metrics: the rows that training wrote. samples: texts that the
-    model wrote.
+    name: of the run's folder. manifests: those of the finished Datasets, by folder. stages: statistics of each stage.
+    sources: (amount read, amount kept) by source, most bytes first. alarms: sentences about suspicious drops. unread:
+    files that could not be read. fits: the counts of Estimators. similarities: of dropped documents, by stage. sizes:
+    the distinct sizes of clusters of duplicates, and the number of clusters of each. largest: the largest clusters,
+    with examples. least_similar: dropped documents least similar to the kept ones. repeats: texts cut most often.
+    languages: number of documents by language. tokens: the token shards. token_lengths: number of documents in them by
+    the number of binary digits of a document's length in tokens. metrics: the rows that training wrote. samples: texts
+    that the model wrote.
     """
 
     name: str
@@ -109,7 +112,8 @@ def summarize(folder: str) -> RunSummary:
 def source_amounts(stages: list[StageStats]) -> dict[str, tuple[Amount, Amount]]:
     """Return (amount read, amount after the last stage) of each source, most bytes first.
 
-    If a stage hides names, the second amount of hidden sources is that after the last stage that does so.
+    If a stage hides the names of sources, the second amount of hidden sources is that after the last stage that does
+    so.
     """
     found: dict[str, tuple[Amount, Amount]] = {}
     for stage in stages:
@@ -122,7 +126,7 @@ def source_amounts(stages: list[StageStats]) -> dict[str, tuple[Amount, Amount]]
 
 
 def renamed_sources(stages: list[StageStats]) -> set[str]:
-    """Return the sources whose documents had a hidden name until a stage renamed them."""
+    """Return the names of sources that a stage gave to documents whose earlier source name is hidden."""
     new: set[str] = set()
     seen: set[str] = set()
     for before, stage in itertools.pairwise(stages):
@@ -160,7 +164,10 @@ def find_alarms(stages: list[StageStats], sources: dict[str, tuple[Amount, Amoun
 
 
 def drop_diff(folder: str, drop: Drop) -> TextPair:
-    """Return the word diff of a dropped text and the text kept in its place, as far as they can still be read."""
+    """Return a dropped document with the word diff of its text and the text kept in its place.
+
+    A text that cannot be read any more is None. folder: the run's folder.
+    """
     rows = why.dropped_document(folder, drop), why.survivor(folder, drop)
     texts = [None if row is None else str(row["text"]) for row in rows]
     sides = word_diff(texts[0] or "", texts[1] or "")
@@ -186,7 +193,7 @@ def _urls(folder: str, name: str) -> Iterator[str]:
 
 
 def token_shards(folder: str) -> Shards | None:
-    """Return the token shards of a run, or None if it has none."""
+    """Return the token shards (encoded documents) in the folder of a run, or None if it has none."""
     found = token_folders(folder)
     return Shards.open(files.path_of(found[0].url)) if found else None
 
@@ -201,7 +208,7 @@ def _token_lengths(shards: Shards) -> dict[int, int]:
 
 
 def training_metrics(folder: str) -> list[dict[str, Any]]:
-    """Return the rows of metrics that training wrote, or an empty list."""
+    """Return the rows of metrics that training wrote into the folder of a run, or an empty list."""
     for url in _urls(folder, "metrics.jsonl"):
         with files.open_raw(url) as f:
             return [orjson.loads(line) for line in f if line.endswith(b"\n")]

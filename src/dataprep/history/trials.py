@@ -46,7 +46,11 @@ UNTRIED = ("train", "report")  # steps of a pipeline file whose work does not gr
 
 @dataclass(frozen=True)
 class StepCost:
-    """Disk, time and peak memory of one step; `n_passes` counts the passes over documents."""
+    """The estimated cost of one step of a pipeline file, for the whole input.
+
+    n_passes: number of passes over documents. disk_bytes: of the files that it writes. seconds: of time. peak_bytes: of
+    memory.
+    """
 
     step: str
     n_passes: int
@@ -59,9 +63,9 @@ class StepCost:
 class Estimate:
     """The estimated cost of a run, with one worker.
 
-    stored_bytes, text_bytes: size of the input as stored, and of its text. sample_bytes: the text that was sampled.
-    costs: one entry per step. reserved: memory that one process holds for the whole input; the entries are not held at
-    the same time.
+    stored_bytes, text_bytes: size of the input as stored, and of its text. sample_bytes: size of the text that was
+    sampled. costs: one entry per step. reserved: memory that one process holds for the whole input; the entries are not
+    held at the same time.
     """
 
     stored_bytes: int
@@ -78,21 +82,24 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class CountingRunner(Serial):
-    """A Serial runner without progress bars that counts passes over documents."""
+    """A Runner for one process, without progress bars, that counts passes over documents.
+
+    passes: the label of each pass so far.
+    """
 
     passes: list[str] = field(default_factory=list)
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
-        """Yield the task's result for every item, in item order; a pass is counted if the items are Parts."""
+        """Yield the task's result for every item, in item order; a pass is counted if the items are input parts."""
         if any(getattr(item, "n_bytes", 0) for item in items):
             self.passes.append(label)
         return super().map(task, items)
 
 
 def estimate(steps: Sequence[pipeline_file.Step], sample_bytes: int = SAMPLE_BYTES) -> Estimate:
-    """Run the steps of a pipeline file on a sample in a temporary folder, and return the estimate.
+    """Run the steps of a pipeline file on a sample in a temporary folder; return the estimated cost of a whole run.
 
-    Steps named train and report are left out.
+    sample_bytes: size of the sample's text. Steps named train and report are left out.
     """
     tried = [step for step in steps if step.name not in UNTRIED]
     with tempfile.TemporaryDirectory(prefix="dataprep-plan-") as folder:
@@ -155,7 +162,7 @@ def _resident() -> int:
 
 @dataclass(order=True)
 class ColumnChange:
-    """The value that one document has in a column before and after a stage; `rank` is a hash of the id."""
+    """The value that one document has in a column before and after a stage; rank: a hash of the id, which sorts examples."""
 
     rank: int
     id: int
@@ -167,9 +174,9 @@ class ColumnChange:
 class StageChanges:
     """The changes that one stage made to the documents of one pass.
 
-    stats: documents, reasons and examples of drops. n_examples: the largest number of examples per column. changed: by
-    column, the number of documents with another value. examples: by column, the changed documents with the smallest
-    hash of the id. added: for each added column, the number of documents by value.
+    stats: documents, reasons and examples of drops. n_examples: the largest number of examples per column. changed:
+    number of documents whose value changed, by column. examples: changed documents, by column, those with the smallest
+    hash of the id. added: number of documents by value, for each added column.
     """
 
     stats: StageStats
@@ -256,7 +263,7 @@ class _Ledgers:
 
 @dataclass(frozen=True)
 class StepRehearsal:
-    """The name of a step, and the changes of each stage that it ran."""
+    """The result of one step of a pipeline file on a sample: its name, and the changes of each stage that it ran."""
 
     step: str
     stages: list[StageChanges]
@@ -265,9 +272,10 @@ class StepRehearsal:
 def rehearse(
     steps: Sequence[pipeline_file.Step], to: str | None = None, *, sample_bytes: int = SAMPLE_BYTES, examples: int = 3
 ) -> tuple[list[StepRehearsal], int]:
-    """Run the steps up to `to` on a sample, in a temporary folder; return their changes and the bytes of text read.
+    """Run the steps up to the one named `to` on a sample, in a temporary folder; return their changes, and bytes read.
 
-    sample_bytes: size of the sample's text. examples: documents to keep per reason and per changed column.
+    to: None runs all steps. sample_bytes: size of the sample's text. examples: documents to keep per reason and per
+    changed column. Returns a list with an entry per step, and the number of bytes of text read.
     """
     tried = [step for step in steps if step.name not in UNTRIED]
     found = []

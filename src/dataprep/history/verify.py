@@ -20,12 +20,12 @@ AGAIN = "run the pipeline again with replace=True"
 
 
 def verify(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
-    """Read all files of a sealed folder, or of all sealed folders of a run, and return a list of problems per folder.
+    """Read all files of a finished folder, or of all such folders of a run; return a list of problems per folder.
 
     A folder with an empty list is as it was written. For a Dataset the hashes of shards and tables, the numbers of
     documents and the order of ids are checked; for token shards see `verify_shards`.
 
-    Raises PlanError if the folder holds neither a Dataset nor token shards.
+    Raises PlanError if `url` holds neither a Dataset nor token shards.
     """
     url = url.rstrip("/")
     found = _sealed(url)
@@ -114,9 +114,9 @@ def _rows(url: str, docs: int) -> Iterator[str]:
 
 
 def stated_totals(url: str) -> dict[str, Any]:
-    """Return what the manifest of a sealed folder states, as a dict.
+    """Return the totals that the manifest of a finished folder states: {"kind", "documents", "bytes", "tokens"}.
 
-    It has "kind", "documents", "bytes" (of text) and "tokens" (None for a Dataset).
+    Bytes are those of the text; tokens is None for a Dataset.
     """
     found = Folder(url).manifest
     docs = found["docs"] if found["kind"] == DATASET else found["documents"]

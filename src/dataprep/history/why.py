@@ -1,4 +1,4 @@
-"""The stages of a run that dropped one document or cut its text, and the document that was kept for it.
+"""Find which stages of a run dropped a document or cut its text, and which document was kept in its place.
 
 Works on the folder of a run, or on one sealed Dataset with its saved steps.
 """
@@ -24,8 +24,9 @@ MOST_CUTS = 1_000  # spans of one document that are read
 class Fate:
     """What the stages of a run did to one document.
 
-    drops: its drop, the drop of the document kept in its place, and so on. cuts: the cuts in the document itself.
-    kept_in: the last folder that holds the document at the end of that chain; None if that document was dropped, too.
+    id: of the document. drops: its drop, the drop of the document kept in its place, and so on. cuts: the cuts in the
+    document itself. kept_in: the last folder that holds the document at the end of that chain; None if that document
+    was dropped, too.
     """
 
     id: int
@@ -40,14 +41,14 @@ class Fate:
 
     @property
     def home(self) -> str | None:
-        """The Dataset that holds the survivor, if that is in another run; None: this run."""
+        """The path of the Dataset that holds the document finally kept, if it is of another run; None: this run."""
         return self.drops[-1].kept_in if self.drops else None
 
 
 def follow(url: str, id_: int) -> Fate:
     """Return what the stages of a run did to the document `id_`: its drops, and the cuts in its text.
 
-    Raises PlanError if neither a Dataset nor a drop table of the run names the document.
+    url: the run's folder. Raises PlanError if no Dataset and no drop table of the run has the document.
     """
     folders = [folder.url for folder in datasets(url)]
     drops: list[Drop] = []
@@ -66,9 +67,10 @@ def follow(url: str, id_: int) -> Fate:
 
 
 def find_document(url: str, id_: int) -> dict[str, Any] | None:
-    """Return a document's columns from the last Dataset of the run that holds it, or else from the input.
+    """Return a document's columns from the last Dataset of a run that holds it, or else from the input.
 
-    Returns None if it was dropped after a step that was removed, or if the input is missing or has changed.
+    url: the run's folder. id_: of the document. Returns None if it was dropped after a step that was removed, or if the
+    input is missing or has changed.
     """
     found = (row for folder in reversed(datasets(url)) if (row := _row(folder.url, id_)) is not None)
     return next(found, None) or _from_input(url, id_)
@@ -77,7 +79,7 @@ def find_document(url: str, id_: int) -> dict[str, Any] | None:
 def dropped_document(url: str, drop: Drop) -> dict[str, Any] | None:
     """Return a dropped document's columns, with the text that the stage read; None if no Dataset or input has it.
 
-    A forgotten document is never returned, even if its input still exists.
+    url: the run's folder. A forgotten document is never returned, even if its input still exists.
     """
     return None if drop.reason == REASON else _as_read(url, drop.id, drop)
 
@@ -85,7 +87,8 @@ def dropped_document(url: str, drop: Drop) -> dict[str, Any] | None:
 def survivor(url: str, drop: Drop) -> dict[str, Any] | None:
     """Return the columns of the document kept in place of a dropped one, with the text that the stage read.
 
-    If it is in another Dataset, it is read from there. Returns None if there is none, or if it cannot be read.
+    url: the run's folder. A document in another Dataset is read from there. Returns None if no document was kept, or if
+    it cannot be read.
     """
     if drop.kept is None:
         return None
@@ -100,8 +103,8 @@ def text_as_read(url: str, id_: int, folder: str, stage: str) -> bytes | None:
     """Return the UTF-8 text of a document as one stage read it; offsets in cut tables refer to this text.
 
     It is the text of the Dataset before `folder`, or of the input, without the cuts of the stages of `folder` that come
-    before `stage`. folder: the Dataset that the stage belongs to. stage: its label, as in statistics and tables.
-    Returns None if the text is not available.
+    before `stage`. url: the run's folder. folder: the Dataset that the stage belongs to. stage: its label, as in
+    statistics and tables. Returns None if the text is not available.
     """
     folders = [found.url for found in datasets(url)]
     before = folders[: folders.index(folder)] if folder in folders else []
@@ -119,7 +122,7 @@ def text_as_read(url: str, id_: int, folder: str, stage: str) -> bytes | None:
 
 
 def bytes_outside(data: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
-    """Return the bytes of `data` that are in none of the spans (start, end); spans may overlap."""
+    """Return the bytes of `data` that are in none of the ranges `spans`, (start, end); these may overlap."""
     outside, at = [], 0
     for start, end in sorted(spans):
         outside.append(data[at:start])

@@ -1,4 +1,4 @@
-"""Word diff of two texts: the words that only one of them has, with long equal passages left out."""
+"""Word diff of two texts: the words that only one of them has; long equal passages are left out."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ MAX_RUN = 80  # words of one change that are shown
 
 
 class DiffRun(NamedTuple):
-    """Consecutive words of one text: kind SAME if the other text has them too, CHANGED if not.
+    """Consecutive words of one text.
 
-    With kind LEFT_OUT, `text` is a remark in place of words that are left out.
+    kind: SAME if the other text has them too, CHANGED if not. With LEFT_OUT, `text` is a remark in place of words that
+    are left out.
     """
 
     kind: str
@@ -30,7 +31,9 @@ DiffSide = list[DiffRun]
 
 
 def word_diff(a: str, b: str, max_chars: int = 1_500) -> tuple[DiffSide, DiffSide]:
-    """Return both texts as runs of words, about `max_chars` per text at most: the changes and the words around them.
+    """Return each of two texts as a list of runs of words: the changes, and the words around them.
+
+    Each list has about `max_chars` characters at most.
 
     >>> word_diff("one two three", "one four three")[0]
     [DiffRun(kind='same', text='one '), DiffRun(kind='changed', text='two '), DiffRun(kind='same', text='three')]

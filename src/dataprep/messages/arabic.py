@@ -79,10 +79,10 @@ def switches_on(stage: Any) -> list[str]:
 
 @kernel
 def mapped(offsets: I64, data: U8, table: U32, which: U8, n_kinds: int) -> tuple[I64, U8, I64]:
-    """Map every character of n texts by `table`; return (offsets int64[n + 1], bytes, changed characters per kind).
+    """Replace every character of n texts by `table`; return (offsets int64[n + 1], bytes, changes int64[n_kinds]).
 
     offsets, data: the texts in UTF-8. table: uint32, the new code point for each code point, or REMOVED; it must not be
-    longer in UTF-8. which: uint8, the kind of each code point, below `n_kinds`.
+    longer in UTF-8. which: uint8, the kind of each code point, below `n_kinds`; changes are counted by this kind.
     """
     n = len(offsets) - 1
     ends, counts = np.zeros(n + 1, np.int64), np.zeros(n_kinds, np.int64)

@@ -1,4 +1,4 @@
-"""NormalizeArabizi: write spelling variants of Arabizi in one form.
+"""NormalizeArabizi: write spelling variants of Arabizi (Arabic in Latin letters and digits) in one form.
 
 Use it on copies that are compared (deduplication, search) or if a model should see one form; each switch removes
 differences that the author may have made on purpose.
@@ -198,7 +198,7 @@ def _shorten(word: U8, n: Int, rules: int) -> tuple[Int, Int]:
 
 @kernel
 def respelled(offsets: I64, data: U8, mine: Any, table: U16, units: I64, rules: int) -> tuple[I64, U8, I64]:
-    """Respell the Arabizi words of n texts; return (offsets int64[n + 1], bytes, changed words per rule).
+    """Respell the Arabizi words of n texts; return (offsets int64[n + 1], bytes, changed words per rule int64[6]).
 
     offsets, data: the texts in UTF-8. mine: bool[n], the texts to change. table: uint16, the class of each code point.
     units: int64, units of measure such as the dh of 5dh, which do not change. rules: bits of the rules that are on.

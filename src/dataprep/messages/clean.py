@@ -104,7 +104,7 @@ class CleanMessages(Stage):
             yield self._clean(self._chosen(batch, stats), rules, stats)
 
     def warm(self) -> None:
-        """Compile the kernels."""
+        """Compile the kernels, before workers start."""
         message = B.make([0], ["A text."], "warm", columns={"kind": pa.array([self.kinds[0]])})
         list(watch(self, iter([message]), Ledger(self.name)))
 
@@ -230,9 +230,9 @@ def caption(text: str, meta: str) -> str:
 
 
 def with_captions(batch: Batch, kinds: tuple[str, ...]) -> tuple[pa.BooleanArray, pa.LargeStringArray]:
-    """Return (whether each row is a media message with a caption, bool[n]; texts, captions for those rows).
+    """Find media messages with a caption; return (bool[n], which rows they are; texts with the captions in these rows).
 
-    kinds: kinds that are kept in any case; their texts are not replaced.
+    kinds: kinds of messages that are kept in any case; their texts are not replaced.
     """
     kind, texts = batch.column("kind").cast(pa.string()), batch.column("text")
     media = pc.is_in(kind, pa.array([k for k in MEDIA if k not in kinds], pa.string()))

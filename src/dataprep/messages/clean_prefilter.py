@@ -19,7 +19,7 @@ FIVE = 0x35  # 55555 is laughter in Thai
 
 @kernel(inline="always")
 def is_mark(c: Int) -> bool:
-    """Return whether a character is a control character, a direction mark or a byte order mark."""
+    """Return True if the character `c` is a control character, a direction mark or a byte order mark."""
     if c < 0x20:
         return bool(c not in (9, 10, 13))
     if 0x200E <= c <= 0x2069:
@@ -29,7 +29,7 @@ def is_mark(c: Int) -> bool:
 
 @kernel(inline="always")
 def is_lengthened(c: Int, run: Int, before: Int) -> bool:
-    """Return whether a repeated letter may belong to mdrr, ptdrr, xdd, lool, lmaoo or lolll.
+    """Return True if a repeated letter may belong to a lengthened mdr, ptdr, xd, lol or lmao, such as mdrr or lolll.
 
     c: the letter in lower case. run: how often it occurs in succession. before: the character before the run.
     """
@@ -65,10 +65,10 @@ def _wide_flags(c: Int) -> int:
 
 @kernel
 def rules_needed(offsets: I64, data: U8, table: U16, max_repeat: int) -> U16:
-    """Return the rules that may change each text, uint16[n]: the flags LINK ... BLANK of this module.
+    """Return which rules of CleanMessages may change each text, uint16[n]: the flags LINK ... BLANK of this module.
 
     offsets, data: n texts in UTF-8. table: uint16, the class of each code point (`classes()`). max_repeat: longest run
-    that is kept; 0: no limit.
+    of a character that is kept; 0: no limit.
     """
     n = len(offsets) - 1
     out = np.zeros(n, np.uint16)

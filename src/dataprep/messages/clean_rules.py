@@ -1,6 +1,7 @@
-"""Rules of CleanMessages: linear-time patterns for links, mentions, laughter ..., and their replacement.
+"""The rules of CleanMessages: patterns for links, mentions, laughter and others, and their replacement.
 
-A rule works on many messages at once, joined by BETWEEN; no match spans it, and no rule removes it.
+The patterns take linear time. A rule works on many messages at once, joined by the character BETWEEN; no match spans
+it, and no rule removes it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _CLOSING = {")": "(", "]": "[", "}": "{"}
 
 
 def links(text: str) -> Iterator[Span]:
-    """Yield the spans of URLs with any scheme, names that begin with www., and bare ones: youtu.be/x, example.org."""
+    """Yield the (start, end) of each URL: with a scheme, with www., or bare as in youtu.be/x and example.org."""
     for m in _LINK.finditer(text):
         start, end = m.span()
         unopened = {c: m[0].count(c) - m[0].count(o) for c, o in _CLOSING.items()}
@@ -57,17 +58,17 @@ _MENTION = re.compile(
 
 
 def emails(text: str) -> Iterator[Span]:
-    """Yield the spans of e-mail addresses, as the filter PII finds them."""
+    """Yield the (start, end) of each e-mail address, as the filter PII finds them."""
     return ((f.start, f.end) for f in rules.find(text, ("email",)))
 
 
 def phones(text: str) -> Iterator[Span]:
-    """Yield the spans of phone numbers, as the filter PII finds them: 3lach, 9albi and 2026 are not numbers."""
+    """Yield the (start, end) of each phone number, as the filter PII finds them; 3lach and 2026 are not numbers."""
     return ((f.start, f.end) for f in rules.find(text, ("phone",)))
 
 
 def mentions(text: str) -> Iterator[Span]:
-    """Yield the spans of @name, of WhatsApp's isolated names and numbers, and of Discord's ids."""
+    """Yield the (start, end) of each @name, of WhatsApp's mentions between isolate characters, and of Discord's ids."""
     return (m.span() for m in _MENTION.finditer(text))
 
 
@@ -75,7 +76,10 @@ _EDITED = re.compile("[ \u00a0]?\u200e<[^<>\n\x1e]{4,80}>(?=\x1e|\\Z)")
 
 
 def edit_marks(text: str) -> Iterator[Span]:
-    """Yield the spans of WhatsApp's edit mark at a message's end, in any language: a direction mark and words in <>."""
+    """Yield the (start, end) of each edit mark that WhatsApp put at a message's end, in any language.
+
+    The mark is a direction mark and words in <>.
+    """
     return (m.span() for m in _EDITED.finditer(text))
 
 
@@ -83,7 +87,7 @@ _INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1c\x1f\x7f\u061c\u200e\u200f\u
 
 
 def visible(text: str) -> tuple[str, int]:
-    """Remove direction marks and control characters; return (text, number of characters removed)."""
+    """Remove direction marks and control characters; return (new text, number of characters removed)."""
     return _INVISIBLE.subn("", text)
 
 
@@ -134,13 +138,16 @@ def _laugh(word: str) -> str:
 
 
 def repeats(most: int) -> Change:
-    """Return the rule that shortens runs of a character to `most`, except digits, white space and emoji."""
+    """Return the rule that shortens runs of a character to `most`, except digits, white space and emoji.
+
+    The rule is a function: text -> (new text, number of changes).
+    """
     pattern = re.compile(rf"([^\d\s{PARTS}])\1{{{most},}}")
     return lambda text: pattern.subn(lambda m: m[1] * most, text)
 
 
 def repeated_emoji(text: str) -> Iterator[Span]:
-    """Yield the span of each emoji that directly follows an equal one."""
+    """Yield the (start, end) of each emoji that directly follows an equal one."""
     last = (-1, -1)
     for start, end in emoji_spans(text):
         if start == last[1] and text[start:end] == text[slice(*last)]:
@@ -152,9 +159,10 @@ _BLANK, _END = " \t\u00a0\u202f", "\n" + BETWEEN
 
 
 def replace(find: Callable[[str], Iterable[Span]], new: str) -> Change:
-    """Return the rule that writes `new` in place of each span that `find` yields.
+    """Return the rule that replaces each (start, end) range that `find` yields by `new`.
 
-    If `new` is "", white space left next to a span is removed too.
+    The rule is a function: text -> (new text, number of changes). If `new` is "", white space left next to a range is
+    removed too.
     """
 
     def change(text: str) -> tuple[str, int]:

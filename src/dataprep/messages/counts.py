@@ -1,4 +1,7 @@
-"""The counts of `MessageStats`: their names, and tables of them for the report and the terminal; loads no kernels."""
+"""The counts of `MessageStats`: their names, and tables of them for the report and the terminal.
+
+This module loads no kernels.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ I64 = npt.NDArray[np.int64]
 
 
 def of_family(counts: Mapping[str, int], family: str) -> Counter[str]:
-    """Return the counts whose names begin with one of the FAMILIES, by the rest of the name.
+    """Return the counts of one family (first part of a count's name), by the rest of the name.
 
     >>> of_family({"kind.text": 3, "month.2024-05": 2}, "kind")
     Counter({'text': 3})
@@ -32,7 +35,7 @@ def of_family(counts: Mapping[str, int], family: str) -> Counter[str]:
 
 
 def months_of(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return (month, number of messages) pairs from the first to the last month.
+    """Return (month, number of messages) pairs from the first month to the last, from the counts of `MessageStats`.
 
     Months without messages are included, unless the range is too long.
 
@@ -48,7 +51,10 @@ def months_of(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def clock_of(counts: Mapping[str, int]) -> I64:
-    """Return the number of messages by weekday (Monday first) and hour, int64[7, 24]."""
+    """Return the number of messages by weekday (Monday first) and hour, int64[7, 24].
+
+    counts: the counts of `MessageStats`.
+    """
     table = np.zeros((7, 24), np.int64)
     for name, n in of_family(counts, "clock").items():
         if name != OTHERS:
@@ -58,5 +64,5 @@ def clock_of(counts: Mapping[str, int]) -> I64:
 
 
 def month_name(number: int) -> str:
-    """Return a month as YYYY-MM; number: months since January of the year 0."""
+    """Return a month as text, YYYY-MM; number: months since January of the year 0."""
     return f"{number // 12:04}-{number % 12 + 1:02}"

@@ -32,10 +32,11 @@ PRIMES = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))  # odd c
 
 @dataclass(frozen=True)
 class ExportSpan:
-    """The messages of one export in numbers: `first` and `last` time in seconds, and the number `n` of messages.
+    """A summary of the messages of one export (one chat in one file), to compare it with other exports.
 
-    `fine`: whether a time has seconds. `sketch`: uint64[2, k]; row 0: the smallest hashes of people's messages,
-    ascending; row 1: the time of each of these messages, in whole minutes since the epoch.
+    first, last: the first and last time, in seconds since 1970. fine: True if a time has seconds. n: the number of
+    messages. sketch: uint64[2, k], a sample of people's messages; row 0: the smallest hashes, ascending; row 1: the
+    time of each of these messages, in whole minutes since 1970.
     """
 
     first: int
@@ -45,16 +46,16 @@ class ExportSpan:
     sketch: U64
 
     def joined(self, other: ExportSpan) -> ExportSpan:
-        """Return the span of an export of which `self` and `other` are two parts."""
+        """Return the summary of an export of which `self` and `other` summarise two parts."""
         first, last = min(self.first, other.first), max(self.last, other.last)
         sketch = _smallest(np.concatenate([self.sketch, other.sketch], 1))
         return ExportSpan(first, last, self.fine or other.fine, self.n + other.n, sketch)
 
 
 def spans_of(batches: Iterable[Batch]) -> dict[Export, ExportSpan]:
-    """Return the ExportSpan of each export, which is a pair (chat, number of the file).
+    """Return the summary (ExportSpan) of each export, which is a pair (chat, number of the file).
 
-    Batches need the columns id, chat, author, time and text; kind is read if present.
+    Batches need the columns id, chat, author, time and text; the column kind is read if present.
     """
     found: dict[Export, ExportSpan] = {}
     for batch in batches:
@@ -70,9 +71,9 @@ def spans_of(batches: Iterable[Batch]) -> dict[Export, ExportSpan]:
 
 
 def by_export(batch: Batch) -> Iterator[tuple[Export, Any, Any]]:
-    """Yield (export, rows, times) for each chat in each file: the indices of its rows, and their times in seconds.
+    """Yield (export, rows, times) for each chat in each file: row indices in the batch, and their times in seconds.
 
-    Rows without a chat or a time are left out.
+    An export is a pair (chat, number of the file). Rows without a chat or a time are left out.
     """
     times, known = seconds_of(batch.column("time"))
     numbers = B.ids(batch) >> np.uint64(B.POSITION_BITS)
@@ -88,7 +89,10 @@ def by_export(batch: Batch) -> Iterator[tuple[Export, Any, Any]]:
 
 
 def chat_names(spans: Mapping[Export, ExportSpan]) -> dict[Export, str]:
-    """Return for each export the name of its chat: that in the first export of the chat."""
+    """Return the name of the chat of each export: exports that share messages are of one chat, named by the first.
+
+    spans: the summary of each export, a pair (chat, number of the file).
+    """
     exports = sorted(spans, key=lambda export: (export[1], export[0]))
     first = {export: export for export in exports}
 

@@ -67,13 +67,13 @@ class Overlaps(Estimator):
     needs: ClassVar[tuple[str, ...]] = ("chat", "author", "time")
 
     def warm(self) -> None:
-        """Compile the kernel."""
+        """Compile the kernel, before workers start."""
         text_hashes(*B.buffers(pa.array(["a"], pa.large_string())))
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:
         """Compare the messages of the times that exports share; return the stage that drops the repeated ones.
 
-        The verdicts (message to drop, message kept instead) are written to `out`.
+        Writes a table (message to drop, message kept instead) into the folder `out`.
         """
         work_key = self.key_for(docs)
         receipt, url = files.join(out, "verdicts.json"), files.join(out, "verdicts.parquet")
@@ -101,9 +101,9 @@ def _spans_in(columns: Sequence[str], part: Part) -> Spans:
 
 
 class SharedTimes(NamedTuple):
-    """The times of an export, from `first` to `last` in seconds, that other exports of the chat cover too.
+    """The period of an export that other exports of the same chat cover too.
 
-    `chat`: the chat's name. `fine`: whether the export's times have seconds.
+    chat: the chat's name. first, last: in seconds since 1970. fine: True if the export's times have seconds.
     """
 
     chat: str
@@ -113,7 +113,10 @@ class SharedTimes(NamedTuple):
 
 
 def shared_times(spans: Mapping[Export, ExportSpan]) -> dict[Export, SharedTimes]:
-    """Return the SharedTimes of each export that overlaps with another export of its chat; others are left out."""
+    """Return the SharedTimes of each export that overlaps in time with another export of its chat; others are left out.
+
+    spans: the summary of each export, a pair (chat, number of the file).
+    """
     chats: dict[str, list[Export]] = {}
     for export, chat in chat_names(spans).items():
         chats.setdefault(chat, []).append(export)
@@ -191,20 +194,21 @@ FIELDS = ("chat", "author", "kind", "text")
 
 
 def has_seconds(files: I64, chats: I64, times: I64) -> npt.NDArray[np.bool_]:
-    """Return whether the export of each of n rows has times with seconds, bool[n].
+    """Return, for each of n rows, whether the times of its export have seconds, bool[n].
 
-    files, chats: int64[n], the export of a row is its chat in its file. times: int64[n], seconds.
+    files, chats: int64[n]; an export is identified by its file and chat. times: int64[n], in seconds. An export has
+    seconds if one of its times is not a whole minute.
     """
     groups = np.unique(np.stack([files, chats], 1), axis=0, return_inverse=True)[1].reshape(-1)
     return np.asarray((np.bincount(groups, times % MINUTE != 0) > 0)[groups], np.bool_)
 
 
 def find_repeated(files: I64, rows: pa.Table, fine: npt.NDArray[np.bool_] | None = None) -> tuple[I64, I64]:
-    """Return (rows to drop, the rows kept for them), int64[pairs] each.
+    """Return (rows to drop, the row kept instead of each), both int64[pairs], for messages that are in two exports.
 
     files: int64[n], number of each row's export. rows: columns chat, author, time, kind, text; rows of one export in
-    its order. fine: bool[n], whether the row's export has seconds; needed if `rows` is a part of the exports. A row
-    without a time or a chat is never dropped. Memory: about 100 bytes per row in addition to the texts.
+    its order. fine: bool[n], whether the times of the row's export have seconds; needed if `rows` is a part of the
+    exports. A row without a time or a chat is never dropped. Memory: about 100 bytes per row in addition to the texts.
     """
     times, known = seconds_of(rows["time"].combine_chunks())
     code = {name: _codes(rows[name]) for name in FIELDS}

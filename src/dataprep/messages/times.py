@@ -18,9 +18,9 @@ MINUTE, HOUR, DAY = UNITS["m"], UNITS["h"], UNITS["d"]
 
 
 def duration(written: str, parameter: str = "gap") -> int:
-    """Return the seconds of a duration such as "90s", "30m", "1h" or "2d".
+    """Return the number of seconds of a duration such as "90s", "30m", "1h" or "2d".
 
-    Raises PlanError, naming `parameter`, if the text is not a duration.
+    Raises PlanError if the text is not a duration; the message names `parameter`.
 
     >>> duration("90s"), duration("1h")
     (90, 3600)
@@ -32,7 +32,7 @@ def duration(written: str, parameter: str = "gap") -> int:
 
 
 def seconds_of(times: Any) -> tuple[I64, npt.NDArray[np.bool_]]:
-    """Return (whole seconds since 1970, int64[n]; whether each time is known, bool[n]) of a column of times.
+    """Return the times of a column in whole seconds since 1970, int64[n], and whether each time is known, bool[n].
 
     times: timestamps, or ISO 8601 texts. Unknown times are 0. Times with a zone are converted to UTC.
     """

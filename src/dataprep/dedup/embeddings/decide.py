@@ -1,9 +1,11 @@
-"""Decisions: each document of a cluster is dropped if an earlier *kept* one, in keep order, is similar enough.
+"""Decisions: which documents of a cluster to drop, because a kept document of the same cluster is similar enough.
 
-AssignClusters reads the vectors and writes them to temporary files by partition, a group of clusters. DecideClusters
-decides one partition: blocks of documents are multiplied with the kept ones. If a cluster has more kept documents than
-fit into memory, the undecided documents are compared in further rounds, with the same result (as in `near/verify.py`).
-There are no chains: a dropped document never drops another.
+The documents of a cluster are judged in order of preference (best copy first), each against those kept so far. There
+are no chains: a dropped document never drops another.
+
+AssignClusters writes the vectors to temporary files by partition, which is a group of clusters. DecideClusters decides
+one partition: blocks of documents are multiplied with the kept ones. If a cluster has more kept documents than fit into
+memory, the undecided documents are compared in further rounds, with the same result (as in `near/verify.py`).
 
 Twin: tests/twins/semantic.py
 """
@@ -37,15 +39,19 @@ CLOSEST, FARTHEST = "closest", "farthest"  # which of the copies is kept, by its
 
 
 def n_partitions(n_docs: int, dim: int) -> int:
-    """Return the number of partitions for `n_docs` vectors of `dim` numbers; workers and memory do not change it."""
+    """Return how many partitions (groups of clusters) to make for `n_docs` vectors of `dim` numbers each.
+
+    The result does not depend on the number of workers or on memory.
+    """
     return min(MAX_PARTITIONS, max(1, -(-n_docs * (HEADER.itemsize + 2 * dim) // PARTITION_BYTES)))
 
 
 @dataclass(frozen=True)
 class AssignClusters(Pass[Part]):
-    """Find the cluster of each document of a part, and write its header and vector to temporary files by partition.
+    """Find the nearest cluster of each document of an input part; write the documents to temporary files by partition.
 
-    dim: numbers per vector. keep: which of the copies is kept, for the documents' ranks.
+    dim: numbers per vector. partitions: the number of partitions, which are groups of clusters. keep: "closest" or
+    "farthest" (to the centroid), or another value of `keep=`: which copy of a document is preferred.
     """
 
     folder = "assign"
@@ -55,9 +61,9 @@ class AssignClusters(Pass[Part]):
     keep: str
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write two sections per partition to `url`, for the documents of the part `item`: HEADERs, and vectors, int16.
+        """Write two sections per partition to the file `url`, for the documents of the input part `item`; return {}.
 
-        A header has id, rank, cluster and part. The receipt needs no content: returns {}.
+        The sections are HEADERs (id, rank in order of preference, cluster, number of the part), and the vectors, int16.
         """
         centroids, number = centroids_in(FindClusters.url(self.out), self.dim), item.number
         with spill_to(url, 2 * self.partitions) as spill:
@@ -85,7 +91,11 @@ class AssignClusters(Pass[Part]):
 
 @dataclass
 class Members:
-    """The documents of one partition: their headers, and their vectors, in memory (`held`) or read when needed."""
+    """The documents of one partition (a group of clusters): their headers and vectors.
+
+    rows: headers, and locations of the vectors in temporary files. dim: numbers per vector. held: all vectors, int16[n,
+    dim], if they are in memory; None if they are read when needed.
+    """
 
     rows: SpilledRows
     dim: int
@@ -93,9 +103,10 @@ class Members:
 
     @classmethod
     def read(cls, out: str, n_parts: int, partition: int, dim: int, most: int = HELD_BYTES) -> Members:
-        """Read the headers of a partition in order of parts, and the vectors too if they have at most `most` bytes.
+        """Read the headers of the documents of one partition; also their vectors, if these have at most `most` bytes.
 
-        out: the step's folder. dim: numbers per vector.
+        out: the folder of the temporary files. n_parts: the number of input parts, whose order the documents have. dim:
+        numbers per vector.
         """
         urls = [AssignClusters.url(out, number) for number in range(n_parts)]
         rows = SpilledRows.read(urls, partition, HEADER, lambda headers: np.full(len(headers), 2 * dim))
@@ -114,9 +125,11 @@ class Members:
 
 @dataclass(frozen=True)
 class DecideClusters(Pass[int]):
-    """Decide which documents of one partition to drop, and write the verdicts to a temporary file by group of parts.
+    """Decide which documents of one partition (a group of clusters) to drop, and write these decisions to a file.
 
-    Receipt: the numbers of documents dropped and of pairs compared, and the size of the largest cluster.
+    n_groups: the input parts are divided into so many groups; the file has one section per group. held_bytes,
+    kept_bytes: memory for the partition's vectors, and for those of kept documents. The receipt (the task's record)
+    states the number of dropped documents, the number of compared pairs and the size of the largest cluster.
     """
 
     folder = "decide"
@@ -130,9 +143,10 @@ class DecideClusters(Pass[int]):
     kept_bytes: int = KEPT_BYTES
 
     def write(self, url: str, item: int) -> dict[str, Any]:
-        """Decide on all documents of partition number `item`, and write the VERDICTs of the dropped ones to `url`.
+        """Decide on the documents of partition number `item`; write a VERDICT for each dropped one to the file `url`.
 
-        The file has one section per group of parts. Returns the content of the receipt.
+        A VERDICT has the id, the id of the kept document, and the cosine. The file has one section per group of input
+        parts. Returns {"dropped": documents, "compared": pairs, "largest": documents in the largest cluster}.
         """
         members = Members.read(self.out, self.n_parts, item, self.dim, self.held_bytes)
         headers = members.rows.headers
@@ -155,7 +169,7 @@ class DecideClusters(Pass[int]):
 
 @dataclass
 class Decisions:
-    """For each row of a partition, the kept row that it duplicates (-1: none), and the cosine of the two."""
+    """For each document of a partition: the row of the kept document it duplicates (-1: none), and their cosine."""
 
     kept_by: I64
     similarity: F32
@@ -163,9 +177,10 @@ class Decisions:
 
 @dataclass
 class KeptVectors:
-    """The kept documents of one cluster, in keep order: rows in the partition, vectors, and their lengths (`size`).
+    """The documents of one cluster that were kept so far, in order of preference, at most `capacity`.
 
-    At most `capacity` documents; the first `n` entries of the arrays are filled.
+    rows: their rows in the partition. vectors: float32[:, dim]. size: the lengths (norms) of the vectors. n: the number
+    of documents; entries of the arrays from `n` on are unused.
     """
 
     capacity: int
@@ -175,7 +190,10 @@ class KeptVectors:
     n: int = 0
 
     def add(self, rows: npt.NDArray[np.intp], vectors: F32, size: F64) -> None:
-        """Append kept documents: their rows, vectors float32[m, dim] and vector lengths; full arrays are doubled."""
+        """Append m kept documents: rows in the partition, vectors float32[m, dim], and these vectors' lengths (norms).
+
+        Arrays that are full are enlarged.
+        """
         need = self.n + len(rows)
         if need > len(self.rows):
             wanted = min(max(need, 2 * len(self.rows), 64), self.capacity)
@@ -192,10 +210,10 @@ class KeptVectors:
 def decide_cluster(
     members: Members, rows: npt.NDArray[np.intp], limit: int, capacity: int, decided: Decisions
 ) -> int:
-    """Write the decisions on the documents of a cluster to `decided`; return the number of pairs compared.
+    """Decide which documents of one cluster to drop, write this to `decided`, and return the number of pairs compared.
 
-    rows: of the cluster's documents in the partition, in keep order. limit: a document is dropped if its cosine to a
-    kept one is above this, in ten-thousandths. capacity: kept documents in memory at once.
+    rows: the cluster's rows in the partition `members`, in order of preference. limit: a document is dropped if its
+    cosine to a kept one, in ten-thousandths, is above this. capacity: the most kept documents in memory at once.
     """
     pending, compared = rows, 0
     while len(pending):
@@ -226,19 +244,20 @@ def decide_cluster(
 
 @kernel(inline="always")
 def cosine(product: Int, a: Int, b: Int) -> Int:
-    """Return the cosine of two vectors in ten-thousandths, an integer; all decisions compare such integers.
+    """Return the cosine of two vectors, rounded to an integer in ten-thousandths.
 
-    product: the vectors' scalar product; a, b: their lengths.
+    product: the vectors' scalar product; a, b: their lengths (norms).
     """
     return np.int64(np.rint(min(np.float64(product) / (a * b), 1.0) * 10_000.0))
 
 
 @kernel
 def first_hits(products: F32, a: F64, b: F64, limit: int, rows: I64, names: I64, hit: I64, similar: F32) -> None:
-    """For each document, find the first kept document with a cosine above `limit` (in ten-thousandths).
+    """Find, for each of n documents, the first of m kept documents whose cosine, in ten-thousandths, is above `limit`.
 
-    products: float32[n, m], of n documents with m kept ones. a, b: the lengths of the vectors. For document i, names[j]
-    of the kept document j is written to hit[rows[i]], and the cosine to similar[rows[i]].
+    products: float32[n, m], scalar products. a, b: lengths (norms) of the n and of the m vectors. If document i is
+    similar to kept document j, names[j] is written to hit[rows[i]], and the cosine (0 to 1) to similar[rows[i]];
+    otherwise, nothing.
     """
     n, m = products.shape
     least = np.empty(m, np.float32)
@@ -259,11 +278,11 @@ def first_hits(products: F32, a: F64, b: F64, limit: int, rows: I64, names: I64,
 
 @kernel
 def among(products: F32, a: F64, limit: int, rows: I64, names: I64, capacity: int, hit: I64, similar: F32) -> I64:
-    """Compare the n documents of a block with each other; return the rows of those to keep, at most `capacity`.
+    """Compare n documents with each other, in order; return the entries of `rows` of those to keep, at most `capacity`.
 
-    products: float32[n, n]; a: the lengths of the vectors; limit: in ten-thousandths; rows: the documents' rows in the
-    block. For a document that a kept one drops, the kept one's entry in `names` is written to `hit`, and the cosine to
-    `similar`.
+    products: float32[n, n], scalar products. a: lengths (norms) of the vectors. limit: a document is dropped if its
+    cosine to an earlier kept one, in ten-thousandths, is above this. If document i is similar to kept document j,
+    names[rows[j]] is written to hit[rows[i]], and the cosine (0 to 1) to similar[rows[i]].
     """
     n = len(products)
     kept, k = np.empty(n, np.int64), 0
@@ -283,6 +302,9 @@ def among(products: F32, a: F64, limit: int, rows: I64, names: I64, capacity: in
 
 
 def verdicts_of(out: str, partitions: int, group: int) -> npt.NDArray[Any]:
-    """Return the VERDICTs that all partitions have for group number `group` of the parts, in order of ids."""
+    """Return the decisions (VERDICTs) of all partitions about one group of input parts, in order of document ids.
+
+    out: the folder of the temporary files. partitions: their number. group: the group's number.
+    """
     rows = all_sections([DecideClusters.url(out, partition) for partition in range(partitions)], group, VERDICT)
     return rows[np.argsort(rows["id"])]

@@ -1,9 +1,10 @@
 """Spherical k-means (Dhillon and Modha 2001) on a bounded sample; and D4, which drops documents near centroids.
 
-Products and sums of vectors on the grid are exact (`vectors.py`), ties are decided for the first centroid, and the
-start is chosen by hash, so the centroids do not depend on the machine, the threads, or the sizes of batches.
+Vectors have integer coordinates, so their products and sums are exact (`vectors.py`). A document that is equally near
+to two centroids belongs to the first, and the starting centroids are chosen by hash. So the centroids do not depend on
+the machine, the threads, or the sizes of batches.
 
-D4 (Tirumala et al. 2023) drops, of the documents that deduplication left, those closest to their centroids. SSL
+D4 (Tirumala et al. 2023) drops, of the documents that deduplication left, those closest to their centroids, called SSL
 prototypes (Sorscher et al. 2022): documents that are similar to many others add least. All clusters are taken together:
 documents are dropped in order of their cosine to the nearest centroid, the largest first, and of equal ones the later
 ids first.
@@ -40,18 +41,18 @@ COSINES = 2 * UNITS + 1
 
 
 def n_clusters(n_docs: int) -> int:
-    """Return the number of clusters for `n_docs` documents: 1 for a small corpus, else sqrt(n), with an upper limit.
+    """Return the number of clusters for `n_docs` documents: 1 up to 32,768 documents, else sqrt(n_docs), at most 16384.
 
-    With sqrt(n) clusters, finding a document's cluster costs as much as comparing it inside the cluster.
+    With sqrt(n) clusters, finding a document's cluster costs as much as comparing the document inside the cluster.
     """
     return 1 if n_docs <= WHOLE else min(int(n_docs**0.5), MAX_CLUSTERS)
 
 
 @kernel
 def sums(vectors: I16, labels: I32, k: int) -> F64:
-    """Return the sum of the vectors with each label, float64[k, d]; the sums are integers below 2^53, so exact.
+    """Return the sum of the vectors that have each label, float64[k, d]; the sums are integers below 2^53, so exact.
 
-    vectors: int16[n, d]; labels: int32[n], from 0 to k - 1.
+    vectors: int16[n, d]. labels: int32[n], each from 0 to k - 1.
     """
     out = np.zeros((k, vectors.shape[1]), np.float64)
     for i in range(len(labels)):
@@ -79,9 +80,10 @@ def nearest(vectors: I16, centroids: I16) -> tuple[I32, npt.NDArray[np.int16]]:
 
 
 def k_means(sample: I16, k: int, iterations: int = ITERATIONS) -> I16:
-    """Return at most `k` centroids of the vectors `sample`, int16[n, d], as int16[k, d].
+    """Return at most `k` centroids, int16[k, d], of the vectors `sample`, int16[n, d].
 
-    The first k different vectors of the sample are the start. Ends after `iterations` rounds, or when nothing changes.
+    The search starts from the first `k` different vectors of the sample. It ends after `iterations` rounds, or earlier
+    if a round changes nothing.
     """
     first = sample[: 8 * k]
     _, at = np.unique(first, axis=0, return_index=True)
@@ -98,9 +100,11 @@ def k_means(sample: I16, k: int, iterations: int = ITERATIONS) -> I16:
 
 @dataclass(frozen=True)
 class FindClusters(Pass[int]):
-    """Find the centroids of the documents that were not dropped, by k-means on a sample of their vectors.
+    """Find centroids by k-means on a sample of the documents' vectors; one task for the whole input.
 
-    There is one task. Receipt: the number of clusters.
+    dim: numbers per vector. n_parts: the number of input parts. n_docs: documents that have a vector and were not
+    dropped. clusters: the number wanted. dropped: ids to leave out. The receipt (the task's record) states the number
+    of centroids.
     """
 
     folder = "clusters"
@@ -114,7 +118,10 @@ class FindClusters(Pass[int]):
     dropped: DroppedIds | None = None
 
     def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
-        """Write the centroids to `url`, int16[clusters, dim]; return the number of clusters. There is one item."""
+        """Write the centroids, int16[clusters, dim], to the file `url`; return {"clusters": their number}.
+
+        item: unused, since there is one task.
+        """
         centroids = k_means(self._sample(), self.clusters)
         write_spill(url, [centroids])
         return {"clusters": len(centroids)}
@@ -135,26 +142,29 @@ class FindClusters(Pass[int]):
 
 @dataclass(frozen=True)
 class FindSecondClusters(FindClusters):
-    """Find the centroids of the documents that deduplication left, for diversification; files are in another folder."""
+    """Find centroids of the documents that deduplication left, for diversification; like FindClusters otherwise."""
 
     folder = "diverse"
 
 
 @dataclass(frozen=True)
 class DroppedIds:
-    """The ids of the documents that deduplication dropped, sorted, in one file per group of parts in `folder`."""
+    """The ids of the documents that deduplication dropped, in files in `folder`.
+
+    The `n_parts` input parts are divided into `n_groups` groups of consecutive parts; there is one file per group.
+    """
 
     folder: str
     n_parts: int
     n_groups: int
 
     def write(self, groups: Iterator[U64]) -> None:
-        """Write one file per group of parts: `groups` yields the dropped ids of each, uint64, ascending."""
+        """Write one file per group of input parts; `groups` yields the dropped ids of each group, uint64, ascending."""
         for number, ids in enumerate(groups):
             write_spill(self._url(number), [ids])
 
     def of(self, part: int) -> U64:
-        """Return the dropped ids of the group to which part number `part` belongs, uint64, ascending."""
+        """Return the dropped ids, uint64, ascending, of the group of input parts that includes part number `part`."""
         return all_sections([self._url(part * self.n_groups // self.n_parts)], 0, np.uint64)
 
     def _url(self, group: int) -> str:
@@ -162,7 +172,10 @@ class DroppedIds:
 
 
 def kept_in(out: str, number: int, dim: int, dropped: DroppedIds | None) -> Iterator[VectorBlock]:
-    """Yield the vectors of part `number` in blocks, without zero vectors and without the documents in `dropped`."""
+    """Yield the vectors of input part `number` in blocks, without zero vectors and without the documents in `dropped`.
+
+    out: the folder of the temporary files. dim: numbers per vector. dropped: None to leave out no document.
+    """
     ids = np.zeros(0, np.uint64) if dropped is None else dropped.of(number)
     for block in blocks(out, number, dim):
         kept = block.vectors.any(1)
@@ -173,13 +186,16 @@ def kept_in(out: str, number: int, dim: int, dropped: DroppedIds | None) -> Iter
 
 
 def centroids_in(url: str, dim: int) -> I16:
-    """Return the centroids in the file `url`, int16[k, dim]."""
+    """Return the centroids stored in the file `url`, int16[k, dim]; dim: numbers per centroid."""
     return all_sections([url], 0, np.int16).reshape(-1, dim)
 
 
 @dataclass(frozen=True)
 class MeasureNearness(Pass[int]):
-    """For each document of a part that was not dropped, write the cosine to the nearest centroid."""
+    """For each kept document of an input part, write the cosine to its nearest centroid, in ten-thousandths.
+
+    dim: numbers per vector. dropped: ids of the documents to leave out. The centroids are those of FindSecondClusters.
+    """
 
     folder = "nearness"
 
@@ -187,7 +203,7 @@ class MeasureNearness(Pass[int]):
     dropped: DroppedIds
 
     def write(self, url: str, item: int) -> dict[str, Any]:
-        """Write a ROW (id, cosine in ten-thousandths) for each kept document of part `item` to `url`; return {}."""
+        """Write a ROW (id, cosine in ten-thousandths) per kept document of input part `item` to `url`; return {}."""
         centroids = centroids_in(FindSecondClusters.url(self.out), self.dim)
         found = [np.zeros(0, ROW)]
         for block in kept_in(self.out, item, self.dim, self.dropped):
@@ -200,9 +216,9 @@ class MeasureNearness(Pass[int]):
 
 @dataclass(frozen=True)
 class CosineLimit:
-    """The rule for dropping prototypes: documents with a cosine to their centroid above `cosine` are dropped.
+    """The rule that drops prototypes (documents near a centroid): a cosine to the centroid above `cosine` is dropped.
 
-    cosine: in ten-thousandths. keep: of the documents with exactly this cosine, how many are kept, by smallest id.
+    cosine: in ten-thousandths. keep: how many of the documents with exactly this cosine are kept, by smallest id.
     """
 
     cosine: int
@@ -213,9 +229,9 @@ NO_LIMIT = CosineLimit(UNITS, 0)  # if there are no documents
 
 
 def cosine_limit(out: str, n_parts: int, share: float) -> CosineLimit:
-    """Return the limit at which the share `share` of the measured documents is kept, those with the smallest cosines.
+    """Return the rule that keeps the share `share` (0 to 1) of the documents: those with the smallest cosines.
 
-    out: the step's folder, with the files of MeasureNearness of all `n_parts` parts.
+    out: the folder with the files of MeasureNearness for all `n_parts` input parts.
     """
     counts = np.zeros(COSINES, np.int64)
     for number in range(n_parts):
@@ -229,7 +245,10 @@ def cosine_limit(out: str, n_parts: int, share: float) -> CosineLimit:
 
 
 def prototypes(out: str, n_parts: int, limit: CosineLimit) -> Iterator[npt.NDArray[Any]]:
-    """Yield the ROWs (id, cosine) of the documents that `limit` drops, one array per part, in order of ids."""
+    """Yield the ROWs (id, cosine in ten-thousandths) of the documents that `limit` drops, one array per input part.
+
+    out: the folder with the files of MeasureNearness for all `n_parts` input parts.
+    """
     keep = limit.keep
     for number in range(n_parts):
         rows = _rows(out, number)

@@ -1,8 +1,8 @@
-"""Vectors on a grid: unit vectors rounded to integers, so that their products are exact; EmbedDocuments computes them.
+"""Vectors with integer coordinates, so that scalar products are exact; EmbedDocuments computes and stores them.
 
-A vector is scaled to length 4,096 and rounded to int16. Any partial sum of the products of two such vectors is a whole
-number of at most 4096^2 = 2^24 (Cauchy-Schwarz), which float32 holds exactly; so `a @ b` gives the same bits whatever
-the shape of the matrices, the threads, or the BLAS. The rounding changes a cosine by about 1e-4.
+A vector is scaled to length 4,096 and rounded to int16 ("on the grid"). Any partial sum of the products of two such
+vectors is a whole number of at most 4096^2 = 2^24 (Cauchy-Schwarz), which float32 holds exactly; so `a @ b` gives the
+same bits whatever the shape of the matrices, the threads, or the BLAS. The rounding changes a cosine by about 1e-4.
 
 Twin: tests/twins/semantic.py
 """
@@ -37,7 +37,7 @@ TEXTS_AT_ONCE = 1024  # passed to `embed`, counted from the start of the part, s
 
 @kernel
 def to_grid(vectors: F64) -> I16:
-    """Return every row scaled to length 4,096 and rounded, int16[n, d]; a zero row is unchanged."""
+    """Return each vector (row) scaled to length 4,096 and rounded to integers, int16[n, d]; zero vectors stay zero."""
     n, d = vectors.shape
     out = np.zeros((n, d), np.int16)
     scale = 4096.0 - 0.5 * np.sqrt(np.float64(d))  # rounding adds at most sqrt(d) / 2 to the length
@@ -57,13 +57,16 @@ def to_grid(vectors: F64) -> I16:
 
 
 def lengths(vectors: I16) -> F64:
-    """Return the length of every vector, float64[n]; 0 for a zero vector, which is similar to nothing."""
+    """Return the length (Euclidean norm) of every vector, float64[n]; vectors: int16[n, d]."""
     exact = vectors.astype(np.float32)
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", exact, exact).astype(np.float64)))
 
 
 class Embed(Protocol):
-    """A callable that computes the vectors of a batch of documents; a frozen dataclass, since it is sent to workers."""
+    """A callable that computes the vectors of a batch of documents: Batch -> int16[n, d], as `to_grid` returns them.
+
+    It must be a frozen dataclass, since it is sent to workers.
+    """
 
     def __call__(self, batch: Batch) -> I16:
         """Return one vector per document, on the grid, int16[n, d]; a zero vector is similar to nothing."""
@@ -71,7 +74,7 @@ class Embed(Protocol):
 
 @dataclass(frozen=True)
 class UserVectors:
-    """Computes the vectors of documents by the user's function `fn`: list[str] -> array[n, d]."""
+    """Computes the vectors of documents by the user's function `fn`: n texts, list[str] -> array[n, d]."""
 
     fn: Callable[[list[str]], Any]
 
@@ -102,7 +105,10 @@ class UserVectors:
 
 
 class VectorBlock(NamedTuple):
-    """Some documents of a part: ids, ranks (of copies, the smallest is kept) and vectors, int16[n, d]."""
+    """Some documents of an input part: ids, ranks and vectors, int16[n, d].
+
+    Of several copies, the document with the smallest (rank, id) is kept.
+    """
 
     ids: U64
     ranks: U64
@@ -111,10 +117,11 @@ class VectorBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class EmbedDocuments(Pass[Part]):
-    """Read a part and write the vector of every document to a temporary file.
+    """Compute the vector of every document of an input part, and write the vectors to a temporary file.
 
-    Receipt: the numbers of documents, of numbers per vector ("dim"), of vectors that are not zero, and of unreadable
-    values among the values that decide which copy is kept, with the first of these ("such_as").
+    embed: computes the vectors. keep: the rule that ranks copies. The receipt (the task's record) states the number of
+    documents ("docs"), numbers per vector ("dim"), nonzero vectors ("vectors"), and values that `keep` cannot read
+    ("unreadable"), with the first of these ("such_as").
     """
 
     folder = "vectors"
@@ -123,9 +130,10 @@ class EmbedDocuments(Pass[Part]):
     keep: Keep
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write the ids, ranks and vectors of the documents of the part `item` to `url`, in segments of bounded size.
+        """Write the ids, ranks and vectors of the documents of the input part `item` to the file `url`.
 
-        Returns the content of the receipt.
+        Returns {"docs", "vectors", "dim", "unreadable", "such_as"}; see the class. Raises PlanError if `embed` returns
+        vectors of different sizes.
         """
         found: dict[str, Any] = {"docs": 0, "vectors": 0, "dim": 0, "unreadable": 0, "such_as": ""}
         with spill_to(url, 3) as spill:
@@ -160,7 +168,10 @@ def two_sizes(one: int, other: int) -> str:
 
 
 def blocks(out: str, number: int, dim: int) -> Iterator[VectorBlock]:
-    """Yield the stored vectors of part `number`, about 8 MB at a time; dim: numbers per vector."""
+    """Yield the stored vectors of input part `number`, about 8 MB at a time.
+
+    out: the folder of the temporary files. dim: numbers per vector.
+    """
     with Spill(EmbedDocuments.url(out, number)) as spill:
         for segment in range(spill.segments):
             yield VectorBlock(

@@ -52,7 +52,7 @@ COMMON_WORDS, COMMON_DOCS = 100, 1000  # fewer do not show what most share
 
 @dataclass(frozen=True)
 class SampleTexts(Pass[Part]):
-    """Choose the documents of a part with the smallest hash(seed, id), up to `most` characters, to train on."""
+    """Choose a sample of an input part: documents with the smallest hash(seed, id), up to `most` characters in all."""
 
     folder = "sample"
 
@@ -60,9 +60,10 @@ class SampleTexts(Pass[Part]):
     most: int
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write three sections to `url` for the sample of the part `item`: hashes, sizes in bytes, and texts as words.
+        """Write the sample of the input part `item` to the file `url`, in three sections; return {}.
 
-        The texts are in the normal form "words". The receipt needs no content: returns {}.
+        The sections are the documents' hashes, the sizes of their texts in bytes, and the texts, reduced to their words
+        (the normal form "words").
         """
         chosen = self._choose(item)
         texts = pa.array([text for _, text in chosen], pa.large_string())
@@ -89,9 +90,11 @@ class SampleTexts(Pass[Part]):
 
 
 class WordTable(NamedTuple):
-    """The vectors of words: a hash table with open addressing from a word's hash to a row of `vectors`.
+    """The vectors of words, and a hash table that finds the vector of a word by the word's hash.
 
-    The rows of the learnt words are first; the last RARE rows are random vectors, for words that are not in the table.
+    keys: hashes of words, one per slot of the table (open addressing). rows: for each slot, the word's row in
+    `vectors`; -1 if the slot is free. vectors: int16[:, dim], first those of the learnt words, then RARE random ones
+    for other words.
     """
 
     keys: U64
@@ -101,9 +104,10 @@ class WordTable(NamedTuple):
 
 @dataclass(frozen=True)
 class LearnWords(Pass[int]):
-    """Train word vectors on the sample of all parts. There is one task.
+    """Train word vectors on the sample of all `n_parts` input parts; one task.
 
-    Receipt: the characters in the sample ("sample_bytes"), and the number of words learnt.
+    dim: numbers per vector. The receipt (the task's record) states the characters in the sample ("sample_bytes") and
+    the number of words learnt ("words").
     """
 
     folder = "words"
@@ -114,7 +118,11 @@ class LearnWords(Pass[int]):
     n_parts: int
 
     def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
-        """Train the word vectors, and write the arrays of a WordTable to `url`; return the receipt's content."""
+        """Train the word vectors, and write the arrays of a WordTable to the file `url`.
+
+        item: unused, since there is one task. Returns {"sample_bytes": characters in the sample, "words": learnt
+        words}.
+        """
         texts = self._texts()
         counts: Counter[str] = Counter()
         for text in texts:
@@ -147,11 +155,11 @@ class LearnWords(Pass[int]):
 
 
 def train(texts: Sequence[str], vocabulary: Sequence[str], dim: int, seed: int) -> F64:
-    """Return a vector for each word of `vocabulary`, float64[words, dim], by fastText's CBOW: always the same bytes.
+    """Return a vector for each word of `vocabulary`, float64[words, dim], trained by fastText's CBOW.
 
-    texts: the sample, words separated by blanks. Training uses one thread. In this case fastText 0.9.3 sets only a
-    tenth of its input matrix (`DenseMatrix::uniform` counts threads as tenths) and leaves the rest uninitialised, which
-    may lead to NaN; so the initial vectors are passed in.
+    texts: the sample, words separated by spaces. The result is the same bytes in every run: training uses one thread.
+    In this case fastText 0.9.3 sets only a tenth of its input matrix (`DenseMatrix::uniform` counts threads as tenths)
+    and leaves the rest uninitialised, which may lead to NaN; so the initial vectors are passed in.
     """
     if not vocabulary:
         return np.zeros((0, dim))
@@ -173,10 +181,10 @@ def train(texts: Sequence[str], vocabulary: Sequence[str], dim: int, seed: int) 
 
 
 def spread(learnt: F64) -> F64:
-    """Return unit vectors of the words, float64[words, dim], without the directions that most of the words share.
+    """Return the word vectors `learnt`, centred, without the directions that most share, and scaled to length 1.
 
-    Training moves the vectors of rare words in one direction: with 300 documents of random words, all cosines of
-    documents were above 0.99 without this step, and none with it.
+    learnt, and the result: float64[words, dim]. Training moves the vectors of rare words in one direction: with 300
+    documents of random words, all cosines of documents were above 0.99 without this step, and none with it.
     """
     if not len(learnt):
         return learnt
@@ -187,7 +195,10 @@ def spread(learnt: F64) -> F64:
 
 
 def without_common(vectors: F64, sample: I16) -> F64:
-    """Return `vectors` without their components along the main directions of the vectors `sample`, int16[n, dim]."""
+    """Return `vectors` without their components along the two main directions of the vectors `sample`, int16[n, dim].
+
+    vectors, and the result: float64[m, dim].
+    """
     exact = sample.astype(np.float64)  # sums of products of whole numbers: the same for every BLAS
     common = np.linalg.eigh(exact.T @ exact)[1][:, -COMMON:]
     return np.asarray(vectors - vectors @ common @ common.T)
@@ -208,10 +219,10 @@ def _sums(texts: tuple[I64, U8], table: WordTable) -> Any:
 
 
 def build(vocabulary: Sequence[str], weighted: F64, texts: Sequence[str], seed: int) -> WordTable:
-    """Return the table of word vectors: the learnt ones and RARE random ones.
+    """Return the table of word vectors: the learnt ones, and RARE random ones for words that were not learnt.
 
-    weighted: float64[words, dim], the learnt vectors times their weights. texts: a sample; directions that most of its
-    documents share are removed from all vectors.
+    vocabulary: the learnt words. weighted: float64[words, dim], the learnt vectors times their weights. texts: a
+    sample; if it is large enough, directions that most of its documents share are removed from all vectors.
     """
     rare = np.random.RandomState(seed + 1).standard_normal((RARE, weighted.shape[1]))
     vectors = np.concatenate([weighted, rare / np.linalg.norm(rare, axis=1, keepdims=True)])
@@ -231,9 +242,10 @@ def _rounded(vectors: F64) -> I16:
 
 
 def slots(vocabulary: Sequence[str]) -> tuple[U64, I32]:
-    """Return a hash table with open addressing: keys, uint64, and the word number of each key, int32 (-1: free).
+    """Return a hash table of words with open addressing: the key of each slot, uint64, and its word number, int32.
 
-    vocabulary: the words, in order of their numbers. A key is the hash of a word.
+    vocabulary: the words; their order defines the numbers. A key is the hash of a word; the word number of a free slot
+    is -1.
     """
     _, hashes = words(*B.buffers(pa.array(vocabulary, pa.large_string())))
     assert len(hashes) == len(vocabulary), "a word of a normal form is one word"
@@ -250,10 +262,10 @@ def slots(vocabulary: Sequence[str]) -> tuple[U64, I32]:
 
 @kernel
 def sum_words(ends: I64, hashes: U64, keys: U64, rows: I32, vectors: I16) -> F64:
-    """Return the sum of the vectors of each document's words, float64[n, d]; the sums are integers, so exact.
+    """Return, for each document, the sum of the vectors of its words, float64[n, d]; the sums are integers, so exact.
 
-    ends: int64[n + 1], of each document's words in `hashes`. keys, rows, vectors: a WordTable; a word that is not in it
-    has one of the RARE random vectors at the end of `vectors`.
+    hashes: the hashes of all words; those of document i are hashes[ends[i]:ends[i + 1]]. keys, rows, vectors: a
+    WordTable; a word that is not in it has one of the RARE random vectors at the end of `vectors`.
     """
     n, d = len(ends) - 1, vectors.shape[1]
     known, mask = np.uint64(len(vectors) - RARE), np.uint64(len(keys) - 1)
@@ -283,9 +295,9 @@ def sum_words(ends: I64, hashes: U64, keys: U64, rows: I32, vectors: I16) -> F64
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Computes the vector of a document as the sum of its words' vectors; a document without words has the zero vector.
+    """Computes the vector of a document as the sum of its words' vectors, int16[n, dim]; without words it is zero.
 
-    url: of the stored WordTable. key: identifies its content. dim: numbers per vector.
+    url: the file of the WordTable. key: identifies the content of this file. dim: numbers per vector.
     """
 
     url: str
@@ -305,5 +317,5 @@ def _table(url: str, key: str, dim: int) -> WordTable:  # noqa: ARG001 - the key
 
 
 def sample_bytes(n_parts: int) -> int:
-    """Return how many characters to sample from each of `n_parts` parts."""
+    """Return how many characters to sample from each input part, if there are `n_parts` parts."""
     return min(SAMPLE_BYTES, max(LEAST_BYTES, 2 * SAMPLE_BYTES // max(1, n_parts)))

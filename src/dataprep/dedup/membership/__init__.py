@@ -1,1 +1,1 @@
-"""Bloom's implementation: keys, a count of distinct keys, and the filter in which they are looked up."""
+"""Implementation of Bloom: hashes of text units (keys), a count of distinct keys, and the filter that looks them up."""

@@ -1,4 +1,4 @@
-"""BloomFilter: its size, its bits, the choice of the bits that a key sets, and its file.
+"""BloomFilter: its size, its bits, the choice of the bits that a key (a 64-bit hash) sets, and its file.
 
 Size, layout and header are those of `pybloom_live.BloomFilter`: `n_slices` slices of `slice_bits` bits, one after the
 other; a key sets one bit in each; bit j is bit j % 8 of byte j // 8. Only the choice of the bits differs: pybloom_live
@@ -27,7 +27,11 @@ WRITE_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class FilterSize:
-    """The dimensions of a Bloom filter for `capacity` keys at `error_rate`, its rate of false positives when full."""
+    """The dimensions of a Bloom filter.
+
+    capacity: the number of distinct keys that it is made for. error_rate: the rate of false positives (0 to 1) once it
+    holds that many.
+    """
 
     capacity: int
     error_rate: float
@@ -55,7 +59,7 @@ class FilterSize:
         return -(-self.n_slices * self.slice_bits // 8)
 
     def expected_errors(self, n_entered: int) -> float:
-        """Return how many new keys are expected to be taken for old ones while `n_entered` keys are entered."""
+        """Return how many new keys are expected to be taken for earlier ones while `n_entered` new keys are entered."""
         wrong = 0.0
         for _ in range(20):  # those count too, since their bits are as random; every round halves the error
             at = np.linspace(0, n_entered + wrong, 1001)
@@ -72,19 +76,20 @@ class BloomFilter:
         self.bits = np.zeros(size.n_bytes, np.uint8)
 
     def enter(self, keys: U64) -> U8:
-        """Enter keys, uint64[n], in order; return 1 for each that was, or seems to have been, entered before, uint8[n].
+        """Enter the keys in order; return 1 for each key that seems to have been entered before, else 0, uint8[n].
 
-        Raises DataprepError if more new keys are entered than the filter's capacity.
+        keys: uint64[n]. Raises DataprepError if more new keys are entered than the filter's capacity.
         """
         seen = enter(self.bits, keys, self.size.n_slices, self.size.slice_bits)
         self._add(len(seen) - int(seen.sum(dtype=np.int64)))
         return seen
 
     def judge(self, keys: U64, units: I64, sizes: I64, threshold: float) -> U8:
-        """Return 1 for each paragraph to cut, uint8[paragraphs], and enter the keys of the other paragraphs.
+        """Return 1 for each paragraph to cut, else 0, uint8[paragraphs], and enter the keys of the other paragraphs.
 
-        A paragraph is cut by the share of its keys that earlier documents entered; the kernel `judge` explains the
-        parameters. Raises DataprepError if more new keys are entered than the filter's capacity.
+        keys: uint64, of all paragraphs in order. units: number of paragraphs of each document. sizes: number of keys of
+        each paragraph. threshold: a paragraph, or a whole document, is cut if at least this share (0 to 1) of its keys
+        was entered by earlier documents. Raises DataprepError if more new keys are entered than the filter's capacity.
         """
         cut, new = judge(self.bits, keys, units, sizes, self.size.n_slices, self.size.slice_bits, float(threshold))
         self._add(new)
@@ -96,11 +101,11 @@ class BloomFilter:
             raise full(self.size.capacity, "more than that many")
 
     def measured_rate(self) -> float:
-        """Return the present rate of false positives: the product, over all slices, of the share of bits set."""
+        """Return the current rate of false positives (0 to 1): the product over slices of the share of bits set."""
         return float(np.prod(ones(self.bits, self.size.n_slices, self.size.slice_bits) / self.size.slice_bits))
 
     def save(self, url: str) -> None:
-        """Write the file that `pybloom_live.BloomFilter.fromfile` reads."""
+        """Write the filter to the file `url`, in the format that `pybloom_live.BloomFilter.fromfile` reads."""
         size = self.size
         head = struct.pack(HEADER, size.error_rate, size.n_slices, size.slice_bits, size.capacity, self.n_keys)
         with files.atomic(url) as f:
@@ -110,7 +115,7 @@ class BloomFilter:
 
 
 def full(capacity: int, found: str) -> DataprepError:
-    """Return the error to raise if there are more keys than `capacity`. found: how many there are, as text."""
+    """Return the error to raise if there are more distinct keys than `capacity`. found: how many there are, as text."""
     return DataprepError(
         f"capacity={capacity:,} must be at least the number of distinct keys ({found}), else the filter is wrong more "
         "often than error_rate; give a larger capacity, or leave it out to have the keys counted"
@@ -133,7 +138,10 @@ def _scaled(x: Int, n: Int) -> Int:
 
 @kernel
 def places(key: Int, n_slices: int, slice_bits: Int) -> U64:
-    """Return the index, within its slice, of the bit that a 64-bit key sets in each slice, uint64[n_slices]."""
+    """Return, for one 64-bit key, the index of the bit that it sets in each slice, uint64[n_slices].
+
+    An index counts from the start of its slice; each slice has `slice_bits` bits.
+    """
     out = np.empty(n_slices, np.uint64)
     x, n = np.uint64(key), np.uint64(slice_bits)
     for s in range(n_slices):
@@ -157,9 +165,10 @@ def _aim(xs: U64, at: U64, base: Int, n: Int) -> None:
 
 @kernel
 def enter(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
-    """Set the bits of each key, in order; return 1 for each key whose bits were all set before, uint8[keys].
+    """Set the bits of each key, in order; return 1 for each key whose bits were all set before, else 0, uint8[keys].
 
-    bits: uint8, the slices of the filter, changed in place. keys: uint64.
+    bits: uint8, all slices of the filter, one after the other; changed in place. keys: uint64. slice_bits: bits per
+    slice.
     """
     n, one, three, seven = np.uint64(slice_bits), np.uint8(1), np.uint64(3), np.uint64(7)
     seen, xs, at = np.ones(len(keys), np.uint8), keys.copy(), np.empty(len(keys), np.uint64)
@@ -174,7 +183,10 @@ def enter(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
 
 @kernel
 def contains(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
-    """Return 1 for each key whose bits are set in all slices, else 0, uint8[keys]; `bits` is not changed."""
+    """Return 1 for each key whose bits are set in all slices, else 0, uint8[keys]; `bits` is not changed.
+
+    bits: uint8, all slices of the filter, one after the other. keys: uint64. slice_bits: bits per slice.
+    """
     n, three, seven = np.uint64(slice_bits), np.uint64(3), np.uint64(7)
     found, xs, at = np.ones(len(keys), np.uint8), keys.copy(), np.empty(len(keys), np.uint64)
     for s in range(n_slices):
@@ -188,12 +200,12 @@ def contains(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
 def judge(
     bits: U8, keys: U64, units: I64, sizes: I64, n_slices: int, slice_bits: Int, threshold: float
 ) -> tuple[U8, int]:
-    """Return 1 for each paragraph to cut, uint8[paragraphs], and the number of new keys that were entered.
+    """Return 1 for each paragraph to cut, else 0, uint8[paragraphs], and the number of new keys that were entered.
 
-    keys: uint64, of all paragraphs in order. units: paragraphs per document; sizes: keys per paragraph. A paragraph is
-    cut if at least `threshold` of its keys were entered by earlier documents; all paragraphs of a document are cut if
-    at least `threshold` of all its keys were. Then the keys of its other paragraphs are entered into `bits`, so that a
-    document is never compared with itself.
+    keys: uint64, of all paragraphs in order. units: number of paragraphs of each document. sizes: number of keys of
+    each paragraph. A paragraph is cut if earlier documents entered at least the share `threshold` of its keys; all
+    paragraphs of a document are cut if they entered at least this share of all its keys. Then the keys of the
+    document's other paragraphs are entered into `bits`, so that a document is never compared with itself.
     """
     cut = np.zeros(len(sizes), np.uint8)
     p = at = n_new = 0

@@ -20,15 +20,19 @@ _REST = 64 - PRECISION
 
 
 def empty() -> U8:
-    """Return the registers of an empty set, uint8[65536]. The registers of a union are the element-wise maxima."""
+    """Return the HyperLogLog registers of an empty set, uint8[65536], to be updated by `observe`.
+
+    The registers of the union of two sets are the element-wise maxima of the two sets' registers.
+    """
     return np.zeros(1 << PRECISION, np.uint8)
 
 
 @kernel
 def observe(registers: U8, keys: U64) -> None:
-    """Update `registers`, uint8[65536], in place by keys, uint64, which must be hashes with well-mixed bits.
+    """Add 64-bit keys to the set that `registers`, uint8[65536], represents; changes `registers` in place.
 
-    Each register holds the longest run of leading zeros, plus one, among the keys assigned to it so far.
+    keys: uint64, hashes with well-mixed bits. Each register holds the longest run of leading zeros, plus one, among the
+    keys assigned to it so far.
     """
     one, rest = np.uint64(1), np.uint64(64 - PRECISION)
     for i in range(len(keys)):

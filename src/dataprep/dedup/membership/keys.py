@@ -44,7 +44,7 @@ SECTIONS = {
 
 @dataclass(frozen=True)
 class KeyUnits:
-    """The settings of Bloom that decide which units of a text are hashed to keys: `unit`, `ngram` and `normalize`."""
+    """The settings of Bloom that decide which parts of a text are hashed: `unit`, `ngram` and `normalize`."""
 
     unit: str
     ngram: int
@@ -54,8 +54,8 @@ class KeyUnits:
         """Return the arrays of a batch by name, as in SECTIONS: ids, keys, and for other units the paragraphs.
 
         A key is the 64-bit hash of a document, a paragraph or an n-gram. For paragraphs and n-grams there are also
-        "units" (paragraphs per document), "start" and "end" (bytes in the document's text) and "sizes" (keys per
-        paragraph).
+        "lengths" (bytes per document), "units" (paragraphs per document), "start" and "end" (bytes in the document's
+        text) and "sizes" (keys per paragraph).
         """
         offsets, data = B.buffers(batch)
         if self.unit == "document":
@@ -75,9 +75,10 @@ class KeyUnits:
 
 
 def document_keys(offsets: I64, data: U8, normalize: str | None) -> U64:
-    """Return a 64-bit hash of the normal form of each text, uint64[n]; if the form is empty, of the unchanged text.
+    """Return a 64-bit hash of each text in its normal form, uint64[n]; if that form is empty, of the unchanged text.
 
-    offsets: int64[n + 1], of the texts in the UTF-8 bytes `data`. normalize: the name of a form of `forms.py`, or None.
+    offsets: int64[n + 1]; text i is data[offsets[i]:offsets[i + 1]], UTF-8 bytes. normalize: the name of a normal form
+    of `forms.py`, or None to hash texts unchanged.
     """
     hashes, chars = unit_hashes(data, offsets[:-1].copy(), offsets[1:].copy(), normalize)  # writable, as in `blocks`
     bare = np.flatnonzero(chars == 0)
@@ -103,7 +104,7 @@ def _paragraphs(offsets: I64, data: U8, normalize: str | None) -> tuple[I64, I64
 
 
 def ngram_keys(start: I64, end: I64, data: U8, n: int) -> tuple[U64, I64]:
-    """Return the hashes of all runs of `n` words, uint64, and the number of runs in each range, int64[m].
+    """Return the hashes of all runs of `n` words, uint64, and the number of such runs in each of m ranges, int64[m].
 
     start, end: int64[m], ranges of bytes of `data`, in order, with only white space between them. A range of fewer than
     `n` words has no run.
@@ -120,9 +121,10 @@ def ngram_keys(start: I64, end: I64, data: U8, n: int) -> tuple[U64, I64]:
 
 @dataclass(frozen=True)
 class SaveKeys(Pass[Part]):
-    """Hash the units of a part to keys, and store the keys and their HyperLogLog registers in a temporary file.
+    """Hash the units of an input part (documents, lines or n-grams), and store these keys in a temporary file.
 
-    Receipt: the numbers of documents and keys.
+    The file also has HyperLogLog registers, which serve to count distinct keys. The receipt (the task's record) states
+    the number of documents and of keys.
     """
 
     folder = "keys"
@@ -130,9 +132,9 @@ class SaveKeys(Pass[Part]):
     units: KeyUnits
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write the keys of the part `item` to the shuffle file `url`; return the numbers of documents and keys.
+        """Write the keys of the input part `item` to the file `url`; return {"documents": n, "keys": n}, their numbers.
 
-        The file has one segment per batch, with the arrays of SECTIONS, and a last segment with the registers.
+        The file has one segment per batch, with the arrays of SECTIONS, and a last segment with HyperLogLog registers.
         """
         registers, n_docs, n_keys = hyperloglog.empty(), 0, 0
         with spill_to(url, len(SECTIONS)) as spill:
@@ -150,9 +152,9 @@ def _write_segment(spill: SpillWriter, found: dict[str, Any]) -> None:
 
 
 def segments(out: str, number: int) -> Iterator[dict[str, Any]]:
-    """Yield what `SaveKeys` stored for part `number`, one batch at a time: the arrays of SECTIONS by name.
+    """Yield what `SaveKeys` stored for input part `number`, one batch at a time: {name: array}, as in SECTIONS.
 
-    out: the step's folder.
+    out: the folder of the files of SaveKeys.
     """
     with Spill(SaveKeys.url(out, number)) as spill:
         for segment in range(spill.segments - 1):
@@ -160,7 +162,10 @@ def segments(out: str, number: int) -> Iterator[dict[str, Any]]:
 
 
 def count(out: str, n_parts: int) -> float:
-    """Return the estimated number of distinct keys in all parts; out: the step's folder, with their registers."""
+    """Return the estimated number of distinct keys in all `n_parts` input parts.
+
+    out: the folder of the files of SaveKeys.
+    """
     registers = hyperloglog.empty()
     for number in range(n_parts):
         with Spill(SaveKeys.url(out, number)) as spill:
@@ -170,10 +175,11 @@ def count(out: str, n_parts: int) -> float:
 
 @dataclass(frozen=True)
 class LookUp:
-    """Look up the stored keys in the order of ids, in one process; write the verdicts or spans, and the filter.
+    """Look up the stored keys in the order of document ids, in one process; write what was seen before, and the filter.
 
     Each key is entered into the filter after it was looked up. If a run is killed, the next one starts with an empty
     filter and the stored keys, so no key is missing or entered twice.
+    url: the table to write. unit, threshold: as in `look_up`. size: of the filter.
     """
 
     out: str
@@ -206,11 +212,11 @@ class LookUp:
         }
 
 def look_up(entered: BloomFilter, found: dict[str, Any], unit: str, threshold: float) -> npt.NDArray[Any]:
-    """Look up the keys of one batch in the filter, and enter those of text that is kept; return the units seen before.
+    """Look up the keys of one batch in the filter, enter those of kept text; return the units that were seen before.
 
-    entered: the filter of all earlier keys. found: the arrays that `segments` yields. unit: "document": return the ids
-    of the documents seen before, uint64. "paragraph" or "ngram": return the SPANs of text to cut; for n-grams, a line
-    is cut if at least `threshold` of its keys were entered by earlier documents.
+    entered: the filter of all earlier keys; changed. found: the arrays that `segments` yields. unit: "document": return
+    the ids of the documents seen before, uint64. "paragraph" or "ngram": return SPANs, the byte ranges of text to cut;
+    for n-grams, a line is cut if at least the share `threshold` of its keys was entered by earlier documents.
     """
     if unit == "document":
         return np.asarray(found["ids"][entered.enter(found["keys"]) == 1])

@@ -1,7 +1,7 @@
-"""Bands and rows of a MinHash signature: the S-curve, published settings, and the choice for a threshold.
+"""Bands and rows of a MinHash signature: the probability that a pair is found, published settings, automatic choice.
 
-Two documents of Jaccard similarity s share a band with probability 1 - (1 - s^r)^b (Broder 1997; Leskovec,
-Rajaraman, Ullman, ch. 3).
+Two documents of Jaccard similarity s share a band with probability 1 - (1 - s^r)^b for b bands of r rows (Broder 1997;
+Leskovec, Rajaraman, Ullman, ch. 3).
 """
 
 from __future__ import annotations
@@ -28,13 +28,17 @@ LOW = 0.5  # fewest candidates at this similarity are wanted: verification spend
 
 
 def p_candidate(similarity: float, bands: int, rows: int) -> float:
-    """Return the probability that a pair of this Jaccard similarity shares a band."""
+    """Return the probability that documents of Jaccard similarity `similarity` share a band, and are compared."""
     return float(1.0 - (1.0 - similarity**rows) ** bands)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BandSettings:
-    """The parameters of MinHash: the threshold, bands, rows per band, and a shingle's unit and length in units."""
+    """The parameters of MinHash.
+
+    threshold: the least similarity for dropping. bands, rows: number of bands, and rows per band. shingle: "word" or
+    "char"; ngram: how many of these per shingle.
+    """
 
     threshold: float
     bands: int
@@ -43,17 +47,18 @@ class BandSettings:
     ngram: int
 
     def found(self, measure: str) -> float:
-        """Return the expected share of the pairs at the threshold that have a band in common.
+        """Return the expected share (0 to 1) of the pairs of similarity `threshold` that have a band in common.
 
-        measure: "jaccard" or "containment"; for the latter, of pairs with a text RATIO times as long.
+        measure: "jaccard" or "containment"; for the latter, of pairs in which one text is RATIO times as long.
         """
         return p_candidate(least_jaccard(self.threshold, measure), self.bands, self.rows)
 
 
 def least_jaccard(threshold: float, measure: str) -> float:
-    """Return the least Jaccard similarity of the pairs that bands must propose at this threshold.
+    """Return the least Jaccard similarity of the pairs that the bands must find, for this threshold.
 
-    measure: "jaccard": the threshold itself; "containment": that of a document contained in one RATIO times as long.
+    measure: "jaccard": the threshold itself; "containment": that of a document contained, to the share `threshold`, in
+    one RATIO times as long.
 
     >>> round(least_jaccard(0.8, "containment"), 4)
     0.0396
@@ -63,9 +68,10 @@ def least_jaccard(threshold: float, measure: str) -> float:
 
 @cache
 def choose(threshold: float, recall: float = RECALL) -> tuple[int, int] | None:
-    """Return (bands, rows) that propose the share `recall` of pairs with a Jaccard similarity of `threshold`.
+    """Return (bands, rows) that find at least the share `recall` of pairs with a Jaccard similarity of `threshold`.
 
-    Of these, the pair with the fewest candidates of lower similarity; at most 256 hashes, None if that is too few.
+    Of all such choices, it is the one that finds the fewest pairs of lower similarity, with bands * rows at most 256.
+    Returns None if 256 is too few.
 
     >>> choose(0.8)
     (26, 8)
@@ -81,9 +87,10 @@ def choose(threshold: float, recall: float = RECALL) -> tuple[int, int] | None:
 
 
 def resolve(**given: Any) -> BandSettings:
-    """Return the parameters of MinHash, with the preset's value or the default in place of None.
+    """Return the parameters of MinHash, in which None is replaced by the preset's value or the default.
 
-    Raises PlanError if a value is out of range, or two values exclude each other.
+    given: threshold, bands, rows, shingle, ngram, preset and measure, as in `MinHash`. Raises PlanError if a value is
+    out of range, or two values exclude each other.
     """
     preset, measure = given.pop("preset"), given.pop("measure")
     known = ", ".join(map(repr, PRESETS))

@@ -1,12 +1,12 @@
 """The kernels of verification: an index of the kept documents, and the comparison of one document with them.
 
-Every set has a bitmap with one bit per member, by which most pairs are rejected without comparing the sets. A bit that
-is set for one set only represents a member that the other lacks, so the bound is conservative: no pair that reaches the
-threshold is rejected. At least eight bits per member make it tight.
+Every set of shingles has a bitmap with one bit per member, by which most pairs are rejected without comparing the sets.
+A bit that is set for one set only represents a member that the other lacks, so the bound is conservative: no pair that
+reaches the threshold is rejected. At least eight bits per member make it tight.
 
-A document looks at no more than MOST entries of the index, so that the work grows linearly if a million documents share
-a template and too little else. Entries of the rarest keys come first: documents that share more than the template share
-keys that others do not have. Of one key, the newest come first. The others are counted as not compared.
+A document is compared by no more than MOST entries of the index, so that the work grows linearly if a million documents
+share a template and too little else. Entries of the rarest keys come first: documents that share more than the template
+share keys that others do not have. Of one key, the newest come first. The others are counted as not compared.
 
 Twin: tests/twins/minhash.py
 """
@@ -40,9 +40,10 @@ class MatchRule(NamedTuple):
 
 
 class Undecided(NamedTuple):
-    """Documents that are not yet kept or dropped, in keep order.
+    """Documents that are not yet kept or dropped, in order of preference (best copy first).
 
-    rows: their rows in the partition. Their payloads, keys and then contents, are words[starts : starts + sizes] each.
+    rows: their rows in the partition. words: the keys, then the contents, of all documents; those of document i are
+    words[starts[i]:starts[i] + sizes[i]]. old: 1 for a document of an older Dataset, which is kept in any case, else 0.
     """
 
     rows: I64
@@ -53,9 +54,10 @@ class Undecided(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """For each row: its state (open, kept, dropped), the kept row it duplicates (-1: none), and their similarity.
+    """For each document: its state (0 open, 1 kept, 2 dropped), the kept document it duplicates, and their similarity.
 
-    looked: int32, how many entries of the index the document was compared by.
+    kept_by: the row of the kept document, -1 if there is none. looked: how many entries of the index were read to
+    decide.
     """
 
     state: U8
@@ -67,8 +69,8 @@ class Outcome(NamedTuple):
 class KeptIndex(NamedTuple):
     """The kept documents by key: a hash table of keys, with a linked list for each key of the documents that have it.
 
-    Number `kept * bands + band` in a list is the kept document `kept`, which has the key in its band `band`. The newest
-    document is first in a list.
+    Number `kept * bands + band` in a list represents the kept document number `kept`, which has the key in its band
+    number `band`. The newest document is first in a list.
     """
 
     key: U64  # of every slot
@@ -84,7 +86,10 @@ class KeptIndex(NamedTuple):
 
 
 class SetTable(NamedTuple):
-    """The set of the current document as a hash table; a slot is filled only if its stamp is the document's."""
+    """The shingles of the current document as a hash table; a slot is filled if its stamp is the document's.
+
+    values: the hashes. stamps: one per slot. bits: the bitmap of the set.
+    """
 
     values: U64
     stamps: I32
@@ -93,10 +98,11 @@ class SetTable(NamedTuple):
 
 @kernel
 def decide_block(block: Undecided, bands: int, rule: MatchRule, index: KeptIndex, outcome: Outcome) -> tuple[int, int]:
-    """Write the decision on each document of a block, in order, to `outcome`; return the pairs compared and skipped.
+    """Decide, in order, which documents of `block` to drop; write this to `outcome`, and return two counts.
 
-    The second number counts entries of the index that were over the limit of a document. bands: keys per document. A
-    kept document is entered into `index`; if that is full, the document stays undecided.
+    The counts are the number of pairs compared, and that of entries of the index that were skipped because a document
+    had too many. bands: keys per document. A kept document is entered into `index`; if that is full, the document stays
+    undecided.
     """
     compared, skipped = 0, 0
     slots = np.empty(bands, np.int64)
@@ -133,7 +139,7 @@ def decide_block(block: Undecided, bands: int, rule: MatchRule, index: KeptIndex
 
 @kernel
 def slots_of(index: KeptIndex, keys: U64, most: Int, slots: I64) -> Int:
-    """Write the slot of each key of a document to `slots`; return the number of entries of all these slots.
+    """Write the hash-table slot of each key of a document to `slots`; return the number of entries of all these slots.
 
     keys: uint64[bands]. If there are more than `most` entries, the slots with the fewest come first.
     """
@@ -167,9 +173,9 @@ def candidates(
 ) -> int:
     """Write to `found` each kept document that shares a key and whose size allows a match; return how many there are.
 
-    slots: int64[bands], of the document's keys; at most `most` of their entries are read, in order. size: the
-    document's members or words. stamps: int64, equal to `stamp` for each kept document that was already examined for
-    this one.
+    slots: int64[bands], of the document's keys; at most `most` of their entries are read, in order. size: the number of
+    shingles (or words) of the document. stamps: int64, one per kept document; it is set to `stamp` when the kept
+    document has been examined for this document, so that it is examined once.
     """
     n_found = 0
     for slot in slots:
@@ -190,10 +196,10 @@ def candidates(
 def first_match(
     index: KeptIndex, found: I64, own: U64, bits: U64, rule: MatchRule, table: SetTable, stamp: Int
 ) -> tuple[Int, Any]:
-    """Return the first kept document, in keep order, that reaches the threshold (-1: none), and the similarity.
+    """Return the first kept document that is similar enough to the current one (-1: none), and their similarity.
 
-    found: unsorted numbers of kept documents to compare with; sorting them would cost more than it saves. own, bits:
-    the contents of the current document, and their bitmap.
+    found: numbers of kept documents to compare with, unsorted; of those that match, the one with the smallest number is
+    returned. own, bits: the contents of the current document, and their bitmap. table, stamp: as in `enter_set`.
     """
     best, similarity, entered = np.int64(-1), -1.0, False
     for other in found:
@@ -218,10 +224,10 @@ def first_match(
 
 @kernel
 def enter(index: KeptIndex, keys: U64, own: U64, bits: U64, row: Int) -> bool:
-    """Enter a document as kept; return False, without entering it, if the index is full.
+    """Enter a document into the index of kept documents; return False, without entering it, if the index is full.
 
-    keys: uint64[bands]. own: its contents; bits: their bitmap. row: its row in the partition. Later documents are then
-    compared with the next index.
+    keys: uint64[bands]. own: the document's contents; bits: their bitmap. row: the document's row in the partition.
+    Once the index is full, it stays closed: later documents are compared with the next index.
     """
     n = index.fill[0]
     if index.fill[1] or n == len(index.row) or index.ends[n] + len(own) > len(index.pool):
@@ -245,7 +251,7 @@ def enter(index: KeptIndex, keys: U64, own: U64, bits: U64, row: Int) -> bool:
 
 @kernel
 def needed(rule: MatchRule, m: Int, n: Int) -> Int:
-    """Return the least number of shared members for which a set of `m` members is dropped because of a kept set of `n`.
+    """Return how many members a set of `m` must share with a kept set of `n` members to be dropped.
 
     Returns -1 if no number is enough. Members are shingles, or words of contents that must be equal.
     """
@@ -263,7 +269,7 @@ def needed(rule: MatchRule, m: Int, n: Int) -> Int:
 
 @kernel
 def enter_set(own: U64, table: SetTable, stamp: Int) -> None:
-    """Enter the set `own`, uint64 hashes, into the hash table, with the document's stamp.
+    """Enter the set `own`, uint64 hashes, into the hash table `table`; `stamp`, the document's number, marks its slots.
 
     Small sets use only as many slots as they need, so that they fit into the cache.
     """
@@ -325,7 +331,7 @@ def n_words(members: Int) -> Int:
 
 @kernel
 def draw(members: U64, bits: U64) -> None:
-    """Write the bitmap of a set of 64-bit hashes into `bits`."""
+    """Write the bitmap of the set `members`, 64-bit hashes, into `bits`: one bit is set per member."""
     mask = np.uint64(len(bits) - 1)
     for w in range(len(bits)):
         bits[w] = np.uint64(0)
@@ -335,9 +341,10 @@ def draw(members: U64, bits: U64) -> None:
 
 @kernel
 def lack(bits: U64, others: U64, most: Int) -> bool:
-    """Return whether the set with bitmap `others` surely lacks more than `most` members of the set with bitmap `bits`.
+    """Return True if the set with bitmap `others` surely lacks more than `most` members of the set with bitmap `bits`.
 
-    If the bitmaps differ in length, the longer one is folded to the length of the shorter one.
+    False means that it may have them. If the bitmaps differ in length, the longer one is folded to the length of the
+    shorter one.
     """
     words = min(len(bits), len(others))
     missing = np.int64(0)
@@ -355,7 +362,7 @@ def lack(bits: U64, others: U64, most: Int) -> bool:
 
 @kernel(inline="always")
 def ones(x: Int) -> Int:
-    """Return the number of bits set in `x`; LLVM recognises the pattern and emits one instruction."""
+    """Return the number of bits set in the 64-bit integer `x`; LLVM compiles this to one instruction."""
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
     x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)

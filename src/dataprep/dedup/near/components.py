@@ -1,11 +1,11 @@
-"""Components: the documents that share a key are joined, and every connected component is compared by itself.
+"""Components: documents that share a key are joined, and every connected component is compared by itself.
 
-A task of MatchKeys reads one range of one band from every part's keys, sorts it, and writes edges from each document of
-a bucket (equal keys) to the bucket's first document. Documents are numbered in order, from 0 to at most 2^32 - 1; those
-of older Datasets come first. A bucket that has only documents of older Datasets has no edges: an older document is a
-candidate only if it shares a key with a new one. FindComponents joins the ends of the edges by union-find over one
-uint32 per document. A component decides only which documents are compared in one partition; no document is dropped
-because of it.
+A task of MatchKeys reads one range of one band from every input part's keys, sorts it, and writes edges from each
+document with an equal key to the first document with this key. Documents are numbered in order, from 0 to at most 2^32
+- 1; those of older Datasets come first. A key that only documents of older Datasets have makes no edges: an older
+document is a candidate only if it shares a key with a new one. FindComponents joins the ends of the edges by union-find
+over one uint32 per document. A component decides only which documents are compared in one partition; no document is
+dropped because of it.
 
 Twin: tests/twins/minhash.py
 """
@@ -32,7 +32,10 @@ CANDIDATE = np.dtype([("doc", "<u4"), ("root", "<u4")])  # a document's row in i
 
 @dataclass(frozen=True)
 class KeyRange:
-    """The keys that task `number` sorts: bands [first, last), and of them the keys whose top byte is in `buckets`."""
+    """The keys that one task sorts: those of bands [first, last) whose top byte is in `buckets`, [first, last).
+
+    number: the task's number.
+    """
 
     number: int
     bands: tuple[int, int]
@@ -40,9 +43,9 @@ class KeyRange:
 
 
 def key_ranges(n_docs: int, bands: int) -> list[KeyRange]:
-    """Split the keys into one range per task, of at most MATCH_RECORDS keys per band; depends on the data's size alone.
+    """Divide the keys into ranges, one per task, of at most MATCH_RECORDS keys per band.
 
-    n_docs: number of documents, each with `bands` keys.
+    n_docs: number of documents, each with `bands` keys. Memory and workers do not change the result.
     """
     if n_docs <= MATCH_RECORDS:
         step = max(1, MATCH_RECORDS // max(1, n_docs))
@@ -56,9 +59,10 @@ def key_ranges(n_docs: int, bands: int) -> list[KeyRange]:
 
 @dataclass(frozen=True)
 class MatchKeys(Pass[KeyRange]):
-    """Sort one range of the keys of all parts, and write an edge for each document that shares a key with another.
+    """Sort a range of the keys of all input parts; write an edge for each document that shares a key with another.
 
-    Receipt: the number of edges.
+    parts: the stored keys of each part. bases: the number of the first document of each part. first_new: the number of
+    the first document that may be dropped. The receipt (the task's record) states the number of edges.
     """
 
     folder = "match"
@@ -69,7 +73,10 @@ class MatchKeys(Pass[KeyRange]):
     first_new: int  # the number of the first document that may be dropped
 
     def write(self, url: str, item: KeyRange) -> dict[str, Any]:
-        """Write the edges of the range `item` to `url`, uint32[m, 2] of document numbers; return their number."""
+        """Write the edges of the range `item` to the file `url`, pairs of document numbers, uint32[m, 2].
+
+        Returns {"edges": m}.
+        """
         n_edges = 0
         with files.atomic(url) as f:
             for band in range(*item.bands):
@@ -91,10 +98,10 @@ class MatchKeys(Pass[KeyRange]):
 
 @kernel
 def star_edges(keys: U64, docs: U32, first_new: Int) -> U32:
-    """Return edges (document, first document with the same key), uint32[m, 2].
+    """Return edges (document, first document with the same key), uint32[m, 2], as document numbers.
 
-    keys: uint64[n], ascending; docs: uint32[n], the document of each key. Documents before number `first_new` are old;
-    a key that only old documents have gives no edge.
+    keys: uint64[n], ascending; docs: uint32[n], the document of each key. Documents with a number below `first_new` are
+    old; a key that only old documents have makes no edge.
     """
     n = len(keys)
     out = np.empty((n, 2), np.uint32)
@@ -115,10 +122,11 @@ def star_edges(keys: U64, docs: U32, first_new: Int) -> U32:
 
 @dataclass(frozen=True)
 class FindComponents(Pass[int]):
-    """Join the ends of all edges, and write each part's candidates: the documents that are joined to another document.
+    """Join documents that share keys to connected components; write each input part's candidates. One task.
 
-    There is one task. Receipt: the number of candidates, the size of the largest component in documents, and the bytes
-    that the candidates take in partitions.
+    A candidate is a document that is joined to another one. parts, bases: as in MatchKeys. n_ranges: number of its
+    files. doc_bytes: what a candidate takes in a partition in addition to its contents. The receipt (the task's record)
+    states the number of candidates, the documents of the largest component, and the bytes of all candidates.
     """
 
     folder = "cluster"
@@ -131,9 +139,10 @@ class FindComponents(Pass[int]):
     doc_bytes: int  # what a document costs in a partition in addition to its contents
 
     def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
-        """Write one segment per part to `url`: its CANDIDATEs (row in the part, first document of the component).
+        """Write one segment per input part to the file `url`: its candidates (row in the part, component).
 
-        Returns the content of the receipt. There is one item.
+        A component is identified by its first document. item: unused, since there is one task. Returns {"candidates":
+        n, "largest_component": documents, "cost": bytes}.
         """
         parent = np.arange(self.n_docs, dtype=np.uint32)
         for number in range(self.n_ranges):
@@ -159,8 +168,8 @@ class FindComponents(Pass[int]):
 def unite(parent: U32, edges: U32) -> None:
     """Join the components of the two documents of each edge, in place; a component's root is its first document.
 
-    parent: uint32[n], a document of the same component for each document; a root is its own parent. edges: uint32[m,
-    2].
+    parent: uint32[n], for each document another one of the same component; a root is its own parent. edges: uint32[m,
+    2], pairs of documents.
     """
     for e in range(len(edges)):
         x, y = edges[e, 0], edges[e, 1]
@@ -178,7 +187,10 @@ def unite(parent: U32, edges: U32) -> None:
 
 @kernel
 def flatten(parent: U32) -> U8:
-    """Set every document's parent to its root; return 1 for each document that is joined to another, uint8[n]."""
+    """Set every document's parent to the root of its component; return 1 for each document that is joined to another.
+
+    parent: uint32[n], as in `unite`, changed in place. The result, uint8[n], is 0 for a document that is alone.
+    """
     shared = np.zeros(len(parent), np.uint8)
     for d in range(len(parent)):
         parent[d] = parent[parent[d]]  # a parent has a smaller number, and is done already

@@ -1,7 +1,8 @@
-"""GatherCandidates: write the contents of the candidates to temporary files, by partition.
+"""GatherCandidates: write the contents of the candidates (possible duplicates) to temporary files, by partition.
 
-This is the second read of the text. A partition is chosen by the component's root, so a component is in one partition.
-The number of partitions depends on the size of the candidates, never on workers or memory.
+This is the second read of the text. A partition is chosen by the first document of a connected component, so a
+component is in one partition. The number of partitions depends on the size of the candidates, never on workers or
+memory.
 """
 
 from __future__ import annotations
@@ -33,15 +34,17 @@ MAX_PARTITIONS = 4096
 
 
 def n_partitions(cost: int) -> int:
-    """Return the number of partitions for candidates that take `cost` bytes."""
+    """Return how many partitions (groups of candidates) to make, if all candidates take `cost` bytes."""
     return min(MAX_PARTITIONS, max(1, -(-cost // PARTITION_BYTES)))
 
 
 @dataclass(frozen=True)
 class GatherCandidates(Pass[Part]):
-    """Read a part, and write the header and the payload (keys, then contents) of each candidate to its partition.
+    """Read an input part; write the header and the payload (keys, then contents) of each candidate to its partition.
 
-    Receipt: how many values that decide which copy is kept were unreadable, and the first of them.
+    sketch: computes keys and contents. keep: ranks copies. partitions: their number. n_old: the first `n_old` parts
+    belong to older Datasets, whose documents are all kept. The receipt (the task's record) states how many values
+    `keep` could not read ("unreadable"), and the first of them ("such_as").
     """
 
     folder = "gather"
@@ -52,13 +55,14 @@ class GatherCandidates(Pass[Part]):
     n_old: int  # parts of older Datasets: all of their documents are kept
 
     def item_key(self, item: Part) -> str:  # noqa: ARG002 - `key` covers all parts
-        """Return the key of the whole search, since the candidates of a part depend on all other parts."""
+        """Return the hash of the whole search, since the candidates of a part depend on all other parts."""
         return self.key
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write two sections per partition to `url`, for the candidates of the part `item`: HEADERs, and payloads.
+        """Write the candidates of the input part `item` to the file `url`: HEADERs and payloads per partition.
 
-        Returns the content of the receipt.
+        A HEADER has id, rank and the payload's number of 64-bit words. Returns {"unreadable": n, "such_as": text}; see
+        the class.
         """
         with Spill(FindComponents.url(self.out)) as found:
             candidates = found.read(item.number, 0, dtype=CANDIDATE)

@@ -1,9 +1,9 @@
-"""HashDocuments: read the text once, and spill every document's keys by band and by the key's top byte.
+"""HashDocuments: read the text once; store every document's keys (hashes) by band and by the key's top byte.
 
-A file of keys is named by a hash of the sketch and of the part's text; the part's number in the Dataset and dropped
-documents do not change the name. So a file is looked up before it is made (`reuse.py`), and no text is hashed twice.
-For each part, a file of rows maps keys to documents: the ids of the part's documents, and for every file of keys the
-row that each of its documents has in the part.
+A file of keys is named by a hash of the settings and of the text of an input part; the part's number in the Dataset and
+dropped documents do not change the name. So a file is looked up before it is made (`reuse.py`), and no text is hashed
+twice. For each part, a file of rows maps keys to documents: it has the ids of the part's documents, and for every file
+of keys the row that each of its documents has in the part.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ KeyFile = tuple[str, str]  # a step's folder next to this one ("": this one) and
 
 
 def without_drops(part: Part) -> tuple[Part, tuple[Stage, ...]]:
-    """Return a part without its last stages that only drop documents by id, and these stages.
+    """Return an input part without its last stages that only drop documents by id, and these stages as a tuple.
 
-    Keys of documents are computed from the part without them, since dropping a document changes no other key.
+    Keys of documents are computed from the part without these stages, since dropping a document changes no other key.
     """
     n = len(part.stages)
     while n and isinstance(part.stages[n - 1], DropIds):
@@ -51,7 +51,7 @@ def without_drops(part: Part) -> tuple[Part, tuple[Stage, ...]]:
 
 
 def key_url(out: str, file: KeyFile) -> str:
-    """Return the URL of a file of keys; out: the step's folder, to which the folder in `file` is relative."""
+    """Return the URL of a file of keys, stored in the folder `out` of this search, or of an earlier one."""
     step, name = file
     return name if step == "/" else files.join(files.join(parent(out), step) if step else out, KEYS, name)
 
@@ -63,10 +63,10 @@ def parent(out: str) -> str:
 
 @dataclass(frozen=True)
 class LentKeys:
-    """The stored keys of one part of a sealed Dataset, which its own deduplication computed and another can use.
+    """The stored keys of one part of a sealed Dataset (a finished output), computed when that Dataset was deduplicated.
 
     rows: URL of the file of rows, which maps keys to documents. keys: URLs of the files of keys. first, last: the
-    smallest and the largest id.
+    smallest and the largest document id.
     """
 
     rows: str
@@ -77,7 +77,11 @@ class LentKeys:
 
 @dataclass(frozen=True)
 class PartToHash:
-    """A part whose keys are needed, and the files that hold these keys if they were computed before."""
+    """An input part whose documents' keys are needed, and the files with these keys if an earlier run made them.
+
+    name: of the part's file of keys. found: an existing file of that name. lent: stored keys of the documents from
+    which this shard was made.
+    """
 
     part: Part
     name: str  # of its file of keys
@@ -86,7 +90,7 @@ class PartToHash:
 
     @property
     def number(self) -> int:
-        """The number of the part."""
+        """The part's number in the input."""
         return self.part.number
 
     @property
@@ -97,9 +101,10 @@ class PartToHash:
 
 @dataclass(frozen=True)
 class HashDocuments(Pass[PartToHash]):
-    """Write the file of rows of a part, which maps keys to documents; compute the keys unless they are stored.
+    """Write the file of rows of an input part, which maps keys to documents; compute the keys unless they are stored.
 
-    Receipt: the number of documents, the number that earlier stages kept, and the files of keys.
+    The receipt (the task's record) states the number of documents, the number of those that earlier stages kept, and
+    the files of keys.
     """
 
     folder = "rows"
@@ -107,7 +112,7 @@ class HashDocuments(Pass[PartToHash]):
     sketch: Sketch
 
     def item_key(self, item: PartToHash) -> str:
-        """Return the key for the receipt of a part's file of rows; it covers the part's text and the verdicts on it."""
+        """Return the hash for a part's receipt; it covers the part's text and which documents were dropped."""
         return super().item_key(item.part)  # type: ignore[arg-type]
 
     def __call__(self, item: PartToHash) -> dict[str, Any]:
@@ -119,9 +124,11 @@ class HashDocuments(Pass[PartToHash]):
         return super().__call__(item)
 
     def write(self, url: str, item: PartToHash) -> dict[str, Any]:
-        """Write the ids, the rows of dropped documents, and the rows in each file of keys of a part to `url`.
+        """Write the file of rows `url` of an input part: ids, rows of dropped documents, rows in each file of keys.
 
-        Returns the content of the receipt: counts of documents, the files of keys, and how the keys were obtained.
+        Returns {"docs", "kept", "keys", "how", "first", "last"}: the number of documents and of those that earlier
+        stages kept, the files of keys, how they were obtained ("hashed", "found" or "borrowed"), and the first and last
+        id as text.
         """
         part, verdicts = without_drops(item.part)
         how, keys, rows, ids = self._keys(item, part)
@@ -183,10 +190,9 @@ def _sections(held: list[tuple[Any, Any, int]]) -> list[npt.NDArray[Any]]:
 
 
 def borrow(ids: U64, lent: tuple[LentKeys, ...]) -> list[U32] | None:
-    """Return, for each file of keys in `lent`, the rows of its documents in a part, uint32; None if keys are missing.
+    """Return, per file of keys in `lent`, the rows of its documents in a part, uint32; None if any document has no key.
 
-    ids: uint64, of the part's documents, ascending. A document that is not in the part has the row ABSENT. None means
-    that a document of the part has no stored key.
+    ids: uint64, of the part's documents, ascending. A document of a file that is not in the part has the row ABSENT.
     """
     covered, out = np.zeros(len(ids), bool), []
     for one in lent:
@@ -204,9 +210,10 @@ def borrow(ids: U64, lent: tuple[LentKeys, ...]) -> list[U32] | None:
 
 @dataclass(frozen=True)
 class PartKeys:
-    """The stored keys of one part; a document is identified by its row in the part.
+    """The stored keys of one input part; a document is identified by its row in the part.
 
-    rows: URL of the file of rows. keys: URLs of the files of keys. docs: number of documents.
+    rows: URL of the file of rows, which maps keys to documents. keys: URLs of the files of keys. docs: number of
+    documents.
     """
 
     rows: str
@@ -214,7 +221,7 @@ class PartKeys:
     docs: int
 
     def records(self, first: int, last: int) -> Iterator[npt.NDArray[Any]]:
-        """Yield the RECORDs (key, row of its document) in the sections [first, last) of all files of keys.
+        """Yield the RECORDs (key, row of its document in the part) in the sections [first, last) of all files of keys.
 
         Section `256 * band + top byte of the key` has the keys of one band. Documents that earlier stages dropped are
         left out.
@@ -230,7 +237,7 @@ class PartKeys:
                     yield found
 
     def sizes(self) -> U32:
-        """Return the size of the contents of every document, in eight-byte words, uint32[docs]."""
+        """Return the size of each document's contents (what is compared) in eight-byte words, uint32[docs]."""
         out = np.zeros(self.docs, np.uint32)
         for url, rows in self._files():
             with Spill(url) as spill:

@@ -1,8 +1,8 @@
-"""Find the keys that earlier runs computed, so that no text is hashed twice; and the Datasets that `against=` names.
+"""Find the keys (hashes) that earlier runs computed, so that no text is hashed twice; open what `against=` names.
 
 Keys are searched for in two kinds of folders. Another step of the same output may have hashed the same part, before a
 file was added or withdrawn, or for another threshold. And the Pipeline that sealed a shard may have run a deduplication
-with the same sketch: its keys are found by the documents' ids, unless a later stage of that Pipeline changed texts.
+with the same settings: its keys are found by the documents' ids, unless a later stage of that Pipeline changed texts.
 Documents of the Datasets that `against=` names come first and are kept; only those that share a key with a new document
 are read again.
 """
@@ -29,13 +29,13 @@ log = logging.getLogger("dataprep")
 
 @dataclass(frozen=True)
 class StoredKeys:
-    """The keys that MinHash steps stored when a sealed Dataset was made; folder: that of the Dataset."""
+    """The keys that MinHash stored when a sealed Dataset (a finished output) was made; folder: that of the Dataset."""
 
     folder: Folder
 
     @cached_property
     def fits(self) -> list[dict[str, Any]]:
-        """The statistics of each MinHash step whose index still exists, with `step` (its folder) and `index`."""
+        """The statistics of each MinHash run whose files exist, with "step" (its folder) and "index" (index.json)."""
         known = {fit["index"]: fit for fit in self.folder.manifest.get("fits", []) if "index" in fit}
         found = []
         for step in self.folder.steps if known else ():
@@ -45,9 +45,9 @@ class StoredKeys:
         return found
 
     def lent(self, sketch_key: str) -> tuple[LentKeys, ...]:
-        """Return the stored keys made with the sketch `sketch_key`, one item per part; () if none can be used.
+        """Return the stored keys made with the settings `sketch_key`, one item per part; () if none can be used.
 
-        Keys cannot be used if a later stage changed texts, or if a file of keys is damaged (a warning is logged).
+        Keys cannot be used if a later stage changed texts, or if a file of keys is damaged (then a warning is logged).
         """
         for fit in self.fits:
             later = self.folder.manifest["stages"][fit["step"].number :]
@@ -61,7 +61,7 @@ class StoredKeys:
 
     @cached_property
     def shards(self) -> dict[str, tuple[int, int]]:
-        """The range of ids, (first, last), of every shard that has documents, by the shard's file name."""
+        """The range of document ids, (first, last), of every shard that has documents, by the shard's file name."""
         every = self.folder.manifest["shards"]
         ids = {files.name_of(s["name"]): int(s["last_id"]) for s in every if s["last_id"] is not None}
         return dict(zip(ids, zip((0, *(n + 1 for n in ids.values())), ids.values(), strict=False), strict=True))
@@ -69,7 +69,11 @@ class StoredKeys:
 
 @dataclass(frozen=True)
 class Older:
-    """One Dataset that `against=` names: its documents come first, and are kept."""
+    """One Dataset that `against=` names: its documents come first, and are kept.
+
+    given: its folder, as the user wrote it. docs: its documents. content: hash of its ids, texts and columns, wherever
+    it is stored.
+    """
 
     given: str  # as the user wrote it, which is how verdicts name it
     docs: Dataset
@@ -77,7 +81,7 @@ class Older:
 
     @classmethod
     def open(cls, given: str) -> Older:
-        """Open a folder that `against=` names. Raises PlanError if it is not a complete sealed Dataset."""
+        """Open the folder `given` that `against=` names. Raises PlanError if it is not a complete sealed Dataset."""
         try:
             docs = open_dataset(given)
         except (ReadError, CorruptShard) as e:
@@ -91,7 +95,7 @@ class Older:
         return StoredKeys(Folder(self.given.rstrip("/")))
 
     def check(self, sketch_key: str, wanted: str) -> None:
-        """Raise PlanError if the Dataset has stored keys, but none made with this MinHash's settings.
+        """Raise PlanError if the Dataset has stored keys, but none of them was made with this MinHash's settings.
 
         sketch_key: hash of these settings; wanted: these settings as text, for the message.
         """
@@ -104,7 +108,7 @@ class Older:
 
 
 def folders_of(against: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the folders that `against=` names. Raises PlanError if it is not a list of different folders."""
+    """Return the folders that `against=` names, as a tuple. Raises PlanError if two are equal, or one is no text."""
     folders: tuple[Any, ...] = (against,) if isinstance(against, str) else tuple(against or ())
     are_names = all(isinstance(name, str) and name for name in folders)
     require(are_names, f"against={against!r} must be the folder of a sealed Dataset, or a list of them")
@@ -130,7 +134,10 @@ def _is_complete(url: str) -> bool:
 
 
 def sibling_steps(out: str) -> list[str]:
-    """Return the folders of the other steps of the same output that hold keys; [] if `out` is not a step's folder."""
+    """Return the folders of other steps of the same output that hold keys; [] if `out` is not a step's folder.
+
+    out: a step's folder, such as OUTPUT/steps/01-MinHash-....
+    """
     home = parent(out)
     names = [n for n in files.listdir(home) if n != files.name_of(out)] if files.name_of(home) == STEPS else []
     return [files.join(home, name) for name in names if files.is_dir(files.join(home, name, KEYS))]
@@ -139,7 +146,7 @@ def sibling_steps(out: str) -> list[str]:
 def parts_to_hash(datasets: Sequence[Dataset], out: str, sketch_key: str) -> list[PartToHash]:
     """Return all parts of the Datasets, numbered in order, each with the files of its keys if they are stored.
 
-    out: the step's folder. sketch_key: hash of the settings that decide the keys.
+    out: the folder of the present search. sketch_key: hash of the settings that decide the keys.
     """
     everything = Dataset(tuple(part for docs in datasets for part in docs.parts))
     texts = Dataset(tuple(map(_texts_only, everything.parts)))

@@ -1,9 +1,10 @@
 """DuplicateSearch: the passes of document deduplication, each complete before the next begins, and the verdict table.
 
-The first four passes (hash, match, cluster, gather) make an *index*: the contents of every candidate, stored with the
-documents that it may duplicate. The index does not depend on the threshold, so if it is kept, another threshold only
-verifies again. It stores sets, not similarities of pairs: the number of pairs grows with the square of a bucket's size,
-the number of sets only linearly, and verification reads 2.5 GB of sets per second.
+The verdict table lists the documents to drop. The first four passes (hash, match, cluster, gather) make an *index*: the
+contents of every candidate, stored with the documents that it may duplicate. The index does not depend on the
+threshold, so if it is kept, another threshold only verifies again. The index stores sets of shingles, not similarities
+of pairs: the number of pairs grows with the square of the number of documents with one key, the number of sets only
+linearly, and verification reads 2.5 GB of sets per second.
 """
 
 from __future__ import annotations
@@ -46,12 +47,13 @@ FACTS = ("documents", "edges", "candidates", "largest_component", "compared", "s
 
 @dataclass(frozen=True, kw_only=True)
 class DuplicateSearch:
-    """A search for the duplicates in `docs`, which leaves its files in the folder `out`.
+    """A search for the duplicates in `docs`, which writes its files into the folder `out`.
 
-    sketch: the rule that hashes and compares documents. keep: the policy that chooses the kept copy. name: of the
-    stage, for progress bars. reason: stated in each verdict. key: hash of everything that decides the verdicts. index:
-    hash of everything but the threshold; "": the index is deleted at the end. sketch_key: hash of the settings that
-    decide a document's keys. contained: as in `MatchRule`. older: Datasets whose documents come first and are kept.
+    sketch: the rule that hashes and compares documents. keep: the rule that chooses the kept copy. name: the stage's
+    name, for progress bars. reason: stated for each dropped document. key: hash of everything that decides which
+    documents are dropped. index: hash of everything but the threshold; "": the index (see the module) is deleted at the
+    end. sketch_key: hash of the settings that decide a document's keys. contained: as in `MatchRule`. older: Datasets
+    whose documents come first and are kept.
 
     Memory: 5 bytes per document and 8 per candidate while clustering, else a bounded amount per worker. Disk under
     `out` while it runs, and after it if the index is kept: 12 bytes per key and document, and the candidates' contents.
@@ -71,7 +73,7 @@ class DuplicateSearch:
     older: tuple[Older, ...] = ()
 
     def find(self, **facts: Any) -> DropIds:
-        """Write the verdict table, unless a valid one exists; return the stage that drops the duplicates.
+        """Write the table of documents to drop, unless a valid one exists; return the stage that drops these documents.
 
         facts: further entries for the stage's statistics.
         """

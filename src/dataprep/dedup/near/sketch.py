@@ -1,4 +1,4 @@
-"""Sketch: the keys of a document, by which candidates are found, and its contents, which are compared.
+"""Sketch: a rule that gives each document keys, by which candidates are found, and contents, which are compared.
 
 A MinHash sketch has one key per band, and its contents are the distinct 64-bit hashes of its shingles. Hashes represent
 shingles: two different shingles have equal hashes with probability 2^-64. An exact sketch has one key, a hash of the
@@ -23,11 +23,14 @@ from dataprep.unicode.text import I64, U8, U32, U64, Int
 
 
 class Sketch(Protocol):
-    """The rule by which documents are hashed and compared; a frozen dataclass, since it is sent to workers."""
+    """The rule by which documents are hashed and compared; a frozen dataclass, since it is sent to workers.
+
+    Documents that share a key are candidates; a candidate is dropped if its contents are similar enough.
+    """
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that `keys` and `contents` read."""
+        """The names of the columns that `keys` and `contents` read."""
 
     @property
     def bands(self) -> int:
@@ -44,12 +47,15 @@ class Sketch(Protocol):
         """
 
     def contents(self, batch: Batch) -> tuple[I64, U64, U64]:
-        """Return offsets int64[n + 1] into the contents, all contents, uint64, and the keys, uint64[bands, n]."""
+        """Return what is compared: offsets int64[n + 1], contents of all documents, uint64, and keys, uint64[bands, n].
+
+        The contents of document i are contents[offsets[i]:offsets[i + 1]].
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shingles:
-    """The rule for MinHash: a document is a set of shingles, hashed to one key per band.
+    """The rule for MinHash: a document is a set of shingles (runs of words or characters), hashed to one key per band.
 
     unit: "word" or "char"; ngram: units per shingle. threshold: the least similarity for dropping. bands, rows: of the
     signature. seed: of the permutations. A document with fewer than `min_shingles` shingles is never compared.
@@ -67,7 +73,7 @@ class Shingles:
 
     @cached_property
     def permutations(self) -> tuple[U32, U32]:
-        """The factors a (odd) and shifts b of the permutations a h + b mod 2^32, uint32[bands * rows] each.
+        """The factors a (odd) and shifts b of the permutations h -> a h + b mod 2^32, uint32[bands * rows] each.
 
         They are those of datasketch's scheme "affine32".
         """
@@ -77,14 +83,18 @@ class Shingles:
         return a, random.randint(0, 1 << 32, n, np.uint32)
 
     def keys(self, batch: Batch) -> tuple[I64, U64]:
-        """Return the number of shingles of each document, int64[n], and its keys, one per band, uint64[bands, n]."""
+        """Return the number of shingles of each document, int64[n], and its keys, one per band, uint64[bands, n].
+
+        A document with fewer than `min_shingles` shingles has the number 0.
+        """
         starts, hashes = self._shingles(batch)
         return np.diff(starts), band_keys(starts, hashes, *self.permutations, self.rows)
 
     def contents(self, batch: Batch) -> tuple[I64, U64, U64]:
-        """Return offsets int64[n + 1] into the documents' distinct shingles, their hashes, and keys, uint64[bands, n].
+        """Return offsets int64[n + 1], the distinct shingles of all documents as hashes, uint64, and the keys.
 
-        The hashes are uint64, and equal for equal shingles.
+        The shingles of document i are those from offsets[i] to offsets[i + 1]; equal shingles have equal hashes. The
+        keys are uint64[bands, n].
         """
         starts, hashes = self._shingles(batch)
         return *distinct(starts, hashes), band_keys(starts, hashes, *self.permutations, self.rows)
@@ -102,7 +112,8 @@ class Shingles:
 class EqualTexts:
     """The rule for exact deduplication: a document is represented by one text, and duplicates have equal texts.
 
-    key_bits: bits of the hash that is the key; tests use fewer than 64 to give different texts equal keys.
+    key_bits: how many bits of a text's hash are used as its key; tests use fewer than 64 to give different texts equal
+    keys.
     """
 
     key_bits: int = 64
@@ -112,13 +123,13 @@ class EqualTexts:
     columns: ClassVar[tuple[str, ...]] = ("text",)
 
     def texts(self, batch: Batch) -> tuple[I64, U8]:
-        """Return the text that represents each document: offsets int64[n + 1] into UTF-8 bytes, uint8."""
+        """Return the text that represents each document: offsets int64[n + 1], and UTF-8 bytes, uint8."""
         raise NotImplementedError
 
     def keys(self, batch: Batch) -> tuple[I64, U64]:
         """Return the size of each document's contents in eight-byte words, int64[n], and its key, uint64[1, n].
 
-        The key is a hash of the text that represents the document.
+        The contents are the text that represents the document; the key is a hash of it.
         """
         offsets, data = self.texts(batch)
         return (np.diff(offsets) + 7) // 8 + 1, self._hashes(offsets, data)
@@ -126,7 +137,7 @@ class EqualTexts:
     def contents(self, batch: Batch) -> tuple[I64, U64, U64]:
         """Return (offsets into the contents: int64[n + 1]; contents: uint64; keys: uint64[1, n]).
 
-        The contents of a document are the length of its text in bytes, then the bytes, packed eight to a uint64.
+        The contents of a document are the length of its text in bytes, then the bytes, eight of them per uint64.
         """
         offsets, data = self.texts(batch)
         return *pack(offsets, data), self._hashes(offsets, data)
@@ -142,9 +153,9 @@ class WholeText(EqualTexts):
     form: str | None
 
     def texts(self, batch: Batch) -> tuple[I64, U8]:
-        """Return the normal form of each text, or the text itself if its normal form is empty.
+        """Return the normal form of each text, or the text itself if that form is empty.
 
-        The result is offsets int64[n + 1] into UTF-8 bytes, uint8.
+        The result is offsets, int64[n + 1], and UTF-8 bytes, uint8.
         """
         offsets, data = B.buffers(batch)
         if self.form is None:
@@ -159,9 +170,9 @@ class WholeText(EqualTexts):
 
 @kernel
 def or_raw(ends: I64, normal: U8, offsets: I64, data: U8) -> tuple[I64, U8]:
-    """Return the normal forms, with the text itself in place of each empty one: offsets int64[n + 1], UTF-8 bytes.
+    """Return n normalised texts, with the unchanged text in place of each empty one: offsets int64[n + 1], UTF-8 bytes.
 
-    ends, normal: offsets and bytes of the normal forms. offsets, data: of the texts.
+    ends, normal: offsets and bytes of the normalised texts. offsets, data: those of the unchanged texts.
     """
     n = len(ends) - 1
     starts = np.zeros(n + 1, np.int64)
@@ -178,9 +189,10 @@ def or_raw(ends: I64, normal: U8, offsets: I64, data: U8) -> tuple[I64, U8]:
 
 @kernel
 def pack(offsets: I64, data: U8) -> tuple[I64, U64]:
-    """Return each text as 64-bit words, its length in bytes first: offsets int64[n + 1] into the words, uint64.
+    """Return each text as 64-bit words, its length in bytes first: offsets int64[n + 1], and all words, uint64.
 
-    Two texts are equal exactly if their words are.
+    offsets, data: of the texts in UTF-8 bytes. The words of text i are those from offsets[i] to offsets[i + 1] of the
+    result. Two texts are equal exactly if their words are.
     """
     n = len(offsets) - 1
     starts = np.zeros(n + 1, np.int64)
@@ -197,7 +209,7 @@ def pack(offsets: I64, data: U8) -> tuple[I64, U64]:
 
 @kernel(inline="always")
 def mix32(x: Int) -> Int:
-    """Return `x` mixed by the 32-bit finaliser of MurmurHash3."""
+    """Return the 32-bit integer `x` with its bits mixed, as by the last step (finaliser) of MurmurHash3."""
     h = np.uint32(x)
     h = np.uint32((h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B))
     h = np.uint32((h ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35))
@@ -206,11 +218,12 @@ def mix32(x: Int) -> Int:
 
 @kernel
 def minima(hashes: U64, a: U32, b: U32, row: U32) -> None:
-    """Write the signature of one set into `row`: the minimum, under each permutation, of the low 32 bits of its hashes.
+    """Write the MinHash signature of one set into `row`: for each permutation, the least permuted hash of the set.
 
-    hashes: uint64, of the set's shingles. a, b: factors and shifts of the permutations, uint32[bands * rows]. Four
-    shingles per pass, so that `row` is loaded and stored a quarter as often. Numba makes uint32 * uint32 a uint64;
-    without the casts the minimum would be over unreduced products, and all signatures nearly equal.
+    hashes: uint64, of the set's shingles; their low 32 bits are permuted. a, b: factors and shifts of the permutations,
+    uint32[bands * rows], as long as `row`. Four shingles are taken per pass, so that `row` is loaded and stored a
+    quarter as often. Numba makes uint32 * uint32 a uint64; without the casts the minimum would be over unreduced
+    products, and all signatures nearly equal.
     """
     n, k = len(hashes), len(row)
     for i in range(k):
@@ -234,8 +247,9 @@ def minima(hashes: U64, a: U32, b: U32, row: U32) -> None:
 def band_keys(starts: I64, hashes: U64, a: U32, b: U32, rows: int) -> U64:
     """Return one 64-bit key per band and document, uint64[bands, n]; 0 for a document without shingles.
 
-    starts: int64[n + 1], of each document's shingles in `hashes`. a, b: of the permutations; rows: per band. A key also
-    depends on its band's number, so keys of different bands are never compared.
+    hashes: of all shingles; those of document i are hashes[starts[i]:starts[i + 1]]. a, b: factors and shifts of the
+    permutations. rows: values of the signature per band. A key also depends on its band's number, so keys of different
+    bands are never compared.
     """
     n, bands = len(starts) - 1, len(a) // rows
     keys = np.zeros((bands, n), np.uint64)

@@ -1,10 +1,11 @@
-"""VerifyPartition: compare every candidate, in keep order, with the *kept* documents that share a key with it.
+"""VerifyPartition: compare every candidate, best copy first, with the *kept* documents that share a key with it.
 
-A candidate is dropped if its similarity to a kept document reaches the threshold (verdicts name the first such
-document); else it is kept and entered into the index. Copies never enter the index, so the work grows linearly with
-their number, and there are no chains: a dropped document never drops another. If a partition exceeds memory, its
-documents are compared with as many kept documents as fit, and those still undecided with the next ones, which gives the
-same result unless documents share keys with more kept ones than the limit in `compare.py`.
+A candidate is dropped if its similarity to a kept document reaches the threshold (its verdict names the first such
+document); else it is kept, and later candidates are compared with it. Copies are never compared with later candidates,
+so the work grows linearly with their number, and there are no chains: a dropped document never drops another. If a
+partition exceeds memory, its documents are compared with as many kept documents as fit, and those still undecided with
+the next ones, which gives the same result unless documents share keys with more kept ones than the limit in
+`compare.py`.
 """
 
 from __future__ import annotations
@@ -28,9 +29,12 @@ BUDGET = 2 * PARTITION_BYTES  # of payloads in memory at once, and again of kept
 
 @dataclass(frozen=True)
 class VerifyPartition(Pass[int]):
-    """Decide which documents of one partition to drop, and write its verdicts to temporary files by group of parts.
+    """Decide which documents of one partition (a group of candidates) to drop; write the decisions to a temporary file.
 
-    Receipt: how many documents are dropped, how many pairs were compared, and how many entries were not looked at.
+    index: the folder with the gathered candidates. bands: keys per document. rule: when a document is dropped. origins:
+    for each input part, the number of its Dataset; only the last Dataset is deduplicated. n_groups: input parts are
+    divided into so many groups; the file has one section per group. The receipt (the task's record) states the numbers
+    of dropped documents, compared pairs and skipped entries.
     """
 
     folder = "verify"
@@ -43,9 +47,11 @@ class VerifyPartition(Pass[int]):
     n_groups: int
 
     def write(self, url: str, item: int) -> dict[str, Any]:
-        """Decide on all documents of partition number `item`, and write the VERDICTs of the dropped ones to `url`.
+        """Decide on the documents of partition number `item`; write a VERDICT for each dropped one to the file `url`.
 
-        The file has one section per group of parts. Returns the content of the receipt.
+        A VERDICT has the id, the kept document's id, their similarity, and the number of the kept document's Dataset.
+        The file has one section per group of input parts. Returns {"dropped": documents, "compared": pairs, "skipped":
+        entries}.
         """
         urls = [GatherCandidates.url(self.index, number) for number in range(len(self.origins))]
         rows = SpilledRows.read(urls, item, HEADER, lambda headers: 8 * headers["words"])
@@ -66,11 +72,11 @@ class VerifyPartition(Pass[int]):
 def decide(
     rows: SpilledRows, origin: npt.NDArray[np.uint16], bands: int, rule: MatchRule, budget: int, new: int
 ) -> tuple[Outcome, int, int]:
-    """Return the decision on every row of a partition, and the numbers of pairs compared and of entries skipped.
+    """Return the decisions on all documents of a partition, the number of pairs compared, and that of entries skipped.
 
-    An entry is a kept document that shares a key; it is skipped if a document has too many. origin: uint16[n], the
-    number of each row's Dataset; rows of a Dataset other than `new` are kept. bands: keys per document. budget: bytes
-    of documents in memory at once.
+    An entry is a kept document that shares a key; it is skipped if a document has too many. rows: the documents'
+    headers and contents. origin: uint16[n], the number of each document's Dataset; only documents of the Dataset `new`
+    can be dropped. bands: keys per document. budget: bytes of documents in memory at once.
     """
     n, words = len(rows.headers), rows.size // 8
     outcome = Outcome(np.zeros(n, np.uint8), np.full(n, -1, np.int64), np.zeros(n, np.float32), np.zeros(n, np.int32))

@@ -1,1 +1,1 @@
-"""Implementation of Exact(unit=...): paragraphs, lines and spans of sentences that occur again."""
+"""Implementation of Exact(unit=...): paragraphs, lines and spans of sentences that occurred before."""

@@ -1,14 +1,14 @@
-"""Normal forms as tables: the replacement of each code point before units of text are compared.
+"""Normal forms of text as tables: the replacement of each code point before units of text are compared.
 
     None      the bytes as they are
     "space"   runs of white space are one space, none at the ends
-    "lower"   and lower case
+    "lower"   "space", and lower case
     "words"   the words of the lower-cased text, one space between them
     "c4"      stripped and lower-cased, white space inside unchanged, as in C4's published code for lines
     "ccnet"   lower case, every digit a 0, punctuation (category P), accents (non-spacing marks of the canonical
               decomposition) and control characters removed (Wenzek et al. 2020, 3.1); and "space", which the paper
               does not mention
-    "ccnet_digits"  the same, but digits are compared: "39 cts" is not "50 cts"
+    "ccnet_digits"  as "ccnet", but digits are unchanged: "39 cts" is not "50 cts"
 
 Each agrees with Python's `str.lower`, `str.split`, `re` and `unicodedata` at the fixed Unicode version.
 """
@@ -38,7 +38,12 @@ VALUE = (1 << 22) - 1  # the code point and KEPT: 0 if it is not compared
 
 
 class Form(NamedTuple):
-    """The tables and flags of a normal form, in the form that kernels read."""
+    """The tables and flags of a normal form of text, for kernels.
+
+    entries: uint32, the replacement of each code point; ascii: its first 128 entries. several: replacements of more
+    than one code point. classes: class bits of each code point. strips: white space at the ends is removed. lowers:
+    case is removed. zeros: digits become 0. plain: which ASCII bytes are replaced by one byte.
+    """
 
     entries: U32  # [0x110000]
     ascii: U32  # its first 128

@@ -1,7 +1,8 @@
-"""Spans of repeated units, one per unit, and of the white space that is cut with them: repeats in a row are one cut.
+"""Spans to cut for repeated units of text, and for the white space between and next to them.
 
-Of the gaps before and after a span, the one with more line feeds is left in the text, so that no blank line appears and
-no paragraph break is lost. At the start of a text the gap after the span is cut, at its end the gap before it.
+Repeats in a row are cut together. Of the gaps before and after them, the one with more line feeds is left in the text,
+so that no blank line appears and no paragraph break is lost. At the start of a text the gap after them is cut, at its
+end the gap before them.
 
 Twin: tests/twins/exact.py
 """
@@ -24,11 +25,12 @@ Spans = Any  # a structured array of tables.SPAN
 def close_up(repeats: Spans, batch: Batch, *, strips: bool, final: bool) -> tuple[Spans, Spans]:
     """Return the spans to cut from the documents of a batch, and the repeats that cannot be decided yet.
 
-    repeats: SPANs of repeated units, sorted by (id, start); they may overlap. Repeats with only white space between
-    them are a run, and are cut together with the white space between and on one side of them, as spans that name no
-    first occurrence. If white space that is kept belongs to a repeat at either end of a run, its span is shortened, and
-    so is its first occurrence unless `strips` (the normal form has no white space at its ends). final: no further
-    repeats follow; else the repeats of the last run are returned, to be passed again with later ones.
+    repeats: SPANs (byte ranges) of repeated units, sorted by (id, start); they may overlap. Repeats with only white
+    space between them are a run, and are cut together with the white space between and on one side of them, as spans
+    that name no first occurrence. If white space that is kept belongs to a repeat at either end of a run, its span is
+    shortened, and so is its first occurrence unless `strips` (the normal form has no white space at its ends). final:
+    True if no further repeats follow; else the repeats of the last run are returned, to be passed again with later
+    ones.
     """
     rows = np.searchsorted(B.ids(batch), repeats["id"])
     out = np.empty(3 * len(repeats), SPAN)

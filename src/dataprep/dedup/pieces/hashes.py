@@ -1,4 +1,4 @@
-"""128-bit hashes of units in a normal form, which is hashed as it is made and never written.
+"""128-bit hashes of units (lines, paragraphs, spans) in a normal form, which is hashed as it is made, never written.
 
 A normal form is hashed as a string of bytes, eight per step of two multiply-and-shift chains. A gap (what the normal
 form drops between two words) is hashed as a blank before the next character, a character beyond ASCII as three bytes,
@@ -23,10 +23,10 @@ ONES, TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 
 
 def unit_hashes(data: U8, start: I64, end: I64, normalize: str | None) -> tuple[U64, I64]:
-    """Return a 128-bit hash of each unit's normal form, uint64[m, 2], and the form's length in characters, int64[m].
+    """Return a 128-bit hash of each unit's normal form, uint64[m, 2], and its length in characters, int64[m].
 
-    Units are the bytes data[start:end]; normalize: the name of a form of `forms.py`, or None. Units whose normal form
-    is empty or white space have 0 characters: they are never duplicates.
+    A unit is the UTF-8 bytes data[start[i]:end[i]]; normalize: the name of a form of `forms.py`, or None. A unit whose
+    normal form is empty or white space has 0 characters: it is never a duplicate.
     """
     return hash_units(data, start, end, form(normalize))
 
@@ -90,7 +90,10 @@ def _bytes_of(c: Int, kept: Int) -> tuple[Int, Int]:
 
 @kernel
 def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
-    """Return hashes uint64[m, 2] and lengths in characters int64[m] of the normal forms of units data[start:end]."""
+    """Return the hashes, uint64[m, 2], and lengths in characters, int64[m], of m units in the normal form `form`.
+
+    A unit is the UTF-8 bytes data[start[i]:end[i]]; its length is 0 if it is only white space.
+    """
     one, none, eight = np.uint64(1), np.uint64(0), np.uint64(8)
     entries, ascii_entries, several, table = form.entries, form.ascii, form.several, form.classes
     kind, lowers, zeros, strips = form.plain, form.lowers, form.zeros, form.strips

@@ -1,9 +1,9 @@
-"""The passes that find repeated units, each complete before the next begins: hash, match, cut.
+"""The passes that find repeated units (lines, paragraphs, spans), each complete before the next begins.
 
 HashUnits writes a record of every unit to temporary files by its hash. MatchUnits reads the records of a partition in
-order of documents: the first unit with a hash is kept, later ones repeat it. CutRepeats collects the repeats of a part
-and reads its texts once more, to join neighbours and close the gaps. Memory holds a segment of records, and the
-distinct units of one round of one partition.
+order of documents: the first unit with a hash is kept, later ones repeat it. CutRepeats collects the repeats of an
+input part and reads its texts once more, to join neighbours and close the gaps. Memory holds a segment of records, and
+the distinct units of one round of one partition.
 
 Twin: tests/twins/exact.py
 """
@@ -43,9 +43,10 @@ TOP_CHARS = 200
 
 @dataclass(frozen=True)
 class HashUnits(Pass[Part]):
-    """Read a part, and write a record of each unit whose normal form is not empty to a partition by the unit's hash.
+    """Hash the units (lines, paragraphs, spans) of an input part; write a record of each to a partition by its hash.
 
-    Receipt: the numbers of documents and units, and the id of the first document of every segment.
+    Units whose normal form is empty have no record. unit, normalize: as in Exact. partitions: their number. The receipt
+    (the task's record) states the number of documents and units, and the id of the first document of every segment.
     """
 
     folder = "hash"
@@ -55,9 +56,10 @@ class HashUnits(Pass[Part]):
     partitions: int
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write one section of RECORDs (hash, id, byte range, characters) per partition to `url`, for the part `item`.
+        """Write the RECORDs of the units of input part `item` to the file `url`, one section per partition.
 
-        Returns the content of the receipt.
+        A RECORD has hash, document id, byte range and number of characters. Returns {"docs": n, "units": n, "firsts":
+        the first document's id in every segment of the file}.
         """
         counts = {"docs": 0, "units": 0}
         firsts: list[int] = []
@@ -104,9 +106,10 @@ def _checked(batch: Batch) -> tuple[I64, Any]:
 
 @dataclass(frozen=True)
 class MatchUnits(Pass[int]):
-    """Read one partition of all parts in order of documents, and write the units that repeat an earlier one.
+    """Read one partition of the hashed units, in order of documents; write the units that repeat an earlier one.
 
-    Receipt: the numbers of distinct units and of duplicates, and the most frequent units as (count, id, start, size).
+    firsts: for each input part, the id of the first document of every segment. The receipt (the task's record) states
+    the number of distinct units and of duplicates, and the most frequent units as (count, id, start, size), in bytes.
     """
 
     folder = "match"
@@ -115,10 +118,10 @@ class MatchUnits(Pass[int]):
     firsts: tuple[tuple[int, ...], ...]  # per part, the id of the first document of every segment
 
     def write(self, url: str, item: int) -> dict[str, Any]:
-        """Write the repeats in partition number `item` to `url`, one section of SPANs per segment of HashUnits.
+        """Write the repeats in partition number `item` to the file `url`, a section of SPANs per segment of HashUnits.
 
         If the distinct units exceed memory, there are several rounds, and the file has one segment per round. Returns
-        the content of the receipt.
+        {"distinct": units, "duplicates": units, "top": the most frequent units as (count, id, start, size)}.
         """
         n_units = sum(self._sizes(item)) // RECORD.itemsize
         rounds = -(-n_units // ROUND_RECORDS)
@@ -189,10 +192,10 @@ class _DistinctUnits:
 
 @kernel
 def enter_units(records: Records, slots: Any, units: Records, counts: I64, n: int, out: Records) -> tuple[int, int]:
-    """Look up records in order, enter the new ones, and write those that were entered before to `out`, as SPANs.
+    """Look up units in order, enter the new ones, and write those that were entered before to `out`, as SPANs.
 
-    slots: int32, a hash table of numbers of `units`, the `n` distinct units so far; counts: how often each occurred.
-    Returns the new number of distinct units, and the number of rows of `out`.
+    records: of the units to look up. slots: int32, a hash table of numbers of `units`, the `n` distinct units so far;
+    counts: how often each occurred. Returns the new number of distinct units, and the number of rows written to `out`.
     """
     mask, one = np.uint64(len(slots) - 1), np.uint64(1)
     k: Int = 0
@@ -220,10 +223,12 @@ def enter_units(records: Records, slots: Any, units: Records, counts: I64, n: in
 
 @dataclass(frozen=True)
 class CutRepeats(Pass[Part]):
-    """Collect the repeats of a part, read its texts, and write the spans to cut in order.
+    """Collect the repeated units of an input part, read its texts, and write the byte ranges to cut, in order.
 
-    Receipt: the numbers of stretches of text and of bytes that are cut, and the texts of the most frequent units that
-    first occur in this part, as [id, start, text].
+    partitions: number of files of repeats. strips: True if the normal form has no white space at its ends. firsts: for
+    each input part, the id of the first document of every segment. top: the most frequent units, (count, id, start,
+    size). The receipt (the task's record) states the number of ranges and of bytes that are cut, and the texts of the
+    most frequent units that first occur in this part, as [id, start, text].
     """
 
     folder = "cut"
@@ -234,9 +239,9 @@ class CutRepeats(Pass[Part]):
     top: tuple[tuple[int, ...], ...]  # the most frequent units: (count, id, start, size)
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write the SPANs to cut from the documents of the part `item` to `url`, in order of (id, start).
+        """Write the SPANs (byte ranges) to cut from the input part `item` to the file `url`, in order of (id, start).
 
-        Returns the content of the receipt.
+        Returns {"spans": ranges, "bytes": number cut, "top": [[id, start, text], ...]}; see the class.
         """
         n_spans, n_bytes, texts = 0, 0, list[list[Any]]()
         with spill_to(url, 1) as spill:

@@ -1,4 +1,4 @@
-"""Search a Dataset for repeated units of text, and write the table of their spans."""
+"""Search a Dataset for repeated units (lines, paragraphs, spans), and write the table of their byte ranges."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PASSES = (HashUnits, MatchUnits, CutRepeats)
 def find(
     docs: Dataset, run: Runner, out: str, *, unit: str, normalize: str | None, name: str, key: str, url: str
 ) -> dict[str, Any]:
-    """Write the table of the spans of repeated units to `url`; return the counts for the stage's statistics.
+    """Write the table of the byte ranges of repeated units to `url`; return the counts for the stage's statistics.
 
-    unit, normalize: as in Exact. name: of the stage, for progress bars. key: hash of the recipe. Disk under `out` while
-    it runs: 36 bytes per unit, and 48 per repeat.
+    out: the folder of temporary files. unit, normalize: as in Exact. name: of the stage, for progress bars. key: hash
+    of the settings and input. Disk under `out` while it runs: 36 bytes per unit, and 48 per repeat.
     """
     items = docs.tasks
     partitions = min(MAX_PARTITIONS, max(1, -(-docs.n_bytes // PARTITION_BYTES)))

@@ -39,9 +39,11 @@ BLOCK_UNITS = 1 << 17  # split and hashed at a time, so that no document is too 
 
 
 class UnitBlock(NamedTuple):
-    """Some units in a row, as arrays: the number of each unit's text, its bytes [start, end) in `data`, hash and size.
+    """Some consecutive units of text (lines, paragraphs or spans), one array entry each.
 
-    The hash is that of the unit's normal form, and the size the number of characters in this form.
+    text: the number of the text that the unit is in. start, end: its bytes [start, end) in `data`. hashes: uint64[m,
+    2], the 128-bit hash of its normal form. chars: the number of characters of this form; if 0, the unit is never a
+    duplicate.
     """
 
     text: I64
@@ -54,10 +56,11 @@ class UnitBlock(NamedTuple):
 def units(offsets: I64, data: U8, unit: str) -> tuple[I64, I64, I64]:
     r"""Split texts into units; return (first, start, end): text i has the units from first[i] to first[i + 1] - 1.
 
-    Unit k is data[start[k]:end[k]]; all arrays are int64. "line" and "paragraph": the text between `\n`, also if it is
-    blank, but no empty unit after a last `\n`; a `\r` before `\n` belongs to the line, and is white space at its end.
-    "span3": every three sentences in a row, also across lines; a text of fewer than three has none. Sentences end as
-    `sentences.py` states, at any mark that Unicode calls a sentence terminal, and at line breaks.
+    Unit k is data[start[k]:end[k]]; all arrays are int64. offsets, data: the texts, as in the module. unit: "line" and
+    "paragraph": the text between `\n`, also if it is blank, but no empty unit after a last `\n`; a `\r` before `\n`
+    belongs to the line, and is white space at its end. "span3": every three sentences in a row, also across lines; a
+    text of fewer than three has none. Sentences end as `sentences.py` states, at any mark that Unicode calls a sentence
+    terminal, and at line breaks.
     """
     found = [(np.zeros(0, np.int64),) * 3, *_cut(offsets, data, unit, BLOCK_UNITS)]
     text, start, end = (np.concatenate(column) for column in zip(*found, strict=True))
@@ -68,9 +71,11 @@ def units(offsets: I64, data: U8, unit: str) -> tuple[I64, I64, I64]:
 
 
 def blocks(offsets: I64, data: U8, unit: str, normalize: str | None, n: int = 0) -> Iterator[UnitBlock]:
-    """Yield all units of the texts with their hashes, in blocks of at most `n` (0: the default).
+    """Yield all units of the texts with their hashes, at most `n` units at a time (0: the default number).
 
-    unit: "line", "paragraph" or "span3". The hash of three sentences is computed from the sentences' hashes.
+    offsets: int64[texts + 1] into `data`, UTF-8 bytes. unit: "line", "paragraph" or "span3" (three sentences).
+    normalize: name of the normal form that is hashed; None for the text itself. The hash of three sentences is computed
+    from the sentences' hashes.
     """
     held: tuple[Any, ...] = ()
     for text, start, end in _cut(offsets, data, unit, n or BLOCK_UNITS):

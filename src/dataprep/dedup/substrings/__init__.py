@@ -1,1 +1,1 @@
-"""Find windows of words or bytes that occurred earlier; there are two engines. The implementation of SuffixArray."""
+"""Implementation of SuffixArray: find windows of words or bytes that occurred earlier; there are two engines."""

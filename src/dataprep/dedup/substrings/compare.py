@@ -1,11 +1,11 @@
 """The kernels that find the repeated windows of records with equal hashes.
 
-Records come in groups of one hash, each in order of position. The first occurrence of a window is in a record of its
-own group. If no minimum is tied, equal windows have their minimum at the same word or byte, so two records are compared
-once, from there in both directions. A record whose windows are all repeats is never compared with later ones, so copies
-cost one comparison each. Other groups use a table of the windows so far, found by hash and compared byte by byte,
-without the bytes that the comparison before covered. If the table is full, the group is read twice, each time for half
-of the hashes.
+Records (runs of neighbouring windows) come in groups of one hash, each in order of position. The first occurrence of a
+window is in a record of its own group. If no minimum is tied, equal windows have their minimum at the same word or
+byte, so two records are compared once, from there in both directions. A record whose windows are all repeats is never
+compared with later ones, so copies cost one comparison each. Other groups use a table of the windows so far, found by
+hash and compared byte by byte, without the bytes that the comparison before covered. If the table is full, the group is
+read twice, each time for half of the hashes.
 
 Twin: tests/twins/suffix_array.py
 """
@@ -41,7 +41,11 @@ REPRESENTATIVES = 16  # records of one group that are compared with all later on
 
 
 class RecordBlock(NamedTuple):
-    """Records in order of position: the bytes of each record (neighbours may overlap), its document, and its `info`."""
+    """Records of windows, in order of position.
+
+    data: UTF-8 bytes; record i has data[at[i]:stop[i]] (neighbours may overlap). id: of its document; offset: of its
+    first byte in the document. info: the low 25 bits of its `info`; see `minimizers.py`.
+    """
 
     data: U8
     at: I64  # start of its bytes in `data`
@@ -52,9 +56,10 @@ class RecordBlock(NamedTuple):
 
 
 class WindowTable(NamedTuple):
-    """The distinct windows so far, in slots found by hash, and their bytes in a pool.
+    """The distinct windows so far, in slots found by hash, and their bytes in a pool (one array).
 
-    The pool holds runs of neighbouring windows; for each run, the id and the offset of its first byte are stored.
+    The pool holds runs of neighbouring windows; for each run, the id of its document and the offset of its first byte
+    are stored.
     """
 
     tag: U64
@@ -72,9 +77,9 @@ WINDOWS, POOLED, RUNS, BEFORE, FULL = 0, 1, 2, 3, 4
 
 
 class Same(NamedTuple):
-    """The bytes start..end of a record that another record has too.
+    """The bytes start..end of a record that a second record has too.
 
-    There they are `bytes` bytes and `items` items (words or bytes) further on.
+    In the second record they are `bytes` bytes, and `items` words or bytes, further on.
     """
 
     start: Int
@@ -153,7 +158,10 @@ def same_before(data: U8, a: Int, b: Int, most: Int) -> Int:
 
 @kernel(inline="always")
 def minimum_at(info: Int) -> Int:
-    """Return the index, among the items (words or bytes) of a record, at which its minimal gram starts, from `info`."""
+    """Return the index, among the words or bytes of a record, at which its smallest gram starts.
+
+    info: the record's packed description; see `minimizers.py`.
+    """
     return (np.int64(info) & MAX_WINDOWS) - 1 + (np.int64(info) >> 14 & (MAX_SLIDE - 1))
 
 
@@ -161,10 +169,10 @@ def minimum_at(info: Int) -> Int:
 def trim_words(
     start: I64, end: I64, their_start: I64, their_end: I64, last: Int, same: Same, low: Int, high: Int
 ) -> tuple[Int, Int]:
-    """Return the range (low, high) of the windows of a record that another record has with the same word boundaries.
+    """Return the range (low, high) of a record's windows that a second record has with the same word boundaries.
 
-    start, end: offsets of the record's words; their_start, their_end: of the other record's words. last: words per
-    window, minus one. same: the bytes that are equal. low, high: the range of windows to examine.
+    start, end: offsets of the record's words; their_start, their_end: those of the second record's words. last: words
+    per window, minus one. same: the bytes that are equal. low, high: the range of windows to examine.
     """
     while low < high and (start[low] < same.start or start[low] + same.bytes != their_start[low + same.items]):
         low += 1
@@ -178,7 +186,7 @@ def trim_words(
 
 @kernel(inline="always")
 def assign(owner: I64, low: Int, high: Int, n: Int, covered: Int, m: Int) -> Int:
-    """Set `owner` to `m` for those windows low..high that have none; return how many of all `n` windows have one.
+    """Set owner[x] to `m` for the windows x in low..high without an owner (-1); return how many of `n` now have one.
 
     covered: how many had one before; 0 clears `owner` first.
     """
@@ -194,9 +202,9 @@ def assign(owner: I64, low: Int, high: Int, n: Int, covered: Int, m: Int) -> Int
 
 @kernel(inline="always")
 def prefetch_group(data: U8, info: U64, starts: I64, order: I64, first: Int, stop: Int) -> Any:
-    """Prefetch the bytes of the records that follow a group; return whether a record of the group has a tied minimum.
+    """Prefetch the bytes of the records that follow a group; return True if a record in the group has a tied minimum.
 
-    The group is order[first:stop]; info, starts: of the records, `starts` in `data`.
+    The group is order[first:stop]. info, starts: of each record; `starts` are offsets in `data`.
     """
     tied = False
     for t in range(first, stop):
@@ -214,11 +222,11 @@ def prefetch_group(data: U8, info: U64, starts: I64, order: I64, first: Int, sto
 def by_pairs(
     block: RecordBlock, rule: WindowRule, order: I64, bounds: I64, scratch: Scratch, out: U64
 ) -> tuple[U64, int, I64]:
-    """Write the repeats of groups without ties; return the array of repeats, their number, and the groups left over.
+    """Write the repeats of groups without ties; return (array of repeats, their number, groups that were left over).
 
-    order[bounds[g]:bounds[g + 1]] are the records of group g, in order of position. Groups with ties or too many
-    different records are left over. Arrays are taken out of their tuples first, because Numba counts references to each
-    of them at every call.
+    block: the records. order[bounds[g]:bounds[g + 1]] are the records of group g, in order of position. Groups with
+    ties or too many different records are left over. Arrays are taken out of their tuples first, because Numba counts
+    references to each of them at every call.
     """
     data, starts, stops, info, ids, offsets = block.data, block.at, block.stop, block.info, block.id, block.offset
     mine, theirs, owner, last = scratch.words, scratch.other, scratch.owner, rule.width - 1
@@ -294,9 +302,9 @@ def by_table(
 ) -> tuple[U64, int]:  # fmt: skip
     """Write the repeats of windows whose hash has the remainder half[0] modulo half[1], from row `k` of `out` on.
 
-    rows: the records of `block` to read. Returns `out` (or a longer array) and the number of its rows. Stops if the
-    table is full. Blocks of one group are passed one after the other with one table. A hit is compared with the
-    window's last occurrence if that is in this record, so that periodic text is cheap; else with the pool.
+    block: records; rows: which of them to read. Returns `out` (or a longer array) and the number of its rows. Stops if
+    the table is full. Blocks of one group are passed one after the other with one table. A hit is compared with the
+    window's last occurrence if that is in this record, so that periodic text is cheap; else with the table's copy.
     """
     modulus, rest = np.uint64(half[1]), np.uint64(half[0])
     data, fill, pool, starts, words = block.data, table.fill, table.pool, block.at, scratch.words
@@ -418,9 +426,10 @@ def clear(table: WindowTable) -> None:
 def by_groups(
     block: RecordBlock, rule: WindowRule, order: I64, bounds: I64, table: WindowTable, scratch: Scratch, out: U64
 ) -> U64:
-    """Return the repeats of all groups, uint64[m, 7]; group g has the records order[bounds[g]:bounds[g + 1]].
+    """Return the repeats of all groups of records, uint64[m, 7]; for the columns see `repeats.py`.
 
-    table, scratch, out: buffers; `out` is replaced by a longer array when it is full.
+    block: the records; group g has the records order[bounds[g]:bounds[g + 1]]. table, scratch, out: buffers; `out` is
+    replaced by a longer array when it is full.
     """
     out, k, left = by_pairs(block, rule, order, bounds, scratch, out)
     stack = np.empty((64, 2), np.int64)

@@ -1,4 +1,4 @@
-"""Turn the repeats that an engine found into the table of spans, one group of documents or one part at a time."""
+"""Turn the repeats that an engine found into the table of spans to cut, one group of documents at a time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_GROUPS = 1024  # every file of repeats is opened once per group
 
 
 def group_firsts(firsts: Sequence[int]) -> tuple[int, ...]:
-    """Return the first id of each group of documents, ascending; the documents are in at most MAX_GROUPS groups.
+    """Return the first id of each group of documents, ascending; there are at most MAX_GROUPS groups.
 
     firsts: ids at which a group may begin.
     """
@@ -33,16 +33,17 @@ def group_firsts(firsts: Sequence[int]) -> tuple[int, ...]:
 
 
 def by_group(repeats: U64, firsts: Sequence[int]) -> list[U64]:
-    """Return the repeats, uint64[m, 7], in one array per group of documents; `firsts`: the groups' first ids."""
+    """Return the repeats, uint64[m, 7], in one array per group of documents; firsts: the first id of each group."""
     rows = in_order(repeats)
     return np.split(rows, np.searchsorted(rows[:, 0], np.array(firsts[1:], np.uint64)))
 
 
 @dataclass(frozen=True)
 class SortRepeats(Pass[int]):
-    """Collect and sort the repeats of one group of documents; for cut="char", also turn them into spans.
+    """Collect and sort the repeats of one group of documents; for cut="char", also turn them into spans to cut.
 
-    Receipt: the number of rows.
+    sources: the files of repeats, with one section per group. The receipt (the task's record) states the number of
+    rows.
     """
 
     folder = "sort"
@@ -52,7 +53,7 @@ class SortRepeats(Pass[int]):
     sources: tuple[str, ...]  # the files of repeats, one section per group
 
     def write(self, url: str, item: int) -> dict[str, Any]:
-        """Write the repeats (for cut="char" the spans) of group number `item` to `url`; return their number."""
+        """Write the repeats (for cut="char" the spans) of group number `item` to the file `url`; return {"rows": n}."""
         rows = in_order(all_sections(self.sources, item, np.uint64).reshape(-1, COLUMNS))
         if self.cut == "char":
             no_texts = np.zeros(0, np.uint64), np.zeros(1, np.int64), np.zeros(0, np.uint8)
@@ -65,9 +66,10 @@ class SortRepeats(Pass[int]):
 
 @dataclass(frozen=True)
 class ShrinkRepeats(Pass[Part]):
-    """Read a part, and shrink its repeats to whole words or lines. Receipt: the number of spans.
+    """Shrink the repeats of an input part to whole words or lines, and write the spans to cut.
 
-    cut: "word" or "line". firsts: the first id of each group of documents.
+    cut: "word" or "line". firsts: the first id of each group of documents. The receipt (the task's record) states the
+    number of spans.
     """
 
     folder = "shrink"
@@ -76,7 +78,7 @@ class ShrinkRepeats(Pass[Part]):
     firsts: tuple[int, ...]
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write the spans to cut from the documents of the part `item` to `url`, uint64[m, 6]; return their number."""
+        """Write the spans to cut from the input part `item` to the file `url`, uint64[m, 6]; return {"rows": m}."""
         groups, n_rows = _SortedRepeats(self.out, self.firsts), 0
         with files.atomic(url) as f:
             for batch in B.recut(item.batches(["id", "text"])):
@@ -118,10 +120,11 @@ def write_cuts(
     items: Sequence[Part], run: Runner, out: str, *, url: str, name: str, key: str, cut: str,
     sources: Sequence[str], firsts: tuple[int, ...],
 ) -> dict[str, int]:  # fmt: skip
-    """Write the table of spans to `url` from files of repeats; return the counts of stretches, documents and bytes cut.
+    """Write the table of spans to cut to `url`; return {"spans", "documents_cut", "bytes_cut"}, the numbers cut.
 
-    sources: the files of repeats, with one section per group of documents; firsts: the first ids of the groups. name:
-    of the stage, for progress bars. key: hash of the recipe.
+    items: the input parts. cut: as in SuffixArray. sources: the files of repeats, with one section per group of
+    documents; firsts: the first ids of the groups. name: of the stage, for progress bars. key: hash of the settings and
+    input.
     """
     list(run.map(SortRepeats(out, key, cut, tuple(sources)), range(len(firsts)), f"{name}: sort"))
     urls = [SortRepeats.url(out, group) for group in range(len(firsts))]

@@ -29,7 +29,11 @@ _BYTES = np.random.RandomState(1_914).randint(0, 1 << 63, 256, np.uint64) * np.u
 
 
 class WindowRule(NamedTuple):
-    """The definition of a window: `width` items (bytes, or words); grams have `gram` items."""
+    """The definition of a window: `width` items (bytes, or words if `words`); a gram is a shorter run, of `gram` items.
+
+    table: classes of code points. values: the hash term of each byte value. leaving, leaving_window: the term of a byte
+    value that leaves a gram or a window.
+    """
 
     width: int
     gram: int
@@ -41,9 +45,10 @@ class WindowRule(NamedTuple):
 
 
 def rule_of(width: int, *, words: bool) -> WindowRule:
-    """Return the rule for windows of `width` bytes or words.
+    """Return the rule for windows of `width` words if `words`, else of `width` bytes.
 
-    Short grams make fewer records; long grams are rarely shared by texts that share no window.
+    It chooses the length of grams: short grams make fewer records; long grams are rarely shared by texts that share no
+    window.
     """
     gram = max(1, width // 6 if words else min(width // 4 + 4, 32), width - MAX_SLIDE + 1)
     return WindowRule(width, min(gram, width), words, classes(), _BYTES, _leaving(min(gram, width)), _leaving(width))
@@ -55,7 +60,7 @@ def _leaving(size: int) -> U64:
 
 
 class WordSpans(NamedTuple):
-    """The words of a range of text: their starts and ends, and the hash of each without and with the gap after it."""
+    """Words of a text: their starts and ends, in bytes, and the hash of each word without and with the gap after it."""
 
     start: I64
     end: I64
@@ -71,9 +76,9 @@ def empty_words(n: int) -> WordSpans:
 
 @kernel
 def cut_words(data: U8, i: Int, stop: Int, table: U16, out: WordSpans) -> int:
-    """Write the words of data[i:stop] to `out`, as many as fit; return their number.
+    """Write the words of the bytes data[i:stop] to `out`, as many as fit; return their number.
 
-    table: the class bits of every code point.
+    data: UTF-8 bytes. table: the class bits of every code point.
     """
     n, h, inside = 0, np.uint64(0), False
     factor = np.uint64(FACTOR)
@@ -101,9 +106,9 @@ def cut_words(data: U8, i: Int, stop: Int, table: U16, out: WordSpans) -> int:
 
 @kernel
 def byte_grams(data: U8, i: Int, n: Int, k: int, values: U64, leaving: U64, out: U64) -> None:
-    """Write the hashes of the `n` runs of `k` bytes that start at byte `i` and the following bytes to `out`.
+    """Write the rolling hashes of the `n` runs of `k` bytes that start at bytes i, i + 1, ... of `data` to `out`.
 
-    A rolling polynomial hash. values: the term of each byte value; leaving: its term when it leaves the run.
+    values: the hash term of each byte value; leaving: its term when it leaves the run.
     """
     factor, h, j = np.uint64(FACTOR), np.uint64(0), 1
     for p in range(i, i + k):
@@ -122,7 +127,7 @@ def byte_grams(data: U8, i: Int, n: Int, k: int, values: U64, leaving: U64, out:
 
 @kernel
 def word_grams(words: WordSpans, n: Int, k: int, out: U64) -> None:
-    """Write the hashes of the `n` runs of `k` words that start at word 0 and the following words to `out`.
+    """Write the hashes of the `n` runs of `k` words that start at words 0, 1, ... of `words` to `out`.
 
     A run has the gaps between its words, but not the gap after its last word.
     """
@@ -138,9 +143,10 @@ def word_grams(words: WordSpans, n: Int, k: int, out: U64) -> None:
 
 @kernel
 def records(offsets: I64, data: U8, base: int, rule: WindowRule) -> tuple[U64, U64]:
-    """Return the records of the windows of all texts: hashes uint64[m], and `info` uint64[m].
+    """Return the records of the windows of all texts: hashes, uint64[m], and `info`, uint64[m] (see the module).
 
-    offsets: int64[n + 1], of the texts in the UTF-8 bytes `data`. base: bytes of the part before these texts.
+    offsets: int64[n + 1], of the texts in the UTF-8 bytes `data`. base: number of bytes of the input part before these
+    texts.
     """
     slide = rule.width - rule.gram + 1
     grams = np.empty(CHUNK + slide, np.uint64)
@@ -188,7 +194,11 @@ FIRST, AT, MINIMUM, TIE = 0, 1, 2, 3  # of the open record: window number, byte,
 
 
 class WindowChunk(NamedTuple):
-    """Neighbouring windows of one text that are processed together."""
+    """Neighbouring windows of one text that are processed together.
+
+    n: how many. first: the number of the first window in its text; at: its offset in the data, in bytes. shift: added
+    to such an offset, it is the offset in the input part.
+    """
 
     n: Int
     first: Int  # the number of the first window
@@ -197,7 +207,10 @@ class WindowChunk(NamedTuple):
 
 
 class WindowRecords(NamedTuple):
-    """Finished records (low, hashes, info), and the state of the record that is still open."""
+    """Finished records of windows (hashes, info), and the state of the record that is still open (state, low).
+
+    low: the smallest hash of a gram in the open record.
+    """
 
     state: I64  # of the open record
     low: U64  # its minimum
@@ -207,7 +220,10 @@ class WindowRecords(NamedTuple):
 
 @kernel(inline="always")
 def close(state: I64, low: U64, last: Int, hashes: U64, info: U64, k: Int) -> None:
-    """Write the open record, whose last window is number `last`, to hashes[k] and info[k]."""
+    """Write the open record, whose last window is number `last`, to hashes[k] and info[k].
+
+    state, low: of the open record, as in WindowRecords.
+    """
     hashes[k] = mix64(low[0])
     after, count = state[MINIMUM] - last, last - state[FIRST] + 1
     info[k] = np.uint64(state[AT] << 25 | state[TIE] << 24 | after << 14 | count)
@@ -215,10 +231,10 @@ def close(state: I64, low: U64, last: Int, hashes: U64, info: U64, k: Int) -> No
 
 @kernel
 def minima(grams: U64, chunk: WindowChunk, slide: int, by_word: Any, starts: I64, out: WindowRecords, k: Int) -> Int:
-    """Slide over the windows of a chunk, write finished records to `out` from number `k` on; return the next number.
+    """Slide over the windows of a chunk; write finished records to `out` from number `k` on; return the next number.
 
-    grams: the hash of each gram; slide: grams per window. by_word: windows start at the words' `starts`, not at each
-    byte.
+    grams: the hash of each gram; slide: grams per window. A window starts at each byte, or if `by_word`, at each of the
+    offsets `starts` of words.
     """
     n, first, at, shift = chunk
     state, low, hashes, info = out
@@ -258,5 +274,8 @@ def minima(grams: U64, chunk: WindowChunk, slide: int, by_word: Any, starts: I64
 
 
 def found(info: U64) -> tuple[Any, Any]:
-    """Unpack `info`: return each record's offset in its part's text and its number of windows, both int64[m]."""
+    """Return each record's offset in its input part's text, in bytes, and its number of windows, both int64[m].
+
+    info: uint64[m], in which both are packed.
+    """
     return (info >> np.uint64(25)).astype(np.int64), (info & np.uint64(MAX_WINDOWS)).astype(np.int64)

@@ -1,9 +1,9 @@
 """The passes that find windows which may be repeated, in bounded memory, for a corpus of any size.
 
-HashWindows reads the text and spills records by bucket. CountHashes drops the records whose hash occurs once.
-GatherRecords reads the text again and spills the remaining records with their bytes by partition of hashes, which
-`search.py` compares. The number of partitions follows from the size of the records; a hash that is too frequent
-for a partition with others has one of its own.
+HashWindows reads the text and writes records by bucket (the leading bits of the hash). CountHashes drops the records
+whose hash occurs once. GatherRecords reads the text again and writes the remaining records with their bytes by
+partition of hashes, which `search.py` compares. The number of partitions follows from the size of the records; a hash
+that is too frequent for a partition with others has one of its own.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ INFO = np.uint64((1 << 25) - 1)
 
 @dataclass(frozen=True)
 class HashWindows(Pass[Part]):
-    """Read a part, and write the records of its windows to temporary files by bucket, the leading bits of the hash.
+    """Hash the windows of an input part; write their records to temporary files by bucket (leading bits of the hash).
 
-    Receipt: the numbers of documents, bytes, windows and records, and the first id in every GROUP_BYTES of text.
+    width: of a window, in words if `words`, else in bytes. The receipt (the task's record) states the number of
+    documents, bytes, windows and records, and the first id in every GROUP_BYTES of text.
     """
 
     folder = "hash"
@@ -48,9 +49,10 @@ class HashWindows(Pass[Part]):
     words: bool
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write one section of records (hash, info), uint64[m, 2], per bucket to `url`, for the part `item`.
+        """Write the records (hash, info), uint64[m, 2], of input part `item` to the file `url`, a section per bucket.
 
-        Returns the content of the receipt. Raises DataprepError if the part has too much text.
+        Returns {"docs", "bytes", "windows", "records", "firsts"}; see the class. Raises DataprepError if the part has
+        too much text.
         """
         rule, counted = rule_of(self.width, words=self.words), np.zeros(4, np.int64)
         firsts: list[int] = []
@@ -77,16 +79,20 @@ class HashWindows(Pass[Part]):
 
 
 def bucket_ranges(n_records: int) -> list[tuple[int, int]]:
-    """Return ranges [first, last) of buckets, one per task, with about COUNT_RECORDS of the `n_records` each."""
+    """Return ranges [first, last) of buckets (leading bits of hashes), one per task, with about equally many records.
+
+    n_records: the number of records in all buckets; a range has about COUNT_RECORDS of them.
+    """
     width = min(BUCKETS, max(1, BUCKETS * COUNT_RECORDS // max(1, n_records)))
     return [(low, min(low + width, BUCKETS)) for low in range(0, BUCKETS, width)]
 
 
 @dataclass(frozen=True)
 class CountHashes(Pass[tuple[int, int]]):
-    """Drop the records of a range of buckets whose hash occurs once; write the other records to a file by part.
+    """Drop the records of a range of buckets whose hash occurs once; write the others to a file by input part.
 
-    Receipt: the number of remaining records.
+    width: of a window, in words if `words`, else in bytes. The receipt (the task's record) states the number of
+    remaining records.
     """
 
     folder = "count"
@@ -97,14 +103,14 @@ class CountHashes(Pass[tuple[int, int]]):
     n_parts: int
 
     def url_of(self, item: tuple[int, int]) -> str:
-        """Return the URL of the file of the range `item`, [first, last), of buckets; it is named by the first."""
+        """Return the URL of the file of the range `item`, [first, last), of buckets; the file is named by the first."""
         return self.url(self.out, item[0])
 
     def write(self, url: str, item: tuple[int, int]) -> dict[str, Any]:
-        """Write the remaining records of the buckets [first, last) `item` to `url` by part; return their number.
+        """Write the remaining records of the buckets [first, last) = `item` to the file `url`; return {"records": n}.
 
-        The file has one section per part. Two more sections hold the bytes that the records of each bin of hashes take,
-        and the hashes with many records.
+        The file has one section per input part. Two more sections hold the bytes that the records of each bin of hashes
+        take, and the hashes with many records.
         """
         first, last = item
         rows, part = [np.zeros((0, 2), np.uint64)], []
@@ -127,14 +133,21 @@ class CountHashes(Pass[tuple[int, int]]):
 
 @dataclass(frozen=True)
 class Partitions:
-    """The partition of every hash. bins: each partition's first bin of hashes. heavy: hashes with an own partition."""
+    """Tells which partition a hash belongs to.
+
+    bins: each partition's first bin (range of hashes). heavy: the hashes so frequent that each has its own partition;
+    these partitions come last.
+    """
 
     bins: tuple[int, ...]
     heavy: tuple[int, ...]
 
     @classmethod
     def read(cls, out: str, n_parts: int, ranges: Sequence[tuple[int, int]]) -> Partitions:
-        """Read the files that CountHashes wrote for `ranges`; return partitions of about PARTITION_BYTES each."""
+        """Read the files that CountHashes wrote for `ranges` in `out`; return partitions of about PARTITION_BYTES each.
+
+        n_parts: number of input parts. ranges: [first, last) of buckets, one per file.
+        """
         urls = [CountHashes.url(out, low) for low, _ in ranges]
         total = np.cumsum(all_sections(urls, n_parts, np.int64))
         cut = np.flatnonzero(np.diff(total // PARTITION_BYTES)) + 1
@@ -147,7 +160,7 @@ class Partitions:
         return len(self.bins) + len(self.heavy)
 
     def of(self, hashes: U64) -> I64:
-        """Return the partition of each hash, int64[n]."""
+        """Return the partition number of each hash, int64[n]; hashes: uint64[n]."""
         fine = (hashes >> np.uint64(64 - (BUCKETS * FINE - 1).bit_length())).astype(np.int64)
         out = np.searchsorted(np.array(self.bins), fine, "right") - 1
         if self.heavy:
@@ -159,9 +172,10 @@ class Partitions:
 
 @dataclass(frozen=True)
 class GatherRecords(Pass[Part]):
-    """Read a part again, and write its remaining records, with their text, to temporary files by partition of hashes.
+    """Read an input part again; write its remaining records, with their text, to a file by partition of hashes.
 
-    Receipt: the bytes of text of the records.
+    width: of a window, in words if `words`, else in bytes. ranges: those of the files of CountHashes. The receipt (the
+    task's record) states the bytes of text of the records.
     """
 
     folder = "gather"
@@ -172,10 +186,10 @@ class GatherRecords(Pass[Part]):
     ranges: tuple[tuple[int, int], ...]
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write two sections per partition to `url`, for the part `item`: HEADERs, and the bytes of the records.
+        """Write the records of input part `item` to the file `url`, two sections per partition; return {"bytes": n}.
 
-        Bytes that a record shares with the record before it are written once. Returns the number of bytes of all
-        records.
+        The sections are HEADERs, and the bytes of the records. Bytes that a record shares with the one before are
+        written once, but counted twice in n.
         """
         rows, base, n_bytes = self._records(item.number), 0, 0
         with spill_to(url, 2 * self.partitions.count) as spill:
@@ -222,7 +236,10 @@ class GatherRecords(Pass[Part]):
 
 
 def shared_bytes(headers: npt.NDArray[Any]) -> I64:
-    """Return how many of each record's first bytes are also the last bytes of the record before it, int64[n]."""
+    """Return how many of each record's first bytes are also the last bytes of the record before it, int64[n].
+
+    headers: HEADERs of n records.
+    """
     out = np.zeros(len(headers), np.int64)
     stop = headers["offset"] + headers["size"]
     same = headers["id"][1:] == headers["id"][:-1]

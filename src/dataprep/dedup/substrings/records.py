@@ -1,4 +1,4 @@
-"""Records on disk: the kernels that sort them by bucket, drop hashes that occur once, and pack their bytes.
+"""Records of windows on disk: kernels that sort them by bucket, drop hashes that occur once, and pack their bytes.
 
 Twin: tests/twins/suffix_array.py
 """
@@ -23,7 +23,7 @@ Flags = npt.NDArray[np.bool_]
 def by_bucket(hashes: U64, info: U64) -> tuple[U64, I64]:
     """Return the records (hash, info), uint64[m, 2], in order of their buckets, and cuts, int64[BUCKETS + 1].
 
-    Bucket b has the records cuts[b]:cuts[b + 1]; it is the leading bits of the hash.
+    A record's bucket is the leading bits of its hash; bucket b has the records cuts[b]:cuts[b + 1].
     """
     cuts = np.zeros(BUCKETS + 1, np.int64)
     for h in hashes:
@@ -42,11 +42,12 @@ def by_bucket(hashes: U64, info: U64) -> tuple[U64, I64]:
 def repeated(
     records: U64, cuts: I64, first: int, last: int, per_record: int, per_window: int, heavy: int
 ) -> tuple[Flags, I64, I64]:
-    """Return whether each record has a tie or shares its hash, the bytes per bin, and the frequent ("heavy") hashes.
+    """Return which records to keep, bool[m], the bytes per bin, int64, and the frequent ("heavy") hashes, int64[n, 2].
 
-    records: uint64[m, 2], of the buckets from `first` to before `last`: sorted runs, run r in records[cuts[r]:cuts[r +
-    1]]. A record takes `per_record` bytes, and `per_window` per window. Bytes per bin, int64[(last - first) * FINE],
-    exclude the heavy hashes, which take over `heavy` bytes; these are int64[n, 2]: bits of the hash, and bytes.
+    A record is kept if another has its hash, or two of its own grams tie. records: uint64[m, 2], of the buckets from
+    `first` to before `last`, in sorted runs: run r is records[cuts[r]:cuts[r + 1]]. A record takes `per_record` bytes,
+    and `per_window` per window. There are (last - first) * FINE bins; their bytes exclude the heavy hashes, which take
+    over `heavy` bytes each and are listed as (bits of the hash, bytes).
     """
     n_runs: Int = len(cuts) - 1
     largest: Int = 0
@@ -96,7 +97,11 @@ def repeated(
 
 @kernel(inline="always")
 def slot_of(keys: U64, state: U8, mask: Int, key: Int) -> Int:
-    """Return the slot of `key` in the hash table, or the free slot for it if it is not there."""
+    """Return the slot of `key` in the hash table, or the free slot for it if it is not there.
+
+    keys: uint64, the key of each slot. state: 0 if the slot is free. mask: the number of slots, a power of two, minus
+    1.
+    """
     slot = key & mask
     while state[slot] and keys[slot] != key:
         slot = (slot + np.uint64(1)) & mask
@@ -105,9 +110,9 @@ def slot_of(keys: U64, state: U8, mask: Int, key: Int) -> Int:
 
 @kernel
 def word_sizes(data: U8, at: I64, stop: I64, n_words: I64, table: U16) -> I64:
-    """Return the number of bytes from each offset `at` to the end of the last of `n_words` words, int64[m].
+    """Return the number of bytes from each offset at[j] to the end of the last of n_words[j] words, int64[m].
 
-    at, stop, n_words: int64[m]; a text ends at its `stop`.
+    at, stop, n_words: int64[m]; text j ends at stop[j]. data: UTF-8 bytes. table: the class bits of every code point.
     """
     out = np.zeros(len(at), np.int64)
     for j in range(len(at)):
@@ -127,9 +132,10 @@ def word_sizes(data: U8, at: I64, stop: I64, n_words: I64, table: U16) -> I64:
 
 @kernel
 def pack(data: U8, at: I64, size: I64, shared: I64, order: I64) -> U8:
-    """Return the ranges data[at:at + size] joined in `order`, each without its first `shared` bytes, uint8.
+    """Return m byte ranges of `data`, joined in `order`, each without the bytes it shares with the one before, uint8.
 
-    at, size: by record; shared: in the order of `order`, the bytes that a range shares with the range before it.
+    at, size: int64[m], start and length of each range. order: int64[m], numbers of ranges. shared: int64[m], in the
+    order of `order`, how many first bytes of a range are left out.
     """
     total = 0
     for j in range(len(order)):

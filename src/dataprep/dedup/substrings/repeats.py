@@ -30,10 +30,10 @@ CUTS = ("char", "word", "line")
 
 
 class Repeat(NamedTuple):
-    """A run of windows that occurred before: the bytes start..end of `data`, and their first occurrence.
+    """A run of windows that occurred before: the bytes start..end of the data, and where they first occurred.
 
-    The first occurrence is in document `kept`, from byte `kept_start` on; `id` is the document with the repeat. period,
-    rounds, turn: of a cycle, see the top of this file; 0 if there is none.
+    shift: added to `start` or `end`, it is the offset in the document `id`. The first occurrence is in document `kept`,
+    from byte `kept_start` on. period, rounds, turn: of a cycle, see the top of this file; 0 if there is none.
     """
 
     start: Int
@@ -58,7 +58,10 @@ def add_repeat(data: U8, repeat: Repeat, out: U64, k: int) -> U64:
 
 @kernel
 def write_repeat(data: U8, repeat: Repeat, out: U64) -> None:
-    """Write a repeat to the row `out`, uint64[7], with the distances from its ends to the next code points."""
+    """Write a repeat to the row `out`, uint64[7], with the distances from its ends to the next code points.
+
+    data: the UTF-8 bytes in which it starts and ends.
+    """
     start, end, turn = repeat.start, repeat.end, repeat.turn
     skip: Int = 0
     while skip < 3 and start + skip < end and data[start + skip] & 0xC0 == 0x80:
@@ -72,7 +75,10 @@ def write_repeat(data: U8, repeat: Repeat, out: U64) -> None:
 
 @kernel
 def split_point(data: U8, start: Int, end: Int) -> Int:
-    """Return how many bytes the code point that `end` cuts has before `end`, 0 to 3; reads from `start` on."""
+    """Return how many bytes before `end` belong to a code point that `end` cuts in two, 0 to 3 (0: none is cut).
+
+    data: UTF-8 bytes, read from `start` on.
+    """
     for j in range(1, 4):
         if end - j >= start and data[end - j] & 0xC0 != 0x80:
             lead = data[end - j]
@@ -96,10 +102,11 @@ def twice_repeats(out: U64) -> U64:
 
 @kernel
 def spans_of(repeats: U64, ids: U64, offsets: I64, data: U8, table: U16, cut: int) -> U64:
-    """Return the spans to cut, uint64[m, 6]: runs that cover the union of the repeats, shrunk to the boundary of `cut`.
+    """Return the spans to cut, uint64[m, 6]: the union of the repeats, shrunk to the boundary that `cut` names.
 
-    repeats: uint64[n, 7], in order of (id, start). cut: CHAR, which does not read the texts; BY_WORD or BY_LINE. ids,
-    offsets, data: the documents in order of ids; all documents with repeats must be among them.
+    repeats: uint64[n, 7], in order of (id, start). ids, offsets, data: the documents in order of ids; all documents
+    with repeats must be among them. table: the class bits of every code point. cut: CHAR, which does not read the
+    texts; BY_WORD or BY_LINE.
     """
     out, k, doc = np.empty((len(repeats) + 1, SPAN_COLUMNS), np.uint64), 0, 0
     first = 0
@@ -133,10 +140,10 @@ REACH, BEFORE = 6, 7  # the end of the spans so far, and the bytes before it of 
 
 @kernel
 def cover(repeats: U64, low: Int, high: Int, out: U64, k: int) -> tuple[U64, int]:
-    """Write the spans that cover the bytes low..high of one document from row `k` on; return the rows and their number.
+    """Write the spans that cover the bytes low..high of one document, from row `k` of `out` on.
 
-    repeats: of the document, in order; their union is one range. The next span is always the run that ends last, of the
-    runs that start in, or right after, the bytes covered so far.
+    Returns `out` and its number of rows. repeats: of the document, in order; their union is one range. The next span is
+    always the run that ends last, of the runs that start in, or right after, the bytes covered so far.
     """
     run, chosen, first = np.zeros(8, np.int64), np.zeros(8, np.int64), k
     chosen[END] = run[END] = -1
@@ -169,8 +176,8 @@ def offer(
 ) -> tuple[U64, int]:  # fmt: skip
     """Write the run `chosen` as a span if `run` starts after the covered bytes; then make `run` the chosen one.
 
-    The end of a span is rounded to a code point if the next span begins before it. Returns `out` and its number of
-    rows; first: the first row of this document.
+    low, high: the bytes to cover of document `id_`. The end of a span is rounded to a code point if the next span
+    begins before it. Returns `out` and its number of rows; first: the first row of this document.
     """
     reach = chosen[REACH]
     if reach < high and chosen[END] >= 0 and run[START] > reach:
@@ -244,9 +251,9 @@ def point_before(data: U8, i: Int) -> Int:
 
 @kernel
 def sorted_by(keys: U64, order: I64) -> I64:
-    """Return `order` sorted by keys[order], stable, int64.
+    """Return `order`, int64 indices of `keys`, sorted by keys[order]; equal keys stay in their order.
 
-    A radix sort, 11 bits at a time; bits that are equal in all keys are skipped.
+    keys: uint64. A radix sort, 11 bits at a time; bits that are equal in all keys are skipped.
     """
     differs = np.uint64(0)
     for j in range(len(order)):

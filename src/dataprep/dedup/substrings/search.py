@@ -27,9 +27,11 @@ POOL_BYTES = 32 << 20  # and their bytes
 
 @dataclass(frozen=True)
 class CompareRecords(Pass[int]):
-    """Find the repeats in the records of one partition, and write them to temporary files by group of documents.
+    """Find the repeated windows in the records of one partition; write them to a temporary file by group of documents.
 
-    Receipt: their number.
+    width: of a window, in words if `words`, else in bytes. n_parts: number of input parts. n_shared: partitions of many
+    hashes; later ones have one hash each. firsts: the first id of each group. The receipt (the task's record) states
+    the number of repeats ("marks").
     """
 
     folder = "compare"
@@ -42,9 +44,9 @@ class CompareRecords(Pass[int]):
     firsts: tuple[int, ...]
 
     def write(self, url: str, item: int) -> dict[str, Any]:
-        """Write the repeats of partition number `item` to `url`, by group of documents; return their number.
+        """Write the repeats of partition number `item` to the file `url`; return {"marks": their number}.
 
-        The last section holds discarded data.
+        The file has one section per group of documents, and a last one with discarded data.
         """
         with spill_to(url, len(self.firsts) + 1) as spill:
             find = self._together if item < self.n_shared else self._streamed
@@ -137,10 +139,11 @@ def _buffer() -> U64:
 def find(
     items: Sequence[Part], run: Runner, out: str, *, width: int, words: bool, name: str, key: str
 ) -> tuple[list[str], tuple[int, ...], dict[str, int]]:
-    """Find all repeated windows; return the URLs of the files of repeats, the first ids of groups, and the counts.
+    """Find all repeated windows; return (URLs of the files of repeats, first ids of the groups of documents, counts).
 
-    items: the parts. width: of a window, in words if `words`, else in bytes. name: of the stage, for progress bars.
-    key: hash of the recipe. A file has one section of repeats per group of documents.
+    items: the input parts. out: the folder of temporary files. width: of a window, in words if `words`, else in bytes.
+    name: of the stage, for progress bars. key: hash of the settings and input. A file has one section of repeats per
+    group of documents. The counts are a dict for the stage's statistics.
     """
     hashed = list(run.map(HashWindows(out, key, width, words), items, f"{name}: hash"))
     counted = {kind: sum(receipt[kind] for receipt in hashed) for kind in ("bytes", "docs", "windows", "records")}

@@ -39,9 +39,10 @@ NO_WINDOW = -1  # in `first`; lower values are the first offset of a group, as -
 
 @dataclass(frozen=True)
 class SortCorpus(Pass[int]):
-    """Find the repeats of the whole corpus in one process, by a suffix array in memory.
+    """Find the repeated windows of the whole corpus in one process, by a suffix array in memory; one task.
 
-    There is one task. Receipt: the numbers of documents, bytes, windows and repeats.
+    width: of a window, in words if `words`, else in bytes. items: the input parts. The receipt (the task's record)
+    states the number of documents, bytes, windows and repeats ("marks").
     """
 
     folder = "sorted"
@@ -53,7 +54,10 @@ class SortCorpus(Pass[int]):
     run: Runner
 
     def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
-        """Write all repeats to `url` as one section, uint64[m, 7]; return the receipt's content. There is one item."""
+        """Write all repeats to the file `url`, uint64[m, 7]; return {"docs", "bytes", "windows", "marks"}, counts.
+
+        item: unused, since there is one task. Raises PlanError if the text is too large.
+        """
         rule, (ids, offsets, data) = rule_of(self.width, words=self.words), self._read()
         text = data.view()
         text.flags.writeable = False  # as kernels expect texts; divsufsort needs a writable array
@@ -85,9 +89,9 @@ class SortCorpus(Pass[int]):
 
 @kernel
 def lengths(offsets: I64, data: U8, rule: WindowRule, first: I32) -> int:
-    """Write each window's length in bytes to `first` at the offset of its first byte; return the number of windows.
+    """Write each window's length in bytes to first[i], if it starts at byte i; return the number of windows.
 
-    offsets: int64[n + 1], of the texts in `data`. first: int32[len(data)].
+    offsets: int64[n + 1], of the texts in the UTF-8 bytes `data`. rule: defines a window. first: int32[len(data)].
     """
     n = 0
     words = empty_words(CHUNK + rule.width if rule.words else 1)
@@ -111,10 +115,10 @@ def lengths(offsets: I64, data: U8, rule: WindowRule, first: I32) -> int:
 
 @kernel
 def group(order: I32, data: U8, first: I32) -> None:
-    """Replace the length of every window in `first` by the offset of the first window with the same bytes.
+    """Replace the length of each window in `first` by the offset of the first window with the same bytes.
 
-    That offset, p, is stored as -2 - p. `order` is the suffix array. The stack holds the windows that begin the current
-    suffix, by length: a window of words may begin a longer one ("the cat", "the cats").
+    That offset, p, is stored as -2 - p. `order` is the suffix array of `data`. A stack holds the windows that begin the
+    current suffix, by length: a window of words may begin a longer one ("the cat", "the cats").
     """
     places, sizes, depth = np.empty(64, np.int64), np.empty(64, np.int64), 0
     before: Int = 0
@@ -150,9 +154,10 @@ def group(order: I32, data: U8, first: I32) -> None:
 
 @kernel
 def repeats_of(ids: U64, offsets: I64, data: U8, rule: WindowRule, first: I32, out: U64) -> U64:
-    """Return the repeats of every text, uint64[m, 7], in order of (id, start).
+    """Return the repeats of every text, uint64[m, 7], in order of (id, start); for the columns see `repeats.py`.
 
-    first: int32, as `group` left it. out: a buffer, replaced by a longer one when it is full.
+    ids, offsets, data: the texts. rule: defines a window. first: int32, as `group` left it. out: a buffer, replaced by
+    a longer one when it is full.
     """
     k = 0
     words = empty_words(CHUNK + rule.width if rule.words else 1)
@@ -203,10 +208,12 @@ def first_of(first: I32, p: Int) -> Int:
 def find(
     items: Sequence[Part], run: Runner, out: str, *, width: int, words: bool, name: str, key: str
 ) -> tuple[list[str], tuple[int, ...], dict[str, int]]:
-    """Find all repeated windows; return the URL of the file of repeats, the first id of its one group, and the counts.
+    """Find all repeated windows; return (URL of the file of repeats as a list, (0,), counts).
 
-    items: the parts. width: of a window, in words if `words`, else in bytes. Raises PlanError if the text does not fit
-    into the runner's memory, or pydivsufsort is not installed.
+    (0,) is the first id of the only group of documents. items: the input parts. out: the folder of temporary files.
+    width: of a window, in words if `words`, else in bytes. name: of the stage, for progress bars. key: hash of the
+    settings and input. Raises PlanError if the text does not fit into the runner's memory, or pydivsufsort is not
+    installed.
     """
     need("pydivsufsort", extra="dedup")
     receipt = next(iter(run.map(SortCorpus(out, key, width, words, tuple(items), run), [0], f"{name}: sort")))

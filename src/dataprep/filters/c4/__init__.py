@@ -1,1 +1,1 @@
-"""C4: the heuristics of the Colossal Clean Crawled Corpus, and their kernels."""
+"""C4: the heuristics of the Colossal Clean Crawled Corpus for web pages, and their kernels."""

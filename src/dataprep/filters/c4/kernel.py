@@ -30,7 +30,12 @@ HAS_LOREM, HAS_JAVASCRIPT, HAS_POLICY = 32, 64, 128
 
 
 class C4Rules(NamedTuple):
-    """The parameters of `C4` in the form that the kernels read."""
+    """The parameters of `C4` in the form that the kernels read.
+
+    may_end: uint8[256], 1 for bytes that can be the last of a kept line. fold_all: if every line must be lower-cased
+    whole. sentence_leads: uint8[256], 1 for bytes that can begin a sentence mark. bracketed: contents of a citation
+    other than digits. classes, lower: class and lower case of each code point.
+    """
 
     max_word_chars: int
     citations: bool
@@ -51,11 +56,11 @@ class C4Rules(NamedTuple):
 
 @kernel
 def clean(offsets: I64, data: U8, rules: C4Rules, out: U8, out_offsets: I64, reasons: U8, counts: I64) -> int:
-    """Clean pages; return the number of pages kept.
+    """Apply C4's rules to pages; return the number of pages kept.
 
     offsets: int64[n + 1] of the pages in `data`, UTF-8 bytes. Writes the texts of kept pages to `out`, their ends to
-    `out_offsets[1:]`, and the code of each page (KEEP: 0) to `reasons`, uint8[n]; adds 1 to `counts` at the code of
-    each line examined.
+    `out_offsets[1:]`, and why each page is dropped to `reasons`, uint8[n], a code of NAMES (0: kept); adds 1 to
+    `counts` at the code of each line examined.
     """
     longest = w = kept = int(np.int64(0))  # not a literal 0, for which Numba would compile the callees again
     for page in range(len(reasons)):
@@ -73,9 +78,10 @@ def clean(offsets: I64, data: U8, rules: C4Rules, out: U8, out_offsets: I64, rea
 def clean_page(
     data: U8, start: int, stop: int, rules: C4Rules, room: Room, out: U8, first: int, counts: I64
 ) -> tuple[int, int]:
-    """Clean the page `data[start:stop]` into `out[first:]`; return the page's code and the end of its text in `out`.
+    """Write the cleaned page data[start:stop] to `out` from `first` on; return its code and the end of its text.
 
-    room: work buffers. counts: the number of lines of each code, to which this page's lines are added.
+    The code is KEEP (0) or the reason to drop the page; the end is an offset in `out`. room: work buffers. counts: the
+    number of lines of each code, to which this page's lines are added.
     """
     begin, holds, sentences, w, end = start, int(np.int64(0)), 0, first, first
     for at in range(start, stop + 1, BLOCK):
@@ -103,9 +109,10 @@ def clean_page(
 
 @kernel(_nrt=False)
 def judge(data: U8, a: int, b: int, holds: int, rules: C4Rules, room: Room) -> tuple[int, U8, int, int]:
-    """Apply the rules to the line `data[a:b]`; return its code (KEEP ...) and its text as (buffer, start, stop).
+    """Apply the rules to the line data[a:b]; return its code (0: kept, else why not), and its text.
 
-    holds: the content bits of the line. The buffer is `data`, or `room.cited` if citations were removed.
+    The text is (buffer, start, stop); the buffer is `data`, or `room.cited` if citations were removed. holds: bits that
+    state which phrases and brackets are in the line.
     """
     line = data
     a, b = T.strip(line, a, b, rules.classes)
@@ -127,7 +134,7 @@ def judge(data: U8, a: int, b: int, holds: int, rules: C4Rules, room: Room) -> t
 
 @kernel(_nrt=False)
 def by_content(holds: int, rules: C4Rules) -> int:
-    """Return the code (KEEP ...) of a line for its content bits `holds`, which state the phrases in it."""
+    """Return the code of a line (0: kept, else why not) for `holds`, the bits of the phrases and braces in it."""
     if holds & HAS_LOREM:
         return LOREM_IPSUM
     if holds & HAS_JAVASCRIPT:
@@ -139,11 +146,11 @@ def by_content(holds: int, rules: C4Rules) -> int:
 
 @kernel(_nrt=False)
 def append(line: U8, a: int, b: int, classes: U16, out: U8, first: int, w: int, end: int) -> tuple[int, int]:
-    """Append the line `line[a:b]` to the page in `out`, with a line feed between lines.
+    """Append the line line[a:b] to the page in `out`, with a line feed between lines.
 
     The page's text began at `out[first]` and ends at `out[w]`. Returns the new `w`, and the end of the text without
-    white space; `end` is that end so far. Lines come stripped, but a removed citation can leave white space at their
-    ends.
+    white space at its end; `end` is that end before the call. Lines are stripped, but a removed citation can leave
+    white space at their ends.
     """
     shown, last = T.strip(line, a, b, classes)
     if w > first:
@@ -161,10 +168,10 @@ def append(line: U8, a: int, b: int, classes: U16, out: U8, first: int, w: int, 
 
 @kernel(_nrt=False)
 def no_end_mark(line: U8, a: int, b: int, holds: int, may_end: U8, max_word_chars: int) -> bool:
-    """Return whether the last byte alone shows that the line `line[a:b]` has no end mark; so most lines are dropped.
+    """Return True if the last byte of the line line[a:b] alone shows that the line has no end mark.
 
-    holds: content bits; a line with a bracket may end in a citation. may_end: uint8[256], 0 for bytes that cannot be
-    the last of a kept line.
+    Most dropped lines are found so. holds: bits of what is in the line; one with a bracket may end in a citation.
+    may_end: uint8[256], 0 for bytes that cannot be the last of a kept line.
     """
     if b - a > max_word_chars or holds & BRACKET:
         return False
@@ -175,7 +182,7 @@ def no_end_mark(line: U8, a: int, b: int, holds: int, may_end: U8, max_word_char
 
 @kernel(_nrt=False)
 def ends_sentence(line: U8, a: int, b: int, rules: C4Rules) -> bool:
-    """Return whether `line[a:b]` ends with an end mark that is not an ellipsis; True if the rule is off."""
+    """Return True if line[a:b] ends with an end mark that is not an ellipsis, or if this rule is off."""
     if len(rules.end_marks.starts) == 1:
         return True
     return ends_with_one(line, a, b, rules.end_marks) and not ends_with_one(line, a, b, rules.not_end_marks)
@@ -183,7 +190,7 @@ def ends_sentence(line: U8, a: int, b: int, rules: C4Rules) -> bool:
 
 @kernel(_nrt=False)
 def without_citations(line: U8, a: int, b: int, cited: U8, bracketed: Packed, classes: U16) -> int:
-    r"""Copy `line[a:b]` to `cited` without `\[\d*\]`, `[edit]` and `[citation needed]`; return the bytes written."""
+    """Copy line[a:b] to `cited` without `[]`, `[12]`, `[edit]` and `[citation needed]`; return the bytes written."""
     w = 0
     while a < b:
         size = citation(line, a, b, bracketed, classes) if line[a] == 0x5B else 0
@@ -197,7 +204,10 @@ def without_citations(line: U8, a: int, b: int, cited: U8, bracketed: Packed, cl
 
 @kernel(_nrt=False)
 def citation(line: U8, a: int, b: int, bracketed: Packed, classes: U16) -> int:
-    """Return the length in bytes of the citation that begins with the bracket at `line[a]`; 0 if none does."""
+    """Return the length in bytes of the citation that begins with the bracket at line[a]; 0 if it begins none.
+
+    b: the end of the line. bracketed: contents of a citation other than digits, with the closing bracket.
+    """
     i = a + 1
     while i < b:
         point, size = T.code_point(line, i)
@@ -212,7 +222,7 @@ def citation(line: U8, a: int, b: int, bracketed: Packed, classes: U16) -> int:
 
 @kernel(_nrt=False)
 def count_sentences(line: U8, a: int, b: int, rules: C4Rules, enough: int) -> int:
-    """Return the number of sentences in `line[a:b]`; counting stops at `enough`."""
+    """Return the number of sentences in the line line[a:b], or `enough` if there are at least so many."""
     marks, leads, classes = rules.sentence_marks, rules.sentence_leads, rules.classes
     a, b = T.strip(line, a, b, classes)
     found = 1 if a < b else 0

@@ -1,8 +1,9 @@
-"""Line breaks of a page, and offsets where phrases may begin: the vectorised part of C4. Twin: tests/twins/c4.py.
+"""The vectorised part of C4: find line breaks of a page, and offsets where phrases may begin.
 
 A block of the page is lower-cased into a buffer of 4 kB and compared with constants, 32 or 64 bytes per instruction;
-about one byte in eighty must be examined further. A phrase is searched by its two rarest letters, and compared whole
-if both are found. (An automaton over single bytes is slower: each table look-up waits for the one before.)
+about one byte in eighty must be examined further. A phrase is searched by its two rarest letters, and compared whole if
+both are found. (An automaton over single bytes is slower: each table look-up waits for the one before.) Twin:
+tests/twins/c4.py.
 
 `_nrt=False` switches off reference counting of arrays (a kernel called for every line reads 31 MB/s with counting, 460
 without). Such a kernel cannot create arrays; it uses those of its caller.
@@ -42,7 +43,7 @@ class Phrases(NamedTuple):
 
 
 def pack_phrases(phrases: Sequence[tuple[str, int]]) -> Phrases:
-    """Return pairs (phrase, bits of a line that contains it) in the form that kernels read."""
+    """Return phrases in the form that kernels read; phrases: pairs (phrase, bits of a line that contains it)."""
     words = [fold_text(phrase).encode() for phrase, _ in phrases]
     anchors = np.array([_anchor(w) for w in words], np.int64).reshape(-1, 4)
     bits = np.array([bit for _, bit in phrases], np.int64)
@@ -96,7 +97,7 @@ def make_room(longest_page: int, longest_phrase: int) -> Room:
 
 @kernel(_nrt=False)
 def line_ends(data: U8, at: int, stop: int, phrases: Phrases, holds: int, room: Room) -> tuple[int, int]:
-    """Find the lines that end in the block `data[at:]` of a page, which ends at `stop`.
+    """Find the lines that end in the block of BLOCK bytes from data[at] on of a page; the page ends at `stop`.
 
     Writes each line's end (from `at`) and content bits to `room.ends` and `room.holds`. holds: the bits found so far in
     the line that began before this block. Returns the number of lines, and the bits found so far in the line that
@@ -125,7 +126,7 @@ def line_ends(data: U8, at: int, stop: int, phrases: Phrases, holds: int, room: 
 
 @kernel(_nrt=False)
 def load(data: U8, at: int, stop: int, low: U8, ahead: int) -> None:
-    """Copy the block `data[at:]` and the next `ahead` bytes to `low`, with ASCII letters in lower case.
+    """Copy a block of BLOCK bytes from data[at] on, and the next `ahead` bytes, to `low`, ASCII in lower case.
 
     After the page's end `stop`, `low` is filled with zeros.
     """
@@ -141,7 +142,7 @@ def load(data: U8, at: int, stop: int, low: U8, ahead: int) -> None:
 
 @kernel(_nrt=False)
 def mark(low: U8, n: int, anchors: I64, marks: U8) -> None:
-    r"""Write to `marks`, uint8[n], the bits of each byte of the block `low[:n]` that must be examined, else 0.
+    r"""Write to `marks`, uint8[n], a bit for each reason to examine that byte of the block low[:n]; 0 if there is none.
 
     LINE_BREAK: a line break begins (in `\r\n` at the `\n`). BRACKET, CURLY: the byte is `[` or `{`. FOLD: a code point
     begins whose lower case has an ASCII letter. PHRASE: a phrase may begin, since its two rarest letters, at the
@@ -195,9 +196,10 @@ def fold_line(line: U8, a: int, b: int, folded: U8, lower: U32) -> int:
 
 @kernel(_nrt=False)
 def phrases_in(line: U8, a: int, b: int, folded: U8, lower: U32, phrases: Phrases) -> int:
-    """Return the bits of all phrases in `line[a:b]`, by trying every offset of the lower-cased line.
+    """Return the bits of all phrases in the line line[a:b], by trying every offset of the lower-cased line.
 
-    This is slow, and only for lines with cased letters beyond ASCII or removed citations. folded: work buffer.
+    This is slow, and only for lines with cased letters beyond ASCII or removed citations. folded: work buffer. lower:
+    the lower case of each code point.
     """
     n = fold_line(line, a, b, folded, lower)
     bits = 0

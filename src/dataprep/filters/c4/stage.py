@@ -1,4 +1,4 @@
-"""C4: the heuristics of the Colossal Clean Crawled Corpus, every rule is a parameter."""
+"""C4: keep lines that read like sentences, by the heuristics of the Colossal Clean Crawled Corpus."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class C4(Stage):
             _check(name, given)
 
     def recipe(self) -> Any:
-        """Return the key's values: the values of all rules, whether set by a preset or not."""
+        """Return the values that identify this stage: those of all rules, whether set by a preset or not."""
         return (self.VERSION, {name: getattr(self, name) for name in _PUBLISHED})
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:

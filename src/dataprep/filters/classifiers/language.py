@@ -106,7 +106,7 @@ class Language(ScoredFilter):
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """Names and types of the columns that the filter adds: language, language_score, with `mixed` languages."""
+        """Names and types of the added columns: language, language_score, and with `mixed` also languages."""
         shares = {} if self.mixed is None else {"languages": SHARES}
         return {"language": pa.string(), "language_score": pa.float64(), **shares}
 
@@ -116,7 +116,7 @@ class Language(ScoredFilter):
         return (models.identity(models.find(self.model)), self.unit, self.max_bytes, self.min_letters)
 
     def recipe(self) -> Any:
-        """Return the key's values: the model's content (not its path), the sorted codes, the other parameters."""
+        """Return the values that identify this stage: the model's content (not its path), codes, other parameters."""
         return (self.VERSION, sorted(set(self.keep)), self.measure, self.min_score, self.mixed)
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
@@ -127,7 +127,7 @@ class Language(ScoredFilter):
             yield drop_rows(scored, reasons, stats)
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Return the score columns, computed from the model's labels of every unit."""
+        """Return the columns that the filter adds, by name; they are computed from the model's labels of every unit."""
         n, model = batch.num_rows, self._classifier()
         rows, labels, weights, scores = self._answers(batch, model)
         rows, labels, shares, scores = _shares(rows, labels, weights, scores, len(model.labels))
@@ -159,7 +159,7 @@ class Language(ScoredFilter):
         return table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2], table[:, 3]
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason for which each document is dropped, null if it is kept."""
+        """Return the reason for which each document is dropped, null if it is kept; scores: the columns of `score`."""
         language, score = scores["language"], scores["language_score"]
         if not self.keep:
             return pa.nulls(len(language), pa.string())
@@ -199,9 +199,9 @@ def units_of(offsets: I64, data: U8, unit: int, max_bytes: int, min_letters: int
     """Find the units (documents, paragraphs or lines) with at least `min_letters` letters.
 
     offsets, data: the texts. unit: 0 document, 1 paragraph (ends at a blank line), 2 line. table: Unicode classes by
-    code point. Returns int64[capacity, 4] and the number m of units; its first m rows are (text, start, stop, bytes),
-    in order: [start, stop) is the first `max_bytes` bytes of the unit, shortened to whole code points, in which letters
-    are counted, and `bytes` is the size of the whole unit.
+    code point. Returns an array int64[capacity, 4] and the number m of units; its first m rows are (text, start, stop,
+    bytes), in order: [start, stop) is the first `max_bytes` bytes of the unit, shortened to whole code points, in which
+    letters are counted, and `bytes` is the size of the whole unit.
     """
     n = len(offsets) - 1
     room = n

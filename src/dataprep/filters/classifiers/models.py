@@ -1,4 +1,4 @@
-"""Text classifiers: found by path or name, downloaded once, checked, and loaded once per process.
+"""Classifiers of text: found by path or name, downloaded once, checked, and loaded once per process.
 
 py3langid's pass over the bytes of a text is a compiled kernel here: the same scores, bit for bit, several times as
 fast. Twin: tests/twins/langid.py.
@@ -62,20 +62,29 @@ LID_176 = """
 
 @dataclass(frozen=True)
 class FastText:
-    """A supervised fastText model; `labels` are without the prefix "__label__"."""
+    """A supervised fastText model.
+
+    model: fastText's own object. labels: its labels, without the prefix "__label__".
+    """
 
     model: Any
     labels: tuple[str, ...]
 
     def top(self, text: bytes, k: int) -> list[tuple[float, str]]:
-        """Return (probability, label) of the `k` likeliest labels of UTF-8 text (line feeds as blanks), best first."""
+        """Return (probability, label) of the `k` likeliest labels of a text, best first.
+
+        text: UTF-8 bytes; line feeds count as blanks.
+        """
         found = self.model.f.predict(text.replace(b"\n", b" ") + b"\n", k, 0.0, "strict")
         return [(p, label.removeprefix(PREFIX)) for p, label in found]
 
 
 @dataclass(frozen=True)
 class Py3langid:
-    """The model of py3langid, with scores normalised to probabilities; it has the methods of `FastText`."""
+    """The language classifier of py3langid, with scores normalised to probabilities; used like `FastText`.
+
+    model: py3langid's own object. labels: its language codes.
+    """
 
     model: Any
     labels: tuple[str, ...]
@@ -92,9 +101,10 @@ Classifier = FastText | Py3langid
 
 
 def find(model: str) -> str:
-    """Return the path of a fastText model, or "builtin"; a name is searched in DATAPREP_MODELS and the cache folder.
+    """Return the path of a fastText model; "builtin" is returned unchanged.
 
-    Raises PlanError if there is no such model and it cannot be downloaded.
+    model: a path, "builtin", or a name, which is searched in the folders of DATAPREP_MODELS and in the cache folder, or
+    downloaded if it is known. Raises PlanError if there is no such model and it cannot be downloaded.
     """
     if model == BUILTIN or os.path.isfile(files.path_of(model)):
         return files.path_of(model)
@@ -140,7 +150,7 @@ def _download(name: str, known: Download) -> str:
 
 
 def identity(path: str) -> str:
-    """Return a text that identifies a model's content: the version of py3langid, or the hash of the model file."""
+    """Return a text that identifies a model's content: py3langid's version for "builtin", else the file's hash."""
     if path == BUILTIN:
         need("py3langid", extra="langid")
         from importlib.metadata import version
@@ -150,7 +160,7 @@ def identity(path: str) -> str:
 
 
 def file_hash(path: str) -> str:
-    """Return the hash of a local file's content; the file is read again only if it changed."""
+    """Return the hash of a local file's content; an unchanged file is read once per process."""
     found = os.stat(path)
     return _hash(path, found.st_size, found.st_mtime_ns)
 
@@ -161,7 +171,7 @@ def _hash(path: str, size: int, changed: int) -> str:  # noqa: ARG001 - a file t
 
 
 def load(path: str) -> Classifier:
-    """Return the model at a path that `find` returned; it is loaded once per process."""
+    """Return the model at a path that `find` returned (or "builtin"); it is loaded once per process."""
     return _load(path, identity(path))
 
 
@@ -177,9 +187,10 @@ def _load(path: str, known_as: str) -> Classifier:  # noqa: ARG001 - a file that
 
 
 def check(path: str) -> None:
-    """Raise PlanError if a model file is truncated, since fastText would crash on it or load noise.
+    """Raise PlanError if the file at `path` is not a complete fastText classifier.
 
-    A model ends with the matrix of its labels, whose size is in the header.
+    fastText would crash on a truncated file, or load noise. A model ends with the matrix of its labels, whose size is
+    in the header.
     """
     with files.open_raw(path) as f:
         start = f.read(HEADER.size)
@@ -200,7 +211,10 @@ def check(path: str) -> None:
 
 
 def check_labels(wanted: Sequence[str], model: str, labels: Sequence[str]) -> None:
-    """Raise PlanError for a code that the model lacks; the message names models that have it."""
+    """Raise PlanError if the model lacks one of the `wanted` codes; the message names models that have it.
+
+    labels: the codes that the model `model` has.
+    """
     missing = [code for code in wanted if code not in labels]
     if not missing:
         return
@@ -225,7 +239,7 @@ def _labels_of(name: str) -> Sequence[str]:
 
 
 def round_scores(scores: Any) -> Any:
-    """Return scores rounded to 1e-4, float64, as stored and compared."""
+    """Return scores rounded to 1e-4 as float64; in this form they are stored and compared."""
     return np.round(np.asarray(scores, np.float64), 4)
 
 

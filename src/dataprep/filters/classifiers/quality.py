@@ -79,7 +79,7 @@ class Quality(ScoredFilter):
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """The column `quality_score`: the probability of the label."""
+        """Name and type of the column that the filter adds: `quality_score`, the probability of the label."""
         return {"quality_score": pa.float64()}
 
     @property
@@ -88,15 +88,15 @@ class Quality(ScoredFilter):
         return (models.identity(models.find(self.model)), self._label, self.max_bytes)
 
     def recipe(self) -> Any:
-        """Return the key's values: the model's content (not its path), label, `max_bytes`, and range of scores."""
+        """Return the values that identify this stage: the model's content (not its path), label, `max_bytes`, range."""
         return (self.VERSION, self.measure, self._range)
 
     def warm(self) -> None:
-        """Load the model."""
+        """Load the model, before workers start."""
         models.load(models.find(self.model))
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Return the column `quality_score`: the model's probability of the label for each document."""
+        """Return the column `quality_score` by name: the model's probability of the label for each document."""
         offsets, data = B.buffers(batch)
         model, label = models.load(models.find(self.model)), self._label
         found = np.zeros(batch.num_rows)
@@ -108,5 +108,5 @@ class Quality(ScoredFilter):
         return {"quality_score": pa.array(models.round_scores(found))}
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason for which each document is dropped, null if it is kept."""
+        """Return the reason for which each document is dropped, null if it is kept; scores: the columns of `score`."""
         return pa.array(outside(scores["quality_score"], self._range, "quality"), pa.string())

@@ -78,7 +78,11 @@ QUALITY = Settings(dim=32, min_n=0, max_n=0, word_ngrams=2, min_count=3, lr=0.1,
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained classifier, and its counts on the held-out texts: confusion[true label][predicted label]."""
+    """A trained classifier, and its results on the held-out texts.
+
+    path: the model file. labels: its labels. n_train: number of training texts per label. confusion: confusion[true
+    label][predicted label], numbers of held-out texts.
+    """
 
     path: str
     labels: tuple[str, ...]
@@ -87,7 +91,7 @@ class Trained:
 
     @property
     def accuracy(self) -> float:
-        """The share of held-out texts with a correct label."""
+        """The share (0 to 1) of held-out texts with a correct label."""
         asked = sum(n for row in self.confusion.values() for n in row.values())
         return sum(row.get(label, 0) for label, row in self.confusion.items()) / max(1, asked)
 
@@ -100,11 +104,12 @@ def train_classifier(
     test: Mapping[str, Iterable[str]] | None = None,
     positive: str | None = None,
 ) -> Trained:
-    """Train a fastText classifier of the labels in `texts` and write it to `out`, a local .bin file.
+    """Train a fastText classifier of the labels in `texts`, and write it to `out`, a local .bin file.
 
-    texts: the texts of each label; of each distinct text, the part that is used is held in memory. test: texts to test
-    on, in place of a share of `texts`; needed if texts are variants of each other. positive: the label that `Quality`
-    uses.
+    texts: the texts of each label; of each distinct text, the first `max_bytes` bytes are held in memory. settings: of
+    the training. test: texts to test on, in place of a share of `texts`; needed if texts are variants of each other.
+    positive: the label that `Quality` uses. Labels, settings, data and accuracy are written to `out` with .json
+    appended. Returns the classifier's path, labels and test results.
 
     fastText trains in one thread, in a new process whose memory is zero: with one thread, version 0.9.3 sets only a
     tenth of its matrix, so with memory used before each run would train another model.

@@ -27,8 +27,8 @@ FACTOR = 0x9E3779B97F4A7C15
 class Words(NamedTuple):
     """Texts as lower-cased words with one space between them.
 
-    offsets: int64[texts + 1], where each text begins in `data`. ends: int64[texts + 1], the index of each text's first
-    word. hashes, starts: the hash of each word, and where the word begins in `data`.
+    data: UTF-8 bytes of all texts. offsets: int64[texts + 1], where each text begins in `data`. ends: int64[texts + 1],
+    the index of each text's first word. hashes, starts: for each word, its hash and where it begins in `data`.
     """
 
     offsets: I64  # [n + 1] into `data`
@@ -39,11 +39,11 @@ class Words(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """The distinct runs of words, numbered from 0, in a hash table.
+    """The distinct runs of words (n-grams) of the evaluation sets, numbered from 0, in a hash table.
 
     lengths: all different lengths in words, ascending. slots: the number of a run, or -1. keys, at, size: per run, its
-    hash, and the offset and number of its bytes in `data`. bits: bit table of the starts of runs. mask: the bits of a
-    hash that are used.
+    hash, and the offset and number of its bytes in `data`. bits: one bit for each possible start of a run. mask: the
+    bits of a hash that are used.
     """
 
     lengths: I64  # all different lengths in words, ascending
@@ -67,10 +67,11 @@ def words_of(texts: pa.LargeStringArray) -> Words:
 
 
 def table_of(texts: Words, n: int, shortest: int, key_bits: int) -> tuple[Runs, npt.NDArray[np.int64], I64]:
-    """Return the table of the distinct runs in `texts`, and two arrays with an entry per occurrence of a run.
+    """Return the table of the distinct runs of words in `texts`, and two int64 arrays, an entry per occurrence.
 
     The first array has the number of the run in the table, the second the index of the text; both are in the order of
-    the texts. A run has `n` words; a text with `shortest` to n - 1 words is one run. key_bits: bits of the hashes.
+    the texts. A run has `n` words; a text with `shortest` to n - 1 words is one run. key_bits: bits of the hashes that
+    are used.
     """
     sizes = np.diff(texts.ends)
     per_text = np.where(sizes >= n, sizes - n + 1, sizes >= shortest).astype(np.int64)
@@ -161,9 +162,9 @@ def _fill(runs: Runs, texts: Words, first: I64, length: I64) -> I64:
 
 @kernel
 def candidates(ends: I64, hashes: U64, runs: Runs) -> npt.NDArray[np.bool_]:
-    """Return whether each text has words whose hash is that of a run, bool[texts]; bytes are not compared.
+    """Return for each text whether it has words with the hash of a run, bool[texts]; bytes are not compared.
 
-    ends: int64[texts + 1], the index of each text's first word. hashes: uint64[words].
+    ends: int64[texts + 1], the index of each text's first word. hashes: uint64, of all words. runs: the runs to find.
     """
     n = len(ends) - 1
     out = np.zeros(n, np.bool_)
@@ -202,10 +203,10 @@ def candidates(ends: I64, hashes: U64, runs: Runs) -> npt.NDArray[np.bool_]:
 
 @kernel
 def occurrences(texts: Words, runs: Runs, out: I64) -> int:
-    """Write a row (index of the text, number of the run) to `out` for each occurrence of a run in the texts.
+    """Write a row (index of the text, number of the run) to `out` for each occurrence of a run; return their number.
 
-    out: int64[capacity, 2]; rows beyond its capacity are not written. Returns the number of all occurrences. Every
-    offset is examined, and bytes are compared.
+    out: int64[capacity, 2]; rows beyond its capacity are counted, but not written. Every offset is examined, and bytes
+    are compared.
     """
     n = 0
     for d in range(len(texts.ends) - 1):
@@ -227,7 +228,7 @@ def occurrences(texts: Words, runs: Runs, out: I64) -> int:
 
 
 def find(texts: pa.LargeStringArray, runs: Runs) -> I64:
-    """Find all occurrences of runs in texts, by hash and then by bytes.
+    """Find all occurrences of the runs in texts, by hash and then by bytes.
 
     Returns int64[occurrences, 2] with rows (index of the text, number of the run), in the order of the texts.
     """

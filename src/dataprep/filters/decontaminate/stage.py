@@ -108,10 +108,10 @@ class Decontaminate(ScoredFilter):
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """Names and types of the score columns, two per set NAME.
+        """Names and types of the columns that the filter adds, two for each evaluation set NAME.
 
-        decontaminate_NAME is the number of occurrences of the set's runs, decontaminate_NAME_questions the numbers of
-        the questions that have these runs.
+        decontaminate_NAME is how often runs of words of the set occur, decontaminate_NAME_questions the numbers of the
+        questions that have these runs.
         """
         kinds = (("", pa.int64()), ("_questions", QUESTIONS))
         return {f"decontaminate_{name}{end}": kind for name, _ in self.sets for end, kind in kinds}
@@ -122,11 +122,11 @@ class Decontaminate(ScoredFilter):
         return self.digest, self.ngram, self.min_words, self._key_bits
 
     def recipe(self) -> Any:
-        """Return the key's values: a hash of the questions (not their paths), and the parameters."""
+        """Return the values that identify this stage: a hash of the questions (not their paths), and the parameters."""
         return self.VERSION, self.measure, self.min_ngrams, self.action
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Return the two score columns of every set: occurrences of its runs, and the questions they are from."""
+        """Return two columns for every set, by name: how often its runs occur, and the questions with these runs."""
         index = _index(self.sets, self.ngram, self.min_words, self._key_bits)
         rows, runs = K.find(batch.column("text"), index.runs).T
         begin, n = index.first[runs], np.diff(index.first)[runs]
@@ -142,7 +142,10 @@ class Decontaminate(ScoredFilter):
         return out
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return `contaminated_NAME` for the first set of which a document has `min_ngrams` runs, else null."""
+        """Return `contaminated_NAME`, for the first set NAME with which a document shares `min_ngrams` runs, else null.
+
+        The result has a value per document; with action="report", all are null. scores: the columns of `score`.
+        """
         first = np.full(len(next(iter(scores.values()))), len(self.sets))
         for number, (name, _) in reversed(list(enumerate(self.sets))):
             if self.action == "drop":

@@ -1,1 +1,1 @@
-"""Gopher: rules of quality and repetition, and the kernel that counts for them."""
+"""Gopher: drop documents by rules of quality and repetition; and the kernel that counts for these rules."""

@@ -34,8 +34,9 @@ FACTOR = np.uint64(0x9E3779B97F4A7C15)
 class GopherRules(NamedTuple):
     """The word lists of `Gopher` in the form that the kernels read.
 
-    keys: uint64, sorted hashes of all stop words. lists: for each key, bit k is set if the word is in list k. n_lists:
-    the number of lists. max_letters: letters of the longest stop word.
+    bullets: signs that begin a bullet line. keys: uint64, sorted hashes of all stop words. lists: for each key, bit k
+    is set if the word is in list k. n_lists: the number of lists. max_letters: letters of the longest stop word.
+    classes, lower: class and lower case of each code point.
     """
 
     bullets: Packed
@@ -68,7 +69,10 @@ class WordBuffers(NamedTuple):
 
 @kernel
 def count(offsets: I64, data: U8, rules: GopherRules) -> I64:
-    """Return counts per document, int64[n, len(COUNTS)]; the columns are named in COUNTS."""
+    """Return the counts for each document that Gopher's rules need, int64[n, len(COUNTS)]; COUNTS names the columns.
+
+    offsets, data: the documents, UTF-8 bytes. rules: the word lists.
+    """
     n = len(offsets) - 1
     out = np.zeros((n, N_COUNTS), np.int64)
     longest: int = 0
@@ -161,7 +165,7 @@ def _ends_with_ellipsis(data: U8, first: int, last: int) -> bool:
 
 @kernel
 def letters_hash(data: U8, a: int, b: int, max_letters: int, lower: U32) -> Int:
-    r"""Return a hash of the letters and digits (`\w`) of the word `data[a:b]`, in lower case.
+    r"""Return a hash of the letters and digits (`\w`) of the word data[a:b], in lower case.
 
     Returns 0 if the word has more than `max_letters` of them. lower: the lower case of each code point.
     """

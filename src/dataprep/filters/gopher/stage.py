@@ -126,7 +126,7 @@ class Gopher(ScoredFilter):
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """Names and types of the score columns, one per rule: int64 for words and stop words, float64 otherwise."""
+        """Names and types of the columns that the filter adds, one per score: int64 for word counts, else float64."""
         return {r.score: pa.int64() if r.score in COUNTED else pa.float64() for r in RULES}
 
     @property
@@ -136,21 +136,24 @@ class Gopher(ScoredFilter):
         return (*(STOP_WORDS[code] for code in dict.fromkeys(self.languages)), *own), self.bullets
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Return a score column for each rule, with a value per text."""
+        """Return a column for each score that the rules use, by name, with a value per text."""
         offsets, data = B.buffers(batch)
         rules = K.GopherRules(pack(self.bullets), *pack_words(self.measure[0]), classes(), lowered())
         return _shares(K.count(offsets, data, rules))
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason of the first rule of the table that each document breaks, null if it breaks none."""
+        """Return the reason of the first rule of the table that drops each document, null if none does.
+
+        scores: the columns of `score`.
+        """
         return reasons(self, RULES, scores)
 
 
 def pack_words(lists: tuple[tuple[str, ...], ...]) -> tuple[Any, Any, int, int]:
     """Return lists of stop words in the form that the kernel reads, as four values.
 
-    They are the sorted hashes of all words, uint64[words]; for each word, the lists that have it (bit k: list k); the
-    number of lists; and the number of letters of the longest word.
+    They are the sorted hashes of all words, uint64[words]; for each word, the lists that have it (bit k: list k),
+    uint64[words]; the number of lists; and the number of letters of the longest word.
     """
     held: dict[int, int] = {}
     longest = 0

@@ -1,1 +1,1 @@
-"""RefinedWeb: corrections of lines, and their kernel."""
+"""RefinedWeb: corrections of the lines of web pages, and their kernel."""

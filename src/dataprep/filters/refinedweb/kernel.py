@@ -1,7 +1,7 @@
-"""RefinedWeb's corrections of lines over Arrow buffers: one pass counts a line's words and characters, one copies it.
+"""The kernel of RefinedWeb: one pass counts a line's words and characters, one copies the corrected line.
 
-Case is folded character by character (`fold_chars`), so that a match has the same offset in a text and in its folded
-form. Twin: tests/twins/refinedweb.py.
+It reads Arrow buffers. Case is folded character by character (`fold_chars`), so that a match has the same offset in a
+text and in its folded form. Twin: tests/twins/refinedweb.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NAMES = ("valid", "upper_case", "numbers", "counter", "few_words", "edited", "re
 
 
 class PackedPhrases(NamedTuple):
-    """Case-folded phrases: phrase k is `data[starts[k]:starts[k + 1]]`.
+    """Phrases without case differences, for kernels: phrase k is the UTF-8 bytes data[starts[k]:starts[k + 1]].
 
     leads: uint8[256], 1 for each byte that can begin a phrase in a text of any case.
     """
@@ -31,7 +31,11 @@ class PackedPhrases(NamedTuple):
 
 
 class RefinedWebRules(NamedTuple):
-    """The parameters of `RefinedWeb` in the form that the kernels read."""
+    """The parameters of `RefinedWeb` in the form that the kernels read.
+
+    whole_line: if white space counts among a line's characters. max_upper, max_numeric, max_removed: shares, 0 to 1.
+    classes, lower: tables by code point.
+    """
 
     whole_line: bool  # white space counts as characters in the shares of a line
     max_upper: float
@@ -48,7 +52,7 @@ class RefinedWebRules(NamedTuple):
 
 
 def pack_phrases(phrases: tuple[str, ...]) -> PackedPhrases:
-    """Return phrases, case-folded, in the form that the kernels read."""
+    """Return the phrases, case-folded, in the form that the kernels read."""
     folded, leads = [fold_chars(p) for p in phrases], np.zeros(256, np.uint8)
     small = T.lowered() & T.POINT
     small[small == ord("ς")] = ord("σ")
@@ -62,8 +66,8 @@ def correct(offsets: I64, data: U8, rules: RefinedWebRules, out: U8, ends: I64, 
     """Correct the lines of documents; return the number of documents kept.
 
     offsets: int64[n + 1] of the documents in `data`, UTF-8 bytes. Writes the kept texts to `out`, their ends to
-    `ends[1:]`, and the code of each document (KEEP: 0) to `reasons`, uint8[n]; adds 1 to `counts` at the code of each
-    line that is not blank.
+    `ends[1:]`, and why each document is dropped to `reasons`, uint8[n], a code of NAMES (0: kept); adds 1 to `counts`
+    at the code of what was done with each line that is not blank.
     """
     w = kept = int(np.int64(0))
     for d in range(len(reasons)):

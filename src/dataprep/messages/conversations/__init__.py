@@ -1,1 +1,1 @@
-"""Conversations: group messages of a chat, join them, and cut windows of turns."""
+"""Conversations: group the messages of a chat, join them, and cut them into windows of turns for training."""

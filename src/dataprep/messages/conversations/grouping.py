@@ -26,7 +26,8 @@ NOTHING = (1 << 64) - 1  # the id answered by a message that answers none
 class Messages(NamedTuple):
     """The columns of n messages, in the order of the input.
 
-    `chats`: each message's chat, as a row of OpenChats. `times`: seconds, or NEVER if unknown.
+    chats: each message's chat, as a row of OpenChats. ids: of the messages. times: seconds since 1970, or NEVER if
+    unknown. sizes: bytes. answered: id of the message that it answers, or NOTHING.
     """
 
     chats: I64
@@ -37,7 +38,11 @@ class Messages(NamedTuple):
 
 
 class OpenChats(NamedTuple):
-    """The newest conversation of each chat, one row per chat; `conversations_of` updates the arrays in place."""
+    """The newest conversation of each chat, one row per chat; `conversations_of` updates the arrays in place.
+
+    number: its number, -1: none yet. first: id of its first message. begin: bytes of all messages before it. last: time
+    of its last message in seconds since 1970.
+    """
 
     number: I64  # -1: none yet
     first: U64  # id of its first message
@@ -48,8 +53,8 @@ class OpenChats(NamedTuple):
 class Limits(NamedTuple):
     """The limits of a conversation, and the state before the first message.
 
-    `gap`, `reply_gap`: seconds. `max_bytes`: size. `next_number`: number of the next new conversation. `bytes_read`:
-    bytes of all earlier messages.
+    gap, reply_gap: silence that ends a conversation, and that a reply bridges, in seconds. max_bytes: the largest size.
+    next_number: number of the next new conversation. bytes_read: bytes of all earlier messages.
     """
 
     gap: int
@@ -61,7 +66,7 @@ class Limits(NamedTuple):
 
 @kernel
 def conversations_of(messages: Messages, chats: OpenChats, limits: Limits) -> I64:
-    """Return the number of the conversation of each message, int64[n]; update `chats` to the state after them."""
+    """Return the number of the conversation of each message, int64[n]; update `chats` to the state after these messages."""
     following, read = limits.next_number, limits.bytes_read
     number, first, begin, last = chats
     out = np.empty(len(messages.chats), np.int64)
@@ -83,7 +88,10 @@ def conversations_of(messages: Messages, chats: OpenChats, limits: Limits) -> I6
 
 
 class OpenConversation(NamedTuple):
-    """A conversation that later messages may join: the fields of one row of `OpenChats`."""
+    """A conversation that later messages may join: its number, its first message's id, bytes before it, last time.
+
+    The fields are those of a row of `OpenChats`.
+    """
 
     number: int
     first: int
@@ -92,7 +100,11 @@ class OpenConversation(NamedTuple):
 
 
 class Grouping:
-    """Numbers conversations in the order of their first messages, and remembers which of them are open."""
+    """Numbers conversations in the order of their first messages, and remembers which conversations are open.
+
+    gap, reply_gap: seconds of silence that end a conversation, and that a reply bridges. max_bytes: size at which a
+    conversation is split.
+    """
 
     def __init__(self, gap: int, reply_gap: int, max_bytes: int) -> None:
         """Take the seconds of silence that end a conversation, and that a reply bridges; bytes at which it is cut."""
@@ -123,15 +135,15 @@ class Grouping:
         return numbers
 
     def first_open(self) -> int:
-        """Return the smallest number of an open conversation; if none is open, the number of the next one."""
+        """Return the smallest number of an open conversation; if none is open, the number of the next new one."""
         return min((one.number for one in self.open.values()), default=self.next_number)
 
 
 class Finished(NamedTuple):
     """Messages of conversations that have ended, one conversation after another.
 
-    `starts`: int64, the row of `messages` at which each conversation begins. `settled`: no message of a later
-    conversation has a smaller id.
+    starts: int64, the row of `messages` at which each conversation begins. settled: an id; messages of conversations
+    that have not ended have larger ids, or this one.
     """
 
     messages: Batch
@@ -140,10 +152,10 @@ class Finished(NamedTuple):
 
 
 def finished_conversations(batches: Iterator[Batch], grouping: Grouping, extra: int = 0) -> Iterator[Finished]:
-    """Yield the same messages grouped by conversation; conversations are in the order of their first messages.
+    """Yield the messages grouped by conversation; conversations are in the order of their first messages.
 
-    Each conversation is yielded after it and all earlier ones have ended. extra: bytes that a message adds to its
-    conversation in addition to its text.
+    Each conversation is yielded after it and all earlier ones have ended. grouping: decides where conversations end.
+    extra: bytes that a message adds to its conversation in addition to its text.
     """
     held: list[Batch] = []
     numbers: list[I64] = []
@@ -176,7 +188,7 @@ def _starts(number: I64) -> I64:
 
 
 def seconds_or_never(batch: Batch) -> I64:
-    """Return the column `time` of a batch in seconds, int64[n]; NEVER for a missing time.
+    """Return the column `time` of a batch in seconds since 1970, int64[n]; NEVER for a missing time.
 
     Raises PlanError if the column is not a timestamp.
     """

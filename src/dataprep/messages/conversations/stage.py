@@ -1,4 +1,4 @@
-"""Conversations: join messages of one chat that follow each other closely, or answer each other, into one document."""
+"""Conversations: join messages of one chat, if little time passes between them or one answers another, to a document."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Conversations(Stage):
             yield self._documents(found.messages, found.starts, stats)
 
     def warm(self) -> None:
-        """Compile the kernel."""
+        """Compile the kernel, before workers start."""
         columns = {"chat": pa.array(["c"]), "author": pa.array(["a"]), "time": pa.array([0], pa.timestamp("s"))}
         list(watch(self, iter([B.make([0], ["A text."], "warm", columns=columns)]), Ledger(self.name)))
 

@@ -46,15 +46,18 @@ MAX_BYTES = 1 << 22  # of a conversation, with the messages of other chats since
 
 
 class Size(Protocol):
-    """Counts the tokens of turns for a model. It must be a frozen dataclass, so that recipes can be hashed."""
+    """Counts the tokens of turns for a model. It must be a frozen dataclass, so that recipes can be hashed.
+
+    A window is the text of one training example, made of turns.
+    """
 
     @property
     def block(self) -> int:
-        """The largest number of tokens of a window."""
+        """The largest number of tokens of a window (one training example)."""
 
     @property
     def fixed(self) -> int:
-        """The number of tokens of a window in addition to those of its turns."""
+        """The number of tokens that a window (one training example) has in addition to those of its turns."""
 
     def overhead(self, role: str, name: str | None) -> int:
         """Return the largest number of tokens that the chat template adds to the text of a turn.
@@ -70,9 +73,10 @@ class Size(Protocol):
 
 
 class Turn(NamedTuple):
-    """Neighbouring messages of one side, the person or all others, joined to one text.
+    """Consecutive messages of the person to imitate, or of all others, joined to one text.
 
-    `name`: the author; None if the text itself names the speakers. `answer`: whether the person wrote them.
+    name: the author; None if the text itself names the speakers. start, stop: its messages, [start, stop), among those
+    with text. answer: True if the person to imitate wrote them.
     """
 
     name: str | None
@@ -83,14 +87,14 @@ class Turn(NamedTuple):
 
     @property
     def role(self) -> str:
-        """The role as trainers name it: "user" or "assistant"."""
+        """The role as trainers name it: "assistant" for the person to imitate, "user" for all others."""
         return "assistant" if self.answer else "user"
 
 
 class Window(NamedTuple):
-    """Neighbouring turns of a conversation, as indices of its turns.
+    """Consecutive turns of a conversation that make one training example, as indices of turns.
 
-    Turns [first, start) are context that the window before has too; turns [start, stop) are new.
+    Turns [first, start) are context, which the window before has too; turns [start, stop) are new.
     """
 
     first: int

@@ -1,4 +1,4 @@
-"""Add up the points of each text's words for each language, in one pass: full words, beginnings, ends and insides.
+"""Add up, for each text and language, the points of its words: whole words, and their beginnings, ends and insides.
 
 Twin: tests/twins/message_language.py
 """
@@ -28,9 +28,10 @@ Weights = npt.NDArray[np.int32]
 
 
 class PointTable(NamedTuple):
-    """A hash table of words and parts of words, with open addressing.
+    """The points of words and parts of words for each language, in a hash table with open addressing.
 
-    `keys` uint64[slots]: their hashes, 0 if the slot is empty. `weights` int32[slots, labels]: their points per label.
+    keys: uint64[slots], hashes of words, 0 if the slot is empty. weights: int32[slots, labels], their points per
+    language.
     """
 
     keys: U64
@@ -39,7 +40,7 @@ class PointTable(NamedTuple):
 
 @cache
 def build() -> PointTable:
-    """Return the PointTable of all words and parts of words in `words.py`."""
+    """Return the table of points of all words and parts of words in `words.py`."""
     found: dict[int, list[int]] = {}
     for part, label, weight in features():
         inside = part.removeprefix("^").removesuffix("$")
@@ -108,10 +109,10 @@ def _word(letters: U32, n: Int, keys: U64, weights: Weights, known: U64, rows: W
 
 @kernel
 def score(offsets: I64, data: U8, low: U32, table: U16, keys: U64, weights: Weights, n_labels: int) -> Any:
-    """Return each of n texts' points, int32[n, labels], and numbers of Latin, Arabic and other letters, int32[n, 3].
+    """Return each text's points per language, int32[n, n_labels], and its letters by script, int32[n, 3].
 
-    offsets, data: the texts in UTF-8. low: uint32, the lower case of each code point (`lowered()`). table: uint16, its
-    class. keys, weights: a PointTable.
+    The scripts are Latin, Arabic and others. offsets, data: n texts in UTF-8. low: uint32, the lower case of each code
+    point (`lowered()`). table: uint16, its class. keys, weights: a PointTable.
     A word is a run of letters, marks and digits; an apostrophe ends it and belongs to it ("l'eau" is "l'" and "eau").
     Words after @, # or a slash, as in links, have no points.
     """

@@ -158,9 +158,10 @@ class _Before:
 def carry(codes: Codes, is_sure: Any, script: Codes, by_author: Any, by_chat: Any, last: Any) -> Codes:
     """Return the label of each of n messages: its own if sure, else its author's last sure one, else the chat's.
 
-    codes: int32[n], each message's own label, -1: none. is_sure: bool[n]. script: int32[n], 0 or 1; other values get
-    -1. last: int32[rows, 2 scripts], the last sure label of each author and each chat by script, -1: none; it is
-    updated, and kept from batch to batch. by_author, by_chat: int64[n], rows of `last` for each message.
+    A label is a language's number. codes: int32[n], each message's own label, -1: none. is_sure: bool[n]. script:
+    int32[n], 0 or 1; messages with other values get -1. last: int32[rows, 2 scripts], the last sure label of each
+    author and each chat by script, -1: none; it is updated, and kept from batch to batch. by_author, by_chat: int64[n],
+    rows of `last` for each message.
     """
     out = codes.copy()
     for i in range(len(codes)):

@@ -30,21 +30,21 @@ log = logging.getLogger("dataprep")
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Consent(Estimator):
-    """Drop the messages of people who did not agree to their use; the reason is "no_consent".
+    """Drop the messages of people who did not agree to their use, with the reason "no_consent"; an Estimator.
 
     refused: names of people who did not agree. allowed: names of people who agreed; all others' messages are dropped.
     Give one of the two: the names, or the path of a file with one per line. The platform's own lines (no author) are
     kept. Names are compared without case, accents, emoji, invisible signs and a leading ~; phone numbers by their
     digits, in national or international form.
-    strict: whether a listed name that is nobody's stops the run; False: it is only logged, as when one list serves
-        several corpora.
+    strict: True: a listed name that no author has stops the run; False: it is only logged, as when one list serves
+    several corpora.
 
     Messages of others are kept, replies to the dropped messages included: an export does not quote the answered
     message, it has only `reply_to`, which may then name a dropped message. To remove the names of people who did not
     agree from other people's texts, use `Pseudonyms(consent=)`, which learns the names before it drops messages.
 
-    Raises PlanError for both or neither, a list that cannot be read, one without names, and, before any message is
-    dropped, a name that is nobody's, with the authors whose names are nearest.
+    Raises PlanError if both or neither of the lists are given, if a list cannot be read or has no names, and, before
+    any message is dropped, if a listed name is no author's; the message shows the authors whose names are nearest.
     """
 
     refused: str | Sequence[str] | None = None
@@ -71,19 +71,22 @@ class Consent(Estimator):
         return f"Consent({which}={len(self.names)} names)"
 
     def recipe(self) -> Any:
-        """Return what identifies this Estimator in a recipe: the names themselves, not the path of the list."""
+        """Return the values that identify this stage: the names themselves, not the path of the list."""
         return self.VERSION, self.allowed is None, sorted(map(repr, self.listed)), self.phones
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Stage:  # noqa: ARG002 - writes nothing
         """Check that each listed name is an author's in `docs`; return the stage that drops the messages.
 
-        Raises PlanError as `check` does. No file is written.
+        Raises PlanError as `check` does. Writes no file, so `out` is not used.
         """
         self.check(set().union(*run.map(_authors, docs.tasks, "Consent: authors")))
         return Consented(consent=self)
 
     def check(self, people: Iterable[str]) -> None:
-        """Raise PlanError if a listed name is not among `people`, with the nearest names; if not `strict`, log it."""
+        """Raise PlanError if a listed name is not among `people`; the message shows the nearest names.
+
+        people: names of authors. If `strict` is False, the message is logged instead.
+        """
         present = sorted(set(people))
         missing = [name for name in self.names if not any(_same(name, other) for other in present)]
         if not missing or current():  # a sample has not everybody
@@ -98,7 +101,7 @@ class Consent(Estimator):
         log.warning("%s", msg)
 
     def reasons(self, authors: pa.Array) -> pa.StringArray:
-        """Return the reason to drop each author's message: "no_consent", or null for people who agreed."""
+        """Return the reason to drop the message of each author: "no_consent", or null for people who agreed."""
         coded = authors.cast(pa.string()).dictionary_encode()
         drops = [self._has(name) == (self.allowed is None) for name in coded.dictionary.to_pylist()]
         return pa.array(["no_consent" if drop else None for drop in drops], pa.string()).take(coded.indices)
@@ -110,7 +113,7 @@ class Consent(Estimator):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Consented(Stage):
-    """Drops the messages of people who did not agree; the stage that `Consent.fit` returns."""
+    """Drops the messages of people who did not agree; `Consent.fit` returns this stage."""
 
     consent: Consent
 
@@ -119,7 +122,7 @@ class Consented(Stage):
 
     @property
     def name(self) -> str:
-        """The name of the Estimator, for statistics."""
+        """The name of the Estimator, "Consent", which is used in statistics."""
         return Consent.__name__
 
     def __repr__(self) -> str:
@@ -131,7 +134,7 @@ class Consented(Stage):
             yield drop_rows(batch, self.consent.reasons(batch.column("author")), stats)
 
     def secrets(self) -> KnownPeople | None:
-        """Return a search for the names of people who did not agree; None if only those who agreed are listed."""
+        """Return a search for the names of people who did not agree; None if the list names those who agreed."""
         return KnownPeople(self.consent.names, COMMON) if self.consent.allowed is None else None
 
 
@@ -163,9 +166,10 @@ def _loose(name: str) -> Any:
 
 
 def names_in(stage: str, given: Any) -> tuple[str, ...]:
-    """Return names, sorted and unique, from a list of them or from the path of a file with one name per line.
+    """Return the names in a list, or in a file with one name per line, sorted and without duplicates, as a tuple.
 
-    Raises PlanError, naming `stage`, if the file cannot be read or there is no name.
+    given: the list, or the file's path. Raises PlanError, which names `stage`, if the file cannot be read or there is
+    no name.
     """
     if isinstance(given, str):
         try:

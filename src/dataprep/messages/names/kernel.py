@@ -29,11 +29,11 @@ SIEVE_BITS = 16
 
 
 class Trie(NamedTuple):
-    """A trie of terms as a hash table from (node, character) to the next node, int32 numbers from the root 0.
+    """The terms to find, as a tree of letters (trie), stored as a hash table from (node, character) to the next node.
 
-    `keys` int64[slots]: node << 21 | character, or EMPTY. `children` int32[slots]: the next node. `terms` int32[nodes]:
-    the number of the term that ends at a node, or EMPTY. `sieve` uint8[65536]: 1 if a term begins with letters of this
-    hash; it rejects most words.
+    keys: int64[slots], node << 21 | character, or EMPTY. children: int32[slots], the next node; 0 is the root. terms:
+    int32[nodes], the number of the term that ends at a node, or EMPTY. sieve: uint8[65536], 1 if a term begins with
+    letters of this hash; it rejects most words.
     """
 
     keys: I64
@@ -43,7 +43,7 @@ class Trie(NamedTuple):
 
 
 def build(terms: Sequence[str]) -> Trie:
-    """Return the trie of `terms`; a term's number is its index in `terms`."""
+    """Return the trie that finds `terms`; a term's number is its index in `terms`."""
     edges: dict[int, int] = {}
     ends = {}
     for number, term in enumerate(terms):
@@ -178,7 +178,7 @@ def _passes(a: Int, b: Int, c: Int, sieve: U8) -> bool:
 def find_names(
     offsets: I64, data: U8, fold: U32, keys: I64, children: I32, terms: I32, sieve: U8, prefixes: U32
 ) -> I64:
-    """Return every name in n texts, int64[m, 5]: text, first byte, end, number of the term, whether an @ precedes it.
+    """Return every name in n texts, int64[m, 5]: text, first byte, end, number of the term, 1 if an @ precedes it.
 
     offsets, data: the texts in UTF-8. fold: uint32, each code point as it is compared (`matching.folded`). keys,
     children, terms, sieve: a Trie. prefixes: folded letters that may be joined to the beginning of a name and are kept,
@@ -238,7 +238,7 @@ def find_names(
 
 @kernel
 def splice(offsets: I64, data: U8, spans: I64, new_offsets: I64, new_data: U8) -> tuple[I64, U8]:
-    """Return n texts with spans of bytes replaced by words: (offsets int64[n + 1] from 0, bytes).
+    """Return n texts with ranges of bytes replaced by words: (offsets int64[n + 1] from 0, UTF-8 bytes).
 
     offsets, data: the texts. spans: int64[m, 4], in order: text, first byte, end, index of the new word. new_offsets,
     new_data: the new words.

@@ -1,4 +1,4 @@
-"""Search strings for known people: the audit of `Pseudonyms`, `Consent` and `persona`.
+"""Search strings for known people: the check of output folders by `Pseudonyms`, `Consent` and `persona`.
 
 Names are compared without case, accents, vowel signs, invisible signs and compatibility forms, at word boundaries, with
 at most four spaces or signs between two words. This search is independent of the one in `kernel.py`, so that it finds
@@ -42,7 +42,10 @@ OWN = frozenset(_OWN.split())
 
 
 def folded_text(text: str) -> str:
-    """Return a text in the form in which names are compared; BETWEEN is kept."""
+    """Return a text in the form in which names are compared: without case, accents and invisible signs.
+
+    The separator BETWEEN is kept.
+    """
     if text.isascii():
         return text.lower()
     plain = _marks().sub("", unicodedata.normalize("NFKD", text)).casefold()
@@ -59,16 +62,16 @@ def _marks() -> re.Pattern[str]:
 
 
 def parts(name: str) -> tuple[str, ...]:
-    """Return the words of a name in the form in which they are compared."""
+    """Return the words of a name, without case, accents and invisible signs, as a tuple."""
     return tuple(_WORD.findall(folded_text(name)))
 
 
 @dataclass(frozen=True)
 class KnownPeople:
-    """Finds people in strings, for `dataprep.core.audit`.
+    """Finds people in strings, to check that an output folder names nobody (`dataprep.core.audit`).
 
-    names: spellings of names, phone numbers, e-mail addresses and handles. stay: words that may occur by themselves, by
-    rule. own: names that may occur, such as that of the person who trains on the own messages.
+    names: spellings of names, phone numbers, e-mail addresses and handles. stay: words that may occur by themselves.
+    own: names that may occur, such as that of the person who trains on the own messages.
     """
 
     names: tuple[str, ...]

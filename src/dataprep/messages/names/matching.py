@@ -45,7 +45,7 @@ COMMON = frozenset(_COMMON.split())
 
 @cache
 def folded() -> U32:
-    """Return each code point as it is compared, uint32[0x110000]: a letter or digit, SKIPPED, GAP or BREAK."""
+    """Return how each code point is compared in names, uint32[0x110000]: as a letter or digit, SKIPPED, GAP or BREAK."""
     low, bits = lowered(), classes()
     inside = (bits & (WORD | MARK)) != 0  # signs of Indic scripts are letters' parts
     table = np.where(inside, low & np.uint32((1 << 21) - 1), np.uint32(BREAK)).astype(np.uint32)
@@ -63,7 +63,7 @@ def folded() -> U32:
 
 
 def words(name: str) -> tuple[str, ...]:
-    """Return the words of a name in the form in which they are compared.
+    """Return the words of a name as a tuple, without case, accents and invisible signs.
 
     >>> words("~ Zoë O'Brien 🌻")
     ('zoe', 'o', 'brien')
@@ -74,7 +74,10 @@ def words(name: str) -> tuple[str, ...]:
 
 
 def identity(name: str) -> str:
-    """Return a person's name without case, invisible signs and a leading ~, and with single spaces."""
+    """Return a text that is equal for two spellings of one person's name.
+
+    It is the name without case, invisible signs and a leading ~, and with single spaces.
+    """
     plain = unicodedata.normalize("NFKC", name)
     plain = "".join(c for c in plain if ord(c) not in _UNSEEN)
     return " ".join(plain.lstrip("~ ").casefold().split())
@@ -85,5 +88,5 @@ _UNSEEN = frozenset(c for c in _INVISIBLE if c != 0x640)  # tatweel is kept: the
 
 @cache
 def common_words(given: tuple[str, ...] | None) -> frozenset[str]:
-    """Return the words that by themselves are not a name (None: COMMON), in the form in which they are compared."""
+    """Return the words that by themselves are not a name, folded as in `words`; given: None for COMMON."""
     return frozenset(w for entry in (COMMON if given is None else given) for w in words(entry))

@@ -1,4 +1,4 @@
-"""Find numbers and addresses in the same texts in which names were found, so that neither hides the other.
+"""Find phone numbers and other personal data in texts in which names were found, so that neither hides the other.
 
 Patterns are tried on the raw line, in which an address may contain a name, and on the line with its names blanked out,
 in which a number may follow a name directly.
@@ -22,12 +22,12 @@ Span = tuple[int, int, int, int]  # text, first byte, end, index of the new word
 
 
 def with_numbers(offsets: I64, data: U8, names: I64, phones: tuple[Phones, dict[str, int]], first_kind: int) -> I64:
-    """Return the spans to replace in texts, int64[n, 4]: names, known phone numbers, and personal data.
+    """Return the ranges to replace in texts, int64[n, 4]: names, known phone numbers, and personal data.
 
-    A span is (text, first byte, end, index of the new word). names: int64[m, 4], spans of names, in order. phones: the
-    known numbers, and the index of the new word for each. first_kind: index of the new word for the first of KINDS, the
-    kinds of personal data; -1: personal data is not searched. Overlapping spans are joined, and get the word of the
-    longest of them.
+    A row is (text, first byte, end, index of the new word). offsets, data: the texts in UTF-8. names: int64[m, 4], rows
+    of names, in order. phones: the known numbers, and the index of the new word for each. first_kind: index of the new
+    word for the first of KINDS, the kinds of personal data; -1: personal data is not searched. Overlapping ranges are
+    joined, and get the word of the longest of them.
     """
     wanted = K.NUMBER if first_kind < 0 else K.NUMBER | K.EMAIL | K.IP | K.IBAN
     found: list[Span] = []

@@ -33,7 +33,7 @@ def phone(text: str) -> str:
 
 
 def same_phone(a: str, b: str) -> bool:
-    """Return whether two results of `phone` are the same number; one of them may lack the country code."""
+    """Return True if two results of `phone` are the same number; one of them may lack the country code."""
     short, long = sorted((a, b), key=len)
     return bool(short) and long.endswith(short) and len(long) - len(short) <= _COUNTRY
 
@@ -43,7 +43,10 @@ def _ascii(text: str) -> str:
 
 
 class Phones:
-    """A search for known phone numbers in texts, in national or international form."""
+    """A search for known phone numbers in texts, in national or international form.
+
+    known: the numbers, as `phone` returns them.
+    """
 
     def __init__(self, known: Iterable[str]) -> None:
         """Take results of `phone`."""
@@ -52,9 +55,9 @@ class Phones:
             self._by_end[one[-MIN_DIGITS:]].append(one)
 
     def find(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Yield (start, end, known number) of each known number in a text; start and end count characters.
+        """Yield (start, end, known number) for each known number in a text; start and end count characters.
 
-        No number overlaps another.
+        The ranges do not overlap.
         """
         low = 0
         for run in _RUN.finditer(text) if self._by_end else ():

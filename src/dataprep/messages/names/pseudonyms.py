@@ -34,15 +34,15 @@ LETTERS = str.maketrans("0123456789abcdef", "bcdfghjklmnpqrst")  # of hex digits
 
 
 def digest(key: bytes, kind: str, name: str) -> str:
-    """Return the hash of a name under a secret key (BLAKE2b, RFC 7693), 32 hex digits.
+    """Return a hash of a name under the secret `key` (BLAKE2b, RFC 7693), 32 hex digits.
 
-    kind: such as "person" or "chat"; the same name has another hash for each kind.
+    kind: what is named, such as "person" or "chat"; the same name has another hash for each kind.
     """
     return hashlib.blake2b(f"{kind}\0{name}".encode(), key=key, digest_size=16, person=b"dataprep.people").hexdigest()
 
 
 def shortest(digests: Iterable[str], digits: int) -> dict[str, str]:
-    """Return the beginning of each digest that identifies it: `digits` digits, or more if two would be equal."""
+    """Return {digest: its beginning}; beginnings have at least `digits` digits, and are different for each digest."""
     found: dict[str, str] = {}
     waiting = sorted(set(digests))
     while waiting:
@@ -57,16 +57,20 @@ def shortest(digests: Iterable[str], digits: int) -> dict[str, str]:
 
 @dataclass
 class People:
-    """The names in a corpus: `seen` are authors, mentioned people and chats, `more` are names given in addition."""
+    """The people and chats named in a corpus.
+
+    seen: (kind, chat, name) of authors, mentioned people and chats. more: further names, given by the user.
+    """
 
     seen: set[tuple[str, str, str]]  # kind, chat, name
     more: tuple[str, ...] = ()
 
     def table(self, key: bytes, form: str, digits: int, weak: frozenset[str]) -> pa.Table:
-        """Return the table of pseudonyms, with the columns of PEOPLE: one for each name, and for each shared word.
+        """Return the table of pseudonyms with the columns of PEOPLE (kind, chat, name, pseudonym).
 
-        A shared word is in the names of several people. key: the secret key. form: a person's pseudonym, with {} for
-        the letters. digits: the least number of letters. weak: words that by themselves are not a name.
+        It has a row for each name, and for each word that is in the names of several people. key: the secret key. form:
+        a person's pseudonym, with {} for the letters. digits: the least number of letters. weak: words that by
+        themselves are not a name.
         """
         found = self.found() | {(MORE, "", n) for n in self.more}
         shared = {word for word, term in terms_of(found, 1, weak).items() if len(term.persons) > 1}
@@ -80,7 +84,7 @@ class People:
         return pa.table([pa.array(c, pa.string()) for c in columns], schema=PEOPLE)
 
     def found(self) -> set[tuple[str, str, str]]:
-        """Return rows (kind, chat, name) of all people: authors, mentioned people, and those named by a direct chat."""
+        """Return (kind, chat, name) of all people: authors, mentioned people, and people after whom a direct chat is named."""
         return {row for row in self.seen if row[0] != CHAT} | self._direct()
 
     def _direct(self) -> set[tuple[str, str, str]]:
@@ -107,7 +111,7 @@ def _pseudonyms(key: bytes, kind: str, names: set[str], form: str, digits: int) 
 class Term:
     """A word or a full name to find in texts.
 
-    `persons`: the people it may mean. `weak`: whether it counts only after an @.
+    persons: the people it may mean. weak: True if it counts only after an @.
     """
 
     persons: set[str] = field(default_factory=set)
@@ -115,7 +119,7 @@ class Term:
 
 
 def terms_of(rows: Iterable[tuple[str, str, str]], min_chars: int, weak: frozenset[str]) -> dict[str, Term]:
-    """Return the terms to find, by text, for rows (kind, chat, name): each full name, and each of its words.
+    """Return the words and full names to find in texts, {text: Term}, for rows (kind, chat, name).
 
     min_chars: a shorter word is weak, as are the words in `weak`: they count only after an @.
     """
@@ -140,7 +144,13 @@ def _terms(kind: str, name: tuple[str, ...], min_chars: int, weak: frozenset[str
 
 @dataclass(frozen=True)
 class NameTables:
-    """The table of pseudonyms in the form that `Pseudonymised` needs: a trie of terms, and the pseudonym of each."""
+    """The table of pseudonyms in the form that `Pseudonymised` needs: a trie of terms (names and words), and pseudonyms.
+
+    weak: bool[terms], if a term counts only after an @. target: int64[terms], each term's pseudonym, as an index into
+    `words`. is_shared: bool[terms], if several people may be meant. local, local_target: chat * terms + term,
+    ascending, and the pseudonym, if a shared term means one person of that chat. words: pseudonyms, then the words for
+    kinds of personal data. phones: known numbers, and their pseudonyms.
+    """
 
     trie: K.Trie
     weak: Any  # bool[terms]
@@ -157,10 +167,10 @@ class NameTables:
     chat_pseudonyms: pa.StringArray
 
     def meant(self, hits: I64, chats: I64) -> I64:
-        """Return the pseudonym of each of m hits, int64[m], as an index into `words`.
+        """Return the pseudonym of each of m found names, int64[m], as an index into `words`.
 
-        It is that of the only person in the chat whom the hit can mean, else the term's own. hits: int64[m, 5], as
-        `find_names` returns them. chats: int64, the chat of each text, as in `chats`.
+        It is that of the only person in the chat whom the name can mean, else the term's own. hits: int64[m, 5], as
+        `find_names` returns them. chats: int64, the chat of each text, as numbered in the field `chats`.
         """
         n_terms = max(1, len(self.target))
         wanted = chats[hits[:, 0]] * n_terms + hits[:, 3]
@@ -172,7 +182,7 @@ class NameTables:
 
 @lru_cache(maxsize=2)
 def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> NameTables:
-    """Return the NameTables of the table of pseudonyms at `url`; the last two results are kept in memory.
+    """Return the NameTables for the table of pseudonyms in the file `url`; the last two results are kept in memory.
 
     min_chars, common: as in `Pseudonyms`.
     """

@@ -121,7 +121,7 @@ class Pseudonyms(Estimator):
 
     @property
     def fingerprint(self) -> str:
-        """A hash by which keys can be compared, and which reveals nothing about them."""
+        """A hash of the secret key, by which keys can be compared, and which does not reveal them; "random" without a key."""
         return "random" if self.secret is None else digest(self.secret, "fingerprint", "")[:16]
 
     def __repr__(self) -> str:
@@ -129,7 +129,7 @@ class Pseudonyms(Estimator):
         return f"Pseudonyms(key {self.fingerprint}{kept}{f', {self.consent}' if self.consent else ''})"
 
     def recipe(self) -> Any:
-        """Return what identifies this Estimator in a recipe: all parameters but the secret key and paths of files."""
+        """Return the values that identify this stage: all parameters but the secret key and paths of files."""
         return (self.VERSION, self.fingerprint, self.consent, self.more, *self._settings, self.digits, self.form)
 
     @property
@@ -137,11 +137,11 @@ class Pseudonyms(Estimator):
         return (self.min_chars, self.common, self.prefixes, self.blank, self.keep_meta, self.pii)
 
     def warm(self) -> None:
-        """Compile the kernels."""
+        """Compile the kernels, before workers start."""
         _warm()
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Stage:
-        """Learn all names in `docs`, write the table of pseudonyms to `out`, and return the stage that applies it."""
+        """Learn all names in `docs`, write the table of pseudonyms to the folder `out`; return the stage that applies it."""
         work_key, url = self.key_for(docs), files.join(out, "people.parquet")
         n_parts = len(list(run.map(_CollectNames(out, work_key), docs.tasks, "Pseudonyms: names")))
         parts = [_CollectNames.url(out, number) for number in range(n_parts)]
@@ -221,7 +221,7 @@ class _CollectNames(Pass[Part]):
 
 
 def known_people(docs: Dataset, run: Runner, names: Sequence[str], own: str) -> KnownPeople:
-    """Return a search for everyone whom `Pseudonyms` would learn from `docs`.
+    """Return a search for all people whose names `Pseudonyms` would learn from `docs`.
 
     names: more people to search for, as in `Pseudonyms`. own: a name that may occur.
     """
@@ -253,7 +253,11 @@ def _read(url: str) -> pa.Table:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Pseudonymised(Stage):
-    """Replaces names by the pseudonyms that `Pseudonyms.fit` made; people: the URL of their table."""
+    """Replaces names by pseudonyms; `Pseudonyms.fit` returns this stage.
+
+    people: the URL of the table of pseudonyms. key: identifies its content. The other parameters are those of
+    `Pseudonyms`.
+    """
 
     people: str
     key: str
@@ -271,24 +275,24 @@ class Pseudonymised(Stage):
 
     @property
     def name(self) -> str:
-        """The name of the Estimator, for statistics."""
+        """The name of the Estimator, "Pseudonyms", which is used in statistics."""
         return Pseudonyms.__name__
 
     def __repr__(self) -> str:
         return f"pseudonyms for {self.facts.get('people', 0):,} people"
 
     def recipe(self) -> Any:
-        """Return what identifies this stage in a recipe: the key of the work that made the table, not its path."""
+        """Return the values that identify this stage: the key of the table of pseudonyms, not its path."""
         return self.name, self.key
 
     def secrets(self) -> KnownPeople:
-        """Return a search for every name in the table of people, and for people who did not agree."""
+        """Return a search for every name in the table of pseudonyms, and for people who did not agree."""
         rows = [row for row in _read(self.people).to_pylist() if row["kind"] in NAMING]
         names = {row["name"] for row in rows} | set(self.consent.names if self.consent and self.consent.refused else ())
         return KnownPeople(tuple(sorted(names)), common_words(self.common) | set(_short(names, self.min_chars)))
 
     def warm(self) -> None:
-        """Compile the kernels."""
+        """Compile the kernels, before workers start."""
         _warm()
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
