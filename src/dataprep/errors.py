@@ -3,7 +3,7 @@
     DataprepError
     ├── PlanError       found before any work: a wrong parameter, a missing column, a stage that cannot be hashed
     ├── ReadError       a file that cannot be trusted: missing, truncated, wrong schema, mostly bad records
-    ├── CorruptShard    a file that dataprep wrote no longer agrees with its receipt
+    ├── CorruptShard    a file that dataprep wrote has changed since then
     ├── StaleOutput     the output folder was made by another recipe
     ├── Leak            a name or number that a stage must hide is left in the output
     ├── WorkerDied      a worker process was killed, usually because memory ran out
@@ -50,7 +50,7 @@ logging.getLogger("dataprep").addFilter(_clean)
 
 
 class DataprepError(Exception):
-    """Base class of the errors that dataprep raises on purpose; its sentence can be printed (`shown`)."""
+    """Base class of the errors that dataprep raises on purpose; secrets in URLs of the message are replaced by ***."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(shown(one) if isinstance(one, str) else one for one in args))
@@ -61,7 +61,7 @@ class PlanError(DataprepError):
 
 
 class ReadError(DataprepError):
-    """An input file cannot be read, at `path` and `offset` (in decompressed bytes).
+    """An input file cannot be read; path: the file, offset: where, in decompressed bytes.
 
     reason: the reason in the table of unread files: "bad", or "empty" if the file is intact but has no document.
     """
@@ -80,19 +80,19 @@ class ReadError(DataprepError):
 
 
 class CorruptShard(DataprepError):
-    """A file that dataprep wrote has changed since its receipt was written."""
+    """A file that dataprep wrote has changed since then."""
 
 
 class StaleOutput(DataprepError):
-    """The output folder holds the result of another recipe."""
+    """The output folder holds the result of another recipe (other stages, parameters or input)."""
 
 
 class Leak(DataprepError):
-    """A private name or number is left in an output folder, which is not completed."""
+    """A private name or number is left in an output folder, which is therefore not completed."""
 
 
 class WorkerDied(DataprepError):
-    """A worker process ended without a result."""
+    """A worker process ended without a result, usually because memory ran out."""
 
 
 class Transient(DataprepError):
@@ -110,10 +110,10 @@ def require(condition: object, message: str) -> None:
 
 
 def need(module: str, extra: str, before: tuple[int, int] | None = None) -> Any:
-    """Import and return an optional module; raise a PlanError that names the extra if it is not installed.
+    """Import and return an optional module. Raises PlanError, which says what to install, if it is not installed.
 
-    extra: the extra of dataprep that installs the module. before: the first version of Python for which the extra does
-    not install it; the error then asks for an older Python.
+    extra: the extra of dataprep (as in `pip install 'dataprep[hf]'`) that installs the module. before: the first
+    version of Python for which the extra does not install it; the error then asks for an older Python.
 
     >>> datasets = need("datasets", extra="hf")
     """

@@ -2,14 +2,14 @@
 
     OUT/messages         all messages, cleaned; names are pseudonyms, personal data is masked
     OUT/conversations    complete conversations; the vocabulary is learned from them if none is given
-    OUT/windows          conversations cut to `block` tokens; trainers read the column `messages`
+    OUT/windows          training examples of at most `block` tokens; trainers read the column `messages`
     OUT/shards           token shards with a loss mask over the person's answers
     OUT/*.jsonl          the windows as JSONL of `messages`, one file per split
     OUT.audit.json       names that are left by rule; outside of OUT, which others may get
 
 At the end every file in OUT is searched for every known name, phone number and address (`core/audit.py`).
 
-Each step is a folder with receipts: steps whose input and parameters did not change are not run again.
+Steps whose input and parameters did not change are not run again.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ VAL = 0.05  # of the conversations: chats are small, and have many of them
 class Persona:
     """The result of `persona`.
 
-    windows: the Dataset of windows. shards: their token shards. jsonl: the JSONL file of each split that has windows.
-    answers: number of the person's turns to be learned. held_out: number of windows in val and test. repeated: number
-    of held-out windows whose words are also those of a training window.
+    windows: the Dataset of windows (training examples, made of turns). shards: their token shards. jsonl: the JSONL
+    file of each split that has windows. answers: number of the person's turns to be learned. held_out: number of
+    windows in val and test. repeated: number of held-out windows whose words are also those of a training window.
     """
 
     windows: Dataset
@@ -110,17 +110,19 @@ def persona(
     replace: bool = True,
     **options: Any,
 ) -> Persona:
-    """Make windows, token shards and JSONL files from exports of chats, to teach a model to answer like `person`.
+    """Make a fine-tuning set from exports of chats, to teach a model to answer like `person`.
+
+    Writes training examples (windows of turns) as a Dataset, as token shards and as JSONL files.
 
     chats: a file, a folder or a list of exports, of any platform.
     person: the author to imitate, as the exports write the name.
     out: the folder of all steps.
     template: "course", "chatml", or a Jinja chat template (its text or a file).
-    block: tokens of the longest window.
+    block: the largest number of tokens of a window.
     tokenizer: a tokenizer or its path; None: one of `vocab_size` ids is trained on the training conversations.
     gap: the silence that ends a conversation.
     context: number of turns that a window repeats from the window before; they are not learned again.
-    val, test: shares of the conversations that are held out.
+    val, test: shares (0 to 1) of the conversations that are held out.
     clean: the stage that cleans messages.
     key_file, names, refused: see `Pseudonyms` and `Consent`.
     pii: mask personal data.
@@ -187,7 +189,7 @@ def _audit(docs: Dataset, folder: str, run: Runner, lists: Sequence[str], person
 
 
 def decoded(url: str) -> Iterator[Strings]:
-    """Yield the text of a file of tokens as `Strings` for an audit, a million tokens at a time."""
+    """Yield the text of a file of tokens, to be searched for names, a million tokens at a time."""
     home = url.rpartition("/")[0]
     tok, dtype = Tokenizer.load(home), DTYPES[Folder(home).manifest["dtype"]]
     with files.open_raw(url) as f:
@@ -209,10 +211,11 @@ def _repeated(windows: Dataset) -> tuple[int, int]:
 
 
 def write_jsonl(windows: Dataset, out: str) -> tuple[dict[str, str], int]:
-    """Write the column `messages` to OUT/SPLIT.jsonl; a line is {"messages": [{"role", "content"}, ...]}.
+    """Write the column `messages` of each split to OUT/SPLIT.jsonl; return (file of each split, number of answers).
 
-    An answer that is only context has weight 0; a trainer that ignores weights learns it again. Returns the file of
-    each split that has windows, and the number of answers to be learned.
+    A line is {"messages": [{"role", "content"}, ...]}, one window. An answer that is only context has weight 0; a
+    trainer that ignores weights learns it again. Splits without windows have no file; the number is that of answers to
+    be learned.
     """
     urls = {side: files.join(out, f"{side}.jsonl") for side in SIDES}
     receipt = files.join(out, "jsonl.json")

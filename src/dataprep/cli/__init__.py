@@ -52,7 +52,7 @@ TRY_AGAIN = 75  # EX_TEMPFAIL
 
 
 def main() -> None:
-    """Run the command in sys.argv; exit with 1 on a DataprepError, with 75 if trying again may help, 130 on Ctrl-C."""
+    """Run the command line; exit with 1 on a DataprepError, 75 if trying again may help, 130 on Ctrl-C."""
     try:
         app()
     except DataprepError as e:

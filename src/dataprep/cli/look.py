@@ -139,7 +139,7 @@ def report(
 
 
 def print_messages(console: Console, stats: StageStats) -> None:
-    """Print the figures of a `MessageStats` stage: lists and histograms, one below the other."""
+    """Print the figures of a `MessageStats` stage to the terminal: lists and histograms, one below the other."""
     conversations = sum(stats.histograms.get(CONVERSATION_MESSAGES, {}).values())
     people = sum(of_family(stats.counts, "author").values())
     head = f"[bold]{escape(stats.name)}[/]: {people:,} messages of people in {conversations:,} conversations"

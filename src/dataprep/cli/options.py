@@ -48,14 +48,17 @@ def say(text: object) -> None:
 
 
 def runner(workers: int, memory: str | None = None, *, ray: bool = False) -> Runner:
-    """Return the Runner for the options --workers, --memory and --ray."""
+    """Return the Runner that the options --workers, --memory and --ray choose.
+
+    workers: number of processes. memory: text such as "8GB", None for no limit given.
+    """
     if ray:
         return Ray(memory=memory)
     return Local(workers, memory=memory) if workers > 1 else Serial(memory=memory)
 
 
 def numbers(option: str, given: str, like: str) -> tuple[float, ...]:
-    """Return the numbers in `given`, the value of an option, which commas separate.
+    """Return the numbers in `given`, the value of the option `option`, separated by commas.
 
     Raises PlanError if it has anything else; `like` describes valid values in the message.
     """

@@ -75,9 +75,9 @@ def _reading(inputs: list[str]) -> pipeline_file.Step:
 def dry_run(
     steps: list[pipeline_file.Step], to: str | None = None, sample_bytes: int = 16 << 20, examples: int = 3
 ) -> None:
-    """Run the steps up to `to` on a sample, and print the drops and changes of each stage: a table and examples.
+    """Run the steps up to the one named `to` on a sample; print a table and examples of each stage's drops and changes.
 
-    sample_bytes: text in the sample. examples: documents to show per reason and change.
+    to: None runs all steps. sample_bytes: size of the sample's text. examples: documents to show per reason and change.
     """
     console = Screen()
     with console.status("running a sample"):
@@ -139,9 +139,9 @@ def _one_line(text: str) -> str:
 
 
 def excerpts(before: str, after: str) -> tuple[str, str]:
-    """Return both texts from shortly before their first difference on.
+    """Return two texts from shortly before their first difference on.
 
-    They begin CONTEXT_CHARS characters before it, with an ellipsis for what is left out.
+    They begin CONTEXT_CHARS characters before the difference, with an ellipsis for what is left out.
     """
     pairs = enumerate(zip(before, after, strict=False))
     start = max(0, next((i for i, (a, b) in pairs if a != b), min(len(before), len(after))) - CONTEXT_CHARS)

@@ -1,4 +1,4 @@
-"""The command `why`: the stages that dropped or cut one document, and the document kept for it."""
+"""The command `why`: shows the stages that dropped or cut one document, and the document kept in its place."""
 
 from __future__ import annotations
 

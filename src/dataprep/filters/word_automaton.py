@@ -4,7 +4,7 @@ An edge of a word is a symbol of its own. It is inserted before and after the te
 and at both ends of each entry, so that a match need not check the text before it: "ass" is found in "an ass." but not
 in "class", and "a-" only before white space or punctuation.
 
-Twin: tests/twins/badwords.py.
+Slow twin for the tests: tests/twins/badwords.py.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from dataprep.store import files
 
 @dataclass(eq=False)
 class Relative:
-    """One folder of a run (a Dataset, or token shards), and the folders that it was made from or that were made from it.
+    """One folder of a run (a Dataset, or token shards), the folders it was made from, and those made from it.
 
     manifest: empty if the folder is unfinished. steps: saved inputs of its deduplications and other Estimators;
     documents have the same ids there. parents, children: the folders from which it was made, and the folders made from

@@ -107,7 +107,7 @@ def _listed(node: Relative) -> Ids:
 
 
 def read_ids(path: str) -> Ids:
-    """Return the document ids in a file: lines of integers or file:position, or the column `id` of a Parquet or CSV file.
+    """Return the document ids in a file: lines of integers or file:position, or the column `id` of Parquet or CSV.
 
     Raises PlanError if there are no ids in it, or if one is not valid.
     """

@@ -75,7 +75,10 @@ class Clusters:
         return len(self.ids)
 
     def sizes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the distinct sizes of clusters, in documents with the kept one, and the number of clusters of each size."""
+        """Return the distinct sizes of clusters in documents, the kept one included, and how many have each size.
+
+        Both arrays are int64.
+        """
         counts = [self._counts(home)[1] for home in range(len(self.datasets))]
         size, n = np.unique(np.concatenate(counts), return_counts=True)
         return size + 1, n

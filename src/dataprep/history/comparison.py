@@ -32,7 +32,10 @@ LINE_CHARS = 160
 
 @dataclass
 class TokenAmount:
-    """An amount of text: documents, UTF-8 bytes, and tokens (0 if nothing was encoded), each document's separator included."""
+    """An amount of text: documents, UTF-8 bytes, and tokens (0 if nothing was encoded).
+
+    Each document's separator counts as a token.
+    """
 
     docs: int = 0
     bytes: int = 0

@@ -162,7 +162,10 @@ def _resident() -> int:
 
 @dataclass(order=True)
 class ColumnChange:
-    """The value that one document has in a column before and after a stage; rank: a hash of the id, which sorts examples."""
+    """The value that one document has in a column before and after a stage; examples are sorted by `rank`.
+
+    rank: a hash of the id.
+    """
 
     rank: int
     id: int

@@ -25,7 +25,7 @@ def write(folder: str, url: str) -> str:
 
 
 def render(summary: RunSummary) -> str:
-    """Return the page as one HTML text, under 2 MB for any corpus."""
+    """Return the report as one HTML text, under 2 MB for any corpus; it loads nothing from elsewhere."""
     style = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
     sections = [
         overview.funnel(summary),

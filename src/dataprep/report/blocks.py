@@ -19,26 +19,36 @@ def text(value: object, most: int = MOST_CHARS) -> str:
 
 
 def section(anchor: str, title: str, lead: str, *bodies: str) -> str:
-    """Return a section with its heading; lead: its introduction, one or two sentences of HTML."""
+    """Return a section of the report as HTML.
+
+    anchor: its id, for links. title: the heading. lead: the introduction, one or two sentences of HTML. bodies: the
+    HTML below it.
+    """
     inside = "".join(bodies)
     head = f'<section id="{anchor}" aria-labelledby="{anchor}-h"><h2 id="{anchor}-h">{title}</h2>'
     return f"{head}<p>{lead}</p>{inside}</section>"
 
 
 def card(*bodies: str, title: str = "", style: str = "") -> str:
-    """Return a box that can be scrolled if its content is too wide."""
+    """Return a box as HTML, which can be scrolled if its content is too wide.
+
+    bodies: HTML of the content. title: a heading, "" for none. style: CSS classes.
+    """
     head = f"<h3>{title}</h3>" if title else ""
     return f'<div class="card {style}">{head}<div class="scroll">{"".join(bodies)}</div></div>'
 
 
 def plots(*cards: str) -> str:
-    """Return boxes next to each other, as many per line as fit."""
+    """Return boxes next to each other as HTML, as many per line as fit; empty ones are left out."""
     found = [card for card in cards if card]
     return f'<div class="plots">{"".join(found)}</div>' if found else ""
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
-    """Return a table of HTML cells, the first of each row as its heading; caption: for screen readers."""
+    """Return a table as HTML, with the first cell of each row as the row's heading.
+
+    heads: the column titles. rows: HTML cells. caption: for screen readers.
+    """
     top = "".join(f'<th scope="col">{head}</th>' for head in heads)
     body = "".join(
         f'<tr><th scope="row" dir="auto">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>'
@@ -49,13 +59,16 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> 
 
 
 def format_number(n: float, share_of: float = 0) -> str:
-    """Return a number as text; with `share_of`, followed by its percentage of that in small type."""
+    """Return a number as text with thousands separators.
+
+    share_of: if it is not 0, the percentage of `n` in it follows in small type.
+    """
     share = f" <small>{format_percent(n, share_of)}</small>" if share_of else ""
     return f"{n:,.0f}{share}"
 
 
 def format_percent(n: float, of: float) -> str:
-    """Return n as a percentage of `of`, such as 41%.
+    """Return `n` as a percentage of `of`, such as 41%.
 
     It has as many digits as show that it is neither 0 nor 100: 0.3%, 99.97%.
     """
@@ -66,7 +79,7 @@ def format_percent(n: float, of: float) -> str:
 
 
 def format_bytes(n: float) -> str:
-    """Return a number of bytes with three digits and a decimal unit.
+    """Return a number of bytes as text, with three digits and a decimal unit.
 
     >>> format_bytes(1_234_000)
     '1.23 MB'
@@ -79,9 +92,9 @@ def format_bytes(n: float) -> str:
 
 
 def diff_html(side: DiffSide | None, tag: str) -> str:
-    """Return one side of a word diff as HTML; None: the text cannot be read.
+    """Return one of the two texts of a word diff as HTML; side: its runs of words, None if the text cannot be read.
 
-    tag: the element (del or ins) that encloses the words that only this side has.
+    tag: the element (del or ins) that encloses the words that only this text has.
     """
     if side is None:
         return '<p class="missing">The text cannot be shown: the step that held it was not saved, or was removed.</p>'

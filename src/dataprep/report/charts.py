@@ -19,7 +19,7 @@ Points = Sequence[tuple[float, float]]
 
 
 def wedge(came: float, left: float) -> str:
-    """Return one stage of a funnel as SVG.
+    """Return the shape of one stage in a funnel chart as SVG.
 
     came, left: the shares (0 to 1) of all documents that the stage received and returned.
     """
@@ -59,8 +59,9 @@ def histogram(
 def similarity(counts: Sequence[int], threshold: float | None, bands: tuple[int, int] | None, description: str) -> str:
     """Return a histogram of similarities as SVG, with the threshold and the probability that a pair is compared.
 
-    counts: removed documents per hundredth of similarity, int[100]. bands: (bands b, rows r) of locality-sensitive
-    hashing, which compares a pair of similarity s with probability 1 - (1 - s^r)^b; None draws no probability.
+    counts: removed documents per hundredth of similarity, int[100]. threshold: None draws none. bands: (bands b, rows
+    r) of locality-sensitive hashing, which compares a pair of similarity s with probability 1 - (1 - s^r)^b; None draws
+    no probability. description: for screen readers.
     """
     lowest = next((i for i, n in enumerate(counts) if n), 99)
     first = min(50 if bands else 70, lowest - lowest % 5)
@@ -93,9 +94,9 @@ def similarity(counts: Sequence[int], threshold: float | None, bands: tuple[int,
 
 
 def week(table: Sequence[Sequence[int]], description: str) -> str:
-    """Return seven rows (Monday first) of 24 cells (hours) as SVG, darker for larger counts.
+    """Return a chart of seven rows (Monday first) of 24 cells (hours) as SVG, darker for larger counts.
 
-    table: counts, int[7][24].
+    table: counts, int[7][24]. description: for screen readers.
     """
     most = max(1, *(n for row in table for n in row))
     wide, tall, left = (RIGHT - 40) / 24, 22.0, 40.0
@@ -115,7 +116,10 @@ def week(table: Sequence[Sequence[int]], description: str) -> str:
 
 
 def loglog(points: Points, x_axis: str, description: str) -> str:
-    """Return dots over two logarithmic axes as SVG; points: pairs (x, y) of numbers of at least 1."""
+    """Return a chart of dots over two logarithmic axes as SVG.
+
+    points: pairs (x, y) of numbers of at least 1. x_axis: title of the axis below. description: for screen readers.
+    """
     x_most, y_most = (max(1, math.ceil(math.log10(max(p[i] for p in points) * 1.05))) for i in (0, 1))
 
     def at(x: float, y: float) -> tuple[float, float]:
@@ -136,9 +140,10 @@ def loglog(points: Points, x_axis: str, description: str) -> str:
 
 
 def curves(train: Points, val: Points, axis: str, description: str) -> str:
-    """Return the lines of training and validation over the same axes, as SVG.
+    """Return a chart with the lines of training and validation over the same axes, as SVG.
 
-    train, val: points (x, y); those of `val` are also drawn as dots. axis: title of the axis below.
+    train, val: points (x, y); those of `val` are also drawn as dots. axis: title of the axis below. description: for
+    screen readers.
     """
     both = [*train, *val]
     x_most = max(x for x, _ in both) or 1.0

@@ -19,7 +19,7 @@ CHANGING = ("CleanMessages", "PII", "Pseudonyms")  # stages that count their cha
 
 
 def chats(summary: RunSummary) -> str:
-    """Return the section about chats, or "" if no stage counted messages."""
+    """Return the report's section about chats as HTML, or "" if no stage counted messages."""
     stats = message_stats(summary.stages)
     if stats is None:
         return ""
@@ -36,9 +36,10 @@ def chats(summary: RunSummary) -> str:
 
 
 def ranked(title: str, found: Counter[str], style: str = "") -> str:
-    """Return a list of names with a bar for each count, the largest first.
+    """Return a list of names with a bar for each count as HTML, the largest first; "" if there are none.
 
-    found: the counts by name. Names that are not shown form one row, without a bar since it would be too long.
+    found: the counts by name. style: CSS classes. Names that are not shown form one row, without a bar since it would
+    be too long.
     """
     if not found:
         return ""

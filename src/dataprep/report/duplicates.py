@@ -23,7 +23,7 @@ FIT_COUNTS = {  # counts of Estimators, in the order of a table
 
 
 def duplicates(summary: RunSummary) -> str:
-    """Return the section about duplicates, charts and then examples; "" if no duplicates were found."""
+    """Return the report's section about duplicates as HTML, charts and then examples; "" if there are none."""
     if summary.sizes is None and not summary.similarities:
         return ""
     measured = list(summary.similarities)[:MOST_CHARTS]
@@ -126,7 +126,10 @@ def _pair(pair: TextPair) -> str:
 
 
 def cuts(summary: RunSummary) -> str:
-    """Return the section about spans that were cut out of kept documents, with the most frequent ones."""
+    """Return the report's section about text that was cut out of kept documents, as HTML; "" if there is none.
+
+    It has the bytes per stage, and the texts that were cut most often.
+    """
     rows = [
         (text(stage.name), format_bytes(stage.cut), f"{spans:,}" if spans else "",
          format_percent(stage.cut, stage.total(stage.into).bytes))
@@ -150,7 +153,10 @@ def cuts(summary: RunSummary) -> str:
 
 
 def examples(summary: RunSummary) -> str:
-    """Return the section with examples of documents that filters dropped, by reason; duplicates are left out."""
+    """Return the report's section with examples of documents that filters dropped, by reason, as HTML.
+
+    Duplicates are left out; the result is "" if no example is left.
+    """
     shown = []
     for stage in summary.stages:
         for reason, found in sorted(stage.examples.items(), key=lambda kv: -stage.reasons.get(kv[0], 0)):

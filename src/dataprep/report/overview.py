@@ -1,4 +1,4 @@
-"""The first sections: alarms, key figures, the funnel of stages, and the drop reasons of each source."""
+"""The first sections of the report: alarms, key figures, the funnel of stages, and the drop reasons of each source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_LINES = 6  # reasons under a stage
 
 
 def alarms(summary: RunSummary) -> str:
-    """Return the section with the alarms of a run, or "" if there are none."""
+    """Return the report's section with the alarms of a run as HTML, or "" if there are none."""
     if not summary.alarms:
         return ""
     lines = "".join(f"<li>{text(alarm, 300)}</li>" for alarm in summary.alarms[:MOST_SOURCES])
@@ -26,7 +26,7 @@ def alarms(summary: RunSummary) -> str:
 
 
 def tiles(summary: RunSummary) -> str:
-    """Return the key figures of the run as a row of tiles: documents and bytes read and kept, tokens, loss."""
+    """Return the key figures of the run as HTML, a row of tiles: documents and bytes read and kept, tokens, loss."""
     read, kept = totals(summary)
     found = [
         (format_number(read.docs), "documents read"),
@@ -43,7 +43,10 @@ def tiles(summary: RunSummary) -> str:
 
 
 def funnel(summary: RunSummary) -> str:
-    """Return the section with a row per stage: documents, bytes and tokens kept, documents dropped by reason."""
+    """Return the section with a row per stage as HTML: documents, text and tokens kept, documents dropped by reason.
+
+    Returns "" if no stage ran.
+    """
     if not summary.stages:
         return ""
     read, kept = totals(summary)
@@ -99,7 +102,7 @@ def _rounded(n: float) -> int:
 
 
 def unread(summary: RunSummary) -> str:
-    """Return the section about files that were not read.
+    """Return the report's section about files that were not read, as HTML; "" if all were read.
 
     It has a row per reason and suffix of the files, with their number and an example.
     """
@@ -115,7 +118,10 @@ def unread(summary: RunSummary) -> str:
 
 
 def sources(summary: RunSummary) -> str:
-    """Return the section with a row per source: a bar of kept and dropped documents by reason, and the numbers."""
+    """Return the section with a row per source as HTML: kept documents, and dropped documents by reason.
+
+    Returns "" if there are no sources.
+    """
     if not summary.sources:
         return ""
     lost: Counter[tuple[str, str]] = Counter()

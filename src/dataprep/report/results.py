@@ -1,4 +1,4 @@
-"""The sections about the result: lengths and languages, token shards, training, and the recipe."""
+"""The sections of the report about the result: lengths and languages, token shards, training, and the recipe."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ SEED = re.compile(r"(\w*seed)=(\d+)")
 
 
 def texts(summary: RunSummary) -> str:
-    """Return the section with histograms of document lengths, and a table of languages."""
+    """Return the report's section with histograms of document lengths and a table of languages, as HTML.
+
+    Returns "" if there is nothing to show.
+    """
     shown = plots(_lengths(summary), _token_lengths(summary), _languages(summary))
     if not shown:
         return ""
@@ -70,7 +73,7 @@ def _languages(summary: RunSummary) -> str:
 
 
 def tokens(summary: RunSummary) -> str:
-    """Return the section with the totals of the token shards, and a row per shard."""
+    """Return the section with the totals of the token shards and a row per shard, as HTML; "" without shards."""
     if summary.tokens is None:
         return ""
     t = summary.tokens
@@ -85,7 +88,7 @@ def tokens(summary: RunSummary) -> str:
 
 
 def training(summary: RunSummary) -> str:
-    """Return the section with the loss curves, and texts that the model wrote."""
+    """Return the section with the loss curves and texts that the model wrote, as HTML; "" without enough metrics."""
     train = [(float(r["step"]), float(r["loss"])) for r in summary.metrics if r.get("loss") is not None]
     val = [(float(r["step"]), float(r["val_loss"])) for r in summary.metrics if r.get("val_loss") is not None]
     if len(train) + len(val) < 2:
@@ -116,7 +119,7 @@ def _few(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def recipe(summary: RunSummary) -> str:
-    """Return the section with the stages and all their parameters, and the keys, versions and seeds."""
+    """Return the section with the stages and all their parameters, and the keys, versions and seeds, as HTML."""
     steps = []
     for url, manifest in summary.manifests.items():
         stages = "".join(f"<li><code>{text(spelled(stage), 1_500)}</code></li>" for stage in manifest["stages"])

@@ -7,7 +7,7 @@ AssignClusters writes the vectors to temporary files by partition, which is a gr
 one partition: blocks of documents are multiplied with the kept ones. If a cluster has more kept documents than fit into
 memory, the undecided documents are compared in further rounds, with the same result (as in `near/verify.py`).
 
-Twin: tests/twins/semantic.py
+Slow twin for the tests: tests/twins/semantic.py
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ A document is compared by no more than MOST entries of the index, so that the wo
 share a template and too little else. Entries of the rarest keys come first: documents that share more than the template
 share keys that others do not have. Of one key, the newest come first. The others are counted as not compared.
 
-Twin: tests/twins/minhash.py
+Slow twin for the tests: tests/twins/minhash.py
 """
 
 from __future__ import annotations

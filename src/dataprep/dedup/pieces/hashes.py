@@ -5,7 +5,7 @@ form drops between two words) is hashed as a blank before the next character, a 
 the first 0x80 or more. For speed, eight bytes of text are hashed at once if their normal form has eight bytes, or seven
 and a gap.
 
-Twin: tests/twins/units.py
+Slow twin for the tests: tests/twins/units.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ order of documents: the first unit with a hash is kept, later ones repeat it. Cu
 input part and reads its texts once more, to join neighbours and close the gaps. Memory holds a segment of records, and
 the distinct units of one round of one partition.
 
-Twin: tests/twins/exact.py
+Slow twin for the tests: tests/twins/exact.py
 """
 
 from __future__ import annotations

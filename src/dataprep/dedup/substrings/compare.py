@@ -7,7 +7,7 @@ compared with later ones, so copies cost one comparison each. Other groups use a
 hash and compared byte by byte, without the bytes that the comparison before covered. If the table is full, the group is
 read twice, each time for half of the hashes.
 
-Twin: tests/twins/suffix_array.py
+Slow twin for the tests: tests/twins/suffix_array.py
 """
 
 from __future__ import annotations

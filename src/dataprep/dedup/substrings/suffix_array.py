@@ -4,7 +4,7 @@ Equal windows are neighbours among the sorted suffixes, so one pass finds each g
 Kasai's table of common prefixes would cost 4 more bytes per byte, and prefixes longer than a window are not needed.
 Memory per byte of text: 1 byte for the text, 4 for the suffix array, 4 for the result per window, and 3 spare.
 
-Twin: tests/twins/suffix_array.py
+Slow twin for the tests: tests/twins/suffix_array.py
 """
 
 from __future__ import annotations

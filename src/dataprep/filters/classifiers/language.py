@@ -1,6 +1,8 @@
 """Language: identify the language of documents and keep those in some languages.
 
-The text passed to a model is a document, or its paragraphs or lines. Twin: tests/twins/language_units.py.
+The text passed to a model is a document, or its paragraphs or lines.
+
+Slow twin for the tests: tests/twins/language_units.py.
 """
 
 from __future__ import annotations

@@ -4,7 +4,9 @@ Repeated lines, paragraphs and n-grams are found by 64-bit hashes, without compa
 over its code points, mixed at the end; an n-gram's is a polynomial in the hashes of its words, mixed again (without
 that, the n-grams "0 10 0" and "11 0 0" had one hash). Among 100,000 words, two different n-grams have the same hash
 with a probability of 10^-8; that would change a share by one n-gram. An n-gram can only repeat if its first n - 1 words
-repeat, so for each n only the repeated runs of n - 1 words are examined. Twin: tests/twins/gopher.py.
+repeat, so for each n only the repeated runs of n - 1 words are examined.
+
+Slow twin for the tests: tests/twins/gopher.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Group messages into conversations: a silence ends one, and chats may be interleaved.
 
-Twin: tests/twins/conversations.py
+Slow twin for the tests: tests/twins/conversations.py
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Limits(NamedTuple):
 
 @kernel
 def conversations_of(messages: Messages, chats: OpenChats, limits: Limits) -> I64:
-    """Return the number of the conversation of each message, int64[n]; update `chats` to the state after these messages."""
+    """Return the number of the conversation of each message, int64[n]; update `chats` to the state after them."""
     following, read = limits.next_number, limits.bytes_read
     number, first, begin, last = chats
     out = np.empty(len(messages.chats), np.int64)

@@ -1,4 +1,4 @@
-"""Conversations: join messages of one chat, if little time passes between them or one answers another, to a document."""
+"""Conversations: join messages of one chat to a document, if little time passes between them or one answers another."""
 
 from __future__ import annotations
 

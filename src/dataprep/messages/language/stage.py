@@ -1,6 +1,6 @@
 """MessageLanguage: find the language of each message: Darija in Arabic script, Arabizi, Arabic, French or English.
 
-Twin: tests/twins/message_language.py
+Slow twin for the tests: tests/twins/message_language.py
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class People:
         return pa.table([pa.array(c, pa.string()) for c in columns], schema=PEOPLE)
 
     def found(self) -> set[tuple[str, str, str]]:
-        """Return (kind, chat, name) of all people: authors, mentioned people, and people after whom a direct chat is named."""
+        """Return (kind, chat, name) of all people: authors, mentioned people, and those who give a chat its name."""
         return {row for row in self.seen if row[0] != CHAT} | self._direct()
 
     def _direct(self) -> set[tuple[str, str, str]]:
@@ -144,7 +144,7 @@ def _terms(kind: str, name: tuple[str, ...], min_chars: int, weak: frozenset[str
 
 @dataclass(frozen=True)
 class NameTables:
-    """The table of pseudonyms in the form that `Pseudonymised` needs: a trie of terms (names and words), and pseudonyms.
+    """The table of pseudonyms in the form that `Pseudonymised` needs: a trie of terms (names, words), and pseudonyms.
 
     weak: bool[terms], if a term counts only after an @. target: int64[terms], each term's pseudonym, as an index into
     `words`. is_shared: bool[terms], if several people may be meant. local, local_target: chat * terms + term,

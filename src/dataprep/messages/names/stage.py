@@ -121,7 +121,7 @@ class Pseudonyms(Estimator):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the secret key, by which keys can be compared, and which does not reveal them; "random" without a key."""
+        """A hash of the secret key, by which keys can be compared, but not found out; "random" without a key."""
         return "random" if self.secret is None else digest(self.secret, "fingerprint", "")[:16]
 
     def __repr__(self) -> str:
@@ -141,7 +141,7 @@ class Pseudonyms(Estimator):
         _warm()
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Stage:
-        """Learn all names in `docs`, write the table of pseudonyms to the folder `out`; return the stage that applies it."""
+        """Learn all names in `docs`, write the table of pseudonyms into `out`, and return the stage that applies it."""
         work_key, url = self.key_for(docs), files.join(out, "people.parquet")
         n_parts = len(list(run.map(_CollectNames(out, work_key), docs.tasks, "Pseudonyms: names")))
         parts = [_CollectNames.url(out, number) for number in range(n_parts)]
