@@ -90,10 +90,7 @@ def _bytes_of(c: Int, kept: Int) -> tuple[Int, Int]:
 
 @kernel
 def hash_units(data: U8, start: I64, end: I64, form: Form) -> tuple[U64, I64]:
-    """Return the hashes, uint64[m, 2], and lengths in characters, int64[m], of m units in the normal form `form`.
-
-    A unit is the UTF-8 bytes data[start[i]:end[i]]; its length is 0 if it is only white space.
-    """
+    """Return hashes, uint64[m, 2], and lengths in characters, int64[m], of units data[start:end] in a normal form."""
     one, none, eight = np.uint64(1), np.uint64(0), np.uint64(8)
     entries, ascii_entries, several, table = form.entries, form.ascii, form.several, form.classes
     kind, lowers, zeros, strips = form.plain, form.lowers, form.zeros, form.strips
