@@ -1,4 +1,4 @@
-"""The last step of a private stage: search every string in the files of a folder for what must not be in it.
+"""Search every string in the files of an output folder for private strings, before the folder counts as complete.
 
 Parquet is decompressed and searched by column, JSON by string, HTML by cell; all other files are searched as bytes.
 """
@@ -27,10 +27,10 @@ CELL, TEXT, FRAGMENT, BYTES = "cell", "text", "fragment", "bytes"
 
 
 class Strings(NamedTuple):
-    """Strings from one part of a file, such as a column, in which private strings are searched.
+    """Strings from one section of a file, such as a column, in which private strings are searched.
 
-    place: the part in words, for messages. how: CELL, TEXT, FRAGMENT or BYTES. first: the number that the first of the
-    `values` has in that part, from 0.
+    place: the section in words, for messages. how: the kind of the strings: CELL (values), TEXT (prose), FRAGMENT
+    (fragments of words) or BYTES (a whole file). values: the strings. first: index of values[0] in the section.
     """
 
     place: str
@@ -42,8 +42,8 @@ class Strings(NamedTuple):
 class Finding(NamedTuple):
     """A private string that was found in a `Strings`.
 
-    name: the private string. row: index in `values` of the value that contains it. stays: True if a rule allows it to
-    stay.
+    name: the private string. row: index in `Strings.values` of the value that contains it. stays: True if a rule allows
+    the string to stay in the file.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Finding(NamedTuple):
 
 
 class Search(Protocol):
-    """Finds private strings; an implementation is a frozen dataclass, since it is sent to workers."""
+    """Callable that finds private strings in `Strings`; write it as a frozen dataclass, since it is sent to workers."""
 
     def __call__(self, strings: Strings) -> Iterator[Finding]:
         """Yield a Finding for each private string that occurs in the values."""
@@ -65,12 +65,13 @@ def audit(
     folder: str, search: Search, run: Runner, *, also: Iterable[Strings] = (), skip: Iterable[str] = (),
     scans: Mapping[str, Scan] | None = None,
 ) -> Counter[str]:  # fmt: skip
-    """Search all files of a folder; return how often each private string occurs that is allowed to stay.
+    """Search all files of a folder for private strings; return {string: count} of those that are allowed to stay.
 
-    also: strings of files that are not written yet. skip: paths in the folder that are not searched. scans: for an
-    ending of file names, the function that yields the strings of such a file, instead of `strings_of`.
+    search: finds the private strings. run: the Runner that searches the files. also: strings of files that are not
+    written yet. skip: paths in the folder that are not searched. scans: {ending of a file name: function that takes the
+    URL of such a file and yields its strings, instead of `strings_of`}.
 
-    Raises Leak, naming the file and the place, if a private string is found that may not stay.
+    Raises Leak, naming the file and the place in it, if a private string is found that may not stay.
     """
     without = {files.join(folder, name) for name in skip}
     urls = list(_walk(folder, without))
@@ -117,7 +118,7 @@ def _leak(search: Search, strings: Strings, left: Counter[str]) -> str | None:
 
 
 def strings_of(url: str) -> Iterator[Strings]:
-    """Yield all strings of a file: of Parquet by column, of JSONL by line, of other files together."""
+    """Yield all strings of the file `url`: one `Strings` per column of Parquet, per line of JSONL, else per file."""
     if url.endswith(".parquet"):
         yield from _parquet(url)
         return
@@ -137,7 +138,7 @@ def strings_of(url: str) -> Iterator[Strings]:
 
 
 def json_strings(data: bytes) -> Iterator[str]:
-    """Yield every string and integer in JSON, keys included; the whole text if it is not JSON."""
+    """Yield every string and integer in JSON, keys included, as str; the whole text if `data` is not JSON."""
     try:
         waiting: list[Any] = [orjson.loads(data)]
     except orjson.JSONDecodeError:

@@ -29,17 +29,20 @@ POSITION_BITS = 40  # a position inside one file: 1 TiB; leaves 16.7 million fil
 
 
 def doc_id(file: int, position: int) -> int:
-    """Return the id of the document at `position` of file number `file`; it never changes."""
+    """Return the id of a document: `file`, its input file's number, in the high bits, `position` in the low 40 bits.
+
+    position: where the document begins in the file, as its reader counts (bytes or records).
+    """
     return file << POSITION_BITS | position
 
 
 def split_id(id_: int) -> tuple[int, int]:
-    """Return `(file, position)` of an id."""
+    """Return (file, position) of a document id: the number of the input file, and where the document begins in it."""
     return id_ >> POSITION_BITS, id_ & (1 << POSITION_BITS) - 1
 
 
 def show_id(id_: int) -> str:
-    """Return an id as text: `file:position`.
+    """Return a document id as text: `file:position`.
 
     >>> show_id(doc_id(3, 1745))
     '3:1745'
@@ -48,7 +51,7 @@ def show_id(id_: int) -> str:
 
 
 def parse_id(text: str) -> int:
-    """Return the id that a text states as `file:position` or as an integer. Raises PlanError if it states none."""
+    """Return the document id written in `text`: "file:position" or an integer. Raises PlanError for any other text."""
     file, colon, position = text.partition(":")
     try:
         return doc_id(int(file), int(position)) if colon else int(text)
@@ -83,15 +86,15 @@ def _array(values: Any, kind: pa.DataType | None) -> pa.Array:
 
 
 def empty(schema: pa.Schema = SCHEMA) -> Batch:
-    """Return a batch of no rows."""
+    """Return a batch without rows, with the columns of `schema`."""
     return pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
 
 
 def buffers(texts: Batch | pa.LargeStringArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Return the text column without a copy: offsets int64[n + 1] into UTF-8 bytes uint8.
+    """Return the n texts of a batch or array without a copy: (offsets, int64[n + 1]; UTF-8 bytes, uint8).
 
-    Both arrays are always read-only: a kernel is compiled separately for read-only and for writable arrays, and Arrow
-    returns either, depending on how the batch was made.
+    Text k is data[offsets[k]:offsets[k + 1]]. Both arrays are always read-only, because compiled functions (kernels)
+    would otherwise be compiled twice, for read-only and for writable arrays.
     """
     if isinstance(texts, pa.RecordBatch):
         texts = texts.column("text")
@@ -108,14 +111,17 @@ def buffers(texts: Batch | pa.LargeStringArray) -> tuple[npt.NDArray[np.int64], 
 
 
 def strings(offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> pa.LargeStringArray:
-    """Return a text column made of offsets int64[n + 1] and UTF-8 bytes, without a copy."""
+    """Return n texts as an Arrow array without a copy; text k is data[offsets[k]:offsets[k + 1]].
+
+    offsets: int64[n + 1]. data: valid UTF-8 bytes, uint8.
+    """
     return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data))
 
 
 def with_column(batch: Batch, name: str, values: pa.Array) -> Batch:
-    """Return the same rows with one column replaced or added.
+    """Return the batch with the column `name` replaced by `values`, or added.
 
-    If `name` is "text", score columns lose the key that makes them valid, so filters measure the new texts.
+    If `name` is "text", stored filter scores are marked as out of date, so that filters measure the new texts.
     """
     if name == "text" and any(f.metadata for f in batch.schema):
         fields = [f.remove_metadata() for f in batch.schema]
@@ -126,28 +132,32 @@ def with_column(batch: Batch, name: str, values: pa.Array) -> Batch:
 
 
 def ids(batch: Batch) -> Ids:
-    """Return the ids as uint64[n], without a copy."""
+    """Return the ids of a batch's documents, uint64[n], without a copy."""
     return np.asarray(batch.column("id").to_numpy(), np.uint64)
 
 
 def union(some: Iterable[Ids]) -> Ids:
-    """Return the distinct ids of all arrays, ascending, uint64[n]."""
+    """Return the distinct ids of several arrays of ids, uint64[n], ascending."""
     return np.unique(np.concatenate([np.zeros(0, np.uint64), *some]))
 
 
 def lengths(batch: Batch) -> npt.NDArray[np.int64]:
-    """Return the number of UTF-8 bytes of each text, int64[n]."""
+    """Return the number of UTF-8 bytes of each text of a batch, int64[n]."""
     return np.diff(buffers(batch)[0])
 
 
 def text_bytes(batch: Batch) -> int:
-    """Return the number of UTF-8 bytes of all texts."""
+    """Return the number of UTF-8 bytes of all texts of a batch together."""
     offsets, _ = buffers(batch)
     return int(offsets[-1] - offsets[0])
 
 
 def check(batch: Batch, stage: str) -> Batch:
-    """Return the batch if it has the columns of FIXED; raise a PlanError that names the stage if it does not."""
+    """Return the batch if it has the columns id, text, source and meta with their types.
+
+    stage: the name of the stage that made it, for the error. Raises PlanError if a column is missing or has another
+    type.
+    """
     for name, kind in FIXED.items():
         index = batch.schema.get_field_index(name)
         if index < 0 or batch.schema.field(index).type != kind:
@@ -160,7 +170,7 @@ def check(batch: Batch, stage: str) -> Batch:
 def recut(batches: Iterable[Batch]) -> Iterator[Batch]:
     """Yield the same rows in batches that end at 16,384 rows or 8 MB of text, whichever comes first.
 
-    The sizes of the given batches do not matter, so the bytes of a shard do not depend on how stages cut their batches.
+    The sizes of the given batches do not matter, so a file written from the result is the same for any such sizes.
     """
     held: list[Batch] = []
     rows = size = 0
@@ -185,7 +195,7 @@ def _fits(batch: Batch, rows: int, size: int) -> int:
 
 
 def concat(batches: Sequence[Batch]) -> Batch:
-    """Return one batch of all rows; values of dictionary columns are numbered in order of first appearance."""
+    """Return the rows of several batches as one; dictionary columns list their values in order of first appearance."""
     if not batches:
         return empty()
     names = batches[0].schema.names

@@ -36,10 +36,12 @@ SPREAD = 8  # parts that a sample is taken from
 
 @dataclass(frozen=True)
 class Dataset:
-    """Documents of input files or of a sealed folder, in the order of their ids, with stages still to apply.
+    """Documents of input files or of a sealed (complete) output folder, in the order of their ids; read when needed.
 
-    Each iteration reads the input again, through all pending stages; `Pipeline().run(docs, out=DIR)` saves the result.
-    left_out: files found by listing that are not read. max_bad_files: bad files that are allowed; None: any number.
+    Each iteration reads the input again and applies the pending stages; `Pipeline().run(docs, out=DIR)` saves the
+    result. parts: the input, divided into shares that are one task each. url, manifest: the folder and its manifest if
+    sealed. left_out: files that were listed but are not read. max_bad_files: bad files that are allowed; None: any
+    number.
     """
 
     parts: tuple[Part, ...]
@@ -50,7 +52,7 @@ class Dataset:
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
-        """A dict from the URL of each input file to a hash that identifies the file's content."""
+        """The hash of each input file's content, as {URL: hash}."""
         known = {piece.url: piece.fingerprint for part in self.parts for piece in part.slices}
         unread = {piece.url for part in self.parts for piece in part.slices if piece.unread is not None}
         hashed = hashes.fingerprints(url for url, found in known.items() if not found and url not in unread)
@@ -58,7 +60,7 @@ class Dataset:
 
     @cached_property
     def part_keys(self) -> list[str]:
-        """One key per part: a hash of its input's content, its reader and its pending stages."""
+        """One hash per part (task): of the content of its input, its reader, and the stages still to apply."""
 
         def named(piece: Slice) -> Slice:
             return replace(piece, fingerprint=self.fingerprints[piece.url])
@@ -67,18 +69,18 @@ class Dataset:
 
     @property
     def tasks(self) -> list[Part]:
-        """The parts with `number` and `key` set, to be passed to `run.map`."""
+        """The parts, one per task, with `number` and `key` set, to be passed to a Runner's `map`."""
         keyed = enumerate(zip(self.parts, self.part_keys, strict=True))
         return [replace(part, number=number, key=key_) for number, (part, key_) in keyed]
 
     @cached_property
     def key(self) -> str:
-        """Hash of the content of all parts and of their pending stages."""
+        """Hash of the content of all input and of the stages still to apply."""
         return key(self.part_keys)
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The stages still to apply."""
+        """The stages that are applied to the documents each time they are read."""
         return self.parts[0].stages if self.parts else ()
 
     @property
@@ -91,15 +93,15 @@ class Dataset:
 
     @property
     def n_bytes(self) -> int:
-        """The stored size of all parts in bytes."""
+        """The size of the input in bytes, as stored (of compressed files: the compressed size)."""
         return sum(part.n_bytes for part in self.parts)
 
     def of(self, parts: Iterable[Part]) -> Dataset:
-        """Return a Dataset of the given parts, with the unread files and `max_bad_files` of this one."""
+        """Return a Dataset of the given parts, with the `left_out` and `max_bad_files` of this one."""
         return Dataset(tuple(parts), left_out=self.left_out, max_bad_files=self.max_bad_files)
 
     def then(self, *stages: Stage, labels: Sequence[str] = ()) -> Dataset:
-        """Return the same documents with further stages to apply; labels: their names in statistics."""
+        """Return a Dataset that also applies `stages` when it is read; labels: the stages' names in statistics."""
         return self.of(part.then(*stages, labels=labels) for part in self.parts)
 
     def sample(self, max_bytes: int) -> Dataset:
@@ -109,7 +111,7 @@ class Dataset:
         return self.of(part.then(Head(max_bytes=max_bytes // len(chosen))) for part in chosen)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Batch]:
-        """Yield all documents in batches, after the pending stages; columns: the only columns to read, by name.
+        """Yield all documents in batches, with pending stages applied; columns: names of the columns (None: all).
 
         Raises ReadError at a bad file, unless such files are skipped.
         """
@@ -125,7 +127,7 @@ class Dataset:
         check_unread(rows, self.max_bad_files, n_docs)
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return all documents as a table in memory; columns: the only columns to read, by name."""
+        """Return all documents as a table in memory; columns: names of the columns to read (None: all)."""
         batches = list(self.batches(columns))
         if not batches:
             empty = B.empty() if columns is None else B.empty().select([c for c in columns if c in B.FIXED])
@@ -143,7 +145,7 @@ class Dataset:
 
     @property
     def count(self) -> int:
-        """The number of documents; all are read to count them unless the Dataset is sealed."""
+        """The number of documents; all are read to count them unless the Dataset is sealed (complete)."""
         if self.manifest and not self.stages:
             return int(self.manifest["docs"])
         return sum(batch.num_rows for batch in self.batches(["id"]))
@@ -153,19 +155,19 @@ class Dataset:
 
     @property
     def stats(self) -> Stats:
-        """The statistics of each stage; empty for a Dataset that no Pipeline made."""
+        """The statistics of each stage that made this Dataset; empty if no Pipeline made it."""
         return Stats.from_json(self.manifest.get("stats", []))
 
     def drops(self) -> pa.Table:
-        """Return a row per document that this Dataset's stages dropped.
+        """Return a table of the documents that this Dataset's stages dropped, one row per document.
 
-        Columns: id, stage, reason, kept_in, kept (the document kept instead, null if there is none), similarity.
-        `kept_in` is the Dataset that holds `kept`, null for this one.
+        Columns: id, stage, reason, kept_in, kept, similarity. kept: id of the document kept instead; null if none.
+        kept_in: the Dataset that contains `kept`; null for this one. similarity: of the two documents, 0 to 1.
         """
         return self._tables(folder.DROPS, DROPS)
 
     def cuts(self) -> pa.Table:
-        """Return a row per span that stages cut out of a text.
+        """Return a table of the spans that stages cut out of texts, one row per span.
 
         Columns: id, stage, start, end, kept_in, kept, kept_start, kept_end. Offsets count bytes; the last four columns
         locate the copy that was kept: its Dataset (null: this one), document, start and end.
@@ -173,9 +175,9 @@ class Dataset:
         return self._tables(folder.CUTS, CUTS)
 
     def unread(self) -> pa.Table:
-        """Return a row per file that was not read: file, reason, offset, detail.
+        """Return a table of the files that were not read, with the columns file, reason, offset (bytes), detail.
 
-        Before a Dataset is sealed, only files known from listing are in the table.
+        Until the Dataset is sealed (complete), it has only the files that were already left out when it was made.
         """
         if self.manifest:
             return read_unread(str(self.url))
@@ -208,7 +210,10 @@ class Dataset:
             (_write_parquet if name == "parquet" else _write_jsonl)(self, f, name)
 
     def to_hf(self) -> Any:
-        """Return a `datasets.Dataset` of the same rows, memory-mapped if this one is sealed; needs the extra `hf`."""
+        """Return the documents as a `datasets.Dataset` (Hugging Face), memory-mapped if this one is sealed (complete).
+
+        Needs the extra `hf`.
+        """
         datasets = need("datasets", extra="hf")
         if self.manifest.get("docs") and not self.stages and files.is_local(str(self.url)):
             return datasets.Dataset.from_parquet([piece.url for part in self.parts for piece in part.slices])
@@ -266,9 +271,9 @@ def _write_parquet(docs: Dataset, f: Any, _: str) -> None:
 
 
 def open_dataset(url: str) -> Dataset:
-    """Open a folder that a Pipeline sealed.
+    """Return the Dataset in a folder that a Pipeline sealed (completed).
 
-    Raises ReadError if there is no sealed Dataset, CorruptShard if a shard is missing or has the wrong size.
+    Raises ReadError if there is no sealed Dataset, CorruptShard if a data file is missing or has the wrong size.
     """
     url = str(url).rstrip("/")
     manifest = Folder(url).manifest
@@ -294,7 +299,10 @@ def _shard(url: str, shard: dict[str, Any]) -> Slice:
 
 
 def join_datasets(datasets: Sequence[Dataset]) -> Dataset:
-    """Return sealed Datasets as one; file numbers are shifted so that ids stay unique."""
+    """Return several sealed (complete) Datasets as one; the file numbers in ids are shifted, so that ids stay unique.
+
+    Raises PlanError if one is not sealed.
+    """
     parts: list[Part] = []
     offset = 0
     for docs in datasets:

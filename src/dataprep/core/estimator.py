@@ -1,4 +1,4 @@
-"""Estimator: reads all documents, then returns a Stage. It never rewrites text, but writes a table of decisions."""
+"""Estimator: reads all documents, writes a table of those to drop or cut, and returns the Stage that does it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .verdict import DropIds
 
 
 class Estimator:
-    """Reads all documents (`fit`) and returns the Stage that applies its decisions.
+    """Base class of steps that read all documents (`fit`) before they return the Stage that drops or cuts some.
 
-    Subclasses are frozen dataclasses and define `fit`; all else has defaults. `needs` names the columns read in
-    addition to the fixed ones; `VERSION` is raised when the same parameters lead to another result. `only_drops` and
-    `hides` describe the Stage that `fit` returns, as they do in `Stage`.
+    Subclasses are frozen dataclasses and define `fit`; all else has defaults. needs: columns that it reads in addition
+    to id, text, source and meta. VERSION: an integer; increase it when the same parameters lead to another result.
+    only_drops, hides: describe the Stage that `fit` returns, as they do in `Stage`.
 
     >>> @dataclass(frozen=True)                                              # doctest: +SKIP
     ... class Longest(Estimator):
@@ -59,8 +59,8 @@ class Estimator:
         return DropIds(verdicts=url, key=self.key_for(docs), estimator=self.name, facts=facts)
 
     def key_for(self, docs: Dataset) -> str:
-        """Return the hash of this Estimator's parameters and of the whole content of `docs`."""
+        """Return a hash that changes if this Estimator's parameters, or the content of any document, change."""
         return key((self, docs.key))
 
     def warm(self) -> None:
-        """Compile kernels on a tiny input; called once, before workers start."""
+        """Compile the kernels (compiled functions) on a tiny input; called once, before workers start."""

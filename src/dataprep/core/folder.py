@@ -33,13 +33,13 @@ PART_FILES = (RECEIPTS, DATA, DROPS, CUTS)
 
 
 def part_name(number: int) -> str:
-    """Return the name that a part has in shards, tables and receipts: part-00003."""
+    """Return the name of part `number` (one task's share of the input) in file names: "part-00003" for 3."""
     return f"part-{number:05d}"
 
 
 @dataclass(frozen=True)
 class Folder:
-    """The folder of a sealed Dataset or of token shards, complete or under way, and the URLs of its files."""
+    """The output folder of a Dataset or of token shards, complete or unfinished, and the URLs of its files."""
 
     url: str
 
@@ -54,12 +54,12 @@ class Folder:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """The content of the manifest when it was first read; empty if the folder is not complete."""
+        """The content of manifest.json, read once and kept; empty if the folder is not complete."""
         return self._json(MANIFEST)
 
     @property
     def recipe(self) -> dict[str, Any]:
-        """The content of recipe.json; empty if the file is missing or cannot be read."""
+        """The content of recipe.json: the input and stages that make this folder; empty if missing or not readable."""
         return self._json(RECIPE, or_empty=True)
 
     @property
@@ -79,7 +79,7 @@ class Folder:
 
     @property
     def is_sealed(self) -> bool:
-        """True if a manifest exists."""
+        """True if the folder is complete: manifest.json, which is written last, exists."""
         return files.exists(self.path(MANIFEST))
 
     @property
@@ -89,10 +89,9 @@ class Folder:
 
     @property
     def kind(self) -> str | None:
-        """The kind of a complete folder, DATASET or TOKENS; None if it is neither.
+        """The kind of a complete folder: the constant DATASET or TOKENS (token shards); None if it is neither.
 
-        If the manifest cannot be read, the kind is derived from the files next to it, and opening the folder raises an
-        error.
+        If the manifest cannot be read, the kind is derived from the other files; opening such a folder raises an error.
         """
         try:
             found = self.manifest.get("kind")
@@ -102,27 +101,30 @@ class Folder:
 
     @property
     def is_dataset(self) -> bool:
-        """True if this is a sealed Dataset."""
+        """True if this is the folder of a complete Dataset."""
         return self.kind == DATASET
 
     def shard(self, part: int, number: int) -> str:
-        """Return the path of a part's shard, relative to the folder: data/part-00003-000.parquet."""
+        """Return the path of a Parquet file of documents (shard): "data/part-00003-000.parquet" for part 3, number 0.
+
+        The path is relative to the folder. part: the part's number. number: counts the shards of the part from 0.
+        """
         return f"{DATA}/{part_name(part)}-{number:03d}.parquet"
 
     def table(self, kind: str, part: int) -> str:
-        """Return the URL of a part's drop table (kind DROPS) or cut table (kind CUTS)."""
+        """Return the URL of a part's table of dropped documents (kind DROPS) or of spans cut from texts (kind CUTS)."""
         return self.path(kind, f"{part_name(part)}.parquet")
 
     def receipt(self, part: int) -> str:
-        """Return the URL of the receipt of a part."""
+        """Return the URL of the receipt (record of finished work) of part number `part`."""
         return self.path(RECEIPTS, f"{part_name(part)}.json")
 
     def receipts(self) -> list[str]:
-        """Return the URLs of all receipts."""
+        """Return the URLs of all receipts (records of finished work, one per part)."""
         return [self.path(RECEIPTS, name) for name in files.listdir(self.path(RECEIPTS))]
 
     def tables(self, kind: str) -> list[str]:
-        """Return the URLs of all drop tables (DROPS) or cut tables (CUTS); a Dataset has a drop table per part."""
+        """Return the URLs of all tables of dropped documents (kind DROPS) or of spans cut from texts (kind CUTS)."""
         if kind == DROPS and self.is_sealed:
             parts = dict.fromkeys(part_of(shard["name"]) for shard in self.manifest["shards"])
             return [self.path(kind, f"{part}.parquet") for part in parts]
@@ -130,22 +132,22 @@ class Folder:
 
     @property
     def steps(self) -> list[Folder]:
-        """The subfolders that Estimators wrote, including those of earlier recipes."""
+        """The subfolders that Estimators wrote in this run and in earlier runs with other parameters."""
         return [Folder(self.path(STEPS, name)) for name in files.listdir(self.path(STEPS)) if name[:2].isdigit()]
 
     @property
     def input(self) -> Folder:
-        """The saved input of an Estimator, if this is the folder of a step."""
+        """The subfolder with the saved input of an Estimator, if this is the folder of an Estimator."""
         return Folder(self.path(INPUT))
 
     @property
     def saved(self) -> list[Folder]:
-        """The saved inputs of the Estimators that a complete Dataset was made with; they may have been removed."""
+        """The folders of the Estimators' saved inputs, as listed in the manifest; they may have been deleted."""
         return [Folder(self.path(name)) for name in self.manifest.get("saved", [])]
 
     @property
     def number(self) -> int:
-        """The number that the stage of a step's folder has in its Pipeline, from 1."""
+        """The number, from 1, of an Estimator in its Pipeline, read from its folder's name (3 for 03-MinHash-...)."""
         return int(self.name.partition("-")[0])
 
     @property
@@ -155,26 +157,26 @@ class Folder:
 
 
 def part_of(shard: str) -> str:
-    """Return the name of a shard's part: part-00003 for data/part-00003-000.g1.parquet."""
+    """Return the part name in a shard's path: "part-00003" for "data/part-00003-000.g1.parquet"."""
     return files.name_of(shard).rpartition("-")[0]
 
 
 def home_of(url: str) -> Folder | None:
-    """Return the Dataset folder that holds the shard at a URL; None if the URL is not that of a shard."""
+    """Return the Dataset folder that contains the shard (file of documents) at `url`; None if it is not a shard."""
     home, mark, _ = url.rpartition(f"/{DATA}/")
     return Folder(home) if mark else None
 
 
 def run_steps(url: str) -> list[str] | None:
-    """Return the names of a run's steps in order; None if `dataprep run` did not write this folder."""
+    """Return the names of the steps, in order, that `dataprep run` ran in the folder `url`; None for other folders."""
     at = files.join(url, RUN)
     return list(files.read_json(at)["steps"]) if files.exists(at) else None
 
 
 def children(url: str) -> list[Folder]:
-    """Return the complete folders directly inside `url`, in the order of the run's steps.
+    """Return the complete output folders directly inside `url`, in the order of the run's steps.
 
-    Without run.json: sealed Datasets, the largest first, since stages only remove text; then token shards.
+    Without run.json, which lists the steps: Datasets, the largest first; then token shards.
     """
     names = files.listdir(url)
     steps = run_steps(url)
@@ -187,7 +189,7 @@ def children(url: str) -> list[Folder]:
 
 
 def walk(url: str) -> Iterator[Folder]:
-    """Yield the complete folders of a run in the order they were made: a Dataset after its saved inputs."""
+    """Yield the complete output folders in a run's folder `url`, in the order they were made, saved inputs included."""
     url = url.rstrip("/")
     for folder in (*children(url), Folder(url)):
         kind = folder.kind
@@ -198,9 +200,9 @@ def walk(url: str) -> Iterator[Folder]:
 
 
 def datasets(url: str, *, saved: bool = True) -> list[Folder]:
-    """Return the sealed Datasets of a run in the order they were made; saved: including Estimators' saved inputs.
+    """Return the complete Datasets in a run's folder `url`, in the order they were made.
 
-    Raises PlanError if there is none.
+    saved: whether to include Datasets that were saved as input of Estimators. Raises PlanError if there is none.
     """
     found = [folder for folder in walk(url) if folder.is_dataset and (saved or f"/{STEPS}/" not in folder.url)]
     if not found:
@@ -210,6 +212,6 @@ def datasets(url: str, *, saved: bool = True) -> list[Folder]:
 
 
 def token_folders(url: str) -> list[Folder]:
-    """Return the folders of token shards: `url` itself, and folders directly inside it."""
+    """Return the folders of token shards (tokenized text) among `url` and the folders directly inside it."""
     found = (Folder(at) for at in (url, *(files.join(url, name) for name in files.listdir(url))))
     return [folder for folder in found if folder.kind == TOKENS]

@@ -28,7 +28,7 @@ REASON = "forgotten"  # in drop tables
 
 
 def listed(folder: str) -> Ids:
-    """Return the ids on the forget list of a folder, ascending; empty if there is no list."""
+    """Return the ids on the forget list of a folder (documents to leave out), ascending; empty if there is no list."""
     list_url = files.join(folder, FORGET_LIST)
     if not files.exists(list_url):
         return np.zeros(0, np.uint64)
@@ -37,14 +37,14 @@ def listed(folder: str) -> Ids:
 
 
 def write_list(folder: str, ids: Ids) -> None:
-    """Write the forget list of a folder, with these ids only."""
+    """Write or replace the forget list of a folder: the ids of the documents to leave out."""
     ids = np.unique(ids)
     columns = [pa.array(ids), pa.repeat(REASON, len(ids)), *(pa.nulls(len(ids), f.type) for f in list(VERDICTS)[2:])]
     write_verdicts(files.join(folder, FORGET_LIST), pa.Table.from_arrays(columns, schema=VERDICTS))
 
 
 def noted(ids: Ids) -> dict[str, str]:
-    """Return the field {"forgotten": digest of the ids} of recipe and manifest; {} if there are no ids."""
+    """Return {"forgotten": hash of the ids}, a field for recipe.json and manifest.json; {} if there are no ids."""
     return {"forgotten": xxhash.xxh3_128_hexdigest(np.unique(ids).astype("<u8").tobytes())} if len(ids) else {}
 
 
@@ -69,7 +69,7 @@ def without(docs: Dataset, out: str, ids: Ids) -> Dataset:
 
 
 def stale(out: str) -> StaleOutput:
-    """Return the error for a finished folder whose recipe is the same, but whose forget list has changed."""
+    """Return the error for a finished folder that must be made again, because its forget list has changed."""
     return StaleOutput(
         f"documents that {out} may hold were forgotten since it was made: run `dataprep forget {out}`, "
         "which removes them from it, or run again with replace=True"

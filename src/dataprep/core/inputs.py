@@ -1,4 +1,4 @@
-"""The input files of a Dataset: enough to read a dropped document again while its input exists.
+"""Record the input files of a Dataset, so that a dropped document can be read again while its input exists.
 
 They are listed in `origin.json`, with paths of this machine; so no key or hash depends on that file.
 """
@@ -29,9 +29,9 @@ MAX_SCAN_BYTES = 64 << 20  # stored; a larger file is not read from its beginnin
 
 
 def write(docs: Dataset, out: str, stages: Sequence[Any] = ()) -> None:
-    """Write `origin.json`: the input files of `docs`, their readers, and hashes that identify their content.
+    """Write `origin.json` in `out`: the input files of `docs`, their readers, and hashes that identify their content.
 
-    Nothing is written if a stage of `docs` or one of `stages` hides the input files.
+    Nothing is written if a stage of `docs` or one of `stages` hides the names of input files.
     """
     if n_hidden((*docs.stages, *stages)):
         return
@@ -49,9 +49,9 @@ def write(docs: Dataset, out: str, stages: Sequence[Any] = ()) -> None:
 
 
 def document(out: str, id_: int) -> dict[str, Any] | None:
-    """Read one document again from an input file of the Dataset in `out`; return its columns as a dict.
+    """Read the document with the id `id_` again from the input files of the Dataset in `out`; return {column: value}.
 
-    Returns None if the file is missing, cannot be read, or has changed.
+    Returns None if the input file is missing, cannot be read, or has changed.
     """
     origin = Folder(out).origin
     hashes.load(out)

@@ -1,8 +1,8 @@
 """Ledger: records what one stage does to each document. Stages get it as `stats`.
 
-Every document that a stage receives must be returned or dropped with a reason, exactly once. The ledger holds the
-batches in flight and names the document that a stage lost, invented or counted twice. The records do not depend on
-how batches are cut.
+Every document that a stage receives must be returned or dropped with a reason, exactly once. The ledger keeps the
+batches that a stage has not yet returned, and reports a document that a stage lost, invented or counted twice. The
+records do not depend on the sizes of batches.
 """
 
 from __future__ import annotations
@@ -77,11 +77,11 @@ class Ledger:
     ) -> None:
         """Record that documents are dropped.
 
-        ids: uint64[n]. reason: one word, or one per row. kept: uint64[n] or None, the document that is kept instead (0
-        is an id: use an Arrow array with nulls if only some rows have one). similarity: float[n] or None.
-        kept_in: the Dataset of `kept`, if it is another one. n_bytes: only for Readers, the size of records that never
-        became rows.
-        moved: the text is now part of the document `kept`, so no alarm counts it as lost.
+        ids: uint64[n]. reason: one word, or one per id. kept: uint64[n] or None, the document that is kept instead (0
+        is an id: use an Arrow array with nulls if only some ids have one). similarity: float[n] or None, of the two.
+        kept_in: the folder of the Dataset that contains `kept`, if it is another one. n_bytes: only for Readers, the
+        size in bytes of records that never became documents.
+        moved: whether the text is now part of the document `kept`, so that it does not count as lost.
         """
         id_array = np.asarray(ids, np.uint64).reshape(-1)
         n = len(id_array)
@@ -108,10 +108,10 @@ class Ledger:
 
         ids: uint64[n], the documents that lose a range. start, end: int64[n], UTF-8 bytes of the text that the stage
         received. kept, kept_start, kept_end: the document with the retained copy, and the copy's bytes in it, or None.
-        kept_in: the Dataset of `kept`, if it is another one.
+        kept_in: the folder of the Dataset that contains `kept`, if it is another one.
 
-        A document may have several rows, also overlapping ones. The bytes are counted when the batch is returned; a
-        document of which nothing is left must also be dropped.
+        A document may have several ranges, also overlapping ones. The removed bytes are counted when the batch is
+        returned; a document of which nothing is left must also be dropped.
         """
         if self.quiet:
             return
@@ -125,14 +125,14 @@ class Ledger:
         self.count("spans cut", len(united(id_array, *(values.to_numpy() for values in bounds))[0]))
 
     def count(self, name: str, n: int = 1, *, private: bool = False) -> None:
-        """Add `n` to the counter `name`; private: it names a person, and is not saved if a stage hides names."""
+        """Add `n` to the counter `name`; private: `name` names a person, and is not saved if a stage hides names."""
         if n and not self.quiet:
             self.record.counts[name] += int(n)
             if private:
                 self.record.private.add(name)
 
     def observe(self, name: str, values: Any) -> None:
-        """Add non-negative integers to the histogram `name`; bucket b counts the values with b binary digits."""
+        """Add non-negative integers `values` to the histogram `name`; bin b counts the values with b binary digits."""
         if self.quiet:
             return
         counts = np.bincount(np.frexp(np.asarray(values, np.float64))[1])
@@ -173,12 +173,12 @@ class Ledger:
             raise AssertionError(msg)
 
     def drop_table(self) -> pa.Table:
-        """Return the rows of the drop table, sorted by id."""
+        """Return the recorded drops as a table, one row per dropped document, sorted by id."""
         table = pa.Table.from_batches(self.drops, DROPS)
         return table.sort_by("id") if len(table) else table
 
     def cut_table(self) -> pa.Table:
-        """Return the rows of the cut table, sorted by document and offset."""
+        """Return the recorded cuts as a table, one row per span cut out of a text, sorted by document id and start."""
         table = pa.Table.from_batches(self.cuts, CUTS)
         return table.sort_by([("id", "ascending"), ("start", "ascending")]) if len(table) else table
 
@@ -238,7 +238,7 @@ class Ledger:
 
 
 def watch(stage: Callable[..., Iterator[Batch]], batches: Iterator[Batch], ledger: Ledger) -> Iterator[Batch]:
-    """Yield the batches that `stage` makes of `batches`; record in `ledger` what it receives and returns.
+    """Apply `stage` to `batches` and yield the resulting batches; record in `ledger` the documents in and out.
 
     Raises AssertionError if a document is neither returned nor dropped, or more than once.
     """

@@ -1,8 +1,8 @@
 """Ownership of files in output folders: dataprep deletes what it created there, and nothing else.
 
-A file is dataprep's if the journal of its output folder lists it (`store/atomic.py`). Folders of earlier versions and
-object stores have no journal; there, the files that manifests and receipts name are dataprep's. Hidden files are
-neither deleted nor reported, except the unfinished files of killed writers.
+A file is dataprep's if the journal of its output folder, a list of the files created there, names it. Folders of
+earlier versions and object stores have no journal; there, the files that manifests and receipts name are dataprep's.
+Hidden files are neither deleted nor reported, except the unfinished files of killed writers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ _LAYOUT = (
 
 
 def begin(out: str) -> None:
-    """Create the journal of an output folder, unless it has one, and list the files of earlier runs in it.
+    """Create the journal (list of files that dataprep created) of an output folder, unless it has one.
+
+    Files of earlier runs are entered too.
 
     Object stores have no journal. Raises PlanError if the folder cannot be written.
     """
@@ -58,13 +60,13 @@ def begin(out: str) -> None:
 
 
 def settle(out: str) -> None:
-    """Rewrite the journal of an output folder so that it lists each existing file once, sorted."""
+    """Rewrite an output folder's journal (list of created files): each file that exists is listed once, sorted."""
     if files.is_local(out) and os.path.exists(files.join(files.path_of(out), JOURNAL)):
         begin_journal(files.path_of(out))
 
 
 def foreign(out: str, names: Iterable[str]) -> list[str]:
-    """Return the files that dataprep did not create, relative to `out`, sorted.
+    """Return the paths, relative to `out` and sorted, of files in it that dataprep did not create.
 
     names: the files and folders in `out` to search.
     """
@@ -90,9 +92,9 @@ def remove(out: str, names: Iterable[str]) -> int:
 
 
 def remove_all(url: str) -> tuple[int, list[str]]:
-    """Delete everything that dataprep created in a folder, journals last; return the bytes freed, and the files left.
+    """Delete everything that dataprep created in a folder; return (bytes freed, paths of the files that are left).
 
-    Hidden files of others are kept and not listed.
+    Files that others created are kept; their hidden files are not listed. The lists of created files are deleted last.
     """
     freed = remove(url, files.listdir(url))
     left = [files.join(url, name) for name in foreign(url, files.listdir(url))]
@@ -103,7 +105,7 @@ def remove_all(url: str) -> tuple[int, list[str]]:
 
 
 def homes(url: str) -> list[str]:
-    """Return the folders at any depth of a local folder that have a journal, the deepest first."""
+    """Return the folders inside `url`, at any depth, that have a journal (list of created files), the deepest first."""
     found = [folder for folder, _, names in os.walk(files.path_of(url)) if JOURNAL in names]
     return sorted(found, key=lambda folder: (-folder.count(os.sep), folder))
 

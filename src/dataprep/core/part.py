@@ -1,4 +1,4 @@
-"""Part: the work of one task: slices of files, their reader, and the stages still to apply."""
+"""Part: the share of the input that one task reads: slices of files, their reader, and the stages still to apply."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from .verdict import CutSpans, DropIds, Verdict
 
 @dataclass(frozen=True)
 class Sealed(Reader):
-    """Reads the Parquet shards that a Pipeline wrote; one row group is one batch."""
+    """Reads the Parquet files of documents (shards) that a Pipeline wrote; one row group is one batch."""
 
     extra: tuple[tuple[str, str], ...] = ()  # names and types of the columns beyond the fixed ones
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
-        """The columns of the shards in addition to the fixed ones."""
+        """The columns of the shards in addition to id, text, source and meta; all types are given as null."""
         return {name: pa.null() for name, _ in self.extra}
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
@@ -39,7 +39,10 @@ class Sealed(Reader):
         return self.read(piece, None)
 
     def read(self, piece: Slice, columns: Sequence[str] | None) -> Iterator[Batch]:
-        """Yield every row group of a shard as one batch; columns: the only columns to read, by name."""
+        """Yield every row group of the shard (Parquet file) `piece` as one batch.
+
+        columns: names of the columns to read; None: all.
+        """
         coded = ["source", *(name for name, kind in self.extra if kind.startswith("dictionary"))]
         with (
             checked(piece.url, "shard that was sealed", "run the pipeline again"),
@@ -60,12 +63,12 @@ class Sealed(Reader):
 
 @dataclass(frozen=True)
 class Part:
-    """The work of one task: slices of files, their reader, and the stages still to apply.
+    """The share of the input that one task reads: slices of files, their reader, and the stages still to apply.
 
     number: the part's index in the Dataset; key: a hash of its content and stages; `Dataset.tasks` sets both. labels:
-    the names of the stages in statistics, if they differ from the stages' own. forgotten: the URL of a forget list,
-    whose documents are dropped right after reading. skips_bad: whether reading continues after a bad file. No key
-    depends on `forgotten` or `skips_bad`.
+    the names of the stages in statistics, if they differ from the stages' own. forgotten: the URL of a list of
+    documents that are dropped right after reading; "" for none. skips_bad: whether reading continues after a bad file.
+    The key does not depend on `forgotten` or `skips_bad`.
     """
 
     slices: tuple[Slice, ...]
@@ -79,7 +82,7 @@ class Part:
 
     @property
     def n_bytes(self) -> int:
-        """The stored size of the slices in bytes."""
+        """The size of the slices in bytes, as stored."""
         return sum(piece.n_bytes for piece in self.slices)
 
     @property
@@ -89,7 +92,7 @@ class Part:
 
     @property
     def applied(self) -> tuple[Stage, ...]:
-        """Stages to apply after reading: the forget list, then `stages`."""
+        """The stages to apply after reading: one that drops the documents of `forgotten`, if any, then `stages`."""
         forget = DropIds(verdicts=self.forgotten, key="", estimator=FORGET)
         return (*((forget,) if self.forgotten else ()), *self.stages)
 
@@ -99,18 +102,19 @@ class Part:
         return f"{first.url}[{first.start}:{'' if first.stop is None else first.stop}]{more}"
 
     def then(self, *stages: Stage, labels: Sequence[str] = ()) -> Part:
-        """Return the same slices with further stages to apply; labels: their names in statistics."""
+        """Return a Part that also applies `stages` after its own; labels: their names in statistics."""
         names = (*labels, *(stage.name for stage in stages[len(labels) :]))
         return replace(self, stages=(*self.stages, *stages), labels=tuple(numbered([*self.stage_names, *names])))
 
     def shifted(self, offset: int) -> Part:
-        """Return the same documents with `offset` added to the file numbers in their ids."""
+        """Return a Part of the same documents, with `offset` added to the file numbers in their ids."""
         return replace(self, slices=tuple(replace(piece, file=piece.file + offset) for piece in self.slices))
 
     def ledgers(self, seed: int = 0) -> list[Ledger]:
-        """Return a ledger for the reader, and one per stage, the forget list included.
+        """Return new ledgers (records of drops and counts): one for the reader, then one per stage in `applied`.
 
-        Sealed shards have no ledger for the reader, since it drops nothing. seed: selects the examples of drops.
+        For shards of a sealed Dataset there is none for the reader, which drops nothing. seed: selects which dropped
+        documents are kept as examples.
         """
         names = [] if isinstance(self.reader, Sealed) else [READ]
         names += [*([FORGET] if self.forgotten else []), *self.stage_names]
@@ -119,8 +123,8 @@ class Part:
     def batches(self, columns: Sequence[str] | None = None, ledgers: Sequence[Ledger] | None = None) -> Iterator[Batch]:
         """Yield the documents after the pending stages; ids ascend.
 
-        columns: the only columns to read, by name. ledgers: the result of `ledgers()`, in which each stage's drops and
-        cuts are recorded.
+        columns: names of the columns to read; None: all. ledgers: from `ledgers()`, to record the drops and cuts of
+        each stage.
         """
         if isinstance(self.reader, Sealed):
             flow: Iterator[Batch] = itertools.chain.from_iterable(
@@ -158,10 +162,10 @@ class Part:
 
 
 class ShardWriter:
-    """Writes one Parquet shard; texts are stored without a dictionary, which would halve the speed of reading.
+    """Writes one Parquet file of documents (shard). Texts are not dictionary-encoded, which would halve reading speed.
 
-    Columns that are dictionaries in memory (the source) are dictionaries inside the file too, but plain strings in its
-    schema, since `datasets` rejects Arrow dictionaries.
+    Columns that are dictionaries in memory (source) are dictionary-encoded in the file too, but its schema states plain
+    strings, since Hugging Face's `datasets` rejects Arrow dictionaries.
     """
 
     def __init__(self, f: Any, schema: pa.Schema, compression: str) -> None:

@@ -1,4 +1,4 @@
-"""Pass: a task that `run.map` calls for every item, and that writes one file and one receipt per item."""
+"""Pass: a task that `run.map` calls for every item; it writes a file and a receipt (record of the work) per item."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Pass(Generic[T]):
-    """Base class of tasks that write one file per item; it owns the file's path, its receipt and its key.
+    """Base class of tasks that write one file per item; finished files, which have a receipt, are not written again.
 
     Subclasses set `folder`, the name inside `out`, and define `write`. Items are numbers, or have a `number` as Parts
     do; `noun` names the files, as in part-00003. With an empty noun there is one item, and the file is OUT/FOLDER.
@@ -42,7 +42,7 @@ class Pass(Generic[T]):
 
     @classmethod
     def url(cls, out: str, number: int = 0) -> str:
-        """Return the URL of the file of item `number`: OUT/FOLDER/part-00003, or OUT/FOLDER if `noun` is empty."""
+        """Return the URL of the file of item `number` in `out`: OUT/FOLDER/part-00003, or OUT/FOLDER without a noun."""
         return files.join(out, cls.folder, f"{cls.noun}-{number:05d}") if cls.noun else files.join(out, cls.folder)
 
     def __call__(self, item: T) -> dict[str, Any]:
@@ -56,13 +56,13 @@ class Pass(Generic[T]):
         return self.url(self.out, number)
 
     def item_key(self, item: T) -> str:
-        """Return the key stored in an item's receipt; for a Part it covers the part's content."""
+        """Return a hash of all that decides an item's file, for its receipt; for a Part it includes the part's key."""
         return key_of((self.key, item.key)) if isinstance(item, Part) else self.key
 
     def write(self, url: str, item: T) -> dict[str, Any]:
-        """Write the file of an item at `url`, and return the fields of its receipt.
+        """Write the file of an item at `url`, and return the fields of its receipt, such as counts.
 
-        "files", the list of URLs that were written, is a field only if it is not [url].
+        If other files than `url` are written, the field "files" must list their URLs.
         """
         raise NotImplementedError
 
@@ -70,10 +70,11 @@ class Pass(Generic[T]):
 def table_once(
     url: str, key: str, make: Callable[[], dict[str, Any]], passes: Iterable[type[Pass[Any]]] = ()
 ) -> dict[str, Any]:
-    """Write the Parquet table `url` by calling `make`, and return the receipt's counts.
+    """Write the Parquet table `url` by calling `make`, unless it is finished; return the counts that `make` returned.
 
-    make: writes the table and returns the counts. It is not called if the receipt (`url` with .json for .parquet) is
-    valid for `key`. passes: classes whose files next to the table are then deleted.
+    make: writes the table and returns counts, which are stored in a receipt (`url` with .json for .parquet). It is not
+    called if that receipt has the hash `key`. passes: classes whose intermediate files in the same folder are then
+    deleted.
     """
     made = receipts.once(url.removesuffix("parquet") + "json", key, lambda: {"files": [url], **make()})
     for one in passes:

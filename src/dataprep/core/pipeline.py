@@ -2,7 +2,7 @@
 
 Consecutive Stages are one pass. Before an Estimator, pending stages are applied and the text is saved, but only if one
 of them changes or reads text. Drops and cuts of earlier Estimators are applied while reading, so Exact -> MinHash ->
-SuffixArray reads one saved text. Every pass writes a receipt per part, so a killed run resumes and writes the same
+SuffixArray reads one saved text. Every task writes a receipt of its work, so a killed run resumes and writes the same
 bytes.
 """
 
@@ -67,13 +67,13 @@ class Step:
 
     @property
     def name(self) -> str:
-        """The name of the step's folder inside `steps`."""
+        """The name of the stage's folder inside OUT/steps: number, label and start of the key, joined by hyphens."""
         label = re.sub(r"\W+", "-", self.label).strip("-")
         return f"{self.number:02d}-{label}-{self.key[:8]}"
 
 
 class Pipeline:
-    """A list of Stages and Estimators that seals one Dataset.
+    """A list of Stages and Estimators; `run` applies them to a Dataset and saves the result in a folder.
 
     >>> clean = Pipeline(C4(), Exact(), MinHash()).run(docs, out="work/clean")    # doctest: +SKIP
 
@@ -91,7 +91,10 @@ class Pipeline:
         return f"Pipeline({', '.join(map(repr, self.stages))})"
 
     def steps(self, docs: Dataset) -> list[Step]:
-        """Return the stages with their keys; raise PlanError if a stage needs a column that does not exist."""
+        """Return the stages with their numbers, keys and labels, for the input `docs`; nothing is run.
+
+        Raises PlanError if a stage needs a column that does not exist.
+        """
         self._check_columns(docs)
         steps: list[Step] = []
         so_far = docs.key
@@ -101,11 +104,12 @@ class Pipeline:
         return steps
 
     def run(self, docs: Dataset, out: str, run: Runner | None = None, *, replace: bool = False) -> Dataset:
-        """Apply the stages to `docs`, seal the result in the folder `out`, and return it as a Dataset.
+        """Apply the stages to `docs`, save the result in the folder `out`, and return it as a Dataset.
 
-        A finished result of the same recipe is only opened, and an unfinished one is continued. If `out` was made by
-        another recipe or from other input, StaleOutput is raised; with `replace`, the result is made again, except for
-        steps that did not change. run: the Runner; None: `Serial()`.
+        A finished result of the same stages and input is only opened, and an unfinished one is continued. run: the
+        Runner, which decides how many tasks run at once; None: `Serial()`. replace: make the result again, except for
+        steps that did not change, if `out` was made by other stages or from other input. Without it, StaleOutput is
+        raised.
         """
         guard()
         out = str(out).rstrip("/")
@@ -238,11 +242,12 @@ def seal(
     docs: Dataset, out: str, run: Runner, codec: str, recipe: dict[str, Any], *, earlier: Sequence[Stats], label: str,
     unread: Sequence[Unread] = (), audits: Sequence[Search] = (), hidden: Sequence[str] = (),
 ) -> Dataset:  # fmt: skip
-    """Write shards, tables, receipts and the manifest into the folder `out`; return the Dataset.
+    """Write the documents of `docs`, their tables and receipts and, last, the manifest into `out`; return the Dataset.
 
-    codec: Parquet compression, lz4 for saved steps, zstd for results. recipe: fields of the manifest. label: title of
-    the progress bar. earlier, unread: statistics and unread files of the passes before. audits: searches for private
-    strings in the folder. hidden: paths that the audits skip, since they are removed afterwards.
+    run: the Runner. codec: Parquet compression, lz4 for saved steps, zstd for results. recipe: input and stages, for
+    the manifest. label: title of the progress bar. earlier, unread: statistics and unread files of the passes before.
+    audits: searches for private strings in the folder. hidden: paths that the audits skip, since they are deleted
+    afterwards.
 
     Raises Leak, before the manifest is written, if an audit finds a private string that may not stay.
     """

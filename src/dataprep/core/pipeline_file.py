@@ -38,7 +38,7 @@ PACKAGE_NAMES = re.compile(r"^module 'dataprep' has no attribute '(\w+)'")
 
 @dataclass(frozen=True)
 class Step:
-    """One function of a pipeline file, and the names of its parameters."""
+    """One step of a pipeline file: its name, its function, and the names of the function's parameters (`takes`)."""
 
     name: str
     fn: Callable[..., Any]
@@ -87,11 +87,12 @@ def load(path: str) -> list[Step]:
 def execute(
     steps: list[Step], out: str, run: Any, to: str | None = None, starting: Callable[[str], None] = lambda _: None
 ) -> Iterator[Done]:
-    """Call the steps up to `to`, one after another, and yield each when it is done.
+    """Call the steps one after another, and yield a `Done` after each.
 
-    A step gets the folder `out`/NAME and the results of the earlier steps that it names. starting: called with the name
-    before each step. Raises PlanError if there is no step `to`, or if a line of the pipeline file uses a name or an
-    argument that does not exist.
+    A step is passed the folder `out`/NAME, the Runner `run`, and the results of the earlier steps that its parameters
+    name. to: name of the last step to call; None: all. starting: called with the name before each step.
+
+    Raises PlanError if there is no step `to`, or if a line of the pipeline file uses an unknown name or argument.
     """
     results: dict[str, Any] = {}
     chosen = _upto(steps, to)

@@ -81,7 +81,7 @@ class Reader:
         return self.splits and not files.is_compressed(url)
 
     def warm(self) -> None:
-        """Compile kernels on a tiny input; called once, before workers start."""
+        """Compile the kernels (compiled functions) on a tiny input; called once, before workers start."""
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Yield the documents of a slice in batches, ids ascending; drops are recorded in `stats`."""

@@ -21,7 +21,7 @@ from .unread import BAD, EMPTY
 
 
 def work_key(docs: Dataset, stages: Sequence[Any]) -> str:
-    """Return a hash of the readers and stages, which does not depend on the input files."""
+    """Return a hash of the readers and stages that make a result; it does not depend on the input files."""
     readers = list(dict.fromkeys(part.reader for part in docs.parts))
     return key((readers, docs.stages, list(stages)))
 
@@ -38,9 +38,9 @@ def _unread_files(out: str) -> set[str]:
 
 
 def only_unread_changed(out: str, docs: Dataset, stages: Sequence[Any]) -> bool:
-    """Return whether `out` was made by the same readers and stages, and from the same files.
+    """Return whether the folder `out` was made by the same readers and stages, and from the same files, as now.
 
-    Files that the earlier run did not read may differ.
+    Files that the earlier run could not read may differ.
     """
     try:
         origin, unread = Folder(out).origin, _unread_files(out)

@@ -41,7 +41,7 @@ GUARD = (
 
 
 class Runner(Protocol):
-    """Does the work of a pipeline: calls a task for every item, in this process or in others.
+    """Interface of Runners, which do the work of a pipeline: call a task for every item, in this process or in others.
 
     Write your own as any class with these three members; see `examples/runner.py`.
     """
@@ -54,7 +54,7 @@ class Runner(Protocol):
 
     @property
     def workers(self) -> int:
-        """Number of items that are processed at once; kernels are compiled before work if it is more than 1."""
+        """Number of items processed at once; if more than 1, compiled functions are compiled before the work starts."""
 
     @property
     def memory(self) -> int | str | None:
@@ -289,7 +289,7 @@ def _remove_pool(workers: int) -> None:
 
 
 def guard() -> None:
-    """End this process if it is a worker that runs the user's script again, which then lacks a main guard."""
+    """End this process if it is a worker that runs the script again, because the script lacks a main guard."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         sys.stderr.flush()
         os._exit(UNGUARDED)

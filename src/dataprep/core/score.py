@@ -3,8 +3,8 @@
     dp.Pipeline(dp.Score(dp.Gopher())).run(docs, out="work/scored")           # measures, drops nothing
     dp.Pipeline(dp.Gopher(min_words=80)).run(dp.open_dataset("work/scored"), out="work/clean")    # only decides
 
-Score columns store a key of the model and settings that made them, so a filter with others does not use them, nor does
-any filter after a stage that changes the text (`batch.with_column`).
+Score columns store a hash of the model and settings that made them. A filter with other settings measures again, and
+so does every filter after a stage that changes the text (`batch.with_column`).
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ class ScoredFilter(Stage):
 
     @property
     def scores(self) -> Mapping[str, pa.DataType]:
-        """Names and types of the columns that `score` returns, named after the filter: gopher_words ..."""
+        """The columns that `score` returns, as {name: type}; names begin with the filter's, as in gopher_words."""
         raise NotImplementedError
 
     @property
     def measure(self) -> Any:
-        """The parameters that decide the scores, such as a model or a list of words; no thresholds."""
+        """The parameters on which the scores depend, such as a model or a list of words; not the thresholds."""
         return None
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Return every column of `scores` for the rows of a batch."""
+        """Measure the n documents of a batch; return {column name: n values} for every column of `scores`."""
         raise NotImplementedError
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return the reason for dropping each row, null for the rows that are kept; scores: from `score`."""
+        """Return for each document the reason for dropping it, or null to keep it; scores: from `score`."""
         raise NotImplementedError
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
@@ -59,7 +59,7 @@ class ScoredFilter(Stage):
             yield drop_rows(batch, self.decide(self.scores_of(batch)), stats)
 
     def scores_of(self, batch: Batch) -> Mapping[str, pa.Array]:
-        """Return the score columns: those of the batch if they are valid for this filter, else new ones."""
+        """Return the score columns of a batch, as {name: values}; they are measured unless the batch has valid ones."""
         mine = self.measure_key()
         fields = {name: batch.schema.get_field_index(name) for name in self.scores}
         if all(i >= 0 and (batch.schema.field(i).metadata or {}).get(MEASURE_KEY) == mine for i in fields.values()):
@@ -67,7 +67,7 @@ class ScoredFilter(Stage):
         return self.score(batch)
 
     def with_scores(self, batch: Batch) -> Batch:
-        """Return the batch with score columns, each with `measure_key` in its metadata."""
+        """Return the batch with this filter's score columns added; each stores `measure_key` in its metadata."""
         metadata = {MEASURE_KEY: self.measure_key()}
         for name, values in self.scores_of(batch).items():
             batch = B.with_column(batch, name, values)
@@ -76,7 +76,7 @@ class ScoredFilter(Stage):
         return batch
 
     def measure_key(self) -> bytes:
-        """Return the hash of everything that decides the scores: class, version and `measure`."""
+        """Return a hash of everything that the scores depend on: class, version and `measure`."""
         return key((type(self).__name__, self.VERSION, self.measure)).encode()
 
 
@@ -115,7 +115,7 @@ class Score(Stage):
         return f"{self.filter.name.lower()}_reason"
 
     def recipe(self) -> Any:
-        """Return the key's values: the `measure_key` of a ScoredFilter, so no thresholds; else the filter itself."""
+        """Return the values that identify this stage: the `measure_key` of a ScoredFilter, else the filter itself."""
         return self.filter.measure_key().decode() if isinstance(self.filter, ScoredFilter) else self.filter
 
     def warm(self) -> None:

@@ -1,4 +1,4 @@
-"""Sealing: write each part as shards with tables and a receipt, then the manifest of all."""
+"""Sealing: write the documents of each part (task) as shards with tables and a receipt, then the manifest of all."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ SHARD_BYTES = 256 << 20  # of text per shard; a large file that is read as one p
 
 @dataclass(frozen=True)
 class Seal:
-    """The task that applies the pending stages of a part and writes the result into a Dataset's folder.
+    """Task that reads a Part, applies its pending stages, and writes the resulting documents into the folder `out`.
 
-    It writes shards, drop and cut tables, and the receipt. out: the folder. codec: Parquet compression. ledgers:
-    returns the ledgers that record the stages of a part.
+    It writes Parquet shards, the tables of dropped documents and cut spans, and the receipt, a record of these files.
+    codec: Parquet compression. ledgers: function that returns the ledgers in which a part's stages are recorded.
     """
 
     out: str
@@ -75,7 +75,10 @@ class Seal:
                 return
 
     def shard(self, flow: _Flow, url: str, part: Part) -> dict[str, Any]:
-        """Write the next batches of `flow` to `url` as one shard; return the shard's entry for the manifest."""
+        """Write the next batches of `flow` to `url` as one Parquet file (shard); return its entry for the manifest.
+
+        The entry has the number of documents and bytes, the last id, the columns and a hash of the content.
+        """
         facts: dict[str, Any] = {"docs": 0, "bytes": 0, "last_id": None}
         digest = xxhash.xxh3_128()
         with files.atomic(url) as f:
@@ -97,16 +100,17 @@ class Seal:
 
 
 def write_shard(batches: Iterator[Batch], url: str, codec: str, columns: Sequence[str]) -> dict[str, Any]:
-    """Write batches as one shard to `url`, and return its manifest entry, without the file's size and hash.
+    """Write batches to `url` as one Parquet file (shard); return its entry for the manifest.
 
-    codec: Parquet compression. columns: the columns of the shard if there are no batches.
+    The entry has the number of documents and bytes, the last id, the columns and a hash of the content. codec: Parquet
+    compression. columns: the columns of the file if there are no batches.
     """
     part = Part((), Sealed(extra=tuple((name, "") for name in columns if name not in B.FIXED)))
     return Seal(out="", codec=codec).shard(_Flow(batches), url, part)
 
 
 def published(stats: Sequence[StageStats], stages: Sequence[Any]) -> Stats:
-    """Return the statistics to save: without names and texts for all stages up to the last one with `hides`.
+    """Return the statistics to save: without names and texts for all stages up to the last one that hides its input.
 
     stats: those of the reader and the forget list, if any, then one entry for each of `stages`.
     """
@@ -162,28 +166,28 @@ def _digest(digest: Any, batch: Batch) -> None:
 
 
 def listed_rows(docs: Dataset, earlier: Sequence[Unread]) -> list[Unread]:
-    """Return the files that were not read: those that listing left out, and those of `earlier` passes."""
+    """Return the files that were not read: those left out when `docs` was made, and those of `earlier` passes."""
     listed = [*docs.left_out, *earlier]
     return without_names(listed) if n_hidden(docs.stages) else listed
 
 
 def unread_rows(receipt: dict[str, Any]) -> list[Unread]:
-    """Return the files that were not read in making a part, from the part's receipt."""
+    """Return the files that were not read while a part was made, as listed in the part's receipt (work record)."""
     return [Unread(*row) for row in receipt.get("unread", [])]
 
 
 def docs_read(receipt: dict[str, Any]) -> int:
-    """Return the number of documents that the reader of a part returned, from the part's receipt."""
+    """Return the number of documents that the reader of a part returned, as stated in its receipt (work record)."""
     return sum(stage.docs_out for stage in Stats.from_json(receipt["stats"]) if stage.name == READ)
 
 
 def manifest(
     docs: Dataset, recipe: dict[str, Any], receipts: list[dict[str, Any]], earlier: Sequence[Stats]
 ) -> dict[str, Any]:
-    """Return the manifest of a sealed Dataset, ready to be written as JSON.
+    """Return the content of manifest.json, the description of a complete Dataset, as plain values.
 
-    recipe: its first fields. receipts: one per part. earlier: statistics of the passes that saved the inputs of
-    Estimators. The manifest does not depend on the time, the paths of this machine, or the workers.
+    recipe: its first fields. receipts: the record of each part's work. earlier: statistics of the passes that saved the
+    inputs of Estimators. The manifest does not depend on the time, the paths of this machine, or the workers.
     """
     stored = [{files.name_of(f["name"]): f for f in receipt["files"] if "data" in f["name"]} for receipt in receipts]
     shards = [

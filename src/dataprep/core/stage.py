@@ -31,7 +31,7 @@ class Stage:
 
     Subclasses are frozen keyword-only dataclasses that define `__call__`. A stage declares:
 
-    - `needs`: columns that it reads in addition to the fixed ones; a missing one fails before any work.
+    - `needs`: columns that it reads in addition to id, text, source and meta; a missing one fails before any work.
     - `adds`: columns that it adds, with their types.
     - `only_drops`: True if it only drops whole documents or adds columns, and never changes a text.
     - `hides`: True if everything before it is private. Then statistics of earlier stages name no source and show no
@@ -61,9 +61,9 @@ class Stage:
         raise NotImplementedError
 
     def secrets(self) -> Search | None:
-        """Return a search for what must not be in a folder sealed after this stage; None if there is nothing.
+        """Return a search for private strings that must not be in the output folder; None if there are none.
 
-        Before the folder is complete, every string of every file is searched (`audit.py`).
+        Before the folder is complete, every string of every file in it is searched (`audit.py`).
         """
         return None
 
@@ -81,15 +81,15 @@ class Stage:
 
 
 def n_hidden(stages: Sequence[Any]) -> int:
-    """Return the number of stages up to and including the last one with `hides`; 0 if there is none."""
+    """Return the number of stages up to and including the last one with `hides` (private input); 0 if there is none."""
     return max((n for n, stage in enumerate(stages, 1) if stage.hides), default=0)
 
 
 def describe(stage: Any, label: str | None = None) -> dict[str, Any]:
-    """Return what a manifest states about a Stage or Estimator: label, class, version, fields, only_drops.
+    """Return a Stage or Estimator as a dict for the manifest: label, class, version, fields, only_drops.
 
-    Fields are those in the dataclass's repr. A class with its own `__repr__` may have private fields; then there are no
-    fields, and `shown` is its repr.
+    "fields" has the fields in the dataclass's repr. A class with its own `__repr__` may have private fields; then
+    "fields" is empty, and "shown" is the repr.
     """
     printed = is_dataclass(stage) and hasattr(type(stage).__repr__, "__wrapped__")  # by the decorator's own __repr__
     return {
@@ -103,7 +103,7 @@ def describe(stage: Any, label: str | None = None) -> dict[str, Any]:
 
 
 def stated(value: Any) -> Any:  # noqa: PLR0911 - one line per kind of value
-    """Return a value as portable JSON; numbers out of range, and values that JSON cannot represent, become text."""
+    """Return `value` as plain values that JSON can represent; others, and integers beyond 64 bits, become text."""
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, bool):
         return value
@@ -124,7 +124,7 @@ def stated(value: Any) -> Any:  # noqa: PLR0911 - one line per kind of value
 
 
 def spelled(description: Mapping[str, Any]) -> str:
-    """Return a stage as a Python call, such as C4(min_words=5), from the result of `describe`."""
+    """Return a stage as the text of a Python call, such as "C4(min_words=5)"; description: a result of `describe`."""
 
     def value(v: Any) -> str:
         return spelled(v) if isinstance(v, Mapping) and "class" in v else repr(v)
@@ -136,9 +136,9 @@ def spelled(description: Mapping[str, Any]) -> str:
 
 
 def labels_of(stages: Sequence[Any]) -> list[str]:
-    """Return a name for each stage of a Pipeline, all different: Exact(paragraph), Exact(line).
+    """Return a name for each stage of a Pipeline, all different, as for statistics: Exact(paragraph), Exact(line).
 
-    Stages of one name are distinguished by the fields in which they differ, else by number: lambda, lambda #2.
+    Stages of the same name are distinguished by the fields in which they differ, else by number: lambda, lambda #2.
     """
     names = [stage.name for stage in stages]
     labels = list(names)
@@ -160,7 +160,7 @@ def _values(described: Sequence[Mapping[str, Any]], names: Sequence[str]) -> lis
 
 
 def numbered(names: Sequence[str]) -> list[str]:
-    """Return the names, with #2, #3 ... appended to repeated ones and to names of the reader and the forget list."""
+    """Return the names made unique: #2, #3 ... is appended to a repeated name, and to names that dataprep uses."""
     unique = [READ, FORGET]
     for name in names:
         label, n = name, 1
@@ -209,8 +209,9 @@ class _Function(Stage):
 class Filter(_Function):
     """Keeps or drops each document by the result of a plain function, whose parameter names are column names.
 
-    The function returns a str to drop with that reason, None or True to keep, False to drop with the function's name.
-    version: identifies a function whose source Python cannot find; change it when the function changes.
+    fn: returns a str to drop the document with that reason, False to drop it with the function's name as reason, None
+    or True to keep it. version: identifies a function whose source Python cannot find; change it when the function
+    changes.
 
     >>> def too_short(text): return "too_short" if len(text) < 200 else None
     >>> stage = Filter(too_short)
@@ -241,9 +242,10 @@ class Filter(_Function):
 
 @dataclass(frozen=True, repr=False)
 class Map(_Function):
-    """Rewrites each document's text by a plain function, or adds columns.
+    """Rewrites each document's text by a plain function, or adds columns; the parameter names are column names.
 
-    The function returns the new text (str), or a dict of columns: those in `adds`, and "text" if it changes.
+    The function returns the new text (str), or a dict with the values of the new columns, and of "text" if it changes.
+    adds: {name: Arrow type} of the new columns.
 
     >>> stage = Map(str.strip)                                   # doctest: +SKIP
     >>> def words(text): return {"words": len(text.split())}
@@ -260,7 +262,7 @@ class Map(_Function):
             raise PlanError(msg)
 
     def recipe(self) -> Any:
-        """Return the key's values: the function (or its version), and the names and types of added columns."""
+        """Return the values that identify this stage: the function (or its version), and the columns that it adds."""
         return (super().recipe(), {name: str(kind) for name, kind in self.adds.items()})
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
@@ -291,7 +293,7 @@ class Map(_Function):
 
 @dataclass(frozen=True, kw_only=True)
 class Head(Stage):
-    """Stop reading a part after `max_bytes` of text; the batch that reaches the limit is passed whole."""
+    """Stage that stops reading a part of the input after `max_bytes` of text; the last batch is kept whole."""
 
     max_bytes: int
 
@@ -306,7 +308,10 @@ class Head(Stage):
 
 
 def drop_rows(batch: Batch, reasons: pa.StringArray, stats: Ledger) -> Batch:
-    """Return the rows whose reason is null; record the other rows as dropped. reasons: one entry per row."""
+    """Record in `stats` that documents with a reason are dropped; return those whose reason is null.
+
+    reasons: one per document.
+    """
     keep = pc.is_null(reasons)
     if batch.num_rows == 0 or pc.all(keep).as_py():
         return batch

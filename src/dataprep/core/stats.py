@@ -1,7 +1,7 @@
-"""Statistics: counts, histograms and examples of every stage. They add up over parts.
+"""Statistics: counts, histograms and examples of every stage.
 
-`StageStats` has the statistics of one stage, `Stats` is the list of all stages. Both are summed in the order of
-parts, so the numbers do not depend on workers. For every stage: docs in = docs out + docs dropped, and
+`StageStats` has the statistics of one stage, `Stats` is the list of all stages. The statistics of tasks are summed in
+the order of the input, so they do not depend on the workers. For every stage: docs in = docs out + docs dropped, and
 bytes in + bytes added = bytes out + bytes dropped + bytes cut.
 """
 
@@ -38,10 +38,10 @@ class Amount:
 
 @dataclass(order=True)
 class Example:
-    """One dropped document, an example of its drop reason.
+    """One dropped document, an example of the reason for which it was dropped.
 
-    rank: a hash of seed and id; a reason keeps the documents with the smallest, so every run has the same examples.
-    kept: the id of the document kept instead, if any.
+    rank: a hash of seed and id; the documents with the smallest are the examples, so every run has the same ones.
+    kept: the id of the document kept instead, if any. similarity: of the two documents.
     """
 
     rank: int
@@ -60,9 +60,9 @@ class StageStats:
     """The statistics of one stage.
 
     into, out: documents received and returned, by source. dropped: by reason, then by source. cut, added: bytes removed
-    from, and added to, documents that are kept. counts: other counters; private: names of the counters that name
-    people. moved: drop reasons of documents whose text became part of another document. histograms: name -> number of
-    binary digits -> number of values. examples: dropped documents by reason.
+    from, and added to, documents that are kept. counts: other counters, by name. private: the counters whose names
+    identify people. moved: drop reasons of documents whose text became part of another document. histograms: name ->
+    number of binary digits -> number of values. examples: dropped documents by reason.
     """
 
     name: str
@@ -122,7 +122,7 @@ class StageStats:
         return sum(self.reasons.values())
 
     def alarms(self) -> list[str]:
-        """Return a sentence for each source, of 100 documents or more, of which this stage removed over 99 %."""
+        """Return a warning for each source of at least 100 documents of which this stage removed over 99 %."""
         found = []
         for source, came in self.into.items():
             left = self.out.get(source, Amount()).docs
@@ -165,7 +165,7 @@ class StageStats:
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> StageStats:
-        """Return the statistics that a result of `to_json` describes."""
+        """Return the statistics in a result of `to_json`."""
         return cls(
             name=record["name"],
             into=_load(record["in"]),
@@ -244,7 +244,7 @@ class Stats:
         return total
 
     def alarms(self) -> list[str]:
-        """Return the alarms of all stages."""
+        """Return the warnings of all stages about sources of which nearly all documents were removed."""
         return [alarm for stage in self.stages for alarm in stage.alarms()]
 
     def hidden(self) -> Stats:
@@ -257,7 +257,7 @@ class Stats:
 
     @classmethod
     def from_json(cls, records: list[dict[str, Any]]) -> Stats:
-        """Return the statistics that a result of `to_json` describes."""
+        """Return the statistics in a result of `to_json`."""
         return cls([StageStats.from_json(r) for r in records])
 
     def __rich__(self) -> Group:

@@ -1,4 +1,4 @@
-"""The tables of dropped documents, cut spans and unread files: schemas; for the first two, row classes and readers too.
+"""Tables of dropped documents, cut spans and unread files: schemas; for the first two, row classes and readers too.
 
 A *drop table* or *cut table* belongs to a sealed Dataset and names the stage of each row. A *verdict table* is what an
 Estimator writes for the stage that it returns: the same columns without `stage`.
@@ -64,24 +64,25 @@ VERDICT_ROWS = 1 << 16  # per row group: a worker reads only those of its shard'
 
 
 def write_verdicts(url: str, tables: pa.Table | Iterable[pa.Table]) -> int:
-    """Write a verdict table of dropped documents, and return its number of rows.
+    """Write an Estimator's table of documents to drop to `url`, and return its number of rows.
 
-    tables: rows of VERDICTS, in one table or several; each table's ids are at least those of the table before.
+    tables: rows with the columns of VERDICTS, in one table or several; no id of a table may be less than the ids of the
+    table before.
     """
     return _write(url, VERDICTS, [tables] if isinstance(tables, pa.Table) else tables)
 
 
 def write_spans(url: str, spans: Iterable[npt.NDArray[Any]]) -> int:
-    """Write a verdict table of cut spans, and return its number of rows.
+    """Write an Estimator's table of spans to cut to `url`, and return its number of rows.
 
-    spans: arrays of dtype SPAN, one row per span to cut, in the order of (id, start) from array to array; spans of one
+    spans: arrays of dtype SPAN, one row per span, in the order of (id, start) from array to array; spans of one
     document may overlap.
     """
     return _write(url, SPANS, map(_span_table, spans))
 
 
 def united(ids: npt.NDArray[Any], start: npt.NDArray[Any], end: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
-    """Return the spans merged where they overlap or touch: sorted arrays of ids, starts and ends.
+    """Merge spans of a document that overlap or touch; return the arrays (ids, starts, ends), sorted by id and start.
 
     ids: the document of each given span. start, end: its offsets. Spans may be in any order.
     """
@@ -119,9 +120,10 @@ def _write(url: str, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
 
 @dataclass(frozen=True)
 class Drop:
-    """One row of a drop table, and the sealed folder that the table belongs to.
+    """One row of a table of dropped documents, and the output folder that the table belongs to.
 
-    kept: the document kept instead. kept_in: the Dataset that holds it; None for this run. similarity: of the two.
+    id: the dropped document. stage, reason: which stage dropped it, and why. kept: the document kept instead. kept_in:
+    the Dataset that contains `kept`; None for this run. similarity: of the two documents.
     """
 
     id: int
@@ -135,10 +137,11 @@ class Drop:
 
 @dataclass(frozen=True)
 class Cut:
-    """One row of a cut table, and its sealed folder; offsets count bytes of the text that the stage read.
+    """One row of a table of spans cut out of texts, and the output folder that the table belongs to.
 
-    kept, kept_start, kept_end: the document that retains a copy of the cut text, and the copy's offsets in it. kept_in:
-    the Dataset that holds `kept`; None for this run.
+    id, stage: the document, and the stage that cut the span. start, end: offsets in bytes of the text that the stage
+    read. kept, kept_start, kept_end: the document that retains a copy of the cut text, and the copy's offsets in it.
+    kept_in: the Dataset that contains `kept`; None for this run.
     """
 
     id: int
@@ -156,7 +159,7 @@ class Cut:
 def checked(
     url: str, what: str = "table that was written", fix: str = "run the pipeline again with replace=True"
 ) -> Iterator[None]:
-    """Raise CorruptShard for any error in reading the file at `url`, except those of network and memory.
+    """Turn errors inside the `with` block into CorruptShard for the file `url`, except those of network and memory.
 
     what, fix: for the message: the kind of file that was expected, and what the user should do.
     """
@@ -177,7 +180,9 @@ def _check_columns(found: pa.Schema, schema: pa.Schema) -> None:
 
 
 def read_tables(url: str, kind: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the drop or cut tables of a sealed Dataset; kind: folder.DROPS or folder.CUTS.
+    """Yield the rows of all tables of dropped documents or cut spans of the Dataset in the folder `url`.
+
+    kind: folder.DROPS or folder.CUTS. columns: names of the columns to read; None: all.
 
     Raises CorruptShard if a table is missing or damaged.
     """
@@ -191,7 +196,7 @@ def read_tables(url: str, kind: str, columns: Sequence[str] | None = None) -> It
 
 
 def rows_of_id(url: str, id_: int) -> list[dict[str, Any]]:
-    """Return the rows with this id in a Parquet file; only row groups that may contain the id are read.
+    """Return the rows of a Parquet file whose id is `id_`, as dicts; only row groups that may contain it are read.
 
     Raises CorruptShard if the file is missing or damaged.
     """
@@ -200,7 +205,7 @@ def rows_of_id(url: str, id_: int) -> list[dict[str, Any]]:
 
 
 class RangeReader:
-    """Reads the rows of a range of ids from a verdict table (drops or spans), one row group at a time.
+    """Reads an Estimator's table (of documents to drop or spans to cut) batch by batch, one row group at a time.
 
     Raises CorruptShard if the table is missing or has the wrong columns.
     """
@@ -228,7 +233,7 @@ class RangeReader:
         return checked(self.url, "verdict table that was written", "remove its folder and run again")
 
     def of(self, batch: Batch) -> pa.Table:
-        """Return the rows of the table whose ids occur in the batch."""
+        """Return the rows of the table that belong to documents of `batch`."""
         numbers = B.ids(batch)
         low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (1, 0)
         groups = [i for i, (a, b) in enumerate(zip(self.first, self.last, strict=True)) if a <= high and b >= low]

@@ -31,7 +31,7 @@ _CURRENT: ContextVar[Trial | None] = ContextVar("dataprep_trial", default=None)
 
 @dataclass(frozen=True)
 class Sampled:
-    """One input of a trial, in bytes: as stored, its text (estimated), and the text that was sampled."""
+    """The size of one input of a trial in bytes: as stored, its text (estimated), and the text that was sampled."""
 
     stored: int
     text: float
@@ -40,7 +40,10 @@ class Sampled:
 
 @dataclass(frozen=True)
 class Reserved:
-    """Memory that one process will hold for the whole input, in addition to what a worker takes."""
+    """Memory in bytes that one process needs for the whole input, in addition to what a worker takes.
+
+    what: what takes the memory. instead: what to do if it does not fit.
+    """
 
     n_bytes: int
     what: str
@@ -49,10 +52,11 @@ class Reserved:
 
 @dataclass
 class Trial:
-    """Makes pipelines read a sample of about `sample_bytes` of text from inputs outside the folder `out`.
+    """Context manager in which pipelines read only a sample of about `sample_bytes` of text of each input.
 
-    ledgers: called for each part that is sealed, instead of `Part.ledgers`. inputs, reserved: the inputs that were
-    sampled, and the memory that stages reserved, so far.
+    Files inside the folder `out`, which earlier steps of the trial wrote, are read whole. ledgers: called for each Part
+    (one task's input) in place of `Part.ledgers`. inputs, reserved: the inputs that were sampled, and the memory that
+    stages reserved, so far.
     """
 
     out: str
@@ -72,7 +76,7 @@ class Trial:
 
     @property
     def share(self) -> float:
-        """The fraction of the input's text that was sampled."""
+        """The fraction of the input's text that was sampled, 0 to 1."""
         return min(1.0, sum(i.sample for i in self.inputs) / max(1.0, sum(i.text for i in self.inputs)))
 
     def sample(self, docs: Dataset) -> Dataset:
@@ -92,15 +96,15 @@ def _by_ends(piece: Slice) -> Slice:
 
 
 def current() -> Trial | None:
-    """Return the trial that is under way in this process, or None."""
+    """Return the `Trial` (run on a sample of the input) that is active in this process, or None."""
     return _CURRENT.get()
 
 
 def reserve(run: Runner, n_bytes: int, what: str, instead: str, *, grows: bool = True) -> None:
-    """Raise PlanError unless `n_bytes` and one worker fit into the memory of `run`; in a trial, record `n_bytes`.
+    """Check that `n_bytes` and one worker fit into the memory of the Runner `run`; in a trial, record `n_bytes`.
 
-    what, instead: for the message, what takes the memory, and what to do if it does not fit. grows: whether the amount
-    grows with the input.
+    what, instead: for the message: what takes the memory, and what to do if it does not fit. grows: whether the amount
+    grows with the input. Raises PlanError if the memory is too small.
     """
     trial = current()
     if trial is not None:

@@ -1,9 +1,8 @@
-"""Unread: the files given to `dp.read` that were not read, listed in OUT/unread.parquet of a sealed Dataset.
+"""Unread files: those given to `dp.read` that were not read, listed in the table OUT/unread.parquet of a Dataset.
 
-A row is a file, or a hidden folder. Rows from listing are known when `dp.read` returns; rows from reading are in the
-receipts of the parts. The table exists only if it has rows. Its reasons from listing are `hidden`, `unknown_type`,
-`not_a_chat`, `empty` and `bad`; from reading `empty` (no record) and `bad`. Files that are bad when they are read are
-counted against `Dataset.max_bad_files`.
+A row is a file, or a hidden folder. `dp.read` leaves out files for the reasons `hidden`, `unknown_type`, `not_a_chat`,
+`empty` and `bad`; later, reading adds files that are `empty` (no record) or `bad`. The table exists only if it has
+rows. Files that are bad when they are read are counted against `Dataset.max_bad_files`.
 """
 
 from __future__ import annotations
@@ -33,9 +32,10 @@ SKIP = 'or read the other files with dp.read(..., on_bad_file="skip"), which lis
 
 @dataclass(frozen=True)
 class Unread:
-    """One row: a file that was not read, or not beyond an offset in its decompressed bytes.
+    """A file that was not read, or not to its end.
 
-    file: its URL. reason: one word. detail: a sentence, such as the message of the error.
+    file: its URL. reason: one word, such as "bad". offset: where reading stopped, in decompressed bytes. detail: a
+    sentence, such as the message of the error.
     """
 
     file: str
@@ -45,7 +45,7 @@ class Unread:
 
 
 def unread_of(error: ReadError, url: str) -> Unread:
-    """Return the row of the file `url`, whose reading raised `error`."""
+    """Return the `Unread` that describes the file `url`, whose reading raised `error`."""
     return Unread(url, EMPTY if error.reason == EMPTY else BAD, error.offset, error.message)
 
 
@@ -58,10 +58,11 @@ def stopped_at(row: Unread) -> ReadError:
 
 
 def check_unread(rows: Iterable[Unread], max_bad_files: int | None, n_docs: int | None = None) -> None:
-    """Raise ReadError if more than `max_bad_files` files are bad, or if nothing was read of any file.
+    """Check the number of bad files; log a warning if some are bad but allowed.
 
-    rows: the files that could not be read, or not to their end. max_bad_files: None sets no limit. n_docs: the
-    documents that were read; None: unknown.
+    rows: the files that could not be read, or not to their end. max_bad_files: None sets no limit. n_docs: number of
+    documents that were read; None: not known yet. Raises ReadError if more than `max_bad_files` files are bad, or if
+    files are bad or empty and no document was read.
     """
     found = [row for row in rows if row.reason in (BAD, EMPTY)]
     bad = {row if row.file == HIDDEN else row.file: row for row in found if row.reason == BAD}
@@ -83,7 +84,7 @@ def _shown(bad: Mapping[Any, Unread]) -> tuple[str, str]:
 
 
 def unread_table(rows: Iterable[Unread]) -> pa.Table:
-    """Return rows as a table (tables.UNREAD), ordered by file, offset, reason and detail."""
+    """Return `rows` as an Arrow table, sorted by file, offset, reason and detail."""
     rows = (replace(row, file=redacted(row.file), detail=row.detail and redacted(row.detail)) for row in rows)
     ordered = sorted(map(astuple, rows), key=lambda row: (row[0], row[2] or 0, row[1], row[3] or ""))
     columns = zip(*ordered, strict=True) if ordered else ([] for _ in UNREAD.names)
@@ -91,7 +92,7 @@ def unread_table(rows: Iterable[Unread]) -> pa.Table:
 
 
 def by_kind(rows: Iterable[Unread]) -> dict[tuple[str, str], list[Unread]]:
-    """Return a dict from (reason, suffix of the file) to its rows, sorted by reason and suffix."""
+    """Return the rows grouped as {(reason, suffix of the file): rows}, sorted by reason and suffix."""
     groups: dict[tuple[str, str], list[Unread]] = {}
     for row in rows:
         groups.setdefault((row.reason, files.suffix(row.file)), []).append(row)
@@ -99,12 +100,15 @@ def by_kind(rows: Iterable[Unread]) -> dict[tuple[str, str], list[Unread]]:
 
 
 def without_names(rows: Iterable[Unread]) -> list[Unread]:
-    """Return the rows without names of files, and without details, which may contain such names."""
+    """Return copies of the rows in which "hidden" replaces the names of files, and details are removed."""
     return [replace(row, file=HIDDEN, detail=None) for row in rows]
 
 
 def write_unread(out: str, rows: Sequence[Unread]) -> dict[str, Any]:
-    """Write unread.parquet in a sealed folder, or remove it if there are no rows; return its manifest entry."""
+    """Write the table unread.parquet of files that were not read in `out`; delete it if there are no rows.
+
+    Returns its entry for the manifest: {"unread": {name, size in bytes, hash, number of rows per reason}}, or {}.
+    """
     url = Folder(out).path(NAME)
     if not rows:
         files.remove(url)
@@ -116,7 +120,10 @@ def write_unread(out: str, rows: Sequence[Unread]) -> dict[str, Any]:
 
 
 def read_unread(out: str) -> pa.Table:
-    """Return a sealed folder's table; empty if its manifest names none. Raises CorruptShard if it cannot be read."""
+    """Return the table of files that were not read for the Dataset in `out`; empty if its manifest names no table.
+
+    Raises CorruptShard if the table cannot be read.
+    """
     stated = Folder(out).manifest.get("unread")
     if stated is None:
         return UNREAD.empty_table()
@@ -126,5 +133,5 @@ def read_unread(out: str) -> pa.Table:
 
 
 def rows_of(table: pa.Table) -> list[Unread]:
-    """Return the rows of an unread table as `Unread` objects."""
+    """Return the rows of a table of unread files as `Unread` objects."""
     return [Unread(**row) for row in table.to_pylist()]

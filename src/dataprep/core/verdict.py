@@ -21,10 +21,10 @@ from .tables import SPANS, VERDICTS, RangeReader
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Verdict(Stage):
-    """Applies a table that an Estimator wrote; it needs only ids and texts, so it is applied while reading.
+    """Base class of stages that apply an Estimator's table of documents to drop or spans to cut.
 
-    key: identifies the content of the table, so that the recipe does not depend on its path. estimator: the name of the
-    Estimator. facts: numbers that the Estimator counted, for manifests and the report.
+    key: a hash that identifies the content of the table, in place of its path. estimator: the name of the Estimator.
+    facts: numbers that the Estimator counted, for the manifest and the report.
     """
 
     key: str = field(repr=False)
@@ -33,14 +33,14 @@ class Verdict(Stage):
 
     @property
     def name(self) -> str:
-        """The name of the Estimator that decided."""
+        """The name of the Estimator whose table this stage applies."""
         return self.estimator
 
     def __repr__(self) -> str:
         return f"verdicts of {self.estimator}"
 
     def recipe(self) -> Any:
-        """Return the key's values: the Estimator's name, and `key`."""
+        """Return the values that identify this stage: the Estimator's name, and `key`."""
         return (self.estimator, self.key)
 
 
@@ -54,9 +54,9 @@ def _with_rows(batches: Iterator[Batch], url: str, schema: pa.Schema) -> Iterato
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DropIds(Verdict):
-    """Drops the documents that a verdict table names.
+    """Drops the documents that an Estimator's table names.
 
-    verdicts: the URL of a table that `write_verdicts` wrote.
+    verdicts: the URL of the table, which `write_verdicts` wrote.
     """
 
     only_drops: ClassVar[bool] = True
@@ -72,7 +72,7 @@ class DropIds(Verdict):
 
 
 def check_min_left(min_left: Any) -> None:
-    """Raise PlanError if `min_left` is not an integer of at least 0."""
+    """Raise PlanError if the parameter `min_left`, a number of characters, is not an integer of at least 0."""
     if not isinstance(min_left, int) or min_left < 0:
         msg = f"min_left={min_left!r} must be a number of characters: an integer, 0 or more"
         raise PlanError(msg)
@@ -80,17 +80,17 @@ def check_min_left(min_left: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CutSpans(Verdict):
-    """Removes from texts the spans in a verdict table, which may overlap.
+    """Removes from texts the spans that an Estimator's table names; they may overlap.
 
-    spans: the URL of a table that `write_spans` wrote. min_left: a document that was cut and has fewer characters left,
-    not counting white space, is dropped as "left_too_short".
+    spans: the URL of the table, which `write_spans` wrote. min_left: a document that was cut and has fewer characters
+    left, not counting white space, is dropped with the reason "left_too_short".
     """
 
     spans: str = field(repr=False)
     min_left: int = 1
 
     def recipe(self) -> Any:
-        """Return the key's values: the Estimator's name, `key` and `min_left`."""
+        """Return the values that identify this stage: the Estimator's name, `key` and `min_left`."""
         return (*super().recipe(), self.min_left)
 
     def warm(self) -> None:

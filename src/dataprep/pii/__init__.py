@@ -1,1 +1,1 @@
-"""Personal data in text: rules, the compiled prefilter, and the stage `PII`."""
+"""Personal data in text: patterns, a fast filter of lines, and the stage `PII`, which replaces or drops."""

@@ -1,7 +1,7 @@
-"""Prefilter of lines that may contain personal data: one pass over the bytes, so that patterns are tried on few lines.
+"""Find lines that may contain personal data: one pass over the bytes, so that patterns are tried on few lines.
 
-It may return lines without personal data, but misses none with it. Twin: tests/twins/pii.py, the patterns over the
-whole text.
+It may return lines without personal data, but it misses no line with personal data. Twin: tests/twins/pii.py, the
+patterns over the whole text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ def byte_kinds() -> U8:
 
 @kernel(inline="always")
 def digit_bytes(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
-    """Return the bytes of the digit at `data[i]` (Western, Arabic-Indic or Persian), before `stop`; 0 if none."""
+    """Return the size in bytes of the digit (Western, Arabic-Indic or Persian) that begins at `data[i]`.
+
+    0 if there is no digit, or if it does not end before `stop`. kinds: from `byte_kinds`.
+    """
     kind = kinds[data[i]]
     if kind == DIGIT:
         return 1
@@ -43,7 +46,11 @@ def digit_bytes(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
 
 @kernel(inline="always")
 def between_bytes(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
-    """Return the bytes of the separator at `data[i]` (also any of U+2000 to U+203F), before `stop`; 0 if none."""
+    """Return the size in bytes of the separator (a sign between digits of a number) that begins at `data[i]`.
+
+    All of U+2000 to U+203F are separators too. 0 if there is none, or if it does not end before `stop`. kinds: from
+    `byte_kinds`.
+    """
     kind = kinds[data[i]]
     if kind in (SEPARATOR, DOT):
         return 1
@@ -64,8 +71,9 @@ def is_hex(b: Int) -> bool:
 def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
     """Return the lines that may contain personal data of the wanted kinds, int64[m, 4], in order.
 
-    offsets, data: the texts. kinds: from `byte_kinds`. wanted: bits of the wanted kinds. A row is (index of the text,
-    start, end, bits of the kinds that may be there); start and end are offsets in `data`.
+    offsets, data: text k is data[offsets[k]:offsets[k + 1]]. kinds: from `byte_kinds`. wanted: bits of the wanted kinds
+    of personal data. A row is (index of the text, start, end, bits of the kinds that may be in the line); start and end
+    are offsets in `data`.
     """
     n, room = len(offsets) - 1, len(offsets) - 1
     for i in range(offsets[0], offsets[n]):

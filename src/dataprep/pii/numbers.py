@@ -54,7 +54,7 @@ class _Group(NamedTuple):
 
 
 def phones(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans (start, end) of phone numbers in a line, in characters."""
+    """Yield (start, end) of each phone number in a line of text, as offsets in characters."""
     end = -1  # of the last phone
     dates: Sequence[tuple[int, int]] | None = None
     for run in _RUN.finditer(text):
@@ -75,7 +75,7 @@ def phones(text: str) -> Iterator[tuple[int, int]]:
 
 
 def cards(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans (start, end) of card numbers in a line, in characters.
+    """Yield (start, end) of each payment card number in a line of text, as offsets in characters.
 
     A card number has a prefix and a length that networks issue, and a correct check digit (Luhn).
     """
@@ -101,7 +101,7 @@ def luhn(digits: str) -> bool:
 
 
 def issued(digits: str) -> bool:
-    """Return whether card networks issue numbers with this prefix and length."""
+    """Return whether payment card networks issue numbers that begin like `digits` and have as many digits."""
     n, two, four = len(digits), int(digits[:2]), int(digits[:4])
     if n == 14:  # Diners
         return 3000 <= four <= 3059 or two in (36, 38, 39)
@@ -112,7 +112,10 @@ def issued(digits: str) -> bool:
 
 
 def is_labelled(text: str, start: int) -> bool:
-    """Return whether a label before `start` (ISBN, version, invoice) shows that the number there is not personal."""
+    """Return whether a label before a number (ISBN, version, invoice) shows that the number is not personal.
+
+    start: offset of the number in `text`, in characters.
+    """
     return _LABEL.search(text[max(0, start - 32) : start]) is not None
 
 

@@ -1,4 +1,4 @@
-"""Patterns of personal data, and a check for each kind; no match crosses a line break."""
+"""Patterns that find personal data, with a check for each kind of data; no match crosses a line break."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS = ("email", "ip", "iban", "card", "phone")  # an earlier kind has preceden
 
 
 class Match(NamedTuple):
-    """A match: its start, end and kind; offsets count characters of the text."""
+    """Personal data found in a text: text[start:end], counted in characters, and its kind, such as "email"."""
 
     start: int
     end: int
@@ -57,7 +57,7 @@ _IBAN = re.compile(r"(?<!\w)[A-Z]{2}[0-9]{2}(?=[ \u00a0-]?[A-Z0-9])")
 
 
 def find(text: str, kinds: tuple[str, ...]) -> list[Match]:
-    """Return all matches of these kinds in a text, in order; none overlaps another."""
+    """Return the personal data of the given kinds ("email", "phone" ...) in a text, in order and without overlaps."""
     found: list[Match] = []
     for kind in KINDS:
         if kind in kinds:

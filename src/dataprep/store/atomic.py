@@ -1,4 +1,4 @@
-"""Local files that appear whole or not at all, and the journal of what was created in an output folder.
+"""Local files that appear complete or not at all, and the journal, a list of the files created in an output folder.
 
 Only the standard library is imported: the trainer uses it too.
 """
@@ -23,11 +23,11 @@ _ATTEMPT = re.compile(r"\..+\.[0-9a-f]{12}\.tmp", re.DOTALL)
 
 @contextlib.contextmanager
 def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Yield a file to write; it appears under `path` only if the block ends without an error.
+    """Yield a file to write; it appears under `path` only if the `with` block ends without an error.
 
-    It is written under a hidden name unique to the attempt, synced, and renamed; then the folder is synced, so that the
-    name is durable too. A new file is entered into the journal of its output folder. Raises DataprepError if the disk
-    is full.
+    It is written under a temporary hidden name, synced to disk, and renamed; then the folder is synced, so that the
+    name survives a crash too. A new file is entered into the journal (list of created files) of its output folder.
+    Raises DataprepError if the disk is full.
     """
     path = os.fspath(path)
     folder = os.path.dirname(path) or "."
@@ -60,12 +60,12 @@ def _sync_folder(folder: str) -> None:
 
 
 def is_attempt(name: str) -> bool:
-    """Return whether a name is that of an unfinished file, left by a running or a killed writer."""
+    """Return whether a file name is the temporary name of an unfinished file, left by a running or a killed writer."""
     return _ATTEMPT.fullmatch(name) is not None
 
 
 def note(path: str) -> None:
-    """Enter the path of a file that will be created into the journal of the output folder around it.
+    """Enter the path of a file that will be created into the journal (list of created files) of its output folder.
 
     Does nothing if the file exists already, or if no folder around it has a journal.
     """
@@ -77,7 +77,10 @@ def note(path: str) -> None:
 
 
 def journal_of(path: str) -> str | None:
-    """Return the path of the journal of the nearest output folder around `path`; None if there is none."""
+    """Return the path of the journal (list of created files) of the nearest folder around `path` that has one.
+
+    None if there is no journal.
+    """
     folder = os.path.abspath(path)
     for _ in range(DEPTH):
         journal = os.path.join(folder, JOURNAL)
@@ -90,9 +93,9 @@ def journal_of(path: str) -> str | None:
 
 
 def journaled(journal: str) -> set[str]:
-    """Return the absolute paths of the files that a journal lists; a line that is not complete is left out.
+    """Return the absolute paths of the files that a journal (list of created files) names.
 
-    A process that was killed while it wrote a line leaves such a line.
+    An incomplete line, which a process leaves if it is killed while it writes, is ignored.
     """
     home, found = os.path.dirname(os.path.abspath(journal)), set()
     with open(journal, "rb") as f:
@@ -104,9 +107,9 @@ def journaled(journal: str) -> set[str]:
 
 
 def begin_journal(folder: str, names: Iterable[str] = ()) -> None:
-    """Write the journal of `folder`: the files that it listed before, and those of `names`, if they exist, sorted.
+    """Write the journal (list of created files) of `folder`, sorted: files listed before, and `names`, if they exist.
 
-    names: paths relative to `folder`.
+    names: paths of further files, relative to `folder`.
     """
     journal = os.path.join(folder, JOURNAL)
     listed = {os.path.abspath(os.path.join(folder, name)) for name in names}

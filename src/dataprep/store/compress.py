@@ -1,4 +1,4 @@
-"""Compressed streams: gzip, zstd and xz by suffix, whose errors state the offset of the damage."""
+"""Read and write compressed streams: gzip, zstd and xz, by file suffix; errors state the offset of the damage."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ SUFFIXES = (".gz", ".zst", ".xz")
 
 
 def decompressed(raw: BinaryIO, url: str) -> BinaryIO:
-    """Return a stream of the decompressed bytes of `raw`, or `raw` itself; the suffix of `url` names the compression.
+    """Return a stream of the decompressed bytes of `raw`; `raw` itself if the suffix of `url` names no compression.
 
-    Reading raises ReadError, with the offset, if the data ends early or is damaged.
+    Reading from the stream raises ReadError, with the offset in bytes, if the data ends early or is damaged.
     """
     lower = url.lower() if "://" not in url else url.lower().partition("?")[0]
     if lower.endswith(".gz"):

@@ -72,12 +72,12 @@ def is_compressed(url: str) -> bool:
 
 
 def real(url: str) -> str:
-    """Return one name for all URLs of a file: for a local file, its absolute path with links resolved."""
+    """Return the same name for all URLs of one file: of a local file, its absolute path with links resolved."""
     return os.path.realpath(path_of(url)) if is_local(url) else url.rstrip("/")
 
 
 def is_inside(url: str, folder: str) -> bool:
-    """Return whether `url` is `folder` or is inside it; links and relative paths of local files are resolved."""
+    """Return whether `url` is `folder` or is inside it; symbolic links and relative local paths are resolved first."""
     return f"{real(url)}/".startswith(f"{real(folder).rstrip('/')}/") and is_local(url) == is_local(folder)
 
 
@@ -119,16 +119,19 @@ def size(url: str) -> int:
 
 
 def expand(pattern: str) -> list[str]:
-    """Return the URLs of the files that a path, a folder (at any depth) or a glob names, sorted; [] if there are none.
+    """Return the URLs, sorted, of the files that a path or glob matches, or that a folder contains at any depth.
 
-    In a folder, files and folders whose names start with . or _ are skipped; a path or a glob that names them finds
-    them.
+    In a folder, files and folders whose names start with . or _ are skipped; a path or glob can name them. Returns []
+    if there are no files.
     """
     return _found(pattern)[0]
 
 
 def hidden(folder: str) -> list[str]:
-    """Return what `expand(folder)` skips, sorted: hidden files, and hidden folders without their contents."""
+    """Return the files and folders inside `folder` that `expand` skips, since their names start with . or _, sorted.
+
+    The contents of a skipped folder are not listed.
+    """
     return _found(folder)[1] if is_dir(folder) else []
 
 
@@ -176,7 +179,7 @@ def remove(url: str) -> None:
 
 
 def remove_empty(folder: str, above: str) -> None:
-    """Delete a local folder if it is empty, then each folder around it that became empty; `above` is kept."""
+    """Delete a local folder if it is empty, then each folder around it that becomes empty, but never `above`."""
     folder, above = os.path.abspath(folder), os.path.abspath(above)
     with contextlib.suppress(OSError):  # not empty
         while folder.startswith(above.rstrip("/") + "/"):
@@ -199,15 +202,15 @@ def open_raw(url: str) -> BinaryIO:
 def open_read(url: str) -> BinaryIO:
     """Return a stream of a file's decompressed bytes; the suffix names the compression (.gz, .zst, .xz, or none).
 
-    A .gz may have several members. Raises ReadError if the file cannot be opened; reading raises it, with the offset,
-    if the data ends early or is damaged.
+    A .gz may consist of several gzip streams. Raises ReadError if the file cannot be opened; reading from the stream
+    raises ReadError, with the offset, if the data ends early or is damaged.
     """
     return compress.decompressed(open_raw(url), url)
 
 
 @contextlib.contextmanager
 def atomic(url: str) -> Iterator[BinaryIO]:
-    """Yield a file to write; it appears under `url` only if the block ends without an error."""
+    """Yield a file to write; it appears under `url` only if the `with` block ends without an error."""
     if not is_local(url):
         fs, path = fs_of(url)
         with fs.transaction, fs.open(path, "wb") as f:
@@ -218,7 +221,10 @@ def atomic(url: str) -> Iterator[BinaryIO]:
 
 
 def sweep(url: str) -> None:
-    """Delete the temporary files of killed attempts in a local folder, at any depth; no process may write there."""
+    """Delete temporary files that killed writers left in a local folder, at any depth.
+
+    No process may be writing into the folder.
+    """
     if is_local(url):
         for folder, _, names in os.walk(path_of(url)):
             for name in filter(is_attempt, names):
@@ -247,7 +253,7 @@ def read_json(url: str) -> Any:
 
 
 def content_hash(url: str) -> str:
-    """Return the xxh3-128 of a file's bytes, in hex."""
+    """Return the xxh3-128 hash of a file's bytes, in hex."""
     digest = xxhash.xxh3_128()
     with open_raw(url) as f:
         while block := f.read(HASH_BLOCK):

@@ -52,16 +52,19 @@ def fingerprints(urls: Iterable[str]) -> dict[str, str]:
 
 
 def load(folder: str) -> None:
-    """Read the hashes that `save` wrote into a folder, to use them in this process; do nothing without them."""
+    """Read the file hashes that `save` wrote into a folder, so that this process need not compute them again.
+
+    Does nothing if there are none.
+    """
     with contextlib.suppress(DataprepError, OSError):
         found = files.read_json(files.join(folder, NAME))
         _KNOWN.update({str(state): str(known) for state, known in found.items()} if isinstance(found, dict) else {})
 
 
 def save(folder: str, urls: Iterable[str]) -> None:
-    """Write the hashes of large local input files into a folder, unless the folder cannot be written.
+    """Write the known hashes of the local input files `urls` into a folder, for later runs; skipped if not writable.
 
-    The file does not contain their names or paths. Input of less than KEPT_BYTES in total is not saved.
+    The written file contains no names or paths. Nothing is written if the files have less than KEPT_BYTES in total.
     """
     local = [url for url in urls if files.is_local(url) and files.exists(url)]  # not those that are listed as unread
     if sum(map(files.size, local)) < KEPT_BYTES:
@@ -86,7 +89,7 @@ def _state(url: str) -> tuple[str, bool]:
 
 
 def ends(url: str) -> str:
-    """Return a hash of the name, the size and both ends of a file, in hex: for remote files and for samples."""
+    """Return a hash, in hex, of a file's name, its size, and its first and last bytes; the rest is not read."""
     return _ends(url).hexdigest()
 
 

@@ -27,9 +27,10 @@ SIMPLE = (str, int, float, bool, type(None))
 
 
 def key(value: Any) -> str:
-    """Return the key of a value in a recipe: 32 hex digits, the same in every process and on every machine.
+    """Return a hash of a value: 32 hex digits, the same in every process and on every machine.
 
-    Raises PlanError if the value, or a part of it, cannot be hashed.
+    value: such as a dataclass, a function (hashed with its source), or plain values. Raises PlanError if the value, or
+    an element of it, cannot be hashed.
     """
     return xxhash.xxh3_128_hexdigest(orjson.dumps(_plain(value, ()), option=orjson.OPT_SORT_KEYS))
 
@@ -80,10 +81,10 @@ def _thing(value: Any, seen: tuple[int, ...]) -> Any:
 
 
 def class_name(kind: type) -> str:
-    """Return the name that represents a class in keys and manifests.
+    """Return the name that represents a class in hashes and manifests.
 
-    For a class of dataprep it is the name alone, so that moving a file changes no key; for any other class it includes
-    the module, so that the two kinds cannot be confused.
+    For a class of dataprep it is the name alone, so that moving the class to another file changes no hash; for any
+    other class it includes the module.
     """
     ours = kind.__module__.partition(".")[0] == "dataprep"
     return kind.__qualname__ if ours else f"{kind.__module__}.{kind.__qualname__}"

@@ -1,8 +1,8 @@
-"""Lease: one process writes into an output folder at a time; what a dead process left is taken over.
+"""Lease: a lock so that only one process at a time writes into an output folder.
 
-OUT/.dataprep-lease states pid, host and boot of its holder, who holds a lock on it, and touches it while it lives. The
-lock ends with the process, so a killed run leaves nothing to clean up. Where a file system has no locks, or another
-host's are not seen, the heartbeat decides. Object stores have no lease.
+The file OUT/.dataprep-lease states process id, host and boot of its holder. The holder has a lock on the file, and
+updates its time while it runs. The lock ends with the process, so a killed run leaves nothing to clean up. If the file
+system has no locks, or does not show those of other hosts, the time decides. Object stores have no lease.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ BEAT, STALE = 10.0, 60.0  # seconds between heartbeats, and after which a holder
 
 @contextlib.contextmanager
 def held(folder: str) -> Iterator[None]:
-    """Hold the lease of an output folder inside the block, which creates the folder.
+    """Hold the lease (exclusive right to write) of an output folder inside the `with` block; create the folder.
 
-    Raises InUse if another process or thread holds it, DataprepError if the folder cannot be written.
+    Raises InUse if another process or thread holds the lease, DataprepError if the folder cannot be written.
     """
     if not files.is_local(folder):
         yield

@@ -1,7 +1,8 @@
 """Receipts: records of finished work, so that a repeated run skips it.
 
-A receipt is a small JSON file next to a task's files: with the task's key, and the name, size and hash of each file. It
-is not valid if its key differs, if it is empty or cut off, or if one of its files is missing or has another size.
+A receipt is a small JSON file with a task's key (hash of all that decides its result), and the name, size and hash of
+each file that the task wrote. It is not valid if its key differs, if it is empty or cut off, or if one of its files is
+missing or has another size.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from . import files
 
 
 def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return the receipt at the URL `receipt` if it is valid for `key`; else call `make` and write the receipt.
+    """Do a task's work once: call `make` and write a receipt, unless the receipt shows that the work is done.
 
-    `make` writes its files (with `atomic`) and returns {"files": [their URLs], ...}; further values are stored in the
-    receipt, and must be values that JSON can represent.
+    receipt: URL of the receipt. key: hash of all that decides the result. make: writes files (with `atomic`) and
+    returns {"files": [their URLs], ...}; further values must be such as JSON can represent. Returns the content of the
+    receipt: what `make` returned, the key, and the size and hash of each file.
     """
     found = valid(receipt, key)
     if found is not None:
@@ -33,7 +35,10 @@ def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str
 
 
 def valid(receipt: str, key: str) -> dict[str, Any] | None:
-    """Return the content of a receipt if it has this key and its files exist in the sizes that it states, else None."""
+    """Return the content of a receipt (record of finished work) if it is valid for `key`, else None.
+
+    It is valid if it states this key, and if the files that it lists exist in the sizes that it states.
+    """
     try:
         record = files.read_json(receipt) if files.exists(receipt) else {}
         if not isinstance(record, dict) or record.get("key") != key:

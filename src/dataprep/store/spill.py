@@ -1,4 +1,6 @@
-"""Shuffle files: a task writes a segment each time its memory is full; a segment has one section per partition.
+"""Shuffle files, by which the tasks of one pass hand data to those of the next, divided into partitions.
+
+A task writes a segment each time its memory is full; a segment has one section per partition.
 
 A task of the next pass reads one partition's sections from all files. Layout: the sections one after the other, then
 their offsets int64[segments * sections + 1], then the two counts, so that a reader reads only the offsets that it
@@ -23,7 +25,7 @@ TAIL = 16  # bytes of the two counts
 
 
 class SpillWriter:
-    """Writes a shuffle file: segments of `n_sections` sections each; `close` writes the table of their offsets."""
+    """Writes a shuffle file: segments of `n_sections` sections (arrays) each; `close` writes the table of offsets."""
 
     def __init__(self, f: BinaryIO, n_sections: int) -> None:
         self.f, self.n_sections = f, n_sections
@@ -41,9 +43,10 @@ class SpillWriter:
     def write_together(
         self, items: Iterable[T], size: Callable[[T], int], enough: int, sections: Callable[[list[T]], Any]
     ) -> None:
-        """Collect items, and write a segment of them each time their sizes add up to `enough`, and one of the rest.
+        """Write all `items`, one segment each time the sizes of the collected items add up to at least `enough`.
 
-        size: returns the size of an item. sections: returns the arrays of a segment's sections from a list of items.
+        The last items are a segment too. size: returns the size of an item. sections: takes a list of items, and
+        returns the arrays of their segment, one per section.
         """
         held: list[T] = []
         total = 0
@@ -57,14 +60,17 @@ class SpillWriter:
             self.write(sections(held))
 
     def close(self) -> None:
-        """Write the table of offsets and the numbers of segments and sections, which end the file."""
+        """Write the end of the file: the table of offsets, and the numbers of segments and sections."""
         self.f.write(np.array(self.offsets, np.int64).tobytes())
         self.f.write(np.array([self.segments, self.n_sections], np.int64).tobytes())
 
 
 @contextlib.contextmanager
 def spill_to(url: str, n_sections: int) -> Iterator[SpillWriter]:
-    """Yield the writer of a shuffle file; the file appears at `url` when the block ends without an error."""
+    """Yield the writer of a shuffle file; the file appears at `url` when the `with` block ends without an error.
+
+    n_sections: sections (arrays) per segment, one per partition.
+    """
     with files.atomic(url) as f:
         writer = SpillWriter(f, n_sections)
         yield writer
@@ -78,7 +84,7 @@ def write_spill(url: str, sections: Sequence[npt.NDArray[Any]]) -> None:
 
 
 class Spill:
-    """Reads a shuffle file: `where(segment, k)` returns the byte range of section k, and `read` its content."""
+    """Reads a shuffle file, which consists of segments of sections (arrays); `read` returns sections as arrays."""
 
     def __init__(self, url: str) -> None:
         self.f = files.open_raw(url)
@@ -93,25 +99,31 @@ class Spill:
         self.f.close()
 
     def where(self, segment: int, first: int, last: int | None = None) -> tuple[int, int]:
-        """Return the byte range (start, stop) of the sections [first, last) of a segment; None: only `first`."""
+        """Return the byte range (start, stop) in the file of sections first to last - 1 of a segment.
+
+        last: None for section `first` only.
+        """
         last = first + 1 if last is None else last
         self.f.seek(self.table + 8 * (segment * self.n_sections + first))
         offsets = np.frombuffer(self.f.read(8 * (last - first + 1)), np.int64)
         return int(offsets[0]), int(offsets[-1])
 
     def read(self, segment: int, first: int, last: int | None = None, dtype: Any = np.uint8) -> npt.NDArray[Any]:
-        """Return the sections [first, last) of a segment as one array of `dtype`; last: None for only `first`."""
+        """Return the data of sections first to last - 1 of a segment as one array of `dtype`.
+
+        last: None for section `first` only.
+        """
         start, stop = self.where(segment, first, last)
         return self.bytes(start, stop).view(dtype)
 
     def bytes(self, start: int, stop: int) -> npt.NDArray[np.uint8]:
-        """Return the bytes [start, stop) of the file, uint8."""
+        """Return the bytes start to stop - 1 of the file, uint8."""
         self.f.seek(start)
         return np.frombuffer(self.f.read(stop - start), np.uint8)
 
 
 def each_section(urls: Iterable[str], number: int, dtype: Any) -> Iterator[npt.NDArray[Any]]:
-    """Yield section `number` of every segment of every file of `urls`, in order, as arrays of `dtype`."""
+    """Yield section `number` of every segment of the shuffle files `urls`, in order, as arrays of `dtype`."""
     for url in urls:
         with Spill(url) as spill:
             for segment in range(spill.segments):
@@ -119,15 +131,16 @@ def each_section(urls: Iterable[str], number: int, dtype: Any) -> Iterator[npt.N
 
 
 def all_sections(urls: Iterable[str], number: int, dtype: Any) -> npt.NDArray[Any]:
-    """Return section `number` of all segments of all files of `urls`, joined to one array of `dtype`."""
+    """Return section `number` of all segments of the shuffle files `urls`, joined to one array of `dtype`."""
     return np.concatenate([np.zeros(0, dtype), *each_section(urls, number, dtype)])
 
 
 @dataclass
 class SpilledRows:
-    """The rows of one partition: a header for each in memory, and payloads, which are read from the files when needed.
+    """The rows of one partition of shuffle files: headers in memory, and payloads, which are read when needed.
 
-    Each file has two sections per partition: headers, and one payload per header.
+    Each file has two sections per partition: headers, and one payload per header. urls: the files. headers: one per
+    row. file, offset, size: of each row's payload, the index of its file, and its offset and size in bytes.
     """
 
     urls: Sequence[str]
@@ -140,9 +153,9 @@ class SpilledRows:
     def read(
         cls, urls: Sequence[str], partition: int, dtype: Any, size: Callable[[Any], npt.NDArray[np.int64]]
     ) -> SpilledRows:
-        """Return the rows of partition number `partition`, in order of the files `urls`, with their headers read.
+        """Return the rows of partition number `partition`, in order of the shuffle files `urls`; reads only headers.
 
-        dtype: of a header. size: returns the bytes of each header's payload, int64[n].
+        dtype: of a header. size: function from n headers to the size of each one's payload in bytes, int64[n].
         """
         none = np.zeros(0, np.int64)
         rows: list[tuple[Any, ...]] = [(np.zeros(0, dtype), none.astype(np.int32), none, none)]
@@ -157,7 +170,7 @@ class SpilledRows:
         return cls(urls, headers, file, offset, sizes)
 
     def load(self, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-        """Read the payloads of the rows `rows`; return the offset of each, int64[n], and the bytes of all, uint8."""
+        """Read the payloads of the rows with the indexes `rows`; return (offsets, int64[n]; bytes of all, uint8)."""
         order = np.lexsort((self.offset[rows], self.file[rows]))
         chosen = rows[order]
         file, offset, size = self.file[chosen], self.offset[chosen], self.size[chosen]

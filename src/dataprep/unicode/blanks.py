@@ -1,4 +1,4 @@
-"""Words of n-gram models: runs of anything but NUL, tab, line feed, carriage return and blank, as in KenLM's `lmplz`.
+"""Words of n-gram models: runs of anything but NUL, tab, line feed, carriage return and space, as in KenLM's `lmplz`.
 
 Training and scoring both split words here. Other white space, such as the no-break space, is a part of words. Twin:
 tests/twins/perplexity.py.
@@ -12,12 +12,12 @@ from .text import Int
 
 @kernel(inline="always")
 def blank(c: Int) -> bool:
-    """Return whether byte `c` separates words of a line: a blank, a carriage return, a tab or NUL."""
+    """Return whether byte `c` separates words of a line: a space, a carriage return, a tab or NUL."""
     return c <= 0x20 and c in (0x20, 0x0D, 0x09, 0)
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text, separated by blanks, tabs, carriage returns, NULs and line feeds."""
+    """Return the words of a text, separated by spaces, tabs, carriage returns, NULs and line feeds."""
     for c in "\0\t\n\r":
         text = text.replace(c, " ")
     return [word for word in text.split(" ") if word]

@@ -21,7 +21,7 @@ PLACE_FACTORS = _RANDOM.randint(0, 1 << 63, PLACES, np.uint64) * np.uint64(2) + 
 
 @kernel(inline="always")
 def mix64(x: Int) -> Int:
-    """Return the uint64 `x` mixed by MurmurHash3's finaliser, a bijection: every input bit affects every output bit."""
+    """Return a hash of the uint64 `x`, MurmurHash3's finaliser; different numbers have different hashes."""
     h = np.uint64(x)
     h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     h = (h ^ (h >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
@@ -32,8 +32,8 @@ def mix64(x: Int) -> Int:
 def word_hashes(offsets: I64, data: U8, low: U32, table: U16, factors: U64) -> tuple[I64, U64]:
     r"""Hash every word of every text: runs of `\w` of the lower-cased text.
 
-    offsets: int64[n + 1], of the texts in the UTF-8 bytes `data`. low: `lowered()`; table: `classes()`; factors:
-    PLACE_FACTORS. Returns offsets, int64[n + 1], into the hashes, and the hashes, uint64[words]. No branch depends on
+    offsets: int64[n + 1], of the texts in the UTF-8 bytes `data`. low: `lowered()`; table: `classes()`; factors: the
+    constant PLACE_FACTORS. Returns (offsets into the hashes, int64[n + 1]; hashes, uint64[words]). No branch depends on
     the ends of words, since a processor cannot predict them: a hash is stored at every character, and the index
     advances only when a word ends.
     """
@@ -81,9 +81,9 @@ def word_hashes(offsets: I64, data: U8, low: U32, table: U16, factors: U64) -> t
 
 @kernel
 def char_hashes(offsets: I64, data: U8) -> tuple[I64, U64]:
-    """Return a hash of every character of every text: offsets int64[n + 1] into the hashes, and uint64[characters].
+    """Return a hash of every character of every text: (offsets into the hashes, int64[n + 1]; hashes, uint64).
 
-    offsets, data: the texts, as in `word_hashes`.
+    offsets, data: text k is data[offsets[k]:offsets[k + 1]], UTF-8.
     """
     n = len(offsets) - 1
     ends = np.zeros(n + 1, np.int64)
@@ -102,10 +102,11 @@ def char_hashes(offsets: I64, data: U8) -> tuple[I64, U64]:
 
 @kernel
 def shingle_hashes(ends: I64, items: U64, n: int) -> tuple[I64, U64]:
-    """Return the hashes of all runs of `n` items in each document: offsets int64[documents + 1] into hashes uint64.
+    """Return the hashes of all runs of `n` items (shingles) of each document.
 
     items: hashes of words or characters; ends: int64[documents + 1], offsets of each document's items. A document with
-    fewer than `n` items is one shingle of all of them; a document without items has none.
+    fewer than `n` items is one shingle of all of them; a document without items has none. Returns (offsets into the
+    hashes, int64[documents + 1]; hashes, uint64).
     """
     factor = np.uint64(0x9E3779B97F4A7C15)
     starts = np.zeros(len(ends), np.int64)
@@ -128,9 +129,10 @@ def shingle_hashes(ends: I64, items: U64, n: int) -> tuple[I64, U64]:
 
 @kernel
 def distinct(starts: I64, hashes: U64) -> tuple[I64, U64]:
-    """Return every document's distinct hashes in order of first occurrence: offsets int64[n + 1] into hashes uint64.
+    """Return every document's distinct hashes in order of first occurrence.
 
-    starts: int64[n + 1], offsets of each document's hashes in `hashes`.
+    starts: int64[n + 1], offsets of each document's hashes in `hashes`. Returns (new offsets, int64[n + 1]; distinct
+    hashes, uint64).
     """
     n = len(starts) - 1
     longest = 1
@@ -197,8 +199,9 @@ def _normal(offsets: I64, data: U8, low: U32, table: U16, level: int) -> tuple[I
 
 
 def normal_form(offsets: I64, data: U8, form: str) -> tuple[I64, U8]:
-    """Return the texts in the normal form `form`: offsets int64[n + 1] (from 0) into UTF-8 bytes, uint8.
+    """Return the texts in the normal form `form`: (offsets from 0, int64[n + 1]; UTF-8 bytes, uint8).
 
+    offsets, data: text k is data[offsets[k]:offsets[k + 1]].
     "space": each run of white space becomes one space; none is at the ends. "lower": as "space", and in lower case.
     "words": the words of the lower-cased text with one space between them, so that punctuation is ignored too.
     """
@@ -207,7 +210,7 @@ def normal_form(offsets: I64, data: U8, form: str) -> tuple[I64, U8]:
 
 @kernel(inline="always")
 def eight_bytes(data: U8, i: Int) -> Int:
-    """Return the eight bytes from offset `i` on as one number; `i` is uint64, so that Numba reads them in one load."""
+    """Return data[i:i + 8] as one little-endian number; `i` is uint64, so that Numba reads the bytes in one load."""
     w = np.uint64(data[i]) | np.uint64(data[i + np.uint64(1)]) << np.uint64(8)
     w |= np.uint64(data[i + np.uint64(2)]) << np.uint64(16) | np.uint64(data[i + np.uint64(3)]) << np.uint64(24)
     w |= np.uint64(data[i + np.uint64(4)]) << np.uint64(32) | np.uint64(data[i + np.uint64(5)]) << np.uint64(40)
@@ -216,7 +219,7 @@ def eight_bytes(data: U8, i: Int) -> Int:
 
 @kernel
 def text_hashes(offsets: I64, data: U8) -> U64:
-    """Return a 128-bit hash of each text's bytes, uint64[n, 2]: two multiply-and-shift chains."""
+    """Return a 128-bit hash of the bytes of each text data[offsets[k]:offsets[k + 1]], uint64[n, 2]."""
     n = len(offsets) - 1
     out = np.empty((n, 2), np.uint64)
     shift, eight = np.uint64(32), np.uint64(8)
@@ -240,14 +243,18 @@ def text_hashes(offsets: I64, data: U8) -> U64:
 
 
 def words(offsets: I64, data: U8) -> tuple[I64, U64]:
-    """Return the word hashes of every text: offsets int64[n + 1], hashes uint64[words]. See `word_hashes`."""
+    r"""Return the hash of every word of every text: (offsets into the hashes, int64[n + 1]; hashes, uint64[words]).
+
+    Text k is data[offsets[k]:offsets[k + 1]]; words are runs of `\w` of the lower-cased text.
+    """
     return word_hashes(offsets, data, T.lowered(), T.classes(), PLACE_FACTORS)
 
 
 def shingles(offsets: I64, data: U8, unit: str, n: int) -> tuple[I64, U64]:
-    """Return the hashes of all runs of `n` units in each text: offsets int64[texts + 1] into hashes uint64.
+    """Return the hashes of all runs of `n` units (shingles) of each text data[offsets[k]:offsets[k + 1]].
 
-    unit: "word", or else characters of the text's "lower" form (see `normal_form`).
+    unit: "word"; any other value: characters of the lower-cased text with single spaces. Returns (offsets into the
+    hashes, int64[texts + 1]; hashes, uint64).
     """
     if unit == "word":
         ends, items = words(offsets, data)
@@ -257,7 +264,9 @@ def shingles(offsets: I64, data: U8, unit: str, n: int) -> tuple[I64, U64]:
 
 
 def shingle_hash(shingle: bytes | str) -> int:
-    """Return the 32-bit hash of a shingle of words, as MinHash uses it: `datasketch.MinHash(hashfunc=shingle_hash)`.
+    """Return the 32-bit hash of a shingle (run of words), as in dataprep's MinHash, for use with other libraries.
+
+    For example: `datasketch.MinHash(hashfunc=shingle_hash)`.
 
     >>> shingle_hash(b"the quick brown fox jumps") == shingle_hash("The quick, brown fox jumps.")
     True

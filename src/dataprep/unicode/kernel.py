@@ -1,4 +1,4 @@
-"""`@kernel`: a Numba function whose compiled code is never stale.
+"""`@kernel`: compile a function with Numba, with a cache on disk that never returns out-of-date code.
 
 Numba's own cache checks only the file of a function; if a function that it calls in *another* file changes, it still
 loads the old code (tested). Here the folder of a kernel's compiled code is named by a hash of all that Numba compiles:
@@ -39,9 +39,10 @@ def kernel(fn: F) -> F: ...
 @overload
 def kernel(*, inline: str = "never", **options: Any) -> Callable[[F], F]: ...
 def kernel(fn: Any = None, **options: Any) -> Any:
-    """Compile a function to machine code that runs without the GIL, cached on disk; used as a decorator.
+    """Compile a function to machine code by Numba, cached on disk; used as a decorator.
 
-    options: passed to `numba.njit` (`inline="always"`, `fastmath=True`, `cache=False`). Division by zero follows NumPy.
+    The code runs without the GIL; division by zero follows NumPy. options: further options of `numba.njit`, such as
+    `inline="always"`; `cache=False` disables the cache.
     """
     if fn is None:
         return lambda f: kernel(f, **options)
@@ -54,9 +55,9 @@ def kernel(fn: Any = None, **options: Any) -> Any:
 
 
 def kernel_hash(compiled: Any) -> str:
-    """Return a hash, in hex, of everything that decides the machine code of a kernel; it names the folder of the code.
+    """Return a hash, in hex, of everything on which the machine code of a kernel (compiled function) depends.
 
-    Raises TypeError if the kernel reads a value that cannot be hashed.
+    The folder of the cached code has this name. Raises TypeError if the kernel reads a value that cannot be hashed.
     """
     digest = hashlib.blake2b(numba.__version__.encode(), digest_size=8)
     seen, waiting = {compiled}, [compiled]
@@ -207,7 +208,7 @@ def _record_fields(kinds: Any) -> Any:
 
 @cache
 def cache_root() -> Path | None:
-    """Create and return the folder of all compiled kernels; None if no folder is writable by this user alone.
+    """Create the folder of all compiled kernels and return its path; None if no folder is writable by this user only.
 
     Compiled code is loaded without a check of its content, so a folder to which another user can write is never used.
     """

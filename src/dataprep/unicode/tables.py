@@ -1,4 +1,4 @@
-"""Character classes, the lower-case mapping and the bases of accented letters, of one Unicode version.
+"""Tables of one Unicode version: character classes, lower case, and the base letters of accented letters.
 
 They are read from `tables.txt`, which scripts/make_unicode.py writes.
 """

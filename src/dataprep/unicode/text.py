@@ -45,7 +45,7 @@ POINT = (1 << 21) - 1
 
 @cache
 def classes() -> U16:
-    """Return the class bits of every code point, uint16[0x110000]: `classes()[ord(".")] & PUNCT`."""
+    """Return the class bits of every code point, uint16[0x110000]: `classes()[ord(".")] & PUNCT` is not 0."""
     table = np.zeros(0x110000, np.uint16)
     for name, bit in BITS.items():
         for span in tables.CLASSES[name].split():
@@ -77,7 +77,7 @@ def lowered() -> U32:
 
 @kernel(inline="always")
 def code_point(data: U8, i: Int) -> tuple[Int, Int]:
-    """Return the code point that starts at byte `i` of valid UTF-8, and its length in bytes."""
+    """Return (code point, its length in bytes) of the character that starts at byte `i` of valid UTF-8."""
     b: Int = np.int64(data[i])
     if b < 0x80:
         return b, 1
@@ -123,7 +123,7 @@ def step_back(data: U8, i: int) -> int:
 
 @kernel(_nrt=False)
 def whole_points(data: U8, start: int, stop: int) -> int:
-    """Return the greatest offset from `start` to `stop` at which a code point of `data` begins or ends."""
+    """Return the greatest offset of at most `stop`, and at least `start`, that does not split a character of `data`."""
     while stop > start and data[stop] & 0xC0 == 0x80:
         stop -= 1
     return stop
@@ -216,9 +216,9 @@ def word_too_long(line: U8, a: int, b: int, max_chars: int, classes: U16) -> boo
 
 @kernel(_nrt=False)
 def unbroken(line: U8, a: int, b: int, n: int) -> bool:
-    """Return whether `line[a:b]` has more than `n` bytes in a row without a blank.
+    """Return whether `line[a:b]` has more than `n` bytes in a row without a space.
 
-    It reads few of the bytes of a line with short words.
+    Only few of the bytes are read if the words are short.
     """
     while b - a > n:
         i = a + n
@@ -232,7 +232,7 @@ def unbroken(line: U8, a: int, b: int, n: int) -> bool:
 
 @kernel(_nrt=False)
 def skip_closers(line: U8, i: int, b: int) -> int:
-    """Return the offset after the closing quotation marks and brackets of line[i:b] that begin at byte `i`, or `i`."""
+    """Return the offset after any closing quotation marks and brackets that begin at byte `i` of line[:b]; else `i`."""
     while i < b:
         c = line[i]
         if c in (0x22, 0x27, 0x29, 0x5D, 0x7D):  # " ' ) ] }
@@ -248,10 +248,10 @@ def skip_closers(line: U8, i: int, b: int) -> int:
 
 @kernel(_nrt=False)
 def inside_sentence(line: U8, a: int, i: int, run: int, after: int, classes: U16) -> bool:
-    """Return whether the marks `line[i:run]` are full stops that do not end a sentence.
+    """Return whether the punctuation marks `line[i:run]` are full stops that do not end a sentence.
 
-    a: the start of the text; after: the next character. Full stops do not end a sentence before a small letter, or if
-    there is one, after a single letter, as in "J. Doe".
+    a: offset of the text's start. after: offset of the next character. Full stops do not end a sentence if a small
+    letter follows; nor does a single full stop after a single letter, as in "J. Doe".
     """
     for j in range(i, run):
         if line[j] != 0x2E:
@@ -302,10 +302,10 @@ def _without(offsets: I64, data: U8, first: I64, starts: I64, ends: I64, table: 
 
 
 def without(offsets: I64, data: U8, first: I64, starts: I64, ends: I64) -> tuple[I64, U8, I64]:
-    """Return the texts without the given spans: offsets int64[n + 1], bytes uint8, and characters left, int64[n].
+    """Return the texts without the given spans: (offsets, int64[n + 1]; bytes, uint8; characters left, int64[n]).
 
     first: int64[n + 1]; text d loses the bytes starts[s]:ends[s], counted from its beginning, for s from first[d] to
-    first[d + 1] - 1, in order of starts; spans may overlap. Characters that are not white space are counted, and only
+    first[d + 1] - 1, in order of starts; spans may overlap. Characters left are counted without white space, and only
     in texts that lose something.
     """
     return _without(offsets, data, first, starts, ends, classes())

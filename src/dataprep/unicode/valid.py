@@ -1,4 +1,4 @@
-"""Valid text: bytes that are UTF-8, and characters that HTML can represent and terminals do not execute."""
+"""Check that bytes are valid UTF-8, and replace characters that HTML or terminals cannot show safely."""
 
 from __future__ import annotations
 
