@@ -38,7 +38,7 @@ def read(
     """Return the Dataset of files, of other Datasets, or of a Hugging Face data set; documents are read when needed.
 
     path: one of
-    - a path, glob, folder or URL, or a list of them. Files are numbered in this order, sorted inside a glob or folder.
+    - a path, glob, folder or URL, or a list of them. Files are read in this order, sorted inside a glob or folder.
     - {source: path or list of paths}. Without it a file's source is its name without suffixes and shard numbers.
     - a sealed Dataset, its folder, or a list of these, which are joined.
     - a `datasets.Dataset`, `IterableDataset` or "hf://datasets/OWNER/NAME"; its rows are written to a file first, at

@@ -1,4 +1,4 @@
-"""Formats: the table of readers by name, with file suffixes and functions that recognise chats by their first bytes."""
+"""Formats: a table of readers by name, with their file suffixes, and functions that recognise files by first bytes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ HEAD_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class Format:
-    """A row of the table.
+    """A file format that `dp.read` knows.
 
     reader: a Reader, its class, or "module:Class" in this package. suffixes: such as ".txt"; an entry without a dot in
     front is a whole file name. sniff: a function that accepts or rejects a file with one of these suffixes by its first
-    bytes; None: the suffix suffices. is_chat: its documents are messages.
+    bytes; None: the suffix suffices. is_chat: whether its documents are chat messages.
     """
 
     name: str
@@ -36,11 +36,11 @@ class Format:
     is_chat: bool = False
 
     def claims(self, url: str) -> bool:
-        """Return whether the file `url` has one of this format's suffixes, or a name among them."""
+        """Return whether the file `url` has one of this format's suffixes or file names; its content is not read."""
         return files.suffix(url) in self.suffixes or files.name_of(url).lower() in self.suffixes
 
     def accepts(self, head: bytes, url: str) -> bool:
-        """Return whether `sniff` accepts a file, whose first bytes, decompressed, are `head`."""
+        """Return whether `sniff` accepts the file `url` by `head`, its first bytes, decompressed."""
         try:
             return bool(_loaded(self.sniff)(head, url))
         except Exception as e:
@@ -48,7 +48,7 @@ class Format:
             raise PlanError(msg) from e
 
     def load(self) -> Any:
-        """Import the Reader, or its class, if necessary, and return it."""
+        """Return the Reader or its class; import it first if it is given as "module:Class"."""
         return _loaded(self.reader)
 
 
@@ -103,7 +103,10 @@ def is_telegram(head: bytes, url: str) -> bool:  # noqa: ARG001
 
 
 def is_instagram(head: bytes, url: str) -> bool:
-    """Return whether a file begins like Meta's JSON and is Instagram's: its first bytes or its URL name Instagram."""
+    """Return whether a file is a chat export of Instagram: Meta's JSON, and Instagram is named in `head` or `url`.
+
+    head: the file's first bytes.
+    """
     return is_messenger(head, url) and ("instagram" in url.lower() or bool(INSTAGRAM.search(head)))
 
 
@@ -150,7 +153,7 @@ PLATFORMS = tuple(name for name, f in FORMATS.items() if f.is_chat)
 def register(
     name: str, reader: Reader | type[Reader], *, suffixes: tuple[str, ...] = (), sniff: Sniffer | None = None
 ) -> None:
-    """Add a format to those that `dp.read` knows in this process; a format of the same name is replaced.
+    """Add a format to those that `dp.read` knows in this process; a registered format of the same name is replaced.
 
     reader: a Reader, or its class, which gets the options of `dp.read`. suffixes: files with them are of this format,
     before any registered earlier; compression suffixes are left out (".log" means ".log.gz" too). sniff: called as
@@ -180,7 +183,7 @@ def register(
 
 
 def format_of_reader(reader: Reader | type[Reader]) -> Format:
-    """Return a Format for a reader that has no name, without suffixes: for `read(..., format=reader)`.
+    """Return a Format, without suffixes, for a Reader or Reader class that is not registered under a name.
 
     Raises PlanError if it is not a Reader, or not a frozen dataclass.
     """
@@ -192,7 +195,10 @@ def format_of_reader(reader: Reader | type[Reader]) -> Format:
 
 
 def named(name: str | Reader | type[Reader]) -> Format:
-    """Return the format of this name, Reader or Reader class. Raises PlanError if there is no such format."""
+    """Return the format with the name `name`, or a new one for a Reader or its class.
+
+    Raises PlanError if no format has this name.
+    """
     if not isinstance(name, str):
         return format_of_reader(name)
     if name not in FORMATS:
@@ -214,7 +220,10 @@ def format_of(url: str) -> Format | None:
 
 
 def sniffed(url: str) -> Format | None:
-    """Return the format whose `sniff` accepts a file; None if none does, or for a .json that is not on this machine."""
+    """Return the format that recognises the file `url` by its first bytes; None if none does.
+
+    None also for a .json file that is not on this machine, which is not read.
+    """
     asked = [f for f in FORMATS.values() if f.sniff is not None and f.claims(url)]
     if not asked or (files.suffix(url) == ".json" and not files.is_local(url)):
         return None

@@ -1,8 +1,8 @@
-"""Hugging Face datasets: streamed once into a Parquet file under a key, then read like any other file.
+"""Hugging Face datasets: their rows are written once to a Parquet file, which is then read like any other file.
 
-A dataset on the hub can change, and an iterator can be read only once, but ids, receipts and resumed runs need bytes
-that stay the same. So the rows are written first, to `out=` or to the folder DATAPREP_CACHE (~/.cache/dataprep by
-default). The position of a document is its row number. The key is a hash of repository, configuration, split and
+A dataset on the hub can change, and an iterator can be read only once, but document ids and resumed runs need input
+that stays the same. So the rows are written first, to `out=` or to the folder DATAPREP_CACHE (~/.cache/dataprep by
+default). The position of a document is its row number. The file's key is a hash of repository, configuration, split and
 revision (the commit, requested from the hub unless given), or of the content of a dataset in memory or on disk, or
 `key=`, which an IterableDataset needs because nothing in it identifies its rows.
 """
@@ -32,7 +32,7 @@ GROUP_BYTES = 32 << 20  # of a row group: memory while writing, and the smallest
 
 @dataclasses.dataclass(frozen=True)
 class HubSource:
-    """A `datasets` object to write, the name of its documents' source, and the key that identifies its content."""
+    """A Hugging Face dataset to write (`rows`), the source name of its documents, and a key for its content."""
 
     rows: Any
     source: str
@@ -49,11 +49,13 @@ def rows_of(
     key: str | None = None,
     out: str | None = None,
 ) -> tuple[str, str, str]:
-    """Write the rows of a dataset to a Parquet file; return (URL of the file, source of its documents, key).
+    """Write the rows of a Hugging Face dataset to a Parquet file; return (URL of the file, source name, key).
 
-    If a file of this key exists, nothing is written. data: a `datasets` object, a repository ("OWNER/NAME" or
-    hf://datasets/OWNER/NAME@REVISION), or a local folder. text: the column of texts, which must exist. out: the folder
-    to write to; None: a cache folder.
+    The key identifies the dataset's content; if a file of this key exists, nothing is written. data: a `datasets`
+    object, a repository ("OWNER/NAME" or hf://datasets/OWNER/NAME@REVISION), or a local folder. text: the column of
+    texts, which must exist. split, config, revision: which rows of the repository. key: required for an
+    IterableDataset. out: the folder to write to; None: a cache folder.
+
     Raises PlanError if split or key is missing, ReadError if the dataset or column does not exist, Transient if the
     network fails.
     """
@@ -67,7 +69,7 @@ def rows_of(
 
 
 def pinned(docs: Dataset, key: str) -> Dataset:
-    """Return the same Dataset, identified in recipes by `key` instead of by the bytes of the written file."""
+    """Return a Dataset that is identified, to recognise finished work, by `key` and not by a hash of its file."""
     parts = [
         dataclasses.replace(p, slices=tuple(dataclasses.replace(s, fingerprint=key) for s in p.slices))
         for p in docs.parts

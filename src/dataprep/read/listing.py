@@ -1,4 +1,4 @@
-"""Listing: list the files that a path, folder or glob names, each with its format, and the files that are left out."""
+"""List the files that a path, folder or glob names, each with its format, and the files that are left out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOWN = 5  # names in a warning
 
 @dataclass
 class Listing:
-    """Files to read in order, some of which cannot be read, and files left out with reasons; made by `list_files`."""
+    """Result of `list_files`: the files to read, in order, and the files that are left out, with reasons."""
 
     found: list[InputFile] = field(default_factory=list)
     left_out: list[Unread] = field(default_factory=list)
@@ -29,8 +29,8 @@ class Listing:
 def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listing:
     """Return the files that a path, folder or glob names; in a folder, files of unknown formats are left out.
 
-    wanted: the format of all files; None: detected per file. skip: list a link to a missing file as not read; otherwise
-    ReadError is raised. Raises ReadError if there is no file, PlanError if a file has no known format (in a folder: if
+    wanted: the format of all files; None: detected per file. skip: list a link to a missing file as not read, instead
+    of raising ReadError. Raises ReadError if there is no file, PlanError if a file has no known format (in a folder: if
     no file has one).
     """
     is_dir = files.is_dir(path)

@@ -54,7 +54,7 @@ class Parquet(Reader):
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
-        """The names and types of the columns that this reader adds to id, text, source and meta."""
+        """The columns that this reader adds to id, text, source and meta, as {name: type}."""
         return {name: arrow_type(kind) for name, kind in self.columns}
 
     @classmethod
@@ -73,9 +73,9 @@ class Parquet(Reader):
         return True
 
     def cuts(self, url: str, n_bytes: int, target: int) -> list[tuple[int, int | None, int]]:  # noqa: ARG002
-        """Check the file's schema, and return its slices as (first row, row after the last, decoded bytes).
+        """Check the file's schema, and return its slices, one per task: (first row, row after the last, decoded bytes).
 
-        A slice is whole row groups, of up to `target` decoded bytes if it has more than one.
+        A slice is one row group, or several of up to `target` decoded bytes in total. n_bytes: the file's size.
         """
         with _open(url) as file:
             self._check(file.schema_arrow, url)

@@ -1,6 +1,6 @@
-"""Turn files into the Parts of a Dataset: number the files, slice large ones, group small ones.
+"""Turn files into the Parts of a Dataset, one per task: number the files, slice large ones, group small ones.
 
-Parts depend on the files alone, not on workers or memory, so that ids and shards are the same in every run.
+Parts depend on the files alone, not on workers or memory, so that ids and output files are the same in every run.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ MAX_FILES = 1 << (64 - POSITION_BITS)
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file to read: its format, the source of its documents, and its size as stored.
+    """A file to read: its URL, its format, the source name of its documents, and its size in bytes as stored.
 
-    `unread`: why it is not read; None if it is. `listed`: the folder or glob by which it was found, "" if it was named.
+    unread: the reason why it cannot be read; None if it can. listed: the folder or glob by which it was found, "" if
+    the file itself was named.
     """
 
     url: str
@@ -52,8 +53,8 @@ class InputFile:
 def source_of(url: str, suffixes: tuple[str, ...] = ()) -> str:
     """Return the default source of a file's documents: its name without suffixes and shard numbers, or its folder's.
 
-    suffixes: suffixes to remove in addition to the built-in ones. The folder's name is used if the file's has no
-    letters, or is the same in every export.
+    suffixes: suffixes to remove in addition to the built-in ones. The folder's name is used if the file's name has no
+    letters, or is one that every chat export has.
 
     >>> source_of("c4/c4-train.00001-of-01024.json.gz"), source_of("web/000.jsonl"), source_of("ada/message_1.json")
     ('c4-train', 'web', 'ada')
@@ -70,11 +71,11 @@ def source_of(url: str, suffixes: tuple[str, ...] = ()) -> str:
 def number(
     found: list[InputFile], readers: Mapping[Format, Reader], left_out: Sequence[Unread] = (), *, skip: bool = False
 ) -> Dataset:
-    """Return the Dataset of the files, which are numbered in order.
+    """Return the Dataset of the files `found`, which get the numbers 0, 1 ... that are part of document ids.
 
-    Large files are cut into several parts, and small files of one format share a part. readers: the reader of each
-    format. left_out: files for `Dataset.unread()`. A file that is not read has a number too, so that the others keep
-    theirs once it can be read. skip: leave out a bad file; otherwise it raises ReadError.
+    Large files are cut into several parts (tasks), and small files of one format share a part. readers: the reader of
+    each format. left_out: files that `Dataset.unread()` must list. A file that cannot be read has a number too, so that
+    the others keep theirs once it can be read. skip: leave out a bad file, instead of raising ReadError.
     """
     if len(found) > MAX_FILES:
         msg = f"{len(found):,} files are more than ids can number ({MAX_FILES:,}); read them in several Datasets"
@@ -114,7 +115,7 @@ def _cuts(
 
 
 def oldest_first(found: Sequence[InputFile]) -> list[InputFile]:
-    """Return the files, with the numbered files of each export (in one folder) in the order of their messages' times.
+    """Sort the numbered files of each chat export (in one folder) by the times of their messages; return all files.
 
     Messenger's message_1.json is the newest; Telegram's messages2.html comes after messages.html and before
     messages19.html. All other files keep their positions in the list.

@@ -1,8 +1,8 @@
-"""Readers of plain text, one document per file, paragraph or line; and `blocks`, which all readers of lines share.
+"""Readers of plain text, one document per file, paragraph or line; and `blocks`, which all readers of lines use.
 
 Text is UTF-8; a byte order mark and carriage returns at the end of lines are removed. A document that is not UTF-8 is
-dropped as `invalid_utf8`, one over max_doc_bytes as `too_long`; nothing is guessed or replaced. The position is the
-byte offset of the document's first byte (0 for a whole file).
+dropped as `invalid_utf8`, one over max_doc_bytes as `too_long`; no encoding is guessed and no byte replaced. The
+position of a document is the offset of its first byte (0 for a whole file).
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class LineBlock:
-    """Whole lines `data[:stop]`, each with its newline; `data` is longer by at least PADDING, and is reused later.
+    """Whole lines of a file, data[:stop], each with its newline; the next block overwrites `data`.
 
-    start: bytes of the stream before data[0]. too_long: if not None, the block has no lines, and one line of that many
-    bytes (without its newline) was skipped at `start`.
+    data is longer than `stop` by at least PADDING bytes. start: offset of data[0] in the file. too_long: if not None,
+    the block has no lines, and one line of that many bytes (without its newline) was skipped at `start`.
     """
 
     data: npt.NDArray[np.uint8]
@@ -45,11 +45,11 @@ class LineBlock:
 
 
 def blocks(stream: BinaryIO, start: int, stop: int | None, max_line: int) -> Iterator[LineBlock]:
-    """Yield the lines that begin in [start, stop); the stream must begin at byte max(0, start - 1).
+    """Yield the lines that begin at offsets from `start` to before `stop` (None: the end), in blocks of whole lines.
 
-    The byte before `start` shows whether a line begins there: a line that began earlier belongs to the slice before. A
-    missing last newline is added. Memory: max_line and one block. Of a damaged stream, the whole lines before the
-    damage are yielded first.
+    stream: must be at offset max(0, start - 1), since the byte before `start` shows whether a line begins at `start`.
+    max_line: bytes of the longest line to keep. A missing last newline is added. Memory: max_line and one block. If the
+    stream is damaged, the whole lines before the damage are yielded before ReadError is raised.
     """
     source = _UntilDamage(stream)
     raw = bytearray(BLOCK + PADDING)
@@ -118,9 +118,9 @@ def _move(raw: bytearray, start: int, stop: int) -> int:
 
 
 def open_at(piece: Slice) -> BinaryIO:
-    """Return a stream of the decompressed bytes of a slice, for `blocks`.
+    """Return a stream of the decompressed bytes of the file of `piece`, for `blocks`.
 
-    It begins one byte before the slice, which shows whether a line begins there; for a compressed file, at its start.
+    It begins one byte before the slice; for a compressed file, at the start of the file.
     """
     if files.is_compressed(piece.url):
         return files.open_read(piece.url)
@@ -133,7 +133,7 @@ REMEDY = "convert it to UTF-8 (iconv -f LATIN1 -t UTF-8), or allow more with max
 
 
 class Record(NamedTuple):
-    """A line or paragraph of a file: its offset, its bytes (None if over the limit), size in bytes, and metadata."""
+    """A line or paragraph of a file: its offset, content (None if too long), size in bytes, and JSON metadata."""
 
     position: int
     data: bytes | None
@@ -143,7 +143,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Text(Reader):
-    """Reads one document per file; a file that is not UTF-8 is dropped as a document, and is not an error."""
+    """Reads one document per file; a file that is not UTF-8, or over `max_doc_bytes`, is dropped without an error."""
 
     max_doc_bytes: int = MAX_DOC_BYTES
 
@@ -171,7 +171,7 @@ class Lines(LimitedReader):
         yield from documents(self.records(piece), piece, stats, trust)
 
     def records(self, piece: Slice) -> Iterator[Record]:
-        """Yield a Record for every line that begins in the slice and is not blank."""
+        """Yield a Record for every line that begins in the slice `piece` of a file and is not blank."""
         return (line for line in self._lines(piece) if line.data is None or line.data.strip())
 
     def _lines(self, piece: Slice) -> Iterator[Record]:
@@ -194,7 +194,7 @@ class Paragraphs(Lines):
     splits: ClassVar[bool] = False
 
     def records(self, piece: Slice) -> Iterator[Record]:
-        """Yield a Record for every paragraph; a paragraph over max_doc_bytes has no data, and is dropped later."""
+        """Yield a Record for every paragraph of the file of `piece`; one over max_doc_bytes has no data."""
         held: list[bytes] | None = []
         position = n_bytes = 0
         for line in self._lines(piece):
@@ -213,9 +213,10 @@ class Paragraphs(Lines):
 
 
 def documents(records: Iterator[Record], piece: Slice, stats: Ledger, trust: Trust | None) -> Iterator[Batch]:
-    """Yield records as batches of documents; records that are too long or not UTF-8 are dropped in `stats`.
+    """Yield records as batches of documents; records that are too long or not UTF-8 are recorded in `stats` as dropped.
 
-    trust: counts good and bad records, and may reject the file; None: no limit.
+    piece: the slice of a file from which they were read. trust: counts good and bad records, and raises ReadError if
+    too many are bad; None: no limit.
     """
     held: list[Record] = []
     size = 0

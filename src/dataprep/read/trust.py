@@ -21,10 +21,10 @@ MAX_BAD = 0.01  # the share of records
 
 @dataclass(frozen=True, kw_only=True)
 class LimitedReader(Reader):
-    """Base class of readers with two limits.
+    """Base class of readers that limit the size of records and the share of bad records.
 
-    max_doc_bytes: longer records are dropped. max_bad: the largest share of bad records; above it (and with at least 10
-    bad records) the file is rejected.
+    max_doc_bytes: longer records are dropped. max_bad: the largest share of bad records, 0 to 1; if a file has a larger
+    share, and at least 10 bad records, ReadError is raised.
     """
 
     max_doc_bytes: int = MAX_DOC_BYTES
@@ -38,10 +38,10 @@ class LimitedReader(Reader):
 
 @dataclass
 class Trust:
-    """Counts the good and bad records of one file, or of one slice of it, and rejects the file if too many are bad.
+    """Counts the good and bad records of one file, or of a slice of it, and raises ReadError if too many are bad.
 
-    `whole`: whether the records of a whole file are counted. `remedy`: what the error advises. `first`: position and
-    description of the first bad record.
+    max_bad: the largest share of bad records. whole: whether the records of a whole file are counted. remedy: what the
+    error advises. good, bad: the counts so far. first: position and description of the first bad record.
     """
 
     url: str
@@ -53,7 +53,7 @@ class Trust:
     first: tuple[int, str] | None = None  # position and description of the first bad record
 
     def count(self, good: Any, bad: Any, first: Callable[[], str]) -> None:
-        """Count good and bad records, given as their positions, ascending; `first` describes the first bad one.
+        """Count records; good, bad: their positions, ascending; first: returns a description of the first bad one.
 
         Raises ReadError if 100 bad records came before any good one.
         """
@@ -66,7 +66,7 @@ class Trust:
         self.bad += len(bad)
 
     def close(self) -> None:
-        """Check the file after its last record.
+        """Check the counts after the last record of the file.
 
         Raises ReadError if the file has no record, no good record, or more bad ones than `max_bad` (and at least 10).
         """

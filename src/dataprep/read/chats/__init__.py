@@ -1,1 +1,1 @@
-"""Chat exports, one file per platform: readers yield the same columns, one document per message (`messages.py`)."""
+"""Readers of chat exports, one file per platform; all yield the same columns, one document per message."""

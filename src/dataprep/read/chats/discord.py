@@ -41,7 +41,11 @@ NAMES = {"nickname": ("nickname", "name", "id"), "name": ("name", "id"), "id": (
 
 @dataclass(frozen=True, kw_only=True)
 class Discord(JsonExport):
-    """Reads exports of a channel. author: "nickname", "name" or "id". date_order: for a CSV whose dates are not ISO."""
+    """Reads DiscordChatExporter's exports of a channel, JSON or CSV.
+
+    author: what identifies an author: "nickname", the account's "name", or "id". date_order: order of day, month and
+    year ("dmy", "mdy" or "ymd") in a CSV whose dates are not ISO 8601; None: found from the dates.
+    """
 
     author: str = "nickname"
     date_order: str | None = None
@@ -65,7 +69,7 @@ class Discord(JsonExport):
         return csv_messages(self, piece, stats, self.author, self.date_order)
 
     def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
-        """Return {0: name}: the channel's name, after its server's name if it is in a server.
+        """Return {0: name}, in which the name is the channel's, preceded by its server's name if it has a server.
 
         document: the export without its messages. Raises ReadError if it is not an export of Discord.
         """
@@ -158,10 +162,10 @@ ORDERS = {"dmy": "%d {0} %m {0} %Y", "mdy": "%m {0} %d {0} %Y", "ymd": "%Y {0} %
 def csv_messages(
     reader: ChatReader, piece: Slice, stats: Ledger, author: str, date_order: str | None
 ) -> Iterator[Batch]:
-    """Yield the messages of a CSV export as batches.
+    """Yield the messages of a CSV export as batches; record dropped ones in `stats`.
 
-    author, date_order: as in `Discord`. Raises ReadError if the first line is not DiscordChatExporter's, or if the file
-    ends inside a quoted field.
+    reader: has the limits for bad messages. piece: the file. author, date_order: as in `Discord`. Raises ReadError if
+    the first line is not DiscordChatExporter's, or if the file ends inside a quoted field.
     """
     trust = Trust(piece.url, reader.max_bad, remedy="name another reader with format=")
     order = date_order or order_of(dates(piece.url))
@@ -205,19 +209,22 @@ def blocks(url: str) -> Iterator[tuple[int, list[list[str]]]]:
 
 
 def platform_row(text: str, author: str | None, time: str | None, *, is_call: bool) -> MessageRow:
-    """Return the row of a platform message: "Pinned a message." of Ilse becomes "Ilse pinned a message."."""
+    """Return the columns of a message written by Discord: "Pinned a message." of Ilse becomes "Ilse pinned a message.".
+
+    author: the person who acted. time: ISO 8601. is_call: whether it reports a call; its text is not changed.
+    """
     if is_call:
         return MessageRow(text, author, time, "call")
     return MessageRow(f"{author} {text[:1].lower()}{text[1:]}" if author else text, None, time, "system")
 
 
 def is_gif(text: str) -> bool:
-    """Return whether a message consists only of the link of an animation."""
+    """Return whether a message consists only of a link to an animated image."""
     return text.startswith(GIFS) and not any(c.isspace() for c in text)
 
 
 def dates(url: str) -> Iterator[str]:
-    """Yield the text of each record's date in a CSV file; nothing if the first is ISO 8601, whose order is known."""
+    """Yield the date of each record of a CSV file as written; none if the first date is in ISO 8601."""
     for _, block in blocks(url):
         if re.match(r"\d{4}-\d\d-\d\dT", block[0][2] if len(block[0]) > 2 else ""):
             return
@@ -225,7 +232,10 @@ def dates(url: str) -> Iterator[str]:
 
 
 def order_of(found: Iterator[str]) -> str:
-    """Return "mdy", "dmy" or "ymd": the order in which the most of the dates are possible; month first if tied."""
+    """Return the order of day, month and year, "mdy", "dmy" or "ymd", in which most of the dates `found` are valid.
+
+    If tied, "mdy".
+    """
     counts = dict.fromkeys(("mdy", "dmy", "ymd"), 0)
     for date in found:
         m = NUMBERS.match(date)
@@ -238,7 +248,7 @@ def order_of(found: Iterator[str]) -> str:
 
 
 def chat_of(url: str) -> str:
-    """Return the channel's name from the file's: "Server - Category - channel [123].csv"."""
+    """Return "Server / channel", or "channel", from a file name such as "Server - Category - channel [123].csv"."""
     name = re.sub(r"\.csv(\.(gz|zst|xz))?$", "", files.name_of(url), flags=re.IGNORECASE)
     name = re.sub(r" *\[\d+\]( *\[part \d+\])?( *\((after|before|\d{4}).*\))?$", "", name)
     parts = name.split(" - ")
@@ -271,7 +281,7 @@ def _row(record: list[str], order: str, author: str) -> MessageRow:
 
 
 def iso(date: str, order: str) -> str | None:
-    """Return a date, in any form that the exporter has written, as ISO 8601; None if it is not a date.
+    """Return a date, in any form that DiscordChatExporter has written, as ISO 8601; None if it is not a date.
 
     order: the order of day, month and year in dates that are not ISO, such as "dmy".
     """

@@ -43,10 +43,10 @@ class FirstLine(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A message while its further lines are collected.
+    """A message whose further lines are being collected.
 
-    `position`: byte offset of its first line. `head`: the parsed first line. `rest`: the further lines; None if the
-    message is too long to keep. `n_bytes`: size of the message. `last`: whether it is the last of the file.
+    position: byte offset of its first line. head: the parsed first line. rest: the further lines; None if the message
+    is too long to keep. n_bytes: size of the message. last: whether it is the last message of the file.
     """
 
     position: int
@@ -57,7 +57,10 @@ class Held(NamedTuple):
 
 
 class MessageContent(NamedTuple):
-    """The columns of a message that `Headed.row` decides; time and position come from the first line."""
+    """The columns of a message that `Headed.row` returns; its time and position come from its first line.
+
+    meta: further fields, stored as JSON.
+    """
 
     author: str | None
     text: str
@@ -75,15 +78,18 @@ class Headed(ChatReader, Lines):
     splits: ClassVar[bool] = False
 
     def begin(self) -> Callable[[str], FirstLine | None]:
-        """Return a function, new for each file, from a line to its FirstLine, or to None if it begins no message."""
+        """Return a function, new for each file, that parses a line as the first line of a message.
+
+        It returns a FirstLine, or None if the line does not begin a message.
+        """
         raise NotImplementedError
 
     def expected(self) -> str:
-        """Return the form of a first line, for the error about a file without such lines."""
+        """Return the form of a message's first line in words, for the error about a file without such lines."""
         raise NotImplementedError
 
     def row(self, head: FirstLine, text: str) -> MessageContent:
-        """Return author, text, kind and meta of a message, from its parsed first line and its whole text."""
+        """Return author, text, kind and meta of a message; head: its parsed first line; text: its whole text."""
         return MessageContent(head.author, text, head.kind or "text", head.meta or {})
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
@@ -137,10 +143,7 @@ class Headed(ChatReader, Lines):
 
 
 class Columns:
-    """Messages collected as one list per column.
-
-    With an object per message, garbage collection took half the time.
-    """
+    """Messages, collected as one list per column; one object per message would double the time (garbage collection)."""
 
     def __init__(self) -> None:
         self.positions: list[int] = []
@@ -151,7 +154,10 @@ class Columns:
         self.metas: list[str] = []
 
     def add(self, position: int, time: int | None, row: MessageContent) -> None:
-        """Append one message: its byte offset, its time in seconds since 1970 (None: unknown), its other columns."""
+        """Append one message.
+
+        position: its byte offset in the file. time: seconds since 1970; None: unknown. row: its other columns.
+        """
         self.positions.append(position)
         self.times.append(time)
         self.authors.append(row.author)
@@ -193,7 +199,7 @@ def _text(message: Held) -> str | None:
 
 
 def since_1970(year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: int = 0) -> int | None:
-    """Return seconds since 1970 on a clock without a zone; None if there is no such time (a second may be 60)."""
+    """Return a time as seconds since 1970, without a time zone; None if the time does not exist (60 s is allowed)."""
     try:
         start = datetime(year, month, day, hour, minute)  # noqa: DTZ001 - no zone
     except ValueError:
@@ -203,7 +209,7 @@ def since_1970(year: int, month: int, day: int, hour: int = 0, minute: int = 0, 
 
 
 def chat_of(url: str) -> str:
-    """Return the chat's name from the name of the file, or of the folder for `chat.md`, `data.json` and `_chat.txt`."""
+    """Return the chat's name: that of the file, or of its folder for `chat.md`, `data.json` and `_chat.txt`."""
     name = re.sub(r"(\.(txt|md|json|log|text))?(\.(gz|zst|xz))?$", "", files.name_of(url), flags=re.IGNORECASE)
     if name in {"chat", "data", "_chat", "index"}:
         name = files.name_of(url.rpartition("/")[0]) or name

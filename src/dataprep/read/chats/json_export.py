@@ -28,7 +28,10 @@ from .messages import ChatReader, message_batch, wall_clock
 
 
 class MessageRow(NamedTuple):
-    """The columns of a message, as the `row` of a platform's reader returns them."""
+    """The columns of a message, as the method `row` of a platform's reader returns them; time: in ISO 8601.
+
+    kind: such as "text", "image" or "system". meta: further fields, stored as JSON.
+    """
 
     text: str
     author: str | None
@@ -44,7 +47,7 @@ class JsonExport(ChatReader):
     PLATFORM: ClassVar[str]
 
     def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
-        """Return the names of the chats in a file: {k: name of the chat whose messages are the k-th array, from 0}.
+        """Return the names of the chats in a file, as {k: name of the chat whose messages are the k-th array, from 0}.
 
         document: the parsed export, in which each array of messages holds only its number k. Raises ReadError if the
         document is not an export of this platform.
@@ -52,11 +55,11 @@ class JsonExport(ChatReader):
         raise NotImplementedError
 
     def row(self, message: Mapping[str, Any]) -> MessageRow:
-        """Return the columns of one message, given as in the export's JSON."""
+        """Return the columns of one message; message: its object in the export's JSON."""
         raise NotImplementedError
 
     def answers(self, message: Mapping[str, Any]) -> int | None:
-        """Return the platform's number of the message that `message` answers; None if it answers none."""
+        """Return the platform's number of the message to which `message` replies; None if it is not a reply."""
         raise NotImplementedError
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
@@ -75,7 +78,7 @@ class JsonExport(ChatReader):
         trust.close()
 
     def warm(self) -> None:
-        """Compile the kernels; called once, before workers start."""
+        """Compile the kernels (compiled functions); called once, before workers start."""
         warm()
 
     def _document(self, url: str) -> Mapping[str, Any]:
@@ -111,7 +114,7 @@ class JsonExport(ChatReader):
 
 
 class Bad(NamedTuple):
-    """A message to be dropped: its byte offset, size in bytes, reason, and first bytes (for the error message)."""
+    """A message to drop: byte offset, size in bytes, reason, and its first bytes as text, for the error (`looks`)."""
 
     position: int
     n_bytes: int
@@ -120,10 +123,10 @@ class Bad(NamedTuple):
 
 
 def sort_out(group: Group, max_bytes: int) -> tuple[npt.NDArray[np.int64], list[Any], list[Bad]]:
-    """Return (positions, messages, bad ones) of a group of messages.
+    """Separate the good from the bad messages of a group; return (positions, messages, bad messages).
 
-    positions: int64[n], byte offsets of the messages that are JSON objects. messages: these n objects, parsed. bad
-    ones: messages that are larger than `max_bytes` or are not JSON objects.
+    positions: int64[n], byte offsets of the good messages. messages: these n JSON objects, parsed. Bad messages are
+    larger than `max_bytes`, or are not JSON objects.
     """
     bad = [Bad(*group.too_long, "too_long", "")] if group.too_long else []
     if not len(group.starts):
@@ -153,9 +156,9 @@ def _message(data: bytes, max_bytes: int) -> dict[str, Any] | str:
 
 
 def refuse(bad: list[Bad], piece: Slice, stats: Ledger, trust: Trust, good: Sequence[int] | Any = ()) -> None:
-    """Record the bad messages in `stats` as dropped; count bad and good ones in `trust`, which may reject the file.
+    """Record the bad messages of a group in `stats` as dropped, and count bad and good ones in `trust`.
 
-    good: positions of the good messages of the same group.
+    piece: the file. good: byte offsets of the good messages. Raises ReadError if `trust` has counted too many bad ones.
     """
     trust.count(good, [one.position for one in bad], lambda: f"{bad[0].reason} {bad[0].looks}")
     ids = np.array([doc_id(piece.file, one.position) for one in bad], np.uint64)
@@ -163,10 +166,10 @@ def refuse(bad: list[Bad], piece: Slice, stats: Ledger, trust: Trust, good: Sequ
 
 
 def batch_of(rows: list[MessageRow], chat: str, positions: Any, piece: Slice, reply_to: Any = None) -> Batch:
-    """Return the rows of one chat as a batch.
+    """Return n messages of one chat as a batch of documents.
 
-    chat: the chat's name. positions: int64[n], byte offsets of the messages. reply_to: uint64[n], ids of the answered
-    messages, null if none; None: no message answers another.
+    chat: the chat's name. positions: int64[n], byte offsets of the messages. piece: the file. reply_to: uint64[n], the
+    id of the message to which each replies, null if none; None: no message is a reply.
     """
     texts, authors, times, kinds, metas = zip(*rows, strict=True)
     columns = {"chat": pa.repeat(chat, len(rows)), "author": authors, "time": wall_clock(times), "kind": kinds}
@@ -178,16 +181,16 @@ def batch_of(rows: list[MessageRow], chat: str, positions: Any, piece: Slice, re
 
 
 def number(value: Any) -> int | None:
-    """Return a message's number on its platform, given as an integer or as digits; None for any other value."""
+    """Return a message's number on its platform as int; value: an integer or digits; None for any other value."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
         value = int(value)
     return value if isinstance(value, int) and abs(value) < 1 << 63 else None
 
 
 class Known:
-    """Positions of a chat's messages by the platform's number, to find the messages that replies answer.
+    """The byte offsets of a chat's messages by their numbers on the platform, to find the messages replied to.
 
-    They are stored as sorted runs of (number, position): 16 bytes per message (in a dict: 150). Each run is at least
+    They are stored as sorted runs of (number, offset): 16 bytes per message (in a dict: 150). Each run is at least
     twice as long as the next, so that numbers that do not ascend cost no more than sorting them.
     """
 
@@ -195,7 +198,7 @@ class Known:
         self.runs: list[npt.NDArray[np.int64]] = []
 
     def add(self, numbers: list[int | None], positions: npt.NDArray[np.int64]) -> None:
-        """Add messages: their platform's numbers and positions, int64[n]; those without a number are left out."""
+        """Add n messages: their numbers on the platform (None: leave out), and their byte offsets, int64[n]."""
         rows = [k for k, one in enumerate(numbers) if one is not None]
         if rows:
             wanted = np.array([numbers[k] for k in rows], np.int64)
@@ -205,10 +208,10 @@ class Known:
             self.runs[-1] = _sorted(np.concatenate([self.runs[-1], last], 1))
 
     def find(self, answered: list[int | None], file: int) -> pa.Array | None:
-        """Return the ids, uint64[n], of the answered messages, null if unknown; None if all are null.
+        """Return the document ids of the messages replied to, uint64[n], null if unknown; None if all are null.
 
-        answered: for each of n messages, the platform's number of the message that it answers, or None. file: the
-        number of the file, which is part of an id.
+        answered: for each of n messages, the platform's number of the message to which it replies, or None. file: the
+        number of the file, from which ids are made.
         """
         rows = np.array([k for k, one in enumerate(answered) if one is not None], np.int64)
         if not len(rows) or not self.runs:

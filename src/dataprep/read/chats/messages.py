@@ -40,16 +40,16 @@ COLUMNS: Mapping[str, pa.DataType] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ChatReader(LimitedReader):
-    """Base class of the chat readers, with the limits of `LimitedReader`: each message counts as one record."""
+    """Base class of the readers of chats; the limits of long and bad records apply to each message."""
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
-        """The names and types of the columns that chat readers add: chat, author, time, kind and reply_to."""
+        """The columns that all chat readers add, as {name: type}: chat, author, time, kind and reply_to."""
         return COLUMNS
 
 
 def reject_utf16(head: bytes, url: str) -> None:
-    """Raise ReadError if a file begins like UTF-16, in which some editors save text."""
+    """Raise ReadError if the first bytes `head` of the file `url` are UTF-16, in which some editors save text."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         msg = "the file is UTF-16, but must be UTF-8 like all chat exports; convert it (iconv -f UTF-16 -t UTF-8)"
         raise ReadError(msg, url, 0)
@@ -58,10 +58,10 @@ def reject_utf16(head: bytes, url: str) -> None:
 def message_batch(
     piece: Slice, ids: B.Ids, texts: Any, columns: Mapping[str, Any], meta: Sequence[str] | None = None
 ) -> Batch:
-    """Return messages as a batch with all columns of chat readers.
+    """Return n messages as a batch with all columns of chat readers.
 
-    ids: uint64[n]. texts: n texts. columns: lists or Arrow arrays by name; a column that is left out is null in every
-    row. meta: n JSON texts; None: all "{}".
+    piece: the file. ids: uint64[n]. texts: n texts. columns: {name: list or Arrow array of n values}, for any of chat,
+    author, time, kind and reply_to; a column that is left out is null. meta: n JSON texts; None: all "{}".
     """
     arrays = {n: pa.array(columns.get(n, [None] * len(ids)), kind) for n, kind in COLUMNS.items()}
     return B.make(ids, texts, piece.source, meta, columns=arrays)
@@ -100,7 +100,7 @@ def files_of(names: Sequence[str]) -> dict[str, Any]:
 
 
 def wall_clock(times: Sequence[str | None]) -> pa.Array:
-    """Return ISO 8601 texts as timestamp[s] without zone and fractions; null if a text is not a time."""
+    """Return ISO 8601 texts as timestamp[s], without time zone and fractions of seconds; null if one is not a time."""
     heads = pc.utf8_slice_codeunits(pa.array(times, pa.string()), 0, 19)
     try:
         return heads.cast(SECONDS)

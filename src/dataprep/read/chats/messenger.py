@@ -85,7 +85,7 @@ REACTED = re.compile(r"Reacted .{1,20} to your message ?")
 
 @dataclass(frozen=True, kw_only=True)
 class Messenger(ChatReader):
-    """Reads message_N.json of Facebook Messenger; chat is its title, or its folder's name if it has none."""
+    """Reads message_N.json of Facebook Messenger; a chat's name is its title, or its folder's name if it has none."""
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Yield the messages of a file as batches, oldest first, one row per message."""
@@ -114,11 +114,11 @@ class Messenger(ChatReader):
         trust.close()
 
     def warm(self) -> None:
-        """Compile the kernels; called once, before workers start."""
+        """Compile the kernels (compiled functions); called once, before workers start."""
         warm()
 
     def row(self, message: Mapping[str, Any]) -> MessageRow:
-        """Return the columns of one message, in the older or the newer form of the JSON."""
+        """Return the columns of one message; message: its object in the export's JSON, in the older or newer form."""
         author = _text(message.get("sender_name", message.get("senderName"))) or None
         stamp = message.get("timestamp_ms", message.get("timestamp"))
         time = utc_text(stamp // 1000) if isinstance(stamp, int) else None
@@ -175,7 +175,7 @@ def _stamp(data: bytes) -> int:
 
 
 def repaired(text: str) -> str:
-    """Return a text whose characters are the bytes of UTF-8 decoded; other texts are returned unchanged.
+    """Return a text that was wrongly decoded as Latin-1 as the UTF-8 that it is; other texts are returned unchanged.
 
     >>> repaired("cafÃ©"), repaired("café"), repaired("€")
     ('café', 'café', '€')

@@ -45,9 +45,9 @@ EXAMPLE = "{time:%Y-%m-%d %H:%M} - {author}: {text}"
 
 @dataclass(frozen=True, kw_only=True)
 class Chat(Headed):
-    """Reads a chat in a text file of any form.
+    """Reads a chat in a text file in which each message begins with a line of a given form.
 
-    line: format string of a message's first line, as in the module's docstring.
+    line: format string of such a line, such as "[{time:%d.%m.%Y %H:%M}] <{author}> {text}".
     """
 
     line: str = EXAMPLE
@@ -57,7 +57,7 @@ class Chat(Headed):
         form_of(self.line)
 
     def begin(self) -> Callable[[str], FirstLine | None]:
-        """Return a function from a line to its FirstLine, or to None if the line does not have the form `line`."""
+        """Return a function that parses a line by the format string `line`; it returns a FirstLine, or None."""
         return functools.partial(_begin, form_of(self.line))
 
     def expected(self) -> str:
@@ -66,9 +66,10 @@ class Chat(Headed):
 
 
 class LineForm(NamedTuple):
-    """A format string as regular expressions.
+    """A format string of messages' first lines, as regular expressions.
 
-    `line`: matches a first line (groups when, author and text). `time`: matches the time in it. `named`: see `form_of`.
+    line: matches a first line (groups when, author and text). time: matches the time in it. named: whether the format
+    string has {author}.
     """
 
     line: re.Pattern[str]
@@ -78,7 +79,7 @@ class LineForm(NamedTuple):
 
 @functools.cache
 def form_of(line: str) -> LineForm:
-    """Return the regular expressions of a format string.
+    """Return the regular expressions for `line`, the format string of a message's first line.
 
     Raises PlanError with the reason if the format string is not valid.
     """

@@ -50,7 +50,10 @@ class Signal(Headed):
     """Reads chats from signal-export, sigtop and signalbackup-tools."""
 
     def begin(self) -> Callable[[str], FirstLine | None]:
-        """Return a function from a line to its FirstLine or None; after the first match it tries only that form."""
+        """Return a function that parses a line as the first line of a message: a FirstLine, or None if it is not one.
+
+        After the first match, the function tries only the form that matched.
+        """
         chosen: list[Callable[[str], FirstLine | None]] = []
 
         def first(line: str) -> FirstLine | None:
@@ -64,14 +67,17 @@ class Signal(Headed):
         return first
 
     def expected(self) -> str:
-        """Return the forms of first lines, for the error about a file without such lines."""
+        """Return the forms of a message's first line in words, for the error about a file without such lines."""
         return (
             "a chat.md or data.json of signal-export ([2024-05-03 09:12] Ilse: hello), sigtop's short text "
             "(2024-05-03 09:12 Ilse: hello), or text of signalbackup-tools ([May 03, 2024 09:12:05] <Ilse> hello)"
         )
 
     def row(self, head: FirstLine, text: str) -> MessageContent:
-        """Return author, text, kind and meta of a message; quotes, reactions and edit marks move from text to meta."""
+        """Return author, text, kind and meta of a message; quotes, reactions and edit marks move from text to meta.
+
+        head: the parsed first line. text: the whole text.
+        """
         if not head.kind:
             return _row(head.author, text, head.meta or {})
         poll = head.kind == "text" and text.startswith("Poll: ") and POLL.match(text)

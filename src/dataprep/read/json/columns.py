@@ -37,7 +37,7 @@ def infer(stream: BinaryIO, names: Iterable[str]) -> tuple[tuple[str, str], ...]
 
 
 def check_taken(text: str, names: Iterable[str]) -> None:
-    """Raise PlanError if a column has the name of the text field or of a fixed column."""
+    """Raise PlanError if a name of `names` is that of the text field `text`, or id, text, source or meta."""
     for name in names:
         if name == text or name in FIXED:
             why = "it is the text" if name == text else "every document has its own, and the input's stays in meta"
@@ -46,7 +46,7 @@ def check_taken(text: str, names: Iterable[str]) -> None:
 
 
 def check_kinds(columns: Iterable[tuple[str, str]]) -> None:
-    """Raise PlanError if a type in `columns`, pairs (name, type), is not a JSON type."""
+    """Raise PlanError if a type in `columns`, pairs (name, type), is not string, int64, double or bool."""
     for name, kind in columns:
         if kind not in KINDS:
             msg = f"the column {name!r} cannot have the type {kind!r}; it must be one of {', '.join(KINDS)}"
@@ -54,7 +54,7 @@ def check_kinds(columns: Iterable[tuple[str, str]]) -> None:
 
 
 def arrow_type(kind: str) -> pa.DataType:
-    """Return the Arrow type of that name, such as timestamp[us]; "string" is large_string.
+    """Return the Arrow type with the name `kind`, such as "timestamp[us]"; "string" is large_string.
 
     Raises PlanError if there is no such type.
     """
@@ -72,10 +72,10 @@ def _kind(value: Any) -> str:
 
 
 def convert(values: pa.LargeStringArray, first: npt.NDArray[np.uint8], kind: str) -> pa.Array:
-    """Return JSON values as one Arrow array of the type `kind`; null if a value is missing, null, or of another type.
+    """Return n JSON values as one Arrow array of the type `kind`; null if a value is missing, null, or of another type.
 
-    values: the values as written, strings unescaped. first: uint8[n], the first byte of each value as written, 0 if it
-    is missing. A string column accepts every value; a value that is not a string is kept as JSON.
+    values: the values as written, strings unescaped. first: uint8[n], the first byte of each value as written (it shows
+    the value's type), 0 if it is missing. With kind "string", a value that is not a string is kept as JSON.
     """
     if kind == "string":
         return _masked(values, (first != 0) & (first != ord("n")))

@@ -29,7 +29,7 @@ ZERO, ONE, TOP = np.uint64(0), np.uint64(1), np.uint64(56)
 
 @intrinsic
 def load64(_: Any, data: Any, i: Any) -> Any:  # noqa: ARG001 - Numba types calls with it
-    """Return eight bytes of the uint8 array `data`, from the index `i` on, as uint64."""
+    """Return the eight bytes data[i:i + 8] of a uint8 array as one uint64; Numba itself passes the first argument."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load(_pointer(context, builder, signature, args), align=1)
@@ -39,7 +39,7 @@ def load64(_: Any, data: Any, i: Any) -> Any:  # noqa: ARG001 - Numba types call
 
 @intrinsic
 def store64(_: Any, data: Any, i: Any, word: Any) -> Any:  # noqa: ARG001 - Numba types calls with it
-    """Write the uint64 `word` as eight bytes of the uint8 array `data`, from the index `i` on."""
+    """Write the uint64 `word` to data[i:i + 8] of a uint8 array; Numba itself passes the first argument."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         builder.store(args[2], _pointer(context, builder, signature, args), align=1)
@@ -55,9 +55,9 @@ def _pointer(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 @kernel
 def special_bytes(word: np.uint64) -> np.uint64:
-    """Return a word that locates the first quote, backslash or control byte among the eight bytes of `word`.
+    """Locate the first quote, backslash or control byte among the eight bytes of `word`.
 
-    Its lowest set bit is the high bit of that byte (see `first_byte`); 0: there is none.
+    Returns a number whose lowest set bit is the high bit of that byte (see `first_byte`); 0 if there is none.
     """
     quote, slash = word ^ QUOTES, word ^ SLASHES
     return (((quote - ONES) & ~quote) | ((slash - ONES) & ~slash) | ((word - SPACES) & ~word)) & HIGH
@@ -90,7 +90,7 @@ def skip_space(data: U8, i: int) -> int:
 
 @kernel
 def hex4(data: U8, i: int) -> int:
-    """Return the value of the four hexadecimal digits data[i:i + 4], or -1 if they are not."""
+    """Return the value of the four hexadecimal digits data[i:i + 4]; -1 if one is not a hexadecimal digit."""
     value = 0
     for k in range(i, i + 4):
         c = data[k]
@@ -105,9 +105,9 @@ def hex4(data: U8, i: int) -> int:
 
 @kernel
 def string_end(data: U8, i: int) -> int:
-    """Return the index after the closing quote of a string whose first byte after the opening quote is data[i].
+    """Return the index after the closing quote of a JSON string; -1 if the string is not valid.
 
-    -1 if it is not a valid JSON string.
+    i: index of the first byte after its opening quote.
     """
     while True:
         i = next_special(data, i)
@@ -151,7 +151,10 @@ def put_utf8(out: U8, o: int, code: int) -> int:
 
 @kernel
 def copy(data: U8, i: int, j: int, out: U8, o: int) -> int:
-    """Copy data[i:j] to out[o:], eight bytes at a time and up to seven too many; return the position after it."""
+    """Copy data[i:j] to out[o:], eight bytes at a time; return the index in `out` after the copy.
+
+    Up to seven more bytes of `out` are overwritten.
+    """
     end = o + j - i
     while o < end:
         store64(out, o, load64(data, i))  # type: ignore[call-arg]
@@ -161,9 +164,9 @@ def copy(data: U8, i: int, j: int, out: U8, o: int) -> int:
 
 @kernel
 def copy_string(data: U8, i: int, out: U8, o: int) -> tuple[int, int]:
-    """Unescape the string whose first byte after the opening quote is data[i] into `out`, from the index `o` on.
+    """Unescape a JSON string into `out`, from the index `o` on; i: index of the first byte after its opening quote.
 
-    Return (index in `data` after the closing quote, index in `out` after the text). If it is not a JSON string: (-1,
+    Returns (index in `data` after the closing quote, index in `out` after the text). If it is not a JSON string: (-1,
     o). If it has an escaped lone surrogate, which is allowed in JSON but not in UTF-8, the second is -1.
     """
     lone = False
@@ -269,7 +272,7 @@ def scalar_end(data: U8, i: int) -> int:
 
 @kernel
 def key_end(data: U8, i: int) -> int:
-    """Return the index after `"key" :` if an object's key begins at data[i], else -1."""
+    """Return the index after the colon of an object's key, `"key" :`, that begins at data[i]; -1 if none does."""
     if data[i] != 34:
         return -1
     i = string_end(data, i + 1)

@@ -40,7 +40,7 @@ class Jsonl(LimitedReader):
     """Reads JSON Lines: one document per line.
 
     text: the field that holds the text. columns: pairs (name, type); these fields become columns; types are string,
-    int64, double and bool. meta: whether to keep the other fields. The limits count a line as one record.
+    int64, double and bool. meta: whether to keep the other fields. The limits of bad records apply to lines.
     """
 
     text: str = "text"
@@ -61,7 +61,7 @@ class Jsonl(LimitedReader):
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
-        """The names and types of the columns that this reader adds to id, text, source and meta."""
+        """The columns that this reader adds to id, text, source and meta, as {name: type}."""
         return {name: KINDS[kind] for name, kind in self.columns}
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
@@ -82,7 +82,7 @@ class Jsonl(LimitedReader):
         trust.close()
 
     def warm(self) -> None:
-        """Compile the kernels on one line; called once, before workers start."""
+        """Compile the kernels (compiled functions) on one line; called once, before workers start."""
         line = b'{"a": 1}\n'
         block = LineBlock(np.frombuffer(bytearray(line + bytes(PADDING)), np.uint8), len(line), 1)
         for found in self._scan(block):

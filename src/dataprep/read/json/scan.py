@@ -23,7 +23,11 @@ MAX_DEPTH = 1_024  # as orjson, which can then read back every accepted record
 
 
 class Fields(NamedTuple):
-    """The names of the fields to find (the text field, then those of the columns), and two settings of `scan`."""
+    """The names of the fields that `scan` must find (the text field, then those of columns), and two settings.
+
+    names: all names, UTF-8, joined. ends: int64[1 + columns], the end of each. max_line: bytes of the longest line to
+    keep. keep_meta: whether to keep other fields.
+    """
 
     names: U8  # UTF-8
     ends: I64  # [1 + columns], end of each name in `names`
@@ -32,7 +36,12 @@ class Fields(NamedTuple):
 
 
 class Records(NamedTuple):
-    """The arrays that `scan` fills: a row per good line, with its text, its meta and where its columns' values are."""
+    """The arrays that `scan` fills, one row per good line.
+
+    starts: int64[rows], offset of each line. text, meta: uint8, the texts and the other fields, UTF-8; text_ends,
+    meta_ends: int64[rows + 1], offsets into them. spans: int64[rows, columns, 2], start and end of each column's value;
+    -1 if it is missing. bad: int64[lines, 3], start, size in bytes and error code of bad lines. stack: scratch.
+    """
 
     starts: I64  # [rows], position of each line
     text: U8
@@ -46,7 +55,7 @@ class Records(NamedTuple):
 
 @kernel
 def match(key: U8, i: int, j: int, names: U8, ends: I64) -> int:
-    """Return the index in `names` of the name that equals key[i:j], or -1 if there is none.
+    """Return the number (from 0) of the name in `names` that equals key[i:j], or -1 if there is none.
 
     names: UTF-8, joined; the k-th name ends at ends[k].
     """
@@ -64,10 +73,10 @@ def match(key: U8, i: int, j: int, names: U8, ends: I64) -> int:
 
 @kernel
 def read_key(data: U8, i: int, names: U8, ends: I64, scratch: U8, at: int) -> tuple[int, int]:
-    """Return (index in `names` of the key that begins at data[i], index in `data` after its colon).
+    """Return (number of the key that begins at data[i] among `names`, index in `data` after its colon).
 
-    The first is -1 if the key is not in `names`; the second is -1 if no key begins there. scratch: an escaped key is
-    unescaped into it from the index `at` on.
+    The first is -1 if the key is not in `names`; the second is -1 if no key begins there. names, ends: as in `match`.
+    scratch: a buffer into which an escaped key is unescaped, from the index `at` on.
     """
     if data[i] != 34:
         return -1, -1
@@ -98,11 +107,11 @@ def copy_members(data: U8, i: int, j: int, meta: U8, m: int, opened: int) -> int
 
 @kernel(_nrt=False)
 def scan_record(data: U8, i: int, fields: Fields, out: Records, row: int, o: int, m: int) -> tuple[int, int, int, int]:
-    """Read the line that begins at data[i]; return (verdict, newline, end of text, end of meta).
+    """Read the line that begins at data[i]; return (code, index of the newline or -1, end of text, end of meta).
 
-    The verdict is ROW, BLANK, or the code of an error; newline: its index in `data`, -1 if unknown. The text is written
-    to out.text from the index `o` on, other members to out.meta from `m` on, and the positions of the columns' values
-    to out.spans[row]; if a field occurs twice, the last one counts.
+    The code is ROW, BLANK, or that of an error. The text is written to out.text from the index `o` on, other members to
+    out.meta from `m` on, and the positions of the columns' values to out.spans[row]; the ends are the indexes after
+    what was written. If a field occurs twice, the last one counts.
     """
     i = skip_space(data, i)
     if data[i] == 10:
@@ -167,9 +176,9 @@ def line_end(data: U8, i: int) -> int:
 
 @kernel(_nrt=False)  # no reference counts, which would cost 7 % with records of arrays
 def scan(data: U8, i: int, stop: int, fields: Fields, out: Records) -> tuple[int, int, int]:
-    """Read lines of data[i:stop] into `out` until its rows or its bad lines are full.
+    """Read lines of data[i:stop] into `out`, until its space for rows or for bad lines is used up.
 
-    Return (index in `data` after the last line read, number of rows, number of bad lines).
+    Returns (index in `data` after the last line read, number of rows, number of bad lines). fields: the fields to find.
     """
     rows = wrong = o = m = 0
     out.text_ends[0] = out.meta_ends[0] = 0
@@ -194,7 +203,7 @@ def scan(data: U8, i: int, stop: int, fields: Fields, out: Records) -> tuple[int
 
 @kernel
 def gather(data: U8, starts: I64, stops: I64, out: U8, ends: I64, kinds: U8) -> None:
-    """Write the values data[starts[k]:stops[k]] to `out`, one after another: strings unescaped, others as written.
+    """Write JSON values data[starts[k]:stops[k]] to `out`, one after another: strings unescaped, others as written.
 
     starts, stops: int64[rows]; a start of -1 is a missing value. Fills ends, int64[rows + 1], the ends in `out`, and
     kinds, uint8[rows]: the first byte of each value, 0 if it is missing or not UTF-8.

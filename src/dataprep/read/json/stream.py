@@ -2,7 +2,7 @@
 
 An export is one JSON document with one or more arrays `messages`. The stream yields the messages in groups, and
 collects the *frame*: the document in which each of these arrays is replaced by one with only its number. Kernels find
-the messages in one pass over brackets that respects strings; they build and check nothing, and may stop at any byte.
+the messages in one pass over brackets, ignoring those in strings; they do not check the JSON, and may stop at any byte.
 
 Twin: tests/twins/json_stream.py
 """
@@ -30,10 +30,10 @@ MAX_FRAME = 256 << 20  # bytes around the messages; a whole account's contacts a
 
 @dataclass(frozen=True)
 class Group:
-    """Neighbouring messages of one array: message k is data[starts[k]:ends[k]].
+    """Neighbouring messages of one array of an export; message k is data[starts[k]:ends[k]].
 
-    `array`: the array's number in the document. `base`: offset in the stream of data[0]. `data` is reused for the next
-    group. `too_long`: (offset in the stream, bytes) of one message that was skipped, or None.
+    array: the array's number in the document. base: offset of data[0] in the decompressed file. data is overwritten by
+    the next group. too_long: (offset in the file, size in bytes) of one message that was skipped, or None.
     """
 
     array: int
@@ -48,7 +48,7 @@ class Group:
         return bytes(memoryview(self.data)[self.starts[k] : self.ends[k]])
 
     def parsed(self) -> list[Any] | None:
-        """Return all messages of this group as Python objects; None if one of them is not JSON."""
+        """Return all messages of this group as Python objects; None if any of them is not JSON."""
         inner = memoryview(self.data)[self.starts[0] : self.ends[-1]]
         try:
             found: list[Any] = orjson.loads(b"".join((b"[", inner, b"]")))
@@ -58,9 +58,9 @@ class Group:
 
 
 class JsonStream:
-    """Reads the messages of an export in one pass over its decompressed bytes; `url` is only used in error messages.
+    """Reads the messages of a JSON export in one pass over its decompressed bytes.
 
-    max_bytes: larger messages are skipped.
+    url: for error messages. max_bytes: larger messages are skipped.
     """
 
     def __init__(self, stream: BinaryIO, url: str, max_bytes: int) -> None:
@@ -85,7 +85,7 @@ class JsonStream:
             self.arrays += 1
 
     def document(self) -> Any:
-        """Return the export as Python objects, each array of messages replaced by [its number]; call `groups` before.
+        """Return the export as Python objects, in which each array of messages is [its number]; call `groups` before.
 
         Raises ReadError if it is not JSON.
         """
@@ -159,7 +159,7 @@ class JsonStream:
 
 
 def warm() -> None:
-    """Compile the kernels."""
+    """Compile the kernels (compiled functions) of this module."""
     list(JsonStream(io.BytesIO(b'{"messages": [{}]}'), "warm", 1).groups())
 
 
@@ -171,9 +171,10 @@ MORE, FOUND, FULL = range(3)
 
 @kernel
 def skip_string(data: U8, i: int, n: int, state: I64) -> int:
-    """Return the index after the closing quote of the string that contains data[i].
+    """Return the index after the closing quote of the JSON string that contains data[i].
 
-    If it does not end in data[:n], set state[IN_STRING] and return n (or n + 1), to continue with the next bytes.
+    If the string does not end in data[:n], set state[IN_STRING] and return n (or n + 1), to continue with the next
+    block of bytes.
     """
     state[IN_STRING] = 1
     while i < n:
@@ -189,9 +190,10 @@ def skip_string(data: U8, i: int, n: int, state: I64) -> int:
 
 @kernel
 def find_array(data: U8, i: int, n: int, name: U8, state: I64) -> tuple[int, int]:
-    """Find the first array under the key `name` in data[i:n].
+    """Find the first array with the key `name` in the JSON data[i:n].
 
-    Return (index after its opening bracket, FOUND), or (n, MORE) if the bytes end before. state: kept between calls.
+    Returns (index after its opening bracket, FOUND), or (n, MORE) if the bytes end first. state: int64 array that must
+    be passed unchanged to the next call.
     """
     while i < n:
         if state[IN_STRING]:
@@ -217,11 +219,11 @@ def find_array(data: U8, i: int, n: int, name: U8, state: I64) -> tuple[int, int
 
 @kernel
 def find_messages(data: U8, i: int, n: int, state: I64, starts: I64, ends: I64) -> tuple[int, int, int]:
-    """Write the starts and ends of an array's elements in data[i:n] to `starts` and `ends`, int64[capacity].
+    """Write the starts and ends of the elements of a JSON array in data[i:n] to `starts` and `ends`, int64[capacity].
 
-    Return (index reached, number of elements, event). The event is FOUND at the bracket that closes the array, FULL if
-    the capacity is used up, MORE at the end of the bytes. state[START] keeps the start of an element that is not
-    closed.
+    Returns (index reached, number of elements, reason to stop). The reason is FOUND at the bracket that closes the
+    array, FULL if the capacity is used up, MORE at the end of the bytes. state: passed from call to call; state[START]
+    keeps the start of an unfinished element.
     """
     k = 0
     while i < n:

@@ -1,1 +1,1 @@
-"""Crawl archives: WARC, ARC, WAT and WET records, and the text of their pages."""
+"""Readers of web crawl archives (WARC, ARC, WAT and WET), and the extraction of text from web pages."""

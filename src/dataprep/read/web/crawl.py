@@ -1,4 +1,4 @@
-"""Base class of the readers of crawl archives: records become documents, and fields become columns."""
+"""Base class of the readers of web crawl archives: records become documents, and their fields become columns."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ FLUSH = 1_024  # dropped records that are added to the statistics together
 
 @dataclass(frozen=True, kw_only=True)
 class Crawl(LimitedReader):
-    """Base class of readers of crawl archives; every record of the type `HOLDS` becomes a document.
+    """Base class of readers of web crawl archives; every record of the type `HOLDS` becomes a document.
 
-    columns: pairs (name, type); these entries of FIELDS become columns of their own, the others stay in `meta`.
-    max_doc_bytes: limit of a record's payload, decompressed. max_bad: the largest share of broken records; above it the
-    file is rejected (see `trust.py`). strict: raise ReadError at the first broken record; otherwise broken records are
+    columns: pairs (name, type); these entries of FIELDS become columns of their own, the others are stored in `meta`.
+    max_doc_bytes: largest payload of a record in bytes, decompressed. max_bad: the largest share of broken records;
+    above it the file is rejected. strict: raise ReadError at the first broken record; otherwise broken records are
     dropped with reason and position.
     """
 
@@ -59,7 +59,7 @@ class Crawl(LimitedReader):
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
-        """The names and types of the columns that this reader adds to id, text, source and meta."""
+        """The columns that this reader adds to id, text, source and meta, as {name: type}."""
         return {name: KINDS[kind] for name, kind in self.columns}
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
@@ -69,15 +69,15 @@ class Crawl(LimitedReader):
         yield from map(self._lifted, batches) if self.columns else batches
 
     def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes, Mapping[str, Any]] | None:
-        """Return (text in UTF-8, fields for columns and meta) of a record; None if the reader ignores it.
+        """Return (text in UTF-8, {name: value} for columns and meta) of a record; None if the record is ignored.
 
-        seen: a set that is empty at the start of each file, for the reader's own use. Raises Refused with the reason if
-        the record is to be dropped.
+        entry: the record. seen: a set that is empty at the start of each file, for the reader's own use. Raises Refused
+        with the reason if the record is to be dropped.
         """
         raise NotImplementedError
 
     def max_block(self) -> int:
-        """Return the largest size in bytes of a record block that is loaded; larger records are dropped as too long."""
+        """Return the largest size in bytes of a record's content that is loaded; larger records are dropped."""
         return self.max_doc_bytes
 
     def _records(self, piece: Slice, stats: Ledger) -> Iterator[Record]:

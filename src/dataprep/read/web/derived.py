@@ -42,7 +42,7 @@ class Wet(Crawl):
     FIELDS: ClassVar[Mapping[str, str]] = dict.fromkeys(KEPT.values(), "string")
 
     def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes, Mapping[str, Any]]:  # noqa: ARG002
-        """Return (the record's block, which is the text; its fields) of a conversion record."""
+        """Return (the text; its fields, {name: value}) of `entry`, a conversion record."""
         assert entry.body is not None
         return entry.body, {name: entry.headers[header] for header, name in KEPT.items() if header in entry.headers}
 
@@ -62,9 +62,9 @@ class Wat(Crawl):
     }  # fmt: skip
 
     def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes, Mapping[str, Any]] | None:  # noqa: ARG002
-        """Return (title, description and link texts, one per line; the fields) of a page's metadata record.
+        """Return (text, fields) of `entry`, a metadata record; None if it is not about a page.
 
-        None if the metadata is not that of a page.
+        The text is the page's title, description and link texts, one per line; the fields are {name: value}.
         """
         try:
             note = orjson.loads(entry.body or b"")

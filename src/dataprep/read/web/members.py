@@ -1,4 +1,4 @@
-"""Read compressed archives as streams that record the offset of each gzip member or zstd frame, and search in them.
+"""Read compressed archives as streams that record the offset of each member (gzip member or zstd frame).
 
 A crawl consists of many small compressed members, one per record, so that a record can be fetched alone; a CDX index
 holds their offsets. The first bytes decide the format, not the file name: servers decompress `.gz` on the way. After a
@@ -26,7 +26,7 @@ MAX_DICTIONARY = 16 << 20
 
 
 class Broken(ReadError):
-    """An error in an archive; `reason` is the name under which the record is counted as dropped."""
+    """Raised for a broken record of an archive; `reason` is the name under which the record is counted as dropped."""
 
     def __init__(self, reason: str, message: str, path: str, offset: int) -> None:
         super().__init__(message, path, offset)
@@ -37,9 +37,9 @@ class Broken(ReadError):
 
 
 class ArchiveMembers(io.RawIOBase):
-    """A decompressed stream of a gzip or zstd file, from the stored offset `at` on.
+    """A stream of the decompressed bytes of a gzip or zstd file, from the offset `at` of the file on.
 
-    `starts` maps the offset at which each member begins in the decompressed bytes to its offset in the file.
+    starts: for each compressed member, {its offset in the decompressed bytes: its offset in the file}.
     """
 
     def __init__(self, raw: BinaryIO, url: str, magic: bytes, at: int = 0) -> None:
@@ -57,7 +57,7 @@ class ArchiveMembers(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read bytes of one member into `buffer`; return their number."""
+        """Read decompressed bytes of one compressed member into `buffer`; return their number."""
         while not self.ready:
             if self.member is None and not self._begin():
                 return 0
@@ -130,7 +130,7 @@ class ArchiveMembers(io.RawIOBase):
 
 
 def dictionary(raw: BinaryIO) -> zstandard.ZstdCompressionDict | None:
-    """Return the zstd dictionary at the start of a .warc.zst, or None if there is none.
+    """Return the zstd dictionary at the start of a .warc.zst file `raw`, or None if there is none.
 
     The dictionary may itself be compressed (IIPC, "Zstandard compression for WARC").
     """
@@ -151,9 +151,9 @@ BEGINS = {False: re.compile(rb"\n(?=WARC/\d\.\d\r?\n)"), True: re.compile(rb"\n(
 
 
 def magic_of(url: str) -> bytes:
-    """Return the first bytes of each compressed member of a file: GZIP, ZSTD, or b"" for an uncompressed archive.
+    """Return the bytes with which each compressed member of a file begins: GZIP, ZSTD, or b"" if not compressed.
 
-    The file's own first bytes decide; if they are unknown, the suffix of its name.
+    The file's first bytes decide; if they are neither, the suffix of its name.
     """
     with files.open_raw(url) as raw:
         head = raw.read(8)
@@ -166,9 +166,9 @@ def magic_of(url: str) -> bytes:
 
 
 def find_line(url: str, after: int, *, is_arc: bool) -> int | None:
-    """Return the offset, from `after` on, of the next record in an uncompressed archive; None if there is none.
+    """Return the offset of the next record at or after the offset `after` of an uncompressed archive, or None.
 
-    A record is recognised by its first line. is_arc: whether the archive is an ARC, not a WARC.
+    A record is recognised by its first line. is_arc: whether the archive is an ARC; otherwise it is a WARC.
     """
     with files.open_raw(url) as raw:
         raw.seek(after)
@@ -182,7 +182,7 @@ def find_line(url: str, after: int, *, is_arc: bool) -> int | None:
 
 
 def find_member(url: str, magic: bytes, after: int) -> int | None:
-    """Return the offset of the next member in which a record begins, from the offset `after` on; None if there is none.
+    """Return the offset of the next compressed member, at or after `after`, in which a record begins; None if none.
 
     magic: the bytes with which each member begins (`magic_of`).
     """

@@ -1,4 +1,4 @@
-"""Extract the text of a web page: find its charset, and its main content by Resiliparse.
+"""Extract the text of a web page: find its charset (character encoding), and its main content by Resiliparse.
 
 A small page can cost a parser as much as a large one, by HTML's rules: formatting elements that are left open are
 opened again in every paragraph (1,000 of them and 1,000 paragraphs, 18 kB, take 390 MB and 1.4 s in Resiliparse 2.0),
@@ -49,10 +49,10 @@ ASCII_DIFFERS = ("utf-16", "utf-32", "iso2022", "hz")  # bytes that may be valid
 
 
 def text_of(data: bytes, declared: str, *, is_html: bool, options: Mapping[str, Any]) -> tuple[str, str, float]:
-    """Return the text of a page, the charset that decoded it, and the share of the evidence that names it.
+    """Return (text of a page, charset that decoded it, share of the evidence that names this charset, 0 to 1).
 
-    data: the payload. declared: the charset in the HTTP headers, or "". options: of Resiliparse's extract_plain_text.
-    Raises Refused("binary"), ("charset"), ("too_nested"), ("not_parsed") or ("no_text").
+    data: the page's bytes. declared: the charset in the HTTP headers, or "". options: parameters of Resiliparse's
+    extract_plain_text. Raises Refused with the reason "binary", "charset", "too_nested", "not_parsed" or "no_text".
     """
     if is_binary(data):
         refuse("binary")
@@ -77,12 +77,13 @@ def is_binary(data: bytes) -> bool:
 
 
 def characters(data: bytes, declared: str, *, is_html: bool) -> tuple[str, str, float]:
-    """Return the characters of a page, the charset that decoded them, and the share of the evidence that names it.
+    """Decode a page; return (text, charset that decoded it, share of the evidence that names this charset, 0 to 1).
 
-    A byte order mark decides. Otherwise valid UTF-8 is UTF-8 (other text hardly ever is). Otherwise the evidence is the
-    charset of HTTP, that of `meta`, and that which Resiliparse detects, and `_ranked` orders it; the first that decodes
-    every character is used, else the first that decodes 99 % of them.
-    Raises Refused("charset") if none does.
+    data: the page's bytes. declared: the charset in the HTTP headers, or "". A byte order mark decides; else, valid
+    UTF-8 is UTF-8. Otherwise the candidates are the charset of HTTP, that of `meta`, and that which Resiliparse
+    detects: the first that decodes every character is used, else the first that decodes 99 % of them.
+
+    Raises Refused with the reason "charset" if none does.
     """
     for mark, name in BOMS:
         if data.startswith(mark):
@@ -140,7 +141,7 @@ def _share(name: str, evidence: list[str]) -> float:
 
 @cache
 def codec_of(label: str) -> str:
-    """Return Python's codec for a charset label as browsers interpret it; "" if there is none."""
+    """Return the name of Python's codec for a charset label, as browsers interpret the label; "" if there is none."""
     label = label.strip().lower()
     if label in {"", "utf-7"}:
         return ""
@@ -185,7 +186,10 @@ RAW = np.array([_packed(name) for name in ("script", "style")], np.uint64)
 
 
 def work(html: bytes) -> int:
-    """Return a page's cost: the sum over all tags of open elements and attributes, both beyond 256, up to MAX_WORK."""
+    """Return an estimate of what it costs to parse a page, up to MAX_WORK.
+
+    It is the sum, over all tags, of open elements beyond 256 and attributes beyond 256.
+    """
     if len(html) < SMALL and html.count(b"<") < FEW:
         return 0
     return int(_work(np.frombuffer(html, np.uint8), NAMES, RAW, np.zeros(len(NAMES), np.int64)))

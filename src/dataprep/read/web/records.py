@@ -29,10 +29,11 @@ FAST = importlib.util.find_spec("fastwarc") is not None
 
 
 class Entry(NamedTuple):
-    """A record of an archive; `position` is its stored offset, `n_bytes` the size of its block.
+    """A record of a web crawl archive.
 
-    `body`: the block, or None if its type was not wanted or it is too long. `lost`: the reason why the record could not
-    be read, "" if it was; `message` describes it.
+    position: its offset in the file as stored. n_bytes: size of its content. body: the content; None if its type was
+    not wanted, or if it is too long. lost: the reason why the record could not be read, "" if it was read; message:
+    describes it.
     """
 
     position: int
@@ -46,10 +47,10 @@ class Entry(NamedTuple):
 def read_records(
     url: str, wanted: frozenset[str], max_bytes: int, *, strict: bool, fast: bool = FAST
 ) -> Iterator[Entry]:
-    """Yield every record of an archive; only blocks of the `wanted` types (in lower case) up to `max_bytes` are loaded.
+    """Yield every record of an archive; content is loaded only for `wanted` types (in lower case) up to `max_bytes`.
 
     A broken record is yielded as an Entry with the reason in `lost`, and reading continues at the next record found.
-    With `strict`, it raises ReadError instead. fast: use FastWARC for intact records.
+    strict: raise ReadError at a broken record instead. fast: use FastWARC for intact records.
     """
     archive = _Archive(url, wanted, max_bytes, strict=strict)
     try:

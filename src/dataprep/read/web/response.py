@@ -27,7 +27,7 @@ ALIASES = {"x-gzip": "gzip", "x-compress": "compress", "x-zstd": "zstd", "brotli
 
 
 class Refused(Exception):
-    """Raised for a page that does not become a document, with the reason under which it is counted."""
+    """Raised for a page that is dropped, with the reason under which it is counted."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -50,7 +50,7 @@ class Response(NamedTuple):
 def parse(block: bytes) -> Response:
     """Return the status, headers and payload of an HTTP response.
 
-    block: the bytes of a response record. Raises Refused("bad_http") if it is not a response.
+    block: the bytes of a response record. Raises Refused with the reason "bad_http" if it is not a response.
     """
     status = STATUS.match(block)
     end = HEAD_END.search(block)
@@ -65,7 +65,7 @@ def parse(block: bytes) -> Response:
 
 
 def media_type(headers: dict[str, str]) -> str:
-    """Return the content type in lower case without parameters (`text/html` for `Text/HTML; charset=x`), or ""."""
+    """Return the Content-Type in lower case without parameters, `text/html` for `Text/HTML; charset=x`; "" if none."""
     return headers.get("content-type", "").partition(";")[0].partition(",")[0].strip().lower()
 
 
@@ -76,10 +76,10 @@ def charset(headers: dict[str, str]) -> str:
 
 
 def decoded(response: Response, max_bytes: int, *, is_cut: bool) -> bytes:
-    """Return the payload without its encodings.
+    """Return the payload of a response without transfer and content encodings, such as gzip.
 
-    is_cut: the record states that the crawler truncated the payload (WARC-Truncated), which is then accepted as it is.
-    Raises Refused("cut_payload"), ("bad_encoding") or, over max_bytes, ("too_long").
+    max_bytes: limit of the decoded payload. is_cut: whether the crawler truncated the payload (WARC-Truncated), which
+    is then accepted as it is. Raises Refused with the reason "cut_payload", "bad_encoding" or "too_long".
     """
     data, whole = response.payload, True
     if "chunked" in response.headers.get("transfer-encoding", "").lower():
@@ -96,7 +96,7 @@ def decoded(response: Response, max_bytes: int, *, is_cut: bool) -> bytes:
 
 
 def unchunked(data: bytes) -> tuple[bytes, bool]:
-    """Return (data without chunked transfer encoding, whether the last chunk exists) (RFC 9112).
+    """Remove chunked transfer encoding (RFC 9112); return (data, whether the last chunk was found).
 
     Data that is not chunked is returned as it is, with True.
     """

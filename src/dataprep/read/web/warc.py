@@ -26,14 +26,14 @@ MAX_HTTP_HEADERS = 1 << 20  # a block may be so much longer than a page
 
 @dataclass(frozen=True, kw_only=True)
 class Warc(Crawl):
-    """Reads WARC and ARC files.
+    """Reads WARC and ARC files: every page of a web crawl becomes a document with the text of the page.
 
     columns: any of url, date, record_id, status, content_type, charset, charset_agreed (the share of HTTP, `meta` and
     the detector that name this charset, null if all do) and truncated (why the crawler truncated the payload).
-    max_doc_bytes: limit of a page, decompressed. status, types: the accepted HTTP statuses and content types; a page
-    without a type is HTML if it begins with "<". The other fields are parameters of
-    `resiliparse.extract.html2text.extract_plain_text`, with the values of DCLM (Li et al. 2024); main_content leaves
-    out navigation, footers and the like.
+    max_doc_bytes: largest size of a page in bytes, decompressed. status, types: the accepted HTTP statuses and content
+    types; a page without a type is HTML if it begins with "<". main_content: leave out navigation, footers and the
+    like. It and the fields after it are parameters of `resiliparse.extract.html2text.extract_plain_text`, with the
+    values of DCLM (Li et al. 2024) as defaults.
     """
 
     max_doc_bytes: int = MAX_PAGE_BYTES
@@ -70,13 +70,14 @@ class Warc(Crawl):
         need("resiliparse.extract.html2text", extra="warc")
 
     def max_block(self) -> int:
-        """Return the largest size in bytes of a response record that is loaded: a page's limit and its headers'."""
+        """Return the largest size in bytes of a response record that is loaded: max_doc_bytes plus that of headers."""
         return self.max_doc_bytes + MAX_HTTP_HEADERS
 
     def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes, Mapping[str, Any]] | None:
-        """Return (text of the page in UTF-8, its fields) of a response record; None if its URL is not http.
+        """Return (text in UTF-8, fields as {name: value}) of the page in `entry`, a response record.
 
-        Raises Refused with the reason if the page is to be dropped.
+        None if its URL is not http. seen: records of the same file so far, to drop repeated ones. Raises Refused with
+        the reason if the page is to be dropped.
         """
         headers = entry.headers
         url = headers.get("warc-target-uri", "").removeprefix("<").removesuffix(">")  # Wget writes <URL>

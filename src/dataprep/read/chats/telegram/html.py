@@ -54,10 +54,10 @@ DAY = "%d %B %Y"
 
 @dataclass
 class Page:
-    """The state of reading a page.
+    """The state of reading an HTML page of messages.
 
-    `author` and `time`: those of the newest message. `days`: lines that state a date, counted so far. `known`: messages
-    that replies may answer.
+    author, time: those of the last message read. days: number of lines so far that state only a date. known: messages
+    to which later messages may reply.
     """
 
     author: str | None = None
@@ -67,9 +67,10 @@ class Page:
 
 
 def html_messages(reader: ChatReader, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-    """Yield the messages of one HTML page as batches, one row per message; `reader` has the limits for bad messages.
+    """Yield the messages of one HTML page as batches, one row per message; record dropped ones in `stats`.
 
-    Raises ReadError if the page is not Telegram's, or is truncated.
+    reader: has the limits for bad messages. piece: the file. Raises ReadError if the page is not Telegram's, or is
+    truncated.
     """
     with files.open_read(piece.url) as stream:
         data = stream.read()

@@ -51,9 +51,10 @@ class Telegram(JsonExport):
         return html_messages(self, piece, stats) if is_page else super().__call__(piece, stats)
 
     def names(self, document: Mapping[str, Any], url: str) -> Mapping[int, str]:
-        """Return {k: name of the chat whose messages are the k-th array}; equal names get the chats' numbers appended.
+        """Return {k: name of the chat whose messages are the k-th array, from 0}.
 
-        document: the parsed export without its messages. Raises ReadError if it is not an export of Telegram.
+        If chats have equal names, their numbers are appended. document: the parsed export without its messages. Raises
+        ReadError if it is not an export of Telegram.
         """
         found = [] if any(field in document for field in OTHERS) else list(_chats(document))
         if not found:
@@ -67,12 +68,12 @@ class Telegram(JsonExport):
         }
 
     def answers(self, message: Mapping[str, Any]) -> int | None:
-        """Return Telegram's number of the message that `message` answers; None if there is none in the same chat."""
+        """Return Telegram's number of the message in the same chat to which `message` replies, or None."""
         answered = message.get("reply_to_message_id")
         return None if answered is None or "reply_to_peer_id" in message else number(answered)
 
     def row(self, message: Mapping[str, Any]) -> MessageRow:
-        """Return the columns of one message, or of one service message, given as in the export's JSON."""
+        """Return the columns of one message of a person or of Telegram; message: its object in the export's JSON."""
         text = message.get("text")
         time = message.get("date") or utc_text(message.get("date_unixtime"))
         author = message.get("from") or message.get("from_id")

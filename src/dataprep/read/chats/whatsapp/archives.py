@@ -1,4 +1,4 @@
-"""Open WhatsApp's exports (a text file, compressed or not, or a zip as the phone writes it), and find chats' names."""
+"""Open WhatsApp's exports (a text file, compressed or not, or a zip as the phone writes it), and name their chats."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TITLES = (  # text before the chat's name in file names
 
 
 class ExportStream(io.RawIOBase):
-    """A stream of the bytes of one export; errors in a zip are raised as ReadErrors that state the byte offset."""
+    """A stream of the bytes of one exported chat; errors in a zip raise ReadError, which states the byte offset."""
 
     def __init__(self, inner: Any, url: str) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class ExportStream(io.RawIOBase):
 
 @dataclass(frozen=True)
 class Export:
-    """One chat: the URL of its file, the chat's name, and if the file is a zip, the name of the text file inside."""
+    """One exported chat: the file's URL, the chat's name and, if the file is a zip, the text file in it (`member`)."""
 
     url: str
     chat: str
@@ -84,7 +84,7 @@ class Export:
 
 
 def exports(url: str) -> list[Export]:
-    """Return the chats in a file: one for a text file, one or more for a zip.
+    """Return the chats in an exported file: one for a text file, one or more for a zip.
 
     In a zip, chats are the files `_chat.txt` and text files with the zip's name. If there are none, chats are the text
     files; if these are several, only those that begin like a chat, since people send each other text files. Raises
@@ -120,9 +120,10 @@ def sniff_whatsapp(head: bytes, url: str) -> bool:
 
 
 def is_chat(data: bytes) -> bool:
-    """Return whether `data`, the first bytes of a file, begins with a header, and some header is surely WhatsApp's.
+    """Return whether `data`, the first bytes of a file, is the beginning of a WhatsApp chat.
 
-    Such a header has an author, or its line is one that WhatsApp writes itself.
+    It must begin with a header (date and time of a message), and a header must be followed by an author, or by a
+    message that WhatsApp writes itself.
     """
     data = data[: data.rfind(b"\n") + 1] if len(data) == FIRST_BYTES else data
     found = H.find_in(data)
@@ -140,7 +141,7 @@ def is_zip(url: str) -> bool:
 
 
 def chat_of(url: str) -> str:
-    """Return the chat's name from the name of the file, or of the folder if the file is `_chat.txt`."""
+    """Return the chat's name: from the file's name, or from the folder's if the file is `_chat.txt`."""
     name = re.sub(r"\.(txt|zip)(\.(gz|zst|xz))?$", "", files.name_of(url), flags=re.IGNORECASE)
     if name == "_chat":
         name = files.name_of(url.rpartition("/")[0]) or name

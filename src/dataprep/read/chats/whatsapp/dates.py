@@ -1,4 +1,4 @@
-"""Decide, from a whole WhatsApp export, on the order of day and month, and on the lines that are headers.
+"""Decide, from a whole WhatsApp export, on the order of day and month, and on the lines that begin messages (headers).
 
 One pass over the file collects its dates (`Survey`), and `Survey.plan` decides. Every form of header has its own order,
 or several in turn if exports of several phones were joined in one file. An order must make the dates possible; of
@@ -32,9 +32,9 @@ MARKS = {S.DOT: ".", S.SLASH: "/", S.DASH: "-", S.COMMA: ","}
 
 @dataclass(frozen=True)
 class Order:
-    """The order of day, month and year in headers of one form, valid from the byte offset `start` of the file on.
+    """The order of day, month and year in the dates that begin messages, from the byte offset `start` of the file on.
 
-    `name`: "dmy", "mdy" or "ymd".
+    name: "dmy", "mdy" or "ymd". sure: whether it follows from the dates; otherwise it is a guess.
     """
 
     start: int
@@ -44,10 +44,11 @@ class Order:
 
 @dataclass(frozen=True)
 class DateOrders:
-    """The forms of headers in a file, with the orders of day, month and year in each.
+    """The forms of message headers (date and time) in a file, with the orders of day, month and year in each.
 
-    `orders`: by number of the form, its orders, ascending by `start`; lines of other forms are not headers.
-    `undecided`: an example of a date that is possible in several orders, or "".
+    orders: {number of a form: its orders, ascending by `start`}; lines of other forms are not headers. undecided: an
+    example of a date that is valid in several orders, or "". impossible, n_impossible: an example of a date that is not
+    valid in the wanted order, and the number of such lines. orderly: whether times hardly ever go back by a day.
     """
 
     orders: dict[int, list[Order]]
@@ -57,9 +58,9 @@ class DateOrders:
     orderly: bool = False  # whether time hardly ever goes back a day, in enough lines to tell
 
     def times(self, found: Ints, base: int) -> tuple[Ints, npt.NDArray[np.int8]]:
-        """Return (time, order) of each line: seconds since 1970, int64[n], and the index in ORDERS, int8[n].
+        """Return (times, orders) of n lines: seconds since 1970, int64[n]; indexes in the list ORDERS, int8[n].
 
-        found: n lines, as `scan` returns them. base: byte offset at which the scanned bytes begin in the file. The
+        found: the lines, as `scan` returns them. base: byte offset at which the scanned bytes begin in the file. The
         order is -1 if a line is not a header.
         """
         which = np.full(len(found), -1, np.int8)
@@ -77,9 +78,9 @@ class DateOrders:
 
 
 def days_of(dates: Ints, order: str) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Return (days since 1970, int64[n]; whether the date exists, bool[n]) for dates of three numbers.
+    """Return (days since 1970, int64[n]; whether the date exists, bool[n]) of n dates.
 
-    dates: int64[n, 3], numbers as written. order: the meaning of the three, such as "dmy".
+    dates: int64[n, 3], three numbers per date, as written. order: the meaning of the three, such as "dmy".
     """
     y, m, d = (dates[:, order.index(part)] for part in "ymd")
     y = np.where(y < 100, y + 2_000, np.where(y >= BUDDHIST[0], y - BUDDHIST[1], y))
@@ -110,7 +111,7 @@ class Survey:
     lines: int = 0
 
     def add(self, found: Ints, base: int) -> None:
-        """Add lines that look like headers (`found`, as `scan` returns them).
+        """Add lines that look like message headers (`found`, as `scan` returns them).
 
         base: byte offset at which the scanned bytes begin in the file.
         """
@@ -126,7 +127,7 @@ class Survey:
         self.lines += len(found)
 
     def plan(self, wanted: str | None = None) -> DateOrders:
-        """Return the forms that are headers, and the orders of day, month and year in each.
+        """Decide which forms of lines are message headers, and on the orders of day, month and year in each form.
 
         wanted: the order to use, except for dates that begin with a year of four digits; None: decide from the dates.
         """
@@ -298,5 +299,5 @@ def _stated(plan: DateOrders, runs: Ints, counts: Ints, wanted: str | None) -> D
 
 
 def written(run: Ints) -> str:
-    """Return the date in `run`, a row of `Survey.chunks`, as written in the file but without leading zeros."""
+    """Return the date in `run`, a row of `Survey.chunks`, as text: as written in the file, without leading zeros."""
     return MARKS.get(int(run[1]) >> S.SEPARATOR & 7, "-").join(map(str, run[2:5].tolist()))

@@ -1,4 +1,4 @@
-"""The headers of WhatsApp's exports: the words in them (halves of the day, eras, calendars), and how to find them.
+"""Message headers (date and time) in WhatsApp's exports: the words in them (such as AM, PM), and how to find them.
 
 To support a language, add its words for the halves of the day to `HALVES`; full stops, spaces, marks and ASCII
 capitals do not matter.
@@ -124,22 +124,22 @@ TRIED = (
 
 
 def find(data: npt.NDArray[np.uint8], stop: int) -> npt.NDArray[np.int64]:
-    """Return the lines of data[:stop] that look like headers, int64[n, FIELDS] (see `scan.py`)."""
+    """Return the lines of data[:stop] that look like message headers (date and time), int64[n, FIELDS]."""
     keys, codes = words()
     return S.scan(data, stop, keys, codes)
 
 
 def find_in(data: bytes) -> npt.NDArray[np.int64]:
-    """Return the lines of `data` that look like headers, as `find` does; a missing last line feed is added."""
+    """Return the lines of `data` that look like message headers (date and time), int64[n, FIELDS]."""
     padded = np.frombuffer(data + b"\n" + bytes(64), np.uint8)
     return find(padded, len(data) + (not data.endswith(b"\n") and len(data) > 0))
 
 
 @functools.cache
 def words() -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """Return a hash table of the words in headers: hashes, uint64[SLOTS] (0: empty), and codes, int64[SLOTS].
+    """Return a hash table of the words in message headers: (hashes, uint64[SLOTS], 0: empty; codes, int64[SLOTS]).
 
-    A code states the meaning of a word (half of the day, era ...; see `scan.py`). Collisions use the next free slot.
+    A code is the meaning of a word (half of the day, era ...; see `scan.py`). Collisions use the next free slot.
     """
     keys, codes = np.zeros(S.SLOTS, np.uint64), np.zeros(S.SLOTS, np.int64)
     for word, code in _meanings().items():
@@ -176,7 +176,7 @@ MAX_DOUBTFUL = 1 << 16  # lines that are remembered; further ones count as messa
 
 @dataclass
 class DoubtfulLines:
-    """Collects the doubtful lines of a file, each with the header before and after it, to decide which are text."""
+    """Collects the lines of a file that may be message headers or quotations of them, to decide which are text."""
 
     names: Counter[str] = field(default_factory=Counter)
     doubtful: list[tuple[Ints, str]] = field(default_factory=list)  # int64[3, FIELDS]: the line before, it, the next
@@ -184,7 +184,7 @@ class DoubtfulLines:
     last: Ints | None = None
 
     def add(self, found: Ints, base: int, codes: Ints, names: list[str | None], plain: npt.NDArray[np.bool_]) -> None:
-        """Add n lines that look like headers (`found`, as `scan` returns them), in the order of the file.
+        """Add n lines that look like message headers (`found`, as `scan` returns them), in the order of the file.
 
         base: byte offset at which the scanned bytes begin. names[codes[i]]: the author of line i, or None. plain:
         bool[n], whether a line has no author and is not WhatsApp's own.
@@ -215,9 +215,9 @@ class DoubtfulLines:
             self.last = rows[solid[-1]]
 
     def text(self, plan: DateOrders) -> Ints:
-        """Return the byte offsets of the doubtful lines that are text of the message before, ascending.
+        """Return the byte offsets, ascending, of the doubtful lines that belong to the text of the message before.
 
-        plan: the orders of dates in the file, which give each line its time.
+        plan: the orders of dates in the file, from which the time of each line follows.
         """
         some = [three for three, name in (*self.doubtful, *self.waiting) if self.names[name] < 2]
         if not some or not plan.orderly:

@@ -43,7 +43,7 @@ NO_MARKS = str.maketrans("", "", MARKS)
 def forms(table: str) -> set[str]:
     """Return all phrases of a table, in every form that phones write, in lower case.
 
-    table: lines of a language and its phrases, as in `placeholders.py`.
+    table: text with one line per language, "LANGUAGE: PHRASE | PHRASE ...", as in `placeholders.py`.
     """
     lines = (line.partition(":")[2] for line in table.strip().split("\n"))
     plain = {normalize("NFC", p.strip()) for line in lines for p in line.split(" | ")}
@@ -98,11 +98,11 @@ CUT = re.compile(r'(?:^|\s)(?:"[^"\s][^"]*|\u201c[^\u201d]+|\u00ab[^\u00bb]+|\u2
 def recognise(
     said: pa.LargeStringArray, has_author: npt.NDArray[np.bool_], *, marked: bool | None = None
 ) -> tuple[pa.StringArray, pa.LargeStringArray, list[str] | None]:
-    """Return (kinds, texts, meta texts) of messages; meta texts are None if all are "{}".
+    """Find the kinds of n messages; return (kinds, texts, meta as JSON texts); meta is None if all are "{}".
 
-    said: the text after "author: ", direction marks included; without an author, the text after the header. The texts
-    returned are without edit marks and outer direction marks. has_author: bool[n]. marked: whether a direction mark
-    precedes everything that WhatsApp itself writes; None: decide from these messages.
+    said: the text of each message, with direction marks (such as U+200E). The texts returned have no edit marks and no
+    outer direction marks. has_author: bool[n]. marked: whether a direction mark precedes everything that WhatsApp
+    itself writes; None: decide from these messages.
     """
     offsets, data = B.buffers(said)
     flags = look(offsets, data, _table())
@@ -143,7 +143,7 @@ def _venues(texts: pa.LargeStringArray) -> npt.NDArray[np.int64]:
 
 
 def is_system(candidate_author: str) -> bool:
-    """Return whether the text before a colon begins a line written by WhatsApp, and is not the name of an author.
+    """Return whether `candidate_author`, the text before a colon, is the start of a line that WhatsApp itself wrote.
 
     In any language an unclosed quotation mark is a sign of such a line: the colon is part of a quoted group name.
     """
@@ -152,7 +152,7 @@ def is_system(candidate_author: str) -> bool:
 
 
 class Examined(NamedTuple):
-    """The kind of one message, its text without an edit mark (None if unchanged), and its meta as JSON."""
+    """The kind of one message, its text without an edit mark (None: no change), and its further fields as JSON."""
 
     kind: str
     text: str | None
@@ -179,8 +179,8 @@ _known = functools.lru_cache(maxsize=1 << 12)(_one)  # "<Media omitted>" comes t
 def kind_of(said: str, *, speaks: bool, marked: bool) -> tuple[str, str]:
     """Return (kind, name of the attached file or "") of a message.
 
-    said: its text, direction marks included. speaks: whether it has an author. marked: whether the export has a
-    direction mark before everything that WhatsApp itself writes.
+    said: its text, with direction marks (such as U+200E). speaks: whether it has an author. marked: whether the export
+    has a direction mark before everything that WhatsApp itself writes.
     """
     line = said.split("\n", 1)[0].strip(SPACES)
     parts = re.split("[\u200e\u200f]", line)

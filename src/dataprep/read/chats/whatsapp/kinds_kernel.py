@@ -1,4 +1,4 @@
-"""Kernels that select the WhatsApp messages to examine: one pass over the bytes of their first lines.
+"""Kernels that select the WhatsApp messages whose kind must be examined: one pass over the bytes of first lines.
 
 Twin: tests/twins/whatsapp_kinds.py
 """
@@ -22,7 +22,7 @@ _MULTIPLIER, _MASK = 1_099_511_628_211, (1 << 64) - 1
 
 
 def fold_hash(phrase: bytes) -> int:
-    """Return the hash of a phrase by which `look` finds it; case, spaces, full stops and <> do not matter.
+    """Return a hash of a phrase, for `look`; it is the same for any case, spaces, full stops and < >.
 
     phrase: UTF-8, without direction marks.
     """
@@ -48,10 +48,10 @@ def table_of(phrases: set[str]) -> npt.NDArray[np.uint64]:
 def look(
     offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8], table: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint8]:
-    """Return the flags of each text, uint8[n]; texts without MAYBE need not be examined.
+    """Return flags (bits) for each text, uint8[n], which state whether WhatsApp may have written it.
 
-    offsets: int64[n + 1], data: uint8, the texts. table: hashes of phrases (`table_of`). MAYBE: examine the text. TRIM:
-    marks or line breaks at its ends. MARKED: the first line has a direction mark.
+    offsets, data: text k is data[offsets[k]:offsets[k + 1]]. table: hashes of phrases (`table_of`). Bits: MAYBE: the
+    text must be examined. TRIM: marks or line breaks are at its ends. MARKED: its first line has a direction mark.
     """
     out = np.zeros(len(offsets) - 1, np.uint8)
     for row in range(len(out)):

@@ -1,7 +1,7 @@
 """Reader of WhatsApp's exported chats (`.txt`, or the phone's `.zip`) in any language: one document per message.
 
 The file is read twice: the first pass collects its dates, which determine the order of day and month and which lines
-are headers (`dates.py`), the second its messages. A line that is not a header continues the message before. A quoted
+begin messages (headers, `dates.py`), the second its messages. Any other line continues the message before. A quoted
 header stays text if no other line has its form, if its date is impossible, or if its author is unknown and its time
 does not fit (`headers.py`); other quoted headers become messages.
 
@@ -48,10 +48,11 @@ CUT = re.compile(rb"([\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{
 
 @dataclass(frozen=True, kw_only=True)
 class WhatsApp(ChatReader):
-    """Reads exported chats.
+    """Reads chats exported from WhatsApp, one document per message.
 
-    date_order: "dmy", "mdy" or "ymd"; None: found from the dates of the whole file (and counted as `order.dmy`; a
-    warning is logged if the dates are ambiguous). A date that begins with a year of four digits is always recognised.
+    date_order: order of day, month and year: "dmy", "mdy" or "ymd"; None: found from the dates of the whole file, and
+    counted in the statistics as `order.dmy`; a warning is logged if the dates are ambiguous. A date that begins with a
+    year of four digits is always recognised.
     """
 
     date_order: str | None = None
@@ -299,7 +300,10 @@ class _Chat:
 
 
 def author_of(written: str) -> str | None:
-    """Return the name before a colon, without direction marks and the `~` of unknown contacts; None for other text."""
+    """Return the author's name in `written`, the text before a colon; None if WhatsApp wrote it and it is not a name.
+
+    Direction marks and the `~` of unknown contacts are removed.
+    """
     if is_system(written):
         return None
     return written.strip(STRIPPED).removeprefix("~").lstrip(STRIPPED) or None

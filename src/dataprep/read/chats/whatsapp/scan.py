@@ -328,7 +328,9 @@ def _may_be_header(data: Bytes, i: int) -> bool:
 def scan(
     data: npt.NDArray[np.uint8], stop: int, keys: npt.NDArray[np.uint64], codes: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Return the lines of data[:stop] that look like headers, int64[n, FIELDS]; columns: START ... of this module.
+    """Return the lines of data[:stop] that look like message headers (date and time), int64[n, FIELDS].
+
+    The constants START to LINE_STOP of this module name the columns.
 
     Every line ends with a line feed. `data` is a few bytes longer than `stop`, so that reading ahead remains inside it.
     keys, codes: the table of words (`headers.words`).
@@ -361,9 +363,9 @@ def scan(
 def gather(
     data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Return the texts data[starts[k]:stops[k]] as (offsets, int64[n + 1]; bytes, uint8).
+    """Return the texts data[starts[k]:stops[k]] one after another, as (offsets, int64[n + 1]; bytes, uint8).
 
-    Carriage returns at the ends of their lines are left out.
+    Carriage returns at the ends of lines are left out.
     """
     offsets = np.zeros(len(starts) + 1, np.int64)
     size = 0
