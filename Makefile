@@ -11,13 +11,15 @@ WORKERS  ?= -n 2 --dist loadfile
 INSTALL   = $(if $(shell uv --version 2>/dev/null),uv pip install -p $(BIN)/python,$(BIN)/python -m pip \
             --disable-pip-version-check install)
 STEPS    := ingest filter dedup-exact dedup-minhash dedup-suffix tokenizer encode train report
+STAGES   := language perplexity quality dedup-url dedup-paragraph dedup-bloom dedup-semantic chats
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-hard test-docs test-all check bench compare clean $(STEPS)
+.PHONY: help setup demo test test-fast test-hard test-docs test-all check bench compare clean $(STEPS) $(STAGES)
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z -]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 	@echo "one step: make $(STEPS) [PIPELINE=$(PIPELINE)] [OUT=$(OUT)] [ARGS=--workers=2]"
+	@echo "one stage on the samples: make $(STAGES)"
 
 # EXTRAS=data leaves torch out. fasttext and kenlm compile; they are left out if there is no C++ compiler.
 $(STAMP): pyproject.toml constraints.txt
@@ -58,7 +60,8 @@ bench: setup  ## measure speed and memory into benchmarks/RESULTS.md
 compare: setup  ## nine ways to deduplicate one corpus, side by side (pipelines/compare_dedup.py)
 	@$(BIN)/dataprep run pipelines/compare_dedup.py --out out/compare $(ARGS)
 
-$(STEPS): setup
+$(STAGES): PIPELINE = pipelines/stages.py
+$(STEPS) $(STAGES): setup
 	@$(BIN)/dataprep run $(PIPELINE) --to $@ --out $(OUT) $(ARGS)
 
 clean: setup  ## remove what runs wrote under out/, and nothing else

@@ -73,7 +73,7 @@ def test_version(dataprep):
 
 
 def test_run_shows_the_books_of_every_step(dataprep, pipeline, tmp_path):
-    """`run --to` goes up to the step (dashes or underscores), prints what was dropped, and says where to look."""
+    """`run --to` runs the step (dashes or underscores), prints what was dropped, and says where to look."""
     code, said, _ = dataprep("run", pipeline, "--to", "dedup-exact", "--out", tmp_path / "out")
     assert code == 0
     assert re.search(r"too_short.*-6\b", said), said

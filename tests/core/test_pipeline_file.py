@@ -121,3 +121,34 @@ def test_ccnet_on_real_pages(shared, tmp_path, monkeypatch):
     done = results("ccnet", tmp_path / "out")
     check_books({name: step for name, step in done.items() if name != "reference"}, "ingest", "perplexity")
     assert set(done["perplexity"].table(["language"]).column("language").to_pylist()) <= {"fr", "und"}
+
+
+def test_to_runs_the_step_and_what_it_needs(tmp_path):
+    """Steps between them that nothing needs are not called; steps that are needed through another are."""
+    (tmp_path / "some.py").write_text(
+        "def read(out): return 'r'\n"
+        "def other(read, out): raise RuntimeError\n"
+        "def model(read, out): return read + 'm'\n"
+        "def after_all(model, out, run): return model + 'a'\n"
+        "def last(after_all, out): return 'l'\n"
+    )
+    steps = pipeline_file.load(str(tmp_path / "some.py"))
+    done = {d.name: d.result for d in pipeline_file.execute(steps, str(tmp_path / "out"), Serial(), to="after-all")}
+    assert done == {"read": "r", "model": "rm", "after_all": "rma"}
+
+
+REASONS = {
+    "language": {"other_language"}, "perplexity": {"perplexity_high"}, "quality": {"quality_low"},
+    "dedup_url": {"older_capture", "content_type", "revisit", "status"}, "dedup_paragraph": {"left_too_short"},
+    "dedup_bloom": {"left_too_short"}, "dedup_semantic": {"semantic_duplicate"},
+}  # fmt: skip
+
+
+def test_stages(tmp_path):
+    """Each stage alone drops sample documents for its own reason, and chats become conversations."""
+    for package in ("py3langid", "fastwarc", "resiliparse", "kenlm", "fasttext", "w3lib"):
+        pytest.importorskip(package)
+    done = results("stages", tmp_path / "out")
+    assert {name: reasons(done[name]) for name in REASONS} == REASONS
+    assert reasons(done["chats"]) >= {"in_two_exports", "image", "joined"}
+    assert done["chats"].count < 200

@@ -23,7 +23,7 @@ SHOWN = 20  # copies, ids and files that `forget` prints
 
 def run(
     pipeline: Annotated[str, typer.Argument(help="A pipeline file, like pipelines/demo.py.")],
-    to: Annotated[str | None, typer.Option(help="The last step to run.")] = None,
+    to: Annotated[str | None, typer.Option(help="The step to run, with the steps that it needs; default: all.")] = None,
     out: Annotated[str | None, typer.Option(help="Folder for the results; out/NAME by default, as in NAME.py.")] = None,
     workers: Workers = 1,
     ray: Annotated[bool, typer.Option("--ray", help="Run on the Ray cluster at RAY_ADDRESS, or a local one.")] = False,

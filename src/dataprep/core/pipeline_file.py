@@ -90,12 +90,13 @@ def execute(
     """Call the steps one after another, and yield a `Done` after each.
 
     A step is passed the folder `out`/NAME, the Runner `run`, and the results of the earlier steps that its parameters
-    name. to: name of the last step to call; None: all. starting: called with the name before each step.
+    name. to: the step to call, after the steps that it needs; None: all steps. starting: called with the name before
+    each step.
 
     Raises PlanError if there is no step `to`, or if a line of the pipeline file uses an unknown name or argument.
     """
     results: dict[str, Any] = {}
-    chosen = _upto(steps, to)
+    chosen = _needed(steps, to)
     owned.begin(out)
     files.write_json(files.join(out, RUN), {"steps": [step.name for step in steps]})
     for step in chosen:
@@ -107,15 +108,19 @@ def execute(
         yield Done(step.name, given["out"], results[step.name], time.perf_counter() - began)
 
 
-def _upto(steps: list[Step], to: str | None) -> list[Step]:
-    """Return the steps up to and including `to` (`dedup-exact` is `dedup_exact`), or all if `to` is None."""
+def _needed(steps: list[Step], to: str | None) -> list[Step]:
+    """Return `to` (`dedup-exact` is `dedup_exact`) and the steps whose results it needs, or all if `to` is None."""
     if to is None:
         return steps
-    names = [step.name for step in steps]
-    if to.replace("-", "_") not in names:
-        msg = f"there is no step {to}; the steps are {', '.join(names)}"
+    name, by_name = to.replace("-", "_"), {step.name: step for step in steps}
+    if name not in by_name:
+        msg = f"there is no step {to}; the steps are {', '.join(by_name)}"
         raise PlanError(msg)
-    return steps[: names.index(to.replace("-", "_")) + 1]
+    needed = {name}
+    for step in reversed(steps):  # a step takes results of earlier steps only
+        if step.name in needed:
+            needed.update(step.takes)
+    return [step for step in steps if step.name in needed]
 
 
 def _import(path: str) -> Any:

@@ -1,0 +1,109 @@
+"""Each stage alone on the sample data, to see what it does; `make language` and its neighbours run these steps.
+
+    make dedup-url                                          or  dataprep run pipelines/stages.py --to dedup-url
+    STAGES_INPUT='crawl/*.jsonl.zst' make dedup-semantic ARGS=--workers=2    your own: anything that dp.read takes
+
+Every stage reads what `ingest` wrote; but `dedup_url` reads crawled pages (STAGES_PAGES), and `chats` reads exports of
+chats (STAGES_CHATS). It prints how many documents it kept and dropped, and why. `--to` runs a step and the steps that
+it needs: `perplexity` trains an n-gram model first, `quality` a classifier. Forty sample articles teach both too little
+to choose by; the settings below make them work on so few texts.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import dataprep as dp
+from dataprep import ngram
+from dataprep.filters.ccnet_text import ccnet_lines
+from dataprep.filters.classifiers.train import QUALITY, train_classifier
+from dataprep.messages.clean import CleanMessages
+from dataprep.messages.overlaps import Overlaps
+from dataprep.store import files, receipts
+from dataprep.store.key import key
+
+SAMPLES = Path(__file__).parent.parent / "sample_data"
+TEXTS = ("articles.jsonl", "crawl.warc.wet", "darija.jsonl", "guide.parquet", "letters.jsonl.gz", "news.jsonl.zst")
+INPUT = os.environ.get("STAGES_INPUT") or [str(SAMPLES / name) for name in TEXTS]
+PAGES = os.environ.get("STAGES_PAGES") or [str(SAMPLES / "crawl.warc.wet"), str(SAMPLES / "crawl.warc.gz")]
+CHATS = os.environ.get("STAGES_CHATS") or str(SAMPLES / "chats")
+FEW_TEXTS = replace(QUALITY, epochs=100, lr=0.5, min_count=1)
+
+
+def ingest(out, run):
+    """Seal the texts."""
+    return dp.Pipeline().run(dp.read(INPUT), out=out, run=run, replace=True)
+
+
+def language(ingest, out, run):
+    """Keep documents in English; texts of fewer than ten letters are kept, too."""
+    return dp.Pipeline(dp.Language("en")).run(ingest, out=out, run=run, replace=True)
+
+
+def language_model(out):
+    """Train an n-gram model of trigrams on the sample articles, once."""
+    arpa, good = files.join(out, "articles.arpa"), dp.read(str(SAMPLES / "articles.jsonl"))
+
+    def make():
+        ngram.train(good.then(dp.Map(ccnet_lines)), out=arpa, order=3, discount_fallback=True)
+        return {"files": [arpa]}
+
+    receipts.once(f"{arpa}.receipt.json", key((good.key, ccnet_lines)), make)
+    return arpa
+
+
+def perplexity(ingest, language_model, out, run):
+    """Keep the third of the documents that the n-gram model predicts best."""
+    best = dp.Percentiles(dp.Perplexity(model=language_model), cut="head")
+    return dp.Pipeline(best).run(ingest, out=out, run=run, replace=True)
+
+
+def classifier(ingest, out):
+    """Train a classifier that separates the sample articles from all other texts, once."""
+    model, good = files.join(out, "quality.bin"), dp.read(str(SAMPLES / "articles.jsonl"))
+
+    def make():
+        train_classifier({"high": _texts(good), "low": _texts(ingest)}, model, FEW_TEXTS, positive="high")
+        return {"files": [model, f"{model}.json"]}
+
+    receipts.once(f"{model}.receipt.json", key((good.key, ingest.key, FEW_TEXTS)), make)
+    return model
+
+
+def quality(ingest, classifier, out, run):
+    """Keep the half of the documents that the classifier scores highest."""
+    best = dp.Percentiles(dp.Quality(model=classifier), top=0.5)
+    return dp.Pipeline(best).run(ingest, out=out, run=run, replace=True)
+
+
+def dedup_url(out, run):
+    """Keep the newest capture of each page."""
+    pages = dp.read(PAGES, columns=["url", "date"])
+    return dp.Pipeline(dp.URL()).run(pages, out=out, run=run, replace=True)
+
+
+def dedup_paragraph(ingest, out, run):
+    """Cut paragraphs that occurred before; case, accents and numbers do not count."""
+    return dp.Pipeline(dp.Exact(unit="paragraph")).run(ingest, out=out, run=run, replace=True)
+
+
+def dedup_bloom(ingest, out, run):
+    """Cut lines that a Bloom filter has seen before; it compares hashes only."""
+    return dp.Pipeline(dp.Bloom(unit="paragraph")).run(ingest, out=out, run=run, replace=True)
+
+
+def dedup_semantic(ingest, out, run):
+    """Drop documents with nearly the vector of another, by word vectors learned from the texts."""
+    return dp.Pipeline(dp.SemDeDup(epsilon=0.05)).run(ingest, out=out, run=run, replace=True)
+
+
+def chats(out, run):
+    """Drop messages that two exports share, clean the others, and join them into conversations."""
+    stages = (Overlaps(), CleanMessages(), dp.Conversations(gap="1h"))
+    return dp.Pipeline(*stages).run(dp.read(CHATS), out=out, run=run, replace=True)
+
+
+def _texts(docs):
+    return (text for batch in docs.batches(["text"]) for text in batch.column("text").to_pylist())
