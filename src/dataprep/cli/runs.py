@@ -69,6 +69,9 @@ def train(
     init_from: Annotated[
         str | None, typer.Option("--from", metavar="DIR", help="Begin with the weights of this run or checkpoint.")
     ] = None,
+    lora: Annotated[
+        int | None, typer.Option(metavar="RANK", help="Train only low-rank changes of the model of --from.")
+    ] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting.")] = None,
     start_over: Annotated[bool, typer.Option("--start-over", help="Remove the run in --out, and start again.")] = False,
 ) -> None:
@@ -76,7 +79,8 @@ def train(
     from dataprep import train as trainer
 
     config = trainer.starting_config(preset, init_from).override(*(settings or []))
-    print(trainer.train(trainer.named(shards), out=out, config=config, init_from=init_from, resume=not start_over))
+    resume, sets = not start_over, trainer.named(shards)
+    print(trainer.train(sets, out=out, config=config, init_from=init_from, lora=lora, resume=resume))
 
 
 def clean(

@@ -21,6 +21,7 @@ from dataprep.errors import CorruptShard, DataprepError, PlanError, StaleOutput
 from dataprep.store.atomic import whole
 from dataprep.tokens.shards.shard import Shards
 
+from . import lora
 from .config import TrainConfig
 from .device import pick_device
 from .model import GPT
@@ -140,7 +141,7 @@ def check_same(path: Path, content: dict[str, Any], config: TrainConfig, sets: M
 def rng_state() -> dict[str, Any]:
     """Return the states of torch's random generators: "cpu", and "cuda" with one state per card.
 
-    The model draws no random numbers after its initialisation.
+    After its initialisation the model draws random numbers only for the dropout of LoRA.
     """
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
     return {"cpu": torch.get_rng_state(), "cuda": cuda}
@@ -153,11 +154,12 @@ def set_rng_state(state: dict[str, Any]) -> None:
         torch.cuda.set_rng_state_all(state["cuda"])
 
 
-def load_model(path: str | Path, device: str = "cpu") -> tuple[GPT, dict[str, Any]]:
+def load_model(path: str | Path, device: str = "cpu", *, merge: bool = True) -> tuple[GPT, dict[str, Any]]:
     """Return (model, other content) of a checkpoint file, or of the newest checkpoint in a folder that is not damaged.
 
-    The model is on `device`, in evaluation mode; the other content is a dict with config, step, eot and so on. Raises
-    PlanError if there is no checkpoint, CorruptShard if none can be read.
+    The model is on `device`, in evaluation mode; the other content is a dict with config, step, eot and so on. The
+    changes of a LoRA run are added to its weights, unless `merge` is False. Raises PlanError if there is no checkpoint,
+    CorruptShard if none can be read.
     """
     path = Path(path)
     if path.is_dir():
@@ -175,5 +177,9 @@ def load_model(path: str | Path, device: str = "cpu") -> tuple[GPT, dict[str, An
     config = TrainConfig.from_dict(content["config"])
     model = GPT(config.model, content["vocab_size"])
     model.rule = Rule.of(config, content["eot"])
+    if config.lora:
+        lora.add(model, config)
     model.load_state_dict(content.pop("model"))
+    if config.lora and merge:
+        lora.merge(model)
     return model.to(on).eval(), content

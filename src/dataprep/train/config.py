@@ -17,6 +17,8 @@ LAYOUTS = ("contiguous", *PACKED)
 """Ways to make rows of token files (see `layouts`); those of PACKED are made of whole documents."""
 OBJECTIVES = ("next", "prefix", "span")
 """Training objectives of a decoder (see `objectives`)."""
+PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+"""The matrices of a block that LoRA can change."""
 
 RUN_ONLY = {
     "micro_batch", "eval_every", "eval_blocks", "save_every", "log_every", "keep", "device", "dtype", "compile",
@@ -125,6 +127,14 @@ class TrainConfig:
     betas: tuple[float, float] = (0.9, 0.95)
     clip: float = 1.0
     """Largest norm of the gradient."""
+    lora: int | None = None
+    """Rank of the changes that LoRA trains (see `lora`); None: all weights are trained."""
+    lora_alpha: float | None = None
+    """LoRA's changes are multiplied by `lora_alpha` / `lora`; None: twice the rank."""
+    lora_targets: tuple[str, ...] = PROJECTIONS
+    """Matrices that LoRA changes, of `PROJECTIONS`."""
+    lora_dropout: float = 0.0
+    """Share of the inputs of LoRA's changes that are set to 0 in training."""
     seed: int = 0
     eval_every: int = 250
     eval_blocks: int = 256
@@ -142,8 +152,12 @@ class TrainConfig:
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "micro_batch", "eval_every", "eval_blocks", "save_every", "log_every", "keep"):
             positive(name, getattr(self, name))
-        if isinstance(self.betas, list):  # from JSON
-            object.__setattr__(self, "betas", tuple(self.betas))
+        positive("lora", self.lora)
+        for name in ("betas", "lora_targets"):
+            if isinstance(getattr(self, name), list):  # from JSON
+                object.__setattr__(self, name, tuple(getattr(self, name)))
+        if isinstance(self.lora_targets, str):  # from the command line
+            object.__setattr__(self, "lora_targets", tuple(self.lora_targets.split(",")))
         if self.batch % self.rows:
             msg = f"batch={self.batch} must be a multiple of micro_batch={self.micro_batch}; change one of them"
             raise PlanError(msg)
@@ -154,6 +168,11 @@ class TrainConfig:
     def rows(self) -> int:
         """The number of rows on the device at once: `micro_batch`, or `batch` if it is None."""
         return self.micro_batch or self.batch
+
+    @property
+    def lora_scale(self) -> float:
+        """The factor of LoRA's changes: `lora_alpha` / `lora`, or 2 if `lora_alpha` is None."""
+        return 2.0 if self.lora_alpha is None or self.lora is None else self.lora_alpha / self.lora
 
     def _check_choices(self) -> None:
         choices: dict[str, tuple[Any, ...]] = {"schedule": SCHEDULES, "dtype": ("auto", "float32", "bfloat16")}
@@ -166,13 +185,18 @@ class TrainConfig:
         if self.objective == "span" and (self.layout != "contiguous" or self.mask_documents):
             msg = "objective='span' needs running text: set layout='contiguous' and mask_documents=False"
             raise PlanError(msg)
+        targets: Any = self.lora_targets
+        if not (isinstance(targets, tuple) and targets and set(targets) <= set(PROJECTIONS)):
+            msg = f"lora_targets={targets!r} must be one or more of {', '.join(PROJECTIONS)}"
+            raise PlanError(msg)
         if not (self.weights is None or isinstance(self.weights, dict)):
             msg = f"weights={self.weights!r} must map set names to weights, such as {{'web': 0.9, 'chat': 0.1}}"
             raise PlanError(msg)
 
     def _check_ranges(self) -> None:
         ranges: dict[str, tuple[float, float]] = dict.fromkeys(("lr", "final_lr", "decay", "weight_decay"), (0, 1))
-        ranges |= {"clip": (0, 1e9), "corruption": (0.01, 0.9), "mean_span": (1, 100)}
+        ranges |= {"clip": (0, 1e9), "corruption": (0.01, 0.9), "mean_span": (1, 100), "lora_dropout": (0, 0.99)}
+        ranges |= {} if self.lora_alpha is None else {"lora_alpha": (0, 1e6)}
         for name, (low, high) in ranges.items():
             _in_range(self, name, low, high)
         for name in ("warmup", "seed"):

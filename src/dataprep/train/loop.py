@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from .optim import step_once
 from .rows import IGNORE, Objective, Rows
 from .run import Result, Run, begin, cut_windows, describe
 from .schedule import lr_at
-from .start import starting_config
+from .start import Loaded, starting_config
 
 
 def train(
@@ -41,7 +41,8 @@ def train(
     *,
     out: str | Path,
     config: TrainConfig | str | None = None,
-    init_from: str | Path | None = None,
+    init_from: str | Path | Loaded | None = None,
+    lora: int | None = None,
     resume: bool = True,
     stop_at: int | None = None,
     quiet: bool = False,
@@ -52,8 +53,10 @@ def train(
     config.weights. `config` is a TrainConfig, or a preset by name; None is "tiny", or with `init_from` the config of
     that model.
 
-    `init_from` is a checkpoint or the folder of a run. Training begins with its weights: fine-tuning, with other data
-    and another schedule. The shards must have that model's tokenizer, and the config its shape.
+    `init_from` is a checkpoint, the folder of a run, or a result of `load_model`. Training begins with its weights:
+    fine-tuning, with other data and another schedule. The shards must have that model's tokenizer, and the config its
+    shape. `lora` is the rank for LoRA, in place of the config's: the model's own weights are frozen, and only low-rank
+    changes of them are trained.
 
     A run that was stopped or killed resumes from its last checkpoint that is not damaged; on the CPU, bit for bit. A
     finished run returns its result at once. If `steps` was raised since, a wsd run continues from the checkpoint before
@@ -71,6 +74,7 @@ def train(
     """
     positive("stop_at", stop_at)
     config = starting_config(config, init_from)
+    config = config if lora is None else replace(config, lora=lora)
     with memory_named(config):
         return _train(begin(shards, out, config, resume=resume, init_from=init_from), stop_at, quiet=quiet)
 
@@ -220,7 +224,8 @@ def evaluate(
     Rows are read `batch` at a time. token_bytes: the number of bytes of each id, 0 for special tokens; None: unknown,
     and bits per byte are None. Bits per byte are comparable across tokenizers; special tokens are left out.
     """
-    device = model.device
+    device, was_training = model.device, model.training
+    model.eval()
     sizes = None if token_bytes is None else torch.from_numpy(token_bytes.astype(np.int64)).to(device)
     sums = torch.zeros(4, dtype=torch.float64, device=device)  # nats, targets, nats of text, bytes
     for rows in val_rows(layout, limit, batch, objective):
@@ -230,6 +235,7 @@ def evaluate(
         n_bytes = torch.zeros_like(y_BT) if sizes is None else torch.where(counted, sizes[y_BT.clamp(min=0)], 0)
         text = nats_BT[n_bytes > 0].sum()
         sums += torch.stack([nats_BT.sum(), counted.sum().double(), text, n_bytes.sum().double()])
+    model.train(was_training)
     nats, targets, text_nats, total_bytes = sums.tolist()
     return nats / targets if targets else math.nan, text_nats / math.log(2) / total_bytes if total_bytes else None
 

@@ -69,17 +69,18 @@ class _InBlocks(torch.autograd.Function):
         return (total_N - target_N).masked_fill(targets_N == IGNORE, 0)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor | None, None]:
         x_ND, weight_VD, targets_N, total_N = ctx.saved_tensors
         grad_N = grads[0].masked_fill(targets_N == IGNORE, 0)
         slope = _fused(_slope, x_ND)
         grad_ND = torch.zeros(x_ND.shape, device=x_ND.device)
-        grad_VD = torch.empty(weight_VD.shape, device=x_ND.device)
+        grad_VD = torch.empty(weight_VD.shape, device=x_ND.device) if ctx.needs_input_grad[1] else None
         for first, block_VD in _blocks(len(x_ND), weight_VD, x_ND.dtype):
             slope_NV = slope(x_ND @ block_VD.T, total_N, grad_N, targets_N - first)
             grad_ND += slope_NV @ block_VD
-            grad_VD[first : first + len(block_VD)] = slope_NV.T @ x_ND
-        return grad_ND.to(x_ND.dtype), grad_VD.to(weight_VD.dtype), None
+            if grad_VD is not None:
+                grad_VD[first : first + len(block_VD)] = slope_NV.T @ x_ND
+        return grad_ND.to(x_ND.dtype), None if grad_VD is None else grad_VD.to(weight_VD.dtype), None
 
 
 def _fold(logits_NV: Tensor, total_N: Tensor, target_N: Tensor, place_N: Tensor) -> tuple[Tensor, Tensor]:

@@ -215,8 +215,10 @@ class GPT(nn.Module):
     def flops_per_token(self) -> int:
         """The floating-point operations to train on one token: 6 per weight of a matrix, and those of attention.
 
-        The usual count (PaLM, appendix B): attention is counted in full although half of it is masked.
+        The usual count (PaLM, appendix B): attention is counted in full although half of it is masked. A frozen weight
+        has 4, since it has no gradient.
         """
         role_of = roles(self)
-        matrices = sum(p.numel() for n, p in self.named_parameters() if role_of[n] in {"matrix", "embedding"})
-        return 6 * matrices + 12 * self.config.n_layers * self.config.d_model * self.config.context
+        matrices = [p for n, p in self.named_parameters() if role_of[n] in {"matrix", "embedding"}]
+        products = sum((6 if p.requires_grad else 4) * p.numel() for p in matrices)
+        return products + 12 * self.config.n_layers * self.config.d_model * self.config.context

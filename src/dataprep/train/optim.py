@@ -18,11 +18,11 @@ DECAYED = ("matrix", "embedding")
 
 
 def adamw(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
-    """Return AdamW for the model's parameters (Loshchilov and Hutter 2019).
+    """Return AdamW for the model's parameters that are not frozen (Loshchilov and Hutter 2019).
 
     Only parameters whose role (`roles`) is in `DECAYED` have weight decay.
     """
-    role_of, params = roles(model), dict(model.named_parameters())
+    role_of, params = roles(model), {n: p for n, p in model.named_parameters() if p.requires_grad}
     groups = [
         {"params": [p for n, p in params.items() if role_of[n] in DECAYED], "weight_decay": config.weight_decay},
         {"params": [p for n, p in params.items() if role_of[n] not in DECAYED], "weight_decay": 0.0},

@@ -14,7 +14,7 @@ from dataprep.store.atomic import whole
 from dataprep.tokens.shard_format import content_hash
 from dataprep.tokens.shards.shard import Shards
 
-from . import checkpoint
+from . import checkpoint, lora
 from .config import TrainConfig
 from .data import Loader, Sets, open_sets, stop_ids, training_rows, validation_rows
 from .device import pick_device, pick_dtype
@@ -24,7 +24,7 @@ from .model import GPT
 from .optim import adamw
 from .rules import Rule
 from .schedule import flat_until
-from .start import check_same_start, take_weights
+from .start import Loaded, check_same_start, take_weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +163,7 @@ class Run:
 
 def begin(
     shards: Shards | str | Path | Sets, out: str | Path, config: TrainConfig, *, resume: bool = True,
-    init_from: str | Path | None = None,
+    init_from: str | Path | Loaded | None = None,
 ) -> Run:  # fmt: skip
     """Return a Run that is ready to train: build the model, its optimiser and the loaders.
 
@@ -171,6 +171,9 @@ def begin(
     `out` are removed. A new run begins with the weights of `init_from`, or with random ones.
     """
     device = pick_device(config.device)
+    if config.lora and init_from is None and not (resume and checkpoint.found(Path(out))):
+        msg = f"lora={config.lora} changes a trained model: name one with init_from= (--from), or leave lora out"
+        raise PlanError(msg)
     sets = open_sets(shards)
     loader = training_rows(sets, config)
     if config.steps is None:
@@ -178,6 +181,8 @@ def begin(
     torch.manual_seed(config.seed)
     model = GPT(config.model, next(iter(sets.values())).vocab_size)  # made on the CPU: equal everywhere
     start = "" if init_from is None else take_weights(model, init_from, sets)
+    if config.lora:
+        lora.add(model, config)
     model = model.to(device)
     model.rule = Rule.of(config, next(iter(sets.values())).eot)
     model.compute_dtype = pick_dtype(config.dtype, device)
@@ -215,10 +220,12 @@ def describe(run: Run) -> str:
     """Return one line for the terminal: parameters, device, training tokens, steps and epochs."""
     device = run.model.device
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
+    n_trained = sum(p.numel() for p in run.model.parameters() if p.requires_grad)
+    trained = f" ({n_trained:,} trained)" if n_trained < run.model.n_params else ""
     epochs = run.loader.rows_of.epochs(run.steps * run.config.batch)
     each = ", ".join(f"{n:.2g} epochs" + (f" of {name}" if name else "") for name, n in epochs.items())
     return (
-        f"{run.model.n_params / 1e6:.1f}M parameters on {where}, "
+        f"{run.model.n_params / 1e6:.1f}M parameters{trained} on {where}, "
         f"{run.loader.rows_of.n_tokens:,} training tokens, {run.steps:,} steps = {each}"
         + (f", from step {run.step:,}" if run.step else "")
     )

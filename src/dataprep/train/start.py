@@ -15,32 +15,39 @@ from . import checkpoint
 from .config import ModelConfig, TrainConfig, preset
 from .model import GPT
 
+Loaded = tuple[GPT, dict[str, Any]]
+"""A model and the other content of its checkpoint, as `load_model` returns them."""
 _FREE = {"context", "rope_base"}  # no weight depends on them
 
 
-def starting_config(config: TrainConfig | str | None, init_from: str | Path | None = None) -> TrainConfig:
+def starting_config(config: TrainConfig | str | None, init_from: str | Path | Loaded | None = None) -> TrainConfig:
     """Return the config to train with: a TrainConfig as it is, a preset by name, or for None the preset "tiny".
 
-    With `init_from`, a checkpoint or the folder of a run, a preset gets the shape of that model; None is that model's
-    own config, set to one pass over the new data.
+    With `init_from` (a checkpoint, the folder of a run or a loaded model), a preset gets that model's shape, and None is
+    that model's own config, set to one pass over the new data.
     """
     if isinstance(config, TrainConfig):
         return config
     if init_from is None:
         return preset("tiny" if config is None else config)
-    earlier = TrainConfig.from_dict(checkpoint.load_model(init_from)[1]["config"])
+    earlier = TrainConfig.from_dict(_loaded(init_from)[1]["config"])
     if config is None:
         return replace(earlier, steps=None, weights=None, device="auto", micro_batch=None)
     return replace(preset(config), model=earlier.model)
 
 
-def take_weights(model: GPT, init_from: str | Path, sets: Mapping[str, Shards]) -> str:
-    """Copy the weights of a checkpoint, or of the newest one in a folder, into `model`; return their hash.
+def _loaded(init_from: str | Path | Loaded) -> Loaded:
+    return init_from if isinstance(init_from, tuple) else checkpoint.load_model(init_from)
+
+
+def take_weights(model: GPT, init_from: str | Path | Loaded, sets: Mapping[str, Shards]) -> str:
+    """Copy the weights of `init_from`, a checkpoint, a folder of them or a loaded model, to `model`; return their hash.
 
     sets: the shards to train on. Raises PlanError if the checkpoint's model has another shape than `model`, or another
     vocabulary, separator or tokenizer than the shards.
     """
-    earlier, saved = checkpoint.load_model(init_from)
+    earlier, saved = _loaded(init_from)
+    where = saved.get("path", "init_from") if isinstance(init_from, tuple) else init_from
     shards = next(iter(sets.values()))
     facts: list[tuple[str, Any, Any]] = [
         ("vocabulary", saved["vocab_size"], shards.vocab_size),
@@ -52,21 +59,21 @@ def take_weights(model: GPT, init_from: str | Path, sets: Mapping[str, Shards]) 
     for name, before, now in facts:
         if before != now:
             msg = (
-                f"{init_from} was trained with a {name} of {before} and {shards.path} has one of {now}; encode the "
+                f"{where} was trained with a {name} of {before} and {shards.path} has one of {now}; encode the "
                 "texts with the tokenizer.json of that model"
             )
             raise PlanError(msg)
-    _check_shape(init_from, earlier.config, model.config)
+    _check_shape(where, earlier.config, model.config)
     model.load_state_dict(earlier.state_dict())
     return _hash(model)
 
 
-def _check_shape(init_from: str | Path, earlier: ModelConfig, config: ModelConfig) -> None:
+def _check_shape(where: object, earlier: ModelConfig, config: ModelConfig) -> None:
     before, now = asdict(earlier), asdict(config)
     differences = [f"model.{n} was {before[n]}, is {now[n]}" for n in now if n not in _FREE and before[n] != now[n]]
     if differences:
         msg = (
-            f"the model in {init_from} has another shape ({'; '.join(differences)}); take its shape with "
+            f"the model in {where} has another shape ({'; '.join(differences)}); take its shape with "
             "starting_config(preset, init_from), or leave these settings out"
         )
         raise PlanError(msg)

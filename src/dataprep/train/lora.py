@@ -1,0 +1,120 @@
+"""LoRA: low-rank changes of matrices, trained while the matrices themselves are frozen (Hu et al. 2021).
+
+The change of a projection is scale * b @ a, with a (rank, n_in), b (n_out, rank) and scale = alpha / rank. Projections
+have the names that Llama's have elsewhere; a layer here that computes several at once has a change for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .config import ModelConfig, TrainConfig
+from .model import GPT, Linear
+
+
+def projections(config: ModelConfig) -> dict[str, dict[str, slice]]:
+    """Return the projections of a block: by the name of the layer, the output rows of each projection in it.
+
+    >>> projections(ModelConfig(d_model=64, n_heads=4))["attention.qkv"]["k_proj"]
+    slice(64, 128, None)
+    """
+    queries, keys, hidden = config.n_heads * config.d_head, config.kv_heads * config.d_head, config.ff_width
+    return {
+        "attention.qkv": _rows(q_proj=queries, k_proj=keys, v_proj=keys),
+        "attention.out": _rows(o_proj=config.d_model),
+        "feed_forward.up": _rows(gate_proj=hidden, up_proj=hidden),
+        "feed_forward.down": _rows(down_proj=config.d_model),
+    }
+
+
+def _rows(**sizes: int) -> dict[str, slice]:
+    found, start = {}, 0
+    for name, size in sizes.items():
+        found[name] = slice(start, start + size)
+        start += size
+    return found
+
+
+class LowRank(nn.Module):
+    """A trained change of one projection: `b` @ `a`, which is 0 at the start, since `b` is."""
+
+    role = "matrix"
+
+    def __init__(self, n_in: int, n_out: int, rank: int) -> None:
+        super().__init__()
+        self.a, self.b = nn.Parameter(torch.empty(rank, n_in)), nn.Parameter(torch.zeros(n_out, rank))
+        nn.init.kaiming_uniform_(self.a, a=5**0.5)  # as in PEFT
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the change of the projection's output, (..., n_out), for an input (..., n_in)."""
+        return F.linear(F.linear(x, self.a.to(x.dtype)), self.b.to(x.dtype))
+
+
+class Adapted(nn.Module):
+    """A linear layer with a frozen weight, and a `LowRank` change for each of its projections in `lora_targets`."""
+
+    role = "matrix"
+
+    def __init__(self, layer: Linear, rows: dict[str, slice], config: TrainConfig) -> None:
+        super().__init__()
+        assert config.lora is not None
+        rank = config.lora
+        self.weight, self.rows, self.scale, self.dropout = layer.weight, rows, config.lora_scale, config.lora_dropout
+        sizes = {name: where.stop - where.start for name, where in rows.items() if name in config.lora_targets}
+        self.changes = nn.ModuleDict({name: LowRank(layer.in_features, n, rank) for name, n in sizes.items()})
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the layer's output, (..., n_out), for an input (..., n_in); in training mode, with dropout."""
+        y = F.linear(x, self.weight.to(x.dtype))
+        if self.dropout and self.training:
+            x = F.dropout(x, self.dropout)
+        parts = [
+            self.changes[name](x) if name in self.changes else x.new_zeros(*x.shape[:-1], where.stop - where.start)
+            for name, where in self.rows.items()
+        ]
+        return y + self.scale * torch.cat(parts, dim=-1)
+
+    @torch.no_grad()
+    def merged(self) -> Linear:
+        """Return an ordinary layer with the same output: the weight with its changes added."""
+        layer = Linear(*self.weight.shape[::-1])
+        layer.weight = nn.Parameter(self.weight.clone())
+        for name, change in self.changes.items():
+            assert isinstance(change, LowRank)
+            layer.weight[self.rows[name]] += self.scale * change.b @ change.a
+        return layer
+
+
+def add(model: GPT, config: TrainConfig) -> None:
+    """Freeze all weights of `model`, and give it untrained changes of rank `config.lora`; its output is as before."""
+    model.requires_grad_(False)
+    for block in model.blocks:
+        for path, rows in projections(model.config).items():
+            if rows.keys() & set(config.lora_targets):
+                home, name = path.split(".")
+                layer = block.get_submodule(path)
+                assert isinstance(layer, Linear)
+                setattr(block.get_submodule(home), name, Adapted(layer, rows, config).to(layer.weight.device))
+
+
+def merge(model: GPT) -> None:
+    """Add the changes to the weights of `model`, which then has ordinary layers, all of them trainable again."""
+    for path, layer in [(p, m) for p, m in model.named_modules() if isinstance(m, Adapted)]:
+        home, _, name = path.rpartition(".")
+        setattr(model.get_submodule(home), name, layer.merged())
+    model.requires_grad_(True)
+
+
+def changes(model: GPT) -> Iterator[tuple[int, str, str, LowRank]]:
+    """Yield (number of the block, name of the layer, name of the projection, change) for each change of `model`."""
+    for n, block in enumerate(model.blocks):
+        for path in projections(model.config):
+            layer = block.get_submodule(path)
+            if isinstance(layer, Adapted):
+                for name, change in layer.changes.items():
+                    assert isinstance(change, LowRank)
+                    yield n, path, name, change
