@@ -23,8 +23,8 @@ _FREE = {"context", "rope_base"}  # no weight depends on them
 def starting_config(config: TrainConfig | str | None, init_from: str | Path | Loaded | None = None) -> TrainConfig:
     """Return the config to train with: a TrainConfig as it is, a preset by name, or for None the preset "tiny".
 
-    With `init_from` (a checkpoint, the folder of a run or a loaded model), a preset gets that model's shape, and None is
-    that model's own config, set to one pass over the new data.
+    With `init_from` (a checkpoint, the folder of a run or a loaded model), a preset gets that model's shape, and None
+    is that model's own config, set to one pass over the new data.
     """
     if isinstance(config, TrainConfig):
         return config
