@@ -65,7 +65,7 @@ class Keep:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All columns that `rank` reads, "id" included."""
+        """The names of all columns that `rank` reads, "id" included."""
         extra = {"newest": self.what, "best": self.what, "source": "source", "longest": "text"}.get(self.kind)
         return ("id",) if extra is None else ("id", extra)
 

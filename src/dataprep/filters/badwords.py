@@ -37,7 +37,8 @@ class BadWords(ScoredFilter):
     max_matches: a document with more is dropped (`bad_words`). Entries that end at the same offset count once.
 
     Case is ignored, character by character; everything else, white space too, must be equal. All entries are found in
-    one pass (Aho-Corasick) and compared byte by byte. The key depends on the entries, not on the path of their file.
+    one pass (Aho-Corasick) and compared byte by byte. Changed entries make a run repeat the work, a changed
+    path of their file does not.
 
     Raises PlanError if a list is missing, not UTF-8 or empty, or an entry has a line break.
     """

@@ -54,7 +54,7 @@ class Hosts(Stage):
     Files are UTF-8 with one entry per line; `#` begins a comment; lines of /etc/hosts (`0.0.0.0 example.org`) count as
     their domains. Case, Punycode, scheme, port and user name are ignored. Reasons: the first of `blocked_host`,
     `blocked_url` (path or word), `host_not_allowed`. Documents without a URL that names a host are kept, even with an
-    allow list, and counted as `without url`. The key depends on the entries, not on the paths of the files.
+    allow list, and counted as `without url`. Changed entries make a run repeat the work, changed paths do not.
 
     Raises PlanError if a list is missing, not UTF-8 or empty, or an entry is not a domain.
     """

@@ -181,7 +181,8 @@ class Percentiles(Estimator):
     def look(self, docs: Dataset, n: int) -> tuple[dict[str, Any], pa.Table]:
         """Return figures of each language, and the table that `preview` returns.
 
-        The figures are {language: {"low", "high", "scores": number of scores, "lost": number that would be dropped}}.
+        The figures are {language: {"low", "high": its bounds, "scores": number of scores, "lost": number that would be
+        dropped}}.
         """
         scores = pa.concat_tables([*(_table(batch, self.filter) for batch in docs.batches()), SCORES.empty_table()])
         bounds, facts = self.bounds(scores)

@@ -30,8 +30,8 @@ class RepairText(Stage):
     controls: remove control characters, terminal colours and byte order marks; \r\n, \r, U+0085, U+2028 become \n.
     form: compose characters: "NFC", "NFKC" (also makes ligatures and full-width letters plain), or None.
 
-    Quotes, full-width letters and HTML entities are kept. Changed documents are counted as `repaired`. The key depends
-    on ftfy's version. Raises PlanError if ftfy is missing or the form is unknown.
+    Quotes, full-width letters and HTML entities are kept. Changed documents are counted as `repaired`. A new version
+    of ftfy makes a run repeat the work. Raises PlanError if ftfy is missing or the form is unknown.
     """
 
     encoding: bool = True

@@ -59,7 +59,7 @@ class Robots(Stage):
     ones the one that allows; `*` and `$`. In addition, a byte order mark and a version (CCBot/2.0) do not hide a group,
     and other lines do not end one. Hosts without robots.txt, or that answered 4xx, allow all. Reasons: `robots`,
     `robots_unreadable`. Documents are counted as `forbidden.AGENT`, `unreadable`, `without robots.txt` and `without
-    url`. The source is read when the stage is made; the key depends on the rules, not on the paths of the files.
+    url`. The source is read when the stage is made. Changed rules make a run repeat the work, changed paths do not.
 
     Raises PlanError if a source has no robots.txt or an archive is damaged.
     """

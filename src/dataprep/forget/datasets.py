@@ -1,7 +1,7 @@
-"""Remove documents from a sealed Dataset: only the shards that hold them are written again, under a new name.
+"""Remove documents from a sealed (finished) Dataset: only the shards that hold them are written again.
 
-The manifest changes in one step from the old shards to the new ones. All other work can be repeated, so after a kill
-the same call ends in the same bytes.
+New shards have new names. The manifest changes in one step from the old shards to the new ones. All other work can be
+repeated, so after a kill the same call ends in the same bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Removed = dict[str, Amount]  # by source
 
 
 def remove_documents(url: str, ids: Ids, forget_list: Ids, *, is_step: bool = False) -> int:
-    """Remove documents from a sealed Dataset, and return how many were in it.
+    """Remove documents from a sealed (finished) Dataset, and return how many were in it.
 
     url: the Dataset's folder. ids: of the documents, ascending. forget_list: all ids on the folder's list, whose hash
     is written to the manifest. is_step: True for a saved step, whose removals are recorded in the drop table of its

@@ -1,1 +1,1 @@
-"""The history of a run: dropped documents, clusters, cuts, changes, checks; and estimates before a run."""
+"""The history of a run: dropped documents, clusters of duplicates, cuts, changes, checks; estimates before a run."""

@@ -153,7 +153,7 @@ class Clusters:
 def find_clusters(url: str) -> Clusters:
     """Return the clusters of duplicates of a run, from its drop tables; url: the run's folder.
 
-    Raises PlanError if there is no sealed Dataset, and CorruptShard if a table is missing or damaged.
+    Raises PlanError if the folder has no sealed (finished) Dataset, and CorruptShard if a table is missing or damaged.
     """
     return join_links(url, *_links(url))
 

@@ -1,4 +1,4 @@
-"""Compare two sealed Datasets of one input: documents lost and gained, by reason, and documents with another text.
+"""Compare two finished Datasets of one input: documents lost and gained, by reason, and documents with another text.
 
 Both are read once, in the order of their ids, with one batch of each in memory.
 """
@@ -75,10 +75,10 @@ class Comparison:
 
 
 def compare(a: str, b: str, examples: int = 3) -> Comparison:
-    """Compare two sealed Datasets, or the last Datasets of two runs.
+    """Compare two sealed (finished) Datasets, or the last Datasets of two runs.
 
-    examples: documents to keep per reason. Raises PlanError if a folder holds no Dataset, or if one id has different
-    sources in the two Datasets, since they were then made from different inputs.
+    a, b: their folders. examples: documents to keep per reason. Raises PlanError if a folder has no Dataset, or if one
+    id has different sources in the two Datasets, since they were then made from different inputs.
     """
     folders = (url.rstrip("/") if Folder(url).is_dataset else datasets(url, saved=False)[-1].url for url in (a, b))
     one, two = map(open_dataset, folders)

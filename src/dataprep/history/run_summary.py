@@ -51,12 +51,12 @@ class RunSummary:
 
     name: of the run's folder. manifests: those of the finished Datasets, by folder. stages: statistics of each stage.
     sources: (amount read, amount kept) by source, most bytes first. alarms: sentences about suspicious drops. unread:
-    files that could not be read. fits: the counts of Estimators. similarities: of dropped documents, by stage. sizes:
-    the distinct sizes of clusters of duplicates, and the number of clusters of each. largest: the largest clusters,
-    with examples. least_similar: dropped documents least similar to the kept ones. repeats: texts cut most often.
-    languages: number of documents by language. tokens: the token shards. token_lengths: number of documents in them by
-    the number of binary digits of a document's length in tokens. metrics: the rows that training wrote. samples: texts
-    that the model wrote.
+    files that could not be read. fits: counts that deduplications and other Estimators made. similarities: of dropped
+    documents, by stage. sizes: the distinct sizes of clusters of duplicates, and the number of clusters of each.
+    largest: the largest clusters, with examples. least_similar: dropped documents least similar to the kept ones.
+    repeats: texts cut most often. languages: number of documents by language. tokens: the token shards. token_lengths:
+    number of documents in them by the number of binary digits of a document's length in tokens. metrics: the rows that
+    training wrote. samples: texts that the model wrote.
     """
 
     name: str
@@ -81,7 +81,7 @@ class RunSummary:
 def summarize(folder: str) -> RunSummary:
     """Read the folder of a run and return its summary; fields for steps that have not run yet are empty.
 
-    Raises PlanError if the folder holds no sealed Dataset.
+    Raises PlanError if the folder has no sealed (finished) Dataset.
     """
     finals = {found.url: open_dataset(found.url) for found in datasets(folder, saved=False)}
     stages = [stage for docs in finals.values() for stage in docs.stats if stage.docs_in]

@@ -64,8 +64,8 @@ class Estimate:
     """The estimated cost of a run, with one worker.
 
     stored_bytes, text_bytes: size of the input as stored, and of its text. sample_bytes: size of the text that was
-    sampled. costs: one entry per step. reserved: memory that one process holds for the whole input; the entries are not
-    held at the same time.
+    sampled. costs: one entry per step. reserved: memory that one process needs for the whole input, such as for a Bloom
+    filter; the entries are not needed at the same time.
     """
 
     stored_bytes: int
@@ -275,10 +275,10 @@ class StepRehearsal:
 def rehearse(
     steps: Sequence[pipeline_file.Step], to: str | None = None, *, sample_bytes: int = SAMPLE_BYTES, examples: int = 3
 ) -> tuple[list[StepRehearsal], int]:
-    """Run the steps up to the one named `to` on a sample, in a temporary folder; return their changes, and bytes read.
+    """Run the steps up to the one named `to` on a sample, in a temporary folder; return the changes that they made.
 
     to: None runs all steps. sample_bytes: size of the sample's text. examples: documents to keep per reason and per
-    changed column. Returns a list with an entry per step, and the number of bytes of text read.
+    changed column. Returns (a list with an entry per step, the number of bytes of text read).
     """
     tried = [step for step in steps if step.name not in UNTRIED]
     found = []

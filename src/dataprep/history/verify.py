@@ -1,4 +1,4 @@
-"""Check that sealed Datasets and token shards are still as they were written."""
+"""Check that finished (sealed) Datasets and token shards are still as they were written."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ HEADING = re.compile(r'<section id="(\w+)"[^>]*><h2[^>]*>([^<]+)</h2>')
 def write(folder: str, url: str) -> str:
     """Write the report of the run in `folder` to the file `url`, and return `url`.
 
-    Raises PlanError if the folder holds no sealed Dataset.
+    Raises PlanError if the folder has no sealed (finished) Dataset.
     """
     files.write_bytes(url, render(summarize(folder)).encode())
     return url

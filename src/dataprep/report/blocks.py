@@ -1,4 +1,4 @@
-"""HTML elements for sections; they escape and shorten everything that comes from the corpus."""
+"""HTML elements for the sections of a report; they escape and shorten everything that comes from the corpus."""
 
 from __future__ import annotations
 

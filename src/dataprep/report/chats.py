@@ -1,4 +1,4 @@
-"""The section about chats: authors, times, languages and lengths, if a `MessageStats` stage counted them."""
+"""The report's section about chats: authors, times, languages and lengths, if a `MessageStats` stage counted them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sections about removed text: similarities, clusters, pairs of texts, cut spans, and examples of drops."""
+"""The report's sections about removed text: similarities, clusters, pairs of texts, cut spans, examples of drops."""
 
 from __future__ import annotations
 

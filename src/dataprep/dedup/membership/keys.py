@@ -152,9 +152,9 @@ def _write_segment(spill: SpillWriter, found: dict[str, Any]) -> None:
 
 
 def segments(out: str, number: int) -> Iterator[dict[str, Any]]:
-    """Yield what `SaveKeys` stored for input part `number`, one batch at a time: {name: array}, as in SECTIONS.
+    """Yield what `SaveKeys` stored for input part `number`, one batch at a time: {name: array}.
 
-    out: the folder of the files of SaveKeys.
+    The names are those of SECTIONS, such as "ids" and "keys". out: the folder of the files of SaveKeys.
     """
     with Spill(SaveKeys.url(out, number)) as spill:
         for segment in range(spill.segments - 1):
@@ -162,7 +162,7 @@ def segments(out: str, number: int) -> Iterator[dict[str, Any]]:
 
 
 def count(out: str, n_parts: int) -> float:
-    """Return the estimated number of distinct keys in all `n_parts` input parts.
+    """Return the estimated number of distinct keys (64-bit hashes of text units) in all `n_parts` input parts.
 
     out: the folder of the files of SaveKeys.
     """
@@ -175,11 +175,13 @@ def count(out: str, n_parts: int) -> float:
 
 @dataclass(frozen=True)
 class LookUp:
-    """Look up the stored keys in the order of document ids, in one process; write what was seen before, and the filter.
+    """Look up the stored keys (hashes of text units) in the order of document ids; write what was seen before.
 
-    Each key is entered into the filter after it was looked up. If a run is killed, the next one starts with an empty
-    filter and the stored keys, so no key is missing or entered twice.
-    url: the table to write. unit, threshold: as in `look_up`. size: of the filter.
+    Works in one process, and also writes the Bloom filter. Each key is entered into the filter after it was looked up.
+    If a run is killed, the next one starts with an empty filter and the stored keys, so no key is missing or entered
+    twice.
+    out: the folder of the files of SaveKeys. url: the table to write. unit, threshold: as in `look_up`. size: of the
+    filter.
     """
 
     out: str

@@ -1,4 +1,4 @@
-"""Bands and rows of a MinHash signature: the probability that a pair is found, published settings, automatic choice.
+"""Bands and rows of a MinHash signature: how likely a pair is found, published settings, and the automatic choice.
 
 Two documents of Jaccard similarity s share a band with probability 1 - (1 - s^r)^b for b bands of r rows (Broder 1997;
 Leskovec, Rajaraman, Ullman, ch. 3).
@@ -68,10 +68,10 @@ def least_jaccard(threshold: float, measure: str) -> float:
 
 @cache
 def choose(threshold: float, recall: float = RECALL) -> tuple[int, int] | None:
-    """Return (bands, rows) that find at least the share `recall` of pairs with a Jaccard similarity of `threshold`.
+    """Return (bands, rows) with which two documents of similarity `threshold` share a band with probability `recall`.
 
-    Of all such choices, it is the one that finds the fewest pairs of lower similarity, with bands * rows at most 256.
-    Returns None if 256 is too few.
+    The probability is at least `recall`. Of all such choices, it is the one that finds the fewest pairs of lower
+    similarity, with bands * rows at most 256. Returns None if 256 is too few.
 
     >>> choose(0.8)
     (26, 8)

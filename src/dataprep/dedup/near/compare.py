@@ -67,10 +67,11 @@ class Outcome(NamedTuple):
 
 
 class KeptIndex(NamedTuple):
-    """The kept documents by key: a hash table of keys, with a linked list for each key of the documents that have it.
+    """The kept documents by key (hash of a band): a hash table of keys, with a linked list of documents for each key.
 
     Number `kept * bands + band` in a list represents the kept document number `kept`, which has the key in its band
-    number `band`. The newest document is first in a list.
+    number `band`. The newest document is first in a list. pool, ends: the contents of all documents, and where each
+    ends. bits, drawn: their bitmaps, and where each begins.
     """
 
     key: U64  # of every slot
@@ -100,9 +101,9 @@ class SetTable(NamedTuple):
 def decide_block(block: Undecided, bands: int, rule: MatchRule, index: KeptIndex, outcome: Outcome) -> tuple[int, int]:
     """Decide, in order, which documents of `block` to drop; write this to `outcome`, and return two counts.
 
-    The counts are the number of pairs compared, and that of entries of the index that were skipped because a document
-    had too many. bands: keys per document. A kept document is entered into `index`; if that is full, the document stays
-    undecided.
+    The counts are the pairs compared, and the kept documents with a shared key that were skipped because a document had
+    too many of them. bands: keys per document. A kept document is entered into `index`; if that is full, the document
+    stays undecided.
     """
     compared, skipped = 0, 0
     slots = np.empty(bands, np.int64)
@@ -141,7 +142,8 @@ def decide_block(block: Undecided, bands: int, rule: MatchRule, index: KeptIndex
 def slots_of(index: KeptIndex, keys: U64, most: Int, slots: I64) -> Int:
     """Write the hash-table slot of each key of a document to `slots`; return the number of entries of all these slots.
 
-    keys: uint64[bands]. If there are more than `most` entries, the slots with the fewest come first.
+    An entry is a kept document that has the key. keys: uint64[bands]. If there are more than `most` entries, the slots
+    with the fewest come first.
     """
     total = np.int64(0)
     for k in range(len(keys)):
@@ -269,9 +271,10 @@ def needed(rule: MatchRule, m: Int, n: Int) -> Int:
 
 @kernel
 def enter_set(own: U64, table: SetTable, stamp: Int) -> None:
-    """Enter the set `own`, uint64 hashes, into the hash table `table`; `stamp`, the document's number, marks its slots.
+    """Enter the set `own`, uint64 hashes, into the hash table `table`.
 
-    Small sets use only as many slots as they need, so that they fit into the cache.
+    stamp: the document's number, which marks the slots in use. Small sets use only as many slots as they need, so that
+    they fit into the cache.
     """
     mask = table_mask(len(own))
     for h in own:

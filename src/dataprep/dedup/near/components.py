@@ -32,9 +32,9 @@ CANDIDATE = np.dtype([("doc", "<u4"), ("root", "<u4")])  # a document's row in i
 
 @dataclass(frozen=True)
 class KeyRange:
-    """The keys that one task sorts: those of bands [first, last) whose top byte is in `buckets`, [first, last).
+    """The keys (hashes of bands) that one task sorts: those of bands [first, last) with a top byte in `buckets`.
 
-    number: the task's number.
+    buckets: [first, last). number: the task's number.
     """
 
     number: int
@@ -43,7 +43,7 @@ class KeyRange:
 
 
 def key_ranges(n_docs: int, bands: int) -> list[KeyRange]:
-    """Divide the keys into ranges, one per task, of at most MATCH_RECORDS keys per band.
+    """Divide the keys (hashes of bands) into ranges, one per task, of at most MATCH_RECORDS keys per band.
 
     n_docs: number of documents, each with `bands` keys. Memory and workers do not change the result.
     """
@@ -59,10 +59,10 @@ def key_ranges(n_docs: int, bands: int) -> list[KeyRange]:
 
 @dataclass(frozen=True)
 class MatchKeys(Pass[KeyRange]):
-    """Sort a range of the keys of all input parts; write an edge for each document that shares a key with another.
+    """Find documents that share a key (hash of a band), in one range of the keys; write pairs (edges) of them.
 
-    parts: the stored keys of each part. bases: the number of the first document of each part. first_new: the number of
-    the first document that may be dropped. The receipt (the task's record) states the number of edges.
+    parts: the stored keys of each input part. bases: the number of the first document of each part. first_new: the
+    number of the first document that may be dropped. The receipt (the task's record) states the number of edges.
     """
 
     folder = "match"
@@ -124,9 +124,10 @@ def star_edges(keys: U64, docs: U32, first_new: Int) -> U32:
 class FindComponents(Pass[int]):
     """Join documents that share keys to connected components; write each input part's candidates. One task.
 
-    A candidate is a document that is joined to another one. parts, bases: as in MatchKeys. n_ranges: number of its
-    files. doc_bytes: what a candidate takes in a partition in addition to its contents. The receipt (the task's record)
-    states the number of candidates, the documents of the largest component, and the bytes of all candidates.
+    A candidate is a document that is joined to another one. parts, bases: as in MatchKeys. n_docs: number of documents.
+    n_ranges: number of files of MatchKeys. doc_bytes: bytes for a candidate in addition to its contents. The receipt
+    (the task's record) states the number of candidates, the documents of the largest component, and the bytes of all
+    candidates.
     """
 
     folder = "cluster"
@@ -142,7 +143,7 @@ class FindComponents(Pass[int]):
         """Write one segment per input part to the file `url`: its candidates (row in the part, component).
 
         A component is identified by its first document. item: unused, since there is one task. Returns {"candidates":
-        n, "largest_component": documents, "cost": bytes}.
+        their number, "largest_component": number of documents, "cost": bytes of all candidates}.
         """
         parent = np.arange(self.n_docs, dtype=np.uint32)
         for number in range(self.n_ranges):

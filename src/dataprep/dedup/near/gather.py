@@ -55,7 +55,7 @@ class GatherCandidates(Pass[Part]):
     n_old: int  # parts of older Datasets: all of their documents are kept
 
     def item_key(self, item: Part) -> str:  # noqa: ARG002 - `key` covers all parts
-        """Return the hash of the whole search, since the candidates of a part depend on all other parts."""
+        """Return the hash that identifies the search, since a part's candidates depend on all other parts."""
         return self.key
 
     def write(self, url: str, item: Part) -> dict[str, Any]:

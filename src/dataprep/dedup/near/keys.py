@@ -51,7 +51,10 @@ def without_drops(part: Part) -> tuple[Part, tuple[Stage, ...]]:
 
 
 def key_url(out: str, file: KeyFile) -> str:
-    """Return the URL of a file of keys, stored in the folder `out` of this search, or of an earlier one."""
+    """Return the URL of a file of keys (hashes of documents), stored in the folder `out` or in that of another search.
+
+    file: (folder next to `out`, name); "" is `out` itself; with "/" the name is the URL.
+    """
     step, name = file
     return name if step == "/" else files.join(files.join(parent(out), step) if step else out, KEYS, name)
 
@@ -101,10 +104,10 @@ class PartToHash:
 
 @dataclass(frozen=True)
 class HashDocuments(Pass[PartToHash]):
-    """Write the file of rows of an input part, which maps keys to documents; compute the keys unless they are stored.
+    """Store the keys (hashes) of the documents of an input part; keys that an earlier run stored are used again.
 
-    The receipt (the task's record) states the number of documents, the number of those that earlier stages kept, and
-    the files of keys.
+    Also writes the part's file of rows, which maps keys to documents. The receipt (the task's record) states the number
+    of documents, the number of those that earlier stages kept, and the files of keys.
     """
 
     folder = "rows"
@@ -112,7 +115,10 @@ class HashDocuments(Pass[PartToHash]):
     sketch: Sketch
 
     def item_key(self, item: PartToHash) -> str:
-        """Return the hash for a part's receipt; it covers the part's text and which documents were dropped."""
+        """Return the hash that a part's receipt (record of the finished task) must have to be valid.
+
+        It covers the part's text and which of its documents were dropped.
+        """
         return super().item_key(item.part)  # type: ignore[arg-type]
 
     def __call__(self, item: PartToHash) -> dict[str, Any]:
@@ -126,9 +132,8 @@ class HashDocuments(Pass[PartToHash]):
     def write(self, url: str, item: PartToHash) -> dict[str, Any]:
         """Write the file of rows `url` of an input part: ids, rows of dropped documents, rows in each file of keys.
 
-        Returns {"docs", "kept", "keys", "how", "first", "last"}: the number of documents and of those that earlier
-        stages kept, the files of keys, how they were obtained ("hashed", "found" or "borrowed"), and the first and last
-        id as text.
+        Returns {"docs": documents, "kept": those that earlier stages kept, "keys": files of keys, "how": "hashed",
+        "found" or "borrowed", "first", "last": first and last id as text}.
         """
         part, verdicts = without_drops(item.part)
         how, keys, rows, ids = self._keys(item, part)
@@ -190,9 +195,10 @@ def _sections(held: list[tuple[Any, Any, int]]) -> list[npt.NDArray[Any]]:
 
 
 def borrow(ids: U64, lent: tuple[LentKeys, ...]) -> list[U32] | None:
-    """Return, per file of keys in `lent`, the rows of its documents in a part, uint32; None if any document has no key.
+    """Return, per file of keys in `lent`, the rows of its documents in an input part, uint32; None if one has no key.
 
     ids: uint64, of the part's documents, ascending. A document of a file that is not in the part has the row ABSENT.
+    None means that a document of the part is in no file.
     """
     covered, out = np.zeros(len(ids), bool), []
     for one in lent:
@@ -223,8 +229,8 @@ class PartKeys:
     def records(self, first: int, last: int) -> Iterator[npt.NDArray[Any]]:
         """Yield the RECORDs (key, row of its document in the part) in the sections [first, last) of all files of keys.
 
-        Section `256 * band + top byte of the key` has the keys of one band. Documents that earlier stages dropped are
-        left out.
+        A key is the hash of a band; section `256 * band + top byte of the key` has keys of one band. Documents that
+        earlier stages dropped are left out.
         """
         for url, rows in self._files():
             with Spill(url) as spill:

@@ -81,7 +81,7 @@ class Older:
 
     @classmethod
     def open(cls, given: str) -> Older:
-        """Open the folder `given` that `against=` names. Raises PlanError if it is not a complete sealed Dataset."""
+        """Open the folder `given`, which `against=` names. Raises PlanError if it is not a finished Dataset."""
         try:
             docs = open_dataset(given)
         except (ReadError, CorruptShard) as e:
@@ -108,7 +108,7 @@ class Older:
 
 
 def folders_of(against: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the folders that `against=` names, as a tuple. Raises PlanError if two are equal, or one is no text."""
+    """Return the folders that `against=` names, as a tuple. Raises PlanError if a name is empty or occurs twice."""
     folders: tuple[Any, ...] = (against,) if isinstance(against, str) else tuple(against or ())
     are_names = all(isinstance(name, str) and name for name in folders)
     require(are_names, f"against={against!r} must be the folder of a sealed Dataset, or a list of them")
@@ -134,9 +134,9 @@ def _is_complete(url: str) -> bool:
 
 
 def sibling_steps(out: str) -> list[str]:
-    """Return the folders of other steps of the same output that hold keys; [] if `out` is not a step's folder.
+    """Return the folders of other steps of the same output that hold keys (hashes of documents), to use them again.
 
-    out: a step's folder, such as OUTPUT/steps/01-MinHash-....
+    out: a step's folder, such as OUTPUT/steps/01-MinHash-...; for other folders the result is [].
     """
     home = parent(out)
     names = [n for n in files.listdir(home) if n != files.name_of(out)] if files.name_of(home) == STEPS else []
@@ -144,9 +144,9 @@ def sibling_steps(out: str) -> list[str]:
 
 
 def parts_to_hash(datasets: Sequence[Dataset], out: str, sketch_key: str) -> list[PartToHash]:
-    """Return all parts of the Datasets, numbered in order, each with the files of its keys if they are stored.
+    """Return all parts of the Datasets, numbered in order, each with the files of its keys if these are stored.
 
-    out: the folder of the present search. sketch_key: hash of the settings that decide the keys.
+    out: the folder of the present search. sketch_key: hash of the settings that decide the keys (hashes of documents).
     """
     everything = Dataset(tuple(part for docs in datasets for part in docs.parts))
     texts = Dataset(tuple(map(_texts_only, everything.parts)))

@@ -1,10 +1,10 @@
-"""DuplicateSearch: the passes of document deduplication, each complete before the next begins, and the verdict table.
+"""DuplicateSearch: find duplicate documents in five passes, hash, match, cluster, gather and verify.
 
-The verdict table lists the documents to drop. The first four passes (hash, match, cluster, gather) make an *index*: the
-contents of every candidate, stored with the documents that it may duplicate. The index does not depend on the
-threshold, so if it is kept, another threshold only verifies again. The index stores sets of shingles, not similarities
-of pairs: the number of pairs grows with the square of the number of documents with one key, the number of sets only
-linearly, and verification reads 2.5 GB of sets per second.
+Each pass is complete before the next begins. The result is the verdict table, which lists the documents to drop. The
+first four passes make an *index*: the contents of every candidate, stored with the documents that it may duplicate. The
+index does not depend on the threshold, so if it is kept, another threshold only verifies again. The index stores sets
+of shingles, not similarities of pairs: the number of pairs grows with the square of the number of documents with one
+key, the number of sets only linearly, and verification reads 2.5 GB of sets per second.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Sketch(Protocol):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns that `keys` and `contents` read."""
+        """The names of the columns of a batch that `keys` and `contents` read."""
 
     @property
     def bands(self) -> int:
@@ -38,7 +38,7 @@ class Sketch(Protocol):
 
     @property
     def threshold(self) -> float:
-        """The similarity at which a document is dropped; above 1, the contents must be equal."""
+        """The least similarity (0 to 1) at which a document is dropped; above 1, the contents must be equal."""
 
     def keys(self, batch: Batch) -> tuple[I64, U64]:
         """Return the size of each document's contents in 64-bit words, int64[n], and its keys, uint64[bands, n].
@@ -49,7 +49,8 @@ class Sketch(Protocol):
     def contents(self, batch: Batch) -> tuple[I64, U64, U64]:
         """Return what is compared: offsets int64[n + 1], contents of all documents, uint64, and keys, uint64[bands, n].
 
-        The contents of document i are contents[offsets[i]:offsets[i + 1]].
+        The contents of document i are contents[offsets[i]:offsets[i + 1]]; a key is a hash that similar documents
+        share.
         """
 
 

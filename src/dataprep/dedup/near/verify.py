@@ -1,11 +1,10 @@
 """VerifyPartition: compare every candidate, best copy first, with the *kept* documents that share a key with it.
 
-A candidate is dropped if its similarity to a kept document reaches the threshold (its verdict names the first such
-document); else it is kept, and later candidates are compared with it. Copies are never compared with later candidates,
-so the work grows linearly with their number, and there are no chains: a dropped document never drops another. If a
-partition exceeds memory, its documents are compared with as many kept documents as fit, and those still undecided with
-the next ones, which gives the same result unless documents share keys with more kept ones than the limit in
-`compare.py`.
+A candidate is dropped if its similarity to a kept document reaches the threshold (the first such document is named);
+else it is kept, and later candidates are compared with it. Copies are never compared with later candidates, so the work
+grows linearly with their number, and there are no chains: a dropped document never drops another. If a partition
+exceeds memory, its documents are compared with as many kept documents as fit, and those still undecided with the next
+ones, which gives the same result unless documents share keys with more kept ones than the limit in `compare.py`.
 """
 
 from __future__ import annotations

@@ -241,7 +241,8 @@ class CutRepeats(Pass[Part]):
     def write(self, url: str, item: Part) -> dict[str, Any]:
         """Write the SPANs (byte ranges) to cut from the input part `item` to the file `url`, in order of (id, start).
 
-        Returns {"spans": ranges, "bytes": number cut, "top": [[id, start, text], ...]}; see the class.
+        Returns {"spans": number of ranges, "bytes": number cut, "top": [id, start, text] of frequent units that first
+        occur here}.
         """
         n_spans, n_bytes, texts = 0, 0, list[list[Any]]()
         with spill_to(url, 1) as spill:

@@ -41,10 +41,10 @@ REPRESENTATIVES = 16  # records of one group that are compared with all later on
 
 
 class RecordBlock(NamedTuple):
-    """Records of windows, in order of position.
+    """Records (runs of neighbouring windows of text) in order of position.
 
     data: UTF-8 bytes; record i has data[at[i]:stop[i]] (neighbours may overlap). id: of its document; offset: of its
-    first byte in the document. info: the low 25 bits of its `info`; see `minimizers.py`.
+    first byte in the document. info: its packed description without the offset; see `minimizers.py`.
     """
 
     data: U8
@@ -56,10 +56,11 @@ class RecordBlock(NamedTuple):
 
 
 class WindowTable(NamedTuple):
-    """The distinct windows so far, in slots found by hash, and their bytes in a pool (one array).
+    """The distinct windows (runs of words or bytes of text) so far: a hash table, and their bytes in one array, `pool`.
 
-    The pool holds runs of neighbouring windows; for each run, the id of its document and the offset of its first byte
-    are stored.
+    tag, at, size, last: per slot, the window's hash, its offset in the pool (-1: the slot is free), its length in bytes
+    and the offset of its last occurrence. run, run_id, run_offset: runs of neighbouring windows in the pool: start in
+    the pool, document id, and offset of the first byte in the document. fill: how much of each is in use.
     """
 
     tag: U64
@@ -89,7 +90,10 @@ class Same(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work arrays for the windows of one record: their bytes, hashes and owners, and the words of two records."""
+    """Work arrays for the windows of one record: bytes [start, end), hashes (tag), owners; the words of two records.
+
+    The owner of a window is the earlier record that has it too.
+    """
 
     start: I64
     end: I64
@@ -111,7 +115,7 @@ def table_for(windows: int, pool: int) -> WindowTable:
 
 
 def scratch_for(rule: WindowRule) -> Scratch:
-    """Return work arrays that are large enough for any record."""
+    """Return work arrays that are large enough for any record of windows that `rule` defines."""
     n, n_words = MAX_WINDOWS + 1, MAX_WINDOWS + rule.width if rule.words else 1
     words, other = empty_words(n_words), empty_words(n_words)
     owner = np.empty(max(n, CHUNK, MAX_SLIDE), np.int64)
@@ -120,7 +124,7 @@ def scratch_for(rule: WindowRule) -> Scratch:
 
 @intrinsic
 def prefetch(_: Any, data: Any, at: Any) -> Any:
-    """Prefetch the cache line of data[at]."""
+    """Load the cache line of data[at] into the processor's cache ahead of its use."""
 
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, given[0])
@@ -158,9 +162,10 @@ def same_before(data: U8, a: Int, b: Int, most: Int) -> Int:
 
 @kernel(inline="always")
 def minimum_at(info: Int) -> Int:
-    """Return the index, among the words or bytes of a record, at which its smallest gram starts.
+    """Return the index, among a record's words or bytes, at which its gram with the smallest hash starts.
 
-    info: the record's packed description; see `minimizers.py`.
+    A record is a run of windows of text; a gram is a run of words or bytes shorter than a window. info: the record's
+    packed description; see `minimizers.py`.
     """
     return (np.int64(info) & MAX_WINDOWS) - 1 + (np.int64(info) >> 14 & (MAX_SLIDE - 1))
 
@@ -169,7 +174,7 @@ def minimum_at(info: Int) -> Int:
 def trim_words(
     start: I64, end: I64, their_start: I64, their_end: I64, last: Int, same: Same, low: Int, high: Int
 ) -> tuple[Int, Int]:
-    """Return the range (low, high) of a record's windows that a second record has with the same word boundaries.
+    """Return those windows of a record, as a range (low, high), that a second record has with the same word boundaries.
 
     start, end: offsets of the record's words; their_start, their_end: those of the second record's words. last: words
     per window, minus one. same: the bytes that are equal. low, high: the range of windows to examine.
@@ -188,7 +193,8 @@ def trim_words(
 def assign(owner: I64, low: Int, high: Int, n: Int, covered: Int, m: Int) -> Int:
     """Set owner[x] to `m` for the windows x in low..high without an owner (-1); return how many of `n` now have one.
 
-    covered: how many had one before; 0 clears `owner` first.
+    An owner is an earlier record that has the window too. covered: how many windows had one before; 0 clears `owner`
+    first.
     """
     if not covered:
         for x in range(n):
@@ -202,9 +208,10 @@ def assign(owner: I64, low: Int, high: Int, n: Int, covered: Int, m: Int) -> Int
 
 @kernel(inline="always")
 def prefetch_group(data: U8, info: U64, starts: I64, order: I64, first: Int, stop: Int) -> Any:
-    """Prefetch the bytes of the records that follow a group; return True if a record in the group has a tied minimum.
+    """Load the bytes of the records after a group into the cache; return True if a record of the group is tied.
 
-    The group is order[first:stop]. info, starts: of each record; `starts` are offsets in `data`.
+    A record of windows is tied if two of its grams may have its smallest hash. The group is order[first:stop]. info,
+    starts: of each record; `starts` are offsets in `data`.
     """
     tied = False
     for t in range(first, stop):
@@ -222,11 +229,12 @@ def prefetch_group(data: U8, info: U64, starts: I64, order: I64, first: Int, sto
 def by_pairs(
     block: RecordBlock, rule: WindowRule, order: I64, bounds: I64, scratch: Scratch, out: U64
 ) -> tuple[U64, int, I64]:
-    """Write the repeats of groups without ties; return (array of repeats, their number, groups that were left over).
+    """Find the repeated windows in groups of records by comparing pairs; return (repeats, their number, other groups).
 
-    block: the records. order[bounds[g]:bounds[g + 1]] are the records of group g, in order of position. Groups with
-    ties or too many different records are left over. Arrays are taken out of their tuples first, because Numba counts
-    references to each of them at every call.
+    order[bounds[g]:bounds[g + 1]] are the records of group g, which have one hash, in order of position. The repeats
+    are rows of `out` or of a longer array (columns: see `repeats.py`). The numbers of groups that pairs cannot decide
+    are returned, int64: those in which a record's smallest hash is not unique, or with too many different records.
+    Arrays are taken out of their tuples first, because Numba counts references to each of them at every call.
     """
     data, starts, stops, info, ids, offsets = block.data, block.at, block.stop, block.info, block.id, block.offset
     mine, theirs, owner, last = scratch.words, scratch.other, scratch.owner, rule.width - 1
@@ -300,11 +308,12 @@ def by_table(
     block: RecordBlock, rule: WindowRule, rows: I64, table: WindowTable, half: tuple[int, int], scratch: Scratch,
     out: U64, k: int,
 ) -> tuple[U64, int]:  # fmt: skip
-    """Write the repeats of windows whose hash has the remainder half[0] modulo half[1], from row `k` of `out` on.
+    """Find repeated windows by a table of all windows so far; write the repeats from row `k` of `out` on.
 
-    block: records; rows: which of them to read. Returns `out` (or a longer array) and the number of its rows. Stops if
-    the table is full. Blocks of one group are passed one after the other with one table. A hit is compared with the
-    window's last occurrence if that is in this record, so that periodic text is cheap; else with the table's copy.
+    Only windows whose hash has the remainder half[0] modulo half[1] are examined. block: records; rows: which of them
+    to read. Returns `out` (or a longer array) and the number of its rows. Stops if the table is full. Blocks of one
+    group are passed one after the other with one table. A hit is compared with the window's last occurrence if that is
+    in this record, so that periodic text is cheap; else with the table's copy.
     """
     modulus, rest = np.uint64(half[1]), np.uint64(half[0])
     data, fill, pool, starts, words = block.data, table.fill, table.pool, block.at, scratch.words
@@ -426,10 +435,10 @@ def clear(table: WindowTable) -> None:
 def by_groups(
     block: RecordBlock, rule: WindowRule, order: I64, bounds: I64, table: WindowTable, scratch: Scratch, out: U64
 ) -> U64:
-    """Return the repeats of all groups of records, uint64[m, 7]; for the columns see `repeats.py`.
+    """Find the repeated windows in all groups of records; return them, uint64[m, 7] (columns: see `repeats.py`).
 
-    block: the records; group g has the records order[bounds[g]:bounds[g + 1]]. table, scratch, out: buffers; `out` is
-    replaced by a longer array when it is full.
+    block: the records; group g has the records order[bounds[g]:bounds[g + 1]], which have one hash. table, scratch,
+    out: buffers; `out` is replaced by a longer array when it is full.
     """
     out, k, left = by_pairs(block, rule, order, bounds, scratch, out)
     stack = np.empty((64, 2), np.int64)

@@ -1,4 +1,7 @@
-"""Turn the repeats that an engine found into the table of spans to cut, one group of documents at a time."""
+"""Turn the repeats (text that occurred earlier) that an engine found into the table of spans to cut.
+
+This is done for one group of documents at a time.
+"""
 
 from __future__ import annotations
 
@@ -33,17 +36,20 @@ def group_firsts(firsts: Sequence[int]) -> tuple[int, ...]:
 
 
 def by_group(repeats: U64, firsts: Sequence[int]) -> list[U64]:
-    """Return the repeats, uint64[m, 7], in one array per group of documents; firsts: the first id of each group."""
+    """Return the repeats (rows of uint64[m, 7]) in one array per group of documents.
+
+    firsts: the first id of each group.
+    """
     rows = in_order(repeats)
     return np.split(rows, np.searchsorted(rows[:, 0], np.array(firsts[1:], np.uint64)))
 
 
 @dataclass(frozen=True)
 class SortRepeats(Pass[int]):
-    """Collect and sort the repeats of one group of documents; for cut="char", also turn them into spans to cut.
+    """Collect and sort the repeats (text that occurred earlier) of one group of documents.
 
-    sources: the files of repeats, with one section per group. The receipt (the task's record) states the number of
-    rows.
+    For cut="char", they are also turned into spans to cut. sources: the files of repeats, with one section per group.
+    The receipt (the task's record) states the number of rows.
     """
 
     folder = "sort"
@@ -66,7 +72,7 @@ class SortRepeats(Pass[int]):
 
 @dataclass(frozen=True)
 class ShrinkRepeats(Pass[Part]):
-    """Shrink the repeats of an input part to whole words or lines, and write the spans to cut.
+    """Shrink the repeats (text that occurred earlier) in an input part to whole words or lines; write the spans to cut.
 
     cut: "word" or "line". firsts: the first id of each group of documents. The receipt (the task's record) states the
     number of spans.

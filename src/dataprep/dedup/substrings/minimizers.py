@@ -29,10 +29,10 @@ _BYTES = np.random.RandomState(1_914).randint(0, 1 << 63, 256, np.uint64) * np.u
 
 
 class WindowRule(NamedTuple):
-    """The definition of a window: `width` items (bytes, or words if `words`); a gram is a shorter run, of `gram` items.
+    """The definition of a window of text: `width` words if `words`, else `width` bytes.
 
-    table: classes of code points. values: the hash term of each byte value. leaving, leaving_window: the term of a byte
-    value that leaves a gram or a window.
+    gram: the number of words or bytes of a gram, a shorter run. table: classes of code points. values: the hash term of
+    each byte value. leaving, leaving_window: the term of a byte value that leaves a gram or a window.
     """
 
     width: int
@@ -45,10 +45,9 @@ class WindowRule(NamedTuple):
 
 
 def rule_of(width: int, *, words: bool) -> WindowRule:
-    """Return the rule for windows of `width` words if `words`, else of `width` bytes.
+    """Return the definition of windows of `width` words if `words`, else of `width` bytes, and of their grams.
 
-    It chooses the length of grams: short grams make fewer records; long grams are rarely shared by texts that share no
-    window.
+    A gram is a shorter run. Short grams make fewer records; long grams are rarely shared by texts that share no window.
     """
     gram = max(1, width // 6 if words else min(width // 4 + 4, 32), width - MAX_SLIDE + 1)
     return WindowRule(width, min(gram, width), words, classes(), _BYTES, _leaving(min(gram, width)), _leaving(width))
@@ -145,8 +144,8 @@ def word_grams(words: WordSpans, n: Int, k: int, out: U64) -> None:
 def records(offsets: I64, data: U8, base: int, rule: WindowRule) -> tuple[U64, U64]:
     """Return the records of the windows of all texts: hashes, uint64[m], and `info`, uint64[m] (see the module).
 
-    offsets: int64[n + 1], of the texts in the UTF-8 bytes `data`. base: number of bytes of the input part before these
-    texts.
+    A record is a run of neighbouring windows whose smallest hash is the same. offsets: int64[n + 1], of the texts in
+    the UTF-8 bytes `data`. base: number of bytes of the input part before these texts.
     """
     slide = rule.width - rule.gram + 1
     grams = np.empty(CHUNK + slide, np.uint64)
@@ -207,7 +206,7 @@ class WindowChunk(NamedTuple):
 
 
 class WindowRecords(NamedTuple):
-    """Finished records of windows (hashes, info), and the state of the record that is still open (state, low).
+    """Finished records (runs of windows): hashes and info; and the state of the record that is still open (state, low).
 
     low: the smallest hash of a gram in the open record.
     """
@@ -220,7 +219,7 @@ class WindowRecords(NamedTuple):
 
 @kernel(inline="always")
 def close(state: I64, low: U64, last: Int, hashes: U64, info: U64, k: Int) -> None:
-    """Write the open record, whose last window is number `last`, to hashes[k] and info[k].
+    """Write the record of windows that is still open, whose last window is number `last`, to hashes[k] and info[k].
 
     state, low: of the open record, as in WindowRecords.
     """
@@ -231,10 +230,10 @@ def close(state: I64, low: U64, last: Int, hashes: U64, info: U64, k: Int) -> No
 
 @kernel
 def minima(grams: U64, chunk: WindowChunk, slide: int, by_word: Any, starts: I64, out: WindowRecords, k: Int) -> Int:
-    """Slide over the windows of a chunk; write finished records to `out` from number `k` on; return the next number.
+    """Find the smallest gram hash of each window; write a record for windows with the same one to `out`, from `k` on.
 
-    grams: the hash of each gram; slide: grams per window. A window starts at each byte, or if `by_word`, at each of the
-    offsets `starts` of words.
+    Returns the next number. grams: the hash of each gram; slide: grams per window. A window starts at each byte, or if
+    `by_word`, at each of the offsets `starts` of words. The last record may stay open for the next chunk.
     """
     n, first, at, shift = chunk
     state, low, hashes, info = out
@@ -274,8 +273,8 @@ def minima(grams: U64, chunk: WindowChunk, slide: int, by_word: Any, starts: I64
 
 
 def found(info: U64) -> tuple[Any, Any]:
-    """Return each record's offset in its input part's text, in bytes, and its number of windows, both int64[m].
+    """Return, for records of windows, the offset in the input part's text in bytes and the number of windows.
 
-    info: uint64[m], in which both are packed.
+    info: uint64[m], in which both are packed. The results are int64[m].
     """
     return (info >> np.uint64(25)).astype(np.int64), (info & np.uint64(MAX_WINDOWS)).astype(np.int64)

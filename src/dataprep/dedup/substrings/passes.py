@@ -37,10 +37,11 @@ INFO = np.uint64((1 << 25) - 1)
 
 @dataclass(frozen=True)
 class HashWindows(Pass[Part]):
-    """Hash the windows of an input part; write their records to temporary files by bucket (leading bits of the hash).
+    """Hash the windows (runs of words or bytes) of an input part, and write them to temporary files by hash.
 
-    width: of a window, in words if `words`, else in bytes. The receipt (the task's record) states the number of
-    documents, bytes, windows and records, and the first id in every GROUP_BYTES of text.
+    width: of a window, in words if `words`, else in bytes. The files have sections by bucket, the leading bits of the
+    hash. The receipt (the task's record) states the number of documents, bytes, windows and records, and the first id
+    in every GROUP_BYTES of text.
     """
 
     folder = "hash"
@@ -51,8 +52,9 @@ class HashWindows(Pass[Part]):
     def write(self, url: str, item: Part) -> dict[str, Any]:
         """Write the records (hash, info), uint64[m, 2], of input part `item` to the file `url`, a section per bucket.
 
-        Returns {"docs", "bytes", "windows", "records", "firsts"}; see the class. Raises DataprepError if the part has
-        too much text.
+        A bucket is the leading bits of the hash. Returns the numbers {"docs", "bytes", "windows", "records"}, and
+        "firsts", the first document id in every GROUP_BYTES of text. Raises DataprepError if the part has too much
+        text.
         """
         rule, counted = rule_of(self.width, words=self.words), np.zeros(4, np.int64)
         firsts: list[int] = []
@@ -89,10 +91,10 @@ def bucket_ranges(n_records: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class CountHashes(Pass[tuple[int, int]]):
-    """Drop the records of a range of buckets whose hash occurs once; write the others to a file by input part.
+    """Drop the records of windows whose hash occurs once, since their text is not repeated; write the others to a file.
 
-    width: of a window, in words if `words`, else in bytes. The receipt (the task's record) states the number of
-    remaining records.
+    One task does this for a range of buckets (leading bits of hashes). width: of a window, in words if `words`, else in
+    bytes. The receipt (the task's record) states the number of remaining records.
     """
 
     folder = "count"
@@ -133,7 +135,7 @@ class CountHashes(Pass[tuple[int, int]]):
 
 @dataclass(frozen=True)
 class Partitions:
-    """Tells which partition a hash belongs to.
+    """Tells which partition, a group of hashes that one task compares, a hash belongs to.
 
     bins: each partition's first bin (range of hashes). heavy: the hashes so frequent that each has its own partition;
     these partitions come last.
@@ -144,7 +146,7 @@ class Partitions:
 
     @classmethod
     def read(cls, out: str, n_parts: int, ranges: Sequence[tuple[int, int]]) -> Partitions:
-        """Read the files that CountHashes wrote for `ranges` in `out`; return partitions of about PARTITION_BYTES each.
+        """Read the files of CountHashes in the folder `out`; return partitions of about PARTITION_BYTES of text each.
 
         n_parts: number of input parts. ranges: [first, last) of buckets, one per file.
         """
@@ -160,7 +162,10 @@ class Partitions:
         return len(self.bins) + len(self.heavy)
 
     def of(self, hashes: U64) -> I64:
-        """Return the partition number of each hash, int64[n]; hashes: uint64[n]."""
+        """Return the number of the partition (group of hashes that one task compares) of each hash, int64[n].
+
+        hashes: uint64[n].
+        """
         fine = (hashes >> np.uint64(64 - (BUCKETS * FINE - 1).bit_length())).astype(np.int64)
         out = np.searchsorted(np.array(self.bins), fine, "right") - 1
         if self.heavy:
@@ -172,10 +177,10 @@ class Partitions:
 
 @dataclass(frozen=True)
 class GatherRecords(Pass[Part]):
-    """Read an input part again; write its remaining records, with their text, to a file by partition of hashes.
+    """Read an input part again; write the text of windows whose hash occurs again to a file, by partition of hashes.
 
     width: of a window, in words if `words`, else in bytes. ranges: those of the files of CountHashes. The receipt (the
-    task's record) states the bytes of text of the records.
+    task's record) states the bytes of text.
     """
 
     folder = "gather"
@@ -188,8 +193,8 @@ class GatherRecords(Pass[Part]):
     def write(self, url: str, item: Part) -> dict[str, Any]:
         """Write the records of input part `item` to the file `url`, two sections per partition; return {"bytes": n}.
 
-        The sections are HEADERs, and the bytes of the records. Bytes that a record shares with the one before are
-        written once, but counted twice in n.
+        The sections are HEADERs (hash, id, offset, info, size), and the bytes of the records. Bytes that a record
+        shares with the one before are written once, but counted twice in n.
         """
         rows, base, n_bytes = self._records(item.number), 0, 0
         with spill_to(url, 2 * self.partitions.count) as spill:
@@ -238,7 +243,7 @@ class GatherRecords(Pass[Part]):
 def shared_bytes(headers: npt.NDArray[Any]) -> I64:
     """Return how many of each record's first bytes are also the last bytes of the record before it, int64[n].
 
-    headers: HEADERs of n records.
+    headers: structured array with the id, offset and size in bytes of n records, in order.
     """
     out = np.zeros(len(headers), np.int64)
     stop = headers["offset"] + headers["size"]

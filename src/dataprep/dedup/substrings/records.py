@@ -110,9 +110,10 @@ def slot_of(keys: U64, state: U8, mask: Int, key: Int) -> Int:
 
 @kernel
 def word_sizes(data: U8, at: I64, stop: I64, n_words: I64, table: U16) -> I64:
-    """Return the number of bytes from each offset at[j] to the end of the last of n_words[j] words, int64[m].
+    """Return, for each offset at[j], the number of bytes to the end of the n_words[j]-th word from there, int64[m].
 
-    at, stop, n_words: int64[m]; text j ends at stop[j]. data: UTF-8 bytes. table: the class bits of every code point.
+    at, stop, n_words: int64[m]; the text of offset j ends at stop[j]. data: UTF-8 bytes. table: the class bits of every
+    code point.
     """
     out = np.zeros(len(at), np.int64)
     for j in range(len(at)):

@@ -49,7 +49,10 @@ class Repeat(NamedTuple):
 
 @kernel
 def add_repeat(data: U8, repeat: Repeat, out: U64, k: int) -> U64:
-    """Write a repeat as row `k` of `out`; return `out`, or a copy of twice its length if it was full."""
+    """Write a repeat (text that occurred earlier) as row `k` of `out`; return `out`, or a longer copy if it was full.
+
+    data: the UTF-8 bytes in which the repeat starts and ends.
+    """
     if k == len(out):
         out = twice_repeats(out)
     write_repeat(data, repeat, out[k])
@@ -58,7 +61,7 @@ def add_repeat(data: U8, repeat: Repeat, out: U64, k: int) -> U64:
 
 @kernel
 def write_repeat(data: U8, repeat: Repeat, out: U64) -> None:
-    """Write a repeat to the row `out`, uint64[7], with the distances from its ends to the next code points.
+    """Write a repeat (text that occurred earlier) to the row `out`, uint64[7], as the module describes.
 
     data: the UTF-8 bytes in which it starts and ends.
     """
@@ -104,9 +107,9 @@ def twice_repeats(out: U64) -> U64:
 def spans_of(repeats: U64, ids: U64, offsets: I64, data: U8, table: U16, cut: int) -> U64:
     """Return the spans to cut, uint64[m, 6]: the union of the repeats, shrunk to the boundary that `cut` names.
 
-    repeats: uint64[n, 7], in order of (id, start). ids, offsets, data: the documents in order of ids; all documents
-    with repeats must be among them. table: the class bits of every code point. cut: CHAR, which does not read the
-    texts; BY_WORD or BY_LINE.
+    A span is (id, start, end, kept id, kept start, kept end), in bytes. repeats: uint64[n, 7], in order of (id, start).
+    ids, offsets, data: the documents in order of ids; all documents with repeats must be among them. table: the class
+    bits of every code point. cut: CHAR, which does not read the texts; BY_WORD or BY_LINE.
     """
     out, k, doc = np.empty((len(repeats) + 1, SPAN_COLUMNS), np.uint64), 0, 0
     first = 0
@@ -140,10 +143,11 @@ REACH, BEFORE = 6, 7  # the end of the spans so far, and the bytes before it of 
 
 @kernel
 def cover(repeats: U64, low: Int, high: Int, out: U64, k: int) -> tuple[U64, int]:
-    """Write the spans that cover the bytes low..high of one document, from row `k` of `out` on.
+    """Write spans that together cover the bytes low..high of one document to `out`, from row `k` on.
 
-    Returns `out` and its number of rows. repeats: of the document, in order; their union is one range. The next span is
-    always the run that ends last, of the runs that start in, or right after, the bytes covered so far.
+    Returns `out` and its number of rows. repeats: of the document, in order; together they are one range. A run is a
+    part of a repeat that first occurred in one piece. The next span is always the run that ends last, of the runs that
+    start in, or right after, the bytes covered so far.
     """
     run, chosen, first = np.zeros(8, np.int64), np.zeros(8, np.int64), k
     chosen[END] = run[END] = -1
@@ -174,9 +178,10 @@ def cover(repeats: U64, low: Int, high: Int, out: U64, k: int) -> tuple[U64, int
 def offer(
     run: I64, chosen: I64, id_: Int, low: Int, high: Int, out: U64, k: int, first: int
 ) -> tuple[U64, int]:  # fmt: skip
-    """Write the run `chosen` as a span if `run` starts after the covered bytes; then make `run` the chosen one.
+    """Consider a run (text that first occurred in one piece) as the next span to cut.
 
-    low, high: the bytes to cover of document `id_`. The end of a span is rounded to a code point if the next span
+    If it starts after the covered bytes, the run `chosen` is written as a span first; then `run` becomes the chosen
+    one. low, high: the bytes to cover of document `id_`. The end of a span is rounded to a code point if the next span
     begins before it. Returns `out` and its number of rows; first: the first row of this document.
     """
     reach = chosen[REACH]
@@ -277,6 +282,6 @@ def sorted_by(keys: U64, order: I64) -> I64:
 
 
 def in_order(rows: U64) -> U64:
-    """Return the repeats `rows`, uint64[m, 7], sorted by (id, start)."""
+    """Return the rows of repeats (text that occurred earlier), uint64[m, 7], sorted by document id and start."""
     order = sorted_by(np.ascontiguousarray(rows[:, 1]), np.arange(len(rows)))
     return np.asarray(rows[sorted_by(np.ascontiguousarray(rows[:, 0]), order)])

@@ -1,4 +1,7 @@
-"""Drive the window search: hash, count, gather, compare; and CompareRecords, the last of its passes."""
+"""Find repeated windows (runs of words or bytes) in bounded memory: hash, count, gather, compare.
+
+This file drives the four passes, and has the last of them, CompareRecords.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,12 @@ POOL_BYTES = 32 << 20  # and their bytes
 
 @dataclass(frozen=True)
 class CompareRecords(Pass[int]):
-    """Find the repeated windows in the records of one partition; write them to a temporary file by group of documents.
+    """Find the repeated windows among the records of one partition; write them to a temporary file.
 
-    width: of a window, in words if `words`, else in bytes. n_parts: number of input parts. n_shared: partitions of many
-    hashes; later ones have one hash each. firsts: the first id of each group. The receipt (the task's record) states
-    the number of repeats ("marks").
+    A partition is a group of hashes. The file has one section per group of documents. width: of a window, in words if
+    `words`, else in bytes. n_parts: number of input parts. n_shared: the first partitions, each with many hashes; later
+    ones have one hash each. firsts: the first document id of each group. The receipt (the task's record) states the
+    number of repeats ("marks").
     """
 
     folder = "compare"
@@ -139,7 +143,7 @@ def _buffer() -> U64:
 def find(
     items: Sequence[Part], run: Runner, out: str, *, width: int, words: bool, name: str, key: str
 ) -> tuple[list[str], tuple[int, ...], dict[str, int]]:
-    """Find all repeated windows; return (URLs of the files of repeats, first ids of the groups of documents, counts).
+    """Find all windows that occurred earlier; return (URLs of files of repeats, first ids of document groups, counts).
 
     items: the input parts. out: the folder of temporary files. width: of a window, in words if `words`, else in bytes.
     name: of the stage, for progress bars. key: hash of the settings and input. A file has one section of repeats per

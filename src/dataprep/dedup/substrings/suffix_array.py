@@ -39,7 +39,7 @@ NO_WINDOW = -1  # in `first`; lower values are the first offset of a group, as -
 
 @dataclass(frozen=True)
 class SortCorpus(Pass[int]):
-    """Find the repeated windows of the whole corpus in one process, by a suffix array in memory; one task.
+    """Find all windows of the corpus that occurred earlier, by a suffix array in memory; one task.
 
     width: of a window, in words if `words`, else in bytes. items: the input parts. The receipt (the task's record)
     states the number of documents, bytes, windows and repeats ("marks").
@@ -54,9 +54,10 @@ class SortCorpus(Pass[int]):
     run: Runner
 
     def write(self, url: str, item: int) -> dict[str, Any]:  # noqa: ARG002 - there is one item
-        """Write all repeats to the file `url`, uint64[m, 7]; return {"docs", "bytes", "windows", "marks"}, counts.
+        """Write all repeats to the file `url`, uint64[m, 7]; return their number and other counts.
 
-        item: unused, since there is one task. Raises PlanError if the text is too large.
+        The result is {"docs": documents, "bytes": of text, "windows": number, "marks": number of repeats}. item:
+        unused, since there is one task. Raises PlanError if the text is too large.
         """
         rule, (ids, offsets, data) = rule_of(self.width, words=self.words), self._read()
         text = data.view()
@@ -154,10 +155,10 @@ def group(order: I32, data: U8, first: I32) -> None:
 
 @kernel
 def repeats_of(ids: U64, offsets: I64, data: U8, rule: WindowRule, first: I32, out: U64) -> U64:
-    """Return the repeats of every text, uint64[m, 7], in order of (id, start); for the columns see `repeats.py`.
+    """Return the repeats (text that occurred earlier) of all texts, uint64[m, 7], in order of (id, start).
 
-    ids, offsets, data: the texts. rule: defines a window. first: int32, as `group` left it. out: a buffer, replaced by
-    a longer one when it is full.
+    For the columns see `repeats.py`. ids, offsets, data: the texts. rule: defines a window. first: int32, as `group`
+    left it. out: a buffer, replaced by a longer one when it is full.
     """
     k = 0
     words = empty_words(CHUNK + rule.width if rule.words else 1)
@@ -200,7 +201,10 @@ def repeats_of(ids: U64, offsets: I64, data: U8, rule: WindowRule, first: I32, o
 
 @kernel(inline="always")
 def first_of(first: I32, p: Int) -> Int:
-    """Return the offset of the first occurrence of the window at offset `p`; first: int32, as `group` left it."""
+    """Return the offset of the first occurrence of the window that starts at offset `p`.
+
+    first: int32, as `group` left it.
+    """
     met = np.int64(first[p])
     return -2 - met if met < 0 else -2 - np.int64(first[met])
 

@@ -1,7 +1,8 @@
 """C4's rules over Arrow buffers: one pass over the bytes of a page, line by line.
 
-The rules run in the order of the published code, which decides under which reason a line is counted. Twin:
-tests/twins/c4.py.
+The rules run in the order of the published code, which decides under which reason a line is counted.
+
+Slow twin for the tests: tests/twins/c4.py.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ def judge(data: U8, a: int, b: int, holds: int, rules: C4Rules, room: Room) -> t
 
 @kernel(_nrt=False)
 def by_content(holds: int, rules: C4Rules) -> int:
-    """Return the code of a line (0: kept, else why not) for `holds`, the bits of the phrases and braces in it."""
+    """Return the code of a line (0: kept, else why not) from `holds`, bits for the phrases and braces in the line."""
     if holds & HAS_LOREM:
         return LOREM_IPSUM
     if holds & HAS_JAVASCRIPT:
@@ -190,7 +191,10 @@ def ends_sentence(line: U8, a: int, b: int, rules: C4Rules) -> bool:
 
 @kernel(_nrt=False)
 def without_citations(line: U8, a: int, b: int, cited: U8, bracketed: Packed, classes: U16) -> int:
-    """Copy line[a:b] to `cited` without `[]`, `[12]`, `[edit]` and `[citation needed]`; return the bytes written."""
+    """Copy line[a:b] to `cited` without `[]`, `[12]`, `[edit]` and `[citation needed]`; return the bytes written.
+
+    bracketed: contents of a citation other than digits, with the closing bracket. classes: of each code point.
+    """
     w = 0
     while a < b:
         size = citation(line, a, b, bracketed, classes) if line[a] == 0x5B else 0

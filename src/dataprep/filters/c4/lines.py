@@ -2,8 +2,9 @@
 
 A block of the page is lower-cased into a buffer of 4 kB and compared with constants, 32 or 64 bytes per instruction;
 about one byte in eighty must be examined further. A phrase is searched by its two rarest letters, and compared whole if
-both are found. (An automaton over single bytes is slower: each table look-up waits for the one before.) Twin:
-tests/twins/c4.py.
+both are found. (An automaton over single bytes is slower: each table look-up waits for the one before.)
+
+Slow twin for the tests: tests/twins/c4.py.
 
 `_nrt=False` switches off reference counting of arrays (a kernel called for every line reads 31 MB/s with counting, 460
 without). Such a kernel cannot create arrays; it uses those of its caller.
@@ -32,8 +33,8 @@ RAREST_FIRST = "zqjxkvbpygfwmucldrhsnioate "  # English letters
 class Phrases(NamedTuple):
     """Lower-case phrases in the form that the kernels read.
 
-    words: their bytes. bits: int64[phrases], the bits of a line that contains each. anchors: int64[phrases, 4], offset
-    and byte of each phrase's two rarest letters. longest: bytes of the longest phrase.
+    words: their bytes. bits: int64[phrases], the flags of a line in which each phrase occurs. anchors: int64[phrases,
+    4], offset and byte of each phrase's two rarest letters. longest: bytes of the longest phrase.
     """
 
     words: Packed
@@ -43,7 +44,10 @@ class Phrases(NamedTuple):
 
 
 def pack_phrases(phrases: Sequence[tuple[str, int]]) -> Phrases:
-    """Return phrases in the form that kernels read; phrases: pairs (phrase, bits of a line that contains it)."""
+    """Return phrases in the form that kernels read.
+
+    phrases: pairs (phrase, flags, as an integer, of a line in which it occurs).
+    """
     words = [fold_text(phrase).encode() for phrase, _ in phrases]
     anchors = np.array([_anchor(w) for w in words], np.int64).reshape(-1, 4)
     bits = np.array([bit for _, bit in phrases], np.int64)
@@ -97,11 +101,11 @@ def make_room(longest_page: int, longest_phrase: int) -> Room:
 
 @kernel(_nrt=False)
 def line_ends(data: U8, at: int, stop: int, phrases: Phrases, holds: int, room: Room) -> tuple[int, int]:
-    """Find the lines that end in the block of BLOCK bytes from data[at] on of a page; the page ends at `stop`.
+    """Find the lines that end in a block of a page: the BLOCK bytes from data[at] on; the page ends at `stop`.
 
-    Writes each line's end (from `at`) and content bits to `room.ends` and `room.holds`. holds: the bits found so far in
-    the line that began before this block. Returns the number of lines, and the bits found so far in the line that
-    continues after this block.
+    Writes each line's end (from `at`) and its flags, for the phrases and brackets in it, to `room.ends` and
+    `room.holds`. holds: the flags found so far in the line that began before this block. Returns the number of lines,
+    and the flags found so far in the line that continues after this block.
     """
     low, marks = room.low, room.marks
     n = min(BLOCK, (stop - at + 64) // 64 * 64)
@@ -167,7 +171,10 @@ def mark(low: U8, n: int, anchors: I64, marks: U8) -> None:
 
 @kernel(_nrt=False)
 def phrases_at(low: U8, i: int, stop: int, phrases: Phrases) -> int:
-    """Return the bits of the phrases that begin at `low[i]` and end before `stop`; low: lower-cased text."""
+    """Return the flags, as one integer, of the phrases that begin at low[i] and end before `stop`.
+
+    low: lower-cased text, UTF-8 bytes.
+    """
     bits = 0
     for k in range(len(phrases.bits)):
         if starts_with(low, i, stop, phrases.words, k):
@@ -196,7 +203,7 @@ def fold_line(line: U8, a: int, b: int, folded: U8, lower: U32) -> int:
 
 @kernel(_nrt=False)
 def phrases_in(line: U8, a: int, b: int, folded: U8, lower: U32, phrases: Phrases) -> int:
-    """Return the bits of all phrases in the line line[a:b], by trying every offset of the lower-cased line.
+    """Return the flags, as one integer, of all phrases in line[a:b], by trying every offset of the lower-cased line.
 
     This is slow, and only for lines with cased letters beyond ASCII or removed citations. folded: work buffer. lower:
     the lower case of each code point.

@@ -162,9 +162,10 @@ def _fill(runs: Runs, texts: Words, first: I64, length: I64) -> I64:
 
 @kernel
 def candidates(ends: I64, hashes: U64, runs: Runs) -> npt.NDArray[np.bool_]:
-    """Return for each text whether it has words with the hash of a run, bool[texts]; bytes are not compared.
+    """Return, for each text, whether it may contain one of the runs of words, bool[texts].
 
-    ends: int64[texts + 1], the index of each text's first word. hashes: uint64, of all words. runs: the runs to find.
+    True means that some words have the hash of a run; bytes are not compared. ends: int64[texts + 1], the index of each
+    text's first word. hashes: uint64, of all words. runs: the runs of words to find.
     """
     n = len(ends) - 1
     out = np.zeros(n, np.bool_)

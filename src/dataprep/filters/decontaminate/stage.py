@@ -49,7 +49,7 @@ class Decontaminate(ScoredFilter):
     Counted for each set, over documents with at least `min_ngrams`: "NAME: documents", "NAME: n-grams", and "NAME:
     question 17", the number of documents with a run of question 17 (see `questions`). A run that several questions of a
     set share counts for the first of them. Scores: decontaminate_NAME (occurrences) and decontaminate_NAME_questions. A
-    run is found by hash and confirmed by its bytes. The key depends on the questions, not on the path of their file.
+    run is found by hash and confirmed by its bytes. Changed questions make a run repeat the work, changed paths do not.
     Raises PlanError for a file that is missing or malformed, or a set without a run.
     """
 
@@ -142,9 +142,10 @@ class Decontaminate(ScoredFilter):
         return out
 
     def decide(self, scores: Mapping[str, pa.Array]) -> pa.StringArray:
-        """Return `contaminated_NAME`, for the first set NAME with which a document shares `min_ngrams` runs, else null.
+        """Return `contaminated_NAME` for each document that shares enough runs of words with a set, else null.
 
-        The result has a value per document; with action="report", all are null. scores: the columns of `score`.
+        NAME is the first set with at least `min_ngrams` occurrences. With action="report", all are null. scores: the
+        columns of `score`.
         """
         first = np.full(len(next(iter(scores.values()))), len(self.sets))
         for number, (name, _) in reversed(list(enumerate(self.sets))):
@@ -170,9 +171,10 @@ class Decontaminate(ScoredFilter):
                 stats.count(f"{name}: question {question}", n)
 
     def questions(self, docs: Dataset) -> pa.Table:
-        """Return the questions that this stage found when `docs` was made, those in most documents first.
+        """Return the questions that this stage found when `docs` was made, those found in most documents first.
 
-        docs: a sealed Dataset, whose statistics are read. Columns: set, question (its number), documents, text.
+        docs: a sealed (finished) Dataset, whose statistics are read. The table has the columns set, question (its
+        number), documents (how many), text.
         """
         counts = [stage.counts for stage in docs.stats.stages if stage.name == self.name]
         rows = [

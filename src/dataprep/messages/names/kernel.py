@@ -43,7 +43,7 @@ class Trie(NamedTuple):
 
 
 def build(terms: Sequence[str]) -> Trie:
-    """Return the trie that finds `terms`; a term's number is its index in `terms`."""
+    """Return a tree of letters (trie) that finds `terms`, names or words, in texts; a term's number is its index."""
     edges: dict[int, int] = {}
     ends = {}
     for number, term in enumerate(terms):
