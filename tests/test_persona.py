@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import datetime as dt
 import json
 import random
+import re
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -121,6 +123,52 @@ def test_habits_are_learned_and_forwards_are_not(tmp_path):
     assert (result.held_out, result.repeated) == (len(rows["val"]), repeated)
     assert repeated > 5
     assert f"{repeated} of {len(rows['val'])} held-out windows have the words of a training window" in str(result)
+
+
+def test_every_word_of_the_person_is_accounted_for(tmp_path):
+    """Learned words are those of the training answers; the rest has reasons, by platform and language."""
+    start = dt.datetime(2024, 3, 1, 9)
+    article = " ".join(f"{word} {i}" for i in range(30) for word in WORDS[:6])
+    mine = [f"the ferry is late again @Ilse, gate {n} https://example.org/{n}" for n in range(40)]
+    mine[7] = mine[8] = article  # a forward: the copy is dropped, and what is kept does not fit
+    lines = []
+    for number, text in enumerate(mine):
+        now = start + dt.timedelta(hours=5 * number)
+        lines += [f"{now:%d/%m/%Y, %H:%M} - {NAMES[0]}: where?", f"{now:%d/%m/%Y, %H:%M} - {NAMES[1]}: {text}"]
+    now += dt.timedelta(hours=9)
+    lines.append(f"{now:%d/%m/%Y, %H:%M} - {NAMES[1]}: https://example.org/only")
+    place = tmp_path / "chats"
+    place.mkdir()
+    for name in ("WhatsApp Chat with Ilse Varga.txt", "WhatsApp Chat with Ilse Varga (1).txt"):  # the same, twice
+        (place / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    rows = [
+        {"id": 2 * n + k, "type": "message", "date": f"2024-05-{n + 1:02}T10:00:0{k}", "from": who, "text": text}
+        for n in range(20)
+        for k, (who, text) in enumerate([(NAMES[2], "وين راك؟"), (NAMES[1], f"راني فالدار دابا {'شوية ' * n}")])
+    ]
+    chat = {"name": NAMES[2], "type": "personal_chat", "id": 1, "messages": rows}
+    (place / "result.json").write_text(json.dumps(chat))
+    result = persona(str(place), NAMES[1], tmp_path / "out", vocab_size=600, val=0.2, block=128)
+    found = result.words
+    answers = [
+        m["content"] for row in lines_of(result.jsonl["train"]) for m in row
+        if m["role"] == "assistant" and m.get("weight") != 0
+    ]  # fmt: skip
+    assert found.learned == sum(len(re.findall(r"\w+", answer)) for answer in answers)
+    wrote = [*mine, *(row["text"] for row in rows if row["from"] == NAMES[1])]
+    assert found.total == sum(len(re.findall(r"\w+", text.partition(" https")[0])) for text in wrote)
+    fates = collections.Counter()
+    for (_, _, fate), n in found.counts.items():
+        fates[fate] += n
+    assert fates["copy of a long message"] == 360
+    assert fates["removed from texts"] == len(mine) - 2
+    assert 200 < fates["longer than the block"] < 360
+    assert fates["held out"] > 20
+    assert {(platform, language) for platform, language, _ in found.counts} >= {("whatsapp", "en"), ("telegram", "ary")}
+    assert "of the person's" in str(result)
+    assert "telegram ary: " in str(result)
+    again = persona(str(place), NAMES[1], tmp_path / "out", vocab_size=600, val=0.2, block=128)
+    assert again.words == found
 
 
 def test_no_name_is_left(made, export):

@@ -5,6 +5,7 @@
     OUT/windows          training examples of at most `block` tokens; trainers read the column `messages`
     OUT/shards           token shards with a loss mask over the person's answers
     OUT/*.jsonl          the windows as JSONL of `messages`, one file per split
+    OUT/learned.json     number of the person's words by platform, language, and whether they are learned
     OUT.audit.json       names that are left by rule; outside of OUT, which others may get
 
 At the end every file in OUT is searched for every known name, phone number and address (`core/audit.py`).
@@ -19,6 +20,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as replace_
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,7 @@ from .dedup.minhash import MinHash
 from .errors import PlanError
 from .messages.clean import CleanMessages
 from .messages.conversations.turns import ANSWERS, Turns
+from .messages.learned import LearnedWords, learned_words
 from .messages.names.consent import names_in
 from .messages.names.stage import Consent, Pseudonyms, known_people
 from .messages.overlaps import Overlaps
@@ -67,6 +70,7 @@ class Persona:
     windows: the Dataset of windows (training examples, made of turns). shards: their token shards. jsonl: the JSONL
     file of each split that has windows. answers: number of the person's turns to be learned. held_out: number of
     windows in val and test. repeated: number of held-out windows whose words are also those of a training window.
+    words: how many of the person's words are learned, and why not the rest.
     """
 
     windows: Dataset
@@ -79,13 +83,15 @@ class Persona:
     """Number of windows in val and test."""
     repeated: int = 0
     """Number of these whose words are also those of a training window: their loss is lower than for new words."""
+    words: LearnedWords | None = None
+    """Number of the person's words by platform and language, and whether they are learned; None in a dry run."""
 
     def __str__(self) -> str:
         sides = ", ".join(f"{name} {len(self.shards.split(name)):,}" for name in SIDES if len(self.shards.split(name)))
         text = f"{self.answers:,} answers in {self.windows.count:,} windows ({sides}), {self.shards.n_tokens:,} tokens"
         if self.repeated:
             text += f"; {self.repeated:,} of {self.held_out:,} held-out windows have the words of a training window"
-        return text
+        return f"{text}\n{self.words}" if self.words else text
 
 
 def persona(
@@ -171,11 +177,17 @@ def persona(
     )
     shards = encode(windows, tok, f"{folder}/shards", run=runner, split=split, template=written, replace=replace)
     made = Persona(windows, shards, *write_jsonl(windows, folder), *_repeated(windows))
+    if current():
+        return made
+
+    def count() -> dict[str, Any]:
+        return {"files": [], "words": learned_words(docs, [person], messages, windows, runner).rows()}
+
+    words = receipts.once(f"{folder}/learned.json", key([1, docs.key, windows.key]), count)["words"]
     more = [*([names] if isinstance(names, str) else []), *([refused] if refused else [])]
     work = key([1, docs.key, windows.key, shards.manifest["recipe"], more, person])
-    if not current():
-        receipts.once(f"{folder}.audit.json", work, lambda: _audit(docs, folder, runner, more, person))
-    return made
+    receipts.once(f"{folder}.audit.json", work, lambda: _audit(docs, folder, runner, more, person))
+    return replace_(made, words=LearnedWords.of_rows(words))
 
 
 def _audit(docs: Dataset, folder: str, run: Runner, lists: Sequence[str], person: str) -> dict[str, Any]:

@@ -1,0 +1,184 @@
+"""Count which of a person's words a model learns from windows of turns, by platform and language, and why not the rest.
+
+A message that several exports have is counted once. A word is a run of letters or of digits; in scripts without spaces
+each letter is one, and links have none.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dataprep.core.batch import Batch
+from dataprep.core.dataset import Dataset
+from dataprep.core.ledger import Ledger
+from dataprep.core.part import Part
+from dataprep.core.runner import Runner
+
+from .conversations.turns import ANSWERS
+from .language.stage import MessageLanguage
+
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_LINK = r"(?i)\b(?:https?://|www\.)\S+"
+_WORD = rf"[{_UNSPACED}]|[^\P{{L}}{_UNSPACED}]+|\p{{N}}+"
+LEARNED, HELD_OUT, REMOVED, CUT = "learned", "held out", "removed from texts", "longer than the block"
+IN_WORDS = {"near_duplicate": "copy of a long message", "opening": "no question before it", "empty": REMOVED}
+
+
+@dataclass(frozen=True)
+class LearnedWords:
+    """The words of a person: `counts` has their number by platform, language and fate (LEARNED, or why not)."""
+
+    counts: Mapping[tuple[str, str, str], int]
+
+    @property
+    def total(self) -> int:
+        """The number of words of all fates."""
+        return sum(self.counts.values())
+
+    @property
+    def learned(self) -> int:
+        """The number of words that are learned."""
+        return sum(n for (_, _, fate), n in self.counts.items() if fate == LEARNED)
+
+    def rows(self) -> list[list[Any]]:
+        """Return [platform, language, fate, number] of each count, sorted; `of_rows` reads them."""
+        return [[*names, n] for names, n in sorted(self.counts.items())]
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[Sequence[Any]]) -> LearnedWords:
+        """Return the counts that `rows` wrote."""
+        return cls({(platform, language, fate): n for platform, language, fate, n in rows})
+
+    def __str__(self) -> str:
+        if not self.total:
+            return "the person wrote no words"
+        lost: Counter[str] = Counter()
+        groups: dict[tuple[str, str], Counter[bool]] = {}
+        for (platform, language, fate), n in self.counts.items():
+            groups.setdefault((platform, language), Counter())[fate == LEARNED] += n
+            lost.update({fate: n} if fate != LEARNED else {})
+        lines = [f"{_share(self.learned, self.total)} of the person's {self.total:,} words are learned"]
+        for names, counts in sorted(groups.items(), key=lambda group: -group[1].total()):
+            lines.append(f"  {' '.join(names)}: {_share(counts[True], counts.total())} of {counts.total():,}")
+        rest = ", ".join(f"{fate} {_share(n, self.total)}" for fate, n in lost.most_common() if n)
+        return "\n".join([*lines, *([f"  not learned: {rest}"] if rest else [])])
+
+
+def _share(n: int, total: int) -> str:
+    return f"{100 * n / max(1, total):.1f} %"
+
+
+def learned_words(
+    docs: Dataset, people: Sequence[str], messages: Dataset, windows: Dataset, run: Runner
+) -> LearnedWords:
+    """Count the words that authors named in `people` wrote in `docs`, by platform, language and fate.
+
+    docs: the exports. messages: the Dataset of cleaned messages that was made from them, with the column `answers`.
+    windows: the windows of turns made from `messages`; windows of a `side` other than 0 are held out.
+    """
+    wrote = pa.concat_tables(run.map(functools.partial(_written, tuple(people)), docs.tasks, "words"))
+    ids, raw = wrote["id"].to_numpy(), wrote["words"].to_numpy()
+    fates = _reasons(ids, messages.drops())
+    clean, sent = _cleaned(ids, messages)
+    windows_of, lost = _windows_of(ids, windows)
+    fates.update({row: lost[row] for row in lost if sent[row]})
+    per_window, held_out = _learned_by_window(windows)
+    missing = {window: -n for window, n in per_window.items()}
+    for row in np.flatnonzero(sent).tolist():
+        if row not in fates:
+            missing[windows_of[row]] = missing.get(windows_of[row], 0) + int(clean[row])
+    counts: Counter[tuple[str, str, str]] = Counter()
+    platforms, languages = (wrote[name].to_pylist() for name in ("platform", "language"))
+    for row, (platform, language) in enumerate(zip(platforms, languages, strict=True)):
+        if not sent[row] and row not in fates:
+            continue  # dropped before names were hidden: another export has the message
+        kept = int(clean[row]) if sent[row] else int(raw[row])
+        counts[platform, language, REMOVED] += max(0, int(raw[row]) - kept)
+        if row in fates:
+            counts[platform, language, IN_WORDS.get(fates[row], fates[row])] += kept
+            continue
+        window = windows_of[row]
+        cut = min(kept, max(0, missing.get(window, 0)))
+        missing[window] -= cut
+        counts[platform, language, CUT] += cut
+        counts[platform, language, HELD_OUT if window in held_out else LEARNED] += kept - cut
+    return LearnedWords({names: n for names, n in counts.items() if n})
+
+
+def _words(texts: Any) -> Any:
+    return pc.count_substring_regex(pc.replace_substring_regex(texts, _LINK, ""), _WORD)
+
+
+def _written(people: tuple[str, ...], part: Part) -> pa.Table:
+    """Return id, number of words, platform and language of each message that `people` wrote in a part."""
+    wanted = pa.array(people, pa.string())
+    kept = (b.filter(pc.is_in(b.column("author").cast(pa.string()), wanted)) for b in _messages(part))
+    labelled = MessageLanguage()((batch for batch in kept if batch.num_rows), Ledger(MessageLanguage.__name__))
+    found = []
+    for batch in labelled:
+        words = pc.if_else(pc.equal(batch.column("kind"), "text"), _words(batch.column("text")), 0)
+        table = {"id": batch.column("id"), "words": words.cast(pa.int64()), "language": batch.column("language")}
+        found.append(pa.table({**table, "platform": pa.repeat(type(part.reader).__name__.lower(), batch.num_rows)}))
+    empty = {"id": pa.uint64(), "words": pa.int64(), "language": pa.string(), "platform": pa.string()}
+    return pa.concat_tables([pa.schema(empty).empty_table(), *found])
+
+
+def _messages(part: Part) -> Iterator[Batch]:
+    return part.batches(["id", "source", "chat", "author", "kind", "text"])
+
+
+def _reasons(ids: Any, drops: pa.Table) -> dict[int, str]:
+    """Return the reason of each dropped message, by its index in `ids`."""
+    at = pc.index_in(pa.array(ids), drops["id"].combine_chunks())
+    reasons = drops["reason"].take(at).to_pylist()
+    return {row: reason for row, reason in enumerate(reasons) if reason is not None}
+
+
+def _cleaned(ids: Any, messages: Dataset) -> tuple[Any, Any]:
+    """Return the words of each message after cleaning, int64[n], and whether it is among `messages`, bool[n]."""
+    words, sent = np.zeros(len(ids), np.int64), np.zeros(len(ids), np.bool_)
+    order = np.argsort(ids)
+    for batch in messages.batches(["id", "text", ANSWERS]):
+        own = batch.filter(batch.column(ANSWERS))
+        at = np.searchsorted(ids, own.column("id").to_numpy(), sorter=order)
+        rows = order[at]
+        words[rows], sent[rows] = _words(own.column("text")).to_numpy(), True
+    return words, sent
+
+
+def _windows_of(ids: Any, windows: Dataset) -> tuple[dict[int, int], dict[int, str]]:
+    """Return the window of each message in one, and the reason for each other message, by index in `ids`."""
+    drops = windows.drops()
+    at = pc.index_in(pa.array(ids), drops["id"].combine_chunks())
+    found, lost = {}, {}
+    named = zip(ids.tolist(), drops["reason"].take(at).to_pylist(), drops["kept"].take(at).to_pylist(), strict=True)
+    for row, (number, reason, kept) in enumerate(named):
+        if reason in (None, "joined"):
+            found[row] = number if reason is None else kept
+        else:
+            lost[row] = reason
+    return found, lost
+
+
+def _learned_by_window(windows: Dataset) -> tuple[dict[int, int], set[int]]:
+    """Return the number of words to be learned of each window, and the windows that are held out, by id."""
+    learned: dict[int, int] = {}
+    held_out: set[int] = set()
+    for batch in windows.batches(["id", "messages", "side"]):
+        turns = batch.column("messages").flatten()
+        counted = np.asarray(pc.fill_null(pc.struct_field(turns, "weight"), 0).to_numpy())
+        words = _words(pc.struct_field(turns, "content")).to_numpy() * counted
+        rows = pc.list_parent_indices(batch.column("messages")).to_numpy()
+        sums = np.bincount(rows, words, batch.num_rows).astype(np.int64)
+        numbers = batch.column("id").to_pylist()
+        learned.update(zip(numbers, sums.tolist(), strict=True))
+        held_out.update(n for n, side in zip(numbers, batch.column("side").to_pylist(), strict=True) if side)
+    return learned, held_out
