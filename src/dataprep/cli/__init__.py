@@ -14,7 +14,7 @@ import typer
 from dataprep import __version__
 from dataprep.errors import DataprepError, InUse, Transient, WorkerDied, shown
 
-from . import clusters, diff, look, models, runs, search, tokenizer, tokens, trial, why
+from . import chat, clusters, diff, look, models, runs, search, tokenizer, tokens, trial, why
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
@@ -42,7 +42,7 @@ COMMANDS = (
     runs.run, runs.train, runs.clean, trial.plan, look.inspect, look.report, diff.diff, clusters.clusters, why.why,
     search.search, models.train_ngram, models.perplexity, models.train_langid, models.train_quality,
     tokenizer.train_tokenizer, tokenizer.tokenizer, tokens.verify, tokens.show, tokens.export, tokens.import_,
-    runs.forget, runs.persona,
+    runs.forget, runs.persona, chat.chat, chat.sample,
 )  # fmt: skip
 for _command in COMMANDS:
     app.command()(_command)

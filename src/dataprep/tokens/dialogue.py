@@ -73,10 +73,34 @@ def encode_dialogues(tok: Tokenizer, template: Template, dialogues: pa.Array, dt
         plan = plans.get(speakers)
         if plan is None:
             plan = plans[speakers] = _plan(tok, template, speakers)
-        parts.add(plan, messages, tok.eot)
+        parts.add(plan, messages)
+        parts.end(tok.eot)
         ends.append(len(parts.codes))
-    ids, stops = tok.encode_column(pa.array(parts.texts, pa.large_string()), dtype)
-    return _together(parts, ids, stops.astype(np.int64), np.array(ends, np.int64), tok.token_bytes)
+    return _encoded(tok, parts, ends, dtype)
+
+
+def encode_prompt(
+    tok: Tokenizer, template: Template, messages: Sequence[Mapping[str, Any]], name: str | None = None
+) -> list[int]:
+    """Return the ids of a dialogue up to the place at which the assistant's next turn begins.
+
+    messages: the turns so far, each {role, content} and perhaps a name. name: of the assistant, for templates that
+    write names. A model that learned dialogues in this template continues the ids with an answer. Raises PlanError if
+    the template rejects the order of the roles.
+    """
+    turns = [*_checked(messages), {"role": "assistant", "name": name, "content": ""}]
+    plan: TurnPlan = []
+    for step in _plan(tok, template, tuple((m["role"], bool(m.get("name")), False) for m in turns)):
+        if isinstance(step, list):
+            numbers = [what for what, _ in step]
+            if len(turns) - 1 in numbers:
+                plan.append(step[: numbers.index(len(turns) - 1)])
+                break
+        plan.append(step)
+    parts = _Parts()
+    parts.add(plan, turns)
+    ids: list[int] = _encoded(tok, parts, [len(parts.codes)], np.int64).tokens.tolist()
+    return ids
 
 
 @dataclass
@@ -89,17 +113,21 @@ class _Parts:
     starts: list[int] = field(default_factory=list)  # byte ranges that count in the loss: [start, stop)
     stops: list[int] = field(default_factory=list)
     n_bytes: int = 0
+    begin: int = 0  # of the dialogue that was added last, in `codes`
 
-    def add(self, plan: TurnPlan, messages: Sequence[Mapping[str, Any]], eot: int) -> None:
-        """Add one dialogue, ended by `eot`."""
-        begin = len(self.codes)
+    def add(self, plan: TurnPlan, messages: Sequence[Mapping[str, Any]]) -> None:
+        """Add the turns of one dialogue."""
+        self.begin = len(self.codes)
         for step in plan:
             if isinstance(step, tuple):
                 self._code(*step)
             elif text := "".join([self._fragment(what, messages, learned=learned) for what, learned in step]):
                 self.texts.append(text)
                 self._code(TEXT, learned=False)
-        if len(self.codes) == begin or self.codes[-1] != eot:
+
+    def end(self, eot: int) -> None:
+        """End the dialogue that was added last with `eot`, unless it ends with it."""
+        if len(self.codes) == self.begin or self.codes[-1] != eot:
             self._code(eot, learned=False)
 
     def _code(self, code: int, learned: bool) -> None:  # noqa: FBT001 - a pair of the plan
@@ -115,6 +143,12 @@ class _Parts:
             self.starts.append(start)
             self.stops.append(self.n_bytes)
         return text
+
+
+def _encoded(tok: Tokenizer, parts: _Parts, ends: list[int], dtype: npt.DTypeLike) -> Encoded:
+    """Return the ids of parts; ends: exclusive ends of the dialogues, in parts."""
+    ids, stops = tok.encode_column(pa.array(parts.texts, pa.large_string()), dtype)
+    return _together(parts, ids, stops.astype(np.int64), np.array(ends, np.int64), tok.token_bytes)
 
 
 def _together(parts: _Parts, ids: Ids, stops: I64, ends: I64, token_bytes: npt.NDArray[Any]) -> Encoded:

@@ -96,6 +96,18 @@ def stop_ids(sets: Mapping[str, Shards]) -> list[int]:
     return sorted(found)
 
 
+def facts(sets: Mapping[str, Shards]) -> dict[str, Any]:
+    """Return what a checkpoint states about its data: the ids that end a text, amounts per set, and the chat template.
+
+    `chat` is None, or has template, template_ends and speakers of the first set with a template (see `encode`).
+    """
+    chats = (s.manifest for s in sets.values() if s.manifest.get("template"))
+    chat = next(({n: m.get(n) for n in ("template", "template_ends", "speakers")} for m in chats), None)
+    train = {name: s.split("train") for name, s in sets.items()}
+    amounts = {name: {"documents": len(s), "tokens": s.n_tokens} for name, s in train.items()}
+    return {"stop": stop_ids(sets), "trained_on": amounts, "chat": chat}
+
+
 @dataclass(frozen=True)
 class Loader:
     """Reads the rows of a run in training order.

@@ -16,7 +16,7 @@ from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint, lora
 from .config import TrainConfig
-from .data import Loader, Sets, open_sets, stop_ids, training_rows, validation_rows
+from .data import Loader, Sets, facts, open_sets, training_rows, validation_rows
 from .device import pick_device, pick_dtype
 from .guard import ROLLBACKS, Guard
 from .layouts import Layout, PackedLayout
@@ -93,7 +93,7 @@ class Run:
             "config": self.config.to_dict(),
             "vocab_size": self.shards.vocab_size,
             "eot": self.shards.eot,
-            "stop": stop_ids(self.sets),
+            **facts(self.sets),
             "data": checkpoint.data_key(self.sets),
             "tokenizer": checkpoint.tokenizer_key(self.sets),
             "model": self.model.state_dict(),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dataprep.core import batch as B
 from dataprep.core import forget_list, inputs
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("dataprep")
 
+ROLES = ("user", "assistant")
 VERSION = 1  # increased if the same input has other bytes
 
 
@@ -117,7 +119,7 @@ def encode(
         dtype=layout.dtype,
         **vocabulary_fields(folder, tok),
         split=asdict(layout.split),
-        template=layout.template and layout.template.source,
+        **chat_fields(layout.template, receipts),
         special_in_text=_spelled(receipts),
         **noted,
     )
@@ -161,14 +163,17 @@ class EncodePart(Pass["Part"]):
         """Write the pieces of the part `item` into the folder `url`; return the content of the receipt.
 
         "entries" lists the pieces, train first; "spelled" counts special tokens that occur in texts, where they are
-        text.
+        text; "names" counts the turns of each name ("" for none), by role.
         """
         tok, layout, spelled = load_once(self.tokenizer, self.hash), self.layout, Counter[str]()
+        names = {role: Counter[str]() for role in ROLES}
         with ExitStack() as stack:
             most = layout.shard_tokens
             writers = [stack.enter_context(PieceWriter(url, side, layout.dtype, most)) for side in SIDES]
             for batch in _counted(item.batches(layout.columns), tok, spelled):
                 sides = layout.split.sides(batch)
+                if layout.template is not None:
+                    _count_names(batch.column(COLUMN), names)
                 for number, writer in enumerate(writers):
                     rows = sides == number
                     if rows.any():
@@ -179,7 +184,7 @@ class EncodePart(Pass["Part"]):
         kinds = [*KINDS, *(["msk"] if layout.template else [])]
         written = [files.join(url, f"{e['name']}.{kind}") for e in entries for kind in kinds]
         name = files.join(self.folder, files.name_of(url))
-        return {"files": written, "folder": name, "entries": entries, "spelled": dict(spelled)}
+        return {"files": written, "folder": name, "entries": entries, "spelled": dict(spelled), "names": names}
 
 
 def _encoded(
@@ -208,6 +213,35 @@ def _counted(batches: Iterable[B.Batch], tok: Tokenizer, found: Counter[str]) ->
         counts = {name: _count(text, places[bytes(token[:2])], token) for name, token in names.items()}
         found.update({name: n for name, n in counts.items() if n})
         yield batch
+
+
+def _count_names(dialogues: pa.Array, found: Mapping[str, Counter[str]]) -> None:
+    """Count the turns of each name in `found`, by role; turns without a name have the name ""."""
+    if not pa.types.is_list(dialogues.type) and not pa.types.is_large_list(dialogues.type):
+        return  # JSON
+    turns = dialogues.flatten()
+    if turns.type.get_field_index("name") < 0:
+        return
+    for role, counts in found.items():
+        chosen = pc.fill_null(pc.equal(pc.struct_field(turns, "role"), role), False)
+        names = pc.fill_null(pc.struct_field(turns, "name").filter(chosen), "").value_counts()
+        counts.update(dict(zip(*(names.field(i).to_pylist() for i in (0, 1)), strict=True)))
+
+
+def chat_fields(template: Template | None, receipts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the fields of a manifest that a program needs to talk to a model of these dialogues.
+
+    `template`: its text. `template_ends`: its bos and eos. `speakers`: the most frequent name per role, None if most
+    turns have none. receipts: of the parts, with their counts of names.
+    """
+    if template is None:
+        return {"template": None}
+    total = {role: Counter[str]() for role in ROLES}
+    for receipt in receipts:
+        for role, counts in receipt.get("names", {}).items():
+            total[role].update(counts)
+    best = {role: max(sorted(counts), key=counts.__getitem__, default="") or None for role, counts in total.items()}
+    return {"template": template.source, "template_ends": [template.bos, template.eos], "speakers": best}
 
 
 def _places(text: npt.NDArray[np.uint8], start: bytes) -> npt.NDArray[np.int64]:

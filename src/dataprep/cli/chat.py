@@ -1,0 +1,86 @@
+"""Commands that let a trained model write: chat, sample."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Annotated, Any
+
+import typer
+
+from dataprep.unicode.valid import printable
+
+ModelFolder = Annotated[str, typer.Argument(metavar="DIR", help="The folder of a trained model, or a checkpoint.")]
+Temperature = Annotated[float, typer.Option(help="0 takes the most probable token; 1 the model's own probabilities.")]
+TopK = Annotated[int | None, typer.Option(min=0, help="Draw among the k most probable tokens; 0: among all.")]
+TopP = Annotated[float, typer.Option(help="Draw among the fewest tokens whose probabilities add up to p.")]
+MinP = Annotated[float, typer.Option(help="Draw among tokens at least p times as probable as the best one.")]
+Penalty = Annotated[float, typer.Option(help="Above 1: tokens that occurred before become less probable.")]
+Seed = Annotated[int | None, typer.Option(help="The same seed makes the same text; by default a random one.")]
+MaxTokens = Annotated[int, typer.Option(min=1, help="Tokens of the longest answer.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda ...")]
+
+
+def chat(
+    folder: ModelFolder,
+    say: Annotated[list[str] | None, typer.Option(help="Print the answer to this, and leave; may be repeated.")] = None,
+    system: Annotated[str, typer.Option(help="Text of the system's turn.")] = "",
+    template: Annotated[
+        str | None, typer.Option(help="course, chatml or a file; by default the one the model was trained with.")
+    ] = None,
+    temperature: Temperature = 0.8,
+    top_k: TopK = 50,
+    top_p: TopP = 1.0,
+    min_p: MinP = 0.0,
+    repetition_penalty: Penalty = 1.0,
+    seed: Seed = None,
+    max_tokens: MaxTokens = 200,
+    device: Device = "auto",
+) -> None:
+    """Talk to a model in the terminal; /help lists the commands. Lines from a pipe are answered too."""
+    from dataprep.voice.talk import Talk
+    from dataprep.voice.terminal import chat as talk_in_terminal
+    from dataprep.voice.voice import Voice
+
+    how = _sampling(
+        temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, seed=seed
+    )
+    talk = Talk(Voice.load(folder, template=template, device=device), how, max_tokens)
+    talk.reset(system)
+    if say is None:
+        talk_in_terminal(talk)
+    for words in say or []:
+        print("".join(talk.say(words)))
+
+
+def sample(
+    folder: ModelFolder,
+    prompt: Annotated[list[str] | None, typer.Option(help="Text to continue; may be repeated.")] = None,
+    temperature: Temperature = 0.8,
+    top_k: TopK = 50,
+    top_p: TopP = 1.0,
+    min_p: MinP = 0.0,
+    repetition_penalty: Penalty = 1.0,
+    seed: Seed = 0,
+    max_tokens: MaxTokens = 200,
+    device: Device = "auto",
+) -> None:
+    """Print each prompt and the text that a model continues it with, up to the end of a document or of a turn."""
+    from dataprep.voice.voice import Voice
+
+    how = _sampling(
+        temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, seed=seed
+    )
+    voice = Voice.load(folder, device=device)
+    for number, text in enumerate(prompt or [""]):
+        print(("\n" if number else "") + printable(text), end="")
+        for piece in voice.stream([voice.tok.eot, *voice.tok.encode(text)], how, max_tokens=max_tokens):
+            print(piece, end="", flush=True)
+        print()
+
+
+def _sampling(**given: Any) -> Any:
+    """Return the Sampling of the options; top_k 0 is None, and a seed of None a random one."""
+    from dataprep.train import Sampling
+
+    seed = secrets.randbelow(1 << 31) if given["seed"] is None else given["seed"]
+    return Sampling(**{**given, "top_k": given["top_k"] or None, "seed": seed})

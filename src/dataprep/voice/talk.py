@@ -1,0 +1,125 @@
+"""`Talk`: a conversation with a model, with its history in the chat template, as long as the model's context allows."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
+
+from dataprep.errors import PlanError
+from dataprep.train import Sampling
+
+from .voice import Voice
+
+Message = dict[str, str]
+
+
+@dataclass
+class Talk:
+    """A conversation: `say` adds a turn of the user and streams the answer, which becomes a turn too.
+
+    how: the rule to draw an id; answer n is drawn with its seed + n. max_tokens: of an answer. system: text of the
+    system's turn, "" for none. history: turns of {role, content} without the system's, the oldest first.
+
+    >>> talk = Talk(Voice.load("out/tomas/model"))
+    >>> "".join(talk.say("are you there?"))
+    """
+
+    voice: Voice
+    how: Sampling = field(default_factory=Sampling)
+    max_tokens: int = 200
+    system: str = ""
+    history: list[Message] = field(default_factory=list)
+    n_answers: int = 0
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1:
+            msg = f"max_tokens={self.max_tokens} must be 1 or more"
+            raise PlanError(msg)
+        self.voice.prompt([{"role": "user", "content": ""}])  # raises if the model has no template
+
+    def say(self, text: str) -> Generator[str, None, None]:
+        """Return an iterator of the answer's text to a new turn of the user, piece by piece.
+
+        If the iterator is closed early, the text so far is the answer. Raises PlanError if the turn cannot be rendered;
+        the turn is then not kept.
+        """
+        if self.history and self.history[-1]["role"] == "user":  # it was not answered
+            self.history.pop()
+        self.history.append({"role": "user", "content": _encodable(text)})
+        return self._answer()
+
+    def again(self) -> Generator[str, None, None]:
+        """Return an iterator of another answer to the user's last turn, instead of the one before.
+
+        Raises PlanError if the user has said nothing.
+        """
+        if not self.history:
+            msg = "there is no answer to make again; say something first"
+            raise PlanError(msg)
+        if self.history[-1]["role"] == "assistant":
+            self.history.pop()
+        return self._answer()
+
+    def reset(self, system: str | None = None) -> None:
+        """Forget all turns; with `system`, set the text of the system's turn."""
+        self.history.clear()
+        self.system = self.system if system is None else _encodable(system)
+
+    def _answer(self) -> Generator[str, None, None]:
+        try:
+            ids = self._fitting()
+        except PlanError:
+            self.history.pop()
+            raise
+        self.n_answers += 1
+        how = replace(self.how, seed=self.how.seed + self.n_answers - 1)
+        room = min(self.max_tokens, self.voice.context - len(ids) + 1)
+        return self._stream(self.voice.stream(ids, how, max_tokens=room, turn=True))
+
+    def _stream(self, pieces: Generator[str, None, None]) -> Generator[str, None, None]:
+        answer: Message = {"role": "assistant", "content": ""}
+        self.history.append(answer)
+        try:
+            for piece in pieces:
+                answer["content"] += piece
+                yield piece
+        finally:
+            answer["content"] = answer["content"].strip()
+            if not answer["content"] and self.history[-1:] == [answer]:
+                self.history.pop()  # the next turn of the user then replaces the one that got no answer
+
+    def _fitting(self) -> list[int]:
+        """Return the ids of the system's turn and of the newest turns that leave half the context for the answer.
+
+        If `max_tokens` is less than half the context, only that is left. A user's turn that does not fit alone loses
+        its beginning.
+        """
+        system = [{"role": "system", "content": self.system}] if self.system else []
+        most = self.voice.context - min(self.max_tokens, self.voice.context // 2)
+        turns = list(self.history)
+        while True:
+            ids = self.voice.prompt([*system, *turns])
+            if len(ids) <= most:
+                return ids
+            if len(turns) == 1:
+                break
+            del turns[: 1 if turns[0]["role"] == "assistant" else 2]
+        text, tok = turns[0]["content"], self.voice.tok
+        spare = most - len(self.voice.prompt([*system, {**turns[0], "content": ""}]))
+        while spare > 0:
+            kept = int(tok.token_bytes[tok.encode(text)[-spare:]].sum())
+            cut = text.encode()[-kept:].decode("utf-8", "ignore").lstrip()
+            ids = self.voice.prompt([*system, {**turns[0], "content": cut}])
+            if len(ids) <= most:
+                return ids
+            spare -= len(ids) - most
+        msg = (
+            f"the system's text is too long for this model, whose context is {self.voice.context:,} tokens; shorten it "
+            "with /system"
+        )
+        raise PlanError(msg)
+
+
+def _encodable(text: str) -> str:
+    """Return the text with halves of surrogate pairs, which have no UTF-8, as question marks."""
+    return text.encode("utf-8", "replace").decode()

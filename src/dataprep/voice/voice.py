@@ -1,0 +1,114 @@
+"""`Voice`: a trained model with everything needed to talk to it: tokenizer, chat template, names, and ids that end."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dataprep.errors import PlanError, StaleOutput
+from dataprep.tokens.dialogue import check_template, encode_prompt
+from dataprep.tokens.templates import Template, template_of
+from dataprep.tokens.vocabulary.tokenizer import Tokenizer
+from dataprep.train import GPT, Sampling, generate, load_model
+
+from .text_stream import TextStream
+
+
+@dataclass(frozen=True)
+class Voice:
+    """A trained model and what its folder states about it.
+
+    template: the format of its dialogues; None if it did not learn any. speakers: the names it knows for the roles
+    "user" and "assistant", for templates that write names. stop: ids that end a text. saved: the content of the
+    checkpoint without its weights.
+    """
+
+    model: GPT
+    tok: Tokenizer
+    template: Template | None
+    speakers: Mapping[str, str | None]
+    stop: frozenset[int]
+    saved: Mapping[str, Any]
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], *, template: str | os.PathLike[str] | None = None, device: str = "auto"
+    ) -> Voice:
+        """Return the model in the folder of a run, or in a checkpoint file.
+
+        template: the format of dialogues; None is the one that the model was trained with. Raises PlanError if there is
+        no model or no tokenizer, StaleOutput if the tokenizer is another one than the model's.
+        """
+        path = Path(path)
+        model, saved = load_model(path, device)
+        home = path if path.is_dir() else path.parent
+        if not (home / "tokenizer.json").exists():
+            msg = f"{home / 'tokenizer.json'} does not exist; copy the tokenizer.json of the model's shards there"
+            raise PlanError(msg)
+        tok = Tokenizer.load(home / "tokenizer.json")
+        if saved["tokenizer"] not in ("", tok.hash):
+            msg = f"{home / 'tokenizer.json'} is not the tokenizer of {path}; copy that of the model's shards there"
+            raise StaleOutput(msg)
+        chat = saved.get("chat") or {}
+        learned = Template(chat["template"], *(chat["template_ends"] or ())) if chat else None
+        chosen = learned if template is None else template_of(template)
+        if chosen is not None:
+            check_template(tok, chosen)
+        stop = frozenset(saved.get("stop") or [saved["eot"]])
+        return cls(model, tok, chosen, chat.get("speakers") or {}, stop, saved)
+
+    @property
+    def context(self) -> int:
+        """The largest number of tokens that the model sees at once."""
+        return self.model.config.context
+
+    @property
+    def card(self) -> list[str]:
+        """Lines about the model: parameters and shape, data, steps, and loss."""
+        config, saved = self.model.config, self.saved
+        shape = f"{config.n_layers} layers, {config.d_model} wide, context {config.context:,} tokens"
+        n = self.model.n_params
+        count = f"{n / 1e6:.1f}M" if n >= 1e6 else f"{n:,}"
+        size = f"{count} parameters: {shape}, vocabulary {self.model.vocab_size:,}"
+        data = [
+            f"{found['tokens']:,} tokens of {found['documents']:,} documents" + (f" ({name})" if name else "")
+            for name, found in saved.get("trained_on", {}).items()
+        ]
+        started = " on top of an earlier model" if saved.get("start") else ""
+        steps = f"trained {saved['step']:,} steps{started}" + (f" on {' and '.join(data)}" if data else "")
+        losses = {"training loss": saved.get("loss"), "validation loss": saved.get("val_loss")}
+        known = [f"{name} {v:.3f}" for name, v in losses.items() if v is not None and math.isfinite(v)]
+        return [size, steps, *([", ".join(known)] if known else [])]
+
+    def prompt(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Return the ids after which the model answers: a separator, the turns, and the beginning of its own turn.
+
+        messages: turns of {role, content}. Raises PlanError without a template, or if it rejects the turns.
+        """
+        if self.template is None:
+            msg = (
+                "this model was trained without a chat template, so it cannot take turns; use `dataprep sample`, or "
+                "name the template with --template"
+            )
+            raise PlanError(msg)
+        named = [{**m, "name": m.get("name") or self.speakers.get(m["role"])} for m in messages]
+        return [self.tok.eot, *encode_prompt(self.tok, self.template, named, self.speakers.get("assistant"))]
+
+    def stream(
+        self, ids: Sequence[int], how: Sampling | None = None, *, max_tokens: int = 200, turn: bool = False
+    ) -> Generator[str, None, None]:
+        """Yield the text that follows the ids, in pieces of whole characters, without control characters.
+
+        turn: end at every special token, since a turn contains none; else only at those that end a text.
+        """
+        stop = self.stop | set(self.tok.special.values()) if turn else self.stop
+        text = TextStream(self.tok)
+        for token in generate(self.model, ids, how, max_tokens=max_tokens, stop=stop):
+            if piece := text.add(token):
+                yield piece
+        if piece := text.end():
+            yield piece
