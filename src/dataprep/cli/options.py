@@ -19,7 +19,7 @@ Memory = Annotated[str | None, typer.Option(help="Memory that all workers togeth
 
 
 class Screen(Console):
-    """The console of every command; it replaces control characters in documents, names and reasons."""
+    """The console to which every command prints; it replaces control characters in documents, names and reasons."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

@@ -75,9 +75,10 @@ def _reading(inputs: list[str]) -> pipeline_file.Step:
 def dry_run(
     steps: list[pipeline_file.Step], to: str | None = None, sample_bytes: int = 16 << 20, examples: int = 3
 ) -> None:
-    """Run the steps up to the one named `to` on a sample; print a table and examples of each stage's drops and changes.
+    """Run the steps of a pipeline file on a sample; print a table and examples of each stage's drops and changes.
 
-    to: None runs all steps. sample_bytes: size of the sample's text. examples: documents to show per reason and change.
+    to: the step to run, with the steps that it needs; None: all steps. sample_bytes: size of the sample's text.
+    examples: documents to show per reason and change.
     """
     console = Screen()
     with console.status("running a sample"):

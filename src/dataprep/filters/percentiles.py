@@ -44,7 +44,7 @@ class Percentiles(Estimator):
     range are cut, and documents of which nothing is left are dropped ("left_too_short").
     cut: (low, high) in percent, where 0 and 100 set no bound; or CCNet's "head" (0, 30), "middle" (30, 60), "tail" (60,
     100). A bound is interpolated linearly between two scores and rounded to 1e-4. A score equal to the upper bound is
-    out of range, so each score is in one of the three parts. Documents without a score are kept or dropped by the
+    out of range, so each score is in one of head, middle and tail. Documents without a score are kept or dropped by the
     filter.
     top: the share of documents to keep, those with the highest scores, instead of `cut`.
     min_scores: a language with fewer scores is kept completely, since percentiles of a few scores mean nothing.

@@ -49,7 +49,7 @@ class Relative:
 
     @property
     def last_file(self) -> int:
-        """The largest file number in the ids of this folder's documents."""
+        """The largest file number in the ids of this folder's documents; an id has a file number and a position."""
         return int(self.manifest.get("last_file", (1 << 24) - 1))
 
 

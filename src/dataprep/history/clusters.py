@@ -84,7 +84,7 @@ class Clusters:
         return size + 1, n
 
     def largest(self, n: int, source: str | None = None) -> list[Cluster]:
-        """Return the n largest clusters, largest first.
+        """Return the `n` clusters with the most dropped documents, largest first.
 
         source: count only dropped documents of this source; None: all.
         """
@@ -249,9 +249,10 @@ def _with_survivor(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def least_similar(url: str, n: int, source: str | None = None) -> list[Drop]:
-    """Return the n dropped documents that are least similar to the documents kept in their place.
+    """Return the `n` dropped documents that are least similar to the documents kept in their place, the least first.
 
-    If possible, they have different kept documents. source: only dropped documents of this source.
+    url: the run's folder. If possible, they have different kept documents. source: only dropped documents of this
+    source.
     """
     mask = None if source is None else (found := find_clusters(url)).ids[found.of_source(source)]
     best: list[Drop] = []

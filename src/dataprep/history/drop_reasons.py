@@ -43,9 +43,10 @@ def lineage(url: str) -> dict[tuple[str, int], list[dict[str, Any]]]:
 
 
 def different_inputs(a: str, b: str) -> Iterator[str]:
-    """Yield a sentence for each file number that means different contents in the inputs of two Datasets.
+    """Yield a warning for each file number that means different contents in the inputs of two Datasets.
 
-    a, b: URLs of the Datasets; inputs of the Datasets from which they were made count too.
+    A document id has a file number and a position. a, b: URLs of the Datasets; inputs of the Datasets from which they
+    were made count too.
     """
     one, two = ({row["file"]: row for rows in lineage(url).values() for row in rows} for url in (a, b))
     for number in sorted(set(one) & set(two)):

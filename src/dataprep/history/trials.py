@@ -76,7 +76,7 @@ class Estimate:
 
     @property
     def peak_bytes(self) -> int:
-        """Peak memory of the whole run for one worker."""
+        """Peak memory of the whole run for one worker, in bytes."""
         return max(cost.peak_bytes for cost in self.costs)
 
 
@@ -275,10 +275,11 @@ class StepRehearsal:
 def rehearse(
     steps: Sequence[pipeline_file.Step], to: str | None = None, *, sample_bytes: int = SAMPLE_BYTES, examples: int = 3
 ) -> tuple[list[StepRehearsal], int]:
-    """Run the steps up to the one named `to` on a sample, in a temporary folder; return the changes that they made.
+    """Run the steps of a pipeline file on a sample, in a temporary folder; return the changes that they made.
 
-    to: None runs all steps. sample_bytes: size of the sample's text. examples: documents to keep per reason and per
-    changed column. Returns (a list with an entry per step, the number of bytes of text read).
+    to: the step to run, with the steps that it needs; None: all steps. sample_bytes: size of the sample's text.
+    examples: documents to keep per reason and per changed column. Returns (a list with an entry per step, the number of
+    bytes of text read). Steps named train and report are left out.
     """
     tried = [step for step in steps if step.name not in UNTRIED]
     found = []

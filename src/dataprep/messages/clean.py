@@ -204,11 +204,12 @@ _LINKS = re.compile(r"!?\[[^\]\n]*\]\((?:\./)?media/[^)\n]*\)")  # signal-export
 
 
 def caption(text: str, meta: str) -> str:
-    r"""Return the caption of a media message, "" if it has none.
+    r"""Return the caption of a media message, "" if it has none; meta: the message's metadata as JSON.
 
-    If meta names files (null: left out of the export, or hidden) and the text does not, the text is the caption
-    (Telegram, Discord, Messenger). Otherwise the placeholder is the first line (WhatsApp), or its part after a
-    direction mark.
+    The text of such a message may begin with a placeholder such as "IMG-1.jpg (file attached)". If `meta` names files
+    (null: left out of the export, or hidden) and the text does not, the whole text is the caption (Telegram, Discord,
+    Messenger). Otherwise the placeholder is the first line (WhatsApp), or its part after a direction mark, and the rest
+    is the caption.
 
     >>> caption("IMG-1.jpg (file attached)\nthe beans", '{"file": "IMG-1.jpg"}')
     'the beans'

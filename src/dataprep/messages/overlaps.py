@@ -54,8 +54,9 @@ class Overlaps(Estimator):
 
     Put it right after `read`, before texts are cleaned or people renamed. Each file is an export. Two exports are of
     one chat if their values in the column `chat` are equal, or if they share messages (`match_exports.py`); others are
-    not compared. Messages are compared as multisets by author, time, kind and text, and two differences between exports
-    are ignored (`messages/overlaps.py`). Verdicts name the kept message.
+    not compared. Messages are equal if author, time, kind and text are; two differences between exports are ignored,
+    and a message that one export has twice is kept twice (`messages/overlaps.py`). The table of dropped messages names
+    the kept one.
 
     Memory: the messages of the times that two exports share, held by one process (texts and 100 bytes per message), and
     256 kB per export.

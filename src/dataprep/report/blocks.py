@@ -12,7 +12,7 @@ MOST_CHARS = 80  # of a name
 
 
 def text(value: object, most: int = MOST_CHARS) -> str:
-    """Return a value as HTML text: shortened, escaped, control characters made visible."""
+    """Return a value as HTML text: shortened to `most` characters, escaped, control characters made visible."""
     shown = str(value)
     shown = shown if len(shown) <= most else shown[: most - 1] + "…"
     return escape(printable(shown))

@@ -33,7 +33,7 @@ def wedge(came: float, left: float) -> str:
 def histogram(
     rows: Sequence[tuple[str, Sequence[int]]], styles: Sequence[str], axis: str, description: str, labels: int = 12
 ) -> str:
-    """Return stacked bars as SVG.
+    """Return a chart of stacked bars as SVG.
 
     rows: (label, counts), one per bar. styles: the CSS class of each count. axis: title of the axis below. description:
     for screen readers. labels: the largest number of labels to show.

@@ -119,7 +119,7 @@ def _few(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def recipe(summary: RunSummary) -> str:
-    """Return the section with the stages and all their parameters, and the keys, versions and seeds, as HTML."""
+    """Return the section with the stages and all their parameters, and hashes, versions and seeds, as HTML."""
     steps = []
     for url, manifest in summary.manifests.items():
         stages = "".join(f"<li><code>{text(spelled(stage), 1_500)}</code></li>" for stage in manifest["stages"])

@@ -116,7 +116,7 @@ class Members:
         return members
 
     def load(self, rows: npt.NDArray[np.intp]) -> I16:
-        """Return the vectors of the documents numbered `rows`, int16[len(rows), dim]."""
+        """Return the vectors of the documents in the rows `rows` of the partition, int16[len(rows), dim]."""
         if self.held is not None:
             return self.held[rows]
         starts, data = self.rows.load(rows)

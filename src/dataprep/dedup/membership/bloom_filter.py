@@ -237,7 +237,10 @@ def judge(
 
 @kernel
 def ones(bits: U8, n_slices: int, slice_bits: int) -> I64:
-    """Return the number of bits set in each slice, int64[n_slices]."""
+    """Return the number of bits set in each slice, int64[n_slices].
+
+    bits: uint8, all slices of the filter, one after the other. slice_bits: bits per slice.
+    """
     counts = np.zeros(256, np.int64)
     for b in range(1, 256):
         counts[b] = counts[b >> 1] + (b & 1)

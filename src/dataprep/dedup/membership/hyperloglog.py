@@ -49,7 +49,7 @@ def observe(registers: U8, keys: U64) -> None:
 
 
 def estimate(registers: U8) -> float:
-    """Return the estimated number of distinct keys from the registers, uint8[65536], that `observe` updated."""
+    """Return the estimated number of distinct keys (hashes) that `observe` added to the registers, uint8[65536]."""
     m = float(len(registers))
     histogram = np.bincount(registers, minlength=_REST + 2).astype(float)
     z = m * _tau(1 - histogram[_REST + 1] / m)

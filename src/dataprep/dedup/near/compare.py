@@ -161,7 +161,7 @@ def slots_of(index: KeptIndex, keys: U64, most: Int, slots: I64) -> Int:
 
 @kernel
 def slot_of(index: KeptIndex, key: Int) -> Int:
-    """Return the slot of `key` in the hash table, or the free slot for it if it is not there."""
+    """Return the slot of `key` in the index's hash table of keys, or the free slot for it if it is not there."""
     mask = np.uint64(len(index.key) - 1)
     slot = key & mask
     while index.last[slot] >= 0 and index.key[slot] != key:
@@ -295,9 +295,9 @@ def table_mask(n: Int) -> Int:
 
 @kernel
 def shared(theirs: U64, n_own: Int, least: Int, table: SetTable, stamp: Int) -> Int:
-    """Return how many hashes of `theirs` are in the hash table, or -1 as soon as `least` cannot be reached.
+    """Return how many hashes of `theirs` are in the set stored in `table`; -1 as soon as `least` cannot be reached.
 
-    n_own: the number of members of the set in the table, which `enter_set` entered with `stamp`.
+    n_own: the number of members of that set, which `enter_set` entered with the mark `stamp`.
     """
     mask = table_mask(n_own)
     common, misses, allowed = 0, 0, len(theirs) - least
@@ -316,7 +316,7 @@ def shared(theirs: U64, n_own: Int, least: Int, table: SetTable, stamp: Int) -> 
 
 @kernel
 def equal(own: U64, theirs: U64) -> Any:
-    """Return 1.0 if two contents of the same length are equal word by word, else -1.0."""
+    """Return 1.0 if two contents of the same length are equal word by word (64 bits each), else -1.0."""
     for j in range(len(own)):
         if own[j] != theirs[j]:
             return -1.0

@@ -1,4 +1,4 @@
-"""Components: documents that share a key are joined, and every connected component is compared by itself.
+"""Components: documents that share a key (hash of a band) are joined; every connected component is compared by itself.
 
 A task of MatchKeys reads one range of one band from every input part's keys, sorts it, and writes edges from each
 document with an equal key to the first document with this key. Documents are numbered in order, from 0 to at most 2^32

@@ -45,7 +45,7 @@ class StoredKeys:
         return found
 
     def lent(self, sketch_key: str) -> tuple[LentKeys, ...]:
-        """Return the stored keys made with the settings `sketch_key`, one item per part; () if none can be used.
+        """Return the stored keys of the settings whose hash is `sketch_key`, one item per part; () if none can be used.
 
         Keys cannot be used if a later stage changed texts, or if a file of keys is damaged (then a warning is logged).
         """
@@ -91,7 +91,7 @@ class Older:
 
     @cached_property
     def keys(self) -> StoredKeys:
-        """The keys that deduplication stored when this Dataset was made."""
+        """The keys (hashes of documents) that deduplication stored when this Dataset was made."""
         return StoredKeys(Folder(self.given.rstrip("/")))
 
     def check(self, sketch_key: str, wanted: str) -> None:

@@ -34,7 +34,7 @@ class Sketch(Protocol):
 
     @property
     def bands(self) -> int:
-        """The number of keys per document."""
+        """The number of keys (hashes by which candidates are found) per document."""
 
     @property
     def threshold(self) -> float:
@@ -43,7 +43,8 @@ class Sketch(Protocol):
     def keys(self, batch: Batch) -> tuple[I64, U64]:
         """Return the size of each document's contents in 64-bit words, int64[n], and its keys, uint64[bands, n].
 
-        A document of size 0 is never compared.
+        The contents are what is compared; a key is a hash by which candidates are found. A document of size 0 is never
+        compared.
         """
 
     def contents(self, batch: Batch) -> tuple[I64, U64, U64]:

@@ -57,7 +57,7 @@ class Form(NamedTuple):
 
 @cache
 def form(name: str | None) -> Form:
-    """Return the tables of the normal form `name`; for None, the tables that leave all bytes unchanged."""
+    """Return the tables of the normal form named `name`, such as "lower"; for None, tables that change nothing."""
     entries, several = _ccnet(zeros=name == "ccnet") if name in ("ccnet", "ccnet_digits") else _plain(name)
     for table in (entries, several):
         table.flags.writeable = False

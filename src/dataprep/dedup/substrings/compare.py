@@ -1,11 +1,11 @@
 """The kernels that find the repeated windows of records with equal hashes.
 
-Records (runs of neighbouring windows) come in groups of one hash, each in order of position. The first occurrence of a
-window is in a record of its own group. If no minimum is tied, equal windows have their minimum at the same word or
-byte, so two records are compared once, from there in both directions. A record whose windows are all repeats is never
-compared with later ones, so copies cost one comparison each. Other groups use a table of the windows so far, found by
-hash and compared byte by byte, without the bytes that the comparison before covered. If the table is full, the group is
-read twice, each time for half of the hashes.
+Records (runs of neighbouring windows with the same smallest hash) come in groups of one hash, each in order of
+position. The first occurrence of a window is in a record of its own group. If the smallest hash occurs once per window
+(no tie), equal windows have it at the same word or byte, so two records are compared once, from there in both
+directions. A record whose windows are all repeats is never compared with later ones, so copies cost one comparison
+each. Other groups use a table of the windows so far, found by hash and compared byte by byte, without the bytes that
+the comparison before covered. If the table is full, the group is read twice, each time for half of the hashes.
 
 Slow twin for the tests: tests/twins/suffix_array.py
 """

@@ -117,7 +117,7 @@ class _SortedRepeats:
 
 
 def read_rows(url: str, columns: int = COLUMNS) -> U64:
-    """Return all rows of the file `url` of repeats (7 columns) or spans (6 columns), uint64[m, columns]."""
+    """Return all rows of the file `url` of repeats (7 columns) or of spans to cut (6 columns), uint64[m, columns]."""
     with files.open_raw(url) as f:
         return np.frombuffer(f.read(), np.uint64).reshape(-1, columns)
 

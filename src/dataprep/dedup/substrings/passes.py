@@ -111,8 +111,8 @@ class CountHashes(Pass[tuple[int, int]]):
     def write(self, url: str, item: tuple[int, int]) -> dict[str, Any]:
         """Write the remaining records of the buckets [first, last) = `item` to the file `url`; return {"records": n}.
 
-        The file has one section per input part. Two more sections hold the bytes that the records of each bin of hashes
-        take, and the hashes with many records.
+        The file has one section per input part. Two more sections hold, for each bin (range of hashes), the bytes of
+        its records, and the hashes with many records; `Partitions.read` reads them.
         """
         first, last = item
         rows, part = [np.zeros((0, 2), np.uint64)], []
@@ -158,7 +158,7 @@ class Partitions:
 
     @property
     def count(self) -> int:
-        """The number of partitions."""
+        """The number of partitions (groups of hashes, each compared by one task)."""
         return len(self.bins) + len(self.heavy)
 
     def of(self, hashes: U64) -> I64:

@@ -33,7 +33,9 @@ class Repeat(NamedTuple):
     """A run of windows that occurred before: the bytes start..end of the data, and where they first occurred.
 
     shift: added to `start` or `end`, it is the offset in the document `id`. The first occurrence is in document `kept`,
-    from byte `kept_start` on. period, rounds, turn: of a cycle, see the top of this file; 0 if there is none.
+    from byte `kept_start` on. period, rounds, turn: 0, except in a cycle such as "aaaa": there the first occurrences
+    return to their beginning after every `period` bytes, `rounds` times, and the windows before the first return have
+    `turn` bytes.
     """
 
     start: Int
@@ -105,7 +107,7 @@ def twice_repeats(out: U64) -> U64:
 
 @kernel
 def spans_of(repeats: U64, ids: U64, offsets: I64, data: U8, table: U16, cut: int) -> U64:
-    """Return the spans to cut, uint64[m, 6]: the union of the repeats, shrunk to the boundary that `cut` names.
+    """Return the spans to cut, uint64[m, 6]: all repeats (text that occurred earlier), shrunk to the boundary `cut`.
 
     A span is (id, start, end, kept id, kept start, kept end), in bytes. repeats: uint64[n, 7], in order of (id, start).
     ids, offsets, data: the documents in order of ids; all documents with repeats must be among them. table: the class
@@ -209,9 +211,9 @@ def offer(
 
 @kernel
 def shrink_start(data: U8, at: Int, low: Int, high: Int, table: U16, cut: int) -> Int:
-    """Return the first offset in low..high that is not inside a word, or for BY_LINE at which a line begins.
+    """Return the first offset in low..high that is not inside a word, or for cut=BY_LINE, at which a line begins.
 
-    at: the start of the text in `data`.
+    data: UTF-8 bytes. at: the start of the text in `data`. table: the class bits of every code point.
     """
     while low < high and low > at:
         if cut == BY_LINE:
@@ -228,9 +230,9 @@ def shrink_start(data: U8, at: Int, low: Int, high: Int, table: U16, cut: int) -
 
 @kernel
 def shrink_end(data: U8, low: Int, high: Int, stop: Int, table: U16, cut: int) -> Int:
-    """Return the last offset in low..high that is not inside a word, or for BY_LINE at which a line ends.
+    """Return the last offset in low..high that is not inside a word, or for cut=BY_LINE, at which a line ends.
 
-    stop: the end of the text in `data`.
+    data: UTF-8 bytes. stop: the end of the text in `data`. table: the class bits of every code point.
     """
     while low < high < stop:
         if cut == BY_LINE:
@@ -247,7 +249,7 @@ def shrink_end(data: U8, low: Int, high: Int, stop: Int, table: U16, cut: int) -
 
 @kernel(inline="always")
 def point_before(data: U8, i: Int) -> Int:
-    """Return the offset of the code point that ends before byte `i`."""
+    """Return the offset of the code point that ends before byte `i` of the UTF-8 bytes `data`."""
     i -= 1
     while data[i] & 0xC0 == 0x80:
         i -= 1

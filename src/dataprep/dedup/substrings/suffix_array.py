@@ -203,7 +203,7 @@ def repeats_of(ids: U64, offsets: I64, data: U8, rule: WindowRule, first: I32, o
 def first_of(first: I32, p: Int) -> Int:
     """Return the offset of the first occurrence of the window that starts at offset `p`.
 
-    first: int32, as `group` left it.
+    first: the table that `group` made, int32, which leads from a window to its first occurrence.
     """
     met = np.int64(first[p])
     return -2 - met if met < 0 else -2 - np.int64(first[met])

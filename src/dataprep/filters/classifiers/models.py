@@ -36,7 +36,10 @@ SAMPLES = (b"", b"The garden was open to everyone. ", "الحديقة مفتوح
 
 
 class Download(NamedTuple):
-    """A model that is downloaded when it is first used by name; n_bytes: the size of its file."""
+    """A model that is downloaded when it is first used by name.
+
+    url: where from. sha256: the hash that the file must have. n_bytes: the size of the file.
+    """
 
     url: str
     sha256: str
@@ -126,7 +129,7 @@ def find(model: str) -> str:
 
 
 def cache_folder() -> str:
-    """Return the folder of downloaded models."""
+    """Return the path of the folder in which downloaded models are stored."""
     return files.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dataprep", "models")
 
 
@@ -245,11 +248,11 @@ def round_scores(scores: Any) -> Any:
 
 @kernel
 def walk(text: U8, moves: Any, rows: I64, features: I32, seen: I32) -> tuple[I64, I32]:
-    """Return the features that occur in a text, in order of first occurrence, and how often each occurs.
+    """Return the features (byte sequences that the model knows) in a text, int64, and how often each occurs, int32.
 
-    text: UTF-8 bytes. moves, rows, features: the automaton; from `state`, a byte leads to moves[rows[state] + byte],
-    where the feature features[state] occurs if it is not -1. seen: work array with a zero for every feature, all zero
-    again at the end.
+    They are numbers, in order of first occurrence. text: UTF-8 bytes. moves, rows, features: the automaton; from
+    `state`, a byte leads to moves[rows[state] + byte], where the feature features[state] occurs if it is not -1. seen:
+    work array with a zero for every feature, all zero again at the end.
     """
     order = np.empty(len(text), np.int64)
     n, state = 0, np.int64(0)

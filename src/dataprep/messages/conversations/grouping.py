@@ -142,8 +142,8 @@ class Grouping:
 class Finished(NamedTuple):
     """Messages of conversations that have ended, one conversation after another.
 
-    starts: int64, the row of `messages` at which each conversation begins. settled: an id; messages of conversations
-    that have not ended have larger ids, or this one.
+    starts: int64, the row of `messages` at which each conversation begins. settled: the smallest id of a message in a
+    conversation that has not ended; 2^64 - 1 if there is none.
     """
 
     messages: Batch

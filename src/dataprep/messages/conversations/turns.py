@@ -104,7 +104,7 @@ class Window(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Turns(Stage):
-    """Join messages into windows of turns that end with an answer of `person`; needs the message columns.
+    """Join messages into windows (training examples) of turns, each of which ends with an answer of `person`.
 
     person: the author to imitate; None: the column `answers` states which messages are that author's; add it before
     `Pseudonyms` replaces the authors.
@@ -116,10 +116,10 @@ class Turns(Stage):
         empty user turn; True: the window begins with them, which some templates reject; False: they are dropped.
 
     Adds the columns `messages` (role, name, content, weight) and `conversation` (the id of the conversation's first
-    message, for `dp.Split(group="conversation")`); the text is a transcript. A window has the id of its first own
-    message. Its other messages are dropped as `joined`; messages that no window learns from are dropped as `no_text`,
-    `without_the_person`, `unanswered` or `opening`. A question that does not fit loses its beginning, an answer its
-    end; both are counted.
+    message, for `dp.Split(group="conversation")`); the text is a transcript. A window has the id of its first message
+    that is not context. Its other messages are dropped as `joined`; messages that are in no window are dropped as
+    `no_text`, `without_the_person`, `unanswered` or `opening`. A question that does not fit loses its beginning, an
+    answer its end; both are counted.
 
     Raises PlanError for values that are not valid.
     """
@@ -152,7 +152,7 @@ class Turns(Stage):
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
-        """The names and types of the added columns, messages and conversation."""
+        """The names and types of the added columns, `messages` and `conversation`."""
         return {"messages": MESSAGES, "conversation": pa.uint64()}
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:

@@ -191,7 +191,7 @@ tion$ sion$ ow ay$ ea ^str able$ ment$ ance$ ence$ tch$ ^un ^re er$
 
 
 def features() -> Iterator[tuple[str, str, int]]:
-    """Yield (part, label, points) for every word and part of a word in this file.
+    """Yield (part, label, points) for every word and part of a word in this file; a label is a language.
 
     A part is a whole word (^word$), a beginning (^ab), an end (ab$), or occurs anywhere (ab).
     """
