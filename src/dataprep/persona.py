@@ -162,7 +162,7 @@ def persona(
     turns = Turns(gap=gap, context=context, openings="empty")
     conversations = Pipeline(turns).run(messages, out=f"{folder}/conversations", run=runner, replace=replace)
     if not conversations.count:
-        msg = f"{person!r} wrote no text that is left after cleaning, so there is nothing to learn"
+        msg = f"{person!r} wrote no text that is left after cleaning, so there is nothing to learn; give more chats"
         raise PlanError(msg)
     home = f"{folder}/tokenizer"
     if tokenizer is None:

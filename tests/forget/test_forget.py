@@ -434,7 +434,7 @@ def test_ids_that_cannot_be(home, dataprep):
     assert (code, "1 ids are unknown: 77:3" in out) == (0, True)
     with pytest.raises(PlanError, match="there is no folder x"):
         forget(str(run), [known], of="x")
-    with pytest.raises(PlanError, match="holds nothing sealed"):
+    with pytest.raises(PlanError, match="has no Dataset and no token shards"):
         forget(str(home / "in"), [known])
 
 

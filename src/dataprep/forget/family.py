@@ -60,7 +60,7 @@ def find_family(url: str) -> list[Relative]:
     """
     nodes = {node.url: node for node in _folders(url)}
     if not nodes:
-        msg = f"{url} holds nothing sealed; it must be the folder of a run, of a Dataset or of token shards"
+        msg = f"{url} has no Dataset and no token shards; give the folder of a run, of a Dataset or of token shards"
         raise PlanError(msg)
     for node in nodes.values():
         _link(node, nodes)
@@ -171,7 +171,7 @@ def owner_of_ids(url: str, nodes: list[Relative], of: str | None) -> Relative:
     own = own or nodes
     if len({id(_root(node)) for node in own}) > 1:
         names = ", ".join(files.name_of(node.url) for node in own)
-        msg = f"the folders in {url} number documents differently ({names}); give the one of the ids as --of NAME"
+        msg = f"the folders in {url} number documents differently ({names}); give the one of the ids with --of NAME"
         raise PlanError(msg)
     return own[-1]
 

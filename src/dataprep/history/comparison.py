@@ -114,7 +114,7 @@ class _AscendingBatches:
         if self.now is not None:
             ids = B.ids(self.now)
             if int(ids[0]) <= self.before or (ids[1:] <= ids[:-1]).any():
-                msg = f"ids do not ascend after {B.show_id(max(self.before, 0))}; seal both Datasets again"
+                msg = f"ids must ascend, but do not ascend after {B.show_id(max(self.before, 0))}; run both again"
                 raise PlanError(msg)
             self.before, self.nothing = int(ids[-1]), self.now.slice(0, 0)
 
@@ -188,7 +188,8 @@ def _add_both(found: Comparison, left: B.Batch, right: B.Batch) -> None:
         row = pc.index(differs, value=True).as_py()
         names = " and ".join(repr(column[row].as_py()) for column in sources)
         id_ = B.show_id(int(B.ids(left)[row]))
-        msg = f"document {id_} has two sources ({names}): {found.a.url} and {found.b.url} have different input"
+        both = f"{found.a.url} and {found.b.url} have different input; compare Datasets of one input"
+        msg = f"document {id_} has two sources ({names}): {both}"
         raise PlanError(msg)
     _add(found.both, right, "bytes", B.lengths(right))
     changed = pc.not_equal(left.column("text"), right.column("text"))

@@ -30,7 +30,7 @@ def verify(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
     url = url.rstrip("/")
     found = _sealed(url)
     if not found:
-        msg = f"{url} holds nothing sealed (no {MANIFEST}); it must be a folder that a run or dp.encode wrote"
+        msg = f"{url} has no finished Dataset or token shards (no {MANIFEST}); give a folder of a run or of dp.encode"
         raise PlanError(msg)
     return {folder.url: _verify(folder, run or Serial()) for folder in found}
 

@@ -61,7 +61,7 @@ def follow(url: str, id_: int) -> Fate:
     dropped = bool(drops) and drops[-1].id == current
     kept_in = None if dropped else next((f for f in reversed(folders) if _row(f, current) is not None), None)
     if not drops and kept_in is None:
-        msg = f"no document {id_ >> 40}:{id_ & (1 << 40) - 1} in {url}; ids are printed by `dataprep inspect`"
+        msg = f"there is no document {id_ >> 40}:{id_ & (1 << 40) - 1} in {url}; `dataprep inspect` prints ids"
         raise PlanError(msg)
     return Fate(id_, tuple(drops), tuple(_cuts_of(folders, id_)), kept_in)
 

@@ -144,7 +144,7 @@ def _download(name: str, known: Download) -> str:
                 digest.update(block)
                 out.write(block)
             if digest.hexdigest() != known.sha256:
-                msg = f"{known.url} is not the {name} known here (its sha256 is {digest.hexdigest()}); {by_hand}"
+                msg = f"{known.url} must have the sha256 {known.sha256}, but has {digest.hexdigest()}; {by_hand}"
                 raise PlanError(msg)
     except OSError as e:
         msg = f"{name} could not be downloaded from {known.url} ({e}); {by_hand}"

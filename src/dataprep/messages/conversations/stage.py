@@ -27,9 +27,9 @@ class Conversations(Stage):
     """Join the messages of one chat into one document while less than `gap` passes between one message and the next.
 
     The document has the id and the columns of its first message, `n_messages`, and `end_time`, the latest time in it;
-    the other messages are dropped as `joined`, and `kept` in the drop table names the first. A message without a time is a
-    conversation of its own. Media and system lines are joined too, unless `CleanMessages` or a Filter on `kind` comes
-    before.
+    the other messages are dropped as `joined`, and `kept` in the drop table names the first. A message without a time
+    is a conversation of its own. Media and system lines are joined too, unless `CleanMessages` or a Filter on `kind`
+    comes before.
 
     Chats may be interleaved, as in the export of an account: each chat has its own conversations. A chat is identified
     by its name, so one in several files (Telegram's pages, two exports after `Overlaps`) continues from one file to the

@@ -93,7 +93,7 @@ class Consent(Estimator):
             return
         nearest = [one for name in missing[:3] for one in _nearest(name, present)]
         shown = ", ".join(map(repr, missing[:10]))
-        msg = f"{len(missing)} of {len(self.names)} names given to Consent are no author's: {shown}"
+        msg = f"{len(missing)} of {len(self.names)} names given to Consent are not authors: {shown}"
         msg += f"; the nearest authors are {', '.join(map(repr, dict.fromkeys(nearest))) or 'none'}"
         if self.strict:
             msg += "; write the names as the export does, or give strict=False"
