@@ -13,3 +13,6 @@ ln -s ../../sample_data out/wheel/sample_data
 cd out/wheel
 venv/bin/dataprep --help >help.txt
 venv/bin/python example.py
+cd ../..
+$pip install -c constraints.txt 'dataprep-lm[robots]'  # what messages tell a user to run finds the installed package
+out/wheel/venv/bin/python -c "import protego"

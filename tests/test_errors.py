@@ -16,7 +16,7 @@ from dataprep.store import files
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        ((3, 12, 9), "'kenlm', which is not installed: pip install 'dataprep\\[perplexity\\]'$"),
+        ((3, 12, 9), "'kenlm', which is not installed: pip install 'dataprep-lm\\[perplexity\\]'$"),
         ((3, 13, 0), "'kenlm', which cannot be installed on Python 3.13 or newer: use Python 3.12 or older"),
         ((3, 14, 1), "'kenlm', which cannot be installed on Python 3.13 or newer: use Python 3.12 or older"),
     ],
@@ -33,7 +33,7 @@ def test_kenlm_is_advised_where_it_can_be_installed(root, monkeypatch, version, 
 def test_need_imports_what_is_there():
     """A module that is installed is returned, whatever its version of Python; one that is missing names its extra."""
     assert need("json.decoder", extra="hf", before=(3, 0)) is sys.modules["json.decoder"]
-    with pytest.raises(PlanError, match="'not_there', which is not installed: pip install 'dataprep\\[hf\\]'$"):
+    with pytest.raises(PlanError, match="'not_there', which is not installed: pip install 'dataprep-lm\\[hf\\]'$"):
         need("not_there.inside", extra="hf")
 
 

@@ -112,7 +112,7 @@ def require(condition: object, message: str) -> None:
 def need(module: str, extra: str, before: tuple[int, int] | None = None) -> Any:
     """Import and return an optional module. Raises PlanError, which says what to install, if it is not installed.
 
-    extra: the extra of dataprep (as in `pip install 'dataprep[hf]'`) that installs the module. before: the first
+    extra: the extra of dataprep (as in `pip install 'dataprep-lm[hf]'`) that installs the module. before: the first
     version of Python for which the extra does not install it; the error then asks for an older Python.
 
     >>> datasets = need("datasets", extra="hf")
@@ -121,11 +121,11 @@ def need(module: str, extra: str, before: tuple[int, int] | None = None) -> Any:
         return importlib.import_module(module)
     except ImportError as e:
         package = module.split(".", maxsplit=1)[0]
-        msg = f"this needs the package '{package}', which is not installed: pip install 'dataprep[{extra}]'"
+        msg = f"this needs the package '{package}', which is not installed: pip install 'dataprep-lm[{extra}]'"
         if before is not None and sys.version_info[:2] >= before:
             new, old = f"{before[0]}.{before[1]}", f"{before[0]}.{before[1] - 1}"
             msg = (
                 f"this needs the package '{package}', which cannot be installed on Python {new} or newer: "
-                f"use Python {old} or older with pip install 'dataprep[{extra}]'"
+                f"use Python {old} or older with pip install 'dataprep-lm[{extra}]'"
             )
         raise PlanError(msg) from e

@@ -427,7 +427,7 @@ def test_without_fasttext_it_says_so(tmp_path) -> None:
     )
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n')
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "pip install 'dataprep[langid]'" in done.stderr.splitlines()[-1]
+    assert "pip install 'dataprep-lm[langid]'" in done.stderr.splitlines()[-1]
 
 
 # --- laws -------------------------------------------------------------------------------------------------------------

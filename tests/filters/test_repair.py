@@ -104,5 +104,5 @@ def test_what_cannot_be(monkeypatch):
     with pytest.raises(PlanError, match=re.escape("must be 'NFC' or 'NFKC', or None")):
         RepairText(form="NFD")
     monkeypatch.setitem(sys.modules, "ftfy", None)
-    with pytest.raises(PlanError, match=re.escape("dataprep[repair]")):
+    with pytest.raises(PlanError, match=re.escape("dataprep-lm[repair]")):
         RepairText()
