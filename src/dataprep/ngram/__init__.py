@@ -1,4 +1,4 @@
-"""N-gram language models: modified Kneser-Ney, as in KenLM's `lmplz`, which needs a C++ compiler."""
+"""Train n-gram language models with modified Kneser-Ney smoothing, as KenLM's `lmplz` does, without a C++ compiler."""
 
 from .training import NgramModel, train
 

@@ -1,4 +1,4 @@
-"""Write the ARPA format: each line has a log10 probability, the words of an n-gram, and a log10 back-off weight.
+"""Write the ARPA file format: each line has a log10 probability, the words of an n-gram, and a log10 back-off weight.
 
 Twin: tests/twins/ngram.py.
 """
@@ -48,7 +48,7 @@ def log10(values: F64) -> F64:
 
 @kernel
 def lines(columns: I32, logs: F64, backoffs: F64, ends: I64, pool: U8, out: U8) -> int:
-    """Write n-grams as text lines to `out`; return the number of bytes written.
+    """Write n-grams as lines of an ARPA file to the buffer `out`; return the number of bytes written.
 
     columns: word numbers, int32[order, n], row 0 the last words. logs, backoffs: float64[n], log10 of probabilities and
     of back-off weights (an empty array omits them). Word w is pool[ends[w]:ends[w + 1]].
@@ -76,7 +76,7 @@ def lines(columns: I32, logs: F64, backoffs: F64, ends: I64, pool: U8, out: U8) 
 
 @kernel
 def number(value: float, out: U8, k: int) -> int:
-    """Write a number with up to seven decimals as text to out[k:]; return the offset after it."""
+    """Write the number `value`, with up to seven decimals, as text to out[k:]; return the offset after it."""
     scaled = np.int64(np.rint(abs(value) * 1e7))
     if value < 0 and scaled > 0:
         out[k] = 0x2D

@@ -34,15 +34,15 @@ FULLEST = 4096  # words assigned to parts one by one, those with most n-grams fi
 
 
 def n_bytes(order: int) -> int:
-    """Return the most memory that one n-gram of the highest order takes, in bytes: 150 at order 5, as measured."""
+    """Return the memory in bytes to allow per n-gram of the highest order: 160 at order 5, of which 150 were used."""
     return 24 * order + 40
 
 
 def shares(frequency: I64, order: int, memory: int) -> tuple[npt.NDArray[np.int16], int]:
-    """Return the part of each word, int16[words], and the number of parts.
+    """Divide n-grams into parts of at most `memory` bytes; return (part of each word, int16[words]; number of parts).
 
-    frequency: int64[words], how many n-grams have the word as the last but one, which assigns them to its part. No part
-    has more n-grams than fit into `memory` bytes. Raises PlanError if those of one word do not fit.
+    An n-gram belongs to the part of its last but one word. frequency: int64[words], the number of n-grams with each
+    word as the last but one. Raises PlanError if the n-grams of one word do not fit.
     """
     room = memory // n_bytes(order)
     most = int(frequency.max(initial=0))
@@ -66,17 +66,17 @@ def shares(frequency: I64, order: int, memory: int) -> tuple[npt.NDArray[np.int1
 
 
 class Heap(NamedTuple):
-    """The unsorted n-grams of one part in the temporary file `f`: a block int32[order, size] for each of `sizes`."""
+    """Unsorted n-grams in the temporary file `f`: one block int32[order, size] for each size of `sizes`."""
 
     f: IO[bytes]
     sizes: list[int]
 
 
 def scatter(folder: str, blocks: Iterator[I32], order: int, part_of: npt.NDArray[np.int16], n_parts: int) -> list[Heap]:
-    """Write every n-gram of the text to the temporary file of its part; return one Heap per part.
+    """Write every n-gram of the text to a temporary file per part; return one Heap (file) per part.
 
-    blocks: the word numbers of the text, int32, block by block. part_of: int16[words], the part of the n-grams with
-    this word as the last but one.
+    blocks: the word numbers of the text, int32, block by block. part_of: int16[words], the part to which n-grams with
+    this word as the last but one belong. n_parts: number of parts.
     """
     heaps = [Heap(tempfile.TemporaryFile(dir=folder), []) for _ in range(n_parts)]  # noqa: SIM115 - closed when read
     before = np.full(order, BOS, np.int32)
@@ -93,7 +93,7 @@ def scatter(folder: str, blocks: Iterator[I32], order: int, part_of: npt.NDArray
 
 
 def scattered(heap: Heap, order: int) -> I32:
-    """Return the n-grams that `scatter` wrote to a heap, int32[order, n], and close its file, which deletes it."""
+    """Return the n-grams that `scatter` wrote to the file of `heap`, int32[order, n], and delete the file."""
     columns, start = np.empty((order, sum(heap.sizes)), np.int32), 0
     with heap.f as f:
         f.seek(0)
@@ -121,19 +121,19 @@ def saved(folder: str, part: int) -> Sorted:
 
 
 class Exchange:
-    """Files that join probabilities of n-grams with their back-off weights, which another part computes.
+    """Files that join the probabilities of n-grams with their back-off weights, which are computed later.
 
-    One part writes its n-grams in suffix order, another part its weights in context order; for the n-grams that the two
-    have in common, both orders are the same.
+    N-grams are processed in parts. One part writes its n-grams sorted by the last word first, another part writes its
+    weights sorted by context; for the n-grams that the two have in common, both orders are the same.
     """
 
     def __init__(self, folder: str, part_of: npt.NDArray[np.int16], n_parts: int) -> None:
         self.folder, self.part_of, self.n_parts = folder, part_of, n_parts
 
     def give_ngrams(self, part: int, columns: I32, probability: Any) -> None:
-        """Write the n-grams of a part that do not end a sentence, with their probabilities, to files.
+        """Write the n-grams of part number `part` that do not end a sentence, with their probabilities, to files.
 
-        part: its number. columns: word numbers, int32[order, n], row 0 the last words. probability: float64[n], NaN if
+        columns: word numbers, int32[order, n], row 0 the last words. probability: float64[n], NaN if the n-gram is
         pruned.
         """
         goes = np.where(columns[0] == EOS, -1, self.part_of[columns[0]])
@@ -155,7 +155,7 @@ class Exchange:
             gamma[comes == source].tofile(path)
 
     def take(self, order: int) -> Iterator[tuple[I32, Any, Any]]:
-        """Yield all n-grams of an order, file by file, and delete the files.
+        """Yield all n-grams of length `order`, file by file, and delete the files.
 
         Each item is (word numbers int32[order, n], probabilities float64[n], back-off weights float64[n]).
         """
@@ -177,7 +177,11 @@ def _taken(folder: str, name: str, dtype: Any) -> npt.NDArray[Any]:
 
 
 class Sorted(NamedTuple):
-    """The distinct n-grams of the highest order, in suffix order, with their counts."""
+    """The distinct n-grams of the highest order, sorted by the last word first, with their counts.
+
+    columns: word numbers, int32[order, n], row 0 the last words. counts: occurrences, int64[n]. by_context: the row
+    numbers in the order of the contexts (words before the last).
+    """
 
     columns: I32  # [order, n]
     counts: I64

@@ -26,7 +26,12 @@ FALLBACK = (0.5, 1.0, 1.5)  # lmplz --discount_fallback
 
 
 class Nodes(NamedTuple):
-    """The distinct n-grams of one order, in suffix order, with their adjusted counts."""
+    """The distinct n-grams of one length (`order`), sorted by the last word first, with their adjusted counts.
+
+    first: index of each one's first n-gram among those of the highest order. parent: index of its ending (the n-gram
+    without its first word) in the order below. adjusted: the counts, int64[n]; for lower orders, the number of
+    different words before the n-gram. kept: False if pruned.
+    """
 
     order: int
     first: npt.NDArray[np.intp]  # index of the first of each among the n-grams of the highest order
@@ -36,7 +41,7 @@ class Nodes(NamedTuple):
 
 
 def nodes(ngrams: Sorted, prune: Sequence[int]) -> Iterator[Nodes]:
-    """Yield the distinct n-grams of order 2, then of order 3, and so on up to the highest order.
+    """Yield the distinct n-grams of order (length) 2, then of order 3, and so on up to the highest order.
 
     ngrams: those of the highest order. prune: per order, n-grams with at most this many occurrences are pruned (`kept`
     is False). N-grams with <s> after their first word are left out.
@@ -65,19 +70,19 @@ def _begins(ngrams: Sorted, n: int) -> Bools:
 
 
 class Statistics:
-    """The number of n-grams of each order: by adjusted count (0 to 4, 5 or more), and of those kept after pruning."""
+    """Counts of n-grams of each order (length): by adjusted count (0 to 4, 5 or more), and of those not pruned."""
 
     def __init__(self, order: int) -> None:
         self.of_count = np.zeros((order, 6), np.int64)  # last column: 5 and more
         self.kept = [0] * order
 
     def add(self, order: int, adjusted: I64, kept: Bools) -> None:
-        """Count n-grams of one order; adjusted: int64[n], their adjusted counts; kept: bool[n], False if pruned."""
+        """Add n-grams of length `order`; adjusted: int64[n], their adjusted counts; kept: bool[n], False if pruned."""
         self.of_count[order - 1] += np.bincount(np.minimum(adjusted, 5), minlength=6)
         self.kept[order - 1] += int(kept.sum())
 
     def discounts(self, fallback: Sequence[float] | None) -> F64:
-        """Return the discounts of each order for adjusted counts of 0, 1, 2, and 3 or more, float64[order, 4].
+        """Return the discounts (subtracted from counts) per order for counts 0, 1, 2, and 3 or more, float64[order, 4].
 
         fallback: three discounts for an order whose own cannot be computed; None: DataprepError is raised instead.
         """
@@ -108,7 +113,10 @@ def _discounts(order: int, t: Sequence[int]) -> tuple[Sequence[float], str]:
 
 
 class Smoothed(NamedTuple):
-    """Probabilities of one order's n-grams, and the back-off weights of the order below."""
+    """Probabilities of the n-grams of one order (length), and the back-off weights of the order below.
+
+    nodes: the n-grams. probability: of each. gamma: back-off weights. context: the context to which each belongs.
+    """
 
     nodes: Nodes
     probability: F64  # of each node

@@ -34,10 +34,10 @@ MAX_ORDER = 6  # KenLM's limit, as built on PyPI
 
 @dataclass(frozen=True)
 class NgramModel:
-    """A trained model: the path of its ARPA file, its n-grams and discounts per order, and the size of the text.
+    """A trained n-gram model.
 
-    counts: the number of n-grams of each order. n_sentences, n_words: of the text. binary: the path of the file in
-    KenLM's own format, if there is one.
+    path: of its ARPA file. counts: the number of n-grams of each order (length). discounts: of each order. n_sentences,
+    n_words: size of the text. binary: path of the file in KenLM's own format; None if there is none.
     """
 
     path: str
@@ -88,7 +88,7 @@ def train(
     """Train an interpolated modified Kneser-Ney model, equal to that of KenLM's `lmplz`, and write it to `out` as ARPA.
 
     texts: plain-text files, folders or globs (.gz, .zst, .xz by suffix), or a Dataset; every line is a sentence of
-    words between blanks. order: words of the longest n-grams, 2 to 6. prune: per order, n-grams with at most this many
+    words between spaces. order: words of the longest n-grams, 2 to 6. prune: per order, n-grams with at most this many
     occurrences are dropped (`lmplz --prune`); the last number is used for further orders. discount_fallback: True, or
     three discounts, for text that is too small to compute them. skip_symbols: skip <s>, </s> and <unk> in the text
     instead of raising. memory: bytes, or text such as "2GB", for n-grams, in addition to the vocabulary (about 40 bytes

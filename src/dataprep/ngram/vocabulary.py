@@ -23,7 +23,11 @@ DONE, OUT_FULL, TABLE_FULL, NOT_ALLOWED = 0, 1, 2, 3
 
 
 class Table(NamedTuple):
-    """The words by number, and an open-addressing hash table that maps hashes to numbers."""
+    """Distinct words by number, and an open-addressing hash table that maps their hashes to numbers.
+
+    slots: word number by hash, -1 if empty. hashes: of each word. ends, pool: word i is pool[ends[i]:ends[i + 1]].
+    n_words: the number of words, in an array of one item.
+    """
 
     slots: I32  # number of a word, -1 where free; a power of two, at least twice the words
     hashes: U64  # of each word
@@ -33,9 +37,9 @@ class Table(NamedTuple):
 
 
 class Vocabulary:
-    """The distinct words of the text, numbered in order of appearance and held in memory: about 40 bytes per word.
+    """The distinct words of the text, numbered in order of appearance and kept in memory: about 40 bytes per word.
 
-    capacity: words for which there is space at first; it grows as needed.
+    capacity: number of words for which there is space at first; it grows as needed.
     """
 
     def __init__(self, capacity: int = 1 << 14) -> None:
@@ -50,7 +54,7 @@ class Vocabulary:
         return int(self.table.n_words[0])
 
     def read(self, block: bytes, order: int, *, skip_symbols: bool, where: str) -> Iterator[I32]:
-        """Yield the numbers of the words of a text, int32 arrays; each line ends with EOS and `order` - 1 times BOS.
+        """Yield the words of a text as numbers, int32 arrays; after each line come EOS and `order` - 1 times BOS.
 
         block: the text, ending with white space; new words get new numbers. where: its source, for messages. Raises
         ReadError at the word <s>, </s> or <unk>, unless `skip_symbols` leaves it out.
@@ -98,9 +102,9 @@ def replace_slots(hashes: U64, slots: I32) -> None:
 def numbers(data: U8, i: int, table: Table, out: I32, n_bos: int, skip: int, setup: int) -> tuple[int, int, int]:
     """Write the numbers of the words of data[i:] to `out`, until the data ends, or `out` or the table is full.
 
-    Returns the next byte, the count of numbers in `out`, and the reason to stop. New words are entered into `table`.
-    White space is NUL, tab, line feed, carriage return and blank, as in `lmplz`. n_bos: how many BOS follow the EOS of
-    a line. setup: 1 to enter the special words into the table; skip: 1 to skip special words in the text.
+    Returns (index of the next byte, count of numbers in `out`, code of the reason to stop). New words are entered into
+    `table`. White space is NUL, tab, line feed, carriage return and space, as in `lmplz`. n_bos: how many BOS follow
+    the EOS of a line. skip: 1 to skip special words in the text. setup: 1 to enter the special words into the table.
     """
     n, k, room = len(data), 0, len(out) - n_bos - 1
     mask = np.uint64(len(table.slots) - 1)

@@ -1,1 +1,1 @@
-"""Suffix arrays of shards on disk, and searches in them; the implementation of SuffixIndex."""
+"""Implementation of SuffixIndex: suffix arrays on disk, and searches in them."""

@@ -45,9 +45,10 @@ LONGEST = pa.schema(
 
 @dataclass(frozen=True)
 class Hit:
-    """One occurrence of a text: the document's id and source, the byte offset there, and the characters around it.
+    """One occurrence of a text in the corpus.
 
-    before, after: the characters before and after the match; match: the text that was searched for.
+    id, source: of the document. start: byte offset of the occurrence in the document. before, after: the characters
+    before and after it. match: the text itself.
     """
 
     id: int
@@ -62,8 +63,8 @@ class Hit:
 class Shared:
     """The longest passage that a text shares with the corpus.
 
-    start: the offset of the passage in the given text, in bytes. count: the number of its occurrences in the corpus.
-    hit: the first of these occurrences.
+    text: the passage. start: its offset in the given text, in bytes. n_bytes: its size. count: the number of its
+    occurrences in the corpus. hit: the first of these occurrences; None if nothing is shared.
     """
 
     text: str
@@ -141,7 +142,9 @@ class SuffixIndex:
         return sum(last - first for first, last in (shard.span(query) for shard in self.shards))
 
     def find(self, text: str, limit: int | None = 10, context: int = CONTEXT) -> list[Hit]:
-        """Return the first `limit` occurrences of a text (None: all) by (id, start), with `context` characters around.
+        """Return the first `limit` occurrences of a text (None: all), ordered by document id and offset.
+
+        context: number of characters before and after each occurrence to return.
 
         Raises PlanError if the text is empty.
         """
@@ -156,7 +159,7 @@ class SuffixIndex:
     def longest(self, text: str, context: int = CONTEXT) -> Shared:
         """Return the longest passage of whole characters that `text` shares with the corpus; if tied, the first.
 
-        context: characters around the first occurrence in the corpus. If nothing is shared, the passage is "".
+        context: number of characters around the first occurrence to return. If nothing is shared, the passage is "".
         """
         start, size = self._longest(text)
         if not size:

@@ -18,7 +18,7 @@ I32: TypeAlias = npt.NDArray[np.int32]
 
 @kernel
 def longest_matches(query: U8, begins: I64, text: U8, suffixes: I32) -> I64:
-    """Return the length of the longest match in `text` from each offset of `begins`, in bytes, int64[len(begins)].
+    """For each offset b of `begins`, return the bytes of the longest start of query[b:] in `text`, int64[len(begins)].
 
     query: UTF-8 bytes; begins: offsets in it, ascending. suffixes: the suffix array of `text`, int32. If several
     matches end at the same byte, only the first of them, which is the longest, is always computed; the others may be 0.
@@ -47,7 +47,7 @@ def longest_matches(query: U8, begins: I64, text: U8, suffixes: I32) -> I64:
 
 @kernel
 def match_at(query: U8, begin: Int, text: U8, suffixes: I32) -> Int:
-    """Return the length in bytes of the longest match in `text` of the query from offset `begin` on.
+    """Return the length in bytes of the longest start of query[begin:] that occurs in `text`.
 
     suffixes: the suffix array of `text`, int32. A binary search that skips the bytes that both ends of the interval
     share with the query (Manber and Myers 1993). `text` ends with a byte that the query lacks, so that no comparison

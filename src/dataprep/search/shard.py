@@ -1,4 +1,4 @@
-"""A shard of a suffix-array index: write it, and search it through memory maps.
+"""Write one shard of a suffix-array index (a share of the corpus), and search it through memory maps.
 
 Three files, all raw: NAME.text, the documents with the byte FF after each (UTF-8 never has it, so that no match crosses
 two documents); NAME.docs, the id, offset and source of each document; NAME.sa, int32, the offsets of all characters,
@@ -36,9 +36,10 @@ BLOCK = 1 << 20  # entries written at once
 
 @dataclass(frozen=True)
 class WriteTexts(Pass[Part]):
-    """Read a part and write its documents as the texts of one or more shards, each of whole documents.
+    """Task that reads one part of the corpus and writes its documents as the text files of one or more shards.
 
-    Receipt: each shard's name, numbers of documents and bytes, and sources.
+    shard_bytes: most bytes of text per shard; documents are kept whole. The receipt (record of finished work) has each
+    shard's name, numbers of documents and bytes, and sources.
     """
 
     folder = SHARDS
@@ -46,7 +47,7 @@ class WriteTexts(Pass[Part]):
     shard_bytes: int = SHARD_BYTES
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write the texts (.text) and documents (.docs) of the part's shards; `url` is the start of their names.
+        """Write the texts (.text) and the lists of documents (.docs) of the part's shards; url: start of their names.
 
         Returns {"files": [paths], "shards": [one record per shard]}. Raises DataprepError if a document is over 2 GiB.
         """
@@ -106,7 +107,7 @@ def _docs_of(batch: Batch, start: int, sources: dict[str, int]) -> npt.NDArray[A
 
 @dataclass(frozen=True)
 class Unsorted:
-    """A shard whose text is written and whose suffixes are to be sorted; an item for `run.map`."""
+    """A shard of an index whose text is written, but whose suffixes are not sorted yet: an item for `run.map`."""
 
     name: str
     n_bytes: int
@@ -114,9 +115,9 @@ class Unsorted:
 
 @dataclass(frozen=True)
 class SortSuffixes(Pass[Unsorted]):
-    """Sort the suffixes of a shard (Mori's divsufsort), and write their offsets. Memory: 5 bytes per byte of text.
+    """Task that sorts the suffixes of a shard (Mori's divsufsort) and writes their offsets.
 
-    Receipt: the number of characters.
+    Memory: 5 bytes per byte of text. The receipt (record of finished work) has the number of characters.
     """
 
     folder = SHARDS
@@ -126,7 +127,7 @@ class SortSuffixes(Pass[Unsorted]):
         return files.join(self.out, SHARDS, item.name)
 
     def item_key(self, item: Unsorted) -> str:
-        """Return the key for the receipt of the shard `item`: a hash of the index's key and the shard's name."""
+        """Return a hash that identifies the work on the shard `item`: of the index's key and the shard's name."""
         return key_of((self.key, item.name))
 
     def write(self, url: str, item: Unsorted) -> dict[str, Any]:  # noqa: ARG002 - `url` names the shard
@@ -147,7 +148,7 @@ class SortSuffixes(Pass[Unsorted]):
 
 
 class Shard:
-    """A shard to search; its files are mapped into memory, so a search reads only the pages that it needs."""
+    """A shard of an index, to be searched; its files are mapped into memory, so a search reads only what it needs."""
 
     def __init__(self, folder: str, record: dict[str, Any]) -> None:
         self.url = files.join(folder, record["name"])
@@ -166,7 +167,7 @@ class Shard:
         return np.memmap(files.path_of(url), dtype, "r") if n else np.zeros(0, dtype)
 
     def span(self, query: bytes) -> tuple[int, int]:
-        """Return the rows [first, last) of the suffix array whose text begins with `query`, as (first, last)."""
+        """Return (first, last): rows first to last - 1 of the suffix array are all occurrences of `query`."""
         text, suffixes, size = self.text.data, self.suffixes, len(query)
 
         def head(row: int) -> bytes:
@@ -178,7 +179,7 @@ class Shard:
         return first, bisect_right(rows, query, lo=first, key=head)
 
     def places(self, first: int, last: int, limit: int) -> list[int]:
-        """Return the `limit` smallest text offsets in the rows [first, last) of the suffix array, ascending."""
+        """Return the `limit` smallest text offsets in the rows first to last - 1 of the suffix array, ascending."""
         rows = self.suffixes[first:last]
         if limit < len(rows):
             rows = np.partition(rows, limit - 1)[:limit]
@@ -190,9 +191,9 @@ class Shard:
         return np.ascontiguousarray(self.docs["start"])
 
     def document(self, at: int) -> tuple[int, str, int, int]:
-        """Return (id, source, start, stop) of the document that has byte `at` of the shard's text.
+        """Return (id, source, start, stop) of the document that contains byte `at` of the shard's text.
 
-        start, stop: its bytes [start, stop) in the shard's text, without the byte FF after it.
+        The document is text[start:stop], without the byte FF after it.
         """
         row = int(np.searchsorted(self.starts, at, "right")) - 1
         stop = int(self.starts[row + 1]) if row + 1 < len(self.starts) else len(self.text)

@@ -31,9 +31,10 @@ Ids = npt.NDArray[Any]
 
 
 class Encoded(NamedTuple):
-    """Encoded documents, as three arrays: the ids of all, each document's exclusive end, uint64[documents], and a mask.
+    """Encoded documents as three arrays.
 
-    mask: uint8[tokens], 1 for a token that counts in the loss.
+    tokens: the ids of all documents, one after another. ends: uint64[documents], the index in `tokens` after each
+    document's last token. mask: uint8[tokens], 1 for a token that counts in the loss.
     """
 
     tokens: npt.NDArray[Any]
@@ -56,7 +57,7 @@ def check_template(tok: Tokenizer, template: Template) -> None:
 
 
 def encode_dialogues(tok: Tokenizer, template: Template, dialogues: pa.Array, dtype: npt.DTypeLike) -> Encoded:
-    """Return the ids of dialogues, each followed by `<|endoftext|>`, with a loss mask.
+    """Return the token ids of dialogues, each followed by `<|endoftext|>`, with a loss mask.
 
     dialogues: lists of {role, name, content, weight}, or their JSON. dtype: of the ids. An assistant's turn counts in
     the loss if its weight is null or 1; all other text is context. If the template itself ends with `<|endoftext|>`, no
@@ -171,7 +172,7 @@ def _together(parts: _Parts, ids: Ids, stops: I64, ends: I64, token_bytes: npt.N
 
 
 def contents(dialogues: pa.Array) -> pa.Array:
-    """Return the contents of all turns of all dialogues as one large_string array; JSON is returned unchanged."""
+    """Return the contents of all turns of all dialogues as one Arrow array; dialogues given as JSON are not changed."""
     if not (pa.types.is_string(dialogues.type) or pa.types.is_large_string(dialogues.type)):
         dialogues = pc.struct_field(pc.list_flatten(dialogues), "content")
     return dialogues.cast(pa.large_string())
@@ -233,8 +234,8 @@ def _splitter(names: tuple[str, ...]) -> re.Pattern[str]:
 class TokenSize:
     """Measures turns in tokens, for `dp.Turns(size=)`.
 
-    tokenizer: path of `tokenizer.json`. hash: hash of the vocabulary. template: the format of a dialogue. block: tokens
-    of the longest window, the separator included.
+    tokenizer: path of `tokenizer.json`. hash: hash of the vocabulary. template: the format of a dialogue. block: the
+    most tokens that a window of turns may have, the separator after it included.
     """
 
     tokenizer: str = field(repr=False)  # a path, so not in the recipe
@@ -243,7 +244,7 @@ class TokenSize:
     block: int
 
     def recipe(self) -> Any:
-        """Return the content of the key: hash, template and block, but not the tokenizer's path."""
+        """Return the values that identify this object in hashes: hash, template and block, not the tokenizer's path."""
         return (self.hash, self.template, self.block)
 
     @property
@@ -251,24 +252,24 @@ class TokenSize:
         return load_once(self.tokenizer, self.hash)
 
     def count(self, texts: pa.LargeStringArray) -> npt.NDArray[np.int64]:
-        """Return the number of tokens of each text."""
+        """Return the number of tokens of each text, int64[n]."""
         ends = self._tok.encode_column(texts)[1].astype(np.int64)
         return np.diff(ends, prepend=0) - 1
 
     def overhead(self, role: str, name: str | None) -> int:
         """Return how many tokens a turn has in addition to its content: the template's, and one that joining may add.
 
-        role, name: of the turn; a name of None leaves it out.
+        role, name: of the turn's speaker; name: None if the speaker has none.
         """
         return _overhead(self, role, name)
 
     @property
     def fixed(self) -> int:
-        """The number of tokens of a window in addition to its turns: the template's beginning and the separator."""
+        """The number of tokens of a window in addition to its turns: the template's start, and the separator."""
         return max(1, _length(self, (("user", None),)) - _overhead(self, "user", None) + 1)
 
     def cut(self, text: str, tokens: int, *, keep_end: bool) -> str:
-        """Return the beginning of a text, or its end if `keep_end`: whole characters, at most `tokens` tokens."""
+        """Return the beginning of a text, in whole characters and at most `tokens` tokens; its end if `keep_end`."""
         ids = self._tok.encode(text)
         if len(ids) <= tokens:
             return text

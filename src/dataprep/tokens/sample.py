@@ -1,4 +1,4 @@
-"""`Sample`: draw a stratified sample of a corpus, a share of every source and language, by hash(seed, id).
+"""`Sample`: draw a sample of a corpus that has the same share of every source and language, by hash(seed, id).
 
 Two passes. The first adds up the bytes of each stratum (a source and language) by the leading bits of its documents'
 hashes. From these sums a limit per stratum is computed, and the second pass takes the documents whose hash is below it.
@@ -76,9 +76,10 @@ class Sample:
         return Drawn({s: int(sums.sum()) for s, sums in total.sums.items()}, n_bytes, task, docs.parts, run)
 
     def limits(self, sums: Mapping[Stratum, Bytes]) -> dict[Stratum, int]:
-        """Return how many bins of each stratum (source, language) to take; sums: the bytes per bin, int64[BINS].
+        """Return how many bins of each stratum (source, language) to take into the sample.
 
-        A bin holds the documents with the same leading bits of the hash. Raises PlanError if `weights` cannot be met.
+        A bin is the documents whose hashes have the same leading bits. sums: the bytes of text per bin, int64[BINS], of
+        each stratum. Raises PlanError if `weights` cannot be met.
         """
         sizes = {stratum: int(of.sum()) for stratum, of in sums.items()}
         wanted = self._wanted(sizes) if self.weights is None else self._weighted(sizes)
@@ -125,9 +126,9 @@ def _check_names(weights: Mapping[str, float], there: Mapping[str, int]) -> None
 
 
 class Strata:
-    """The bytes of each stratum (source, language) by bin of the hash, int64[BINS], summed over parts.
+    """The bytes of text of each stratum (source, language) by bin (leading bits of documents' hashes), int64[BINS].
 
-    If there are too many strata, sources are merged, or else languages (merge_sources=False).
+    If there are too many strata, all sources become one (merge_sources=True), or all languages.
     """
 
     def __init__(self, *, merge_sources: bool) -> None:
@@ -136,7 +137,7 @@ class Strata:
         self.by_source = self.by_language = True
 
     def add(self, found: Mapping[Stratum, tuple[Bytes, Bytes]]) -> None:
-        """Add the counts of one part: for each stratum, its non-empty bins and the bytes in each."""
+        """Add the bytes that one task counted; found: {stratum: (numbers of its non-empty bins, bytes in each)}."""
         for stratum, (bins, n_bytes) in found.items():
             name = self._name(stratum)
             if name not in self.sums:
@@ -154,10 +155,11 @@ class Strata:
 
 @dataclass(frozen=True)
 class SampleTask:
-    """The task for one part: without `limits`, count the bytes by stratum and bin; with `limits`, return the sample.
+    """The task for one part of the corpus: count its bytes, or with `limits` return its share of the sample.
 
-    limits: how many bins of each stratum to take. columns: the columns to read. by_source, by_language: what
-    distinguishes strata.
+    Bytes are counted by stratum (source, language) and bin (leading bits of the documents' hashes). limits: how many
+    bins of each stratum to take. columns: names of the columns to read. by_source, by_language: whether documents of
+    different sources, or languages, are different strata.
     """
 
     sample: Sample
@@ -172,7 +174,10 @@ class SampleTask:
         return self.count(batches) if self.limits is None else self.pick(batches)
 
     def count(self, batches: Iterable[B.Batch]) -> dict[Stratum, tuple[Bytes, Bytes]]:
-        """Return for each stratum its non-empty bins, int64[m], ascending, and the bytes in each of them, int64[m]."""
+        """Count bytes of text; return {stratum: (numbers of its non-empty bins, bytes in each)}, both int64[m].
+
+        A stratum is (source, language); a bin is the documents whose hashes have the same leading bits.
+        """
         total: dict[Stratum, Bytes] = {}
         for batch in batches:
             names, codes, bins, take = self._strata(batch)
@@ -230,9 +235,10 @@ def _coded(column: pa.Array) -> tuple[Bytes, list[str]]:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A sample that was drawn. there, taken: bytes of each stratum (source, language) in the corpus and in the sample.
+    """A sample that was drawn; `batches` reads its texts.
 
-    task, parts, run: read the texts when `batches` is called.
+    there, taken: bytes of each stratum (source, language) in the corpus and in the sample. task, parts, run: the task
+    that reads the texts, its inputs, and the Runner.
     """
 
     there: dict[Stratum, int]
@@ -242,7 +248,7 @@ class Drawn:
     run: Runner = field(repr=False)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the sampled texts as batches with the columns text, source and language, part by part.
+        """Yield the sampled texts as batches with the columns text, source and language, in the order of the corpus.
 
         Each call reads the corpus again.
         """

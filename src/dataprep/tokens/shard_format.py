@@ -35,5 +35,5 @@ def token_dtype(vocab_size: int, dtype: str = "uint16") -> np.dtype[Any]:
 
 
 def content_hash(data: Any) -> str:
-    """Return the SHA-256 of an array or of bytes, as "sha256:" and hex digits, as the manifest states it."""
+    """Return the SHA-256 of an array or of bytes as "sha256:" and hex digits."""
     return "sha256:" + hashlib.sha256(np.frombuffer(data, np.uint8).data).hexdigest()

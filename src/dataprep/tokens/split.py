@@ -1,4 +1,4 @@
-"""`Split`: assign documents to train, validation and test, and rank them for samples, by hash(seed, id).
+"""`Split`: assign documents to train, validation and test, and order them for samples, by hash(seed, id).
 
 Nothing is stored: `train_bpe`, `encode` and later callers compute the same splits from the ids.
 """
@@ -56,21 +56,21 @@ class Split(Stage):
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The column of the group, as a tuple; () if documents are not grouped."""
+        """The name of the column by which documents are grouped, as a tuple; () if documents are not grouped."""
         return () if self.group is None or self.group in B.FIXED else (self.group,)
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:  # type: ignore[override]
-        """The column `side` and its type, uint8."""
+        """The column that this stage adds, as {"side": uint8}."""
         return {"side": pa.uint8()}
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns that `sides` reads."""
+        """The names of the columns that the method `sides` reads."""
         return ("id",) if self.group is None else ("id", self.group)
 
     def check_columns(self, columns: Collection[str]) -> None:
-        """Raise PlanError if the group is not one of the documents' columns `columns`."""
+        """Raise PlanError if `columns`, the documents' columns, lack the column by which documents are grouped."""
         if self.group is not None and self.group not in columns:
             msg = (
                 f"the split's group={self.group!r} must be a column of the documents, which have {', '.join(columns)}; "
@@ -87,13 +87,13 @@ class Split(Stage):
             yield B.with_column(batch, "side", pa.array(sides))
 
     def sides(self, batch: Batch) -> npt.NDArray[np.uint8]:
-        """Return the split of each document as an index into `SIDES`, uint8[n]."""
+        """Return the split of each document, uint8[n]: 0 train, 1 validation, 2 test."""
         ids = B.ids(batch)
         names = ids if self.group is None else _group_ids(batch.column(self.group), ids)
         return side_of(names, self.val, self.test, self.seed)
 
     def holds_out(self, other: Split) -> bool:
-        """Return whether this split holds out every document that `other` holds out."""
+        """Return whether every document that `other` assigns to validation or test is in one of these here, too."""
         same = (self.group, self.seed) == (other.group, other.seed)
         return other.val + other.test == 0 or (same and self.val >= other.val and self.test >= other.test)
 
@@ -111,7 +111,7 @@ def _group_ids(column: pa.Array, ids: Ids) -> Ids:
 
 
 def side_of(ids: Ids, val: float = VAL, test: float = 0.0, seed: int = SEED) -> npt.NDArray[np.uint8]:
-    """Return the split of each document, uint8[n]: 0 train, 1 val, 2 test.
+    """Return the split of each document by a hash of its id, uint8[n]: 0 train, 1 validation, 2 test.
 
     ids: uint64[n]. val, test: shares of the documents. Validation takes the smallest hashes and test the largest, so
     that changing one share does not move documents of the other.
@@ -133,7 +133,7 @@ def sample_rank(ids: Ids, seed: int = SEED) -> Ids:
 
 
 def check_share(name: str, share: float) -> None:
-    """Raise PlanError if `share` is not in [0, 1]."""
+    """Raise PlanError if `share` is not from 0 to 1; name: the parameter's name, for the message."""
     if not 0 <= share <= 1:
         msg = f"{name}={share} must be a share of the documents, from 0 to 1"
         raise PlanError(msg)

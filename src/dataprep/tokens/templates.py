@@ -42,10 +42,9 @@ class Template:
     eos: str = EOT
 
     def pieces(self, speakers: Speakers) -> tuple[str | int, ...]:
-        """Return the rendered template as a sequence of texts and numbers: i is the content of turn i, ~i is its name.
+        """Return the template rendered for turns, as texts and numbers: i is replaced by turn i's content, ~i its name.
 
-        speakers: for each turn, its role, and whether it has a name. Raises PlanError if the template cannot render
-        them.
+        speakers: for each turn, (role, whether it has a name). Raises PlanError if the template cannot render them.
         """
         return _pieces(self, speakers)
 
@@ -144,7 +143,7 @@ def _placeholder(number: int) -> str:
 def specials_of(template: Template, known: Sequence[str], *, pattern: re.Pattern[str] = SURE) -> list[str]:
     """Return the texts in a template that look like special tokens and are not in `known`, sorted.
 
-    pattern: what special tokens look like.
+    pattern: regular expression that matches special tokens.
     """
     speakers: Speakers = (("user", False), ("assistant", False))
     text = "".join(piece for piece in template.pieces(speakers) if isinstance(piece, str))

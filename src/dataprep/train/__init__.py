@@ -1,4 +1,4 @@
-"""The trainer: token shards in, a decoder-only GPT out. It needs torch and numpy, nothing else.
+"""The trainer: makes a decoder-only GPT from token shards. It needs torch and numpy, nothing else.
 
     from dataprep.train import preset, train
     result = train("work/shards", out="work/model", config=preset("tiny"))

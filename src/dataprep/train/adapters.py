@@ -1,4 +1,4 @@
-"""Adapters for other trainers: the rows of a run as a map-style torch dataset, and shards as a Hugging Face dataset."""
+"""Adapters for other trainers: training rows as a map-style torch dataset, and shards as a Hugging Face dataset."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TorchRows(Dataset[dict[str, Tensor]]):
 
     @cached_property
     def loader(self) -> Loader:
-        """The Loader that reads the rows; every process makes its own, since plans and memory maps are not copied."""
+        """The Loader that reads the rows; every process makes its own when first needed."""
         return training_rows(self.sets, self.config)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class TorchRows(Dataset[dict[str, Tensor]]):
 
 
 def to_hf(shards: Shards | str | Path, *, context: int | None = None, split: str = "train") -> Any:
-    """Return one split of the shards as a `datasets.Dataset`, which reads the shards' memory maps: nothing is copied.
+    """Return one split of token shards as a `datasets.Dataset`, which reads the shards' files: nothing is copied.
 
     Without `context`, a row is a document with its separator. With `context`, a row is that many consecutive tokens of
     a shard (the last row of a shard may have fewer). Columns: `input_ids`, and if there are loss masks `learn` (uint8,

@@ -1,4 +1,4 @@
-"""Cache for generation: attention keys and values of the tokens processed so far, per layer and row of the batch."""
+"""Cache for text generation: attention keys and values of the tokens processed so far, per layer and row."""
 
 
 # ruff: noqa: N803 - the shape letters are capitals
@@ -14,7 +14,7 @@ from . import masks
 
 
 class KeyValues:
-    """Keys `k` and values `v` of one layer, each (B, K, context, C); the letters are explained in `model`.
+    """Attention keys `k` and values `v` of one layer for B rows, each (B, K key heads, context, C channels).
 
     Of row r, only the first `Cache.lengths[r]` of the `context` slots are in use.
     """
@@ -23,7 +23,7 @@ class KeyValues:
         self.k, self.v = (torch.zeros(*shape, device=device, dtype=dtype) for _ in range(2))
 
     def add(self, k_BKTC: Tensor, v_BKTC: Tensor, slots: Slots) -> tuple[Tensor, Tensor]:
-        """Store the keys and values of new tokens, (B, K, T, C) each, in `slots`; return all keys and all values.
+        """Store the keys and values of new tokens, (B, K, T, C) each, in `slots`; return (all keys, all values).
 
         Both results are (B, K, S, C): the first S = `slots.stop` tokens of each row in `slots.rows`.
         """
@@ -51,18 +51,18 @@ class Slots:
 
 
 class Cache:
-    """Keys and values of all layers for `batch` rows; `lengths` has the number of tokens stored in each row."""
+    """Attention keys and values of all layers for `batch` rows; lengths: the number of tokens stored in each row."""
 
     def __init__(self, layers: list[KeyValues], batch: int, device: torch.device) -> None:
         self.layers, self.device = layers, device
         self.lengths = [0] * batch
 
     def take(self, rows: Sequence[int], counts: Sequence[int], *, prefix: bool = False) -> Slots:
-        """Reserve slots for the next counts[i] tokens (one or more) of each row rows[i], and return them.
+        """Reserve slots for the next counts[i] tokens (one or more) of each row rows[i], and return the slots.
 
-        rows: indices of rows of the cache, ascending. All rows get as many slots as the largest count; what this
-        padding stores is overwritten before any token attends to it. prefix: the new tokens of a row all attend to each
-        other.
+        rows: indices of rows of the cache, ascending. All rows get as many slots as the largest count; superfluous
+        slots are overwritten before any token attends to them. prefix: whether the new tokens of a row all attend to
+        each other.
         """
         held = torch.tensor([self.lengths[row] for row in rows])
         more = torch.tensor(list(counts))

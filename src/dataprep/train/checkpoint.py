@@ -1,4 +1,4 @@
-"""Checkpoints: everything a run needs to resume bit for bit, in one file that appears whole or not at all.
+"""Checkpoints: all that a training run needs to resume bit for bit, in one file that appears complete or not at all.
 
 `OUT/step-00000250.pt` holds tensors and plain values only, so `torch.load(weights_only=True)` reads it, and a
 checkpoint from an unknown source cannot run code.
@@ -36,7 +36,10 @@ _UNREADABLE = (RuntimeError, pickle.UnpicklingError, EOFError, OSError, ValueErr
 
 
 def data_key(sets: Mapping[str, Shards]) -> str:
-    """Return a hash of the tokenizer, the vocabulary, and each shard's name, length, tokens, document ends and mask."""
+    """Return a hash of the training data: tokenizer, vocabulary, and each shard's name, tokens, ends and mask.
+
+    sets: {name: token shards}.
+    """
     of_shard = ("name", "tokens", "hash", "ends_hash", "mask_hash")
     tokens = [[name, [[s.get(fact) for fact in of_shard] for s in sets[name].manifest["shards"]]] for name in sets]
     facts = [tokenizer_key(sets), [s.vocab_size for s in sets.values()], tokens]
@@ -44,13 +47,13 @@ def data_key(sets: Mapping[str, Shards]) -> str:
 
 
 def tokenizer_key(sets: Mapping[str, Shards]) -> str:
-    """Return the tokenizer's hash from the manifests; empty if the shards were written without a tokenizer."""
+    """Return the tokenizer's hash, as the manifests of the shards state it; "" if they state no tokenizer."""
     entry = next(iter(sets.values())).manifest.get("tokenizer") or {}
     return str(entry.get("hash", ""))
 
 
 def path_of(out: Path, step: int) -> Path:
-    """Return the path in the folder `out` at which the checkpoint of `step` is stored."""
+    """Return the path of the checkpoint of step number `step` in the folder `out`."""
     return out / f"step-{step:08d}.pt"
 
 
@@ -60,10 +63,11 @@ def found(out: Path) -> list[Path]:
 
 
 def save(path: Path, content: dict[str, Any], keep: int, besides: Path | None = None) -> None:
-    """Write `content` as the checkpoint `path`; delete others in its folder but the newest `keep` and `besides`.
+    """Write `content` as the checkpoint `path`; delete other checkpoints in its folder.
 
-    The new checkpoint is one of the `keep`. Checkpoints of later steps are deleted too, since the run went back to an
-    earlier step. If writing fails, raises DataprepError, and no file changes.
+    keep: number of the newest checkpoints to keep, the new one included. besides: one more checkpoint to keep.
+    Checkpoints of later steps are deleted too, since the run went back to an earlier step. Raises DataprepError if
+    writing fails; then no file changes.
     """
     try:
         with whole(path) as f:
@@ -80,7 +84,7 @@ def save(path: Path, content: dict[str, Any], keep: int, besides: Path | None = 
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Return the content of a checkpoint, after a check of its checksums.
+    """Read a checkpoint, check its checksums, and return its content.
 
     Raises CorruptShard if it is damaged or is not a checkpoint.
     """
@@ -98,9 +102,10 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def newest(paths: Sequence[Path], read: Callable[[Path], _T]) -> _T:
-    """Return `read(path)` for the last of `paths` for which it does not raise CorruptShard or StaleOutput.
+    """Return `read(path)` of the newest checkpoint that can be read.
 
-    paths: the earliest step first. Each rejected path is logged; if all are rejected, raises the error of the last one.
+    paths: the checkpoints, the earliest step first. read: raises CorruptShard or StaleOutput to reject a checkpoint,
+    which is logged. Raises the last of these errors if all are rejected.
     """
     rejected: list[DataprepError] = []
     for path in reversed(paths):
@@ -139,7 +144,7 @@ def check_same(path: Path, content: dict[str, Any], config: TrainConfig, sets: M
 
 
 def rng_state() -> dict[str, Any]:
-    """Return the states of torch's random generators: "cpu", and "cuda" with one state per card.
+    """Return the states of torch's random generators: {"cpu": state, "cuda": one state per GPU}.
 
     After its initialisation the model draws random numbers only for the dropout of LoRA.
     """
@@ -148,14 +153,14 @@ def rng_state() -> dict[str, Any]:
 
 
 def set_rng_state(state: dict[str, Any]) -> None:
-    """Set torch's generators to a result of `rng_state`; the CUDA states are skipped if the number of cards differs."""
+    """Set torch's random generators to a result of `rng_state`; not those of GPUs if their number differs."""
     torch.set_rng_state(state["cpu"])
     if state["cuda"] and len(state["cuda"]) == torch.cuda.device_count():
         torch.cuda.set_rng_state_all(state["cuda"])
 
 
 def load_model(path: str | Path, device: str = "cpu", *, merge: bool = True) -> tuple[GPT, dict[str, Any]]:
-    """Return (model, other content) of a checkpoint file, or of the newest checkpoint in a folder that is not damaged.
+    """Return (model, other content) of the checkpoint `path`; of a folder, the newest checkpoint that is not damaged.
 
     The model is on `device`, in evaluation mode; the other content is a dict with config, step, eot and so on. The
     changes of a LoRA run are added to its weights, unless `merge` is False. Raises PlanError if there is no checkpoint,

@@ -1,4 +1,4 @@
-"""Configuration of a training run: frozen dataclasses, checked when they are made, and the presets.
+"""Configuration of a training run: frozen dataclasses, which check their values, and presets by name.
 
 It does not import torch, so that the command line lists presets without delay.
 """
@@ -46,11 +46,12 @@ def _in_range(config: Any, name: str, low: float, high: float) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """The shape of a GPT; the size of the vocabulary is taken from the shards.
+    """The shape of a GPT; the size of the vocabulary is taken from the token shards.
 
-    `d_ff` is the hidden width of the feed-forward layers; None: 8/3 of `d_model`, rounded up to a multiple of 64.
-    SwiGLU's three matrices then have as many parameters as an ordinary feed-forward layer of four times the width
-    (Shazeer 2020). If `n_kv_heads` is below `n_heads`, the model has grouped-query attention.
+    d_model: width. context: most tokens that the model sees. d_ff: hidden width of the feed-forward layers; None: 8/3
+    of d_model, rounded up to a multiple of 64, so that SwiGLU's three matrices have as many parameters as an ordinary
+    layer of four times the width (Shazeer 2020). n_kv_heads: heads of keys and values; None: n_heads; fewer mean
+    grouped-query attention. rope_base: base of the rotary positions.
     """
 
     n_layers: int = 4
@@ -94,7 +95,12 @@ class ModelConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """The settings of a training run; the defaults are common values for language models trained with AdamW."""
+    """The settings of a training run; the defaults are common values for language models trained with AdamW.
+
+    layout: how documents become rows of `model.context` tokens. objective: what is learned: "next" (token), "prefix" or
+    "span". steps: optimiser steps; None: one pass over the tokens. batch: rows per step. lr: highest learning rate.
+    schedule: of the learning rate after `warmup` steps: "cosine", "wsd" (constant, then decay) or "constant".
+    """
 
     model: ModelConfig = field(default_factory=ModelConfig)
     layout: str = "contiguous"
@@ -216,13 +222,13 @@ class TrainConfig:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> TrainConfig:
-        """Return the config from the values of `to_dict`."""
+        """Return the config that has the values of `values`, a result of `to_dict`."""
         return cls(**{**values, "model": ModelConfig(**values["model"])})
 
     def differences(self, other: TrainConfig) -> list[str]:
-        """Return texts such as "lr was 0.001, is 0.0003", one per field in which `self` differs from `other`.
+        """Return one text per field in which `self` differs from `other`, such as "lr was 0.001, is 0.0003".
 
-        Left out are fields that may change when a run is resumed, since they do not change the training (`RUN_ONLY`).
+        Fields that may change when a run is resumed, since they do not change the training (`RUN_ONLY`), are left out.
         """
         mine, theirs = _flat(self), _flat(other)
         changed = [n for n in mine if n not in RUN_ONLY and mine[n] != theirs[n]]
@@ -292,7 +298,7 @@ PRESETS: dict[str, TrainConfig] = {
 
 
 def preset(name: str) -> TrainConfig:
-    """Return the preset of that name.
+    """Return the preset, a TrainConfig, with the name `name`, such as "tiny".
 
     >>> preset("gpt2-124m").model.d_model
     768

@@ -1,4 +1,4 @@
-"""Read the rows of a run: open its sets of shards, check that they can be mixed, and read batches.
+"""Read training rows: open sets of token shards, check that they can be mixed, and read batches.
 
 The order of training rows follows from seed, step, rank, number of ranks and shards alone, so a checkpoint stores only
 the step. Sample s of a run is a row of one of its sets (`mixture`); each set's rows are in the order of a keyed
@@ -33,9 +33,10 @@ Sets = Mapping[str, Shards | str | Path]
 
 
 def named(folders: Sequence[str]) -> str | dict[str, str]:
-    """Return the folder if there is one and it has no name, else a dict of folders by name.
+    """Return the folders of command-line arguments FOLDER or NAME=FOLDER, as {name: folder}.
 
-    folders: command-line arguments, FOLDER or NAME=FOLDER. Raises PlanError if several folders lack different names.
+    A single FOLDER without a name is returned as text. Raises PlanError if one of several folders has no name, or a
+    name is given twice.
 
     >>> named(["web=work/web", "chat=work/chat"])
     {'web': 'work/web', 'chat': 'work/chat'}
@@ -48,9 +49,9 @@ def named(folders: Sequence[str]) -> str | dict[str, str]:
 
 
 def open_sets(shards: Shards | str | Path | Sets) -> dict[str, Shards]:
-    """Open folders of shards; return the Shards by name, which is "" for a single folder.
+    """Open one or several folders of token shards; return {name: Shards}; the name is "" for a single folder.
 
-    Raises PlanError if the sets cannot be mixed, because their vocabulary, separator, token type or tokenizer differ.
+    Raises PlanError if they cannot be mixed, because vocabulary, separator, token type or tokenizer differ.
     """
     given = shards if isinstance(shards, Mapping) else {"": shards}
     for entry in given.values():
@@ -79,10 +80,10 @@ def open_sets(shards: Shards | str | Path | Sets) -> dict[str, Shards]:
 
 
 def stop_ids(sets: Mapping[str, Shards]) -> list[int]:
-    """Return the ids at which generation ends, ascending: the separator, and special tokens that end what is learned.
+    """Return the token ids at which text generation ends, ascending: the separator, and special tokens that end a turn.
 
-    Such a special token is, for example, the end of a turn. It is one after which a loss mask changes to 0; the first
-    4M tokens of the first shard with a mask are searched, in each set.
+    Such a special token is one after which a loss mask changes to 0; the first 4M tokens of the first shard with a mask
+    are searched, in each set.
     """
     found = {s.eot for s in sets.values()}
     for s in sets.values():
@@ -110,10 +111,10 @@ def facts(sets: Mapping[str, Shards]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Loader:
-    """Reads the rows of a run in training order.
+    """Reads training rows in the order in which they are trained on.
 
-    Step i has the samples [i * batch, (i + 1) * batch), divided equally among the ranks, which are the processes that
-    train together. rows_of: the sets of rows. objective: function that changes the rows read; None: none.
+    Step i has the samples i * batch to (i + 1) * batch - 1, divided equally among the ranks, which are the processes
+    that train together. rows_of: the sets of rows. objective: function that changes the rows read; None: no change.
     """
 
     rows_of: Mixture
@@ -121,10 +122,10 @@ class Loader:
     objective: Objective | None = None
 
     def samples(self, step: int, rank: int = 0, ranks: int = 1) -> NDArray[np.int64]:
-        """Return the numbers of the samples that one rank reads in a step, int64[batch / ranks].
+        """Return the numbers of the samples that process `rank` of `ranks` reads in a step, int64[batch / ranks].
 
-        All ranks together have the same samples for any number of `ranks`. Raises PlanError if it does not divide
-        `batch`.
+        All processes together read the same samples for any number of `ranks`. Raises PlanError if `ranks` does not
+        divide `batch`.
         """
         if self.batch % ranks:
             msg = f"batch={self.batch} must be a multiple of the number of ranks, {ranks}; change one of them"
@@ -133,16 +134,19 @@ class Loader:
         return step * self.batch + rank * share + np.arange(share, dtype=np.int64)
 
     def read(self, samples: NDArray[np.int64]) -> Rows:
-        """Return the rows of the samples with these numbers, int64[n], changed by the objective."""
+        """Return the rows of the samples with the numbers `samples`, int64[n], changed by the objective."""
         rows = self.rows_of.rows(*self.rows_of.find(samples))
         return rows if self.objective is None else self.objective(rows, samples)
 
     def rows(self, step: int, rank: int = 0, ranks: int = 1) -> Rows:
-        """Return the rows of one rank in one step: `batch` / `ranks` of them."""
+        """Return the rows that process `rank` (from 0) of `ranks` reads in one step: `batch` / `ranks` of them."""
         return self.read(self.samples(step, rank, ranks))
 
     def steps(self, first: int, stop: int, rank: int = 0, ranks: int = 1) -> Generator[Rows, None, None]:
-        """Yield the rows of one rank for each step in [first, stop); a thread reads the next steps meanwhile."""
+        """Yield the rows of process `rank` (from 0) of `ranks` for each step from `first` to `stop` - 1.
+
+        A thread reads the next steps meanwhile.
+        """
         share = self.batch // ranks
         at_once = max(1, _AHEAD // (share * self.rows_of.context))
         starts = range(first, stop, at_once)
@@ -176,7 +180,7 @@ def training_rows(sets: Mapping[str, Shards], config: TrainConfig) -> Loader:
 
 
 def validation_rows(sets: Mapping[str, Shards], config: TrainConfig) -> dict[str, Layout]:
-    """Return the rows of the validation splits, by the set's name; sets without a validation target are left out.
+    """Return the rows of the validation splits as {name of the set: rows}; sets without validation text are left out.
 
     If a split has fewer tokens than one row, its rows are shorter.
     """
@@ -193,9 +197,9 @@ def _objective(sets: Mapping[str, Shards], config: TrainConfig) -> tuple[int, Ob
 
 
 def to_device(rows: Rows, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, Mask | None]:
-    """Return (inputs, targets, attention mask) of rows, on the device; inputs and targets are int64 (B, T).
+    """Return (inputs, targets, attention mask) of B rows, on the device; inputs and targets are int64 (B, T).
 
-    Targets that are not learned are IGNORE. The mask is None if the rows have neither documents nor prefixes.
+    Targets that are not learned are IGNORE (-100). The mask is None if the rows have neither documents nor prefixes.
     """
     tokens, wide = rows.tokens, rows.tokens.dtype != np.uint16
     ids = _move(tokens.astype(np.int64) if wide else tokens.view(np.int16), device)

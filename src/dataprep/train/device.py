@@ -1,4 +1,4 @@
-"""Choose the device and the number type of a run before any work, and raise one clear error if memory runs out."""
+"""Choose the device and the number type of a training run, and raise an error that names a fix if memory runs out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KINDS = ("cpu", "cuda", "mps", "xpu")
 
 
 def pick_device(name: str) -> torch.device:
-    """Return the device of that name; "auto" is CUDA if there is a card, else the CPU.
+    """Return the device with the name `name`; "auto" is CUDA if there is a GPU, else the CPU.
 
     Raises PlanError if this machine does not have the device.
     """
@@ -43,9 +43,10 @@ def _count(kind: str) -> int:
 
 
 def pick_dtype(name: str, device: torch.device) -> torch.dtype:
-    """Return the type of activations: that named, or for "auto" bfloat16 if the device is fast with it, else float32.
+    """Return the number type of activations with the name `name`.
 
-    Fast are CUDA cards of compute capability 8 (2020) or later.
+    "auto" is bfloat16 if the device computes fast with it (CUDA GPUs of compute capability 8, 2020, or later), else
+    float32.
     """
     if name == "auto":
         fast = device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)

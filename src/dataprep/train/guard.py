@@ -1,4 +1,4 @@
-"""Guard of a run: steps whose loss or gradient is not finite are skipped, then undone, then end the run.
+"""Guard of a training run against steps whose loss or gradient is not finite: skip them, then go back, then stop.
 
 A skipped step never changes weights or moments (`optim.step_once`). After `PATIENCE` skipped steps in succession the
 run returns to its newest checkpoint, and continues with the data after the last skipped step. If it fails again before
@@ -19,11 +19,11 @@ ROLLBACKS = 2
 
 @dataclass
 class Guard:
-    """Counts of a run's skipped steps and rollbacks, stored in its checkpoints.
+    """Counts of a training run's skipped steps and rollbacks (returns to a checkpoint), stored in its checkpoints.
 
-    `skipped`: all skipped steps. `streak`: skipped steps in succession up to the newest step. `rollbacks`: rollbacks
-    since the run last passed the step `furthest`, the latest at which it failed. `ahead`: batches of data that
-    rollbacks left out; step i reads batch i + ahead. No count depends on when losses are read from the device.
+    skipped: all skipped steps. streak: skipped steps in succession up to the newest step. furthest: the latest step at
+    which the run failed. rollbacks: rollbacks since the run last passed that step. ahead: batches of data that
+    rollbacks left out; step i reads batch i + ahead.
     """
 
     skipped: int = 0
@@ -33,7 +33,7 @@ class Guard:
     ahead: int = 0
 
     def count(self, loss: float, norm: float) -> bool:
-        """Count a step; return whether its loss and gradient norm were finite, so that it changed the weights."""
+        """Count a step; return whether its loss and gradient norm are finite; otherwise the step was skipped."""
         fine = math.isfinite(loss) and math.isfinite(norm)
         self.skipped += not fine
         self.streak = 0 if fine else self.streak + 1
@@ -41,16 +41,16 @@ class Guard:
 
     @property
     def must_roll_back(self) -> bool:
-        """Whether the run must return to a checkpoint, since `PATIENCE` steps in succession were skipped."""
+        """True if the run must return to a checkpoint, since `PATIENCE` steps in succession were skipped."""
         return self.streak >= PATIENCE
 
     def saved(self, step: int) -> None:
-        """Set `rollbacks` to 0 if the checkpoint that is saved now is of a step after `furthest`."""
+        """Set `rollbacks` to 0 if `step`, of which a checkpoint is saved, is after `furthest`, the last failed step."""
         if step > self.furthest:
             self.rollbacks = 0
 
     def rolled_back(self, failed: int, to: int) -> Guard:
-        """Return the counts with which the run continues after its return from step `failed` to the step `to`."""
+        """Return the counts with which a run continues after it went back from step `failed` to the step `to`."""
         return Guard(
             skipped=self.skipped,
             rollbacks=self.rollbacks + 1,

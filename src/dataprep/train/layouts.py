@@ -32,10 +32,7 @@ _SLICES = 500  # views held at once: from 700 on the garbage collector runs, whi
 
 
 class Stream:
-    """Several arrays read as one; the `n_fill` indices before 0 hold the value `fill`, which serves as padding.
-
-    Slices are taken from memory views (a tenth of the time of slicing a memmap), and joined in one pass.
-    """
+    """Several arrays, read as if joined to one; the `n_fill` items before index 0 have the value `fill` (padding)."""
 
     def __init__(self, files: Sequence[NDArray[Any]], dtype: np.dtype[Any], fill: int, n_fill: int) -> None:
         self.dtype, self.n_fill = dtype, n_fill
@@ -47,7 +44,7 @@ class Stream:
         return int(self._starts[-1])
 
     def read(self, start: Ints, stop: Ints) -> NDArray[Any]:
-        """Return the items of the ranges [start[k], stop[k]), one range after another, in one array."""
+        """Return the items start[k] to stop[k] - 1 of each range k, one range after another, in one array."""
         i = np.searchsorted(self._starts, start, side="right") - 1
         over = stop > self._starts[i + 1]
         if over.any():  # into the next array
@@ -68,9 +65,9 @@ class Stream:
 
 
 class Layout:
-    """Base class of layouts: one split of a set of shards as rows, which are read by number, from 0 to len - 1.
+    """Base class of layouts: one split of token shards as training rows, which are read by number, from 0 to len - 1.
 
-    With `mask_documents`, the rows state which inputs begin a document. name: the set's name, for error messages.
+    mask_documents: whether the rows state which inputs begin a document. name: the set's name, for error messages.
     """
 
     def __init__(self, shards: Shards, context: int, *, mask_documents: bool = False, name: str = "") -> None:
@@ -88,14 +85,14 @@ class Layout:
 
     @property
     def n_tokens(self) -> int:
-        """Number of tokens in the files, separators included."""
+        """The number of tokens in the files, separators included."""
         return len(self.tokens)
 
     def __len__(self) -> int:
         raise NotImplementedError
 
     def rows(self, numbers: Ints) -> Rows:
-        """Return the rows with these numbers, int64[B], copied out of the files."""
+        """Return the rows with the numbers `numbers`, int64[B], copied out of the files."""
         raise NotImplementedError
 
     def _need(self, n_tokens: int) -> None:
@@ -119,7 +116,7 @@ class Layout:
 
 
 class Contiguous(Layout):
-    """The layout `contiguous`: the files as one stream, cut into rows every `context` tokens."""
+    """The layout `contiguous`: the token files as one stream, cut into rows every `context` tokens."""
 
     def __init__(self, shards: Shards, context: int, *, mask_documents: bool = False, name: str = "") -> None:
         super().__init__(shards, context, mask_documents=mask_documents, name=name)
@@ -129,7 +126,10 @@ class Contiguous(Layout):
         return math.ceil((self.n_tokens - 1) / self.context)
 
     def rows(self, numbers: Ints) -> Rows:
-        """Return the rows with these numbers; with `mask_documents`, a document begins at each separator."""
+        """Return the rows with the numbers `numbers`, int64[B].
+
+        With `mask_documents`, each separator begins a document.
+        """
         wanted = numbers * self.context
         start = np.minimum(wanted, self.n_tokens - 1 - self.context)
         tokens, learn = self._read(start, start + self.context + 1)
@@ -141,7 +141,7 @@ class Contiguous(Layout):
 
 
 class PackedLayout(Layout):
-    """The layouts `bestfit`, `padded` and `cut` (`how`): whole documents in rows, as `packing` plans them."""
+    """The layouts `bestfit`, `padded` and `cut` (parameter `how`), whose rows have whole documents (see `packing`)."""
 
     def __init__(self, shards: Shards, context: int, how: str, *, mask_documents: bool = True, name: str = "") -> None:
         super().__init__(shards, context, mask_documents=mask_documents, name=name)
@@ -163,10 +163,10 @@ class PackedLayout(Layout):
         return sum(int((n > self.context).sum()) for n in lengths), longest
 
     def rows(self, numbers: Ints) -> Rows:
-        """Return the rows with these numbers; pieces and rests of documents are explained in `packing`.
+        """Return the rows with the numbers `numbers`, int64[B].
 
-        A row has as its first input a separator, or the token before a rest; then come its pieces, then separators as
-        padding.
+        The first input of a row is a separator; or, if the row begins inside a long document, the token before. Then
+        come documents or parts of long ones, and separators as padding.
         """
         plan = self.plan
         lone = plan.first[numbers]
@@ -216,10 +216,10 @@ class PackedLayout(Layout):
 
 
 def layout_of(shards: Shards, how: str, context: int, *, mask_documents: bool | None = None, name: str = "") -> Layout:
-    """Return the rows of one split (`shards`) in the layout `how`, one of `LAYOUTS`, with `context` inputs each.
+    """Return the training rows of one split of token shards in the layout `how`, with `context` inputs each.
 
-    mask_documents: by default (None) True for the layouts in PACKED, and False for the others. name: the set's name,
-    for error messages.
+    how: "contiguous", "bestfit", "padded" or "cut". mask_documents: whether documents in a row do not see each other;
+    None: True for all layouts but "contiguous". name: the set's name, for error messages.
     """
     if how == "contiguous":
         return Contiguous(shards, context, mask_documents=bool(mask_documents), name=name)

@@ -49,9 +49,8 @@ def train(
 ) -> Result:
     """Train a GPT on token shards, and write checkpoints, metrics.jsonl and the tokenizer to `out`; return the Result.
 
-    `shards` is a folder; several sets come as a mapping, {"web": folder, "chat": folder}, with their shares in
-    config.weights. `config` is a TrainConfig, or a preset by name; None is "tiny", or with `init_from` the config of
-    that model.
+    `shards` is a folder, or several as {"web": folder, "chat": folder}, with their shares in config.weights. `config`
+    is a TrainConfig, or the name of a preset; None is "tiny", or with `init_from` the config of that model.
 
     `init_from` is a checkpoint, the folder of a run, or a result of `load_model`. Training begins with its weights:
     fine-tuning, with other data and another schedule. The shards must have that model's tokenizer, and the config its
@@ -135,7 +134,7 @@ def _stretch(
 
 
 class MetricsWindow:
-    """Collects the metrics of the steps since the last report.
+    """Collects the metrics (loss, gradient norm, learning rate, speed) of the training steps since the last report.
 
     Losses remain on the device until `flush`, so that the GPU need not wait.
     """
@@ -163,14 +162,15 @@ class MetricsWindow:
                 yield row
 
     def add(self, loss_and_norm: torch.Tensor, lr: float) -> None:
-        """Collect a step: a tensor of its loss and gradient norm, float32 (2) on the device, and its learning rate."""
+        """Collect one step; loss_and_norm: its loss and gradient norm, float32 (2) on the device; lr: learning rate."""
         self.pending.append(loss_and_norm)
         self.lrs.append(lr)
 
     def flush(self, metrics: Metrics, progress: Progress) -> None:
         """Write one row per collected step to `metrics`, show the newest step on `progress`, and restart.
 
-        If a step decides that the run must be rolled back, that step is the last one written, and becomes `run.step`.
+        If the run must return to a checkpoint after one of these steps, that step is the last one written, and becomes
+        `run.step`.
         """
         values = torch.stack(self.pending).tolist()  # waits for the device
         seconds = time.perf_counter() - self.began
@@ -219,10 +219,11 @@ def evaluate(
     model: GPT, layout: Layout, *, limit: int, batch: int, token_bytes: NDArray[Any] | None,
     objective: Objective | None = None,
 ) -> tuple[float, float | None]:  # fmt: skip
-    """Return (validation loss in nats per token, bits per byte), over the targets of at most `limit` rows.
+    """Return (validation loss of a model in nats per token, bits per byte), over the targets of at most `limit` rows.
 
-    Rows are read `batch` at a time. token_bytes: the number of bytes of each id, 0 for special tokens; None: unknown,
-    and bits per byte are None. Bits per byte are comparable across tokenizers; special tokens are left out.
+    batch: rows per pass. token_bytes: the bytes of text of each id, 0 for special tokens; None: unknown, and bits per
+    byte are None. Bits per byte are comparable across tokenizers; special tokens are left out. objective: function that
+    changes the rows read; None: no change.
     """
     device, was_training = model.device, model.training
     model.eval()
@@ -248,12 +249,12 @@ def _mean(values: Mapping[str, float | None], weights: Mapping[str, float]) -> f
 
 @dataclass
 class Asked:
-    """A request to end training: `signal` is the number of the signal received, None before there is one."""
+    """A request to end training; signal: the number of the signal that was received, None until then."""
 
     signal: int | None = None
 
     def leave(self) -> None:
-        """End the program as the signal would have, by KeyboardInterrupt or SystemExit; do nothing without a signal."""
+        """Raise KeyboardInterrupt or SystemExit, as the received signal would have done, if there was one."""
         if self.signal == signal.SIGINT:
             raise KeyboardInterrupt
         if self.signal is not None:
@@ -262,7 +263,7 @@ class Asked:
 
 @contextmanager
 def asked_to_stop() -> Iterator[Asked]:
-    """Yield an Asked that records the first SIGINT or SIGTERM in the `with` block; a second signal acts at once.
+    """Yield an `Asked` that records the first SIGINT or SIGTERM in the `with` block; a second signal acts at once.
 
     Outside the main thread no signal is recorded.
     """

@@ -27,19 +27,20 @@ BLOCK = 1 << 24
 
 
 def token_nats(model: GPT, ids_BT: Tensor, targets_BT: Tensor, mask: Mask | None = None) -> Tensor:
-    """Return the loss in nats of predicting each target, float32 (B, T); 0 for targets that are IGNORE.
+    """Return the loss in nats of predicting each target, float32 (B, T); 0 for targets that are IGNORE (-100).
 
-    ids_BT, targets_BT: int64 (B, T). mask: which inputs attend to which; None: causal attention.
+    ids_BT, targets_BT: inputs and targets of B rows of T tokens, int64. mask: which inputs attend to which; None:
+    causal attention.
     """
     x_ND = model.stream(ids_BT, mask).flatten(0, 1)
     return nats(x_ND, model.embedding.weight, targets_BT.flatten(), model.vocab_size).view_as(targets_BT)
 
 
 def nats(x_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, vocab_size: int) -> Tensor:
-    """Return -log softmax of each target's score, float32 (N); 0 for targets that are IGNORE.
+    """Return -log softmax of each target's score, float32 (N); 0 for targets that are IGNORE (-100).
 
-    x_ND: N outputs of the model's last layer. The scores are their products with the first `vocab_size` rows of
-    weight_VD, the matrix of the vocabulary, which may have more rows.
+    x_ND: N outputs of the model's last layer, of width D. The scores are their products with the first `vocab_size`
+    rows of weight_VD, the matrix of the vocabulary, which may have more rows.
     """
     if len(x_ND) * vocab_size > BLOCK:
         out: Tensor = _InBlocks.apply(x_ND, weight_VD[:vocab_size], targets_N)  # type: ignore[no-untyped-call]

@@ -19,9 +19,10 @@ from torch import Tensor
 
 
 class Mask(NamedTuple):
-    """Attention mask of a batch: `allowed` is the pairs (query, key) of inputs that may attend.
+    """Attention mask of a batch of B rows of T inputs.
 
-    `position` int64 (B, T): each input's offset in its document.
+    allowed: which input (query) may attend to which (key), as a dense mask or a BlockMask. position: each input's
+    offset in its document, int64 (B, T).
     """
 
     position: Tensor
@@ -63,7 +64,7 @@ def _blocks(first_BT: Tensor, prefix_BT: Tensor) -> Any:
 
 
 def continued(position_BT: Tensor, prefix_B: Tensor, stop: int) -> Tensor:
-    """Return the dense mask of new tokens over the first `stop` tokens of their rows, bool (B, 1, T, stop).
+    """Return which of the first `stop` tokens of a row each of its T new tokens may attend to, bool (B, 1, T, stop).
 
     position_BT: int64 (B, T), offset of each new token in its row. prefix_B: int64 (B), length of each row's prefix,
     whose tokens all attend to each other; 0: none.
@@ -75,8 +76,8 @@ def continued(position_BT: Tensor, prefix_B: Tensor, stop: int) -> Tensor:
 def attend(q_BHTC: Tensor, k_BKSC: Tensor, v_BKSC: Tensor, allowed: Any = None) -> Tensor:
     """Return the output of attention for T queries over S keys and values, (B, H, T, C).
 
-    Each of the K key heads serves H / K query heads. allowed: a dense mask or a BlockMask; None: causal attention if T
-    = S, and if T is 1 the query attends to all keys.
+    B rows, H query heads, C channels. Each of the K key heads serves H / K query heads. allowed: a dense mask or a
+    BlockMask; None: causal attention if T = S, and if T is 1 the query attends to all keys.
     """
     grouped, t = q_BHTC.shape[1] != k_BKSC.shape[1], q_BHTC.shape[2]
     if allowed is not None and not isinstance(allowed, Tensor):

@@ -1,4 +1,4 @@
-"""Report on a run: one JSON line per step in metrics.jsonl, and a line or a progress bar on the terminal."""
+"""Report on a training run: one JSON line per step in metrics.jsonl, and a line or a progress bar on the terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PEAK_FLOPS = {
 
 
 def peak_flops(device: torch.device) -> float | None:
-    """Return the peak bfloat16 FLOP/s of a CUDA card by its data sheet; None for devices that are not in the table."""
+    """Return the peak bfloat16 FLOP/s of a GPU by its data sheet; None for a device that is not in the table."""
     if device.type != "cuda":
         return None
     name = torch.cuda.get_device_name(device)
@@ -29,14 +29,14 @@ def peak_flops(device: torch.device) -> float | None:
 
 
 class Metrics:
-    """The JSONL file of a run's metrics, open for appending; rows of steps after `step` are removed first."""
+    """The JSONL file of a training run's metrics, open for appending; rows of steps after `step` are removed first."""
 
     def __init__(self, path: Path, step: int) -> None:
         self.path = path
         self._file: IO[str] = self._cut(step)
 
     def rewind(self, step: int) -> None:
-        """Remove the rows of all steps after `step`."""
+        """Remove the rows of all steps after `step` from the metrics file."""
         self._file.close()
         self._file = self._cut(step)
 
@@ -48,7 +48,7 @@ class Metrics:
         return self.path.open("a")
 
     def add(self, rows: list[dict[str, Any]]) -> None:
-        """Append rows, one JSON object per line, and flush them, so that a killed process loses none.
+        """Append rows to the metrics file, one JSON object per line, and flush them, so that a crash loses none.
 
         A number that is not finite is written as null.
         """
@@ -74,7 +74,7 @@ def _is_before(line: str, step: int) -> bool:
 
 
 class Progress:
-    """Shows progress on the terminal: a bar if rich is installed, else a plain line from time to time."""
+    """Shows the progress of training on the terminal: a bar if rich is installed, else a line from time to time."""
 
     def __init__(self, steps: int, done: int, *, quiet: bool = False) -> None:
         self.steps, self.quiet, self._bar = steps, quiet, None
@@ -85,7 +85,7 @@ class Progress:
                 self._bar = _bar(steps, done)
 
     def update(self, step: int, loss: float, tokens_per_s: float, mfu: float | None) -> None:
-        """Show the step, loss, tokens per second, and `mfu`, the share of the card's peak FLOP/s in use."""
+        """Show the step, loss, tokens per second, and `mfu`, the share of the GPU's peak FLOP/s in use."""
         speed = f"{tokens_per_s:,.0f} tokens/s" + ("" if mfu is None else f", MFU {mfu:.1%}")
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=step, note=f"loss {loss:.3f}  {speed}")
@@ -94,14 +94,14 @@ class Progress:
             self.say(f"step {step:>6,}/{self.steps:,}  loss {loss:.3f}  {speed}")
 
     def say(self, line: str) -> None:
-        """Print one line, above the bar if there is one."""
+        """Print one line on the terminal, above the progress bar if there is one."""
         if self._bar is not None:
             self._bar.console.print(line, highlight=False, markup=False)
         elif not self.quiet:
             print(line, flush=True)  # noqa: T201 - without rich, too
 
     def close(self) -> None:
-        """Stop the bar, if there is one, so that the terminal is as before."""
+        """Stop the progress bar, if there is one, so that the terminal is as before."""
         if self._bar is not None:
             self._bar.stop()
 

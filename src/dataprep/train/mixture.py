@@ -1,4 +1,4 @@
-"""Mix several sets of shards by weight: the number of a sample alone decides its set and row.
+"""Mix several sets of training rows by weight: the number of a sample alone decides its set and row.
 
 In a period of at most 65,536 samples, each set has a whole number of samples. They are arranged so that after *any*
 number of samples each set has had its share of them, to within one sample (the chairman assignment problem, Tijdeman
@@ -73,7 +73,7 @@ class Mixture:
         return which, number
 
     def rows(self, which: Ints, number: Ints) -> Rows:
-        """Return n rows: row number[k] of the set which[k], for each k; the arguments are the results of `find`."""
+        """Return n rows: row number[k] of set which[k] for each k; which, number: int64[n], as `find` returns them."""
         seen: list[int] = np.flatnonzero(np.bincount(which)).tolist()
         if len(seen) == 1:
             return self.layouts[seen[0]].rows(number)
@@ -81,7 +81,7 @@ class Mixture:
         return Rows._make(_merged([(at, part[field]) for at, part in parts], field) for field in range(4))
 
     def epochs(self, samples: int) -> dict[str, float]:
-        """Return, by set, the number of times that its rows were read after `samples` samples; 0.5 is half of them."""
+        """Return how often each set's rows were read after `samples` samples, as {name: times}; 0.5: half of them."""
         period, at = divmod(samples, len(self._set))
         done = np.bincount(self._set[:at], minlength=len(self.names)) + period * np.asarray(self.shares)
         return {n: int(d) / size for n, d, size in zip(self.names, done, self.sizes, strict=True)}
@@ -118,10 +118,10 @@ def _checked(weights: Mapping[str, float] | None, sizes: Mapping[str, int]) -> d
 
 
 def shares(weights: Mapping[str, float]) -> list[int]:
-    """Return the number of samples that each set has in one period.
+    """Return the number of samples of each set in one period, after which the sequence of sets repeats.
 
-    The shares are exact if a period of at most `PERIOD` samples can have them; otherwise they are rounded. Raises
-    PlanError if a set would have no sample.
+    weights: {set: weight}. The shares are exact if a period of at most `PERIOD` samples can have them; otherwise they
+    are rounded. Raises PlanError if a set would have no sample.
 
     >>> shares({"web": 0.6, "chat": 0.3, "code": 0.1})
     [6, 3, 1]
@@ -143,11 +143,11 @@ def shares(weights: Mapping[str, float]) -> list[int]:
 
 
 def interleave(counts: list[int]) -> Ints:
-    """Return the set of each sample in one period, int64[sum(counts)], as an index into `counts`.
+    """Return the order of sets in one period: the set of each sample, int64[sum(counts)], as an index into `counts`.
 
-    counts: the number of samples of each set. After any number of samples, each set has had its share of them, to
-    within one sample: each sample is of the set whose next one is due first, among those of the k sets that are behind
-    their share by 1/(2k-2) or more (Tijdeman 1980).
+    counts: the number of samples of each of k sets. After any number of samples, each set has had its share of them, to
+    within one sample: the next sample is of the set that is due first, among those that lack 1/(2k-2) of a sample or
+    more (Tijdeman 1980).
     """
     period, sets = sum(counts), len(counts)
     if sets == 1:

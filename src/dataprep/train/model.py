@@ -47,7 +47,7 @@ class Linear(nn.Linear):
 
 
 class Embedding(nn.Embedding):
-    """A matrix with a vector per id; rows are added up to a multiple of 64, for speed, and have no logits."""
+    """A matrix with a vector per token id; for speed, unused rows fill it up to a multiple of 64."""
 
     role = "embedding"
 
@@ -57,7 +57,10 @@ class Embedding(nn.Embedding):
 
 
 class RMSNorm(nn.Module):
-    """Division by the root of the mean square, and a learned factor per channel (Zhang and Sennrich 2019)."""
+    """A layer that divides by the root of the mean square, and multiplies each channel by a learned factor.
+
+    Source: Zhang and Sennrich 2019.
+    """
 
     role = "norm"
 
@@ -66,7 +69,7 @@ class RMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(width))
 
     def forward(self, x_BTD: Tensor) -> Tensor:
-        """Return the normalised input, of the same shape and type."""
+        """Return the normalised input, of the same shape (B rows, T tokens, D channels) and type."""
         return F.rms_norm(x_BTD, self.weight.shape, self.weight.to(x_BTD.dtype), eps=1e-5)
 
 
@@ -99,14 +102,14 @@ class Attention(nn.Module):
         self.out = Linear(config.n_heads * config.d_head, config.d_model, n_residual=2 * config.n_layers)
 
     def cache(self, batch: int, device: torch.device, dtype: torch.dtype) -> KeyValues:
-        """Return an empty cache of this layer for `batch` rows."""
+        """Return an empty cache of this layer's keys and values for `batch` rows."""
         return KeyValues((batch, self.heads[1], self.context, self.d_head), device, dtype)
 
     def forward(self, x_BTD: Tensor, rope: Tensor, allowed: Any, cache: tuple[KeyValues, Slots] | None) -> Tensor:
-        """Return the attention layer's output, (B, T, D).
+        """Return the attention layer's output, (B, T, D), for an input (B rows, T tokens, D channels).
 
-        rope: see `rotate`. allowed: see `masks.attend`. cache: this layer's cache and the slots of the new tokens,
-        which then attend to the tokens in the cache too; None: there is no cache.
+        rope: rotary positions (see `rotate`). allowed: attention mask (see `masks.attend`). cache: this layer's cache
+        and the slots of the new tokens, which then attend to the tokens in the cache too; None: there is no cache.
         """
         x_BTHC = self.qkv(x_BTD).unflatten(-1, (-1, self.d_head))
         q_BHTC, k_BKTC, v_BKTC = x_BTHC.transpose(1, 2).split(self.heads, dim=1)
@@ -119,7 +122,7 @@ class Attention(nn.Module):
 
 
 class SwiGLU(nn.Module):
-    """A gated feed-forward layer (Shazeer 2020)."""
+    """The feed-forward layer: a gated layer with the activation SwiGLU (Shazeer 2020)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -133,7 +136,10 @@ class SwiGLU(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then feed-forward; each reads its input normalised, and its output is added to the residual stream."""
+    """One block of the GPT: attention, then feed-forward.
+
+    Each layer reads the residual stream, normalised, and its output is added to the stream.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -147,7 +153,10 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    """The language model; the same matrix embeds tokens and scores the next token (tied, Press and Wolf 2017)."""
+    """The language model, a decoder-only GPT; one matrix both embeds tokens and scores the next token.
+
+    Source of these tied weights: Press and Wolf 2017.
+    """
 
     rope: Tensor
 
@@ -163,7 +172,7 @@ class GPT(nn.Module):
         self.register_buffer("rope", rope, persistent=False)
 
     def forward(self, ids_BT: Tensor, mask: Mask | None = None) -> Tensor:
-        """Return the scores of the next id at each position (logits), float32 (B, T, V).
+        """Return the scores (logits) of the next token id at each position, float32 (B rows, T tokens, V ids).
 
         mask: which inputs attend to which, and their positions; None: causal attention. For the loss use
         `loss.token_nats`, which needs fewer logits at once.
@@ -171,10 +180,10 @@ class GPT(nn.Module):
         return self.logits(self.hidden(ids_BT, mask))
 
     def hidden(self, ids_BT: Tensor, mask: Mask | None = None, slots: Slots | None = None) -> Tensor:
-        """Return the normalised residual stream after the last block, (B, T, D).
+        """Return the normalised residual stream after the last block, (B rows, T tokens, D channels).
 
-        mask: as in `forward`. slots: where `cache` stores these tokens; they attend to the tokens stored before, and
-        are stored. Without both, attention is causal.
+        mask: as in `forward`. slots: slots of a cache, in which these tokens are stored; they attend to the tokens
+        stored before too. Without both, attention is causal.
         """
         how = slots if mask is None else mask
         rope = self.rope[:, : ids_BT.shape[1]] if how is None else self.rope[:, how.position].unsqueeze(2)
@@ -185,7 +194,7 @@ class GPT(nn.Module):
         return self.norm(x_BTD)
 
     def stream(self, ids_BT: Tensor, mask: Mask | None = None) -> Tensor:
-        """Return `hidden(ids_BT, mask)`; a run may replace this method by a compiled one, for shapes that repeat."""
+        """Return `hidden(ids_BT, mask)`; a training run may replace this method by a compiled version."""
         return self.hidden(ids_BT, mask)
 
     def cache(self, batch: int) -> Cache:
@@ -200,7 +209,7 @@ class GPT(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """The device on which the weights are."""
+        """The device (CPU or GPU) on which the model's weights are."""
         return self.embedding.weight.device
 
     def _blocks(self) -> list[Block]:
@@ -208,7 +217,7 @@ class GPT(nn.Module):
 
     @property
     def n_params(self) -> int:
-        """The number of parameters; the tied matrix is counted once."""
+        """The number of the model's parameters; the matrix that embeds and scores tokens is counted once."""
         return sum(p.numel() for p in self.parameters())
 
     @property

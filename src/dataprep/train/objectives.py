@@ -1,4 +1,4 @@
-"""Training objectives on blocks of tokens: pure functions of tokens, sample numbers and a seed.
+"""Training objectives: functions that make inputs and targets from blocks of tokens, sample numbers and a seed.
 
 Blocks are (B, N) arrays of ids; `samples` (B) are the blocks' numbers in the run. A random number is a hash of the
 seed, the block's number and the offset in it, so it does not depend on the batch. Counts of changed tokens are exact
@@ -31,19 +31,19 @@ _GOLDEN = np.uint64(GOLDEN)
 
 
 class SequencePair(NamedTuple):
-    """The `inputs` and `targets` of B blocks, each (B, length); the two lengths may differ."""
+    """The inputs and targets, token ids, made of B blocks of tokens, each (B, length); the two lengths may differ."""
 
     inputs: Tokens
     targets: Tokens
 
 
 def next_token(tokens: Tokens) -> SequencePair:
-    """Return the inputs (B, N-1) of tokens (B, N), and the next token of each as targets (B, N-1)."""
+    """Return inputs (B, N-1), all but the last token of each block of `tokens` (B, N), and targets, the next tokens."""
     return SequencePair(tokens[:, :-1], tokens[:, 1:])
 
 
 def prefix_lm(rows: Rows, samples: Ints, seed: int = 0) -> Rows:
-    """Return rows in which each document begins with a prefix, whose tokens see each other and are not predicted.
+    """Mark a random beginning of each document as a prefix, whose tokens see each other and are not predicted.
 
     samples: the rows' numbers in the run, int64[B]. A row without `begins` is one document. The prefix of a document of
     n inputs has 1 to n-1 inputs, all lengths equally likely; a document of one input has no prefix.
@@ -74,7 +74,7 @@ def span_counts(n: int, rate: float = 0.15, mean_span: float = 3.0) -> tuple[int
 def span_corruption(
     tokens: Tokens, samples: Ints, sentinels: Ints, seed: int = 0, *, rate: float = 0.15, mean_span: float = 3.0
 ) -> SequencePair:
-    """Return inputs with sentinels in place of spans, and targets: each sentinel with its span, then a last sentinel.
+    """Replace random spans by special ids (sentinels) in the inputs; targets are each sentinel and its span (T5).
 
     `Thank you for inviting me to your party last week` with `for inviting` and `last` hidden:
     inputs `Thank you <X> me to your party <Y> week`, targets `<X> for inviting <Y> last <Z>`.
@@ -107,7 +107,7 @@ def masked_lm(
     tokens: Tokens, samples: Ints, mask_id: int, vocab_size: int, seed: int = 0, *,
     rate: float = 0.15, special: Ints | None = None,
 ) -> SequencePair:  # fmt: skip
-    """Return BERT's examples: a share `rate` of the tokens is to be predicted, the other targets are IGNORE (-100).
+    """Return BERT's training examples: a share `rate` of the tokens must be predicted; other targets are IGNORE (-100).
 
     Of the tokens to predict, 80 % are replaced by `mask_id` in the inputs, 10 % by random ids below `vocab_size`, and
     10 % are unchanged. Inputs and targets are (B, N), targets int64. `special` ids are never predicted, nor used as
@@ -125,19 +125,19 @@ def masked_lm(
 
 
 def drop_tokens(tokens: Tokens, samples: Ints, seed: int = 0, *, rate: float = 0.15) -> SequencePair:
-    """Return inputs without a share `rate` of the tokens, and the removed tokens in order as targets (T5)."""
+    """Remove a random share `rate` of the tokens (B, N) for inputs; targets are the removed tokens, in order (T5)."""
     gone = _lowest(uniform(seed, samples, tokens.shape[1]), max(1, round(tokens.shape[1] * rate)))
     return SequencePair(tokens[~gone].reshape(len(tokens), -1), tokens[gone].reshape(len(tokens), -1))
 
 
 def deshuffle(tokens: Tokens, samples: Ints, seed: int = 0) -> SequencePair:
-    """Return the tokens in random order as inputs, and the original block as targets."""
+    """Return the tokens (B, N) of each block in random order as inputs, and in the original order as targets."""
     order = np.argsort(uniform(seed, samples, tokens.shape[1]), axis=1, kind="stable")
     return SequencePair(np.take_along_axis(tokens, order, 1), tokens)
 
 
 def side_by_side(example: SequencePair, context: int, fill: int) -> Rows:
-    """Return inputs and targets in one row of `context` + 1 tokens for a decoder, then `fill` as padding.
+    """Join inputs and targets of each block to one row of `context` + 1 tokens for a decoder; `fill` is the padding id.
 
     The inputs are a prefix, whose tokens all attend to each other; only the targets are learned.
     """
@@ -151,10 +151,10 @@ def side_by_side(example: SequencePair, context: int, fill: int) -> Rows:
 
 
 def for_decoder(config: TrainConfig, special: Mapping[str, int], eot: int) -> tuple[int, Objective | None]:
-    """Return (context of the rows to read, function that makes training rows of them) for a config's objective.
+    """Return (tokens per row to read, function that makes training rows of them) for a config's objective.
 
     The function is None if rows are used as they are. special: ids of special tokens by name. eot: the separator's id,
-    used as padding. Raises PlanError if the context is too small, or a sentinel is missing.
+    used as padding. Raises PlanError if the context is too small, or a sentinel (<extra_id_0> ...) is missing.
     """
     seed, context = config.seed, config.model.context
     if config.objective == "next":

@@ -1,4 +1,4 @@
-"""Optimisation: AdamW with decay groups, and one step."""
+"""Optimisation: AdamW, in which only some parameters have weight decay, and one training step."""
 
 
 # ruff: noqa: N806 - the shape letters are capitals
@@ -18,9 +18,9 @@ DECAYED = ("matrix", "embedding")
 
 
 def adamw(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
-    """Return AdamW for the model's parameters that are not frozen (Loshchilov and Hutter 2019).
+    """Return the optimiser AdamW (Loshchilov and Hutter 2019) for the parameters of `model` that are not frozen.
 
-    Only parameters whose role (`roles`) is in `DECAYED` have weight decay.
+    Only parameters whose role (such as "matrix" or "norm") is in `DECAYED` have weight decay.
     """
     role_of, params = roles(model), {n: p for n, p in model.named_parameters() if p.requires_grad}
     groups = [
@@ -34,9 +34,9 @@ def adamw(model: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
 def step_once(model: GPT, optimizer: torch.optim.Optimizer, rows: Rows, lr: float, config: TrainConfig) -> Tensor:
     """Update the weights by one batch; return (loss in nats per token, gradient norm), float32 (2) on the device.
 
-    The norm is that before clipping. The loss of each micro-batch is divided by the number of targets in the *whole*
-    batch, so every token has the same weight. A batch without a target has loss 0 and no gradient. If loss or norm is
-    not finite, weights and moments do not change.
+    rows: the batch. lr: learning rate. The norm is that before clipping. The loss of each micro-batch is divided by the
+    number of targets in the *whole* batch, so every token has the same weight. A batch without a target has loss 0 and
+    no gradient. If loss or norm is not finite, weights and AdamW's moments do not change.
     """
     device, n_targets = model.device, max(1, rows.n_targets)
     loss = torch.zeros((), device=device)

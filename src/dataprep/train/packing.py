@@ -1,9 +1,9 @@
-"""Pack whole documents into rows, given only the ends of documents and the context.
+"""Pack whole documents into training rows, given only the ends of documents and the length of rows (`context`).
 
 A *piece* is a run of tokens of one document, all of them to be predicted. A document of at most `context` tokens (its
-separator counted) is one piece; a longer one is cut into pieces of `context` tokens and one rest, so that nothing is
-dropped. If a rest is not the first piece of its row, the token before it in its document precedes it as an input
-without a target.
+separator counted) is one piece; a longer one is cut into pieces of `context` tokens and a shorter last one (*rest*), so
+that nothing is dropped. If a rest is not the first piece of its row, the token before it in its document precedes it as
+an input without a target.
 
 `bestfit` packs with best-fit decreasing (Johnson et al. 1974; for language models Ding et al. 2024), in windows of
 neighbouring documents. Lengths are whole numbers up to `context`, so rows are stored as runs of neighbours with equal
@@ -27,11 +27,11 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Plan:
-    """The pieces of documents in each row; a plan takes 13 bytes per piece and 8 per row.
+    """The pieces (documents, or parts of long ones) in each training row; takes 13 bytes per piece and 8 per row.
 
-    `first` int64[rows + 1]: row r has the pieces [first[r], first[r + 1]). `start` int64[pieces]: offset of the piece's
-    first token in the stream of all shards. `size` int32[pieces]: number of tokens of the piece. `begins` bool[pieces]:
-    whether the piece begins a document.
+    first: int64[rows + 1], row r has the pieces first[r] to first[r + 1] - 1. start: int64[pieces], offset of a piece's
+    first token in the joined shards. size: int32[pieces], its number of tokens. begins: bool[pieces], whether it begins
+    a document.
     """
 
     first: Ints
@@ -43,14 +43,17 @@ class Plan:
         return len(self.first) - 1
 
     def filled(self, context: int) -> float:
-        """Return the share of inputs that have a target; the other inputs are padding, or the token before a rest."""
+        """Return the share of inputs that have a target, 0 to 1; other inputs are padding, or repeated tokens.
+
+        context: inputs per row.
+        """
         return int(self.size.sum(dtype=np.int64)) / (len(self) * context) if len(self) else 1.0
 
 
 def bestfit(ends: Sequence[NDArray[Any]], context: int) -> Plan:
-    """Return the plan of rows with several pieces each, packed by best-fit decreasing.
+    """Return the plan of training rows with several documents each, packed by best-fit decreasing.
 
-    ends: for each shard, the offsets in its tokens at which documents end, ascending.
+    ends: for each shard, the offsets in its tokens at which documents end, ascending. context: tokens per row.
     """
     parts = []
     for start, size, begins in _windows(ends, context):
@@ -63,9 +66,10 @@ def bestfit(ends: Sequence[NDArray[Any]], context: int) -> Plan:
 
 
 def padded(ends: Sequence[NDArray[Any]], context: int, *, cut: bool = False) -> Plan:
-    """Return the plan of rows with one piece each; with `cut`, only the first piece of each document has a row.
+    """Return the plan of training rows with one document each, or one piece of a document longer than `context` tokens.
 
-    ends: for each shard, the offsets in its tokens at which documents end, ascending.
+    ends: for each shard, the offsets in its tokens at which documents end, ascending. cut: use only the first piece of
+    each document, so that the rest of it is dropped.
     """
     parts = []
     for start, size, begins in _windows(ends, context):
@@ -75,9 +79,9 @@ def padded(ends: Sequence[NDArray[Any]], context: int, *, cut: bool = False) -> 
 
 
 def pieces(ends: NDArray[Any], context: int, first: int = 0) -> tuple[Ints, NDArray[np.int32], NDArray[np.bool_]]:
-    """Return (`start`, `size`, `begins`) of each piece, as in `Plan`, of documents that end at the offsets `ends`.
+    """Cut documents into pieces of at most `context` tokens; return (start, size, begins), an array each, as in `Plan`.
 
-    first: the offset at which the first document begins.
+    ends: the offsets at which documents end. first: the offset at which the first document begins.
     """
     stop = np.asarray(ends).astype(np.int64)
     begin = np.concatenate([[first], stop[:-1]])
@@ -119,7 +123,7 @@ def _joined(parts: Sequence[tuple[Any, ...]]) -> Plan:
 
 
 def best_fit(sizes: NDArray[Any], room: int) -> tuple[Ints, int]:
-    """Return (row of each item, int64[n]; number of rows), by best-fit decreasing.
+    """Pack items into rows by best-fit decreasing; return (row of each item, int64[n]; number of rows).
 
     sizes: int[n], from 1 to `room`, which is the capacity of a row. Each item, largest first, is put into the row with
     the least space that still holds it. Rows with equal free space are interchangeable, so a run of equal items is put

@@ -1,4 +1,4 @@
-"""Roles of parameters (matrix, embedding, norm, scalar), stated by their modules; the optimiser groups them by role."""
+"""Roles of a model's parameters (matrix, embedding, norm, scalar), which decide on weight decay."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _ROUNDS = 8  # four make a strong permutation (Luby and Rackoff 1988); more for 
 
 
 class Rows(NamedTuple):
-    """B rows of `tokens` (B, T+1), as stored; the input at column t predicts the token at t+1.
+    """B training rows; tokens: ids (B, T+1), of which the input in column t predicts the token in column t+1 (target).
 
     The other fields are bool (B, T) or None: `learn`, whether the target counts (None: all do); `begins`, whether the
     input begins a document that must not see the inputs before it (None: no input does); `prefix`, whether the input
@@ -36,7 +36,7 @@ class Rows(NamedTuple):
         return every if self.learn is None else int(np.count_nonzero(self.learn))
 
     def part(self, start: int, stop: int) -> Rows:
-        """Return the rows [start, stop) as views: no array is copied."""
+        """Return the rows `start` to `stop` - 1; their arrays are views, so nothing is copied."""
         return Rows._make(None if a is None else a[start:stop] for a in self)
 
 
@@ -45,11 +45,11 @@ Objective = Callable[[Rows, NDArray[np.int64]], Rows]
 
 
 def permute(place: NDArray[np.int64], n: int, key: str) -> NDArray[np.int64]:
-    """Return the values of a permutation of range(n), decided by `key`, at the indices `place`, int64.
+    """Return to which number a pseudorandom permutation of range(n) maps each number of `place`, int64.
 
-    A Feistel network permutes pairs (remainder, quotient) in a rectangle of about sqrt(n) by sqrt(n). Results outside
-    range(n) are permuted again until they are inside (cycle walking, Black and Rogaway 2002), so it remains a
-    bijection.
+    key: another text gives another permutation. A Feistel network permutes pairs (remainder, quotient) in a rectangle
+    of about sqrt(n) by sqrt(n). Results outside range(n) are permuted again until they are inside (cycle walking, Black
+    and Rogaway 2002).
 
     >>> sorted(permute(np.arange(5), 5, "any key").tolist())
     [0, 1, 2, 3, 4]

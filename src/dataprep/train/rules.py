@@ -1,4 +1,4 @@
-"""Visibility rule of a model: the tokens that its training let each other see, which decoding follows too."""
+"""Attention rule of a model: which tokens could see each other in its training; text generation follows it too."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .config import TrainConfig
 class Rule:
     """Rule of attention in addition to "a token sees those before it"; the default is plain causal attention.
 
-    `prefix`: all tokens of a prompt see each other. `begins`: an input of this id begins a document, which sees
-    nothing before it; None if prompts are one document each.
+    prefix: whether all tokens of a prompt see each other. begins: token id that begins a document, which sees nothing
+    before it; None: a prompt is one document.
     """
 
     prefix: bool = False
@@ -20,7 +20,7 @@ class Rule:
 
     @classmethod
     def of(cls, config: TrainConfig, eot: int) -> Rule:
-        """Return the rule that a run with this config trains; eot: the id of the separator.
+        """Return the attention rule that models trained with `config` follow; eot: the id of the separator.
 
         Only in the layout `contiguous` with masked documents does the separator begin a document.
         """
@@ -28,7 +28,7 @@ class Rule:
         return cls(prefix=config.objective != "next", begins=eot if in_stream else None)
 
     def visible(self, ids: list[int]) -> list[int]:
-        """Return the part of `ids` that the next token may attend to: the last document, or all of `ids`."""
+        """Return the token ids, of `ids`, that the next token may attend to: those of the last document, or all."""
         if self.begins not in ids:
             return ids
         return ids[len(ids) - 1 - ids[::-1].index(self.begins) :]

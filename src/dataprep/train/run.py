@@ -29,9 +29,10 @@ from .start import Loaded, check_same_start, take_weights
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """The result of a run; losses are in nats per token.
+    """The result of a training run; losses are in nats per token.
 
-    `val_loss` is None without a validation split, `bits_per_byte` also without token_bytes.npy.
+    val_loss: None without a validation split. bits_per_byte: of the validation text, None also without token_bytes.npy.
+    n_params: of the model. tokens: trained on so far. checkpoint, metrics: paths. skipped: skipped steps.
     """
 
     steps: int
@@ -53,7 +54,7 @@ class Result:
 
 @dataclass
 class Run:
-    """The state of a run: the content of a checkpoint, and everything else that the next step needs."""
+    """The state of a training run: all that the next step needs; a part of it is stored in checkpoints."""
 
     config: TrainConfig
     sets: dict[str, Shards]
@@ -77,7 +78,7 @@ class Run:
 
     @property
     def steps(self) -> int:
-        """The number of steps of the whole run."""
+        """The number of steps of the whole training run, from its config."""
         assert self.config.steps is not None, "begin() fixes the steps"
         return self.config.steps
 
@@ -107,13 +108,16 @@ class Run:
 
     @property
     def flat_until(self) -> int:
-        """Step at which a wsd schedule begins to decay: its checkpoint is kept for runs of more steps; else 0."""
+        """The step at which the schedule "wsd" begins to lower the learning rate; 0 for other schedules.
+
+        The checkpoint of this step is kept, so that the run can be resumed with more steps.
+        """
         return flat_until(self.config) if self.config.schedule == "wsd" else 0
 
     def restore(self, path: Path) -> None:
-        """Set this run to the state in a checkpoint: weights, optimiser, random generators, step and counts.
+        """Set this run to the state in the checkpoint `path`: weights, optimiser, random generators, step and counts.
 
-        Raises StaleOutput if the checkpoint is of another run; a schedule that differs only after its step is allowed.
+        Raises StaleOutput if the checkpoint is of another run; the schedule may differ after the checkpoint's step.
         """
         content = checkpoint.load(path)
         checkpoint.check_same(path, content, self.config, self.sets)
@@ -127,10 +131,10 @@ class Run:
         self.start = content.get("start", "")
 
     def roll_back(self, failed: int) -> None:
-        """Return to an earlier checkpoint, and continue with the data after step `failed`.
+        """Go back to an earlier checkpoint, and skip the training data up to step `failed`.
 
-        The first time it is the newest checkpoint; if the run fails again before it has passed that step, the one
-        before. Raises DataprepError if there is no checkpoint, or after `ROLLBACKS` such returns.
+        It is the newest checkpoint; if the run failed before and has not passed that step, the checkpoint before.
+        Raises DataprepError if there is no checkpoint, or if the run went back `ROLLBACKS` times already.
         """
         saved, guard = checkpoint.found(self.out), self.guard
         if not saved or guard.rollbacks >= ROLLBACKS:
@@ -145,7 +149,7 @@ class Run:
         self.guard = guard.rolled_back(failed, self.step)
 
     def result(self) -> Result:
-        """Return the Result as of the current step."""
+        """Return the result of the training run as of the current step."""
         trained = self.step * self.config.batch
         return Result(
             steps=self.step,
@@ -168,7 +172,7 @@ def begin(
     """Return a Run that is ready to train: build the model, its optimiser and the loaders.
 
     With `resume`, the newest checkpoint in `out` is loaded if there is one; otherwise the files of an earlier run in
-    `out` are removed. A new run begins with the weights of `init_from`, or with random ones.
+    `out` are deleted. A new run begins with the weights of the checkpoint `init_from`, or with random ones.
     """
     device = pick_device(config.device)
     if config.lora and init_from is None and not (resume and checkpoint.found(Path(out))):
@@ -217,7 +221,7 @@ def _settle(run: Run, *, resume: bool) -> None:
 
 
 def describe(run: Run) -> str:
-    """Return one line for the terminal: parameters, device, training tokens, steps and epochs."""
+    """Return a line that describes a run on the terminal: parameters, device, training tokens, steps and epochs."""
     device = run.model.device
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
     n_trained = sum(p.numel() for p in run.model.parameters() if p.requires_grad)
@@ -232,7 +236,7 @@ def describe(run: Run) -> str:
 
 
 def cut_windows(run: Run) -> list[str]:
-    """Return a warning for each set with loss masks that has documents longer than the context, which are cut."""
+    """Return a warning for each set of shards with loss masks that has documents longer than the context."""
     rows_of, found = run.loader.rows_of, []
     for name, layout in zip(rows_of.names, rows_of.layouts, strict=True):
         if not isinstance(layout, PackedLayout) or layout.masks is None:

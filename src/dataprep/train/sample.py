@@ -26,11 +26,11 @@ def generate(
     max_tokens: int = 200,
     stop: Iterable[int] = (),
 ) -> Iterator[int]:
-    """Yield ids that follow the prompt; end before an id in `stop` or after `max_tokens` ids.
+    """Yield the token ids that a model generates after a prompt; end before an id in `stop` or after `max_tokens` ids.
 
-    how: the rule to draw an id; None: `Sampling()`. Attention follows the model's rule: a prefix model sees the whole
-    prompt from each of its tokens. When the model's context is full, the older half is dropped. The same seed returns
-    the same ids.
+    how: the rule to draw an id; None: `Sampling()`. If the model was trained with prefixes, all tokens of the prompt
+    attend to each other. When the model's context is full, the older half is dropped. The same seed returns the same
+    ids.
     """
     steps = _generate(model, [_checked(model, prompt)], how or Sampling(), max_tokens, frozenset(stop))
     return (token for _, token in steps)
@@ -44,7 +44,7 @@ def generate_batch(
     max_tokens: int = 200,
     stop: Iterable[int] = (),
 ) -> list[list[int]]:
-    """Return the ids that follow each prompt, all generated together; the parameters are those of `generate`.
+    """Return the token ids that a model generates after each prompt, all prompts at once; parameters: see `generate`.
 
     Prompt i draws with the seed `how.seed` + i: its ids are those of `generate` with that seed, apart from rounding.
     """
@@ -93,9 +93,9 @@ def _generate(
 
 @torch.no_grad()
 def next_logits(model: GPT, new: dict[int, list[int]], cache: Cache) -> dict[int, Tensor]:
-    """Return the scores of the next id, float (V), for each row of the cache in `new`.
+    """Return the scores of the next token id as {row of the cache: float (vocabulary)}, for the rows in `new`.
 
-    new: by row, the ids that are not in the cache yet (one or more); they are added to the cache.
+    new: {row: its ids that are not in the cache yet, one or more}; they are added to the cache.
     """
     found: dict[int, Tensor] = {}
     for rows in ([r for r in new if not cache.lengths[r]], [r for r in new if cache.lengths[r]]):

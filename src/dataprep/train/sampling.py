@@ -15,12 +15,12 @@ from dataprep.errors import DataprepError, PlanError
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """The rule to draw an id from scores: `temperature` 0 takes the best id; `top_k` keeps the k best ids.
+    """The rule by which the next token id is drawn from the model's scores.
 
-    `top_p` keeps the fewest best ids whose probabilities add up to p (nucleus sampling, Holtzman et al. 2019), and
-    `min_p` the ids at least p times as probable as the best (Nguyen et al. 2024). `repetition_penalty` changes the
-    scores of ids that are in the text so far: scores above 0 are divided by it, those below 0 multiplied (Keskar et al.
-    2019).
+    temperature: divides the scores; 0 takes the best id. top_k: draw only from the k best ids. top_p: draw only from
+    the fewest best ids whose probabilities add up to p (nucleus sampling, Holtzman et al. 2019). min_p: draw only from
+    ids at least p times as probable as the best (Nguyen et al. 2024). repetition_penalty: divides the scores above 0 of
+    ids that are in the text so far, and multiplies those below 0 (Keskar et al. 2019). seed: of the random numbers.
     """
 
     temperature: float = 1.0

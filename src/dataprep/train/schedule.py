@@ -30,13 +30,13 @@ def lr_at(step: int, config: TrainConfig) -> float:
 
 
 def flat_until(config: TrainConfig) -> int:
-    """Return the step at which wsd begins to lower the learning rate; runs of more steps are the same until then."""
+    """Return the step at which the schedule "wsd" lowers the learning rate; runs of more steps are the same before."""
     steps = config.steps or 0
     return max(config.warmup, steps - math.ceil(config.decay * steps))
 
 
 def same_past(step: int, config: TrainConfig, other: TrainConfig) -> bool:
-    """Return whether the first `step` steps of both configs have the same learning rates."""
+    """Return whether the learning rates of the first `step` steps are the same in both configs."""
     return all(lr_at(i, config) == lr_at(i, other) for i in range(step))
 
 

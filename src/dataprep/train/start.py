@@ -1,4 +1,4 @@
-"""Start of a run from a model that was trained before: its weights, with other data and another schedule."""
+"""Start a run from a model that was trained before: with its weights, other data and another schedule."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ _FREE = {"context", "rope_base"}  # no weight depends on them
 def starting_config(config: TrainConfig | str | None, init_from: str | Path | Loaded | None = None) -> TrainConfig:
     """Return the config to train with: a TrainConfig as it is, a preset by name, or for None the preset "tiny".
 
-    With `init_from` (a checkpoint, the folder of a run or a loaded model), a preset gets that model's shape, and None
-    is that model's own config, set to one pass over the new data.
+    init_from: a checkpoint, the folder of a run, or a loaded model (a result of `load_model`), which is trained
+    further. Then a preset gets the shape of that model, and None means that model's own config, set to one pass over
+    the new data.
     """
     if isinstance(config, TrainConfig):
         return config
@@ -41,10 +42,10 @@ def _loaded(init_from: str | Path | Loaded) -> Loaded:
 
 
 def take_weights(model: GPT, init_from: str | Path | Loaded, sets: Mapping[str, Shards]) -> str:
-    """Copy the weights of `init_from`, a checkpoint, a folder of them or a loaded model, to `model`; return their hash.
+    """Copy the weights of `init_from`, a checkpoint, a folder of checkpoints or a loaded model, into `model`.
 
-    sets: the shards to train on. Raises PlanError if the checkpoint's model has another shape than `model`, or another
-    vocabulary, separator or tokenizer than the shards.
+    Returns the hash of the weights. sets: the shards to train on. Raises PlanError if the checkpoint's model has
+    another shape than `model`, or another vocabulary, separator or tokenizer than the shards.
     """
     earlier, saved = _loaded(init_from)
     where = saved.get("path", "init_from") if isinstance(init_from, tuple) else init_from

@@ -35,9 +35,10 @@ Sources = Mapping[str, "Shards | str | os.PathLike[str]"]
 
 @dataclass(frozen=True)
 class Share:
-    """One source in a plan: its tokens, those in the mixture, and its wanted and actual share of the mixture.
+    """One source in the plan of a mixture.
 
-    epochs: how often the source is repeated on average (1 is once).
+    tokens: the tokens of the source. got: its tokens in the mixture, repeats included. asked, share: its wanted and its
+    actual share of the mixture, 0 to 1. epochs: how often the source occurs in it on average (1: once).
     """
 
     source: str
@@ -113,10 +114,10 @@ class Mix:
                 raise PlanError(msg)
 
     def plan(self, sources: Sources | Shards | str | os.PathLike[str], tokens: int | None = None) -> MixPlan:
-        """Return how many tokens and epochs of each source a mixture of `tokens` tokens has.
+        """Return how many tokens and epochs of each source a mixture of `tokens` tokens has; nothing is written.
 
-        tokens: default: as many as the sources have. sources: {name: folder of token shards}, or one folder whose
-        sources are mixed.
+        sources: {name: folder of token shards}, or one folder whose sources are mixed. tokens: None: as many as the
+        sources have.
         """
         return self._plan(sources_of(sources), tokens)
 

@@ -42,7 +42,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class MixSource:
-    """One source of a mixture: the documents in the folder `path`, or with `only` those of this source in it."""
+    """One source of a mixture: the documents in the folder of token shards `path`; of one source if `only` names it."""
 
     name: str
     path: str
@@ -50,17 +50,17 @@ class MixSource:
 
     @cached_property
     def shards(self) -> Shards:
-        """All shards of the folder."""
+        """All token shards of the folder."""
         return Shards.open(self.path)
 
     @cached_property
     def train(self) -> Shards:
-        """The shards of the folder's training split."""
+        """The token shards of the folder's training split."""
         return self.shards.split("train")
 
     @cached_property
     def docs(self) -> Numbers:
-        """The numbers of the source's documents among those of the training split, int64[n]."""
+        """The indexes of the source's documents among all documents of the training split, int64[n]."""
         if self.only is None:
             return np.arange(len(self.train))
         return np.flatnonzero(pc.equal(_column(self.train, "source"), self.only).to_numpy())
@@ -76,10 +76,10 @@ class MixSource:
         return int(self.lengths.sum())
 
     def placed(self, wanted: int, seed: int) -> tuple[Numbers, npt.NDArray[np.float64]]:
-        """Return documents with about `wanted` tokens in total, repeats included, and their positions in the mixture.
+        """Choose documents with about `wanted` tokens in total, repeats included, spread evenly over the mixture.
 
-        The result is the documents' numbers, int64[m], and positions from 0 to 1, float64[m]. The documents of a
-        partial epoch are those with the smallest hash(seed, id).
+        Returns (the documents' numbers, int64[m]; their positions in the mixture, from 0 to 1, float64[m]). If the last
+        epoch is partial, it has the documents with the smallest hash(seed, id).
         """
         epochs, rest = divmod(wanted, self.tokens)
         chosen = np.zeros(len(self.docs), bool)
@@ -94,7 +94,7 @@ class MixSource:
 
 
 def sources_of(sources: Any) -> list[MixSource]:
-    """Return the sources that a user gave: {name: folder}, or one folder, whose sources become one MixSource each.
+    """Return a MixSource for each source to mix; sources: {name: folder of token shards}, or one such folder.
 
     Raises PlanError if there are none, or if they were encoded with different tokenizers or types of ids.
     """
@@ -137,10 +137,12 @@ def write_mixture(
     *,
     replace: bool,
 ) -> Shards:
-    """Write the shards of a mixture to the folder `out`; return them. Finished work of the same mixture is reused.
+    """Write the token shards of a mixture to the folder `out`, and return them; finished work is not repeated.
 
-    got: tokens wanted of each source; documents are kept whole. described: returns the manifest's entry `mixture` from
-    the tokens per source. Raises StaleOutput if `out` has other shards and `replace` is False.
+    streams: the sources. got: {source: tokens wanted}; documents are kept whole. seed: chooses the documents of partial
+    epochs. shard_tokens: most tokens per shard. run: the Runner. described: function that takes {source: tokens
+    written} and returns the entry `mixture` of the manifest. Raises StaleOutput if `out` has other shards and `replace`
+    is False.
     """
     check_shard_tokens(shard_tokens)
     folder = local_folder(out)
@@ -184,7 +186,7 @@ def write_mixture(
 
 @dataclass(frozen=True)
 class MixedShard:
-    """One shard to write, number `number` of the split `side`: documents [start, stop) in the split's order."""
+    """One token shard to write: number `number` of the split `side` ("train" ...), with documents start to stop - 1."""
 
     side: str
     number: int
@@ -194,7 +196,11 @@ class MixedShard:
 
 @dataclass(frozen=True, kw_only=True)
 class WriteMixedShard:
-    """The task that writes one shard of a mixture, or finds it by its receipt."""
+    """The task that writes one token shard of a mixture, unless its receipt (record of finished work) exists.
+
+    out: the folder of the shards. pieces: the folder of the receipts. streams: the sources. dtype: of the ids. key:
+    hash of all that decides the mixture.
+    """
 
     out: str
     pieces: str

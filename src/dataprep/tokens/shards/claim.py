@@ -1,4 +1,4 @@
-"""Claim an output folder of token shards: resume the same recipe, reject another's, delete leftovers."""
+"""Prepare an output folder for token shards: resume the same work, reject other results, delete leftovers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHARD_FILE = re.compile(r"(?P<name>(train|val|test)-\d{5}(\.g\d+)?)\.(bin|idx|ms
 
 
 def local_folder(out: str | os.PathLike[str]) -> str:
-    """Return the path of a local folder. Raises PlanError for a URL that is not local."""
+    """Return the path of the local folder `out`. Raises PlanError for a URL that is not local."""
     url = os.fspath(out)
     if not files.is_local(url):
         msg = f"{url} is not a local folder; token shards are memory-mapped, so write to a disk and copy them after"
@@ -35,18 +35,18 @@ def local_folder(out: str | os.PathLike[str]) -> str:
 
 
 def check_shard_tokens(shard_tokens: int) -> None:
-    """Raise PlanError if `shard_tokens` is less than 1."""
+    """Raise PlanError if `shard_tokens`, the most tokens per shard, is less than 1."""
     if shard_tokens < 1:
         msg = f"shard_tokens={shard_tokens} must be 1 or more; the default is {SHARD_TOKENS:,}"
         raise PlanError(msg)
 
 
 def claim(out: str, recipe: str, *, replace: bool, dropped: Ids | None = None) -> Shards | None:
-    """Return the shards in the folder `out` if they are complete and of this recipe; else prepare it, and return None.
+    """Return the token shards in the folder `out` if they are the wanted ones and complete; else prepare the folder.
 
-    To prepare means to delete the manifest, if there is one, so that the folder does not look complete. dropped: ids of
-    documents that must not be in the shards; the default is the folder's own list of forgotten documents. Raises
-    StaleOutput if the shards are of another recipe, unless `replace`.
+    If it is prepared, its manifest is deleted, so that it does not look complete, and None is returned. recipe: hash of
+    all that decides the wanted shards. dropped: ids of documents that must not be in them; None: those on the folder's
+    own forget list. Raises StaleOutput if the folder has other shards, unless `replace`.
     """
     url = files.join(out, MANIFEST)
     if not files.exists(url):
@@ -72,7 +72,7 @@ def claim(out: str, recipe: str, *, replace: bool, dropped: Ids | None = None) -
 
 
 def vocabulary_fields(out: str, tok: Tokenizer) -> dict[str, Any]:
-    """Return the arguments of `write_manifest` that describe the tokenizer `tok`, which is saved in `out`."""
+    """Return the arguments of `write_manifest` that describe the tokenizer `tok`, which was saved in `out`."""
     with files.open_raw(files.join(out, "tokenizer.json")) as f:
         entry = {"file": "tokenizer.json", "hash": tok.hash, "file_hash": content_hash(f.read())}
     fields = {"vocab_size": tok.vocab_size, "eot": tok.eot, "special": tok.special, "token_bytes": tok.token_bytes}
@@ -80,7 +80,10 @@ def vocabulary_fields(out: str, tok: Tokenizer) -> dict[str, Any]:
 
 
 def own_tokenizer(shards: Shards) -> Tokenizer | None:
-    """Return the tokenizer that is stored with the shards, or None. Raises CorruptShard if it did not encode them."""
+    """Return the tokenizer that is stored with token shards, or None if there is none.
+
+    Raises CorruptShard if the shards were encoded with another tokenizer.
+    """
     entry = shards.manifest.get("tokenizer") or {}
     url = files.join(str(shards.path), entry.get("file", "tokenizer.json"))
     if not files.exists(url):
@@ -94,9 +97,9 @@ def own_tokenizer(shards: Shards) -> Tokenizer | None:
 
 
 def shard_once(pieces: str, recipe: str, writer: Writer, fill: Callable[[Writer], None]) -> dict[str, Any]:
-    """Return a shard's entry in the manifest; write the shard by `fill(writer)` unless a receipt shows that it exists.
+    """Write a token shard by `fill(writer)`, unless a receipt shows that it exists; return its entry for the manifest.
 
-    pieces: the folder of receipts. recipe: the key of the receipt.
+    pieces: the folder of receipts (records of finished work). recipe: hash of all that decides the shard's content.
     """
 
     def make() -> dict[str, Any]:
@@ -109,9 +112,9 @@ def shard_once(pieces: str, recipe: str, writer: Writer, fill: Callable[[Writer]
 
 
 def swept(shards: Shards) -> Shards:
-    """Delete the files in the folder of `shards` that are left over; return `shards`.
+    """Delete files that are not part of the token shards from their folder; return `shards`.
 
-    Left over are pieces, temporary files, and shard files that the manifest does not list.
+    They are the intermediate files of `encode`, temporary files, and shard files that the manifest does not list.
     """
     out, names = os.fspath(shards.path), {s["name"] for s in shards.shards}
     files.sweep(out)

@@ -1,7 +1,8 @@
 """`encode`: write documents as token shards in two passes, with the same bytes for any number of workers.
 
-Each task encodes one part into pieces; then each shard is assembled from the pieces it spans, so that sizes and numbers
-of shards do not depend on the parts. Both steps write receipts; the manifest is written last and completes the folder.
+Each task of the first pass encodes one part of the documents into intermediate files (pieces). Each task of the second
+pass joins pieces to one shard, so that sizes and numbers of shards do not depend on the parts. Both passes write
+receipts (records of finished work); the manifest is written last and completes the folder.
 """
 
 from __future__ import annotations
@@ -142,15 +143,16 @@ class ShardLayout:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns to read from the documents."""
+        """The names of the columns that must be read from the documents."""
         return [*dict.fromkeys(["id", "text" if self.template is None else COLUMN, "source", *self.split.columns])]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EncodePart(Pass["Part"]):
-    """Encodes the documents of a part into pieces `OUT/parts/part-00012/train-00000.*`.
+    """Encodes one part of the documents into intermediate files (pieces) `OUT/parts/part-00012/train-00000.*`.
 
-    A piece has at most `shard_tokens` tokens, or few more. tokenizer: URL of `tokenizer.json`; hash: its hash.
+    A piece has about `layout.shard_tokens` tokens at most. tokenizer: URL of `tokenizer.json`; hash: its hash. layout:
+    the settings of the shards.
     """
 
     folder = "parts"
@@ -160,10 +162,10 @@ class EncodePart(Pass["Part"]):
     layout: ShardLayout
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write the pieces of the part `item` into the folder `url`; return the content of the receipt.
+        """Write the pieces (encoded documents) of the part `item` into the folder `url`; return its receipt's content.
 
         "entries" lists the pieces, train first; "spelled" counts special tokens that occur in texts, where they are
-        text; "names" counts the turns of each name ("" for none), by role.
+        ordinary text; "names" counts the turns of each name ("" for none), by role.
         """
         tok, layout, spelled = load_once(self.tokenizer, self.hash), self.layout, Counter[str]()
         names = {role: Counter[str]() for role in ROLES}

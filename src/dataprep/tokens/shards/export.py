@@ -5,7 +5,7 @@
     datatrove  train-00000.ds + .ds.index + .ds.metadata (+ .ds.loss if there are masks), which nanotron reads
     nanogpt    train.bin, val.bin   the tokens and nothing else, EOT after each document
 
-Files are copied block by block, appear only when complete, and are found by their receipts when export runs again.
+Files are copied block by block and appear only when complete; if `export` runs again, it does not copy finished files.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MEGATRON_MAGIC = b"MMIDIDX\x00\x00"
 def export(
     shards: Shards | str | os.PathLike[str], to: str, out: str | os.PathLike[str], *, run: Runner | None = None
 ) -> list[str]:
-    """Write all tokens in the file format of another trainer; return the paths.
+    """Write all tokens of token shards in the file format of another trainer; return the paths of the files.
 
     Args:
         shards: a folder of token shards, or a Shards.
@@ -93,9 +93,10 @@ def _sweep(folder: str, form: str, jobs: set[str], kept: set[str]) -> None:
 
 @dataclass(frozen=True)
 class ExportFile:
-    """A file, or a group of files of one name, to write from some shards.
+    """A file, or a group of files that differ only in suffix, to write from some token shards.
 
-    write: writes the files, and returns their paths. names: of the shards. path: of the files, without suffix.
+    write: function that writes the files and returns their paths. names: names of the shards. path: path of the files,
+    without suffix.
     """
 
     write: Callable[[ExportFile], list[str]]
@@ -105,12 +106,12 @@ class ExportFile:
 
     @property
     def entries(self) -> list[tuple[int, dict[str, Any]]]:
-        """The number of each of the shards among all shards of the folder, and its entry in the manifest."""
+        """The shards to write, as pairs (number among all shards of the folder, entry in the manifest)."""
         return [(i, s) for i, s in enumerate(self.shards.shards) if s["name"] in self.names]
 
     @property
     def n_tokens(self) -> int:
-        """The number of tokens of these shards."""
+        """The number of tokens of the shards in `names`."""
         return sum(int(s["tokens"]) for _, s in self.entries)
 
     @property
@@ -122,7 +123,7 @@ class ExportFile:
         return self.path
 
     def done(self) -> list[str]:
-        """Write the files, unless a receipt shows that they exist; return the paths of the files."""
+        """Write the files, unless a receipt (record of finished work) shows that they exist; return their paths."""
         made_of = [(s["name"], s["hash"], s["ends_hash"], s.get("mask_hash")) for _, s in self.entries]
         form = self.write.__name__.lstrip("_")
         url = files.join(os.path.dirname(self.path), "receipts", form, f"{os.path.basename(self.path)}.json")
@@ -131,7 +132,10 @@ class ExportFile:
         return [files.join(os.path.dirname(self.path), os.path.basename(f["name"])) for f in receipt["files"]]
 
     def copy(self, f: IO[bytes], entry: dict[str, Any], kind: str = "bin", n_bytes: int = sys.maxsize) -> None:
-        """Append the file of kind `kind` (its suffix) of the shard `entry`, or its first `n_bytes` bytes, to `f`."""
+        """Append a file of a shard, or its first `n_bytes` bytes, to the open file `f`.
+
+        entry: the shard's entry in the manifest. kind: the suffix of the file to copy, "bin" or "msk".
+        """
         with files.open_raw(files.join(str(self.shards.path), f"{entry['name']}.{kind}")) as source:
             while n_bytes > 0 and (block := source.read(min(n_bytes, COPY_BYTES))):
                 f.write(block)

@@ -1,4 +1,4 @@
-"""Pieces: the files that the first pass of `encode` writes, and the second joins to shards.
+"""Pieces: the intermediate files that the first pass of `encode` writes, and that the second joins to shards.
 
 PIECE.bin          ids as in a shard
 PIECE.msk          their mask, if there is one
@@ -32,9 +32,10 @@ SCHEMA = pa.schema({"id": pa.uint64(), "source": B.SOURCE, "end": pa.uint64(), "
 
 
 class PieceWriter:
-    """Writes the pieces of one split to `folder`, so that memory does not grow with the part; a context manager.
+    """Context manager that writes encoded documents of one split into files (pieces) in `folder`.
 
-    A piece is complete, and its files appear, once it has at least `most` tokens, or at the end of the block.
+    A new piece begins when the last has at least `most` tokens, so that memory is limited; its files then appear, and
+    those of the last piece at the end of the `with` block.
     """
 
     def __init__(self, folder: str, side: str, dtype: str, most: int) -> None:
@@ -46,10 +47,11 @@ class PieceWriter:
         return self
 
     def add(self, tokens: Any, ends: Any, ids: Any, sources: pa.Array, sizes: Any, mask: Any = None) -> None:
-        """Append n whole documents to the current piece.
+        """Append n whole documents to the current piece (file).
 
-        tokens: ids of all. ends: uint64[n], exclusive, in `tokens`. ids: uint64[n]. sources: n names. sizes: int64[n],
-        bytes of their texts. mask: uint8[tokens], or None.
+        tokens: the token ids of all documents. ends: uint64[n], the index in `tokens` after each document. ids:
+        uint64[n], document ids. sources: n names. sizes: int64[n], bytes of their texts. mask: uint8[len(tokens)], 1 if
+        a token counts in the loss; None: no mask.
         """
         if self._open is None:
             self._open, self._tokens = ExitStack(), 0
@@ -82,9 +84,9 @@ class PieceWriter:
 
 
 def read_rows(url: str) -> pa.RecordBatch:
-    """Return the rows of a piece (id, source, end, size; one per document), memory-mapped.
+    """Return the documents of a piece (file of encoded documents) as rows (id, source, end, size), memory-mapped.
 
-    url: of the piece, without suffix. Raises CorruptShard if the file is not what was written.
+    url: URL of the piece, without suffix. Raises CorruptShard if the file is not what was written.
     """
     try:
         with pa.memory_map(f"{url}.docs.arrow") as f:
@@ -95,16 +97,16 @@ def read_rows(url: str) -> pa.RecordBatch:
 
 
 def ends_of(rows: pa.RecordBatch) -> npt.NDArray[np.uint64]:
-    """Return the exclusive end of each document in its piece, in tokens, uint64[n]; rows: those of the piece."""
+    """Return the index after each document's last token in its piece (file), uint64[n]; rows: from `read_rows`."""
     ends: npt.NDArray[np.uint64] = rows.column("end").to_numpy()
     return ends
 
 
 @dataclass(frozen=True)
 class ShardPlan:
-    """One shard to write: number `number` of the split `side`, made of `runs`.
+    """One token shard to write: number `number` of the split `side` ("train" ...), made of `runs`.
 
-    A run is (piece, start, stop): the documents [start, stop) of a piece.
+    A run is (piece, start, stop): the documents start to stop - 1 of a piece, a file of encoded documents.
     """
 
     side: str
@@ -113,10 +115,10 @@ class ShardPlan:
 
 
 def shard_plans(pieces: str, receipts: Sequence[dict[str, Any]], shard_tokens: int) -> list[ShardPlan]:
-    """Return the shards to write from all pieces, train first, then validation and test.
+    """Return the token shards to write from all pieces (files of encoded documents): train, validation, then test.
 
-    pieces: the folder of the pieces. receipts: those of EncodePart, in order of parts. shard_tokens: most tokens per
-    shard.
+    pieces: the folder of the pieces. receipts: what each EncodePart task returned, in order. shard_tokens: most tokens
+    per shard.
     """
     made: list[ShardPlan] = []
     for side in SIDES:
@@ -129,9 +131,9 @@ def shard_plans(pieces: str, receipts: Sequence[dict[str, Any]], shard_tokens: i
 
 @dataclass(frozen=True, kw_only=True)
 class Assemble:
-    """The task that writes one shard from its pieces, or finds it by its receipt.
+    """The task that writes one token shard from files of encoded documents (pieces), unless it is finished already.
 
-    out: the folder of the shards. pieces: the folder of the pieces. dtype: of the ids.
+    out: the folder of the shards. pieces: the folder of the pieces. dtype: type of the token ids.
     """
 
     out: str

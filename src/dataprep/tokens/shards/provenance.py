@@ -20,9 +20,10 @@ COLUMNS = ("id", "source", "start", "stop")
 
 @dataclass(frozen=True)
 class Document:
-    """One document in a set of shards: the `k`-th of the set and the `row`-th of its shard, both counted from 0.
+    """One document in a folder of token shards: number `k` in the folder, number `row` in its shard, both from 0.
 
-    start, stop: its tokens [start, stop) in the shard. id, source: of the document; split, shard: where it is.
+    id, source: of the document. split, shard: names of the split and the shard that contain it. start, stop: its tokens
+    in the shard are start to stop - 1.
     """
 
     k: int
@@ -36,10 +37,10 @@ class Document:
 
 
 def docs_table(ends: npt.NDArray[Any], ids: Sequence[npt.NDArray[np.uint64]], sources: Sequence[Any]) -> bytes:
-    """Return the content of the Parquet file of a shard's documents: id, source, start and stop of each.
+    """Return the content of the Parquet file that lists a shard's documents: id, source, start and stop of each.
 
-    ends: uint64[n], exclusive ends in tokens, separators included. ids, sources: in batches, in order; a batch of
-    sources is a list of names or an Arrow array.
+    ends: uint64[n], index after each document's last token, separators included. ids, sources: arrays of ids and of
+    source names, which joined have n items; an array of names may be a list or an Arrow array.
     """
     names = [s.cast(pa.string()) if isinstance(s, pa.Array) else pa.array(s, pa.string()) for s in sources]
     columns = {
@@ -54,9 +55,9 @@ def docs_table(ends: npt.NDArray[Any], ids: Sequence[npt.NDArray[np.uint64]], so
 
 
 def read_docs(path: str, name: str, columns: Sequence[str] = COLUMNS) -> pa.Table:
-    """Return the table of a shard's documents, in order. Raises CorruptShard if the file is not such a table.
+    """Return the table of a token shard's documents, in order. Raises CorruptShard if the file is not such a table.
 
-    path: the folder; name: of the shard; columns: those to read.
+    path: the folder. name: the shard's name, such as "train-00000". columns: names of the columns to read.
     """
     url = files.join(path, f"{name}.docs.parquet")
     try:
@@ -68,7 +69,7 @@ def read_docs(path: str, name: str, columns: Sequence[str] = COLUMNS) -> pa.Tabl
 
 
 def document_in(path: str, entry: dict[str, Any], k: int, row: int) -> Document:
-    """Return the document that is number `row` of a shard, and number `k` of the folder `path`.
+    """Return the facts about one document: number `row` of a token shard, and number `k` of the folder `path`.
 
     entry: the shard's entry in the manifest.
     """
@@ -77,9 +78,9 @@ def document_in(path: str, entry: dict[str, Any], k: int, row: int) -> Document:
 
 
 def numbers_of(path: str, shards: Sequence[dict[str, Any]], id_: int) -> list[int]:
-    """Return the number `k`, in the folder `path`, of each document with the id `id_`.
+    """Return the numbers, among all documents of the folder `path`, of the documents with the id `id_`.
 
-    shards: the shards' entries in the manifest, in order.
+    In a mixture there may be several. shards: the shards' entries in the manifest, in order.
     """
     ids = [read_docs(path, s["name"], ["id"])["id"].to_numpy() for s in shards]
     numbers: list[int] = np.flatnonzero(np.concatenate([np.zeros(0, np.uint64), *ids]) == np.uint64(id_)).tolist()

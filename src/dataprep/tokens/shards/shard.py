@@ -101,7 +101,10 @@ class Shards:
 
     @cached_property
     def token_bytes(self) -> npt.NDArray[np.int32] | None:
-        """Bytes of text per id, int32[vocab_size], 0 for special tokens; None if token_bytes.npy is missing."""
+        """The bytes of text that each token id represents, int32[vocab_size]; None if token_bytes.npy is missing.
+
+        Special tokens have 0.
+        """
         name = self.manifest["bytes_per_token"]
         if name is None:
             return None
@@ -125,7 +128,9 @@ class Shards:
         return [self._map(s, "msk", mask, s["tokens"]) if "mask_hash" in s else None for s in self.shards]
 
     def ends(self, i: int) -> Ends:
-        """Return the exclusive end of each document of shard number `i`, uint64[documents], separators included.
+        """Return the index after the last token of each document of shard number `i`, uint64[documents].
+
+        The separator after a document is counted as its last token.
 
         Raises CorruptShard if the ends do not ascend to the number of tokens; this is checked once.
         """
@@ -138,14 +143,17 @@ class Shards:
         return ends
 
     def document(self, k: int) -> Tokens:
-        """Return the ids of document `k` (0-based, train before val), without its separator."""
+        """Return the token ids of document number `k` (from 0, train before val), without the separator after it."""
         _, i, row = self._find(k)
         s, ends = self.shards[i], self.ends(i)
         start = int(ends[row - 1]) if row else 0
         return np.array(self._map(s, "bin", self.dtype, s["tokens"])[start : int(ends[row]) - 1])
 
     def provenance(self, k: int) -> Document:
-        """Return id, source, split, shard and token range of document `k` (from 0, train before val); needs pyarrow."""
+        """Return id, source, split, shard and token range of document number `k`; needs pyarrow.
+
+        Documents count from 0, train before val.
+        """
         from .provenance import document_in
 
         k, i, row = self._find(k)
@@ -158,7 +166,7 @@ class Shards:
         return k, i, k - int(self._documents_before[i])
 
     def find(self, id_: int) -> list[int]:
-        """Return the number `k` of each document with the id `id_`: in a mixture several; needs pyarrow."""
+        """Return the numbers of the documents with the id `id_`, of which a mixture may have several; needs pyarrow."""
         from .provenance import numbers_of
 
         return numbers_of(str(self.path), self.shards, id_)
@@ -190,6 +198,9 @@ class Shards:
 
 
 def sizes_of(entry: dict[str, Any], dtype: np.dtype[Any]) -> dict[str, int]:
-    """Return the size in bytes of each file of a shard, by its suffix, as its entry in the manifest implies."""
+    """Return the size that each file of a token shard must have, as {suffix: bytes}.
+
+    entry: the shard's entry in the manifest. dtype: type of the token ids.
+    """
     sizes = {"bin": entry["tokens"] * dtype.itemsize, "idx": entry["documents"] * ENDS.itemsize}
     return sizes | ({"msk": entry["tokens"]} if "mask_hash" in entry else {})

@@ -29,7 +29,7 @@ BLOCK_BYTES = 8 << 20  # read at a time
 
 
 class Problem(NamedTuple):
-    """One problem that `verify_shards` found: the file, what is wrong with it, and what to do."""
+    """One problem that `verify_shards` found: the file, what is wrong with it (`found`), and what to `do`."""
 
     file: str
     found: str
@@ -58,9 +58,10 @@ def verify_shards(path: str | os.PathLike[str], run: Runner | None = None) -> li
 
 @dataclass(frozen=True)
 class CheckShard:
-    """The check of one shard, which is read block by block.
+    """The check of one token shard, which is read block by block.
 
-    path: the folder. name: of the shard. sizes: int32, bytes of text per id, or None if that file is damaged.
+    path: the folder. manifest: the folder's manifest. name: the shard's name. sizes: bytes of text per token id, int32;
+    None if the file with them is damaged.
     """
 
     path: str

@@ -20,7 +20,7 @@ from .shard import Ends, Shards, Tokens
 
 
 class Writer:
-    """Writes one shard; its files appear when the `with` block ends without an error.
+    """Context manager that writes one token shard; its files appear when the `with` block ends without an error.
 
     >>> with Writer(out, "train", 0) as shard:
     ...     shard.add(tokens, ends, ids, sources, n_bytes)
@@ -50,9 +50,9 @@ class Writer:
     ) -> None:
         """Append n whole documents to the shard.
 
-        tokens: their ids, each document followed by its separator. ends: [n], exclusive ends in `tokens`. ids:
-        uint64[n]. sources: n names (list or Arrow array). n_bytes: the UTF-8 bytes of their text. mask: [len(tokens)],
-        1 if a token counts in the loss; to be passed in every call or in none.
+        tokens: their token ids, each document followed by its separator. ends: the index in `tokens` after each
+        document, uint64[n]. ids: document ids, uint64[n]. sources: n names (list or Arrow array). n_bytes: the UTF-8
+        bytes of all texts. mask: uint8[len(tokens)], 1 if a token counts in the loss; in every call or in none.
         """
         ends = np.asarray(ends, ENDS)
         data = np.ascontiguousarray(tokens, self.dtype)
@@ -112,9 +112,10 @@ def write_manifest(
     special: Mapping[str, int] | None = None,
     **more: Any,
 ) -> None:
-    """Write the manifest of a folder of shards, which completes the folder, and `token_bytes.npy`.
+    """Write `token_bytes.npy` and manifest.json of a folder of token shards; the manifest completes the folder.
 
-    shards: the entries of the shards, as `Writer.entry` has them. more: further fields (tokenizer, split, recipe ...).
+    shards: the entries of the shards, from `Writer.entry`. eot: id of the separator. token_bytes: bytes of text per id.
+    special: {special token: id}. more: further fields (tokenizer, split, recipe ...).
     """
     token_dtype(vocab_size, dtype)
     out, sizes = Path(out), None if token_bytes is None else np.asarray(token_bytes, np.int32)
@@ -152,7 +153,7 @@ def save(
     masks: Mapping[str, Sequence[npt.ArrayLike]] | None = None,
     **more: Any,
 ) -> Shards:
-    """Write documents that are already ids to token shards; return the shards.
+    """Write documents that are token ids already to token shards; return the shards.
 
     documents: {"train": [ids, ...], "val": [ids, ...]}, without separators, which are added. masks: of the same form, 1
     for ids that count in the loss; each has one more value, for the separator. more: further fields of the manifest.
@@ -177,10 +178,11 @@ def save(
 
 
 def arrange(pieces: Sequence[npt.NDArray[Any]], shard_tokens: int) -> list[list[tuple[int, int, int]]]:
-    """Return the documents of each shard, in order: runs (piece, start, stop), at most `shard_tokens` tokens in all.
+    """Distribute documents to shards of at most `shard_tokens` tokens; return for each shard its runs of documents.
 
-    pieces: for each piece, the exclusive ends of its documents in tokens. A run is the documents [start, stop) of a
-    piece. A document with more tokens has a shard of its own. The result does not depend on where pieces begin.
+    A run is (piece, start, stop): documents start to stop - 1 of piece number `piece`, a file of encoded documents.
+    pieces: for each piece, the index after each document's last token. A document with more tokens has a shard of its
+    own. The result does not depend on where pieces begin.
     """
     shards: list[list[tuple[int, int, int]]] = []
     held = shard_tokens  # tokens in the last shard: as if one before the first were full
@@ -199,9 +201,10 @@ def arrange(pieces: Sequence[npt.NDArray[Any]], shard_tokens: int) -> list[list[
 
 
 def copy_ranges(ends: npt.NDArray[Any], start: int, stop: int, n_tokens: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield runs of the documents [start, stop) to copy at once: at most `n_tokens` tokens each, or one document.
+    """Divide the documents start to stop - 1 of a file into runs to copy at once, of at most `n_tokens` tokens each.
 
-    ends: the exclusive ends of all documents of the file. A run is (start, stop, first token, last token + 1).
+    A longer document is a run of its own. ends: the index after each document's last token. Yields for each run (first
+    document, last document + 1, first token, last token + 1).
     """
     before = ends[start - 1] if start else ends.dtype.type(0)
     for ((_, a, b),) in arrange([ends[start:stop] - before], n_tokens):

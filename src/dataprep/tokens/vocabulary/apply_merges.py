@@ -22,7 +22,10 @@ SCANNED = 48  # bytes; a longer word has a heap
 
 
 class MergeRules(NamedTuple):
-    """A vocabulary's merges in the form that the kernel reads."""
+    """The merge rules of a vocabulary as tables for compiled code.
+
+    single: id of each byte. both: rank of each pair of bytes. pairs: hash table from (left id, right id) to merged id.
+    """
 
     single: U32  # the id of each byte, uint32[256]
     both: U32  # the rank of each pair of bytes (left << 8 | right) or NONE, uint32[65536]
@@ -30,7 +33,7 @@ class MergeRules(NamedTuple):
 
 
 def rules_of(vocab: Mapping[bytes, int], merges: Sequence[tuple[bytes, bytes]]) -> MergeRules | None:
-    """Return the tables of a vocabulary's merges; None if its ids are too large for them.
+    """Return the merge rules of a vocabulary as tables for compiled code; None if its ids are too large for them.
 
     vocab: {bytes of a token: id}. merges: pairs of the bytes (left, right), in order.
     """
@@ -80,11 +83,11 @@ def rank(left: Int, right: Int, pairs: U64) -> Int:
 
 @kernel
 def merge_word(data: U8, start: Int, stop: Int, rules: MergeRules, scratch: I64, out: U32, o: Int) -> Int:
-    """Write the ids of the word data[start:stop] to `out` from index `o` on; return the index after them.
+    """Write the token ids of the word data[start:stop] to `out` from index `o` on; return the index after them.
 
-    A token is stored at the index of its first byte. `after` and `before` are the indexes of its neighbours; `keys` is
-    (rank of its pair with the next token) << 32 | its index, so the smallest key is the next pair to merge. `scratch`,
-    int64[5 * SCANNED], is the buffer for a short word.
+    rules: the merge rules. scratch: int64[5 * SCANNED], a buffer for short words. In the buffer, a token is stored at
+    the index of its first byte, with the indexes of its neighbours (`after`, `before`) and the number (rank of its pair
+    with the next token) << 32 | its index (`keys`); so the smallest number is the next pair to merge.
     """
     pairs, n = rules.pairs, stop - start
     scanned = n <= SCANNED

@@ -63,7 +63,7 @@ def train_characters(
 
 
 def count_characters(part: Part) -> tuple[Counts, Counts]:
-    """Return the code points that occur in the texts of a part, ascending, and how often each occurs."""
+    """Return (code points that occur in the texts of a part of the corpus, ascending; how often each occurs)."""
     counts = np.zeros(CODE_POINTS, np.int64)
     for batch in part.batches(["text"]):
         offsets, data = B.buffers(batch)
@@ -87,7 +87,7 @@ class Characters(Tokenizer):
 
     @classmethod
     def of(cls, characters: Iterable[str], special: str | Iterable[str] = ()) -> Characters:
-        """Return a vocabulary: the characters by code point, then `<|endoftext|>`, `<|unk|>` and `special`."""
+        """Return a vocabulary of the characters by code point, then `<|endoftext|>`, `<|unk|>` and `special`."""
         chars = sorted(set(characters))
         names = dict.fromkeys([special_names()[0], UNKNOWN, *special_names(special)])
         return cls({c.encode(): i for i, c in enumerate(chars)}, {n: len(chars) + i for i, n in enumerate(names)})
@@ -117,7 +117,7 @@ class Characters(Tokenizer):
         return tok
 
     def tiktoken(self) -> NoReturn:
-        """Raise PlanError: `tiktoken` has no unknown token."""
+        """Raise PlanError: `tiktoken` cannot represent this vocabulary, since it must know every byte."""
         msg = "tiktoken cannot represent a character tokenizer, since it must know every byte; use .engine or save(DIR)"
         raise PlanError(msg)
 
@@ -143,9 +143,9 @@ class Characters(Tokenizer):
     def encode_column(
         self, texts: pa.LargeStringArray, dtype: npt.DTypeLike = np.uint32, rows: npt.NDArray[np.bool_] | None = None
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint64]]:
-        """Return the ids of all texts, each followed by `<|endoftext|>`, and each text's exclusive end, uint64[n].
+        """Return (ids of all texts, each followed by `<|endoftext|>`; index after each text's last id, uint64[n]).
 
-        dtype: of the ids. rows: bool[len(texts)], selects the texts to encode; the default is all.
+        dtype: of the ids. rows: bool[len(texts)], selects the texts to encode; None: all.
         """
         offsets, data = B.buffers(texts)
         chosen = slice(None) if rows is None else np.flatnonzero(rows)
@@ -154,7 +154,7 @@ class Characters(Tokenizer):
         return ids[: _spell(starts.copy(), stops.copy(), data, self._ids, self.eot, ids, ends)].astype(dtype), ends
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of ids; `<|unk|>` becomes U+FFFD."""
+        """Return the text that ids represent; `<|unk|>` becomes U+FFFD."""
         return "".join(self._texts[int(i)] for i in ids)
 
     def _check(self) -> None:

@@ -26,7 +26,10 @@ STATE, BACK, CUT = 32, 3, 4  # a move: the next state times 32; cuts taken back 
 
 
 class Machine(NamedTuple):
-    """The state machine of a pattern in the form that the kernel reads."""
+    """The state machine that cuts text into words as a pattern does, as tables for compiled code.
+
+    classes: uint8[0x110000], the class of every code point. moves: uint16, the move for each state * 32 + class.
+    """
 
     classes: U8  # the class of every code point, uint8[0x110000]
     moves: U16  # the move for each state times 32 plus class, uint16[states * 32]
@@ -34,7 +37,7 @@ class Machine(NamedTuple):
 
 @cache
 def machine_of(pattern: str) -> Machine | None:
-    """Return the state machine for a pattern (its regular expression); None if the pattern has none."""
+    """Return the state machine that cuts text as the regular expression `pattern` does; None if there is none."""
     found = machine_name(pattern)
     return None if found is None else Machine(_classes(found[0]), _moves(*found))
 
@@ -59,7 +62,7 @@ def _classes(name: str) -> U8:
 
 @cache
 def classes_of_engine() -> dict[str, npt.NDArray[np.int64]]:
-    """Return the code points of each class of characters, by the regex engine of `tiktoken`: {class: int64[m]}.
+    """Return the code points of each class of characters, as `tiktoken`'s regex engine sees them: {class: int64[m]}.
 
     Classes: "a" small, "A" capital and "x" other letters, "M" marks, "N" numbers, "w" white space.
     """
@@ -108,8 +111,9 @@ def _row(move: Int) -> Int:
 def cut(data: U8, i: Int, stop: Int, move: Int, machine: Machine, ends: I64, k: Int) -> tuple[Int, Int, Int, Int]:
     """Cut a text that ends before byte `stop` into words, from byte `i` on, until it ends or `ends` is full.
 
-    move: the machine's last move (BEGIN at the text's first byte). ends[:k]: the ends of words so far. Returns the new
-    `i`, `move` and `k`, and how many of the ends are final: until the text has ended, the last two may be removed.
+    move: the machine's last move (BEGIN at the text's first byte). ends[:k]: the ends of words so far. Returns (i,
+    move, k, number of the ends that are final), the first three updated: until the text has ended, the last two ends
+    may be removed again.
     """
     classes, moves = machine.classes, machine.moves
     i, stop, k, most = np.uint64(i), np.uint64(stop), np.uint64(k), np.uint64(len(ends) - 1)

@@ -35,7 +35,11 @@ MASKS = np.array([(1 << 8 * n) - 1 for n in range(8)] + [(1 << 64) - 1] * 17, np
 
 
 class WordCache(NamedTuple):
-    """The words that were encoded before, and their ids."""
+    """Cache of the words that were encoded before, with their ids.
+
+    table: hash table, four numbers per word. ids, bytes: the ids and bytes of long words. scratch: buffer for
+    `merge_word`. used: counts of entries, of `ids`, of `bytes`, and of times the cache was emptied.
+    """
 
     table: U64  # entries of four numbers, aligned so that each is in one cache line
     ids: U32
@@ -45,7 +49,10 @@ class WordCache(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """An entry of the cache, found or free, and the two numbers that identify its word: its bytes, or their hashes."""
+    """An entry of the word cache, found or free: its index in the table, and two numbers that identify its word.
+
+    The numbers `a` and `b` are the word's bytes, or two hashes of them if it is long.
+    """
 
     entry: U64  # index of its first number in `WordCache.table`
     a: U64
@@ -53,7 +60,11 @@ class Slot(NamedTuple):
 
 
 class Work(NamedTuple):
-    """The tables and buffers that the kernels need to encode words; out: uint32, the buffer for ids."""
+    """The tables and buffers that compiled code needs to encode words.
+
+    machine: cuts text into words. rules: the merges. masks: bit masks. cache: words encoded before. out: uint32, the
+    buffer for ids.
+    """
 
     machine: Machine
     rules: MergeRules
@@ -63,7 +74,7 @@ class Work(NamedTuple):
 
 
 def empty_cache(slots: int = SLOTS, side: int = SIDE) -> WordCache:
-    """Return a cache with space for `slots` words (a power of two), and `side` ids and bytes of long words.
+    """Return an empty word cache for `slots` words (a power of two), and `side` ids and bytes of long words.
 
     Memory is used as words are added.
     """
@@ -75,7 +86,7 @@ def empty_cache(slots: int = SLOTS, side: int = SIDE) -> WordCache:
 
 
 class Encoder:
-    """Encodes texts with a vocabulary's state machine and merge rules, and a cache of words."""
+    """Encodes texts with a vocabulary: cuts them into words, and takes each word's ids from a cache or merges them."""
 
     def __init__(self, machine: Machine, rules: MergeRules, eot: int, cache: WordCache | None = None) -> None:
         self.machine, self.rules, self.eot = machine, rules, eot
@@ -84,9 +95,9 @@ class Encoder:
         self._lock = threading.Lock()  # the kernel runs without the GIL, and there is one cache
 
     def encode(self, starts: I64, stops: I64, data: U8, dtype: npt.DTypeLike) -> tuple[Tokens, U64]:
-        """Return the ids of the texts data[start:stop], each followed by the separator, and each text's exclusive end.
+        """Encode n texts; return (ids of all, each text followed by the separator; index after each text, uint64[n]).
 
-        starts, stops: int64[n], byte ranges of `data`, UTF-8. dtype: of the ids. The ends are uint64[n].
+        Text k is data[starts[k]:stops[k]], UTF-8. dtype: of the ids.
         """
         starts, stops = starts.view(), stops.view()
         starts.flags.writeable = stops.flags.writeable = False  # a kernel is compiled again for arrays it may write to
@@ -250,10 +261,7 @@ def size_in_bytes(tokens: Tokens, sizes: npt.NDArray[np.int32]) -> int:
 
 @kernel
 def count_byte_pairs(data: U8, first: Int, second: Int) -> int:
-    """Return how often the byte `first` is followed by the byte `second` in `data`.
-
-    The compiler vectorises this loop, unlike a search.
-    """
+    """Return how often the byte `first` is followed by the byte `second` in `data`."""
     n = 0
     for i in range(len(data) - 1):
         n += (data[i] == first) & (data[i + 1] == second)

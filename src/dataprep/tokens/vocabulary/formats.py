@@ -1,4 +1,4 @@
-"""Files of a vocabulary: `tokenizer.json` and its config, and `tiktoken`'s list of bytes and ranks.
+"""Read and write the files of a vocabulary: `tokenizer.json` and its config, and `tiktoken`'s list of bytes and ranks.
 
 `tokenizer.json` and `merges.txt` spell each byte of a token as one printable character, which GPT-2 chose.
 """
@@ -63,9 +63,9 @@ def transformers_config(special: Mapping[str, int]) -> bytes:
 
 
 def parts_of_json(value: dict[str, Any], url: str) -> tuple[dict[bytes, int], list[Pair], dict[str, int], str]:
-    """Return vocabulary, merges, special tokens and pattern of a `tokenizer.json`: the arguments of `Tokenizer`.
+    """Return ({token: id}, merges, {special token: id}, pattern) of a `tokenizer.json`: the arguments of `Tokenizer`.
 
-    value: the parsed file; url: of the file, for messages. Raises PlanError if it is not a plain byte-level BPE.
+    value: the parsed file. url: the file's URL, for messages. Raises PlanError if it is not a plain byte-level BPE.
     """
     model = value["model"]
     unlike = [f"model {model['type']}"] if model["type"] != "BPE" else []
@@ -85,7 +85,10 @@ def parts_of_json(value: dict[str, Any], url: str) -> tuple[dict[bytes, int], li
 
 
 def pre_tokenizer(pattern: str) -> pre_tokenizers.PreTokenizer:
-    """Return the steps of `tokenizers` before merging: cut the text into words, and spell their bytes as characters."""
+    """Return the pre-tokenizer, for the library `tokenizers`, that cuts text into words by `pattern`.
+
+    It also spells the bytes of words as printable characters.
+    """
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     return pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(pattern), "isolated"), byte_level])
 
@@ -105,9 +108,9 @@ def _pattern(pre: dict[str, Any] | None) -> str | None:
 
 
 def write_tiktoken(url: str, vocab: Mapping[bytes, int], special: Mapping[str, int], pattern: str) -> None:
-    """Write the file `url`, with a line `base64 rank` per ordinary token, and special tokens and pattern to `url`.json.
+    """Write a vocabulary in `tiktoken`'s format: the file `url` has a line `BASE64 RANK` per ordinary token.
 
-    vocab: {bytes of a token: rank}; special: {special token: id}.
+    Special tokens and pattern are written to `url`.json. vocab: {bytes of a token: rank}; special: {special token: id}.
     """
     lines = [b"%b %d\n" % (base64.b64encode(t), i) for t, i in sorted(vocab.items(), key=lambda item: item[1])]
     files.write_bytes(url, b"".join(lines))
@@ -129,10 +132,10 @@ def read_tiktoken(url: str) -> dict[bytes, int]:
 
 
 def merges_of(ranks: Mapping[bytes, int], url: str = "the vocabulary") -> list[Pair]:
-    """Return the merges (left, right) that the ranks of tokens imply, in order of rank.
+    """Return the merges (left, right) from which tokens are made, as their ranks imply, in order of rank.
 
-    The pair of a token are the two tokens before its last merge. ranks: {bytes of a token: rank}. url: for messages.
-    Raises PlanError if a token is not made of two others.
+    (left, right) are the two tokens that the last merge of a token joins. ranks: {bytes of a token: rank}. url: for
+    messages. Raises PlanError if a token is not made of two others.
     """
     found = []
     for token in sorted((t for t in ranks if len(t) > 1), key=ranks.__getitem__):

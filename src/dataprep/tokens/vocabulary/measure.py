@@ -47,7 +47,7 @@ def measure(
 ) -> TokenizerReport:
     """Measure a vocabulary on held-out text, and return the report that `Tokenizer.report` describes.
 
-    The parameters are those of `Tokenizer.report`, but compare: a pair of name and vocabulary, already opened.
+    The parameters are those of `Tokenizer.report`, except `compare`: (name, vocabulary) of another vocabulary.
     """
     if split is None and val is None and tok.trained_on:
         split = Split(**tok.trained_on)
@@ -148,7 +148,10 @@ def _samples(
 
 
 def kinds(tok: Vocabulary) -> dict[str, int]:
-    """Return {kind: number of ordinary tokens}; kinds: a script, digits, white space, signs, parts of a character."""
+    """Return {kind: number of ordinary tokens of this kind} of a vocabulary.
+
+    Kinds are the names of scripts, digits, white space, signs, and parts of a character.
+    """
     return dict(Counter(_kind(token) for token in tok.vocab).most_common())
 
 

@@ -55,10 +55,10 @@ MAX_SYMBOLS = (1 << 31) // 3  # offsets are 32-bit, and each byte of a word may 
 def learn_merges(
     texts: Iterable[Sequence[str] | pa.LargeStringArray], n_merges: int, pattern: str, min_count: int = 2
 ) -> list[tuple[bytes, bytes]]:
-    """Return the merges (left, right) that `tokenizers` learns from batches of texts, in order; at most `n_merges`.
+    """Learn a BPE from batches of texts; return at most `n_merges` merges (left, right), as bytes, in order.
 
-    Our kernels learn the same merges in a tenth of the time, if there is a state machine for the pattern. min_count: a
-    pair that occurs fewer times is not merged.
+    They equal those that the library `tokenizers` learns. pattern: cuts texts into words: a name or a regular
+    expression. min_count: a pair that occurs fewer times is not merged.
     """
     machine = machine_of(pattern)
     if machine is None:
@@ -67,9 +67,10 @@ def learn_merges(
 
 
 def learn_from_sample(drawn: Drawn, n_merges: int, pattern: str, min_count: int) -> list[tuple[bytes, bytes]]:
-    """Return the merges (left, right) learned from a sample; log a warning if there are fewer than `n_merges`.
+    """Learn a BPE from a sample of a corpus; return at most `n_merges` merges (left, right), as bytes, in order.
 
-    Raises PlanError if the training split has no text.
+    Logs a warning if there are fewer. pattern, min_count: as in `learn_merges`. Raises PlanError if the training split
+    has no text.
     """
     if not sum(drawn.there.values()):
         msg = "the training split has no text to learn a vocabulary from; check the input and val="
@@ -87,7 +88,10 @@ def learn_from_sample(drawn: Drawn, n_merges: int, pattern: str, min_count: int)
 def learn_by_tokenizers(
     texts: Iterable[Sequence[str] | pa.LargeStringArray], n_merges: int, pattern: str, min_count: int = 2
 ) -> list[tuple[bytes, bytes]]:
-    """Return the merges (left, right) that the library `tokenizers` learns; `pattern` may be any regular expression."""
+    """Return at most `n_merges` merges (left, right), as bytes, that the library `tokenizers` learns from texts.
+
+    pattern: any regular expression that cuts texts into words. min_count: a pair that occurs fewer times is not merged.
+    """
     engine = Engine(models.BPE())
     engine.pre_tokenizer = pre_tokenizer(pattern)
     trainer = trainers.BpeTrainer(
@@ -101,7 +105,11 @@ def learn_by_tokenizers(
 
 
 class LinkedTokens(NamedTuple):
-    """The tokens of all distinct words as linked lists; a token is stored at the offset of its first byte."""
+    """The tokens of all distinct words as linked lists; a token is stored at the offset of its first byte.
+
+    token: the token that begins at an offset, or -1. after, before: offset of the next and the previous token of its
+    word, or -1. weight: how often each word occurs. word: the number of the word at each offset.
+    """
 
     token: I32  # the token that begins here; -1 in its middle
     after: I32  # the offset of the word's next token, or -1
@@ -119,9 +127,11 @@ class MergeRule(NamedTuple):
 
 
 class Fresh(NamedTuple):
-    """The pairs that the current merge creates, by side and other token: their counts, and the lists of their offsets.
+    """The pairs of neighbouring tokens that the current merge creates: their counts, and the lists of their offsets.
 
-    Side 0 is (other token, new token), side 1 is (new token, other token).
+    They are stored by side and by the other token of the pair: side 0 is (other token, new token), side 1 is (new
+    token, other token). head, tail: first and last entry of each list. touched: other tokens by side, in order of first
+    occurrence. n: how many there are on each side.
     """
 
     counts: I64  # by side and token, int64[2, tokens]

@@ -17,7 +17,11 @@ N_PAIRS, HEAP_SIZE, UNUSED, FREED, N_MERGES = range(5)
 
 
 class Pairs(NamedTuple):
-    """The pairs of neighbouring tokens that are frequent enough: a hash table, lists of their offsets, and a heap."""
+    """The pairs of neighbouring tokens that are frequent enough, in a hash table, with their offsets and a heap.
+
+    slots: number of a pair, from 1, by hash. key: left << 32 | right. counts: how often each pair occurs. head, tail:
+    first and last entry of the list of its offsets. heap: pairs, the most frequent first. seen: counts in the heap.
+    """
 
     slots: I32  # number of a pair, from 1, at the slot of its hash or after it
     key: U64  # left << 32 | right
@@ -29,7 +33,7 @@ class Pairs(NamedTuple):
 
 
 class Occurrences(NamedTuple):
-    """The count of one pair, and the first and last entry of the list of its offsets."""
+    """How often a pair of tokens occurs, and the first and last entry of the list of its offsets."""
 
     count: Int
     head: Int
@@ -37,13 +41,13 @@ class Occurrences(NamedTuple):
 
 
 def no_pairs(n: int) -> Pairs:
-    """Return an empty table for up to `n` pairs, `n` a power of two."""
+    """Return an empty table for up to `n` pairs of tokens; n: a power of two."""
     i32, i64 = np.empty(n, np.int32), np.empty(n, np.int64)
     return Pairs(np.zeros(2 * n, np.int32), np.empty(n, np.uint64), i64, i32, i32.copy(), i32.copy(), i64.copy())
 
 
 def twice(pairs: Pairs, n: int) -> Pairs:
-    """Return a table of twice the size with the first `n` pairs of `pairs`."""
+    """Return a table of twice the size of `pairs` with its first `n` pairs of tokens."""
     larger = Pairs(np.zeros(2 * len(pairs.slots), np.int32), *(grown(a, 2 * len(pairs.key)) for a in pairs[1:]))
     _place_pairs(larger, n)
     return larger
@@ -71,7 +75,7 @@ def _place_pair(pairs: Pairs, p: Int) -> None:
 
 @kernel
 def find_pair(pairs: Pairs, left: Int, right: Int) -> Int:
-    """Return the number of the pair (left, right) in the table, or -1 if it is not there."""
+    """Return the number of the pair of tokens (left, right) in the table `pairs`, or -1 if it is not there."""
     key = np.uint64(left) << np.uint64(32) | np.uint64(right)
     s = _slot(key, pairs.slots)
     while pairs.slots[s]:
@@ -84,10 +88,10 @@ def find_pair(pairs: Pairs, left: Int, right: Int) -> Int:
 
 @kernel
 def new_entry(offset: Int, entry: I32, link: I32, state: I64) -> Int:
-    """Store `offset` in a new list entry, and return the entry's number; freed entries are used first.
+    """Store `offset` in a new entry of a linked list, and return the entry's number; freed entries are used first.
 
-    entry: the offset of each entry; link: the entry after it in its list, or 0. state: the counters at the top of this
-    file.
+    entry: the offset that each entry has. link: the entry after each entry in its list, or 0. state: int64 counters,
+    which are updated.
     """
     e = state[FREED]
     if e:
@@ -101,10 +105,10 @@ def new_entry(offset: Int, entry: I32, link: I32, state: I64) -> Int:
 
 @kernel
 def add_pair(pairs: Pairs, left: Int, right: Int, found: Occurrences, link: I32, state: I64, least: Int) -> None:
-    """Add the pair (left, right) to the table and the heap if its count is at least `least`; else free its list.
+    """Add the pair of tokens (left, right) to the table and the heap if its count is at least `least`.
 
-    The list of offsets of a rare pair is not needed later, since its count can only fall. found: the count and the
-    list. link, state: as in `new_entry`.
+    Otherwise the list of its offsets is freed, since its count can only fall. found: the count and the list. link,
+    state: as in `new_entry`.
     """
     if found.count < least:
         link[found.tail] = state[FREED]
@@ -126,7 +130,7 @@ def _ahead(pairs: Pairs, p: Int, q: Int) -> Int:
 
 @kernel
 def push(pairs: Pairs, state: I64, p: Int) -> None:
-    """Put pair number `p` on the heap by its present count."""
+    """Add pair number `p` to the heap, ordered by its present count; state: counters, which are updated."""
     pairs.seen[p] = pairs.counts[p]
     heap, i = pairs.heap, state[HEAP_SIZE]
     state[HEAP_SIZE] += 1
@@ -138,7 +142,7 @@ def push(pairs: Pairs, state: I64, p: Int) -> None:
 
 @kernel
 def pop(pairs: Pairs, state: I64) -> Int:
-    """Remove the most frequent pair from the heap, and return its number; if tied, the pair of older tokens."""
+    """Remove the most frequent pair from the heap and return its number; if tied, the pair of the oldest tokens."""
     heap = pairs.heap
     top = np.int64(heap[0])
     state[HEAP_SIZE] -= 1

@@ -158,7 +158,10 @@ SPECIAL = {
 
 
 def machine_name(pattern: str) -> tuple[str, str] | None:
-    """Return the names of a pattern's machine (in `MACHINES`) and digit policy (in `NUMBERS`); None if it has none."""
+    """Return (name of the state machine for a pattern, name of how it cuts numbers); None if there is no machine.
+
+    The names are keys of `MACHINES` and `NUMBERS`. pattern: a regular expression.
+    """
     bases = {regex: name for name, regex in PATTERNS.items()} | SPELLINGS | {ALSO["o200k"]: "o200k"}
     for regex, name in bases.items():
         own = OWN_NUMBERS.get(name, "groups")
@@ -170,7 +173,10 @@ def machine_name(pattern: str) -> tuple[str, str] | None:
 
 
 def lines_of(name: str, numbers: str) -> list[list[str]]:
-    """Return the lines that define the machine `name` with the digit policy `numbers`, each split at white space."""
+    """Return the lines that define the state machine `name`, each split at white space.
+
+    numbers: how it cuts numbers, a key of `NUMBERS`.
+    """
     text = MACHINES[name] if numbers == "spaced runs" else MACHINES[name].replace("N n1   o", "o")
     lines = [line.split() for line in f"{text}\n{NUMBERS[numbers]}".splitlines()]
     return [line for line in lines if line]

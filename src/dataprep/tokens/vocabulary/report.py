@@ -27,7 +27,11 @@ SUMS = ("documents", "n_bytes", "characters", "tokens", "fallback", "unknown")
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """The figures of one source and language: documents, bytes, characters and tokens."""
+    """The figures of one source and language: documents, bytes, characters and tokens.
+
+    fallback: tokens that are one byte of a longer character. unknown: characters that the vocabulary lacks. compared:
+    tokens of another vocabulary for the same text, or None.
+    """
 
     source: str = ""
     language: str = ""
@@ -57,9 +61,10 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class SampleCost:
-    """The result for a vocabulary of the same size that was trained on another sample and measured on the same text.
+    """The result of a vocabulary of the same size that was trained on a sample of another size.
 
-    share: of the training text in the sample; bytes_per_token: UTF-8 bytes of the measured text per token.
+    share: of the training text that was in the sample, 0 to 1. n_bytes: size of the sample. bytes_per_token: UTF-8
+    bytes per token of the text on which the vocabularies are measured.
     """
 
     share: float

@@ -74,7 +74,7 @@ class Tokenizer:
     def from_merges(
         cls, merges: Merges, special: str | Iterable[str] = (), pattern: str = PATTERNS["words"]
     ) -> Tokenizer:
-        """Return a tokenizer: ids are the 256 bytes, the merges in order, `<|endoftext|>`, the other special tokens.
+        """Return the tokenizer whose ids are 256 bytes, the merges in order, `<|endoftext|>`, other special tokens.
 
         merges: pairs of bytes (left, right). special: names of tokens, or of sets: "course", "chatml", "code".
         """
@@ -84,7 +84,11 @@ class Tokenizer:
 
     @classmethod
     def from_files(cls, vocab: str, merges: str, pattern: str = PATTERNS["gpt2"]) -> Tokenizer:
-        """Return the tokenizer in GPT-2's files: `encoder.json` or `vocab.json`; `vocab.bpe` or `merges.txt`."""
+        """Return the tokenizer in two files as GPT-2 has them.
+
+        vocab: path of `encoder.json` or `vocab.json`. merges: path of `vocab.bpe` or `merges.txt`. pattern: regular
+        expression that cuts text into words.
+        """
         ids: dict[str, int] = files.read_json(vocab)
         with files.open_read(merges) as f:
             lines = f.read().decode("utf-8").splitlines()
@@ -115,7 +119,7 @@ class Tokenizer:
 
     @classmethod
     def of_bytes(cls, special: str | Iterable[str] = ()) -> Tokenizer:
-        """Return a byte tokenizer for small experiments: ids 0 to 255 are the bytes, then the special tokens."""
+        """Return a byte tokenizer for small experiments: ids 0 to 255 are the bytes, then come the special tokens."""
         return cls.from_merges([], special)
 
     @classmethod
@@ -184,7 +188,7 @@ class Tokenizer:
 
     @cached_property
     def hash(self) -> str:
-        """The hash (sha256, hex) of everything that decides ids: vocabulary, merges, special tokens, pattern."""
+        """The SHA-256 hash, in hex, of all on which ids depend: vocabulary, merges, special tokens, pattern."""
         digest = hashlib.sha256()
         for token, i in sorted(self.vocab.items(), key=lambda item: item[1]):
             digest.update(b"%d %d %b\n" % (i, len(token), token))
@@ -195,7 +199,7 @@ class Tokenizer:
 
     @cached_property
     def token_bytes(self) -> npt.NDArray[np.int32]:
-        """Bytes of text per id, int32[vocab_size]; 0 for special tokens."""
+        """The bytes of text that each id represents, int32[vocab_size]; 0 for special tokens."""
         sizes = np.zeros(self.vocab_size, np.int32)
         for token, i in self.vocab.items():
             sizes[i] = len(token)
@@ -250,10 +254,10 @@ class Tokenizer:
     def encode_column(
         self, texts: pa.LargeStringArray, dtype: npt.DTypeLike = np.uint32, rows: npt.NDArray[np.bool_] | None = None
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint64]]:
-        """Return the ids of all texts, each followed by `<|endoftext|>`, and each text's exclusive end, uint64[n].
+        """Return (ids of all texts, each followed by `<|endoftext|>`; index after each text's last id, uint64[n]).
 
-        dtype: of the ids. rows: bool[len(texts)], selects the texts to encode; the default is all. If the pattern is
-        one of `PATTERNS`, kernels encode the texts (ten times as fast as `tiktoken`), else `tiktoken` does.
+        dtype: of the ids. rows: bool[len(texts)], selects the texts to encode; None: all. If the pattern is one of
+        `PATTERNS`, compiled code encodes the texts (ten times as fast as `tiktoken`), else `tiktoken` does.
         """
         if self._encoder is None:
             chosen_texts = texts if rows is None else texts.filter(pa.array(rows))
@@ -351,7 +355,9 @@ def load_once(url: str, expected: str) -> Tokenizer:
 
 
 def unreachable(vocab: Mapping[bytes, int], merges: Merges) -> list[bytes]:
-    """Return the bytes of each merged token that, encoded alone, becomes other tokens; `tiktoken` would disagree there.
+    """Return the tokens, as bytes, that do not become that one token if their bytes are encoded alone.
+
+    For such tokens, `tiktoken` would give other ids than `tokenizers`.
 
     vocab: {bytes of a token: id}. merges: pairs of bytes (left, right), in order.
     """

@@ -1,7 +1,7 @@
-"""Train a byte-level BPE on a stratified sample of the training split.
+"""Train a byte-level BPE on a sample of the training split that has a share of every source and language.
 
-The sample is a pure function of hash(seed, id): workers, batches and order do not matter. Only the distinct words of
-its texts are kept, so memory grows with them and not with the sample.
+The sample depends on hash(seed, id) only: workers, batches and order do not matter. Only the distinct words of its
+texts are kept, so memory grows with their number and not with the sample.
 """
 
 from __future__ import annotations

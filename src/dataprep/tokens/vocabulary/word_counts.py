@@ -21,7 +21,11 @@ BLOCK = 1 << 12  # words cut before they are counted
 
 
 class CountTable(NamedTuple):
-    """Distinct words and their counts, in an open-addressing hash table."""
+    """Distinct words and their counts, in an open-addressing hash table.
+
+    slots: number of a word, from 1, by hash. hashes, counts: of each word. ends: index after each word in `bytes`,
+    which has the words one after another.
+    """
 
     slots: I32  # the number of a word, from 1, at the slot of its hash or after it
     hashes: U64
@@ -46,7 +50,7 @@ class WordCounts:
 
     @property
     def ends(self) -> I64:
-        """The exclusive end of each word in `bytes`, int64[n]."""
+        """The index after the last byte of each word in `bytes`, int64[n]."""
         return self.table.ends[: self.n]
 
     @property
@@ -81,7 +85,7 @@ class WordCounts:
 
 
 def count_words(texts: Iterable[Sequence[str] | pa.LargeStringArray], machine: Machine) -> WordCounts:
-    """Return the distinct words of batches of texts, with counts; machine: cuts the texts into words."""
+    """Return the distinct words of batches of texts, with counts; machine: state machine that cuts texts into words."""
     words = WordCounts(machine)
     for batch in texts:
         words.add(texts_of(batch))
@@ -94,7 +98,7 @@ def texts_of(batch: Sequence[str] | pa.LargeStringArray) -> pa.LargeStringArray:
 
 
 def grown(array: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
-    """Return a copy of `array` with length `n`; the items after those of `array` are uninitialised."""
+    """Return a copy of `array` with the length `n`; the items added at its end are not initialised."""
     larger = np.empty(n, array.dtype)
     larger[: len(array)] = array
     return larger
