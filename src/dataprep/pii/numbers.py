@@ -135,23 +135,17 @@ def _last(text: str, groups: Sequence[_Group], at: int, end: int) -> int | None:
 
     end: where the last phone before it ends.
     """
-    form, start = _form(text, groups, at), groups[at].start
+    start, ends = groups[at].start, _ends(text, groups, at)
     in_list = 0 <= end <= start and _BETWEEN.fullmatch(text, end, start - (text[start - 1] in "+(")) is not None
-    if form is None or is_labelled(text, start) or not (in_list or _may_begin(text, start)):
+    if not ends or is_labelled(text, start) or not (in_list or _may_begin(text, start)):
         return None
-    for last in sorted(_lengths(text, groups, at, form), reverse=True):
-        taken = range(at + 1, last + 1)
-        if any((_form(text, groups, k) and max(_ends(text, groups, k), default=0) > last) for k in taken):
+    may_be_row = not in_list and _form(text, groups, at) == "national"
+    for last in reversed(ends):
+        if any(max(_ends(text, groups, k), default=0) > last for k in range(at + 1, last + 1)):
             continue  # it would take the beginning of the next number
-        row = form == "national" and not in_list and _is_row(text, groups, at, last)
-        if not row and _may_end(text, groups, at, last):
+        if not (may_be_row and _is_row(text, groups, at, last)) and _may_end(text, groups, at, last):
             return last
     return None
-
-
-def _ends(text: str, groups: Sequence[_Group], at: int) -> list[int]:
-    form = _form(text, groups, at)
-    return _lengths(text, groups, at, form) if form else []
 
 
 def _form(text: str, groups: Sequence[_Group], at: int) -> str | None:
@@ -186,8 +180,11 @@ def _american(text: str, groups: Sequence[_Group], at: int) -> int | None:
     return first + 2 if signed else None
 
 
-def _lengths(text: str, groups: Sequence[_Group], at: int, form: str) -> list[int]:
-    """Return the groups that a number of this form may end with."""
+def _ends(text: str, groups: Sequence[_Group], at: int) -> list[int]:
+    """Return the groups that a number beginning at group `at` may end with, in order; none if no phone begins so."""
+    form = _form(text, groups, at)
+    if form is None:
+        return []
     if form == "mention":
         return [at]
     if form == "american":
@@ -243,7 +240,7 @@ def _may_end(text: str, groups: Sequence[_Group], at: int, last: int) -> bool:
     after, further = text[end : end + 1], text[end + 1 : end + 2]
     if after and (after == "_" or (after.isascii() and after.isalpha())):
         return False
-    begins = last + 1 < len(groups) and _form(text, groups, last + 1) is not None and _ends(text, groups, last + 1)
+    begins = last + 1 < len(groups) and _ends(text, groups, last + 1)
     if after and after in ".:" + _SIGN and _GROUP.fullmatch(further) and not begins:
         return False
     digits = [g.digits for g in groups[at : last + 1]]
