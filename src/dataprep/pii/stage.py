@@ -18,6 +18,7 @@ from dataprep.core.stage import Stage, drop_rows
 from dataprep.errors import PlanError
 
 from . import kernel as K
+from .lines import lines
 from .rules import KINDS, find
 
 _CAN = {"email": K.EMAIL, "ip": K.IP, "iban": K.IBAN, "card": K.NUMBER, "phone": K.NUMBER}
@@ -103,12 +104,9 @@ class PII(Stage):
         """Yield the matches of the patterns in the lines that the kernel selected, in order."""
         offsets, data = B.buffers(batch)
         wanted = int(np.bitwise_or.reduce([_CAN[k] for k in self.kinds]))
-        for row, start, stop, can in K.suspects(offsets, data, K.byte_kinds(), wanted).tolist():
-            line = data[start:stop].tobytes().decode()
-            ascii_only = len(line) == stop - start
-            for a, b, kind in find(line, tuple(k for k in self.kinds if _CAN[k] & can)):
-                span = (a, b) if ascii_only else (len(line[:a].encode()), len(line[:b].encode()))
-                yield _Span(start + span[0], start + span[1], row, kind)
+        for line in lines(offsets, data, wanted):
+            for a, b, kind in find(line.text, tuple(k for k in self.kinds if _CAN[k] & line.can)):
+                yield _Span(*line.in_bytes(a, b), line.row, kind)
 
 
 def _replaced(batch: Batch, spans: list[_Span], replace: str) -> pa.LargeStringArray:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dataprep.pii import kernel as K
+from dataprep.pii.lines import lines
 from dataprep.pii.rules import KINDS, find
 from dataprep.unicode.text import I64, U8
 
@@ -31,27 +32,23 @@ def with_numbers(offsets: I64, data: U8, names: I64, phones: tuple[Phones, dict[
     """
     wanted = K.NUMBER if first_kind < 0 else K.NUMBER | K.EMAIL | K.IP | K.IBAN
     found: list[Span] = []
-    for row, start, stop, _ in K.suspects(offsets, data, K.byte_kinds(), wanted).tolist():
-        low, high = np.searchsorted(names[:, 1], [start, stop])
-        line = data[start:stop].tobytes()
-        text, spans = line.decode(), [(a - start, b - start) for a, b in names[low:high, 1:3].tolist()]
-        ascii_only = len(text) == len(line)
-        for a, b, word in _found(text, line if spans else b"", spans, phones, first_kind):
-            first, end = (a, b) if ascii_only else (len(text[:a].encode()), len(text[:b].encode()))
-            found.append((row, start + first, start + end, word))
+    for line in lines(offsets, data, wanted):
+        low, high = np.searchsorted(names[:, 1], [line.start, line.stop])
+        inside = [line.in_characters(a, b) for a, b in names[low:high, 1:3].tolist()]
+        for a, b, word in _found(line.text, inside, phones, first_kind):
+            found.append((line.row, *line.in_bytes(a, b), word))
     return _united(names, found) if found else names
 
 
 def _found(
-    text: str, line: bytes, names: list[tuple[int, int]], phones: tuple[Phones, dict[str, int]], first_kind: int
+    text: str, names: list[tuple[int, int]], phones: tuple[Phones, dict[str, int]], first_kind: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield (start, end, word) in characters; names: byte ranges of `line`, the text's bytes."""
+    """Yield (start, end, word) of what is found in a line; names: the spans of its names. All count characters."""
     known, words = phones
     people = list(known.find(text))
     yield from ((a, b, words[number]) for a, b, number in people)
     if first_kind >= 0:
-        hidden = [(len(line[:a].decode()), len(line[:b].decode())) for a, b in names]
-        hidden += [(a, b) for a, b, _ in people]
+        hidden = [*names, *((a, b) for a, b, _ in people)]
         raw = find(text, ADDRESSES if hidden else KINDS)
         rest = find(_blanked(text, hidden), KINDS) if hidden else []
         yield from ((m.start, m.end, first_kind + KINDS.index(m.kind)) for m in (*raw, *rest))
