@@ -159,12 +159,10 @@ def set_rng_state(state: dict[str, Any]) -> None:
         torch.cuda.set_rng_state_all(state["cuda"])
 
 
-def load_model(path: str | Path, device: str = "cpu", *, merge: bool = True) -> tuple[GPT, dict[str, Any]]:
-    """Return (model, other content) of the checkpoint `path`; of a folder, the newest checkpoint that is not damaged.
+def load_newest(path: str | Path) -> dict[str, Any]:
+    """Return the content of the checkpoint `path`; of a folder, that of the newest checkpoint that is not damaged.
 
-    The model is on `device`, in evaluation mode; the other content is a dict with config, step, eot and so on. The
-    changes of a LoRA run are added to its weights, unless `merge` is False. Raises PlanError if there is no checkpoint,
-    CorruptShard if none can be read.
+    Raises PlanError if there is no checkpoint, CorruptShard if none can be read.
     """
     path = Path(path)
     if path.is_dir():
@@ -177,8 +175,18 @@ def load_model(path: str | Path, device: str = "cpu", *, merge: bool = True) -> 
         raise PlanError(msg)
     else:
         checkpoints = [path]
+    return newest(checkpoints, load)
+
+
+def load_model(path: str | Path, device: str = "cpu", *, merge: bool = True) -> tuple[GPT, dict[str, Any]]:
+    """Return (model, other content) of the checkpoint `path`; of a folder, the newest checkpoint that is not damaged.
+
+    The model is on `device`, in evaluation mode; the other content is a dict with config, step, eot and so on. The
+    changes of a LoRA run are added to its weights, unless `merge` is False. Raises PlanError if there is no checkpoint,
+    CorruptShard if none can be read.
+    """
     on = pick_device(device)
-    content = newest(checkpoints, load)
+    content = load_newest(path)
     config = TrainConfig.from_dict(content["config"])
     model = GPT(config.model, content["vocab_size"])
     model.rule = Rule.of(config, content["eot"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import re
 from collections.abc import Iterator
 
@@ -13,6 +14,8 @@ from dataprep.errors import DataprepError, PlanError
 from .config import TrainConfig
 
 _KINDS = ("cpu", "cuda", "mps", "xpu")
+HAS_TRITON = importlib.util.find_spec("triton") is not None
+"""Whether torch can compile kernels for CUDA; a constant, since torch.compile warns of cached functions."""
 
 
 def pick_device(name: str) -> torch.device:

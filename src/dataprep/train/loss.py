@@ -10,7 +10,6 @@ backward pass computes the scores again, which costs one more product with the m
 from __future__ import annotations
 
 import functools
-import importlib.util
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .device import HAS_TRITON
 from .masks import Mask
 from .model import GPT
 from .rows import IGNORE
@@ -108,4 +108,4 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _fused(function: Callable[..., Any], like: Tensor) -> Callable[..., Any]:
     """Return the function, as one kernel on CUDA with Triton."""
-    return _compiled(function) if like.is_cuda and importlib.util.find_spec("triton") else function
+    return _compiled(function) if like.is_cuda and HAS_TRITON else function

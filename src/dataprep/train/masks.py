@@ -10,12 +10,13 @@ train on the CPU). Rows with neither documents nor prefixes need no mask.
 from __future__ import annotations
 
 import functools
-import importlib.util
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from .device import HAS_TRITON
 
 
 class Mask(NamedTuple):
@@ -96,4 +97,4 @@ def _flex() -> Any:
         from torch.nn.attention.flex_attention import flex_attention
     except ImportError:
         return None
-    return torch.compile(flex_attention, dynamic=False) if importlib.util.find_spec("triton") else None
+    return torch.compile(flex_attention, dynamic=False) if HAS_TRITON else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from dataprep.tokens.shards.shard import Shards
 from . import checkpoint, lora
 from .config import TrainConfig
 from .data import Loader, Sets, facts, open_sets, training_rows, validation_rows
-from .device import pick_device, pick_dtype
+from .device import HAS_TRITON, pick_device, pick_dtype
 from .guard import ROLLBACKS, Guard
 from .layouts import Layout, PackedLayout
 from .model import GPT
@@ -190,7 +189,7 @@ def begin(
     model = model.to(device)
     model.rule = Rule.of(config, next(iter(sets.values())).eot)
     model.compute_dtype = pick_dtype(config.dtype, device)
-    if config.compile or (config.compile is None and device.type == "cuda" and importlib.util.find_spec("triton")):
+    if config.compile or (config.compile is None and device.type == "cuda" and HAS_TRITON):
         model.stream = torch.compile(model.stream, dynamic=False)  # type: ignore[method-assign]
     run = Run(config, sets, Path(out), model, adamw(model, config), loader, validation_rows(sets, config), start=start)
     _settle(run, resume=resume)

@@ -31,14 +31,11 @@ def starting_config(config: TrainConfig | str | None, init_from: str | Path | Lo
         return config
     if init_from is None:
         return preset("tiny" if config is None else config)
-    earlier = TrainConfig.from_dict(_loaded(init_from)[1]["config"])
+    saved = init_from[1] if isinstance(init_from, tuple) else checkpoint.load_newest(init_from)
+    earlier = TrainConfig.from_dict(saved["config"])
     if config is None:
         return replace(earlier, steps=None, weights=None, device="auto", micro_batch=None)
     return replace(preset(config), model=earlier.model)
-
-
-def _loaded(init_from: str | Path | Loaded) -> Loaded:
-    return init_from if isinstance(init_from, tuple) else checkpoint.load_model(init_from)
 
 
 def take_weights(model: GPT, init_from: str | Path | Loaded, sets: Mapping[str, Shards]) -> str:
@@ -47,7 +44,7 @@ def take_weights(model: GPT, init_from: str | Path | Loaded, sets: Mapping[str, 
     Returns the hash of the weights. sets: the shards to train on. Raises PlanError if the checkpoint's model has
     another shape than `model`, or another vocabulary, separator or tokenizer than the shards.
     """
-    earlier, saved = _loaded(init_from)
+    earlier, saved = init_from if isinstance(init_from, tuple) else checkpoint.load_model(init_from)
     where = saved.get("path", "init_from") if isinstance(init_from, tuple) else init_from
     shards = next(iter(sets.values()))
     facts: list[tuple[str, Any, Any]] = [
