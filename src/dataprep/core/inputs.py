@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from dataprep.errors import DataprepError, redacted
 from dataprep.store import files, hashes
+from dataprep.store.key import key
 
 from . import batch as B
 from .dataset import Dataset
@@ -22,7 +23,6 @@ from .folder import ORIGIN, Folder
 from .ledger import Ledger
 from .part import Sealed
 from .reader import Reader, Slice
-from .restored import work_key
 from .stage import READ, n_hidden
 
 MAX_SCAN_BYTES = 64 << 20  # stored; a larger file is not read from its beginning, which takes seconds
@@ -46,6 +46,12 @@ def write(docs: Dataset, out: str, stages: Sequence[Any] = ()) -> None:
     records = [_reader_record(reader) for reader in readers]
     work = work_key(docs, stages)
     files.write_json(files.join(out, ORIGIN), {"readers": records, "files": list(rows.values()), "work": work})
+
+
+def work_key(docs: Dataset, stages: Sequence[Any]) -> str:
+    """Return a hash of the readers and stages that make a result; it does not depend on the input files."""
+    readers = list(dict.fromkeys(part.reader for part in docs.parts))
+    return key((readers, docs.stages, list(stages)))
 
 
 def document(out: str, id_: int) -> dict[str, Any] | None:

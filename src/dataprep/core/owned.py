@@ -73,6 +73,16 @@ def foreign(out: str, names: Iterable[str]) -> list[str]:
     return sorted(_relative(url, out) for url in _divided(out, names)[1])
 
 
+def strangers(out: str, known: Iterable[str], searched: Iterable[str]) -> list[str]:
+    """Return what a folder holds that dataprep did not create, relative to `out`, sorted; hidden files are left out.
+
+    known: the names that a folder of its kind uses; if there are others in `out`, they are returned. searched: the
+    files and folders in `out` to search for single files otherwise.
+    """
+    others = sorted(n for n in set(files.listdir(out)) - set(known) if not n.startswith("."))
+    return others or foreign(out, searched)
+
+
 def remove(out: str, names: Iterable[str]) -> int:
     """Delete files that dataprep created, and folders that are then empty; return the bytes freed.
 

@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
+from dataprep.errors import PlanError, ReadError
 from dataprep.store import files, receipts
 
 from . import batch as B
+from . import owned
+from .audit import CELL, Search, Strings, audit, json_strings
 from .batch import Batch
-from .dataset import Dataset
-from .folder import CUTS, DROPS, Folder
+from .claim import remove_parts_of_others
+from .dataset import Dataset, open_dataset
+from .folder import CUTS, DROPS, MANIFEST, Folder
 from .ledger import Ledger
 from .part import Part, Sealed, ShardWriter
+from .runner import Runner
 from .stage import READ, n_hidden
 from .stats import HIDDEN, StageStats, Stats
-from .unread import Unread, without_names
+from .trial import current
+from .unread import Unread, check_unread, unread_of, without_names, write_unread
+
+log = logging.getLogger("dataprep")
 
 SHARD_BYTES = 256 << 20  # of text per shard; a large file that is read as one part becomes several shards
 
@@ -99,6 +109,51 @@ class Seal:
         return facts | {"content": digest.hexdigest()}
 
 
+def seal(
+    docs: Dataset, out: str, run: Runner, codec: str, recipe: dict[str, Any], *, earlier: Sequence[Stats], label: str,
+    unread: Sequence[Unread] = (), audits: Sequence[Search] = (), hidden: Sequence[str] = (),
+) -> Dataset:  # fmt: skip
+    """Write the documents of `docs`, their tables and receipts and, last, the manifest into `out`; return the Dataset.
+
+    run: the Runner. codec: Parquet compression, lz4 for saved steps, zstd for results. recipe: input and stages, for
+    the manifest. label: title of the progress bar. earlier, unread: statistics and unread files of the passes before.
+    audits: searches for private strings in the folder. hidden: paths that the audits skip, since they are deleted
+    afterwards.
+
+    Raises Leak, before the manifest is written, if an audit finds a private string that may not stay.
+    """
+    trial = current()
+    task = Seal(out, codec, trial.ledgers) if trial else Seal(out, codec)
+    receipts: list[dict[str, Any]] = []
+    rows: list[Unread] = []
+    listed = _listed_rows(docs, unread)
+    try:
+        for receipt in run.map(task, docs.tasks, label):
+            receipts.append(receipt)
+            rows += _unread_rows(receipt)
+            check_unread(rows, docs.max_bad_files)
+        check_unread(rows, docs.max_bad_files, sum(map(_docs_read, receipts)) if rows else None)
+    except ReadError as e:
+        if e.path is not None and not n_hidden(docs.stages):
+            write_unread(out, [*listed, *rows, unread_of(e, e.path)])
+        raise
+    if len(receipts) != len(docs.parts):
+        msg = f"{run!r} returned {len(receipts)} results of {len(docs.parts)} tasks; map must yield one result per item"
+        raise PlanError(msg)
+    files.sweep(out)
+    remove_parts_of_others(out, receipts)
+    stated = write_unread(out, [*listed, *rows])
+    record = _manifest(docs, recipe, receipts, earlier) | stated
+    for search in () if trial else audits:
+        written = Strings(MANIFEST, CELL, list(json_strings(orjson.dumps(record))))
+        left = audit(out, search, run, also=[written], skip=hidden)
+        if left:
+            log.warning("%d names that are also common words are left in %s: see docs/chats-safety.md", len(left), out)
+    files.write_json(Folder(out).path(MANIFEST), record)
+    owned.settle(out)
+    return open_dataset(out)
+
+
 def write_shard(batches: Iterator[Batch], url: str, codec: str, columns: Sequence[str]) -> dict[str, Any]:
     """Write batches to `url` as one Parquet file (shard); return its entry for the manifest.
 
@@ -165,23 +220,23 @@ def _digest(digest: Any, batch: Batch) -> None:
             digest.update(repr(plain.to_pylist()).encode())
 
 
-def listed_rows(docs: Dataset, earlier: Sequence[Unread]) -> list[Unread]:
+def _listed_rows(docs: Dataset, earlier: Sequence[Unread]) -> list[Unread]:
     """Return the files that were not read: those left out when `docs` was made, and those of `earlier` passes."""
     listed = [*docs.left_out, *earlier]
     return without_names(listed) if n_hidden(docs.stages) else listed
 
 
-def unread_rows(receipt: dict[str, Any]) -> list[Unread]:
+def _unread_rows(receipt: dict[str, Any]) -> list[Unread]:
     """Return the files that were not read while a part was made, as listed in the part's receipt (work record)."""
     return [Unread(*row) for row in receipt.get("unread", [])]
 
 
-def docs_read(receipt: dict[str, Any]) -> int:
+def _docs_read(receipt: dict[str, Any]) -> int:
     """Return the number of documents that the reader of a part returned, as stated in its receipt (work record)."""
     return sum(stage.docs_out for stage in Stats.from_json(receipt["stats"]) if stage.name == READ)
 
 
-def manifest(
+def _manifest(
     docs: Dataset, recipe: dict[str, Any], receipts: list[dict[str, Any]], earlier: Sequence[Stats]
 ) -> dict[str, Any]:
     """Return the content of manifest.json, the description of a complete Dataset, as plain values.

@@ -222,9 +222,7 @@ def _local(url: str) -> str:
 def _claim(url: str, key: str, *, replace: bool) -> None:
     """Make sure that the index of `key` may be written here."""
     ours = (INDEX, RECIPE, SHARDS)
-    strangers = sorted(n for n in set(files.listdir(url)) - set(ours) if not n.startswith("."))
-    strangers = strangers or owned.foreign(url, ours)
-    if strangers:
+    if strangers := owned.strangers(url, ours, ours):
         msg = f"{url} holds {strangers[0]}, which is not part of an index; give another folder"
         raise StaleOutput(msg)
     place = files.join(url, RECIPE)

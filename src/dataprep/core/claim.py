@@ -1,0 +1,162 @@
+"""Claim an output folder of a Dataset: open the same recipe, continue it, or reject another's; delete what is replaced.
+
+A folder of other input may be continued if only files changed that the earlier run could not read, since they were bad
+or empty: such a file is a row of the unread table, and if it is fetched again, only its part is made again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from dataprep.errors import CorruptShard, DataprepError, PlanError, ReadError, StaleOutput, redacted
+from dataprep.store import files
+
+from . import forget_list, owned
+from .dataset import Dataset, open_dataset
+from .folder import (
+    DATASET_FILES,
+    FORGET_LIST,
+    MANIFEST,
+    PART_FILES,
+    RECEIPTS,
+    RECIPE,
+    REPORT,
+    STEPS,
+    UNREAD,
+    Folder,
+    home_of,
+    part_name,
+)  # fmt: skip
+from .inputs import work_key
+from .stage import spelled
+from .unread import BAD, EMPTY
+
+log = logging.getLogger("dataprep")
+
+
+def check_apart(docs: Dataset, out: str) -> None:
+    """Raise PlanError if `out` holds input files, or if the next listing of the input would find what is written."""
+    home = files.real(out)
+    for piece in (piece for part in docs.parts for piece in part.slices):
+        if files.is_inside(piece.url, out):
+            msg = f"{out} holds the input {piece.url}; give another folder as out"
+            raise PlanError(msg)
+        at = home_of(piece.url)
+        if at is not None and any(files.is_inside(out, at.path(name)) for name in DATASET_FILES):
+            msg = f"{out} is inside the input {at.url}, among its own files; give another folder as out"
+            raise PlanError(msg)
+    for listed in dict.fromkeys(piece.listed for part in docs.parts for piece in part.slices if piece.listed):
+        if any(files.would_list(listed, files.join(home, name)) for name in (MANIFEST, Folder(out).shard(0, 0))):
+            msg = f"{out} is inside the input {listed}, and the next run would read it; give a folder outside as out"
+            raise PlanError(msg)
+
+
+def is_finished(out: str, recipe: dict[str, Any]) -> bool:
+    """Return whether `out` has a manifest of this recipe, so that nothing is written, which may not be allowed."""
+    found = Folder(out).recipe
+    return all(found.get(name) == recipe.get(name) for name in ("key", "forgotten")) and Folder(out).is_sealed
+
+
+def take_over_restored(docs: Dataset, out: str, recipe: dict[str, Any], stages: Sequence[Any]) -> None:
+    """Delete the manifest of `out` and write the recipe, if only files changed that the earlier run did not read.
+
+    Then `claim` continues the folder under the new key, and parts whose keys are the same keep their receipts.
+    """
+    found = Folder(out).recipe
+    if found.get("key") in (None, recipe["key"]) or found.get("forgotten") != recipe.get("forgotten"):
+        return
+    if _only_unread_changed(out, docs, stages):
+        owned.remove(out, [MANIFEST, REPORT, UNREAD])
+        files.write_json(Folder(out).path(RECIPE), recipe)
+
+
+def claim(out: str, recipe: dict[str, Any], *, replace: bool, journal: bool = False) -> Dataset | None:
+    """Return the Dataset if `out` has it; else remove what may be replaced, and write the recipe.
+
+    journal: start the journal of the folder; saved steps are in that of the folder around them.
+    """
+    folder = Folder(out)
+    found = folder.recipe or _sealed_recipe(folder)
+    same = found.get("key") == recipe["key"]
+    if same and found.get("forgotten") == recipe.get("forgotten"):
+        try:
+            if folder.is_sealed:
+                return open_dataset(out)
+        except (CorruptShard, ReadError) as e:
+            log.warning("%s", f"{e}; making what is missing again")
+            files.remove(folder.path(MANIFEST))  # first, so that a folder that is being mended does not look complete
+        files.write_json(folder.path(RECIPE), recipe)
+        if journal:
+            owned.begin(out)
+        return None
+    names = set(files.listdir(out))
+    others = found.get("forgotten") != recipe.get("forgotten")  # then saved steps have other documents
+    replaced = sorted(DATASET_FILES - (set() if others else {STEPS}))
+    searched = names & set(replaced if found else DATASET_FILES)
+    if strangers := owned.strangers(out, DATASET_FILES | {FORGET_LIST}, searched):
+        msg = f"{out} holds {strangers[0]}, which dataprep did not write; give another folder as out"
+        raise StaleOutput(msg)
+    if found and not {n for n in names if not n.startswith(".")} <= {RECIPE}:  # a recipe alone has written nothing yet
+        if not replace and same:
+            raise forget_list.stale(out)
+        if not replace:
+            stages = " -> ".join(map(spelled, found["stages"])) or "a copy"
+            msg = (
+                f"{out} was made by another recipe or from other input ({stages}); "
+                "give another folder as out, or replace=True"
+            )
+            raise StaleOutput(msg)
+        owned.remove(out, replaced)
+    if journal:
+        owned.begin(out)
+    files.write_json(folder.path(RECIPE), recipe)
+    return None
+
+
+def remove_parts_of_others(out: str, receipts: Sequence[dict[str, Any]]) -> None:
+    """Remove shards and tables that no receipt names: of another recipe, in a folder whose own recipe was lost."""
+    named = {file["name"].removeprefix("../") for receipt in receipts for file in receipt["files"]}
+    named |= {files.join(RECEIPTS, f"{part_name(number)}.json") for number in range(len(receipts))}
+    stored = {files.join(kind, name) for kind in PART_FILES for name in files.listdir(files.join(out, kind))}
+    if stored - named:
+        owned.remove(out, stored - named)
+
+
+def _sealed_recipe(folder: Folder) -> dict[str, Any]:
+    """Return the recipe as the manifest states it; empty if there is none, or if it is empty or cut."""
+    try:
+        return folder.manifest
+    except CorruptShard:
+        return {}
+
+
+def _only_unread_changed(out: str, docs: Dataset, stages: Sequence[Any]) -> bool:
+    """Return whether the folder `out` was made by the same readers and stages, and from the same files, as now.
+
+    Files that the earlier run could not read may differ.
+    """
+    try:
+        origin, unread = Folder(out).origin, _unread_files(out)
+        if not unread or origin.get("work") != work_key(docs, stages):
+            return False
+        old = {(row["url"], row["file"], row["source"]): row["fingerprint"] for row in origin["files"]}
+    except (DataprepError, OSError, KeyError):
+        return False
+    pieces = [piece for part in docs.parts for piece in part.slices]
+    new = {(redacted(p.url), p.file, p.source): docs.fingerprints[p.url] for p in pieces}
+    return old.keys() == new.keys() and {name[0] for name in new if new[name] != old[name]} <= unread
+
+
+def _unread_files(out: str) -> set[str]:
+    """Return the files that earlier runs of a folder found to be bad or empty."""
+    found: set[str] = set()
+    for home in (Folder(out), *(step.input for step in Folder(out).steps)):
+        url = home.path(UNREAD)
+        if files.exists(url):
+            with files.open_raw(url) as f:
+                found |= {row["file"] for row in pq.read_table(f).to_pylist() if row["reason"] in (BAD, EMPTY)}
+    return found
