@@ -98,7 +98,7 @@ class SemDeDup(Estimator):
         return getattr(value, "__qualname__", type(value).__name__) if name == "embed" else repr(value)
 
     def recipe(self) -> Any:
-        """Return the values that identify this stage: every parameter, but `version`, if given, in place of `embed`."""
+        """Return the values that identify this stage: all parameters; `version`, if it is given, represents `embed`."""
         names = [f.name for f in fields(self)]
         values = {name: getattr(self, name) for name in names if name != "embed" or self.version is None}
         return (self.VERSION, self.embed is not None, values)

@@ -192,9 +192,9 @@ def unpack(packed: bytes) -> Index:
 
 
 def rules_of(data: bytes) -> str | None:
-    r"""Return those lines of a robots.txt file, `data`, that make groups and rules; None if it is not text.
+    r"""Return those lines of a robots.txt file that name crawlers and allow or forbid paths; None if it is not text.
 
-    Returns "" if no line forbids anything.
+    data: the file's bytes. Returns "" if no line forbids anything.
 
     >>> rules_of(b"\xef\xbb\xbfUser-agent: CCBot/2.0\r\nCrawl-delay: 2\r\nDisallow: /x")
     'User-agent: CCBot\nDisallow: /x'

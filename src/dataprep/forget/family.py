@@ -184,9 +184,10 @@ def _root(node: Relative) -> Relative:
 
 
 def ids_everywhere(start: Mapping[Relative, Ids]) -> dict[Relative, Ids]:
-    """Return the ids that the given documents have in every folder that was made from theirs, or theirs from it.
+    """Return the ids that the given documents have in each folder of a run, as folders may number them differently.
 
-    start: the ids of the documents, by the folder to which they refer.
+    start: the ids, by the folder to which they refer. Ids are computed from the relations of the folders; whether a
+    document is still in a folder is not checked.
     """
     found: dict[Relative, Ids] = {}
     waiting = [(node, np.unique(ids)) for node, ids in start.items()]

@@ -159,10 +159,11 @@ def find_clusters(url: str) -> Clusters:
 
 
 def join_links(url: str, ids: U64, kept: U64, homes: npt.NDArray[np.uint8], datasets: list[str | None]) -> Clusters:
-    """Return the clusters that follow from single drops, by following chains of drops; changes the arrays in place.
+    """Join single drops (one document dropped as a duplicate of another) to clusters; changes the arrays in place.
 
     Document ids[i] was dropped as a duplicate of kept[i], which is in the Dataset datasets[homes[i]]; datasets[0] is
-    None, this run. url: the run's folder.
+    None, this run. Chains are followed: if kept[i] was dropped too, its own kept document is used. url: the run's
+    folder.
     """
     if not np.all(ids[1:] > ids[:-1]):  # tables of several folders; those of one folder are in order
         order = np.argsort(ids, kind="stable")

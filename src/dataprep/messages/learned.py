@@ -34,27 +34,30 @@ IN_WORDS = {"near_duplicate": "copy of a long message", "opening": "no question 
 
 @dataclass(frozen=True)
 class LearnedWords:
-    """The words of a person: `counts` has their number by platform, language and fate (LEARNED, or why not)."""
+    """How many of a person's words a model learns, and why it does not learn the others.
+
+    counts: number of words by (platform, language, outcome); the outcome is LEARNED, or the reason why not.
+    """
 
     counts: Mapping[tuple[str, str, str], int]
 
     @property
     def total(self) -> int:
-        """The number of words of all fates."""
+        """The number of all words of the person, learned or not."""
         return sum(self.counts.values())
 
     @property
     def learned(self) -> int:
-        """The number of words that are learned."""
+        """The number of words that a model learns."""
         return sum(n for (_, _, fate), n in self.counts.items() if fate == LEARNED)
 
     def rows(self) -> list[list[Any]]:
-        """Return [platform, language, fate, number] of each count, sorted; `of_rows` reads them."""
+        """Return a list [platform, language, outcome, number of words] per count, sorted, for `of_rows`."""
         return [[*names, n] for names, n in sorted(self.counts.items())]
 
     @classmethod
     def of_rows(cls, rows: Iterable[Sequence[Any]]) -> LearnedWords:
-        """Return the counts that `rows` wrote."""
+        """Return the object whose `rows` are these lists [platform, language, outcome, number of words]."""
         return cls({(platform, language, fate): n for platform, language, fate, n in rows})
 
     def __str__(self) -> str:
@@ -79,10 +82,10 @@ def _share(n: int, total: int) -> str:
 def learned_words(
     docs: Dataset, people: Sequence[str], messages: Dataset, windows: Dataset, run: Runner
 ) -> LearnedWords:
-    """Count the words that authors named in `people` wrote in `docs`, by platform, language and fate.
+    """Count the words of the authors named in `people`, by platform, language and outcome (learned, or why not).
 
     docs: the exports. messages: the Dataset of cleaned messages that was made from them, with the column `answers`.
-    windows: the windows of turns made from `messages`; windows of a `side` other than 0 are held out.
+    windows: the training examples made from `messages`; those of a `side` other than 0 are held out.
     """
     wrote = pa.concat_tables(run.map(functools.partial(_written, tuple(people)), docs.tasks, "words"))
     ids, raw = wrote["id"].to_numpy(), wrote["words"].to_numpy()

@@ -68,7 +68,7 @@ def least_jaccard(threshold: float, measure: str) -> float:
 
 @cache
 def choose(threshold: float, recall: float = RECALL) -> tuple[int, int] | None:
-    """Return (bands, rows) with which two documents of similarity `threshold` share a band with probability `recall`.
+    """Return the (bands, rows) with which pairs of similarity `threshold` share a band with probability `recall`.
 
     The probability is at least `recall`. Of all such choices, it is the one that finds the fewest pairs of lower
     similarity, with bands * rows at most 256. Returns None if 256 is too few.

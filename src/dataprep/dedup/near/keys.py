@@ -1,9 +1,9 @@
-"""HashDocuments: read the text once; store every document's keys (hashes) by band and by the key's top byte.
+"""HashDocuments: read the text once, and store the keys of every document, the hashes of its MinHash bands.
 
-A file of keys is named by a hash of the settings and of the text of an input part; the part's number in the Dataset and
-dropped documents do not change the name. So a file is looked up before it is made (`reuse.py`), and no text is hashed
-twice. For each part, a file of rows maps keys to documents: it has the ids of the part's documents, and for every file
-of keys the row that each of its documents has in the part.
+Keys are sorted by band and by their top byte. A file of keys is named by a hash of the settings and of the text of an
+input part; the part's number in the Dataset and dropped documents do not change the name. So a file is looked up before
+it is made (`reuse.py`), and no text is hashed twice. For each part, a file of rows maps keys to documents: it has the
+ids of the part's documents, and for every file of keys the row that each of its documents has in the part.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def without_drops(part: Part) -> tuple[Part, tuple[Stage, ...]]:
 def key_url(out: str, file: KeyFile) -> str:
     """Return the URL of a file of keys (hashes of documents), stored in the folder `out` or in that of another search.
 
-    file: (folder next to `out`, name); "" is `out` itself; with "/" the name is the URL.
+    file: (name of the other search's folder, which is next to `out`, or "" for `out`; name of the file), or ("/", URL).
     """
     step, name = file
     return name if step == "/" else files.join(files.join(parent(out), step) if step else out, KEYS, name)

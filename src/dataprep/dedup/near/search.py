@@ -51,12 +51,13 @@ class DuplicateSearch:
 
     sketch: the rule that hashes and compares documents. keep: the rule that chooses the kept copy. name: the stage's
     name, for progress bars. reason: stated for each dropped document. key: hash of everything that decides which
-    documents are dropped. index: hash of everything but the threshold; "": the index (see the module) is deleted at the
-    end. sketch_key: hash of the settings that decide a document's keys. contained: as in `MatchRule`. older: Datasets
-    whose documents come first and are kept.
+    documents are dropped. index: hash of everything but the threshold, if candidates are stored for a search with
+    another threshold; "": they are deleted at the end. sketch_key: hash of the settings that decide a document's keys.
+    contained: as in `MatchRule`. older: Datasets whose documents come first and are kept.
 
     Memory: 5 bytes per document and 8 per candidate while clustering, else a bounded amount per worker. Disk under
-    `out` while it runs, and after it if the index is kept: 12 bytes per key and document, and the candidates' contents.
+    `out` while it runs, and after it if candidates are stored: 12 bytes per key and document, and the candidates'
+    contents.
     """
 
     docs: Dataset

@@ -1,9 +1,9 @@
 """The passes that find repeated units (lines, paragraphs, spans), each complete before the next begins.
 
-HashUnits writes a record of every unit to temporary files by its hash. MatchUnits reads the records of a partition in
-order of documents: the first unit with a hash is kept, later ones repeat it. CutRepeats collects the repeats of an
-input part and reads its texts once more, to join neighbours and close the gaps. Memory holds a segment of records, and
-the distinct units of one round of one partition.
+HashUnits writes a record of every unit to temporary files by its hash. MatchUnits reads the records of a partition (a
+range of hashes) in order of documents: the first unit with a hash is kept, later ones repeat it. CutRepeats collects
+the repeats of an input part and reads its texts once more, to join neighbours and close the gaps between them. Memory
+holds some records, and the distinct units of a partition, or of a part of it if they are too many.
 
 Slow twin for the tests: tests/twins/exact.py
 """

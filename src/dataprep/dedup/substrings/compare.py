@@ -208,10 +208,10 @@ def assign(owner: I64, low: Int, high: Int, n: Int, covered: Int, m: Int) -> Int
 
 @kernel(inline="always")
 def prefetch_group(data: U8, info: U64, starts: I64, order: I64, first: Int, stop: Int) -> Any:
-    """Load the bytes of the records after a group into the cache; return True if a record of the group is tied.
+    """Load the bytes of the records that follow a group into the cache; return True if the group has a tied record.
 
-    A record of windows is tied if two of its grams may have its smallest hash. The group is order[first:stop]. info,
-    starts: of each record; `starts` are offsets in `data`.
+    A record is a run of windows of text; it is tied if the smallest hash in a window may occur twice. The group is
+    order[first:stop]. info, starts: of each record, its packed description and its start in `data`.
     """
     tied = False
     for t in range(first, stop):
@@ -308,12 +308,13 @@ def by_table(
     block: RecordBlock, rule: WindowRule, rows: I64, table: WindowTable, half: tuple[int, int], scratch: Scratch,
     out: U64, k: int,
 ) -> tuple[U64, int]:  # fmt: skip
-    """Find repeated windows by a table of all windows so far; write the repeats from row `k` of `out` on.
+    """Find the windows of some records that occurred earlier, and write these repeats to `out` from row `k` on.
 
-    Only windows whose hash has the remainder half[0] modulo half[1] are examined. block: records; rows: which of them
-    to read. Returns `out` (or a longer array) and the number of its rows. Stops if the table is full. Blocks of one
-    group are passed one after the other with one table. A hit is compared with the window's last occurrence if that is
-    in this record, so that periodic text is cheap; else with the table's copy.
+    Returns `out`, or a longer array, and the number of its rows (columns: see `repeats.py`). block, rows: the records,
+    and the numbers of those to read. rule: defines a window. table: all windows so far, to which new ones are added;
+    the search stops if it is full. half: only windows whose hash is half[0] modulo half[1] are examined. scratch: work
+    arrays. A window is compared with its last occurrence if this is in the same record, so that periodic text is cheap;
+    else with the table's copy.
     """
     modulus, rest = np.uint64(half[1]), np.uint64(half[0])
     data, fill, pool, starts, words = block.data, table.fill, table.pool, block.at, scratch.words

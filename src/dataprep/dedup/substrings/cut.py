@@ -59,7 +59,10 @@ class SortRepeats(Pass[int]):
     sources: tuple[str, ...]  # the files of repeats, one section per group
 
     def write(self, url: str, item: int) -> dict[str, Any]:
-        """Write the repeats (for cut="char" the spans) of group number `item` to the file `url`; return {"rows": n}."""
+        """Write the repeats of document group number `item` to the file `url`, sorted; return {"rows": their number}.
+
+        For cut="char", the spans to cut are written instead.
+        """
         rows = in_order(all_sections(self.sources, item, np.uint64).reshape(-1, COLUMNS))
         if self.cut == "char":
             no_texts = np.zeros(0, np.uint64), np.zeros(1, np.int64), np.zeros(0, np.uint8)
@@ -84,7 +87,10 @@ class ShrinkRepeats(Pass[Part]):
     firsts: tuple[int, ...]
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write the spans to cut from the input part `item` to the file `url`, uint64[m, 6]; return {"rows": m}."""
+        """Write the spans (byte ranges) to cut from input part `item` to the file `url`, uint64[m, 6].
+
+        Returns {"rows": m}.
+        """
         groups, n_rows = _SortedRepeats(self.out, self.firsts), 0
         with files.atomic(url) as f:
             for batch in B.recut(item.batches(["id", "text"])):

@@ -206,9 +206,10 @@ class WindowChunk(NamedTuple):
 
 
 class WindowRecords(NamedTuple):
-    """Finished records (runs of windows): hashes and info; and the state of the record that is still open (state, low).
+    """The records made so far: runs of neighbouring windows of text that have the same smallest hash.
 
-    low: the smallest hash of a gram in the open record.
+    hashes, info: of the finished records. state: the open record's first window, byte, item with the smallest hash, and
+    whether there are two such items. low: that hash.
     """
 
     state: I64  # of the open record
@@ -219,9 +220,9 @@ class WindowRecords(NamedTuple):
 
 @kernel(inline="always")
 def close(state: I64, low: U64, last: Int, hashes: U64, info: U64, k: Int) -> None:
-    """Write the record of windows that is still open, whose last window is number `last`, to hashes[k] and info[k].
+    """Finish the record (run of windows of text) that is still open, and write it to hashes[k] and info[k].
 
-    state, low: of the open record, as in WindowRecords.
+    last: number of its last window. state, low: of the open record, as in WindowRecords.
     """
     hashes[k] = mix64(low[0])
     after, count = state[MINIMUM] - last, last - state[FIRST] + 1

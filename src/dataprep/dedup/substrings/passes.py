@@ -105,14 +105,18 @@ class CountHashes(Pass[tuple[int, int]]):
     n_parts: int
 
     def url_of(self, item: tuple[int, int]) -> str:
-        """Return the URL of the file of the range `item`, [first, last), of buckets; the file is named by the first."""
+        """Return the URL of the file that the task for the buckets [first, last) = `item` writes.
+
+        A bucket is the leading bits of a hash; the file is named by the first bucket.
+        """
         return self.url(self.out, item[0])
 
     def write(self, url: str, item: tuple[int, int]) -> dict[str, Any]:
-        """Write the remaining records of the buckets [first, last) = `item` to the file `url`; return {"records": n}.
+        """Write the records whose hash occurs again, of the buckets [first, last) = `item`, to the file `url`.
 
-        The file has one section per input part. Two more sections hold, for each bin (range of hashes), the bytes of
-        its records, and the hashes with many records; `Partitions.read` reads them.
+        A bucket is the leading bits of a hash. The file has one section per input part. Two more sections hold, for
+        each bin (range of hashes), the bytes of its records, and the hashes with many records; `Partitions.read` reads
+        them. Returns {"records": number written}.
         """
         first, last = item
         rows, part = [np.zeros((0, 2), np.uint64)], []
@@ -191,10 +195,10 @@ class GatherRecords(Pass[Part]):
     ranges: tuple[tuple[int, int], ...]
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write the records of input part `item` to the file `url`, two sections per partition; return {"bytes": n}.
+        """Write the records (runs of windows) of input part `item` that may be repeated, with their text, to `url`.
 
-        The sections are HEADERs (hash, id, offset, info, size), and the bytes of the records. Bytes that a record
-        shares with the one before are written once, but counted twice in n.
+        There are two sections per partition: HEADERs (hash, id, offset, info, size), and the bytes of the records.
+        Bytes that a record shares with the one before are written once, but counted twice in the result, {"bytes": n}.
         """
         rows, base, n_bytes = self._records(item.number), 0, 0
         with spill_to(url, 2 * self.partitions.count) as spill:

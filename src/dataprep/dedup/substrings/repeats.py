@@ -180,11 +180,11 @@ def cover(repeats: U64, low: Int, high: Int, out: U64, k: int) -> tuple[U64, int
 def offer(
     run: I64, chosen: I64, id_: Int, low: Int, high: Int, out: U64, k: int, first: int
 ) -> tuple[U64, int]:  # fmt: skip
-    """Consider a run (text that first occurred in one piece) as the next span to cut.
+    """Write the run `chosen` as a span to cut, if the run `run` starts too late to be joined to the covered bytes.
 
-    If it starts after the covered bytes, the run `chosen` is written as a span first; then `run` becomes the chosen
-    one. low, high: the bytes to cover of document `id_`. The end of a span is rounded to a code point if the next span
-    begins before it. Returns `out` and its number of rows; first: the first row of this document.
+    Then `run` becomes the chosen run. A run is text that first occurred in one piece. low, high: the bytes to cover of
+    document `id_`. The end of a span is rounded to a code point if the next span begins before it. Returns `out` and
+    its number of rows; first: the first row of this document.
     """
     reach = chosen[REACH]
     if reach < high and chosen[END] >= 0 and run[START] > reach:

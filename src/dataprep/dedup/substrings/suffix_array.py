@@ -1,8 +1,8 @@
-"""The suffix-array engine: all text in memory, its suffixes sorted, neighbours compared up to a window.
+"""The suffix-array engine: all text is in memory, its suffixes are sorted, and equal windows are then neighbours.
 
-Equal windows are neighbours among the sorted suffixes, so one pass finds each group of them and its first member.
-Kasai's table of common prefixes would cost 4 more bytes per byte, and prefixes longer than a window are not needed.
-Memory per byte of text: 1 byte for the text, 4 for the suffix array, 4 for the result per window, and 3 spare.
+One pass over the sorted suffixes finds each group of equal windows and its first member. Kasai's table of common
+prefixes would cost 4 more bytes per byte, and prefixes longer than a window are not needed. Memory per byte of text: 1
+byte for the text, 4 for the suffix array, 4 for the result per window, and 3 spare.
 
 Slow twin for the tests: tests/twins/suffix_array.py
 """
