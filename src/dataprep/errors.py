@@ -3,7 +3,7 @@
     DataprepError
     ├── PlanError       found before any work: a wrong parameter, a missing column, a stage that cannot be hashed
     ├── ReadError       a file that cannot be trusted: missing, truncated, wrong schema, mostly bad records
-    ├── CorruptShard    a file that dataprep wrote has changed since then
+    ├── CorruptShard    a file that dataprep wrote was changed, damaged or removed afterwards
     ├── StaleOutput     the output folder was made by another recipe
     ├── Leak            a name or number that a stage must hide is left in the output
     ├── WorkerDied      a worker process was killed, usually because memory ran out
@@ -80,7 +80,7 @@ class ReadError(DataprepError):
 
 
 class CorruptShard(DataprepError):
-    """A file that dataprep wrote has changed since then."""
+    """A file that dataprep wrote was changed, damaged or removed afterwards."""
 
 
 class StaleOutput(DataprepError):

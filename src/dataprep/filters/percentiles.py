@@ -51,7 +51,7 @@ class Percentiles(Estimator):
 
     The languages are those of the column `language`, if there is one. `facts` of the fitted stage has the bounds of
     each language and the number of scores. Scores are held in memory, some 50 bytes each. Raises PlanError for a filter
-    without a single score, or an invalid `cut` or `top`.
+    that has not exactly one score, or an invalid `cut` or `top`.
     """
 
     filter: ScoredFilter

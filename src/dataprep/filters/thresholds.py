@@ -94,7 +94,10 @@ def tuple_of_words(stage: Any, name: str) -> None:
 
 
 def share(part: Any, whole: Any) -> pa.Array:
-    """Return part / whole element by element, float64[n], 0 if the whole is 0; so 3 / 10 equals a threshold of 0.3."""
+    """Return part / whole element by element, float64[n]; 0 if the whole is 0.
+
+    The quotient is rounded once, so that 3 / 10 is equal to a threshold of 0.3.
+    """
     return pa.array(np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0))
 
 

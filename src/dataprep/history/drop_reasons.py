@@ -23,8 +23,9 @@ UNKNOWN = ("", "not in its input")
 def lineage(url: str) -> dict[tuple[str, int], list[dict[str, Any]]]:
     """Return the input files of the Dataset `url`, and of all Datasets it was made from, directly or through others.
 
-    Keys are (URL of a Dataset, number that is added to its file numbers in ids of `url`), values the entries of the
-    input files that this Dataset read. A Dataset whose run was moved is searched next to the Dataset that read it.
+    The result has an entry per Dataset. Its key is (URL, number that is added to its file numbers in document ids of
+    `url`), its value the list of input files that this Dataset read. A Dataset whose run was moved is searched next to
+    the Dataset that read it.
     """
     found: dict[tuple[str, int], list[dict[str, Any]]] = {}
     todo = [(url, 0)]

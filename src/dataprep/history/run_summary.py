@@ -126,7 +126,10 @@ def source_amounts(stages: list[StageStats]) -> dict[str, tuple[Amount, Amount]]
 
 
 def renamed_sources(stages: list[StageStats]) -> set[str]:
-    """Return the names of sources that a stage gave to documents whose earlier source name is hidden."""
+    """Return the names of sources that a stage gave to documents whose earlier source names are hidden.
+
+    stages: statistics of the stages, in order.
+    """
     new: set[str] = set()
     seen: set[str] = set()
     for before, stage in itertools.pairwise(stages):

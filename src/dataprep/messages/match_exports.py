@@ -46,7 +46,7 @@ class ExportSpan:
     sketch: U64
 
     def joined(self, other: ExportSpan) -> ExportSpan:
-        """Return the summary of an export of which `self` and `other` summarise two parts."""
+        """Return the summary of an export from the summaries of two parts of it, `self` and `other`."""
         first, last = min(self.first, other.first), max(self.last, other.last)
         sketch = _smallest(np.concatenate([self.sketch, other.sketch], 1))
         return ExportSpan(first, last, self.fine or other.fine, self.n + other.n, sketch)

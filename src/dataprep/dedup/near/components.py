@@ -73,9 +73,9 @@ class MatchKeys(Pass[KeyRange]):
     first_new: int  # the number of the first document that may be dropped
 
     def write(self, url: str, item: KeyRange) -> dict[str, Any]:
-        """Write the edges of the range `item` to the file `url`, pairs of document numbers, uint32[m, 2].
+        """Write the pairs (edges) of documents that share a key in the range `item` to the file `url`, uint32[m, 2].
 
-        Returns {"edges": m}.
+        A pair is two document numbers; the second is the first document with that key. Returns {"edges": m}.
         """
         n_edges = 0
         with files.atomic(url) as f:

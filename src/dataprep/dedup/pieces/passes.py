@@ -43,10 +43,11 @@ TOP_CHARS = 200
 
 @dataclass(frozen=True)
 class HashUnits(Pass[Part]):
-    """Hash the units (lines, paragraphs, spans) of an input part; write a record of each to a partition by its hash.
+    """Hash the units (lines, paragraphs, spans) of an input part; write a record of each to a file by its hash.
 
-    Units whose normal form is empty have no record. unit, normalize: as in Exact. partitions: their number. The receipt
-    (the task's record) states the number of documents and units, and the id of the first document of every segment.
+    Units whose normal form is empty have no record. unit, normalize: as in Exact. partitions: number of sections of the
+    file, each for a range of hashes. The receipt (the task's record) states the number of documents and units, and the
+    id of the first document of every segment of the file.
     """
 
     folder = "hash"
@@ -108,8 +109,9 @@ def _checked(batch: Batch) -> tuple[I64, Any]:
 class MatchUnits(Pass[int]):
     """Read one partition of the hashed units, in order of documents; write the units that repeat an earlier one.
 
-    firsts: for each input part, the id of the first document of every segment. The receipt (the task's record) states
-    the number of distinct units and of duplicates, and the most frequent units as (count, id, start, size), in bytes.
+    A partition is a range of hashes. firsts: for each input part, the id of the first document in every segment of the
+    file of HashUnits. The receipt (the task's record) states the number of distinct units and of duplicates, and the
+    most frequent units as (count, id, start, size), in bytes.
     """
 
     folder = "match"

@@ -274,8 +274,9 @@ def minima(grams: U64, chunk: WindowChunk, slide: int, by_word: Any, starts: I64
 
 
 def found(info: U64) -> tuple[Any, Any]:
-    """Return, for records of windows, the offset in the input part's text in bytes and the number of windows.
+    """Return, for each record (run of windows), its offset in the input part's text in bytes, and its windows.
 
-    info: uint64[m], in which both are packed. The results are int64[m].
+    info: uint64[m], the packed descriptions of m records. The results are int64[m]; the second is the number of
+    windows.
     """
     return (info >> np.uint64(25)).astype(np.int64), (info & np.uint64(MAX_WINDOWS)).astype(np.int64)

@@ -46,7 +46,7 @@ class Phrases(NamedTuple):
 def pack_phrases(phrases: Sequence[tuple[str, int]]) -> Phrases:
     """Return phrases in the form that kernels read.
 
-    phrases: pairs (phrase, flags, as an integer, of a line in which it occurs).
+    phrases: pairs (phrase, integer); the integer is the flag bits that a line gets if the phrase occurs in it.
     """
     words = [fold_text(phrase).encode() for phrase, _ in phrases]
     anchors = np.array([_anchor(w) for w in words], np.int64).reshape(-1, 4)
@@ -130,9 +130,9 @@ def line_ends(data: U8, at: int, stop: int, phrases: Phrases, holds: int, room: 
 
 @kernel(_nrt=False)
 def load(data: U8, at: int, stop: int, low: U8, ahead: int) -> None:
-    """Copy a block of BLOCK bytes from data[at] on, and the next `ahead` bytes, to `low`, ASCII in lower case.
+    """Copy a block of BLOCK bytes from data[at] on, and the next `ahead` bytes, to `low`, in lower case.
 
-    After the page's end `stop`, `low` is filled with zeros.
+    Only ASCII letters are lower-cased. After the page's end `stop`, `low` is filled with zeros.
     """
     n = min(stop - at, BLOCK + ahead)
     page = data[at : at + n]

@@ -51,11 +51,12 @@ class GopherRules(NamedTuple):
 
 
 class WordBuffers(NamedTuple):
-    """Work buffers for one document, made once per batch.
+    """Work buffers for the words of one document, made once per batch.
 
-    words: hash of each word. chars: characters of the words before each word. lines, paragraphs: first word of each.
-    grams: hash of the n-gram at each word. starts: words whose (n - 1)-gram occurs twice; slots: the slots of their
-    n-grams. counts: a table that counts hashes. stopped: for each stop word, the last document that has it.
+    words: hash of each word. chars: number of characters of the words before each word. lines, paragraphs: number of
+    the first word of each line and paragraph. grams: hash of the n-gram that starts at each word. starts: words at
+    which an (n - 1)-gram starts that occurs twice; slots: the slots of their n-grams in `counts`. counts: a table that
+    counts hashes. stopped: for each stop word, the last document that has it.
     """
 
     words: U64  # hash of each word

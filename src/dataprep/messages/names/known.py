@@ -71,7 +71,7 @@ class KnownPeople:
     """Finds people in strings, to check that an output folder names nobody (`dataprep.core.audit`).
 
     names: spellings of names, phone numbers, e-mail addresses and handles. stay: words that may occur by themselves.
-    own: names that may occur, such as that of the person who trains on the own messages.
+    own: names that may occur, such as that of a person who trains a model on their own messages.
     """
 
     names: tuple[str, ...]
