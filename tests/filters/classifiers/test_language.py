@@ -265,7 +265,7 @@ def test_a_model_is_downloaded_once_with_its_checksum(small, tmp_path, monkeypat
     with open(small.path, "rb") as f:
         data = f.read()
     at, right = f"file://{small.path}", hashlib.sha256(data).hexdigest()
-    for url, checksum, said in ((at, "0" * 64, "is not the lid.176 known"), (at + "x", right, "could not be downl")):
+    for url, checksum, said in ((at, "0" * 64, "must have the sha256 0000"), (at + "x", right, "could not be downl")):
         monkeypatch.setitem(models.DOWNLOADS, "lid.176", models.Download(url, checksum, len(data)))
         with pytest.raises(PlanError, match=said):
             models.find("lid.176")
