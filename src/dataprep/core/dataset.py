@@ -233,7 +233,7 @@ class Dataset:
                 row = np.flatnonzero(B.ids(batch) == id_)
                 if len(row):
                     return str(batch.column("text")[int(row[0])])
-        msg = f"no document {B.show_id(id_)} in {self!r}; ids are printed by `dataprep inspect`"
+        msg = f"there is no document {B.show_id(id_)} in {self!r}; `dataprep inspect` prints the ids"
         raise PlanError(msg)
 
     def _check_columns(self, columns: Sequence[str] | None) -> None:

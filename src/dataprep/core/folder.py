@@ -44,7 +44,7 @@ class Folder:
     url: str
 
     def path(self, *names: str) -> str:
-        """Return the URL of a file inside this folder."""
+        """Return the URL of a file inside this folder; names: the components of its path."""
         return files.join(self.url, *names)
 
     @property
@@ -84,7 +84,7 @@ class Folder:
 
     @property
     def is_of_a_run(self) -> bool:
-        """True if a Pipeline made, or began to make, this folder: it has the recipe or the manifest of a Dataset."""
+        """True if a Pipeline made, or began to make, this folder: recipe.json or manifest.json is that of a Dataset."""
         return DATASET in (self.recipe.get("kind"), self.kind)
 
     @property

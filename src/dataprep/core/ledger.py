@@ -169,7 +169,10 @@ class Ledger:
         if left:
             held = self._flight[0]
             first = show_id(int(B.ids(held.batch)[~held.done][0]))
-            msg = f"stage {self.stage} neither returned nor dropped {left:,} documents, the first is {first}"
+            msg = (
+                f"stage {self.stage} neither returned nor dropped {left:,} documents, the first is {first}; "
+                "return each document, or pass its id to stats.drop"
+            )
             raise AssertionError(msg)
 
     def drop_table(self) -> pa.Table:
@@ -191,7 +194,7 @@ class Ledger:
                 continue
             if held.done[rows].any() or len(np.unique(rows)) < len(rows):
                 twice = show_id(int(B.ids(held.batch)[rows[0]]))
-                msg = f"stage {self.stage} {verb} a document twice (in a batch with {twice}); it may do so only once"
+                msg = f"stage {self.stage} {verb} a document twice (in a batch with {twice}); return or drop it once"
                 raise AssertionError(msg)
             held.done[rows] = True
             held.left -= len(rows)
@@ -203,7 +206,10 @@ class Ledger:
                 return
         if open_ids.any():
             unknown = show_id(int(ids[open_ids][0]))
-            msg = f"stage {self.stage} {verb} document {unknown}, which it did not receive, or has already returned"
+            msg = (
+                f"stage {self.stage} {verb} document {unknown}, which it did not receive, or has already returned; "
+                "return or drop each document once, with the id that it came with"
+            )
             raise AssertionError(msg)
 
     def _count_drop(self, reason: str, rows: pa.RecordBatch, n_bytes: Any) -> None:

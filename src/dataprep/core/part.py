@@ -176,7 +176,7 @@ class ShardWriter:
         )
 
     def write(self, batch: Batch) -> None:
-        """Write a batch as one row group."""
+        """Write a batch of documents as one row group of the Parquet file."""
         for name in self.coded:
             batch = B.with_column(batch, name, batch.column(name).dictionary_decode())
         self.parquet.write_batch(batch.cast(self.parquet.schema))

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Pass(Generic[T]):
-    """Base class of tasks that write one file per item; finished files, which have a receipt, are not written again.
+    """Base class of tasks that write one file per item; files with a receipt (work record) are not written again.
 
     Subclasses set `folder`, the name inside `out`, and define `write`. Items are numbers, or have a `number` as Parts
     do; `noun` names the files, as in part-00003. With an empty noun there is one item, and the file is OUT/FOLDER.
@@ -56,11 +56,11 @@ class Pass(Generic[T]):
         return self.url(self.out, number)
 
     def item_key(self, item: T) -> str:
-        """Return a hash of all that decides an item's file, for its receipt; for a Part it includes the part's key."""
+        """Return a hash of all that decides the content of an item's file; if it changes, the file is written again."""
         return key_of((self.key, item.key)) if isinstance(item, Part) else self.key
 
     def write(self, url: str, item: T) -> dict[str, Any]:
-        """Write the file of an item at `url`, and return the fields of its receipt, such as counts.
+        """Write the file of an item at `url`, and return counts and other values for its receipt (work record).
 
         If other files than `url` are written, the field "files" must list their URLs.
         """
@@ -72,9 +72,9 @@ def table_once(
 ) -> dict[str, Any]:
     """Write the Parquet table `url` by calling `make`, unless it is finished; return the counts that `make` returned.
 
-    make: writes the table and returns counts, which are stored in a receipt (`url` with .json for .parquet). It is not
-    called if that receipt has the hash `key`. passes: classes whose intermediate files in the same folder are then
-    deleted.
+    make: writes the table and returns counts, which are stored in a receipt, `url` with .json for .parquet. key: hash
+    of all that decides the table; if the receipt states the same, `make` is not called. passes: classes whose
+    intermediate files in the same folder are then deleted.
     """
     made = receipts.once(url.removesuffix("parquet") + "json", key, lambda: {"files": [url], **make()})
     for one in passes:

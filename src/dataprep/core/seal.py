@@ -1,4 +1,4 @@
-"""Sealing: write the documents of each part (task) as shards with tables and a receipt, then the manifest of all."""
+"""Write a Dataset's folder: for each part (task) Parquet shards, tables and a receipt, then the manifest of all."""
 
 from __future__ import annotations
 

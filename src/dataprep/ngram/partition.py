@@ -145,9 +145,10 @@ class Exchange:
             probability[mine].tofile(os.path.join(self.folder, f"{name}.probability"))
 
     def give_weights(self, part: int, contexts: I32, gamma: Any) -> None:
-        """Write the back-off weights `gamma`, float64[n], that part number `part` computed for its contexts.
+        """Write back-off weights to files of part number `part`.
 
-        contexts: word numbers of n-grams, int32[order, n], row 0 the last words.
+        gamma: the weights, float64[n]. contexts: the n-grams that have them, as word numbers, int32[order, n], row 0
+        the last words.
         """
         comes = self.part_of[contexts[1]]
         for source in range(self.n_parts):

@@ -121,7 +121,7 @@ def newest(paths: Sequence[Path], read: Callable[[Path], _T]) -> _T:
 
 
 def check_same(path: Path, content: dict[str, Any], config: TrainConfig, sets: Mapping[str, Shards]) -> None:
-    """Raise StaleOutput, with the differences, if a checkpoint was made with other tokens or another config.
+    """Raise StaleOutput, with the differences, if a checkpoint was made with other training data or another config.
 
     path: names the checkpoint in the message. content: its content. Another end of the schedule is allowed if the
     learning rates are the same up to the checkpoint's step.

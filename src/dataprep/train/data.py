@@ -134,7 +134,7 @@ class Loader:
         return step * self.batch + rank * share + np.arange(share, dtype=np.int64)
 
     def read(self, samples: NDArray[np.int64]) -> Rows:
-        """Return the rows of the samples with the numbers `samples`, int64[n], changed by the objective."""
+        """Return the rows of the samples with the numbers `samples`, int64[n], changed by `objective` if it is set."""
         rows = self.rows_of.rows(*self.rows_of.find(samples))
         return rows if self.objective is None else self.objective(rows, samples)
 

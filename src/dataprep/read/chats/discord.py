@@ -164,8 +164,9 @@ def csv_messages(
 ) -> Iterator[Batch]:
     """Yield the messages of a CSV export as batches; record dropped ones in `stats`.
 
-    reader: has the limits for bad messages. piece: the file. author, date_order: as in `Discord`. Raises ReadError if
-    the first line is not DiscordChatExporter's, or if the file ends inside a quoted field.
+    reader: has the limits for bad messages. piece: the file. author: "nickname", "name" or "id". date_order: such as
+    "dmy"; None: found from the dates. Raises ReadError if the first line is not DiscordChatExporter's, or if the file
+    ends inside a quoted field.
     """
     trust = Trust(piece.url, reader.max_bad, remedy="name another reader with format=")
     order = date_order or order_of(dates(piece.url))

@@ -115,7 +115,10 @@ class Crawl(LimitedReader):
         archive.close()
         if not types[self.HOLDS]:
             broken = f" and {archive.bad:,} broken" if archive.bad else ""
-            msg = f"the file has no {self.HOLDS} records, which {self.NAME} files hold, only {', '.join(types)}{broken}"
+            msg = (
+                f"the file has no {self.HOLDS} records, which {self.NAME} files hold, only {', '.join(types)}{broken}; "
+                "fetch it again, or name another reader with format="
+            )
             raise ReadError(msg, piece.url, 0, reason="bad" if archive.bad else "empty")
 
     def _lifted(self, batch: Batch) -> Batch:

@@ -175,7 +175,7 @@ def _llmc(job: ExportFile) -> list[str]:
 
 def _megatron_jobs(shards: Shards, out: str) -> Iterator[ExportFile]:
     if shards.vocab_size > 2**31:
-        msg = f"Megatron stores int32 at most, into which a vocabulary of {shards.vocab_size:,} does not fit"
+        msg = f"Megatron stores int32, but ids of a vocabulary of {shards.vocab_size:,} need more; use to='datatrove'"
         raise PlanError(msg)
     for split, names in _by_split(shards):
         yield ExportFile(_megatron, shards, names, files.join(out, f"{split}_document"))

@@ -185,8 +185,8 @@ def _tokenizer(given: Sequence[tuple[str, str]], named: Tokenizer | str | os.Pat
     for url in nearby:
         if Tokenizer.load(url).hash != tok.hash:
             msg = (
-                f"{url} lies next to the ids and is another tokenizer than the one given; its ids would become other "
-                "text. Leave the tokenizer out, or move the files to a folder of their own"
+                f"{url}, next to the ids, is another tokenizer than the one given, by which they would become other "
+                "text; leave the tokenizer out, or move the files to a folder of their own"
             )
             raise PlanError(msg)
     return tok

@@ -126,7 +126,7 @@ def read_tiktoken(url: str) -> dict[bytes, int]:
         for token, rank in (line.split() for line in lines):
             ranks[base64.b64decode(token, validate=True)] = int(rank)
     except (ValueError, binascii.Error) as e:
-        msg = f"line {len(ranks) + 1:,} is not `base64 rank`, so this is not a .tiktoken vocabulary"
+        msg = f"line {len(ranks) + 1:,} is not `base64 rank`, so this is not a .tiktoken vocabulary; check the path"
         raise ReadError(msg, url) from e
     return ranks
 
@@ -141,7 +141,10 @@ def merges_of(ranks: Mapping[bytes, int], url: str = "the vocabulary") -> list[P
     for token in sorted((t for t in ranks if len(t) > 1), key=ranks.__getitem__):
         pieces = _before_last(token, ranks)
         if len(pieces) != 2:
-            msg = f"{url}: token {token!r} cannot be reached by merging two others, so this is not a byte-level BPE"
+            msg = (
+                f"{url}: token {token!r} cannot be reached by merging two others; it must be a byte-level BPE, "
+                "such as dp.train_bpe makes"
+            )
             raise PlanError(msg)
         found.append((pieces[0], pieces[1]))
     return found

@@ -309,7 +309,10 @@ class Tokenizer:
         """Raise PlanError if the two engines could differ on the vocabulary; see the module's docstring."""
         missing = [b for b in range(256) if bytes([b]) not in self.vocab]
         if missing:
-            msg = f"the vocabulary is not byte-level: it lacks {len(missing)} of the 256 bytes, first {missing[0]:#04x}"
+            msg = (
+                f"the vocabulary is not byte-level: it lacks {len(missing)} of the 256 bytes, first {missing[0]:#04x}; "
+                "give a byte-level BPE, or train one with dp.train_bpe"
+            )
             raise PlanError(msg)
         if EOT not in self.special:
             msg = f"the vocabulary has no {EOT}, which separates documents; add it as a special token"
@@ -322,13 +325,16 @@ class Tokenizer:
         made = [left + right for left, right in self.merges]
         ids = [self.vocab.get(token, -1) for token in made]
         if len(set(made)) < len(made) or len(self.vocab) != 256 + len(made) or ids != sorted(ids) or -1 in ids[:1]:
-            msg = "the merges must make each token once, in the order of the ids, as tiktoken requires"
+            msg = (
+                "the merges must make each token once, in the order of the ids, as tiktoken requires; "
+                "sort them by the ids of their tokens, or train a vocabulary with dp.train_bpe"
+            )
             raise PlanError(msg)
         alone = unreachable(self.vocab, self.merges)
         if alone:
             msg = (
                 f"{len(alone)} of the merges cannot be reached by merging in order (first: {alone[0]!r}), "
-                "so tokenizers and tiktoken would give other ids"
+                "so tokenizers and tiktoken would give other ids; remove them, or train a vocabulary with dp.train_bpe"
             )
             raise PlanError(msg)
 
