@@ -1,4 +1,4 @@
-"""Claim an output folder of a Dataset: open the same recipe, continue it, or reject another's; delete what is replaced.
+"""Prepare the output folder of a Dataset: open or continue the same work, reject other results, delete replaced files.
 
 A folder of other input may be continued if only files changed that the earlier run could not read, since they were bad
 or empty: such a file is a row of the unread table, and if it is fetched again, only its part is made again.
@@ -39,7 +39,7 @@ log = logging.getLogger("dataprep")
 
 
 def check_apart(docs: Dataset, out: str) -> None:
-    """Raise PlanError if `out` holds input files, or if the next listing of the input would find what is written."""
+    """Raise PlanError if the folder `out` has input files, or if listing the input again would find files of `out`."""
     home = files.real(out)
     for piece in (piece for part in docs.parts for piece in part.slices):
         if files.is_inside(piece.url, out):
@@ -56,15 +56,15 @@ def check_apart(docs: Dataset, out: str) -> None:
 
 
 def is_finished(out: str, recipe: dict[str, Any]) -> bool:
-    """Return whether `out` has a manifest of this recipe, so that nothing is written, which may not be allowed."""
+    """Return whether `out` has the complete result of `recipe` (input and stages), so that nothing must be written."""
     found = Folder(out).recipe
     return all(found.get(name) == recipe.get(name) for name in ("key", "forgotten")) and Folder(out).is_sealed
 
 
 def take_over_restored(docs: Dataset, out: str, recipe: dict[str, Any], stages: Sequence[Any]) -> None:
-    """Delete the manifest of `out` and write the recipe, if only files changed that the earlier run did not read.
+    """Delete the manifest of `out` and write `recipe`, if only input files changed that the earlier run could not read.
 
-    Then `claim` continues the folder under the new key, and parts whose keys are the same keep their receipts.
+    Then `claim` continues the folder, and only the parts with changed files are made again. Otherwise, do nothing.
     """
     found = Folder(out).recipe
     if found.get("key") in (None, recipe["key"]) or found.get("forgotten") != recipe.get("forgotten"):
@@ -75,9 +75,11 @@ def take_over_restored(docs: Dataset, out: str, recipe: dict[str, Any], stages: 
 
 
 def claim(out: str, recipe: dict[str, Any], *, replace: bool, journal: bool = False) -> Dataset | None:
-    """Return the Dataset if `out` has it; else remove what may be replaced, and write the recipe.
+    """Return the Dataset in `out` if it is the complete result of `recipe`; else prepare `out` for the work.
 
-    journal: start the journal of the folder; saved steps are in that of the folder around them.
+    To prepare means to delete files that may be replaced, and to write recipe.json; then None is returned. recipe:
+    input and stages. replace: whether a result of another recipe may be replaced. journal: whether to begin a list of
+    the files that are created. Raises StaleOutput if `out` has files of others, or a result that may not be replaced.
     """
     folder = Folder(out)
     found = folder.recipe or _sealed_recipe(folder)
@@ -118,7 +120,7 @@ def claim(out: str, recipe: dict[str, Any], *, replace: bool, journal: bool = Fa
 
 
 def remove_parts_of_others(out: str, receipts: Sequence[dict[str, Any]]) -> None:
-    """Remove shards and tables that no receipt names: of another recipe, in a folder whose own recipe was lost."""
+    """Delete shards and tables in `out` that no receipt (work record) names, since other work left them there."""
     named = {file["name"].removeprefix("../") for receipt in receipts for file in receipt["files"]}
     named |= {files.join(RECEIPTS, f"{part_name(number)}.json") for number in range(len(receipts))}
     stored = {files.join(kind, name) for kind in PART_FILES for name in files.listdir(files.join(out, kind))}

@@ -74,10 +74,10 @@ def foreign(out: str, names: Iterable[str]) -> list[str]:
 
 
 def strangers(out: str, known: Iterable[str], searched: Iterable[str]) -> list[str]:
-    """Return what a folder holds that dataprep did not create, relative to `out`, sorted; hidden files are left out.
+    """Return the paths, relative to `out` and sorted, of files in it that dataprep did not create; no hidden files.
 
-    known: the names that a folder of its kind uses; if there are others in `out`, they are returned. searched: the
-    files and folders in `out` to search for single files otherwise.
+    known: the names that dataprep uses in such a folder; if there are other names in `out`, only these are returned.
+    searched: the files and folders in `out` to search otherwise.
     """
     others = sorted(n for n in set(files.listdir(out)) - set(known) if not n.startswith("."))
     return others or foreign(out, searched)

@@ -10,7 +10,7 @@ the same last but one word: counts, sums and probabilities of a part need no oth
 memory. Only the back-off weight of an n-gram is computed in another part than the n-gram: it is written to a file for
 the n-gram's part, in the order of that part's n-grams.
 
-Twin: tests/twins/ngram.py.
+Slow twin for the tests: tests/twins/ngram.py
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Number words in order of appearance, as `lmplz` reads them: one sentence per line. Twin: tests/twins/ngram.py."""
+"""Number words in order of appearance, as `lmplz` reads them: one sentence per line.
+
+Slow twin for the tests: tests/twins/ngram.py
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ class Vocabulary:
         return int(self.table.n_words[0])
 
     def read(self, block: bytes, order: int, *, skip_symbols: bool, where: str) -> Iterator[I32]:
-        """Yield the words of a text as numbers, int32 arrays; after each line come EOS and `order` - 1 times BOS.
+        """Yield the words of a text as numbers, int32 arrays; after each line, that of </s>, then order - 1 times <s>.
 
         block: the text, ending with white space; new words get new numbers. where: its source, for messages. Raises
         ReadError at the word <s>, </s> or <unk>, unless `skip_symbols` leaves it out.

@@ -1,7 +1,8 @@
 """Find lines that may contain personal data: one pass over the bytes, so that patterns are tried on few lines.
 
-It may return lines without personal data, but it misses no line with personal data. Twin: tests/twins/pii.py, the
-patterns over the whole text.
+It may return lines without personal data, but it misses no line with personal data.
+
+Slow twin for the tests: tests/twins/pii.py, the patterns over the whole text
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ from .kernel import byte_kinds, suspects
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a batch's texts.
+    """One line of the texts of a batch, which are stored one after another in a buffer.
 
-    row: the index of the text. start, stop: the range of the line in the buffer, in bytes. text: its characters.
-    can: bits of the kinds of personal data that it may contain (`kernel.py`).
+    row: the index of the text. start, stop: the line is the bytes start to stop - 1 of the buffer. text: its
+    characters. can: bits of the kinds of personal data that it may contain (`kernel.py`).
     """
 
     row: int
@@ -28,13 +28,16 @@ class Line:
     can: int
 
     def in_bytes(self, first: int, end: int) -> tuple[int, int]:
-        """Return a range of characters of the line as a range of bytes of the buffer."""
+        """Return (start, end) in bytes of the buffer for the characters `first` to `end` - 1 of the line."""
         if not self.text.isascii():
             first, end = (len(self.text[:i].encode()) for i in (first, end))
         return self.start + first, self.start + end
 
     def in_characters(self, first: int, end: int) -> tuple[int, int]:
-        """Return a range of bytes of the buffer, between whole characters, as a range of characters of the line."""
+        """Return (start, end) in characters of the line for the bytes `first` to `end` - 1 of the buffer.
+
+        Neither end may be inside a character.
+        """
         first, end = first - self.start, end - self.start
         if self.text.isascii():
             return first, end

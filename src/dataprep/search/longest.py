@@ -1,6 +1,6 @@
 """Kernels that find the longest substrings that a text shares with the text of a suffix array.
 
-Twin: tests/twins/search.py
+Slow twin for the tests: tests/twins/search.py
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def encode_dialogues(tok: Tokenizer, template: Template, dialogues: pa.Array, dt
 def encode_prompt(
     tok: Tokenizer, template: Template, messages: Sequence[Mapping[str, Any]], name: str | None = None
 ) -> list[int]:
-    """Return the ids of a dialogue up to the place at which the assistant's next turn begins.
+    """Return the token ids of a dialogue up to the offset at which the assistant's next turn begins.
 
     messages: the turns so far, each {role, content} and perhaps a name. name: of the assistant, for templates that
     write names. A model that learned dialogues in this template continues the ids with an answer. Raises PlanError if

@@ -100,7 +100,8 @@ def stop_ids(sets: Mapping[str, Shards]) -> list[int]:
 def facts(sets: Mapping[str, Shards]) -> dict[str, Any]:
     """Return what a checkpoint states about its data: the ids that end a text, amounts per set, and the chat template.
 
-    `chat` is None, or has template, template_ends and speakers of the first set with a template (see `encode`).
+    "chat" is None, or a dict with template, template_ends (its bos and eos) and speakers of the first set with a
+    template.
     """
     chats = (s.manifest for s in sets.values() if s.manifest.get("template"))
     chat = next(({n: m.get(n) for n in ("template", "template_ends", "speakers")} for m in chats), None)

@@ -17,7 +17,7 @@ from .model import GPT, Linear
 
 
 def projections(config: ModelConfig) -> dict[str, dict[str, slice]]:
-    """Return the projections of a block: by the name of the layer, the output rows of each projection in it.
+    """Return the projections (matrices) of a block as {name of the layer: {name of the projection: its output rows}}.
 
     >>> projections(ModelConfig(d_model=64, n_heads=4))["attention.qkv"]["k_proj"]
     slice(64, 128, None)
@@ -40,7 +40,7 @@ def _rows(**sizes: int) -> dict[str, slice]:
 
 
 class LowRank(nn.Module):
-    """A trained change of one projection: `b` @ `a`, which is 0 at the start, since `b` is."""
+    """A trained low-rank change of one projection (matrix): `b` @ `a`, which is 0 at the start, since `b` is 0."""
 
     role = "matrix"
 
@@ -50,12 +50,12 @@ class LowRank(nn.Module):
         nn.init.kaiming_uniform_(self.a, a=5**0.5)  # as in PEFT
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the change of the projection's output, (..., n_out), for an input (..., n_in)."""
+        """Return what this change adds to the projection's output, (..., n_out), for an input (..., n_in)."""
         return F.linear(F.linear(x, self.a.to(x.dtype)), self.b.to(x.dtype))
 
 
 class Adapted(nn.Module):
-    """A linear layer with a frozen weight, and a `LowRank` change for each of its projections in `lora_targets`."""
+    """A linear layer with a frozen weight, and a trained `LowRank` change for each projection in `lora_targets`."""
 
     role = "matrix"
 
@@ -90,7 +90,7 @@ class Adapted(nn.Module):
 
 
 def add(model: GPT, config: TrainConfig) -> None:
-    """Freeze all weights of `model`, and give it untrained changes of rank `config.lora`; its output is as before."""
+    """Freeze all weights of `model`, and add untrained LoRA changes of rank `config.lora`; its output is as before."""
     model.requires_grad_(False)
     for block in model.blocks:
         for path, rows in projections(model.config).items():
@@ -102,7 +102,7 @@ def add(model: GPT, config: TrainConfig) -> None:
 
 
 def merge(model: GPT) -> None:
-    """Add the changes to the weights of `model`, which then has ordinary layers, all of them trainable again."""
+    """Add the LoRA changes of `model` to its weights; it then has ordinary layers, all of them trainable again."""
     for path, layer in [(p, m) for p, m in model.named_modules() if isinstance(m, Adapted)]:
         home, _, name = path.rpartition(".")
         setattr(model.get_submodule(home), name, layer.merged())

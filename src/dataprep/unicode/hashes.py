@@ -1,6 +1,8 @@
 """Hashes of words, characters, runs of words and whole texts, and the normal forms of texts that are compared.
 
-Kernels read a text column as Arrow stores it; see `text.py`. Twin: tests/twins/text.py.
+Kernels read a text column as Arrow stores it; see `text.py`.
+
+Slow twin for the tests: tests/twins/text.py
 """
 
 from __future__ import annotations

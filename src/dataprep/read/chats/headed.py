@@ -80,7 +80,7 @@ class Headed(ChatReader, Lines):
     def begin(self) -> Callable[[str], FirstLine | None]:
         """Return a function, new for each file, that parses a line as the first line of a message.
 
-        It returns a FirstLine, or None if the line does not begin a message.
+        It returns a FirstLine (time, author, text), or None if the line does not begin a message.
         """
         raise NotImplementedError
 

@@ -1,9 +1,9 @@
 """Reader of WARC and the older ARC: the pages of a crawl as the text of their main content.
 
 Response records with an accepted status and content type become documents: transfer and content encodings are
-removed, the charset is found, and Resiliparse (extra `warc`) extracts the text. The position is the record's
-stored offset. Revisits, and repeated records (same id, or same URL and date), are dropped with a reason; request,
-metadata, warcinfo and other records are counted.
+removed, the charset is found, and Resiliparse (extra `warc`) extracts the text. The position of a document is the
+offset of its record in the stored file. Revisits, and repeated records (same id, or same URL and date), are dropped
+with a reason; request, metadata, warcinfo and other records are counted.
 """
 
 from __future__ import annotations

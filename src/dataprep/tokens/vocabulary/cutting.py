@@ -1,7 +1,9 @@
-"""Cut text into words by a state machine of `patterns.py`: one table look-up per character. Twin: tests/twins/bpe.py.
+"""Cut text into words by a state machine of `patterns.py`: one table look-up per character.
 
 The classes of characters (letter, mark, number, space) are read from `tiktoken`'s own regex engine, so that both use
 the same version of Unicode.
+
+Slow twin for the tests: tests/twins/bpe.py
 """
 
 from __future__ import annotations

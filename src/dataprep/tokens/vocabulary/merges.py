@@ -3,7 +3,9 @@
 The texts are read once and only their distinct words are kept, so memory grows with their number. Each pair has a list
 of its offsets, and a merge visits only these, so all merges together take time in proportion to the bytes of the words,
 however long a word is. The merges equal those of `tokenizers`: of equally frequent pairs, the one of older tokens comes
-first. Twin: tests/twins/bpe.py.
+first.
+
+Slow twin for the tests: tests/twins/bpe.py
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Pairs of neighbouring tokens with their counts and offsets, in a hash table and a heap. Twin: tests/twins/bpe.py."""
+"""Pairs of neighbouring tokens with their counts and offsets, in a hash table and a heap.
+
+Slow twin for the tests: tests/twins/bpe.py
+"""
 
 from __future__ import annotations
 

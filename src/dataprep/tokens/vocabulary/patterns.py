@@ -44,7 +44,7 @@ _NUMBER = re.compile(
 def regex_of(pattern: str, digits: str | None = None) -> str:
     """Return the regular expression of the pattern `pattern`, a name such as "gpt2" or an expression itself.
 
-    digits: how numbers are cut: "groups", "single" or "runs"; None keeps the policy of the pattern.
+    digits: how numbers are cut: into "groups" of three digits, "single" digits, or not ("runs"); None: as in `pattern`.
 
     >>> regex_of("gpt2", digits="single")   # GPT-2's, with a word per digit
     """

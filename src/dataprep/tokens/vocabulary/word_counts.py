@@ -1,4 +1,7 @@
-"""The distinct words of texts and their counts, from which merges are learned. Twin: tests/twins/bpe.py."""
+"""The distinct words of texts and their counts, from which merges are learned.
+
+Slow twin for the tests: tests/twins/bpe.py
+"""
 
 from __future__ import annotations
 

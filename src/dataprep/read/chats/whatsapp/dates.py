@@ -299,5 +299,5 @@ def _stated(plan: DateOrders, runs: Ints, counts: Ints, wanted: str | None) -> D
 
 
 def written(run: Ints) -> str:
-    """Return the date of `run`, a row of the arrays that `Survey` collects, as the file has it, without leading zeros."""
+    """Return the date of `run`, a row of the arrays in `Survey`, as the file has it but without leading zeros."""
     return MARKS.get(int(run[1]) >> S.SEPARATOR & 7, "-").join(map(str, run[2:5].tolist()))
