@@ -136,11 +136,11 @@ class Percentiles(Estimator):
         return DropIds(verdicts=url, key=own, estimator=self.name, facts=facts)
 
     def bounds(self, scores: pa.Table) -> tuple[Bounds, dict[str, Any]]:
-        """Return the range of each language, {language: (low, high)}, and facts for reports.
+        """Return the range of each language, {language: (low, high)}, and figures for reports.
 
-        scores: rows of SCORES (id, language, score, start, end). A bound is None if there is none. facts: {"cuts":
-        {language: {"low", "high", "scores": their number}}}. Documents without a language have "" as their language,
-        "all" in facts.
+        scores: rows of SCORES (id, language, score, start, end). A bound is None if there is none. The figures are
+        {"cuts": {language: {"low", "high": bounds, "scores": number of scores}}}. Documents without a language have the
+        language "", which the figures call "all".
         """
         found: dict[str, tuple[float | None, float | None]] = {}
         facts: dict[str, Any] = {}

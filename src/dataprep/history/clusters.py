@@ -250,7 +250,7 @@ def _with_survivor(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def least_similar(url: str, n: int, source: str | None = None) -> list[Drop]:
-    """Return the `n` dropped documents that are least similar to the documents kept in their place, the least first.
+    """Return the `n` dropped documents that are least similar to the documents kept in their place, in that order.
 
     url: the run's folder. If possible, they have different kept documents. source: only dropped documents of this
     source.

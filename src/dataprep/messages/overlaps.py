@@ -114,7 +114,7 @@ class SharedTimes(NamedTuple):
 
 
 def shared_times(spans: Mapping[Export, ExportSpan]) -> dict[Export, SharedTimes]:
-    """Return the SharedTimes of each export that overlaps in time with another export of its chat; others are left out.
+    """Return the period of each export that other exports of its chat cover too; exports without one are left out.
 
     spans: the summary of each export, a pair (chat, number of the file).
     """

@@ -105,8 +105,8 @@ class Members:
     def read(cls, out: str, n_parts: int, partition: int, dim: int, most: int = HELD_BYTES) -> Members:
         """Read the headers of the documents of one partition; also their vectors, if these have at most `most` bytes.
 
-        out: the folder of the temporary files. n_parts: the number of input parts, whose order the documents have. dim:
-        numbers per vector.
+        out: the folder of the temporary files. n_parts: the number of input parts; the documents are in the order of
+        the parts. dim: numbers per vector.
         """
         urls = [AssignClusters.url(out, number) for number in range(n_parts)]
         rows = SpilledRows.read(urls, partition, HEADER, lambda headers: np.full(len(headers), 2 * dim))

@@ -80,10 +80,10 @@ class LentKeys:
 
 @dataclass(frozen=True)
 class PartToHash:
-    """An input part whose documents' keys are needed, and the files with these keys if an earlier run made them.
+    """An input part whose documents' keys (hashes) are needed, and the files with keys that an earlier run stored.
 
-    name: of the part's file of keys. found: an existing file of that name. lent: stored keys of the documents from
-    which this shard was made.
+    name: of the part's file of keys. found: an existing file of that name. lent: if the part is a file of a finished
+    Dataset, keys that were stored when that Dataset was made.
     """
 
     part: Part

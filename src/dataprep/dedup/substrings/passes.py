@@ -152,7 +152,8 @@ class Partitions:
     def read(cls, out: str, n_parts: int, ranges: Sequence[tuple[int, int]]) -> Partitions:
         """Read the files of CountHashes in the folder `out`; return partitions of about PARTITION_BYTES of text each.
 
-        n_parts: number of input parts. ranges: [first, last) of buckets, one per file.
+        A partition is a group of hashes. n_parts: number of input parts. ranges: [first, last) of the buckets (leading
+        bits of hashes) of each file.
         """
         urls = [CountHashes.url(out, low) for low, _ in ranges]
         total = np.cumsum(all_sections(urls, n_parts, np.int64))

@@ -1,9 +1,9 @@
-"""Pseudonyms: replace the names of people.
+"""Pseudonyms: replace the names of people by pseudonyms, as authors and inside texts.
 
     dp.Pipeline(Pseudonyms(key="people.key", consent=Consent(refused="refused.txt")), dp.PII()).run(docs, out="safe")
 
-After `Pseudonyms` a Dataset's folder holds no known name: not in the columns, the statistics or names of input files
-(`Stage.hides`), and its saved steps are removed when it is sealed.
+After `Pseudonyms` a Dataset's folder has no known name: not in the columns, the statistics or names of input files
+(`Stage.hides`). The saved steps before it, which have names, are removed when the Dataset is complete.
 """
 
 from __future__ import annotations
