@@ -22,7 +22,9 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda ...")]
 
 def chat(
     folder: ModelFolder,
-    say: Annotated[list[str] | None, typer.Option(help="Print the answer to this, and leave; may be repeated.")] = None,
+    say: Annotated[
+        list[str] | None, typer.Option(help="A message: print its answer, and end; may be repeated.")
+    ] = None,
     system: Annotated[str, typer.Option(help="Text of the system's turn.")] = "",
     template: Annotated[
         str | None, typer.Option(help="course, chatml or a file; by default the one the model was trained with.")

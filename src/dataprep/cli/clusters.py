@@ -28,7 +28,7 @@ def clusters(
     largest: Annotated[int | None, typer.Option(min=1, help="Show the N largest clusters (5 by default).")] = None,
     least_similar: Annotated[int | None, typer.Option(min=1, help="Show the N least similar removals.")] = None,
     cuts: Annotated[int | None, typer.Option(min=1, help="Show the N texts that were cut out most often.")] = None,
-    source: Annotated[str | None, typer.Option(help="Only documents of this source.")] = None,
+    source: Annotated[str | None, typer.Option(help="Show only documents of this source.")] = None,
 ) -> None:
     """Show clusters of duplicates: each kept document, those dropped as its duplicates, and the words that differ."""
     console = Screen()

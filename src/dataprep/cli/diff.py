@@ -17,7 +17,9 @@ from .options import Screen, table_of
 
 
 def diff(
-    a: Annotated[str, typer.Argument(metavar="A", help="A sealed Dataset, or a run (its last Dataset is taken).")],
+    a: Annotated[
+        str, typer.Argument(metavar="A", help="A sealed Dataset, or a run, of which the last Dataset is compared.")
+    ],
     b: Annotated[str, typer.Argument(metavar="B", help="Another Dataset or run, made from the same input.")],
     examples: Annotated[int, typer.Option("--examples", "-n", min=0, help="Documents to show for each reason.")] = 3,
 ) -> None:

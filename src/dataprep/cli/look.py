@@ -132,7 +132,7 @@ def report(
     folder: RunFolder,
     to: Annotated[str | None, typer.Option(help="The HTML file to write; DIR/report.html by default.")] = None,
 ) -> None:
-    """Write one HTML page about a run, from input to token shards and loss; it loads nothing from elsewhere."""
+    """Write one HTML page about a run, from the input to token shards and training; it needs no other files."""
     from dataprep.report import write
 
     say(write(folder, to or files.join(folder, REPORT)))

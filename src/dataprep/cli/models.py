@@ -18,11 +18,13 @@ from dataprep.unicode.valid import printable
 from .options import Screen, numbers, table_of
 
 Out = Annotated[str, typer.Option(help="The model to write, NAME.bin; NAME.bin.json describes it.")]
-Format = Annotated[str | None, typer.Option("--format", help="As in dp.read: jsonl, lines, paragraphs ...")]
-Epochs = Annotated[int | None, typer.Option(help="Passes over the texts.")]
+Format = Annotated[
+    str | None, typer.Option("--format", help="Format of the files, as in dp.read: jsonl, lines, paragraphs ...")
+]
+Epochs = Annotated[int | None, typer.Option(help="Number of passes over the texts.")]
 Dim = Annotated[int | None, typer.Option(help="Dimension of the vectors.")]
-HeldOut = Annotated[float, typer.Option("--held-out", help="Fraction of the texts held out for the test.")]
-MaxTexts = Annotated[int | None, typer.Option("--max-texts", help="Texts per label at most.")]
+HeldOut = Annotated[float, typer.Option("--held-out", help="Fraction of the texts that the accuracy is measured on.")]
+MaxTexts = Annotated[int | None, typer.Option("--max-texts", help="Largest number of texts per label.")]
 Seed = Annotated[int, typer.Option(help="Seed of the training.")]
 SHOWN = 20  # labels of a confusion table
 TEXT_CHARS = 90  # shown of a document
@@ -30,7 +32,8 @@ TEXT_CHARS = 90  # shown of a document
 
 def train_langid(
     texts: Annotated[
-        list[str], typer.Argument(metavar="CODE=PATH...", help="Texts of each language; or PATH... with --label.")
+        list[str],
+        typer.Argument(metavar="CODE=PATH...", help="Files of each language; with --label, files of all languages."),
     ],
     out: Out,
     label: Annotated[str | None, typer.Option(help="The field with the language of each document.")] = None,
@@ -126,18 +129,18 @@ def _print(made: Any) -> None:
 def train_ngram(
     text: Annotated[list[str], typer.Argument(metavar="TEXT...", help="Text files with one sentence per line.")],
     out: Annotated[str, typer.Option(help="The ARPA file to write.")],
-    order: Annotated[int, typer.Option("-o", "--order", help="Words in the longest n-grams.")] = 5,
+    order: Annotated[int, typer.Option("-o", "--order", help="Number of words in the longest n-grams.")] = 5,
     prune: Annotated[
-        str, typer.Option(metavar="0 0 1", help="Per order, drop n-grams with at most this many occurrences.")
+        str, typer.Option(metavar="0 0 1", help="For each order: drop n-grams that occur at most this often.")
     ] = "",
     discount_fallback: Annotated[
         bool, typer.Option("--discount-fallback", help="Use discounts of 0.5, 1 and 1.5 if there is too little text.")
     ] = False,
-    skip_symbols: Annotated[
-        bool, typer.Option("--skip-symbols", help="Skip <s>, </s> and <unk> in the text.")
+    skip_symbols: Annotated[bool, typer.Option("--skip-symbols", help="Skip <s>, </s> and <unk> in the text.")] = False,
+    memory: Annotated[str, typer.Option(help="Memory for n-grams, such as 8GB.")] = "2GB",
+    binary: Annotated[
+        bool, typer.Option("--binary", help="Also write KenLM's binary form, by its program build_binary.")
     ] = False,
-    memory: Annotated[str, typer.Option(help="Memory for n-grams, like 8GB.")] = "2GB",
-    binary: Annotated[bool, typer.Option("--binary", help="Also run KenLM's build_binary.")] = False,
 ) -> None:
     """Train an interpolated modified Kneser-Ney model (ARPA), as KenLM's lmplz does."""
     from dataprep.ngram import train
@@ -170,10 +173,14 @@ def _thresholds(text: list[str], prune: str) -> tuple[list[str], list[int]]:
 def perplexity(
     inputs: Annotated[list[str], typer.Argument(metavar="INPUT...", help="Sealed Datasets, or input files.")],
     model: Annotated[str, typer.Option(help="The n-gram model: an ARPA file or a KenLM binary.")],
-    cut: Annotated[str, typer.Option(help="head, middle, tail, or two percentiles to keep, like 1,90.")] = "1,90",
-    unit: Annotated[str, typer.Option(help="document or paragraph.")] = "document",
-    tokenizer: Annotated[str | None, typer.Option(help="A SentencePiece model.")] = None,
-    n: Annotated[int, typer.Option("-n", min=1, help="Documents to show per language.")] = 20,
+    cut: Annotated[
+        str, typer.Option(help="What to keep: head, middle, tail, or the range between two percentiles.")
+    ] = "1,90",
+    unit: Annotated[str, typer.Option(help="What is scored: document or paragraph.")] = "document",
+    tokenizer: Annotated[
+        str | None, typer.Option(help="A SentencePiece model that splits the text into words.")
+    ] = None,
+    n: Annotated[int, typer.Option("-n", min=1, help="Number of documents to show per language.")] = 20,
 ) -> None:
     """Show the documents that --cut would drop by perplexity, those nearest to the limits first; write nothing."""
     from dataprep.filters.percentiles import Percentiles

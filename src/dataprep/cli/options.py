@@ -14,8 +14,8 @@ from dataprep.errors import PlanError
 from dataprep.unicode.valid import printable
 
 RunFolder = Annotated[str, typer.Argument(metavar="DIR", help="The folder of a run.")]
-Workers = Annotated[int, typer.Option(min=1, help="Processes on this machine.")]
-Memory = Annotated[str | None, typer.Option(help="Memory that all workers together may use, like 8GB.")]
+Workers = Annotated[int, typer.Option(min=1, help="Number of worker processes on this machine.")]
+Memory = Annotated[str | None, typer.Option(help="Memory that all workers together may use, such as 8GB.")]
 
 
 class Screen(Console):

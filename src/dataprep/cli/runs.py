@@ -22,17 +22,17 @@ SHOWN = 20  # copies, ids and files that `forget` prints
 
 
 def run(
-    pipeline: Annotated[str, typer.Argument(help="A pipeline file, like pipelines/demo.py.")],
+    pipeline: Annotated[str, typer.Argument(help="A pipeline file, such as pipelines/demo.py.")],
     to: Annotated[str | None, typer.Option(help="The step to run, with the steps that it needs; default: all.")] = None,
-    out: Annotated[str | None, typer.Option(help="Folder for the results; out/NAME by default, as in NAME.py.")] = None,
+    out: Annotated[str | None, typer.Option(help="Folder for the results; by default out/NAME for NAME.py.")] = None,
     workers: Workers = 1,
     ray: Annotated[bool, typer.Option("--ray", help="Run on the Ray cluster at RAY_ADDRESS, or a local one.")] = False,
     memory: Memory = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the drops and changes of each stage on a sample; write nothing.")
     ] = False,
-    sample_mb: Annotated[int, typer.Option(min=1, help="Megabytes of text in the sample of a dry run.")] = 16,
-    examples: Annotated[int, typer.Option(min=0, help="Documents to show per reason and change in a dry run.")] = 3,
+    sample_mb: Annotated[int, typer.Option(min=1, help="Megabytes of text that a dry run reads.")] = 16,
+    examples: Annotated[int, typer.Option(min=0, help="Documents that a dry run shows per reason and change.")] = 3,
 ) -> None:
     """Run the steps of a pipeline file; work that an earlier run finished is not repeated."""
     console = Screen()
@@ -64,15 +64,18 @@ def train(
     shards: Annotated[list[str], typer.Argument(help="A folder of token shards, or several as NAME=FOLDER.")],
     out: Annotated[str, typer.Option(help="Folder for checkpoints and metrics; a stopped run resumes.")],
     preset: Annotated[
-        str | None, typer.Option(help="Settings: tiny, 11m, 42m, gpt2-124m ...; default tiny, or those of --from.")
+        str | None, typer.Option(help="Settings: tiny, 11m, 42m, gpt2-124m ...; default: tiny, or those of --from.")
     ] = None,
     init_from: Annotated[
-        str | None, typer.Option("--from", metavar="DIR", help="Begin with the weights of this run or checkpoint.")
+        str | None,
+        typer.Option("--from", metavar="DIR", help="Begin with the weights of this run or checkpoint, at step 0."),
     ] = None,
     lora: Annotated[
         int | None, typer.Option(metavar="RANK", help="Train only low-rank changes of the model of --from.")
     ] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting; may be repeated.")
+    ] = None,
     start_over: Annotated[bool, typer.Option("--start-over", help="Remove the run in --out, and start again.")] = False,
 ) -> None:
     """Train a GPT on token shards; `python -m dataprep.train` does the same with only torch and numpy installed."""
@@ -87,9 +90,9 @@ def clean(
     folder: RunFolder,
     all_: Annotated[bool, typer.Option("--all", help="Remove everything that dataprep wrote into DIR.")] = False,
 ) -> None:
-    """Remove the saved steps between input and result; `dataprep why` then cannot show dropped texts.
+    """Remove the inputs and tables that deduplications saved; `dataprep why` then cannot show dropped texts.
 
-    Files that dataprep did not write are kept, and named.
+    Files that dataprep did not write are kept, and a message names the first of them.
     """
     if not files.is_dir(folder):
         if all_ and not files.exists(folder):
@@ -116,11 +119,15 @@ def forget(
     ids: Annotated[
         str | None, typer.Option(help="A file with an id per line (3:1745 or an integer), or Parquet or CSV with `id`.")
     ] = None,
-    of: Annotated[str | None, typer.Option(help="Folder of the ids, if folders number documents differently.")] = None,
-    with_copies: Annotated[bool, typer.Option("--with-copies", help="Forget their duplicates too.")] = False,
+    of: Annotated[
+        str | None, typer.Option(help="The folder to which the ids refer, if folders number documents differently.")
+    ] = None,
+    with_copies: Annotated[
+        bool, typer.Option("--with-copies", help="Also forget the duplicates of the documents.")
+    ] = False,
     missing_ok: Annotated[bool, typer.Option("--missing-ok", help="Continue if some ids are unknown.")] = False,
 ) -> None:
-    """Remove documents from shards, statistics, filters and every rerun; without --ids, finish an interrupted call."""
+    """Remove documents from all results of a run, and from every rerun; without --ids, finish an interrupted call."""
     from dataprep.forget.forget import forget as remove
 
     console = Screen(highlight=False, soft_wrap=True)
@@ -162,27 +169,31 @@ def _print_files(console: Console, title: str, urls: Any) -> None:
 def persona(
     chat: Annotated[list[str], typer.Option("--chat", metavar="PATH", help="An export or a folder; may be repeated.")],
     person: Annotated[str, typer.Option("--as", metavar="NAME", help="The author to imitate, as in the exports.")],
-    out: Annotated[str, typer.Option(help="Output folder of all steps.")] = "out/persona",
+    out: Annotated[str, typer.Option(help="Folder for the results of all steps.")] = "out/persona",
     template: Annotated[str, typer.Option(help="course, chatml, or a file with a Jinja chat template.")] = "chatml",
-    block: Annotated[int, typer.Option(help="Tokens of the longest window.")] = 1024,
-    tokenizer: Annotated[str | None, typer.Option(help="Folder or tokenizer.json; without it one is trained.")] = None,
+    block: Annotated[int, typer.Option(help="Largest number of tokens in a window.")] = 1024,
+    tokenizer: Annotated[
+        str | None, typer.Option(help="A tokenizer.json, or its folder; without it, a tokenizer is trained.")
+    ] = None,
     vocab_size: Annotated[int, typer.Option(help="Number of ids of the trained tokenizer.")] = 8_000,
-    gap: Annotated[str, typer.Option(help="Silence that ends a conversation.")] = "1h",
-    context: Annotated[int, typer.Option(help="Turns that a window repeats from the window before.")] = 2,
+    gap: Annotated[str, typer.Option(help="Time without messages that ends a conversation.")] = "1h",
+    context: Annotated[int, typer.Option(help="Number of turns that a window repeats from the window before.")] = 2,
     val: Annotated[float, typer.Option(help="Share of the conversations for validation.")] = 0.05,
     test: Annotated[float, typer.Option(help="Share of the conversations for testing.")] = 0.0,
-    key: Annotated[str | None, typer.Option(help="File with the key of pseudonyms; else a random one.")] = None,
+    key: Annotated[
+        str | None, typer.Option(help="File with the secret key of the pseudonyms; default: a random key.")
+    ] = None,
     refused: Annotated[str | None, typer.Option(help="File of people who did not agree, one per line.")] = None,
-    names: Annotated[str | None, typer.Option(help="File of more names to hide, one per line.")] = None,
+    names: Annotated[str | None, typer.Option(help="File of more names to replace, one per line.")] = None,
     keep_pii: Annotated[bool, typer.Option("--keep-pii", help="Keep phone numbers and other personal data.")] = False,
     platform: Annotated[str | None, typer.Option(help="whatsapp, telegram ...; detected by default.")] = None,
     date_order: Annotated[str | None, typer.Option(help="dmy, mdy or ymd, for ambiguous dates.")] = None,
     workers: Workers = 1,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what 16 MB of text would lose or change; write nothing.")
+        bool, typer.Option("--dry-run", help="Show on 16 MB of text what would be dropped or changed; write nothing.")
     ] = False,
 ) -> None:
-    """Make a fine-tuning set from chats, to teach a model to answer like one person: JSONL, and shards with a mask."""
+    """Make a fine-tuning set from chats, to teach a model to answer like one person: JSONL, and token shards."""
     from dataprep.persona import Persona
     from dataprep.persona import persona as make
 

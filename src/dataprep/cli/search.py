@@ -27,17 +27,19 @@ CELL_CHARS = 60  # shown of a match in a table
 
 
 def search(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="A Dataset, a run (its last Dataset), or an index.")],
+    folder: Annotated[
+        str, typer.Argument(metavar="DIR", help="A Dataset, a run (its last Dataset is searched), or an index.")
+    ],
     text: Annotated[str | None, typer.Argument(help="The text to find, byte for byte.")] = None,
-    limit: Annotated[int, typer.Option(min=0, help="Occurrences to show.")] = 10,
-    context: Annotated[int, typer.Option(min=0, help="Characters around each occurrence.")] = 60,
+    limit: Annotated[int, typer.Option(min=0, help="Number of occurrences to show.")] = 10,
+    context: Annotated[int, typer.Option(min=0, help="Characters to show around each occurrence.")] = 60,
     longest: Annotated[
-        str | None, typer.Option(metavar="FILE|TEXT", help="Show the longest passage of a text that is in the corpus.")
+        str | None, typer.Option(metavar="FILE|TEXT", help="Show the longest passage that a text and the corpus share.")
     ] = None,
     index: Annotated[str | None, typer.Option(help="The folder of the index; DIR/index by default.")] = None,
     workers: Workers = 1,
 ) -> None:
-    """Count and show the occurrences of a text in a corpus, or of the longest passage of --longest."""
+    """Count and show the occurrences of a text in a corpus, or of the longest passage that --longest finds."""
     if (text is None) == (longest is None):
         msg = "give either a text to find, or --longest FILE|TEXT"
         raise PlanError(msg)

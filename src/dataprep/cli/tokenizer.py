@@ -11,7 +11,7 @@ from dataprep.errors import PlanError
 
 from .options import Screen, Workers, numbers, runner
 
-Docs = Annotated[list[str], typer.Argument(metavar="DOCS...", help="The folder of a run, or files to read.")]
+Docs = Annotated[list[str], typer.Argument(metavar="DOCS...", help="Sealed Datasets, or files to read.")]
 Val = Annotated[float, typer.Option(help="Fraction of the documents held out for validation.")]
 Weights = Annotated[str, typer.Option(metavar="chat=3,web=1", help="Proportions of the sources in the sample.")]
 
@@ -19,16 +19,18 @@ Weights = Annotated[str, typer.Option(metavar="chat=3,web=1", help="Proportions 
 def train_tokenizer(
     docs: Docs,
     out: Annotated[str, typer.Option(help="Folder for tokenizer.json, or NAME.tiktoken.")],
-    vocab_size: Annotated[int, typer.Option("--vocab-size", help="Number of ids.")] = 32_000,
+    vocab_size: Annotated[int, typer.Option("--vocab-size", help="Number of ids of the vocabulary.")] = 32_000,
     sample: Annotated[float, typer.Option(help="Fraction of every source and language to learn from.")] = 0.05,
     weights: Weights = "",
     special: Annotated[
-        list[str] | None, typer.Option(help="course, chatml, code or a special token; repeat for more.")
+        list[str] | None, typer.Option(help="A set (course, chatml, code) or a special token; may be repeated.")
     ] = None,
     reserve: Annotated[int, typer.Option(help="Number of unused special tokens.")] = 0,
-    pattern: Annotated[str, typer.Option(help="words, gpt2, gpt4, llama3, o200k or a regex.")] = "words",
+    pattern: Annotated[
+        str, typer.Option(help="How text is cut into words: words, gpt2, gpt4, llama3, o200k or a regex.")
+    ] = "words",
     digits: Annotated[
-        str | None, typer.Option(help="groups, single or runs; the default is that of the pattern.")
+        str | None, typer.Option(help="How digits are cut: groups, single or runs; default: as in the pattern.")
     ] = None,
     characters: Annotated[bool, typer.Option("--characters", help="One token per character, for experiments.")] = False,
     val: Val = 0.05,

@@ -167,13 +167,15 @@ def import_(
     path: Annotated[str, typer.Argument(help="A .bin file, or a folder with train.bin and val.bin.")],
     out: Annotated[str, typer.Option(help="Folder for the token shards.")],
     tokenizer: Annotated[
-        str | None, typer.Option(help="The tokenizer.json that made the ids, or its folder; by default next to them.")
+        str | None, typer.Option(help="The tokenizer.json that made the ids, or its folder; default: next to the ids.")
     ] = None,
     eot: Annotated[int | None, typer.Option(help="Id that separates documents; <|endoftext|> by default.")] = None,
-    dtype: Annotated[str, typer.Option(help="uint32 for headerless files of four bytes per token.")] = "uint16",
+    dtype: Annotated[
+        str, typer.Option(help="uint32 for files without a header that have four bytes per token.")
+    ] = "uint16",
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite another recipe's output in --out.")] = False,
 ) -> None:
-    """Write token shards from .bin files of nanoGPT or llm.c; documents are cut at the separator."""
+    """Write token shards from .bin files of nanoGPT or llm.c; documents end at the separator."""
     from dataprep.tokens.shards.import_tokens import import_tokens
 
     say(import_tokens(path, tokenizer, out, eot=eot, dtype=dtype, replace=replace))

@@ -47,7 +47,7 @@ def render(summary: RunSummary) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
         f"<title>{name}: report of a run</title><style>{style}</style></head><body>"
-        f'<header><h1 dir="auto">{name}</h1><p>The text that was read, what was removed and why, and the result.'
+        f'<header><h1 dir="auto">{name}</h1><p>What this run read, what it removed and why, and what it made.'
         f'</p>{overview.alarms(summary)}{overview.tiles(summary)}<nav aria-label="Sections">{links}</nav></header>'
         f"<main>{body}</main><footer>dataprep {__version__} · <code>dataprep why DIR ID</code> explains any "
         "document, <code>dataprep clusters DIR</code> shows duplicates "

@@ -97,7 +97,7 @@ def diff_html(side: DiffSide | None, tag: str) -> str:
     tag: the element (del or ins) that encloses the words that only this text has.
     """
     if side is None:
-        return '<p class="missing">The text cannot be shown: the step that held it was not saved, or was removed.</p>'
+        return '<p class="missing">The text cannot be shown: the step that had it was not saved, or was removed.</p>'
     runs = []
     for kind, words in side:
         shown = text(words, 4_000)

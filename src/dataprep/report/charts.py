@@ -90,7 +90,7 @@ def similarity(counts: Sequence[int], threshold: float | None, bands: tuple[int,
         x = x_of(threshold)
         parts.append(f'<line class="threshold" x1="{x:.1f}" y1="{TOP - 6}" x2="{x:.1f}" y2="{BOTTOM}"/>')
         parts.append(f'<text x="{x - 5:.1f}" y="{BOTTOM - 7}" text-anchor="end">threshold {threshold:g}</text>')
-    return _svg([*parts, _axis("Similarity of a removed document with the one it was dropped for")], description)
+    return _svg([*parts, _axis("Similarity of a dropped document to the one that was kept")], description)
 
 
 def week(table: Sequence[Sequence[int]], description: str) -> str:

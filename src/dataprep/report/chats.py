@@ -27,7 +27,7 @@ def chats(summary: RunSummary) -> str:
     conversations = sum(stats.histograms.get(CONVERSATION_MESSAGES, Counter()).values())
     lead = (
         f"{people:,} messages of people in {conversations:,} conversations, counted by the stage "
-        f"<code>{text(stats.name)}</code>. Hours and days are those of the device that exported the chats."
+        f"<code>{text(stats.name)}</code>. Hours and days are those that the exports show."
     )
     lists = [ranked(title, of_family(stats.counts, name), name) for name, title in TITLES.items()]
     times = [_clock(stats.counts), _months(stats.counts)]

@@ -29,8 +29,8 @@ def duplicates(summary: RunSummary) -> str:
     measured = list(summary.similarities)[:MOST_CHARTS]
     charts_ = plots(*(_similarity(summary, stage) for stage in measured), _sizes(summary))
     lead = (
-        "Each of these documents was dropped as a duplicate of another. A cluster is a kept document "
-        "and all that were dropped as its duplicates, directly or over others."
+        "Documents that were dropped as duplicates of others. A cluster is a kept document and all documents that were "
+        "dropped for it, or for one that was later dropped for it."
     )
     return section("duplicates", "Duplicates", lead, charts_, _fits(summary), _largest(summary), _least(summary))
 
@@ -43,7 +43,7 @@ def _similarity(summary: RunSummary, stage: str) -> str:
     lsh = bool(fit.get("bands") and fit.get("rows")) and fit.get("measure") != "containment"  # the curve is Jaccard's
     bands = (int(fit["bands"]), int(fit["rows"])) if lsh else None
     threshold = fit.get("threshold")
-    title = f"Similarity of documents that {stage} removed"
+    title = f"Similarity of documents that {stage} dropped"
     chart = charts.similarity(found.hundredths.tolist(), threshold, bands, title)
     n = int(found.hundredths.sum())
     note = f"{n:,} documents have a similarity under 1, and {found.same:,} have the same content."
@@ -112,7 +112,8 @@ def _least(summary: RunSummary) -> str:
     if not shown:
         return ""
     pairs = "".join(f'<article class="card">{_pair(pair)}</article>' for pair in shown)
-    lead = "<p>If these pairs are duplicates, the threshold is not too low.</p>"
+    lead = "<p>The dropped documents that resemble the kept ones least. If even these are duplicates, the threshold is "
+    lead += "not too low.</p>"
     return f'<h3 class="over">The least similar removals</h3>{lead}{pairs}'
 
 
@@ -149,7 +150,7 @@ def cuts(summary: RunSummary) -> str:
     ]
     often = card(table(["times", "length", "first occurs in", "text"], repeats, "Texts that were cut most often"),
                  title="Cut most often", style="repeats") if repeats else ""  # fmt: skip
-    return section("cuts", "Cut out of texts", "Spans that were cut out of documents which are kept.", by_stage, often)
+    return section("cuts", "Cut out of texts", "Spans of text that were cut out of documents.", by_stage, often)
 
 
 def examples(summary: RunSummary) -> str:
@@ -171,4 +172,5 @@ def examples(summary: RunSummary) -> str:
                 shown.append(f'<details class="card"><summary>{head}</summary>{texts}</details>')
     if not shown:
         return ""
-    return section("examples", "Dropped by filters", "A few per reason, chosen by hash of the id.", "".join(shown[:40]))
+    lead = "A few documents per reason, chosen by a hash of their ids."
+    return section("examples", "Dropped by filters", lead, "".join(shown[:40]))

@@ -57,10 +57,10 @@ def funnel(summary: RunSummary) -> str:
         rows.append(_step("token shards", f"a vocabulary of {t.vocab_size:,}", kept, kept, read, summary, exact=True))
     heads = ("stage", "share", "documents", "text", *(["tokens"] if summary.tokens is not None else []))
     top = "".join(f'<span role="columnheader">{head}</span>' for head in heads)
-    lead = "The width of the blue shape is the share of documents that are left; the part that bends away was dropped."
+    lead = "Each row is a stage. The blue shape narrows by the share of the documents that the stage dropped."
     if summary.tokens is not None:
         per_token = summary.tokens.n_bytes / max(1, summary.tokens.n_tokens)
-        lead += f" Tokens before the last row are estimated from {per_token:.2f} bytes per token in the shards."
+        lead += f" The tokens of the last row are counted, the others estimated at {per_token:.2f} bytes per token."
     style = "funnel with-tokens" if summary.tokens is not None else "funnel"
     head = f'<div role="row" class="head">{top}</div>'
     body = f'<div class="{style}" role="table" aria-label="From input to shards">{head}{"".join(rows)}</div>'
@@ -112,8 +112,8 @@ def unread(summary: RunSummary) -> str:
         (f"{text(reason)} {text(suffix)}", f"{len(some):,}", text(some[0].file, 300), text(some[0].detail or "", 300))
         for (reason, suffix), some in by_kind(summary.unread).items()
     ][:MOST_SOURCES]
-    lead = "Files that were not read, or not to their end. Each is a row of <code>unread.parquet</code>."
-    heads = ["reason", "files", "an example", ""]
+    lead = "Files that were not read, or not to their end, by reason. <code>unread.parquet</code> lists all of them."
+    heads = ["reason", "files", "an example", "detail"]
     return section("unread", "Files that were not read", lead, card(table(heads, rows, "Files that were not read")))
 
 
@@ -146,7 +146,7 @@ def sources(summary: RunSummary) -> str:
         f'<table class="matrix"><caption class="unseen">Documents of each source, kept or dropped by reason</caption>'
         f"<thead><tr>{top}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     )
-    lead = "Every dropped document has one reason. The shading of a cell shows its share of the source."
+    lead = "Documents of each source, kept or dropped by reason. A darker cell is a larger share of its source."
     if not reasons:
         lead = "No document was dropped."
     legend = f'<ul class="legend">{legend}</ul>'

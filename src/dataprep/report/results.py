@@ -28,7 +28,7 @@ def texts(summary: RunSummary) -> str:
     shown = plots(_lengths(summary), _token_lengths(summary), _languages(summary))
     if not shown:
         return ""
-    lead = "Each bar of a histogram covers lengths up to twice those of the bar before."
+    lead = "Each bar of a histogram counts documents up to twice as long as those of the bar before."
     return section("texts", "Lengths and languages", lead, shown)
 
 
@@ -95,7 +95,7 @@ def training(summary: RunSummary) -> str:
         return ""
     steps = max(1, -(-len(train) // CURVE_POINTS))
     mean = "" if steps == 1 else f" Each point of the training line is the mean of {steps:,} steps."
-    lead = f"Nats per token over optimiser steps; the model was not trained on the validation documents.{mean}"
+    lead = f"Loss in nats per token by optimiser step. The validation documents were held out from training.{mean}"
     both = (("train", "training", train), ("val", "validation", val))
     last = [f'<li><i class="{style}"></i>{label} {points[-1][1]:.3f}</li>' for style, label, points in both if points]
     chart = charts.curves(_means(train, steps), _few(val), "Optimiser steps", "Training and validation loss")
@@ -137,7 +137,7 @@ def recipe(summary: RunSummary) -> str:
         steps.append(f'<div class="step"><h3>token shards</h3><p class="note">{note}</p></div>')
     rows = [("dataprep", __version__), *_made_with(summary), *_seeds(summary)]
     versions = table(["made with", ""], [(text(a), text(b, 200)) for a, b in rows], "Versions and seeds")
-    lead = "The same recipe, input and pinned packages give the same bytes."
+    lead = "The stages of each step with all parameters. The same recipe, input and packages give the same bytes."
     return section("recipe", "How it was made", lead, card("".join(steps[:60])), card(versions, style="narrow"))
 
 
