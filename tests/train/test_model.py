@@ -18,6 +18,7 @@ SHAPES = {
     "heads": ModelConfig(n_layers=2, n_heads=4, d_model=32, context=24),
     "grouped": ModelConfig(n_layers=2, n_heads=4, n_kv_heads=2, d_model=32, context=24),
     "one kv head": ModelConfig(n_layers=2, n_heads=4, n_kv_heads=1, d_model=32, context=24),
+    "untied": ModelConfig(n_layers=2, n_heads=4, d_model=32, context=24, tied=False, norm_eps=1e-6),
 }
 
 
@@ -101,9 +102,10 @@ def test_bfloat16_is_close(model):
     assert {p.dtype for p in model.parameters()} == {torch.float32}
 
 
-def test_flops_are_those_that_torch_counts():
+@pytest.mark.parametrize("tied", [True, False])
+def test_flops_are_those_that_torch_counts(tied):
     """The closed form is what torch counts for one pass forward and back, attention in plain products."""
-    model = GPT(ModelConfig(n_layers=2, n_heads=4, d_model=64, context=32), 128)
+    model = GPT(ModelConfig(n_layers=2, n_heads=4, d_model=64, context=32, tied=tied), 128)
     x = ids(2, 32)
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         token_nats(model, x, x).sum().backward()
@@ -127,6 +129,8 @@ def test_presets_have_the_size_of_their_name():
         ({"n_heads": 4, "n_kv_heads": 3}, "n_heads=4 must be a multiple of n_kv_heads=3"),
         ({"n_layers": 0}, "n_layers=0 must be a whole number above 0"),
         ({"context": 1.5}, "context=1.5"),
+        ({"tied": 1}, "tied=1 must be True or False"),
+        ({"norm_eps": 0}, "norm_eps=0 must be a number from 1e-12 to 0.1"),
     ],
 )
 def test_impossible_shapes_are_refused(shape, sentence):

@@ -1,4 +1,4 @@
-"""Commands on models of text: train-langid, train-quality, train-ngram, perplexity."""
+"""Commands on models of text: export-model, train-langid, train-quality, train-ngram, perplexity."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dataprep.errors import PlanError
 from dataprep.store import files
 from dataprep.unicode.valid import printable
 
-from .options import Screen, numbers, table_of
+from .options import Screen, numbers, say, table_of
 
 Out = Annotated[str, typer.Option(help="The model to write, NAME.bin; NAME.bin.json describes it.")]
 Format = Annotated[
@@ -124,6 +124,25 @@ def _print(made: Any) -> None:
     if len(tested) > SHOWN:
         console.print(f"and {len(tested) - SHOWN} more labels, in {escape(made.path)}.json")
     console.print(escape(made.path))
+
+
+def export_model(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A trained model: its folder, or a checkpoint.")],
+    out: Annotated[str, typer.Option(help="The folder to write.")],
+    adapter: Annotated[str | None, typer.Option(metavar="DIR", help="Add this LoRA adapter to the model.")] = None,
+    adapter_only: Annotated[
+        bool, typer.Option("--adapter-only", help="Write the changes of a LoRA run alone, as PEFT's files.")
+    ] = False,
+) -> None:
+    """Write a model as a Hugging Face folder, which transformers opens."""
+    if adapter_only:
+        from dataprep.voice.adapter import export_adapter
+
+        say(export_adapter(folder, out))
+        return
+    from dataprep.voice.export_model import export_model as export
+
+    say(export(folder, out, adapter=adapter))
 
 
 def train_ngram(

@@ -68,7 +68,7 @@ def train(
     ] = None,
     init_from: Annotated[
         str | None,
-        typer.Option("--from", metavar="DIR", help="Begin with the weights of this run or checkpoint, at step 0."),
+        typer.Option("--from", metavar="DIR", help="Begin with this run, checkpoint or Hugging Face model, at step 0."),
     ] = None,
     lora: Annotated[
         int | None, typer.Option(metavar="RANK", help="Train only low-rank changes of the model of --from.")
@@ -81,9 +81,14 @@ def train(
     """Train a GPT on token shards; `python -m dataprep.train` does the same with only torch and numpy installed."""
     from dataprep import train as trainer
 
-    config = trainer.starting_config(preset, init_from).override(*(settings or []))
+    begin: Any = init_from
+    if init_from is not None:
+        from dataprep.voice.open_model import is_hugging_face, open_model
+
+        begin = open_model(init_from) if is_hugging_face(init_from) else init_from
+    config = trainer.starting_config(preset, begin).override(*(settings or []))
     resume, sets = not start_over, trainer.named(shards)
-    print(trainer.train(sets, out=out, config=config, init_from=init_from, lora=lora, resume=resume))
+    print(trainer.train(sets, out=out, config=config, init_from=begin, lora=lora, resume=resume))
 
 
 def clean(

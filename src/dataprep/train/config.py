@@ -62,11 +62,19 @@ class ModelConfig:
     n_kv_heads: int | None = None
     d_ff: int | None = None
     rope_base: float = 10_000.0
+    tied: bool = True
+    """Score the next token with the matrix that embeds tokens; False: with one of its own."""
+    norm_eps: float = 1e-5
+    """Added to the mean square before its root is taken."""
 
     def __post_init__(self) -> None:
         for name in ("n_layers", "n_heads", "d_model", "context", "n_kv_heads", "d_ff"):
             positive(name, getattr(self, name))
         _in_range(self, "rope_base", 1, 1e12)
+        _in_range(self, "norm_eps", 1e-12, 0.1)
+        if not isinstance(self.tied, bool):
+            msg = f"tied={self.tied!r} must be True or False"
+            raise PlanError(msg)
         if self.d_model % (2 * self.n_heads):
             msg = (
                 f"d_model={self.d_model} with n_heads={self.n_heads}: each head must have an even width; "

@@ -33,7 +33,7 @@ def token_nats(model: GPT, ids_BT: Tensor, targets_BT: Tensor, mask: Mask | None
     causal attention.
     """
     x_ND = model.stream(ids_BT, mask).flatten(0, 1)
-    return nats(x_ND, model.embedding.weight, targets_BT.flatten(), model.vocab_size).view_as(targets_BT)
+    return nats(x_ND, model.head_weight, targets_BT.flatten(), model.vocab_size).view_as(targets_BT)
 
 
 def nats(x_ND: Tensor, weight_VD: Tensor, targets_N: Tensor, vocab_size: int) -> Tensor:

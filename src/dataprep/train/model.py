@@ -1,4 +1,4 @@
-"""The model: a decoder-only GPT with RoPE, RMSNorm before each layer, SwiGLU, and tied embeddings.
+"""The model: a decoder-only GPT with RoPE, RMSNorm before each layer, SwiGLU, and tied embeddings (or not).
 
 Shape letters at the end of a name: B batch, T tokens, S tokens attended to, D width of the model, H heads of
 queries, K of keys and values, C width of a head, F hidden width of the feed-forward layer, V vocabulary.
@@ -64,13 +64,13 @@ class RMSNorm(nn.Module):
 
     role = "norm"
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
+        self.weight, self.eps = nn.Parameter(torch.ones(config.d_model)), config.norm_eps
 
     def forward(self, x_BTD: Tensor) -> Tensor:
         """Return the normalised input, of the same shape (B rows, T tokens, D channels) and type."""
-        return F.rms_norm(x_BTD, self.weight.shape, self.weight.to(x_BTD.dtype), eps=1e-5)
+        return F.rms_norm(x_BTD, self.weight.shape, self.weight.to(x_BTD.dtype), eps=self.eps)
 
 
 def rope_table(context: int, d_head: int, base: float) -> Tensor:
@@ -143,8 +143,8 @@ class Block(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.norm_1, self.attention = RMSNorm(config.d_model), Attention(config)
-        self.norm_2, self.feed_forward = RMSNorm(config.d_model), SwiGLU(config)
+        self.norm_1, self.attention = RMSNorm(config), Attention(config)
+        self.norm_2, self.feed_forward = RMSNorm(config), SwiGLU(config)
 
     def forward(self, x_BTD: Tensor, rope: Tensor, allowed: Any, cache: tuple[KeyValues, Slots] | None) -> Tensor:
         """Return the residual stream after this block, (B, T, D); the arguments are those of `Attention.forward`."""
@@ -153,9 +153,9 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    """The language model, a decoder-only GPT; one matrix both embeds tokens and scores the next token.
+    """The language model, a decoder-only GPT; if `config.tied`, one matrix both embeds tokens and scores the next one.
 
-    Source of these tied weights: Press and Wolf 2017.
+    Source of tied weights: Press and Wolf 2017.
     """
 
     rope: Tensor
@@ -167,7 +167,10 @@ class GPT(nn.Module):
         self.rule = Rule()  # of the run that trains it; generation follows it
         self.embedding = Embedding(vocab_size, config.d_model)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
-        self.norm = RMSNorm(config.d_model)
+        self.norm = RMSNorm(config)
+        self.head = None if config.tied else Linear(config.d_model, self.embedding.num_embeddings)
+        if self.head is not None:
+            nn.init.normal_(self.head.weight, std=_STD)
         rope = rope_table(config.context, config.d_head, config.rope_base)
         self.register_buffer("rope", rope, persistent=False)
 
@@ -204,8 +207,13 @@ class GPT(nn.Module):
 
     def logits(self, x_BTD: Tensor) -> Tensor:
         """Return the scores of the next id at each position, float32 (B, T, V); x_BTD: output of `hidden`."""
-        logits_BTV = F.linear(x_BTD, self.embedding.weight.to(x_BTD.dtype)).float()
+        logits_BTV = F.linear(x_BTD, self.head_weight.to(x_BTD.dtype)).float()
         return logits_BTV[..., : self.vocab_size]
+
+    @property
+    def head_weight(self) -> Tensor:
+        """The matrix that scores the next id, (V, D) with V padded to a multiple of 64."""
+        return self.embedding.weight if self.head is None else self.head.weight
 
     @property
     def device(self) -> torch.device:
@@ -228,6 +236,7 @@ class GPT(nn.Module):
         has 4, since it has no gradient.
         """
         role_of = roles(self)
-        matrices = [p for n, p in self.named_parameters() if role_of[n] in {"matrix", "embedding"}]
+        multiplied = {"matrix", "embedding"} if self.config.tied else {"matrix"}
+        matrices = [p for n, p in self.named_parameters() if role_of[n] in multiplied]
         products = sum((6 if p.requires_grad else 4) * p.numel() for p in matrices)
         return products + 12 * self.config.n_layers * self.config.d_model * self.config.context

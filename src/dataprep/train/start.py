@@ -63,11 +63,11 @@ def take_weights(model: GPT, init_from: str | Path | Loaded, sets: Mapping[str, 
             raise PlanError(msg)
     _check_shape(where, earlier.config, model.config)
     model.load_state_dict(earlier.state_dict())
-    return _hash(model)
+    return hash_of(model)
 
 
 def _check_shape(where: object, earlier: ModelConfig, config: ModelConfig) -> None:
-    before, now = asdict(earlier), asdict(config)
+    before, now = ({**asdict(c), "d_ff": c.ff_width, "n_kv_heads": c.kv_heads} for c in (earlier, config))
     differences = [f"model.{n} was {before[n]}, is {now[n]}" for n in now if n not in _FREE and before[n] != now[n]]
     if differences:
         msg = (
@@ -77,10 +77,12 @@ def _check_shape(where: object, earlier: ModelConfig, config: ModelConfig) -> No
         raise PlanError(msg)
 
 
-def _hash(model: GPT) -> str:
-    digest = hashlib.sha256()
+def hash_of(model: GPT) -> str:
+    """Return the hash (sha256, hex) of a model's weights; rows that fill up its vocabulary are left out."""
+    digest, padded = hashlib.sha256(), {"embedding.weight", "head.weight"}
     for name, tensor in model.state_dict().items():
-        digest.update(name.encode() + tensor.cpu().contiguous().numpy().tobytes())
+        used = tensor[: model.vocab_size] if name in padded else tensor
+        digest.update(name.encode() + used.cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()
 
 

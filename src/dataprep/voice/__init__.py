@@ -1,1 +1,1 @@
-"""A trained model as a partner to talk to: its tokenizer, its chat template, the terminal and the web page."""
+"""A trained model to talk to: tokenizer, chat template, terminal, web page, and the files of other programs."""

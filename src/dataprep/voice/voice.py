@@ -6,15 +6,15 @@ import math
 import os
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from dataprep.errors import PlanError, StaleOutput
+from dataprep.errors import PlanError
 from dataprep.tokens.dialogue import check_template, encode_prompt
 from dataprep.tokens.templates import Template, template_of
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
-from dataprep.train import GPT, Sampling, generate, load_model
+from dataprep.train import GPT, Sampling, generate
 
+from .open_model import open_model, tokenizer_of
 from .text_stream import TextStream
 
 
@@ -38,21 +38,13 @@ class Voice:
     def load(
         cls, path: str | os.PathLike[str], *, template: str | os.PathLike[str] | None = None, device: str = "auto"
     ) -> Voice:
-        """Return the model in the folder of a run, or in a checkpoint file.
+        """Return the model in the folder of a run, in a checkpoint file, or in a Hugging Face folder.
 
         template: the format of dialogues; None is the one that the model was trained with. Raises PlanError if there is
         no model or no tokenizer, StaleOutput if the tokenizer is another one than the model's.
         """
-        path = Path(path)
-        model, saved = load_model(path, device)
-        home = path if path.is_dir() else path.parent
-        if not (home / "tokenizer.json").exists():
-            msg = f"{home / 'tokenizer.json'} does not exist; copy the tokenizer.json of the model's shards there"
-            raise PlanError(msg)
-        tok = Tokenizer.load(home / "tokenizer.json")
-        if saved["tokenizer"] not in ("", tok.hash):
-            msg = f"{home / 'tokenizer.json'} is not the tokenizer of {path}; copy that of the model's shards there"
-            raise StaleOutput(msg)
+        model, saved = open_model(path, device)
+        tok = tokenizer_of(path, saved["tokenizer"])
         chat = saved.get("chat") or {}
         learned = Template(chat["template"], *(chat["template_ends"] or ())) if chat else None
         chosen = learned if template is None else template_of(template)

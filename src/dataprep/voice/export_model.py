@@ -1,0 +1,93 @@
+"""Export: a trained model as a Hugging Face folder, which `transformers` opens."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dataprep.errors import PlanError
+from dataprep.tokens.vocabulary.formats import CHATML
+from dataprep.tokens.vocabulary.special import EOT
+from dataprep.train.start import Loaded
+
+from . import llama
+from .adapter import add_adapter
+from .model_files import new_folder, read_json, write_json, write_tensors
+from .open_model import BEGIN, CONFIG, WEIGHTS, open_model, tokenizer_of
+
+log = logging.getLogger("dataprep")
+COURSE = (
+    "{% for m in messages %}<|startoftext|>{{ m['name'] or 'User' }}<|separator|>{{ m['content'] }}<|endoftext|>"
+    "{% endfor %}{% if add_generation_prompt %}<|startoftext|>{{ NAME }}<|separator|>{% endif %}"
+)
+
+
+def export_model(
+    model: str | os.PathLike[str], out: str | os.PathLike[str], *, adapter: str | os.PathLike[str] | None = None
+) -> str:
+    """Write a trained model to the folder `out` in Hugging Face's form, and return the folder.
+
+    It has model.safetensors (float32), config.json of type llama, generation_config.json, the tokenizer's files and,
+    for a model of dialogues, its chat template. `model`: the folder of a run, a checkpoint or a Hugging Face folder.
+    The changes of a LoRA run are added to its weights. adapter: the folder of a LoRA adapter to add.
+
+    Raises PlanError if the model attends in a way that Llama does not, the adapter is of another base, or `out` holds
+    other files.
+
+    >>> export_model("out/tomas/model", "out/tomas/hf")
+    """
+    loaded = open_model(model)
+    if loaded[0].rule.prefix:
+        msg = f"{model} was trained with another objective than 'next', and sees its whole prompt; Llama does not"
+        raise PlanError(msg)
+    if adapter is not None:
+        add_adapter(loaded[0], adapter)
+    folder = new_folder(out, CONFIG)
+    _write(loaded, folder)
+    return str(folder)
+
+
+def _write(loaded: Loaded, folder: Path) -> None:
+    model, saved = loaded
+    eot, stop = saved["eot"], sorted(saved.get("stop") or [saved["eot"]])
+    _write_tokenizer(loaded, folder)
+    ends = {"bos_token_id": eot, "eos_token_id": stop}  # a pad_token_id in config.json would freeze its embedding
+    sampled = {"pad_token_id": eot, "do_sample": True, "temperature": 0.8, "top_k": 50}
+    write_json(folder / "generation_config.json", ends | sampled)
+    write_tensors(folder / WEIGHTS, llama.weights(model))
+    write_json(folder / CONFIG, llama.config_of(model) | ends)
+
+
+def _write_tokenizer(loaded: Loaded, folder: Path) -> None:
+    """Write the tokenizer's files; a model without a tokenizer has none, with a warning."""
+    model, saved = loaded
+    path = Path(saved["path"])
+    if not ((path if path.is_dir() else path.parent) / "tokenizer.json").exists():
+        log.warning("%s has no tokenizer.json, so %s has no tokenizer", path, folder)
+        return
+    tok = tokenizer_of(path, saved["tokenizer"])
+    tok.save(folder)
+    config = read_json(folder / "tokenizer_config.json")
+    config |= {"model_max_length": model.config.context, "bos_token": EOT, "eos_token": EOT, "pad_token": EOT}
+    template = chat_template(saved.get("chat"))
+    write_json(folder / "tokenizer_config.json", config | {"chat_template": template})
+
+
+def chat_template(chat: Mapping[str, Any] | None) -> str | None:
+    """Return the Jinja chat template of a model, which begins with a separator as its training rows do.
+
+    chat: what the checkpoint states about dialogues: `template`, its `template_ends` (bos and eos) and the names of the
+    `speakers` by role; None if it was not trained on dialogues, and has no template.
+    """
+    if not chat:
+        return None
+    values: dict[str, str] = dict(zip(("bos_token", "eos_token"), chat.get("template_ends") or (), strict=False))
+    text: str = {"chatml": CHATML, "course": COURSE}.get(chat["template"], chat["template"])
+    if chat["template"] == "course":
+        values = {"NAME": (chat.get("speakers") or {}).get("assistant") or "User"}
+    given = "".join(f"{{% set {n} = {json.dumps(v, ensure_ascii=False)} %}}" for n, v in values.items())
+    return BEGIN + given + text

@@ -1,0 +1,69 @@
+"""Files of models in Hugging Face's folders: JSON and safetensors, read with one error, and written whole."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from dataprep.errors import PlanError, ReadError, need
+from dataprep.store.atomic import whole
+
+
+def new_folder(out: str | os.PathLike[str], ours: str) -> Path:
+    """Create the folder `out` if it does not exist; return its path.
+
+    ours: name of a file by which an earlier export is known, which may be replaced. Raises PlanError if the folder has
+    other files.
+    """
+    folder = Path(out)
+    if folder.exists() and not (folder.is_dir() and ((folder / ours).exists() or not any(folder.iterdir()))):
+        msg = f"out={str(out)!r} must be a new or empty folder, or that of an earlier export"
+        raise PlanError(msg)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write a JSON file; it appears whole or not at all."""
+    with whole(path) as f:
+        f.write(json.dumps(value, indent=2, ensure_ascii=False).encode() + b"\n")
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str] | None = None) -> None:
+    """Write a safetensors file; it appears whole or not at all. facts: metadata."""
+    save = need("safetensors.torch", extra="hf").save
+    made = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    with whole(path) as f:
+        f.write(save(made, metadata={"format": "pt", **(facts or {})}))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the content of a JSON file, an object. Raises ReadError if it is missing or anything else."""
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError) as e:
+        msg = f"is missing or is not JSON ({type(e).__name__}); copy the folder again"
+        raise ReadError(msg, str(path)) from e
+    if not isinstance(value, dict):
+        msg = "is not a JSON object; copy the folder again"
+        raise ReadError(msg, str(path))
+    return value
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Return (tensors by name, metadata) of a safetensors file. Raises ReadError if it is missing or damaged."""
+    opened = need("safetensors", extra="hf").safe_open
+    if not path.exists():
+        msg = "does not exist; the weights must be safetensors, as `save_pretrained` of transformers writes them"
+        raise ReadError(msg, str(path))
+    try:
+        with opened(path, "pt") as f:
+            return {name: f.get_tensor(name) for name in f.keys()}, f.metadata() or {}  # noqa: SIM118 - no dict
+    except Exception as e:  # the library raises an error of its own, which is not public
+        msg = f"is not a complete safetensors file ({str(e).splitlines()[0]}); copy it again"
+        raise ReadError(msg, str(path)) from e

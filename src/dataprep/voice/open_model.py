@@ -1,0 +1,124 @@
+"""Open a trained model: a run of ours, or a Hugging Face folder of a model with Llama's layers."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from dataprep.errors import DataprepError, PlanError, ReadError, StaleOutput
+from dataprep.tokens.vocabulary.special import EOT
+from dataprep.tokens.vocabulary.tokenizer import Tokenizer
+from dataprep.train import GPT, TrainConfig, load_model
+from dataprep.train.device import pick_device
+from dataprep.train.start import Loaded
+
+from . import llama
+from .model_files import read_json, read_tensors
+
+log = logging.getLogger("dataprep")
+CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+BEGIN = "{{ " + json.dumps(EOT) + " }}"
+"""The beginning of an exported chat template: rows in training begin with a separator, and so do prompts."""
+
+
+def is_hugging_face(path: str | os.PathLike[str]) -> bool:
+    """Return whether `path` is a folder with a config.json."""
+    return (Path(path) / CONFIG).exists()
+
+
+def open_model(path: str | os.PathLike[str], device: str = "cpu") -> Loaded:
+    """Return (model, other content) of a checkpoint, of a run's folder, or of a Hugging Face folder.
+
+    The result is that of `load_model`, with the key `path` too. A Hugging Face folder must have safetensors of a model
+    of type llama; its weights become float32. Its context is 2,048 at most: more may be set for training.
+
+    Raises PlanError if the model has another architecture, ReadError if a file is missing or damaged.
+
+    >>> train("work/shards", out="work/tuned", init_from=open_model("work/hf"))
+    """
+    if not is_hugging_face(path):
+        model, saved = load_model(Path(path), device)
+        return model, {**saved, "path": os.fspath(path)}
+    folder = Path(path)
+    config, other = read_json(folder / CONFIG), folder / "generation_config.json"
+    ends = [*_ids(config), *(_ids(read_json(other)) if other.exists() else [])]
+    tok = _tokenizer(folder)
+    shape, rows = llama.shape_of(config, str(folder))
+    n_ids, eot = (rows, (ends or [0])[0]) if tok is None else (tok.vocab_size, tok.eot)
+    if n_ids > rows:
+        msg = f"{folder} has a tokenizer of {n_ids:,} ids and a model of {rows:,}; copy the model's own tokenizer there"
+        raise PlanError(msg)
+    model = GPT(shape, n_ids)
+    llama.fill(model, _tensors(folder), str(folder))
+    saved = {
+        "path": str(folder), "step": 0, "config": TrainConfig(model=shape, lr=1e-4).to_dict(), "vocab_size": n_ids,
+        "eot": eot, "stop": sorted({eot, *ends}), "tokenizer": "" if tok is None else tok.hash, "chat": _chat(folder),
+    }  # fmt: skip
+    return model.to(pick_device(device)).eval(), saved
+
+
+def tokenizer_of(path: str | os.PathLike[str], expected: str) -> Tokenizer:
+    """Return the tokenizer of a model, the tokenizer.json in its folder.
+
+    path: the folder, or a checkpoint in it. expected: the tokenizer's hash; "" allows all. Raises PlanError if there is
+    no tokenizer, StaleOutput if it is another one.
+    """
+    home = Path(path) if Path(path).is_dir() else Path(path).parent
+    file = home / "tokenizer.json"
+    if not file.exists():
+        msg = f"{file} does not exist; copy the tokenizer.json of the model's shards there"
+        raise PlanError(msg)
+    tok = Tokenizer.load(file)
+    if expected not in ("", tok.hash):
+        msg = f"{file} is not the tokenizer of {path}; copy that of the model's shards there"
+        raise StaleOutput(msg)
+    return tok
+
+
+def _ids(config: Mapping[str, Any]) -> list[int]:
+    """Return the ids that end a text."""
+    given = config.get("eos_token_id")
+    return [one for one in (given if isinstance(given, list) else [given]) if isinstance(one, int)]
+
+
+def _tokenizer(folder: Path) -> Tokenizer | None:
+    """Return the tokenizer; None, with a warning, if the folder has none that can encode texts here."""
+    try:
+        return Tokenizer.load(folder / "tokenizer.json")
+    except (DataprepError, FileNotFoundError) as e:
+        log.warning("the tokenizer of %s cannot be used here, so shards must be encoded elsewhere: %s", folder, e)
+        return None
+
+
+def _chat(folder: Path) -> dict[str, Any] | None:
+    """Return what a checkpoint states about dialogues; None if there is no chat template."""
+    config, file = folder / "tokenizer_config.json", folder / "chat_template.jinja"
+    given: dict[str, Any] = read_json(config) if config.exists() else {}
+    text = file.read_text(encoding="utf-8") if file.exists() else given.get("chat_template")
+    if not isinstance(text, str):
+        return None
+    bos, eos = (
+        one.get("content") if isinstance(one, dict) else one for one in map(given.get, ("bos_token", "eos_token"))
+    )
+    return {"template": text.removeprefix(BEGIN), "template_ends": [bos or "", eos or EOT], "speakers": {}}
+
+
+def _tensors(folder: Path) -> dict[str, Tensor]:
+    """Return the tensors of all safetensors files of the folder."""
+    names = {WEIGHTS}
+    if (folder / INDEX).exists():
+        weight_map = read_json(folder / INDEX).get("weight_map")
+        if not isinstance(weight_map, dict) or not weight_map:
+            msg = "has no weight_map; copy the folder again"
+            raise ReadError(msg, str(folder / INDEX))
+        names = {Path(str(name)).name for name in weight_map.values()}
+    found: dict[str, Tensor] = {}
+    for name in sorted(names):
+        found |= read_tensors(folder / name)[0]
+    return found
