@@ -49,7 +49,8 @@ class Estimator:
         """Write the documents to drop as a table under `out`, and return the Stage that drops them.
 
         rows: one row per document, with the columns `id` (uint64), `reason`, and optionally `kept` (the id of the
-        document that is kept instead), `kept_in` and `similarity`. facts: numbers for the manifest and the report.
+        document that is kept instead), `kept_in` (the folder of that document's Dataset) and `similarity`. facts:
+        numbers for the manifest and the report.
         """
         for field in VERDICTS:
             if field.name not in rows.column_names:

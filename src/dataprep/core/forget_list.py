@@ -69,7 +69,7 @@ def without(docs: Dataset, out: str, ids: Ids) -> Dataset:
 
 
 def stale(out: str) -> StaleOutput:
-    """Return the error for a finished folder that must be made again, because its forget list has changed."""
+    """Return the error for a finished folder that may contain documents which were forgotten after it was made."""
     return StaleOutput(
         f"documents that {out} may hold were forgotten since it was made: run `dataprep forget {out}`, "
         "which removes them from it, or run again with replace=True"

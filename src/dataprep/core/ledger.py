@@ -49,7 +49,12 @@ class _InFlight:
 
 @dataclass
 class Ledger:
-    """Records drops, cuts, counts and histograms of one stage: the argument `stats` of a stage."""
+    """Records what one stage or reader does to each document; stages get it as the argument `stats`.
+
+    stage: the stage's name. seed: selects the dropped documents that are kept as examples. record: counts and
+    histograms so far. drops, cuts: rows of dropped documents and cut spans. unread: files that a reader could not read.
+    source: the source of a reader's documents; None: not of a reader. quiet: record nothing.
+    """
 
     stage: str
     seed: int = 0

@@ -25,7 +25,10 @@ from .verdict import CutSpans, DropIds, Verdict
 
 @dataclass(frozen=True)
 class Sealed(Reader):
-    """Reads the Parquet files of documents (shards) that a Pipeline wrote; one row group is one batch."""
+    """Reads the Parquet files of documents (shards) that a Pipeline wrote; one row group is one batch.
+
+    extra: (name, type) of each column other than id, text, source and meta.
+    """
 
     extra: tuple[tuple[str, str], ...] = ()  # names and types of the columns beyond the fixed ones
 

@@ -19,7 +19,12 @@ from .unread import Unread
 
 @dataclass(frozen=True)
 class Slice:
-    """A range of an input file, from `start` to before `stop` (None: the end), in positions that its reader defines."""
+    """A range of an input file, from `start` to before `stop` (None: the end), in positions that its reader defines.
+
+    file: the file's number in the Dataset. source: name of the documents' source. fingerprint: hash that identifies the
+    content, "" until needed. n_bytes: size as stored. unread: why the file cannot be read, or None. listed: the folder
+    or glob by which the file was found, "" if it was named.
+    """
 
     url: str
     file: int  # its number in the Dataset; for sealed shards, what is added to the file numbers inside

@@ -105,7 +105,7 @@ def _at_once(run: Runner) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Serial:
-    """Runs everything in this process, one item after another."""
+    """Runs everything in this process, one item after another; memory: bytes that may be used, or text like "4GB"."""
 
     memory: int | str | None = None
     workers: ClassVar[int] = 1
@@ -120,6 +120,7 @@ class Serial:
 class Local:
     """Runs tasks in processes of this machine.
 
+    workers: number of processes. memory: bytes that all of them may take together, or text like "4GB"; None: no limit.
     Processes are spawned, since fork is unsafe with Arrow's threads, and kept until the program ends.
     """
 
@@ -169,7 +170,10 @@ class Local:
 
 @dataclass(frozen=True)
 class Ray:
-    """Runs tasks on a Ray cluster, over storage that all nodes can read; needs the extra `ray`."""
+    """Runs tasks on a Ray cluster, over storage that all nodes can read; needs the extra `ray`.
+
+    address: of the cluster, as for `ray.init`. memory: bytes that all workers may take together, or text like "4GB".
+    """
 
     address: str | None = None
     memory: int | str | None = field(default=None, kw_only=True)

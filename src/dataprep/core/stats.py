@@ -237,7 +237,7 @@ class Stats:
 
     @classmethod
     def sum(cls, parts: Iterable[Stats]) -> Stats:
-        """Return the sum of the statistics of several parts, stage by stage."""
+        """Return the sum of the statistics of several tasks, stage by stage."""
         total = cls()
         for part in parts:
             total += part

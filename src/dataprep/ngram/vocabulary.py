@@ -106,8 +106,8 @@ def numbers(data: U8, i: int, table: Table, out: I32, n_bos: int, skip: int, set
     """Write the numbers of the words of data[i:] to `out`, until the data ends, or `out` or the table is full.
 
     Returns (index of the next byte, count of numbers in `out`, code of the reason to stop). New words are entered into
-    `table`. White space is NUL, tab, line feed, carriage return and space, as in `lmplz`. n_bos: how many BOS follow
-    the EOS of a line. skip: 1 to skip special words in the text. setup: 1 to enter the special words into the table.
+    `table`. White space is NUL, tab, line feed, carriage return and space, as in `lmplz`. n_bos: how many <s> are
+    written after the </s> of each line. skip: 1 to skip special words in the text. setup: 1 to enter them into `table`.
     """
     n, k, room = len(data), 0, len(out) - n_bos - 1
     mask = np.uint64(len(table.slots) - 1)

@@ -257,7 +257,7 @@ class TokenSize:
         return np.diff(ends, prepend=0) - 1
 
     def overhead(self, role: str, name: str | None) -> int:
-        """Return how many tokens a turn has in addition to its content: the template's, and one that joining may add.
+        """Return how many tokens a turn has besides its content: those of the template, and one that joining may cause.
 
         role, name: of the turn's speaker; name: None if the speaker has none.
         """

@@ -108,6 +108,8 @@ class TrainConfig:
     layout: how documents become rows of `model.context` tokens. objective: what is learned: "next" (token), "prefix" or
     "span". steps: optimiser steps; None: one pass over the tokens. batch: rows per step. lr: highest learning rate.
     schedule: of the learning rate after `warmup` steps: "cosine", "wsd" (constant, then decay) or "constant".
+    eval_every, save_every, log_every: steps between validations, checkpoints and reports. keep: checkpoints to keep.
+    lora: rank of the trained changes, if not all weights are trained.
     """
 
     model: ModelConfig = field(default_factory=ModelConfig)

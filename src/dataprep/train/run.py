@@ -53,7 +53,12 @@ class Result:
 
 @dataclass
 class Run:
-    """The state of a training run: all that the next step needs; a part of it is stored in checkpoints."""
+    """The state of a training run: all that the next step needs; a part of it is stored in checkpoints.
+
+    sets: token shards by name. out: the output folder. loader: reads training rows. val: validation rows by set. step:
+    steps done. loss, val_loss, bits_per_byte: the newest values. guard: counts of skipped steps. start: hash of the
+    weights that the run began with; "" for random ones.
+    """
 
     config: TrainConfig
     sets: dict[str, Shards]

@@ -192,8 +192,8 @@ def skip_string(data: U8, i: int, n: int, state: I64) -> int:
 def find_array(data: U8, i: int, n: int, name: U8, state: I64) -> tuple[int, int]:
     """Find the first array with the key `name` in the JSON data[i:n].
 
-    Returns (index after its opening bracket, FOUND), or (n, MORE) if the bytes end first. state: int64 array that must
-    be passed unchanged to the next call.
+    Returns (index after its opening bracket, FOUND), or (n, MORE) if the bytes end first. state: int64 array in which
+    the function keeps what the next call, with more bytes, needs.
     """
     while i < n:
         if state[IN_STRING]:

@@ -74,7 +74,13 @@ class SampleCost:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizerReport:
-    """The figures of one vocabulary; `print` shows tables, `json()` returns plain values."""
+    """The figures of one vocabulary, measured on text; `print` shows tables, `json()` returns plain values.
+
+    special: number of special tokens. pattern: cuts texts into words. measured_on: the text, in words. rows: figures by
+    source and language. rare: tokens with fewer occurrences are rare. counts: occurrences of each id. kinds: number of
+    tokens per kind. longest, longest_space: the longest tokens. samples: results of vocabularies trained on samples of
+    other sizes. compared: name of the vocabulary to compare with, or None.
+    """
 
     vocab_size: int
     special: int

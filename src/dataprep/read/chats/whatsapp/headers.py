@@ -176,7 +176,11 @@ MAX_DOUBTFUL = 1 << 16  # lines that are remembered; further ones count as messa
 
 @dataclass
 class DoubtfulLines:
-    """Collects the lines of a file that may be message headers or quotations of them, to decide which are text."""
+    """Collects the lines of a file that may be message headers or quotations of them, to decide which are text.
+
+    names: how often each author occurs. doubtful: such lines, with the header before and after each. waiting: those
+    whose next header is not known yet. last: the last header so far.
+    """
 
     names: Counter[str] = field(default_factory=Counter)
     doubtful: list[tuple[Ints, str]] = field(default_factory=list)  # int64[3, FIELDS]: the line before, it, the next
