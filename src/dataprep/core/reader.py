@@ -63,7 +63,7 @@ class Reader:
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
-        """The columns that the reader yields in addition to the fixed ones."""
+        """The columns that the reader yields in addition to id, text, source and meta, as {name: type}."""
         return {}
 
     @classmethod

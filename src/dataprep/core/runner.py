@@ -111,7 +111,7 @@ class Serial:
     workers: ClassVar[int] = 1
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
-        """Yield the task's result for every item, in item order."""
+        """Call `task` for every item, and yield the results in item order; label: title of the progress bar."""
         _at_once(self)
         return track((_attempt(task, item) for item in items), items, label)
 
@@ -133,7 +133,7 @@ class Local:
             raise PlanError(msg)
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
-        """Yield the task's result for every item, in item order."""
+        """Call `task` for every item, and yield the results in item order; label: title of the progress bar."""
         guard()
         n = _at_once(self)
         if len(items) <= 1:  # one item gains nothing from another process
@@ -184,7 +184,7 @@ class Ray:
         return max(1, int(self._ray().cluster_resources().get("CPU", 1)))
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:
-        """Yield the task's result for every item, in item order."""
+        """Call `task` for every item, and yield the results in item order; label: title of the progress bar."""
         return track(self._map(task, items), items, label)
 
     def _ray(self) -> Any:

@@ -119,7 +119,7 @@ class Score(Stage):
         return self.filter.measure_key().decode() if isinstance(self.filter, ScoredFilter) else self.filter
 
     def warm(self) -> None:
-        """Compile the kernels of the filter."""
+        """Compile the kernels (compiled functions) of the filter; called once, before workers start."""
         self.filter.warm()
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing

@@ -252,7 +252,7 @@ class Stats:
         return Stats([stage.hidden() for stage in self.stages])
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return one plain dict per stage."""
+        """Return the statistics as plain values for JSON, one dict per stage."""
         return [s.to_json() for s in self.stages]
 
     @classmethod

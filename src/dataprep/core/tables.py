@@ -75,8 +75,8 @@ def write_verdicts(url: str, tables: pa.Table | Iterable[pa.Table]) -> int:
 def write_spans(url: str, spans: Iterable[npt.NDArray[Any]]) -> int:
     """Write an Estimator's table of spans to cut to `url`, and return its number of rows.
 
-    spans: arrays of dtype SPAN, one row per span, in the order of (id, start) from array to array; spans of one
-    document may overlap.
+    spans: arrays of dtype SPAN, one row per span: document id, start, end, and the retained copy. From array to array
+    they are in the order of (id, start); spans of one document may overlap.
     """
     return _write(url, SPANS, map(_span_table, spans))
 

@@ -94,7 +94,7 @@ class CutSpans(Verdict):
         return (*super().recipe(), self.min_left)
 
     def warm(self) -> None:
-        """Compile the kernel."""
+        """Compile the kernel (compiled function) that cuts spans; called once, before workers start."""
         from dataprep.unicode import text
 
         one = np.array([0, 1])

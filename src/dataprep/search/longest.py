@@ -18,7 +18,7 @@ I32: TypeAlias = npt.NDArray[np.int32]
 
 @kernel
 def longest_matches(query: U8, begins: I64, text: U8, suffixes: I32) -> I64:
-    """Return for each offset b in `begins` the length in bytes of the longest start of query[b:] that `text` has, int64.
+    """Return for each offset b of `begins` the length in bytes of the longest start of query[b:] in `text`, int64.
 
     query: UTF-8 bytes; begins: offsets in it, ascending. suffixes: the suffix array of `text`, int32. If several
     matches end at the same byte, only the first of them, which is the longest, is always computed; the others may be 0.

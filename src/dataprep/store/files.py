@@ -33,7 +33,7 @@ def is_local(url: str) -> bool:
 
 
 def path_of(url: str) -> str:
-    """Return the path of a local URL."""
+    """Return the path in the file system of a local URL, such as /a/b for file:///a/b."""
     return url.removeprefix("file://")
 
 

@@ -189,7 +189,7 @@ class SampleTask:
         return {name: (np.flatnonzero(of), of[of > 0]) for name, of in total.items()}
 
     def pick(self, batches: Iterable[B.Batch]) -> bytes:
-        """Return the sampled documents among `batches` (text, source, language), in order, as a compressed Arrow stream.
+        """Return the sampled documents of `batches` (text, source, language), in order, as a compressed Arrow stream.
 
         Returns b"" if there are none.
         """

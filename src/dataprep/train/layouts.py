@@ -85,7 +85,7 @@ class Layout:
 
     @property
     def n_tokens(self) -> int:
-        """The number of tokens in the files, separators included."""
+        """The number of tokens in the files of token shards, separators included."""
         return len(self.tokens)
 
     def __len__(self) -> int:

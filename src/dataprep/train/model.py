@@ -201,7 +201,7 @@ class GPT(nn.Module):
         return self.hidden(ids_BT, mask)
 
     def cache(self, batch: int) -> Cache:
-        """Return an empty cache for generation, with `batch` rows."""
+        """Return an empty cache of attention keys and values, for the generation of `batch` texts."""
         layers = [block.attention.cache(batch, self.device, self.compute_dtype) for block in self._blocks()]
         return Cache(layers, batch, self.device)
 

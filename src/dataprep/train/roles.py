@@ -9,7 +9,9 @@ ROLES = ("matrix", "embedding", "norm", "scalar")
 
 
 def roles(model: nn.Module) -> dict[str, str]:
-    """Return the role of each parameter, by the parameter's name: the attribute `role` of the module that owns it.
+    """Return {name of a parameter: its role}, for all parameters; a role is "matrix", "embedding", "norm" or "scalar".
+
+    It is the attribute `role` of the module that owns the parameter.
 
     Raises TypeError if a module with parameters of its own has no role.
     """

@@ -87,7 +87,7 @@ class Discord(JsonExport):
         return number(reference.get("messageId")) if isinstance(reference, dict) else None
 
     def row(self, message: Mapping[str, Any]) -> MessageRow:
-        """Return the columns of one message, given as in the export's JSON."""
+        """Return the columns of one message; message: its object in the export's JSON."""
         who = message.get("author")
         who = who if isinstance(who, dict) else {}
         author = next((str(who[name]) for name in NAMES[self.author] if who.get(name)), None)

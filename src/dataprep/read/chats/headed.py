@@ -199,7 +199,7 @@ def _text(message: Held) -> str | None:
 
 
 def since_1970(year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: int = 0) -> int | None:
-    """Return a time as seconds since 1970, without a time zone; None if the time does not exist (60 s is allowed)."""
+    """Return a time as seconds since 1970, without a time zone; None if it does not exist (second=60 is accepted)."""
     try:
         start = datetime(year, month, day, hour, minute)  # noqa: DTZ001 - no zone
     except ValueError:

@@ -34,7 +34,7 @@ KEPT = {
 
 @dataclass(frozen=True, kw_only=True)
 class Wet(Crawl):
-    """Reads WET files; columns: any of url, date, record_id and languages."""
+    """Reads WET files, the plain text of crawled pages; columns: any of url, date, record_id and languages."""
 
     VERSION: ClassVar[int] = 2
     NAME: ClassVar[str] = "wet"
@@ -52,7 +52,10 @@ DESCRIPTIONS = {"description", "og:description"}
 
 @dataclass(frozen=True, kw_only=True)
 class Wat(Crawl):
-    """Reads WAT files; columns: any of url, date, status, content_type, title, links (JSON), warc and offset."""
+    """Reads WAT files, the metadata of crawled pages.
+
+    columns: any of url, date, status, content_type, title, links (JSON), warc and offset.
+    """
 
     NAME: ClassVar[str] = "wat"
     HOLDS: ClassVar[str] = "metadata"

@@ -55,7 +55,7 @@ class Share:
 
 @dataclass(frozen=True)
 class MixPlan:
-    """The plan of a mixture: one Share per source."""
+    """The plan of a mixture: one `Share` per source, with its tokens and epochs; `print` shows it as a table."""
 
     shares: tuple[Share, ...]
 

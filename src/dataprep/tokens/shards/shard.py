@@ -91,7 +91,7 @@ class Shards:
 
     @property
     def n_tokens(self) -> int:
-        """The number of tokens, separators included."""
+        """The number of tokens in these shards, separators included."""
         return sum(s["tokens"] for s in self.shards)
 
     @property

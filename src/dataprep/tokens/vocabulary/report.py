@@ -54,7 +54,7 @@ class Row:
         return None if self.compared is None else self.n_bytes / max(1, self.compared)
 
     def json(self) -> dict[str, Any]:
-        """Return the figures, including ratios, as a dict for JSON."""
+        """Return the figures of this source and language, including ratios, as a dict for JSON."""
         more = {"bytes_per_token": self.bytes_per_token, "characters_per_token": self.characters / max(1, self.tokens)}
         return asdict(self) | more | {"compared_bytes_per_token": self.compared_bytes_per_token}
 
@@ -127,7 +127,7 @@ class TokenizerReport:
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `json()` to a file."""
+        """Write the figures, as `json()` returns them, to the JSON file `path`."""
         files.write_json(os.fspath(path), self.json())
 
     def __rich__(self) -> RenderableType:

@@ -1,1 +1,1 @@
-"""Telegram Desktop exports: `result.json` and HTML pages."""
+"""Readers of Telegram Desktop's chat exports: `result.json` and HTML pages."""
