@@ -293,7 +293,7 @@ def _remove_pool(workers: int) -> None:
 
 
 def guard() -> None:
-    """End this process if it is a worker that runs the script again, because the script lacks a main guard."""
+    """End this process if it is a worker that runs the script again, since `if __name__ == '__main__'` is missing."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         sys.stderr.flush()
         os._exit(UNGUARDED)

@@ -141,7 +141,11 @@ class Contiguous(Layout):
 
 
 class PackedLayout(Layout):
-    """The layouts `bestfit`, `padded` and `cut` (parameter `how`), whose rows have whole documents (see `packing`)."""
+    """The layouts whose rows have whole documents; how: which of them.
+
+    "bestfit": several documents per row. "padded": one per row, or several rows for a long one. "cut": one per row,
+    truncated if it is long.
+    """
 
     def __init__(self, shards: Shards, context: int, how: str, *, mask_documents: bool = True, name: str = "") -> None:
         super().__init__(shards, context, mask_documents=mask_documents, name=name)

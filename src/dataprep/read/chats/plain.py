@@ -61,7 +61,7 @@ class Chat(Headed):
         return functools.partial(_begin, form_of(self.line))
 
     def expected(self) -> str:
-        """Return the format string `line`, for the error about a file without such lines."""
+        """Return the format string `line` of messages' first lines, for the error about a file without such lines."""
         return f"line={self.line!r}"
 
 

@@ -79,13 +79,13 @@ def encode(
             by "course", "chatml" or a Jinja chat template, with a loss mask over the assistant's turns.
         dtype: "uint32" for a vocabulary over 65,536.
         shard_tokens: largest number of tokens per shard; a longer document gets a shard of its own.
-        replace: overwrite another recipe's output in `out`.
+        replace: overwrite shards in `out` that were made from other documents or with other settings.
 
     An empty document is kept as its separator only, so that documents and rows of the Dataset agree one to one.
 
     Raises:
         PlanError: the vocabulary does not fit `dtype`, or `out` is not a local folder.
-        StaleOutput: `out` was made by another recipe.
+        StaleOutput: `out` has such shards, and `replace` is False.
 
     >>> shards = dp.encode(clean, tok, out="work/shards", val=0.005)
     >>> np.memmap("work/shards/train-00000.bin", dtype=np.uint16)

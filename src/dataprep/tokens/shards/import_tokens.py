@@ -51,7 +51,7 @@ def import_tokens(
             replaced by `<|endoftext|>`.
         dtype: "uint32" if nanoGPT files hold four bytes per token; llm.c's headers state it.
         shard_tokens: largest number of tokens per shard; a longer document gets a shard of its own.
-        replace: overwrite another recipe's output in `out`.
+        replace: overwrite shards in `out` that were made from other files or with other settings.
 
     In nanoGPT's files a separator ends a document, in llm.c's it begins one; the result is the same. A document's id is
     `file:position`, the number of its file and of its first token; tokens after the last separator form a document too.

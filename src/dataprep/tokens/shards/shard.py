@@ -101,9 +101,9 @@ class Shards:
 
     @cached_property
     def token_bytes(self) -> npt.NDArray[np.int32] | None:
-        """The bytes of text that each token id represents, int32[vocab_size]; None if token_bytes.npy is missing.
+        """The number of bytes of text of each token id, int32[vocab_size], 0 for special tokens.
 
-        Special tokens have 0.
+        None if token_bytes.npy is missing.
         """
         name = self.manifest["bytes_per_token"]
         if name is None:

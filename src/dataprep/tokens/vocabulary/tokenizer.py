@@ -199,7 +199,7 @@ class Tokenizer:
 
     @cached_property
     def token_bytes(self) -> npt.NDArray[np.int32]:
-        """The bytes of text that each id represents, int32[vocab_size]; 0 for special tokens."""
+        """The number of bytes of text that each id represents, int32[vocab_size]; 0 for special tokens."""
         sizes = np.zeros(self.vocab_size, np.int32)
         for token, i in self.vocab.items():
             sizes[i] = len(token)

@@ -40,7 +40,7 @@ OTHERS = ("guild", "channel", "participants")  # of Discord and Messenger
 
 @dataclass(frozen=True, kw_only=True)
 class Telegram(JsonExport):
-    """Reads result.json and messages.html; `chat` is the name of the chat, or the number of a chat without a name."""
+    """Reads result.json and messages.html of Telegram; the column `chat` is the chat's name, or its number."""
 
     PLATFORM: ClassVar[str] = "Telegram"
 
