@@ -8,13 +8,15 @@ _SKIP = "[ \t\u00a0\u061c\ufeff\u2009-\u200f\u202a-\u202f\u2066-\u2069]"
 
 _DIGIT = "[0-9\u0660-\u0669\u06f0-\u06f9\u0966-\u096f\u09e6-\u09ef\u0e50-\u0e59\u1040-\u1049\uff10-\uff19]"
 
-_WORD = rf"(?:(?!{_DIGIT})[^\x00-\x08\x0a-\x1f!-&(-\-/:;\[\]\u060c\u2013\u2014])*"
+_WORD = rf"(?:(?!{_DIGIT})[^\x00-\x08\x0a-\x1f!#-&(-\-/:;\[\]\u060c\u2013\u2014])*"
 
 _ERA = rf"(?:(?:\.|{_SKIP})*(?P<era>[RHSrhs]|令和?|平成?|昭和?|民[國国]|西暦|公元)(?:\.|{_SKIP})*)?"
 
+_LAST = _ERA.replace("<era>", "<last>")
+
 _DATE = (
     rf"(?:(?P<first>{_WORD}元年)|{_ERA}(?P<a>{_DIGIT}{{1,4}}){_SKIP}*(?P<s1>[-./,年년])){_SKIP}*"
-    rf"(?P<b>{_DIGIT}{{1,2}}){_SKIP}*(?P<s2>[-./,月월]){_SKIP}*(?P<c>{_DIGIT}{{1,4}})(?!{_DIGIT})(?:{_SKIP}*[日일])?"
+    rf"(?P<b>{_DIGIT}{{1,2}}){_SKIP}*(?P<s2>[-./,月월]){_SKIP}*{_LAST}(?P<c>{_DIGIT}{{1,4}})(?!{_DIGIT})(?:{_SKIP}*[日일])?"
 )
 
 _TIME = (
@@ -29,7 +31,7 @@ _DATE_FIRST = re.compile(rf"{_START}{_DATE}(?P<w1>{_WORD})[-,\u060c]?(?P<w2>{_WO
 _TIME_FIRST = re.compile(rf"{_START}(?P<w1>{_WORD}){_TIME}[-,\u060c]?{_SKIP}*{_DATE}(?P<w2>{_WORD}){_END}")
 
 
-def whatsapp_header(line: str) -> tuple[int, tuple[int, int, int], int] | None:
+def whatsapp_header(line: str) -> tuple[int, tuple[int, int, int], int] | None:  # noqa: PLR0911
     """Where the header of a line ends (in characters), its three numbers as written, and the second of the day."""
     from dataprep.read.chats.whatsapp import headers as H
     from dataprep.read.chats.whatsapp import scan as S
@@ -42,17 +44,31 @@ def whatsapp_header(line: str) -> tuple[int, tuple[int, int, int], int] | None:
         return None
     meanings = {_plain(word, H): code for word, code in reversed(H._meanings().items())}
     words = [meanings.get(_plain(found[k] or "", H), S.UNKNOWN) if _plain(found[k] or "", H) else 0
-             for k in ("era", "w1", "w2", "late")]  # fmt: skip
+             for k in ("era", "w1", "w2", "late", "last")]  # fmt: skip
     a, b, c, h, m, s = (int(found[k] or 0) for k in ("a", "b", "c", "h", "m", "s"))
     n_a, n_c = len(found["a"] or ""), len(found["c"])
+    last = words.pop()
+    after = 2 if found.re is _TIME_FIRST else 1  # the word after the date
+    if found.re is _TIME_FIRST and words[3] >= S.ERA:  # 9:12 R6/5/3
+        if words[0] or set("-,\u060c") & set(line[found.end("late") : found.start("a")]):
+            return None
+        words[0], words[3] = words[3], 0
+    if not found["first"] and not words[0] and not last and n_a <= 2 >= n_c and words[after] >= S.ERA:  # 3/5/6 R
+        last, words[after] = words[after], 0
     year_sign = bool(found["first"]) or found["s1"] in "年년"
     if (found["s2"] in "月월") != year_sign or not (year_sign or found["s1"] == found["s2"]):
         return None
-    if found["first"]:
+    if last:
+        if found["first"] or words[0] or n_a > 2 or n_c > 2 or found["s1"] in "年년":
+            return None
+        c += last - S.ERA
+    elif found["first"]:
         a = meanings.get(_plain(found["first"], H), S.UNKNOWN) - S.FIRST_YEAR
     elif words[0] >= S.ERA:
         a += words[0] - S.ERA
-    if found["first"] or words[0] >= S.ERA or n_a == 4 or year_sign:
+    if last:
+        known = last >= S.ERA
+    elif found["first"] or words[0] >= S.ERA or n_a == 4 or year_sign:
         known = a >= 0 and n_c <= 2
     else:
         known = n_a <= 2 and n_c in {2, 4} and words[0] == 0
@@ -62,7 +78,7 @@ def whatsapp_header(line: str) -> tuple[int, tuple[int, int, int], int] | None:
     if half and half <= S.NIGHT and h <= 12:
         afternoon = half == S.PM or (half == S.NOON and h not in {10, 11}) or (half == S.NIGHT and 5 < h < 12)
         h = h % 12 + 12 * afternoon
-    if h > 23 or (found.re is _TIME_FIRST and _plain(found["w2"], H)):
+    if h > 23 or (found.re is _TIME_FIRST and _plain(found["w2"], H) and words[2]):
         return None
     return found.end(), (a, b, c), h * 3_600 + m * 60 + s
 

@@ -174,8 +174,12 @@ class Lines(LimitedReader):
         """Yield a Record for every line that begins in the slice `piece` of a file and is not blank."""
         return (line for line in self._lines(piece) if line.data is None or line.data.strip())
 
+    def opened(self, piece: Slice) -> BinaryIO:
+        """Return a stream of the decompressed bytes of a slice, as `open_at` does."""
+        return open_at(piece)
+
     def _lines(self, piece: Slice) -> Iterator[Record]:
-        with open_at(piece) as stream:
+        with self.opened(piece) as stream:
             for block in blocks(stream, piece.start, piece.stop, self.max_doc_bytes):
                 if block.too_long is not None:
                     yield Record(block.start, None, block.too_long)

@@ -116,7 +116,7 @@ def test_bad_input(tmp_path) -> None:
         read_bytes(path, b"\n\n")
     head = b"2024-05-03 09:12 - A: "
     rows, drops = read_bytes(
-        path, b"log\n" + head + b"x\n" + head + b"\xff\n" + head + b"y\r\nz\r\n" + head + b"caf\xc3"
+        path, b"log\n" + head + b"x\n" + head + b"\x81\n" + head + b"y\r\nz\r\n" + head + b"caf\xc3"
     )
     assert [r["text"] for r in rows] == ["x", "y\nz", "caf"]
     assert [(d["id"], d["reason"]) for d in drops] == [(0, "no_header"), (4 + len(head) + 2, "invalid_utf8")]
@@ -124,6 +124,24 @@ def test_bad_input(tmp_path) -> None:
     rows, drops = read_bytes(path, long, Chat(max_doc_bytes=90))
     assert [r["text"] for r in rows] == ["z"]
     assert [(d["id"], d["reason"]) for d in drops] == [(0, "too_long")]
+
+
+def test_old_line_ends_and_old_encodings(tmp_path) -> None:
+    """A file whose lines end in carriage returns only, and lines in Latin-1, are read; the latter are counted."""
+    path = tmp_path / "a.txt"
+    text = "2024-05-03 09:12 - José: où ça\nlà\n2024-05-03 09:13 - Bee: ok\n2024-05-03 09:14 - Bee: “ça”\n"
+    wanted = [("José", "où ça\nlà"), ("Bee", "ok"), ("Bee", "“ça”")]
+    for data in (text.encode(), text.encode("cp1252"), text.encode().replace("ça”".encode(), b"\xe7a\x94")):
+        for one in (data, data.replace(b"\n", b"\r")):
+            path.write_bytes(one)
+            ledger = Ledger("read", source="s")
+            rows = [r for b in Chat()(Slice(str(path), 0), ledger) for r in b.to_pylist()]
+            if one.count(b"\xe7") == 1 and b"\xc3" in one:  # UTF-8 and Latin-1 in one line
+                assert [r["text"] for r in rows] == ["où ça\nlà", "ok"]
+                assert ledger.drop_table()["reason"].to_pylist() == ["invalid_utf8"]
+            else:
+                assert [(r["author"], r["text"]) for r in rows] == wanted
+                assert ledger.record.counts["from_latin1"] == (0 if data == text.encode() else 2)
 
 
 LINES = (

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, BinaryIO, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -20,11 +20,11 @@ from dataprep.core import batch as B
 from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
-from dataprep.read.text import Lines
+from dataprep.read.text import Lines, open_at
 from dataprep.read.trust import Trust
 from dataprep.store import files
 
-from .messages import ChatReader, message_batch
+from .messages import ChatReader, LineFeeds, from_latin1, message_batch
 
 UNIX_DAY = 719_163  # the ordinal of 1970-01-01
 
@@ -88,6 +88,10 @@ class Headed(ChatReader, Lines):
         """Return the form of a message's first line in words, for the error about a file without such lines."""
         raise NotImplementedError
 
+    def opened(self, piece: Slice) -> BinaryIO:
+        """Return a stream of the file's bytes, in which lines end with line feeds."""
+        return cast("BinaryIO", LineFeeds(open_at(piece)))
+
     def row(self, head: FirstLine, text: str) -> MessageContent:
         """Return author, text, kind and meta of a message; head: its parsed first line; text: its whole text."""
         return MessageContent(head.author, text, head.kind or "text", head.meta or {})
@@ -104,11 +108,14 @@ class Headed(ChatReader, Lines):
         bad: list[tuple[int, str, int]] = []
         size = 0
         for message in self._messages(piece, stats, trust):
-            text = _text(message)
-            if text is None:
+            read = _text(message)
+            if read is None:
                 bad.append((message.position, "too_long" if message.rest is None else "invalid_utf8", message.n_bytes))
             else:
-                good.add(message.position, message.head.time, self.row(message.head, text))
+                author, text, was_latin1 = read
+                head = message.head._replace(author=author) if was_latin1 else message.head
+                good.add(message.position, head.time, self.row(head, text))
+                stats.count("from_latin1", int(was_latin1))
                 size += len(text)
             if size >= B.MAX_BYTES // 4 or len(good.positions) + len(bad) >= B.MAX_ROWS:
                 yield from _batch(good, bad, piece, stats, trust)
@@ -180,22 +187,31 @@ def _batch(
         yield message_batch(piece, ids, good.texts, columns, good.metas)
 
 
-def _text(message: Held) -> str | None:
-    """Return the text of a message, without a character cut by the end of the file; None if too long or not UTF-8."""
+def _text(message: Held) -> tuple[str | None, str, bool] | None:
+    """Return author, text, and whether they were Latin-1; None if the message is too long or neither that nor UTF-8.
+
+    A character cut by the end of the file is removed.
+    """
     if message.rest is None:
         return None
     head = message.head
     first = f"{head.author or ''}\n{head.text}"
     if first.isascii() and not message.rest:
-        return head.text
+        return head.author, head.text, False
     data = b"\n".join([first.encode("utf-8", "surrogateescape"), *message.rest])
+    was_latin1 = False
     try:
         whole = data.decode()
     except UnicodeDecodeError as e:
-        if not (message.last and e.reason == "unexpected end of data"):
-            return None
-        whole = data[: e.start].decode()
-    return whole.partition("\n")[2].rstrip("\n")
+        if message.last and e.reason == "unexpected end of data":
+            whole = data[: e.start].decode()
+        else:
+            mended = from_latin1(data)
+            if mended is None:
+                return None
+            whole, was_latin1 = mended.decode(), True
+    author, _, text = whole.partition("\n")
+    return author or None, text.rstrip("\n"), was_latin1
 
 
 def since_1970(year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: int = 0) -> int | None:

@@ -8,7 +8,9 @@ caption), {"forwarded": NAME}, {"reactions": {...}}.
 from __future__ import annotations
 
 import codecs
+import io
 import posixpath
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -22,6 +24,7 @@ from dataprep.core.batch import Batch
 from dataprep.core.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read.trust import LimitedReader
+from dataprep.unicode.valid import is_utf8
 
 KINDS = (
     "text", "image", "video", "audio", "gif", "sticker", "file", "contact", "location", "poll", "event", "call",
@@ -53,6 +56,53 @@ def reject_utf16(head: bytes, url: str) -> None:
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         msg = "the file is UTF-16, but must be UTF-8 like all chat exports; convert it (iconv -f UTF-16 -t UTF-8)"
         raise ReadError(msg, url, 0)
+
+
+MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+
+UNDEFINED = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # in Windows-1252
+
+
+def from_latin1(data: bytes) -> bytes | None:
+    """Return text as UTF-8 if some of its lines are Latin-1 (Windows-1252), as old phones and editors wrote them.
+
+    Returns None if a line is neither: it has bytes that Windows-1252 does not define, or characters of UTF-8 as well.
+    """
+    lines = data.split(b"\n")
+    old = [i for i, line in enumerate(lines) if not is_utf8(line)]
+    if any(MULTIBYTE.search(lines[i]) or UNDEFINED.search(lines[i]) for i in old):
+        return None
+    for i in old:
+        lines[i] = lines[i].decode("cp1252").encode()
+    return b"\n".join(lines)
+
+
+class LineFeeds(io.RawIOBase):
+    """A stream of the same bytes, in which a file with carriage returns and no line feeds has line feeds."""
+
+    def __init__(self, inner: Any) -> None:
+        super().__init__()
+        self.inner = inner
+        self.only_returns: bool | None = None  # decided from the first bytes
+
+    def readable(self) -> bool:
+        """Return True: the stream can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read the next bytes into `buffer`; return their number."""
+        n = int(self.inner.readinto(buffer))
+        if self.only_returns is None and n:
+            head = bytes(buffer[:n])
+            self.only_returns = b"\n" not in head and b"\r" in head[:-1]
+        if self.only_returns:
+            buffer[:n] = bytes(buffer[:n]).replace(b"\r", b"\n")
+        return n
+
+    def close(self) -> None:
+        """Close the stream and its file."""
+        self.inner.close()
+        super().close()
 
 
 def message_batch(

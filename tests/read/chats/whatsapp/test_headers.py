@@ -23,7 +23,8 @@ from dataprep.read.chats.whatsapp.reader import WhatsApp
 DIGITS = {"ascii": "0123456789", "arabic": "٠١٢٣٤٥٦٧٨٩", "persian": "۰۱۲۳۴۵۶۷۸۹", "thai": "๐๑๒๓๔๕๖๗๘๙"}
 HALVES = [("AM", "PM"), ("am", "pm"), ("a. m.", "p. m."), ("a.\u00a0m.", "p.\u00a0m."), ("ص", "م"), ("午前", "午後"),
           ("上午", "下午"), ("오전", "오후"), ("π.μ.", "μ.μ."), ("de.", "du."), ("ق.ظ.", "ب.ظ."),
-          ("SA", "CH")]  # fmt: skip
+          ("SA", "CH"), ('לפנה"צ', 'אחה"צ'), ("לפנה״צ", "אחה״צ"), ("לפנה”צ", "אחה”צ"), ("du matin", "du soir"),
+          ("صباحا", "مساء"), ("in the morning", "in the afternoon"), ("утра", "дня")]  # fmt: skip
 MARKS = ["", "\u200e", "\u200f", "\ufeff", "\u202a", "\u202b\u200e"]
 
 
@@ -60,7 +61,10 @@ class Form:
         if self.calendar == "kanji":
             return f"令和{t.year - 2018 if t.year > 2019 else '元'}年{t.month}月{t.day}日"
         if self.calendar == "reiwa":
-            return f"R{t.year - 2018}/{d}/{m}".replace(f"/{d}/{m}", f"/{m}/{d}")
+            return f"R{t.year - 2018}/{m}/{d}"
+        if self.calendar in {"era after", "era between"}:
+            year = f"{t.year - 2018} R" if self.calendar == "era after" else f"令和{t.year - 2018}"
+            return f"{m if self.order == 'mdy' else d}/{d if self.order == 'mdy' else m}/{year}"
         if self.calendar == "signs":
             return f"{t.year}年{t.month}月{t.day}日"
         year = t.year + 543 * (self.calendar == "buddhist")
@@ -86,7 +90,7 @@ class Form:
 FORMS = st.builds(
     Form, order=st.sampled_from(["dmy", "mdy", "ymd"]), separator=st.sampled_from(["/", ".", "-", ". ", "\u200f/"]),
     long_year=st.booleans(), padded=st.booleans(), digits=st.sampled_from(sorted(DIGITS)),
-    calendar=st.sampled_from(["gregorian"] * 5 + ["buddhist", "reiwa", "kanji", "signs"]),
+    calendar=st.sampled_from(["gregorian"] * 5 + ["buddhist", "reiwa", "kanji", "signs", "era after", "era between"]),
     joiner=st.sampled_from([", ", " ", "،\u200f ", ",\u00a0", " - "]), halves=st.sampled_from([None, None, *HALVES]),
     half_first=st.booleans(), seconds=st.booleans(), layout=st.sampled_from(["dash", "bracket", "colon", "semicolon"]),
     time_first=st.booleans(), mark=st.sampled_from(MARKS), space=st.sampled_from([" ", "\u202f", "\u00a0"]),
@@ -257,6 +261,19 @@ def test_mixed_forms_are_all_headers(tmp_path) -> None:
         ("18.3.2022 klo 14.56 – ", "2022-03-18T14:56:00"),
         ("18/3/22, 00:04 AM - ", "2022-03-18T00:04:00"),
         ("18/3/22, 22:35 PM - ", "2022-03-18T22:35:00"),
+        ("[9:12 R4/3/18] ", "2022-03-18T09:12:00"),
+        ("18/3/4 R, 9:12 - ", "2022-03-18T09:12:00"),
+        ("18.3.令和4 9:12 - ", "2022-03-18T09:12:00"),
+        ("3/18/22, 2:56 in the afternoon - ", "2022-03-18T14:56:00"),
+        ("18.3.22, 2:56 nachmittags - ", "2022-03-18T14:56:00"),
+        ("18/3/22, 12:05 at night - ", "2022-03-18T00:05:00"),
+        ("18/3/22, 2:56 ’s nachts - ", "2022-03-18T02:56:00"),
+        ("18/3/22, 2:56 's middags - ", "2022-03-18T14:56:00"),
+        ("18.03.22, 11:56 вечера - ", "2022-03-18T23:56:00"),
+        ("18/3/22, 2:56 בצהריים - ", "2022-03-18T14:56:00"),
+        ("18/3/22, 5:56 فجرا - ", "2022-03-18T05:56:00"),
+        ("18/3/22, 2:56 de la tarde - ", "2022-03-18T14:56:00"),
+        ("2022/3/18 夕方5:56 - ", "2022-03-18T17:56:00"),
     ],
 )
 def test_forms_of_the_world(tmp_path, header, want) -> None:

@@ -106,6 +106,10 @@ def test_polls_places_events_and_calls() -> None:
         assert told(wide)[0][0] == "poll"
         assert told(f"{mark}Location: https://maps.google.com/?q=1,2")[0][0] == "location"
     assert told(f"{LRM}EVENT:\nTea at five", "live location shared")[0][0] == "event"
+    for event in ("EVENT:\nTea", "EVENT: Tea\nfive o'clock", f"{LRM}EVENT: Tea", f"{LRM}TAPAHTUMA:\nTee"):
+        assert told(event)[0][0] == "event", event
+    for text in ("event: who comes?\nall", "EVENT: Tea", "TAPAHTUMA:\nTee", "Event:"):
+        assert told(text)[0][0] == "text", text
     calls = ["Missed voice call at 10:30", "Missed video call", f"{LRM}Voice call, {LRM}5 min"]
     assert [k for k, _, _ in told(*calls)] == ["call"] * 3
     texts = ["To buy:\ntea (2 packs)", "location: home", "video call", "Null", "poll: who comes?", "No answer"]

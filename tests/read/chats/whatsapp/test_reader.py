@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 import re
+import zipfile
 from collections import Counter
 from datetime import datetime, timedelta
 
@@ -160,7 +162,7 @@ def test_bad_input(tmp_path) -> None:
     """Lines before the first message and messages that are not UTF-8 are dropped; a file without any is refused."""
     head = b"exported by hand\n"
     good = b"01/02/24, 10:00 - A: x\n"
-    rows, drops = read_text(tmp_path, head + good + b"01/02/24, 10:01 - A: \xff\n" + good)
+    rows, drops = read_text(tmp_path, head + good + b"01/02/24, 10:01 - A: \x81\n" + good)
     assert [r["text"] for r in rows] == ["x", "x"]
     assert [(d["id"], d["reason"]) for d in drops] == [(0, "no_header"), (len(head + good), "invalid_utf8")]
     with pytest.raises(
@@ -171,6 +173,68 @@ def test_bad_input(tmp_path) -> None:
     (tmp_path / "WhatsApp Chat with Bee.txt").write_bytes(good)
     with pytest.raises(PlanError, match="whatsapp and jsonl files have different columns"):
         dp.read(str(tmp_path))
+
+
+def ledger_of(path):
+    """Rows of an export, and the counts of the reader."""
+    ledger = Ledger("read", source="s")
+    return [r for b in WhatsApp()(Slice(str(path), 0), ledger) for r in b.to_pylist()], ledger.record.counts
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
+@pytest.mark.parametrize("packing", ["txt", "gz", "zip"])
+def test_line_ends(tmp_path, newline, packing) -> None:
+    """Files of any line ends, packed or not, have the same messages; an old computer's has carriage returns only."""
+    data = ANDROID.replace("\n", newline).encode()
+    path = tmp_path / f"WhatsApp Chat with Bee.{packing if packing != 'gz' else 'txt.gz'}"
+    if packing == "zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("_chat.txt", data)
+    else:
+        path.write_bytes(gzip.compress(data) if packing == "gz" else data)
+    assert is_whatsapp(path)
+    rows, _ = ledger_of(path)
+    (tmp_path / "plain").mkdir()
+    wanted, _ = read_text(tmp_path / "plain", ANDROID)
+    assert [(r["author"], r["time"], r["kind"], r["text"]) for r in rows] == [
+        (r["author"], r["time"], r["kind"], r["text"]) for r in wanted
+    ]
+    if newline == "\r":
+        assert [r["id"] for r in rows] == [r["id"] for r in wanted]
+
+
+@pytest.mark.parametrize("lines", ["all", "some"])
+def test_latin1_is_converted_and_counted(tmp_path, caplog, lines) -> None:
+    """Names and texts of messages in Latin-1 are read as such, also next to messages in UTF-8; the file says so."""
+    said = [("José", "où ça ?"), ("José", "où ça ?\nlà-bas"), ("Zoë", "“naïve” café"), ("Bee", "ok")]
+    text = [f"03/05/2024, 09:1{i} - {author}: {said}\n" for i, (author, said) in enumerate(said)]
+    encodings = ["cp1252"] * 4 if lines == "all" else ["utf-8", "cp1252", "cp1252", "utf-8"]
+    path = tmp_path / "WhatsApp Chat with Bee.txt"
+    path.write_bytes(b"".join(line.encode(e) for line, e in zip(text, encodings, strict=True)))
+    rows, counts = ledger_of(path)
+    assert [(r["author"], r["text"]) for r in rows] == said
+    assert counts["from_latin1"] == (3 if lines == "all" else 2)
+    assert "messages are Latin-1" in caplog.text
+
+
+UNKNOWN = {
+    "georgian": "<მედია გამოტოვებულია>", "amharic": "<ሚዲያ አልተካተተም>", "swahili": "<Midia haijajumuishwa>",
+    "quotes": "‹Média negyndirylan›", "marked": "\u200eສື່ຖືກລະເວັ້ນ", "marked latin": "\u200ebild weggloh",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_placeholders_of_unknown_languages(tmp_path, name) -> None:
+    """What several people send in the form of a placeholder is a file in any language; what one person types is not."""
+    people = [("Ilse", UNKNOWN[name]), ("Tom", "hello"), ("Tom", UNKNOWN[name]), ("Ilse", "<grin>"), ("Ilse", "no")] * 3
+    people += [("Tom", "I wrote " + UNKNOWN[name]), ("Tom", UNKNOWN[name] + "\nand more"), ("Tom", "<3>")]
+    people += [("Ilse", "<3>"), ("Tom", "<3>"), ("Ilse", "<br>"), ("Tom", "<br>"), ("Tom", "end")]
+    text = "".join(f"03/05/2024, 09:{i:02} - {who}: {said}\n" for i, (who, said) in enumerate(people))
+    path = tmp_path / "WhatsApp Chat with Bee.txt"
+    path.write_bytes(text.encode())
+    rows, counts = ledger_of(path)
+    assert [r["kind"] == "file" for r in rows] == [said == UNKNOWN[name] for _, said in people]
+    assert counts["unknown_placeholders"] == 6
 
 
 def test_a_message_too_long(tmp_path) -> None:

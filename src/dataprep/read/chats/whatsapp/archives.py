@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dataprep.errors import ReadError
+from dataprep.read.chats.messages import LineFeeds
 from dataprep.store import files
 
 from . import headers as H
@@ -31,7 +32,7 @@ class ExportStream(io.RawIOBase):
 
     def __init__(self, inner: Any, url: str) -> None:
         super().__init__()
-        self.inner, self.url, self.n_bytes = inner, url, 0
+        self.inner, self.url, self.n_bytes = LineFeeds(inner), url, 0
 
     def readable(self) -> bool:
         """Return True: the stream can be read."""
@@ -125,6 +126,7 @@ def is_chat(data: bytes) -> bool:
     It must begin with a header (date and time of a message), and a header must be followed by an author, or by a
     message that WhatsApp writes itself.
     """
+    data = data if b"\n" in data else data.replace(b"\r", b"\n")
     data = data[: data.rfind(b"\n") + 1] if len(data) == FIRST_BYTES else data
     found = H.find_in(data)
     if not len(found) or data[: found[0, S.START]].strip(b" \r\n\t\xef\xbb\xbf"):

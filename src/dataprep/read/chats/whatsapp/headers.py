@@ -1,7 +1,7 @@
 """Message headers (date and time) in WhatsApp's exports: the words in them (such as AM, PM), and how to find them.
 
-To support a language, add its words for the halves of the day to `HALVES`; full stops, spaces, marks and ASCII
-capitals do not matter.
+To support a language, add its words for the halves of the day to `HALVES`; full stops, spaces, marks, the form of
+quote signs and ASCII capitals do not matter. Words for shorter parts of the day are in `day_words.py`.
 
 People also quote messages, and a quoted header looks exactly like one of the file (`DoubtfulLines`). A line that looks
 like a header is doubtful if it has no author and is not WhatsApp's own, or if its author has no other line in the file.
@@ -13,7 +13,9 @@ doubtful lines are messages.
 from __future__ import annotations
 
 import functools
+import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +23,7 @@ import numpy.typing as npt
 
 from . import scan as S
 from .dates import DAY, DateOrders, Ints
+from .day_words import DAY_WORDS
 
 # Languages by their words for before noon, then after it; those of the Unicode locale data that phones are set to.
 HALVES = """
@@ -52,7 +55,6 @@ a | p
 тң | тк
 лп | гп
 לפנה״צ | אחה״צ
-לפנה"צ | אחה"צ
 de. | du.
 dop. | odp.
 dop. | pop.
@@ -105,13 +107,9 @@ da manhã | da tarde
 de la mañana | de la tarde
 mañana | tarde
 """.strip()
-DAY_PARTS = {
-    S.AM: "凌晨 清晨 早上 早晨 새벽 아침 भोर รุ่งเช้า ভোর সকাল",
-    S.PM: "傍晚 저녁 দুপুর বিকাল সন্ধ্যা",
-    S.NOON: "中午 正午 noon 낮 mediodía",
-    S.NIGHT: "晚上 半夜 深夜 夜里 밤 midnight noite noche রাত",
-}
 NEUTRAL = "г г. года ч ч. uhr at um klo kl kl. om u be ad ce พ.ศ. น. ค.ศ. à às o 'at' 'um'"
+QUOTES = ('\u05f4\u201d\u2033"', "\u05f3\u2019\u02bc'")  # signs that phones write for each other
+ARABIC_VOWELS = dict.fromkeys(range(0x64B, 0x653))  # phones write some words with and without them
 # The year before an era's first.
 ERAS = {2018: "R 令和 令", 1988: "H 平成 平", 1925: "S 昭和 昭", 1911: "民國 民国", 0: "西暦 公元"}
 FIRST_YEARS = {2019: "令和元年", 1989: "平成元年"}
@@ -152,16 +150,25 @@ def words() -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
 
 
 def _meanings() -> dict[str, int]:
-    """Return codes by words, in small, capital and title letters."""
+    """Return codes by words, in every form that phones write."""
     found: dict[str, int] = {}
-    for line in HALVES.split("\n"):
-        for word, code in zip(line.split(" | "), (S.AM, S.PM), strict=True):
-            for form in (word, word.upper(), word.title()):
-                found.setdefault(form, code)
-    listed = {**DAY_PARTS, S.NEUTRAL: NEUTRAL}
-    found |= {w: code for code, text in listed.items() for word in text.split() for w in (word, word.upper())}
+    halves = [(w, c) for line in HALVES.split("\n") for w, c in zip(line.split(" | "), (S.AM, S.PM), strict=True)]
+    parts = [(w, code) for code, text in DAY_WORDS.items() for w in re.split(r"[|\n]+", text)]
+    for word, code in [*halves, *parts]:
+        for form in _forms(word.strip()):
+            found.setdefault(form, code)
+    found |= {w: S.NEUTRAL for word in NEUTRAL.split() for w in (word, word.upper())}
     found |= {word: S.ERA + year for year, text in ERAS.items() for word in text.split()}
     return found | {word: S.FIRST_YEAR + year for year, word in FIRST_YEARS.items()}
+
+
+def _forms(word: str) -> Iterator[str]:
+    """Yield a word in small, capital and title letters, with each sign for quotes, with and without Arabic vowels."""
+    words = {word, word.translate(ARABIC_VOWELS)} - {""}
+    for signs in QUOTES:
+        words |= {w.replace(old, new) for w in words for old in signs if old in w for new in signs}
+    for one in sorted(words):
+        yield from (one, one.upper(), one.title())
 
 
 def _hash(word: str) -> int:

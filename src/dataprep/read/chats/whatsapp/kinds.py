@@ -221,8 +221,12 @@ def _block(said: str, whole: str) -> str:
     kind = BEGINS.get(head.strip(SPACES), "")
     if kind == "location":
         return kind if rest.strip(SPACES).startswith("http") else ""
-    if whole[-1:] in {":", "\uff1a"} and "\n" in said and (kind or len(OPTION.findall(said)) > 1):
+    several, open_ = "\n" in said, whole[-1:] in {":", "\uff1a"}
+    if open_ and several and (kind or len(OPTION.findall(said)) > 1):
         return kind or "poll"
+    begun = said.startswith(("\u200e", "\u200f"))  # by WhatsApp, in whatever language
+    if (open_ and several and begun) or (kind == "event" and (begun or several) and said.strip(EDGES)[:5].isupper()):
+        return kind or "event"
     return ""
 
 

@@ -28,7 +28,7 @@ from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import PlanError, ReadError
-from dataprep.read.chats.messages import ChatReader, message_batch, reject_utf16
+from dataprep.read.chats.messages import ChatReader, from_latin1, message_batch, reject_utf16
 from dataprep.read.text import BLOCK, blocks
 from dataprep.read.trust import Trust
 from dataprep.unicode.valid import is_utf8
@@ -38,6 +38,7 @@ from . import scan as S
 from .archives import Export, exports
 from .dates import ORDERS, DateOrders, Ints, Survey
 from .kinds import is_system, recognise
+from .recurring import Recurring
 
 log = logging.getLogger("dataprep")
 _WARNED: set[str] = set()
@@ -99,6 +100,7 @@ class _Chat:
     marked: bool = False  # whether a message's first line has a direction mark, as all that iOS writes itself
     authors: dict[str, str | None] = field(default_factory=dict)
     doubtful: H.DoubtfulLines = field(default_factory=H.DoubtfulLines)
+    recurring: Recurring = field(default_factory=Recurring)
 
     def __post_init__(self) -> None:
         self.trust = Trust(self.piece.url, self.reader.max_bad, remedy="name another reader with format=")
@@ -174,8 +176,9 @@ class _Chat:
         lines = _strings(*S.gather(data, found[unnamed, S.BODY], found[unnamed, S.LINE_STOP])).to_pylist()
         plain[unnamed] = [not is_system(line) for line in lines]
         self.doubtful.add(found, start, codes, names, plain)
+        begin = np.where(spaced, found[:, S.SAID], found[:, S.BODY])
+        self.recurring.add(data, found, begin, names, codes)
         if not self.marked:
-            begin = np.where(spaced, found[:, S.SAID], found[:, S.BODY])
             said = S.gather(data, begin, found[:, S.LINE_STOP])[1].tobytes()
             self.marked = any(mark.encode() in said for mark in "\u200e\u200f")
 
@@ -259,9 +262,8 @@ class _Chat:
         bad = sizes > self.reader.max_doc_bytes + 1
         reasons = np.where(bad, "too_long", "").astype("<U12")
         if not is_utf8(data):
-            for i in np.flatnonzero(~bad).tolist():
-                if not is_utf8(data[rows[i, S.START] : stops[i]].tobytes()):
-                    bad[i], reasons[i] = True, "invalid_utf8"
+            data, rows, stops, invalid = self._decoded(data, rows, stops, ~bad)
+            bad[invalid], reasons[invalid] = True, "invalid_utf8"
         self.trust.count(positions[~bad], positions[bad], lambda: str(reasons[bad][0]).replace("_", " "))
         self._drop(positions[bad], reasons[bad].tolist(), sizes[bad])
         good = np.flatnonzero(~bad)
@@ -269,11 +271,34 @@ class _Chat:
             some = good[cut : cut + B.MAX_ROWS]
             yield self._batch(data, rows[some], positions[some], when[some], stops[some] - 1)
 
+    def _decoded(self, data: Any, rows: Ints, stops: Ints, wanted: Any) -> tuple[Any, Ints, Ints, list[int]]:
+        """Return the bytes, rows and ends with messages in Latin-1 appended as UTF-8, and the rows that are neither."""
+        rows, stops, invalid, added = rows.copy(), stops.copy(), [], [data.tobytes()]
+        size = len(data)
+        for i in np.flatnonzero(wanted).tolist():
+            message = data[rows[i, S.START] : stops[i]].tobytes()
+            if is_utf8(message):
+                continue
+            text = from_latin1(message)
+            found = H.find_in(text) if text else np.zeros((0, S.FIELDS), np.int64)
+            if not len(found) or found[0, S.START] or text is None:
+                invalid.append(i)
+                continue
+            rows[i], stops[i] = _moved(found[:1], size)[0], size + len(text)
+            added.append(text)
+            size += len(text)
+        if len(added) > 1:
+            self.stats.count("from_latin1", len(added) - 1)
+            log.warning("%s: %d messages are Latin-1 and were converted to UTF-8", self.piece.url, len(added) - 1)
+        return np.frombuffer(b"".join([*added, bytes(8)]), np.uint8)[:size], rows, stops, invalid
+
     def _batch(self, data: Any, rows: Ints, positions: Ints, when: Ints, stops: Ints) -> Batch:
         names, named = self._names(data, rows)
         after = np.where(rows[:, S.SAID] >= 0, rows[:, S.SAID], -2 - rows[:, S.SAID])
         offsets, out = S.gather(data, np.where(named, np.minimum(after, stops), rows[:, S.BODY]), stops)
-        kinds, texts, metas = recognise(B.strings(offsets, out), named, marked=self.marked)
+        said = B.strings(offsets, out)
+        kinds, texts, metas = recognise(said, named, marked=self.marked)
+        kinds = self.recurring.kinds(said, kinds, self.stats)
         n = len(rows)
         chat = pa.repeat(pa.scalar(self.export.chat), n)
         authors = pc.if_else(pc.equal(kinds, "system"), None, names)  # iOS has the chat's name there
@@ -320,12 +345,12 @@ def _moved(rows: Ints, by: int) -> Ints:
 
 
 def _strings(offsets: Ints, data: npt.NDArray[np.uint8]) -> pa.LargeStringArray:
-    """Return text from bytes that may not be UTF-8; invalid bytes become U+FFFD (such messages are dropped later)."""
+    """Return text from bytes that may be Latin-1; other invalid bytes become U+FFFD (such messages are dropped)."""
     texts = B.strings(offsets, data)
     if is_utf8(data):
         return texts
     values = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(texts), texts.buffers()).to_pylist()
-    return pa.array([v.decode("utf-8", "replace") for v in values], pa.large_string())
+    return pa.array([(from_latin1(v) or v).decode("utf-8", "replace") for v in values], pa.large_string())
 
 
 def _begins_header(line: bytes, example: bytes, plan: DateOrders) -> bool:

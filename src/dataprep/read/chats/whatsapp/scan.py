@@ -34,7 +34,7 @@ DOT, SLASH, DASH, COMMA, YEAR_SIGN, MONTH_SIGN, DAY_SIGN = 1, 2, 3, 4, 5, 6, 7
 # FIRST_YEAR on are the year itself (an era's first, which is written as a word).
 UNKNOWN, NEUTRAL, AM, PM, NOON, NIGHT, ERA, FIRST_YEAR = -1, 0, 1, 2, 3, 4, 100, 10_000
 MULTIPLIER, BASIS = 1_099_511_628_211, 14_695_981_039_346_656_037  # FNV-1a, 64 bits
-SLOTS = 4_096  # of the table of words
+SLOTS = 8_192  # of the table of words
 MAX_WORD = 48  # bytes
 MAX_NAME = 400  # bytes of an author's name
 
@@ -107,7 +107,7 @@ def _ends_word(data: Bytes, i: int) -> bool:
     """Return whether the byte at i cannot be in a word: line feeds, separators, brackets, dashes."""
     c = data[i]
     if c < 48:
-        return c not in (9, 32, 39, 46)  # spaces, an apostrophe, a full stop
+        return c not in (9, 32, 34, 39, 46)  # spaces, quote signs, a full stop
     return (
         c in (58, 59, 91, 93)
         or (c == 0xD8 and data[i + 1] == 0x8C)
@@ -163,6 +163,13 @@ def _separator(data: Bytes, i: int) -> tuple[int, int]:
 
 
 @kernel
+def _era(data: Bytes, i: int, keys: Keys, codes: Ints) -> tuple[int, int]:
+    """Return the code of the era at i and its end; NEUTRAL and i if there is none."""
+    code, end = _word(data, i, keys, codes)
+    return (code, end) if ERA <= code < FIRST_YEAR else (NEUTRAL, i)
+
+
+@kernel
 def _date(data: Bytes, i: int, keys: Keys, codes: Ints) -> tuple[int, int, int, int, int, int]:
     """Return the end of a date (-1: none), its three numbers, its separator, and the position of the year."""
     era = NEUTRAL
@@ -177,6 +184,7 @@ def _date(data: Bytes, i: int, keys: Keys, codes: Ints) -> tuple[int, int, int, 
         first, i = _separator(data, i)
     b, nb, i = _number(data, _skip(data, i))
     second, i = _separator(data, i)
+    last, i = _era(data, i, keys, codes) if era == NEUTRAL else (NEUTRAL, i)  # 3/5/R6
     c, nc, i = _number(data, _skip(data, i))
     alike = first == second != 0 or (first == YEAR_SIGN and second == MONTH_SIGN)
     if na == 0 or nb == 0 or nb > 2 or nc == 0 or not alike:
@@ -184,7 +192,12 @@ def _date(data: Bytes, i: int, keys: Keys, codes: Ints) -> tuple[int, int, int, 
     third, j = _separator(data, i)
     if (third == DOT and first == DOT) or third == DAY_SIGN:
         i = j
-    if era >= ERA or na == 4 or first == YEAR_SIGN:
+    if era == NEUTRAL and last == NEUTRAL and na <= 2 and nc <= 2:
+        last, i = _era(data, i, keys, codes)  # 3/5/6 R
+    if last != NEUTRAL:
+        year_at = 2 if na <= 2 and nc <= 2 and first != YEAR_SIGN else -1
+        c += last - ERA
+    elif era >= ERA or na == 4 or first == YEAR_SIGN:
         year_at = 1 if nc <= 2 else -1
         a += era - ERA if ERA <= era < FIRST_YEAR else 0
     else:
@@ -246,6 +259,8 @@ def _header(data: Bytes, i: int, keys: Keys, codes: Ints, out: Ints) -> int:  # 
         if stop < 0:
             return -1
         late, i = _word(data, stop, keys, codes)
+        if late >= ERA:  # of the date: 9:12 R6/5/3
+            late, i = NEUTRAL, stop
         if data[i] in (44, 45):
             i += 1
         elif data[i] == 0xD8 and data[i + 1] == 0x8C:

@@ -1,0 +1,90 @@
+"""Recognise placeholders of unknown languages by their form: what several authors send, and nobody types.
+
+A whole message in angle brackets (`<...>`, or U+2039 and U+203A), or one that begins with the direction mark U+200E, is
+written by WhatsApp if it recurs from several authors of the chat. If no table knows it, its kind is `file`.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dataprep.core import batch as B
+from dataprep.core.ledger import Ledger
+from dataprep.unicode.valid import is_utf8
+
+from . import scan as S
+from .dates import Ints
+from .kinds import kind_of
+
+log = logging.getLogger("dataprep")
+_FORM = re.compile(r"<[^<>\n]+>|\u2039[^\u2039\u203a\n]+\u203a|\u200e[^\n]+")
+_LETTERS = re.compile(r"[^\W\d_]")
+MIN_LETTERS, MAX_CHARS = 3, 120
+MIN_AUTHORS, MIN_MESSAGES = 2, 3
+MAX_TEXTS = 4_096  # that are remembered per chat
+
+
+@dataclass
+class Recurring:
+    """Counts the messages of one chat that have the form of a placeholder, by text and author."""
+
+    authors: dict[str, Counter[str]] = field(default_factory=dict)
+    _found: pa.Array | None = None
+
+    def add(
+        self, data: npt.NDArray[np.uint8], found: Ints, begin: Ints, names: Sequence[str | None], codes: Ints
+    ) -> None:
+        """Add the messages at n headers (`found`, as `scan` returns them) that are one line.
+
+        begin: int64[n], where their texts begin. names[codes[i]]: the author of message i, or None.
+        """
+        if len(begin) < 2:
+            return
+        begin, stop = begin[:-1], found[:-1, S.LINE_STOP]  # it is not known whether the last message goes on
+        first, second, third = (data[begin + k] for k in range(3))
+        marked = (first == 0xE2) & (second == 0x80) & ((third == 0x8E) | (third == 0xB9))
+        alike = ((first == 0x3C) | marked) & (stop + 1 == found[1:, S.START]) & (stop - begin <= 4 * MAX_CHARS)
+        rows = np.flatnonzero(alike)
+        offsets, out = S.gather(data, begin[rows], stop[rows])
+        if not len(rows) or not is_utf8(out):
+            return
+        coded = B.strings(offsets, out).dictionary_encode()
+        texts, authors = coded.dictionary.to_pylist(), codes[rows]
+        pairs, counts = np.unique(np.stack([coded.indices.to_numpy(), authors]), axis=1, return_counts=True)
+        for text, author, n in zip(*pairs.tolist(), counts.tolist(), strict=True):
+            if names[author] is not None:
+                self._count(texts[text], str(names[author]), n)
+
+    def _count(self, text: str, author: str, n: int) -> None:
+        if text in self.authors:
+            self.authors[text][author] += n
+        elif len(self.authors) < MAX_TEXTS and _is_unknown(text):
+            self.authors[text] = Counter({author: n})
+
+    def kinds(self, said: pa.LargeStringArray, kinds: pa.StringArray, stats: Ledger) -> pa.StringArray:
+        """Return the kinds of messages, `file` for texts that are placeholders; all messages must have been added."""
+        if self._found is None:
+            found = [t for t, by in self.authors.items() if len(by) >= MIN_AUTHORS and by.total() >= MIN_MESSAGES]
+            self._found = pa.array(found, pa.large_string())
+            if found:
+                log.info("%s recur from several authors and count as files", ", ".join(map(repr, found)))
+        if not len(self._found):
+            return kinds
+        is_file = pc.and_(pc.is_in(said, self._found), pc.equal(kinds, "text"))
+        stats.count("unknown_placeholders", pc.sum(is_file).as_py() or 0)
+        return pc.if_else(is_file, "file", kinds)
+
+
+def _is_unknown(text: str) -> bool:
+    """Return whether a text has the form of a placeholder and is in no table."""
+    is_one = len(text) <= MAX_CHARS and _FORM.fullmatch(text) and len(_LETTERS.findall(text)) >= MIN_LETTERS
+    return bool(is_one) and kind_of(text, speaks=True, marked=True)[0] == "text"
