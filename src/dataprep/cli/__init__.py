@@ -41,8 +41,8 @@ def _options(
 COMMANDS = (
     runs.run, runs.train, runs.clean, trial.plan, look.inspect, look.report, diff.diff, clusters.clusters, why.why,
     search.search, models.train_ngram, models.perplexity, models.train_langid, models.train_quality,
-    models.export_model,
-    tokenizer.train_tokenizer, tokenizer.tokenizer, tokens.verify, tokens.show, tokens.export, tokens.import_,
+    models.export_model, tokenizer.train_tokenizer, tokenizer.extend_tokenizer, tokenizer.tokenizer,
+    tokens.verify, tokens.show, tokens.export, tokens.import_,
     runs.forget, runs.persona, chat.chat, chat.sample,
 )  # fmt: skip
 for _command in COMMANDS:

@@ -1,4 +1,4 @@
-"""Commands on tokenizers: train-tokenizer, tokenizer."""
+"""Commands on tokenizers: train-tokenizer, extend-tokenizer, tokenizer."""
 
 from __future__ import annotations
 
@@ -52,6 +52,20 @@ def train_tokenizer(
             corpus, vocab_size, sample, seed, runner(workers), weights=_weights(weights), val=val,
             special=names, reserve=reserve, pattern=pattern, digits=digits, dtype=dtype,
         )  # fmt: skip
+    console = Screen(highlight=False)
+    console.print(escape(f"{tok!r}"))
+    console.print(escape(tok.save(out)))
+
+
+def extend_tokenizer(
+    path: Annotated[str, typer.Argument(metavar="TOKENIZER", help="A folder, tokenizer.json or .tiktoken file.")],
+    out: Annotated[str, typer.Option(help="Folder for tokenizer.json, or NAME.tiktoken.")],
+    special: Annotated[list[str], typer.Option(help="course, chatml, code or a special token; repeat for more.")],
+) -> None:
+    """Add special tokens to a tokenizer; all other ids stay, so a model of it can be trained further."""
+    from dataprep.tokens.vocabulary.tokenizer import Tokenizer
+
+    tok = Tokenizer.load(path).extended(special)
     console = Screen(highlight=False)
     console.print(escape(f"{tok!r}"))
     console.print(escape(tok.save(out)))

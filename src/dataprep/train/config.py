@@ -19,6 +19,8 @@ OBJECTIVES = ("next", "prefix", "span")
 """Training objectives of a decoder (see `objectives`)."""
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 """The matrices of a block that LoRA can change."""
+EMBEDDING = "embedding"
+"""A target of LoRA that is trained in full: the matrix of the vocabulary, and that of the scores if it is another."""
 
 RUN_ONLY = {
     "micro_batch", "eval_every", "eval_blocks", "save_every", "log_every", "keep", "device", "dtype", "compile",
@@ -148,7 +150,7 @@ class TrainConfig:
     lora_alpha: float | None = None
     """LoRA's changes are multiplied by `lora_alpha` / `lora`; None: twice the rank."""
     lora_targets: tuple[str, ...] = PROJECTIONS
-    """Matrices that LoRA changes, of `PROJECTIONS`."""
+    """Matrices that LoRA changes, of `PROJECTIONS`; and `EMBEDDING`, to learn new tokens."""
     lora_dropout: float = 0.0
     """Share of the inputs of LoRA's changes that are set to 0 in training."""
     seed: int = 0
@@ -202,8 +204,8 @@ class TrainConfig:
             msg = "objective='span' needs running text: set layout='contiguous' and mask_documents=False"
             raise PlanError(msg)
         targets: Any = self.lora_targets
-        if not (isinstance(targets, tuple) and targets and set(targets) <= set(PROJECTIONS)):
-            msg = f"lora_targets={targets!r} must be one or more of {', '.join(PROJECTIONS)}"
+        if not (isinstance(targets, tuple) and targets and set(targets) <= {*PROJECTIONS, EMBEDDING}):
+            msg = f"lora_targets={targets!r} must be one or more of {', '.join((*PROJECTIONS, EMBEDDING))}"
             raise PlanError(msg)
         if not (self.weights is None or isinstance(self.weights, dict)):
             msg = f"weights={self.weights!r} must map set names to weights, such as {{'web': 0.9, 'chat': 0.1}}"

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .config import ModelConfig, TrainConfig
+from .config import EMBEDDING, ModelConfig, TrainConfig
 from .model import GPT, Linear
 
 
@@ -92,6 +92,9 @@ class Adapted(nn.Module):
 def add(model: GPT, config: TrainConfig) -> None:
     """Freeze all weights of `model`, and add untrained LoRA changes of rank `config.lora`; its output is as before."""
     model.requires_grad_(False)
+    for matrix in (model.embedding, model.head):
+        if matrix is not None:
+            matrix.requires_grad_(EMBEDDING in config.lora_targets)
     for block in model.blocks:
         for path, rows in projections(model.config).items():
             if rows.keys() & set(config.lora_targets):

@@ -188,7 +188,7 @@ def begin(
         config = replace(config, steps=-(-len(loader.rows_of) // config.batch))
     torch.manual_seed(config.seed)
     model = GPT(config.model, next(iter(sets.values())).vocab_size)  # made on the CPU: equal everywhere
-    start = "" if init_from is None else take_weights(model, init_from, sets)
+    start = "" if init_from is None else take_weights(model, init_from, sets, config)
     if config.lora:
         lora.add(model, config)
     model = model.to(device)

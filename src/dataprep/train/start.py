@@ -12,7 +12,8 @@ from dataprep.errors import PlanError, StaleOutput
 from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint
-from .config import ModelConfig, TrainConfig, preset
+from .config import EMBEDDING, ModelConfig, TrainConfig, preset
+from .growth import copy_grown, difference
 from .model import GPT
 
 Loaded = tuple[GPT, dict[str, Any]]
@@ -38,32 +39,49 @@ def starting_config(config: TrainConfig | str | None, init_from: str | Path | Lo
     return replace(preset(config), model=earlier.model)
 
 
-def take_weights(model: GPT, init_from: str | Path | Loaded, sets: Mapping[str, Shards]) -> str:
+def take_weights(
+    model: GPT, init_from: str | Path | Loaded, sets: Mapping[str, Shards], config: TrainConfig
+) -> str:  # fmt: skip
     """Copy the weights of `init_from`, a checkpoint, a folder of checkpoints or a loaded model, into `model`.
 
-    Returns the hash of the weights. sets: the shards to train on. Raises PlanError if the checkpoint's model has
-    another shape than `model`, or another vocabulary, separator or tokenizer than the shards.
+    Returns the hash of the weights. sets: the shards to train on. Their tokenizer may be that of the earlier model with
+    more special tokens; each of these begins with the mean of all embeddings. Raises PlanError if the earlier model has
+    another shape than `model`, if the shards have another tokenizer, vocabulary or separator, or if there are new
+    tokens and the run, with `config`, trains no embedding.
     """
     earlier, saved = init_from if isinstance(init_from, tuple) else checkpoint.load_model(init_from)
     where = saved.get("path", "init_from") if isinstance(init_from, tuple) else init_from
-    shards = next(iter(sets.values()))
-    facts: list[tuple[str, Any, Any]] = [
-        ("vocabulary", saved["vocab_size"], shards.vocab_size),
-        ("separator", saved["eot"], shards.eot),
-    ]
-    mine, its = checkpoint.tokenizer_key(sets), saved["tokenizer"]
-    if mine and its:
-        facts.append(("tokenizer", its, mine))
-    for name, before, now in facts:
-        if before != now:
-            msg = (
-                f"{where} was trained with a {name} of {before} and {shards.path} has one of {now}; encode the "
-                "texts with the tokenizer.json of that model"
-            )
-            raise PlanError(msg)
+    _check_tokenizer(where, saved, sets)
     _check_shape(where, earlier.config, model.config)
-    model.load_state_dict(earlier.state_dict())
+    grown = model.vocab_size - earlier.vocab_size
+    if grown and config.lora and EMBEDDING not in config.lora_targets:
+        targets = ",".join((*config.lora_targets, EMBEDDING))
+        msg = f"the vocabulary grows by {grown}, and lora would not learn the new tokens; set lora_targets={targets}"
+        raise PlanError(msg)
+    copy_grown(earlier, model)
     return hash_of(model)
+
+
+def _check_tokenizer(where: Any, saved: Mapping[str, Any], sets: Mapping[str, Shards]) -> None:
+    """Raise PlanError unless the shards have the ids of the model in `where`; special tokens may be added."""
+    shards, found = next(iter(sets.values())), []
+    if saved["eot"] != shards.eot:
+        found.append(f"its separator is {shards.eot} and must be {saved['eot']}")
+    mine, its = checkpoint.tokenizer_key(sets), saved["tokenizer"]
+    home, n_ids = Path(where) if Path(where).is_dir() else Path(where).parent, saved["vocab_size"]
+    old, new = home / "tokenizer.json", shards.path / "tokenizer.json"
+    may_grow = mine and its and old.exists() and new.exists()
+    if shards.vocab_size < n_ids or (shards.vocab_size > n_ids and not may_grow):
+        found.append(f"its vocabulary has {shards.vocab_size:,} ids and must have {n_ids:,}")
+    if mine and its and mine != its:
+        found.append(difference(new, old, n_ids) if may_grow else f"its tokenizer is {mine[:8]} and must be {its[:8]}")
+    if any(found):
+        msg = (
+            f"{shards.path} was not encoded for the model in {where}: {'; '.join(filter(None, found))}; encode the "
+            "texts with the tokenizer.json of that model, or with one that adds special tokens to it "
+            "(`dataprep extend-tokenizer`)"
+        )
+        raise PlanError(msg)
 
 
 def _check_shape(where: object, earlier: ModelConfig, config: ModelConfig) -> None:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from dataprep.errors import PlanError, ReadError
 from dataprep.train import GPT, TrainConfig, load_model
+from dataprep.train.config import EMBEDDING
 from dataprep.train.lora import changes, projections
 from dataprep.train.start import hash_of
 
@@ -42,6 +43,9 @@ def export_adapter(
     config = TrainConfig.from_dict(saved["config"])
     if config.lora is None:
         msg = f"{model} is not a run with lora=RANK, so it has no adapter; export the model itself"
+        raise PlanError(msg)
+    if EMBEDDING in config.lora_targets:
+        msg = f"{model} also trained its embedding, which an adapter does not hold; export the model itself"
         raise PlanError(msg)
     folder = new_folder(out, CONFIG)
     tensors = {}

@@ -161,9 +161,7 @@ class Tokenizer:
         return url
 
     def renamed(self, names: Mapping[str, str]) -> Tokenizer:
-        """Return a tokenizer with the same ids, in which special tokens are renamed, for example reserved ones.
-
-        names: {old name: new name}.
+        """Return a tokenizer with the same ids and other names of special tokens; names: {old name: new name}.
 
         >>> tok = tok.renamed({"<|reserved_0|>": "<|tool|>"})
         """
@@ -173,6 +171,17 @@ class Tokenizer:
             raise PlanError(msg)
         made = copy.copy(self)
         made.special = {names.get(name, name): i for name, i in self.special.items()}
+        made._check()  # noqa: SLF001
+        return made
+
+    def extended(self, special: str | Iterable[str]) -> Tokenizer:
+        """Return a tokenizer with the same ids and more special tokens, whose ids follow the largest one.
+
+        special: names of tokens, or of sets: "course", "chatml", "code"; those that exist are left out.
+        """
+        names = [name for name in special_names(special) if name not in self.special]
+        made = copy.copy(self)
+        made.special = self.special | {name: self.vocab_size + i for i, name in enumerate(names)}
         made._check()  # noqa: SLF001
         return made
 

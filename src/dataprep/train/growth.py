@@ -1,0 +1,63 @@
+"""Growth of a vocabulary: whether a tokenizer.json only adds special tokens to another, and their first embeddings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dataprep.errors import PlanError
+
+from .model import GPT
+
+RESERVED = "<|reserved_"  # special tokens of this name may be renamed
+
+
+def difference(new: Path, old: Path, n_ids: int) -> str:
+    """Return "" if the tokenizer.json `new` has the ids of `old` and only adds special tokens; else a clause.
+
+    The clause states one thing that `new` has and must not have. n_ids: number of ids of the model of `old`; those of
+    added tokens must follow. A special token of `old` whose name begins with "<|reserved_" may have another name.
+    """
+    before, now = (_parts(path) for path in (old, new))
+    for part in ("words", "merges", "rules"):
+        if before[part] != now[part]:
+            return f"its tokenizer has other {part}"
+    names = {i: name for name, i in now["special"].items()}
+    for name, i in before["special"].items():
+        if names.get(i) != name and not (name.startswith(RESERVED) and i in names):
+            return f"its tokenizer has {names.get(i, 'no special token')} at the id {i} of {name}"
+    early = sorted(i for i in names.keys() - before["special"].values() if i < n_ids)
+    return f"its tokenizer has the new {names[early[0]]} at the id {early[0]}, below {n_ids}" if early else ""
+
+
+def _parts(path: Path) -> dict[str, Any]:
+    """Return what decides the ids in a tokenizer.json: ordinary tokens, merges, other rules, and special tokens."""
+    try:
+        value = json.loads(path.read_bytes())
+        model = dict(value["model"])
+        special = {token["content"]: token["id"] for token in value["added_tokens"]}
+        words = {token: i for token, i in model.pop("vocab").items() if token not in special}
+        merges = [m.split(" ") if isinstance(m, str) else m for m in model.pop("merges", [])]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
+        msg = f"{path} must be the tokenizer.json of a vocabulary ({e!r}); copy it there again"
+        raise PlanError(msg) from e
+    rules = [value.get(part) for part in ("normalizer", "pre_tokenizer", "decoder")]
+    return {"words": words, "merges": merges, "rules": [model, *rules], "special": special}
+
+
+@torch.no_grad()
+def copy_grown(earlier: GPT, model: GPT) -> None:
+    """Copy the weights of `earlier` to `model`, whose vocabulary may be larger; new ids get the mean of the others.
+
+    Rows that only fill up the vocabulary keep the values that `model` has.
+    """
+    state, n = model.state_dict(), earlier.vocab_size
+    for name, weight in earlier.state_dict().items():
+        if name in {"embedding.weight", "head.weight"} and n < model.vocab_size:
+            state[name][:n] = weight[:n]
+            state[name][n : model.vocab_size] = weight[:n].mean(0)
+        else:
+            state[name].copy_(weight)
