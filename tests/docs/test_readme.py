@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import itertools
 import re
 import runpy
@@ -105,6 +106,8 @@ def test_commands_run_in_order(readme, root, dataprep, tmp_path, monkeypatch):
         words = shlex.split(line, comments=True)
         if words[0] == "echo":
             (tmp_path / words[3]).write_text(words[1] + "\n")
+            continue
+        if words[1] == "export-model" and importlib.util.find_spec("safetensors") is None:
             continue
         code, out, err = dataprep(*words[1:])
         assert code == 0, f"{line}: {err}"
