@@ -10,7 +10,7 @@ import hypothesis
 import pytest
 
 pytest.register_assert_rewrite("laws", "twins")
-pytest_plugins = ["fixtures.chats", "fixtures.dedup", "fixtures.runs", "fixtures.tokens"]
+pytest_plugins = ["fixtures.chats", "fixtures.dedup", "fixtures.demo", "fixtures.runs", "fixtures.tokens"]
 
 ROOT = Path(__file__).parent.parent
 # The same examples every run, and no deadline: kernels compile on their first call.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import pytest
 import dataprep as dp
 from dataprep.core import pipeline_file
 from dataprep.core.runner import Serial
+from fixtures.demo import short_demo
 
 FILES = ("articles.jsonl", "guide.parquet", "letters.jsonl.gz", "news.jsonl.zst")
 
@@ -126,12 +126,11 @@ def test_atlaset_pipeline_on_a_local_set_of_its_shape(samples, root, tmp_path, m
     assert len(done["encode"]) == len(kept)
 
 
-def test_demo_gathers_the_same_text_every_time(root, tmp_path, monkeypatch):
+def test_demo_gathers_the_same_text_every_time(root, tmp_path):
     """Two gatherings of the installation's text are the same bytes, and hold no path of this machine."""
-    steps = pipeline_file.load(str(root / "pipelines" / "demo.py"))
-    demo = sys.modules[steps[0].fn.__module__]
-    monkeypatch.setattr(demo, "_docstrings", list)  # five seconds of parsing; the other sources suffice here
-    first, second = (demo._gather(str(tmp_path / name)) for name in "ab")
+    steps = short_demo(root / "pipelines" / "demo.py", 0)  # without docstrings; the other sources suffice here
+    gather = sys.modules[steps[0].fn.__module__]._gather
+    first, second = (gather(str(tmp_path / name)) for name in "ab")
     for a, b in zip(first["files"], second["files"], strict=True):
         assert Path(a).read_bytes() == Path(b).read_bytes()
     texts = dp.read([f for f in first["files"] if "packages" in f]).table(["text"]).column("text").to_pylist()
@@ -139,16 +138,12 @@ def test_demo_gathers_the_same_text_every_time(root, tmp_path, monkeypatch):
     assert not any(str(root) in text for text in texts)
 
 
-def test_demo_from_raw_text_to_a_model_that_writes(root, tmp_path, monkeypatch):
-    """Every step of the demo runs, on a tenth of its docstrings and four training steps; running again does nothing."""
-    pytest.importorskip("torch")
-    steps = pipeline_file.load(str(root / "pipelines" / "demo.py"))
-    demo = sys.modules[steps[0].fn.__module__]
-    some = list(itertools.islice(demo._docstrings(), 400))
-    monkeypatch.setattr(demo, "_docstrings", lambda: some)
-    monkeypatch.setattr(demo, "CONFIG", demo.CONFIG.override("steps=4"))
-    out = tmp_path / "demo"
-    done = {d.name: d.result for d in pipeline_file.execute(steps, str(out), Serial())}
+def test_demo_from_raw_text_to_a_model_that_writes(demo):
+    """Every step of the demo has run; running again, in a copy of its folder, does nothing."""
+    file, out = "pipelines/demo.py", Path("out/demo")
+    before = {p: p.stat().st_mtime_ns for p in out.rglob("*") if p.suffix in {".parquet", ".bin", ".pt", ".zst"}}
+    done = {d.name: d.result for d in pipeline_file.execute(short_demo(file), str(out), Serial())}
+    assert {p: p.stat().st_mtime_ns for p in before} == before
     assert list(done) == [
         "ingest", "filter", "dedup_exact", "dedup_minhash", "dedup_suffix", "tokenizer", "encode", "train", "report",
     ]  # fmt: skip
@@ -161,12 +156,8 @@ def test_demo_from_raw_text_to_a_model_that_writes(root, tmp_path, monkeypatch):
     page = Path(done["report"]).read_text(encoding="utf-8")
     for word in ("too_few_sentences", "licences", "Texts that the model wrote", "polyline"):
         assert word in page, word
-    before = {p: p.stat().st_mtime_ns for p in out.rglob("*") if p.suffix in {".parquet", ".bin", ".pt", ".zst"}}
-    list(pipeline_file.execute(steps, str(out), Serial()))
-    assert {p: p.stat().st_mtime_ns for p in before} == before
     (out / "ingest-parts" / "raw" / "receipt.json").unlink()  # as after an upgrade: other text, other tokens
-    monkeypatch.setattr(demo, "_docstrings", lambda: some[:200])
-    again = {d.name: d.result for d in pipeline_file.execute(steps, str(out), Serial())}
+    again = {d.name: d.result for d in pipeline_file.execute(short_demo(file, 200), str(out), Serial())}
     assert again["encode"].n_tokens < done["encode"].n_tokens
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import itertools
 import re
 import runpy
 import shlex
@@ -18,6 +17,7 @@ import typer
 import dataprep as dp
 from dataprep import cli
 from dataprep.core import pipeline_file
+from fixtures.demo import short_demo
 
 
 @pytest.fixture(scope="module")
@@ -83,37 +83,23 @@ SHOWN = {  # some of what a command prints
 }  # fmt: skip
 
 
-def test_commands_run_in_order(readme, root, dataprep, tmp_path, monkeypatch):
-    """Every command of the README succeeds in a folder with the samples and pipelines; the demo is made shorter."""
-    for needed in ("torch", "fasttext"):
-        pytest.importorskip(needed)
-    for name in ("sample_data", "pipelines"):
-        (tmp_path / name).symlink_to(root / name)
-    monkeypatch.chdir(tmp_path)
-    load = pipeline_file.load
-
-    def shorter(path):
-        steps = load(path)
-        demo = sys.modules[steps[0].fn.__module__]
-        some = list(itertools.islice(demo._docstrings(), 400))
-        monkeypatch.setattr(demo, "_docstrings", lambda: some)
-        monkeypatch.setattr(demo, "CONFIG", demo.CONFIG.override("steps=4"))
-        return steps
-
-    monkeypatch.setattr(pipeline_file, "load", shorter)
+def test_commands_run_in_order(readme, dataprep, demo, monkeypatch):
+    """Every command of the README succeeds beside the samples and pipelines, after a shorter demo."""
+    pytest.importorskip("fasttext")
+    monkeypatch.setattr(pipeline_file, "load", short_demo)
     (block,) = [b for b in blocks(readme, "") if "dataprep run" in b]
     for line in block.strip().splitlines():
         words = shlex.split(line, comments=True)
         if words[0] == "echo":
-            (tmp_path / words[3]).write_text(words[1] + "\n")
+            (demo / words[3]).write_text(words[1] + "\n")
             continue
         if words[1] == "export-model" and importlib.util.find_spec("safetensors") is None:
             continue
         code, out, err = dataprep(*words[1:])
         assert code == 0, f"{line}: {err}"
         assert SHOWN.get(words[1], "") in out, f"{line}: {out}"
-    exported = sum(len(np.fromfile(tmp_path / f"out/nano/{name}.bin", "<u2")) for name in ("train", "val"))
-    shards = dp.Shards.open(tmp_path / "out/shards")
+    exported = sum(len(np.fromfile(demo / f"out/nano/{name}.bin", "<u2")) for name in ("train", "val"))
+    shards = dp.Shards.open(demo / "out/shards")
     assert (shards.n_tokens, len(shards) > 100) == (exported, True), "as many documents as were exported"
 
 
