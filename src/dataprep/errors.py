@@ -6,6 +6,7 @@
     ├── CorruptShard    a file that dataprep wrote was changed, damaged or removed afterwards
     ├── StaleOutput     the output folder was made by another recipe
     ├── Leak            a name or number that a stage must hide is left in the output
+    ├── FunctionFailed  a function, Stage or Estimator of the user raised an error
     ├── WorkerDied      a worker process was killed, usually because memory ran out
     ├── InUse           another process writes into the output folder
     └── Transient       a network error: the only one that a Runner retries
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import pickle
 import re
 import sys
 from typing import Any
@@ -89,6 +91,38 @@ class StaleOutput(DataprepError):
 
 class Leak(DataprepError):
     """A private name or number is left in an output folder, which is therefore not completed."""
+
+
+class FunctionFailed(DataprepError):
+    """A function, Stage or Estimator of the user raised an error, which is `__cause__`, for a document.
+
+    what: which function raised what. document: the document's id as text, "FIRST to LAST" if it is one of several; None
+    if it is not known. head: the beginning
+    of its text. file: the URL of its file; None if it is not known.
+    """
+
+    def __init__(self, what: str, document: str | None = None, head: str = "", file: str | None = None) -> None:
+        name = "" if document is None else f" for document{'s' * (' to ' in document)} {document}"
+        name += f" of {file}" if file else ""
+        name += f" ({head!r})" if head else ""
+        super().__init__(f"{what}{name}; correct it, and run again: finished work is kept")
+        self.what, self.document, self.head, self.file = what, document, head, file
+        self.cause: BaseException | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:  # pickle leaves out __cause__, and workers send errors by pickle
+        cause = None if self.__cause__ is None else portable(self.__cause__)
+        return type(self), (self.what, self.document, self.head, self.file), {"cause": cause}
+
+
+def portable(error: BaseException) -> BaseException:
+    """Return the error if another process can load it from a pickle, else a RuntimeError of the same text."""
+    try:
+        if type(error).__module__ not in ("__main__", "__mp_main__"):  # which is another module there
+            pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+            return error
+    except Exception:  # noqa: BLE001, S110 - whatever a class of the user raises
+        pass
+    return RuntimeError(f"{type(error).__qualname__}: {error}")
 
 
 class WorkerDied(DataprepError):

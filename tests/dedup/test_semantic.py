@@ -23,7 +23,7 @@ from dataprep.core import batch as B
 from dataprep.core.estimator import Estimator
 from dataprep.dedup.embeddings import decide, kmeans, vectors, word_vectors
 from dataprep.dedup.semantic import SemDeDup
-from dataprep.errors import PlanError
+from dataprep.errors import FunctionFailed, PlanError
 from dataprep.store.key import key
 from dataprep.unicode.hashes import words
 
@@ -292,10 +292,11 @@ def test_vectors_of_two_sizes(drops) -> None:
         drops(stage, ["a", "abc"], parts=2)
 
 
-def test_the_functions_own_error_is_not_ours(drops) -> None:
-    """What the function raises comes out as it is."""
-    with pytest.raises(ValueError, match="model is broken"):
+def test_the_functions_own_error_names_the_document(drops) -> None:
+    """What the function raises is the cause of an error that names the first document for which it raises."""
+    with pytest.raises(FunctionFailed, match=r"^embed=broken raised ValueError: .* document 0:0 ") as e:
         drops(SemDeDup(embed=broken), ["a"])
+    assert isinstance(e.value.__cause__, ValueError)
 
 
 def broken(texts):

@@ -21,7 +21,7 @@ from dataprep.store import compress, files, hashes
 from dataprep.store.key import key
 
 from . import batch as B
-from . import folder
+from . import blame, folder
 from .batch import Batch
 from .folder import DATASET, Folder
 from .part import Part, Sealed, ShardWriter
@@ -120,7 +120,7 @@ class Dataset:
         n_docs = 0
         for part in self.parts:
             reader = [] if isinstance(part.reader, Sealed) else part.ledgers()[:1]
-            yield from part.batches(columns, reader)
+            yield from map(blame.reading, part.batches(columns, reader))
             for ledger in reader:
                 rows, n_docs = rows + ledger.unread, n_docs + ledger.record.docs_out
             check_unread(rows, self.max_bad_files)

@@ -14,6 +14,7 @@ from dataprep.errors import ReadError
 from dataprep.store import files
 
 from . import batch as B
+from . import blame
 from .batch import Batch
 from .ledger import Ledger, watch
 from .reader import Reader, Slice
@@ -138,8 +139,14 @@ class Part:
             records = list(ledgers or self.ledgers())
             flow = self._read(records.pop(0))
         for stage in self.applied:
-            flow = watch(stage, flow, records.pop(0)) if records else stage(flow, Ledger(stage.name, quiet=True))
-        return flow if columns is None else (batch.select(list(columns)) for batch in flow)
+            work = blame.guarded(stage)
+            flow = watch(work, flow, records.pop(0)) if records else work(flow, Ledger(stage.name, quiet=True))
+        return self._located(flow, None if columns is None else list(columns))
+
+    def _located(self, flow: Iterator[Batch], columns: list[str] | None) -> Iterator[Batch]:
+        with blame.located(self.slices):
+            for batch in flow:
+                yield batch if columns is None else batch.select(columns)
 
     def _wanted(self, columns: Sequence[str] | None) -> list[str] | None:
         if columns is None or not all(isinstance(s, Verdict) for s in self.stages):

@@ -19,7 +19,7 @@ from dataprep.errors import PlanError
 from dataprep.store import files, hashes, lease
 from dataprep.store.key import key
 
-from . import forget_list, inputs, owned
+from . import blame, forget_list, inputs, owned
 from .audit import Search
 from .batch import Ids
 from .claim import check_apart, claim, is_finished, take_over_restored
@@ -149,7 +149,8 @@ class Pipeline:
                 earlier.append(current.stats)
                 unread += rows_of(current.unread())
                 saved.append(f"{STEPS}/{step.name}/{folder.input.name}")
-            verdict = stage.fit(current, run, folder.url)
+            with blame.fitting(stage, [piece for part in current.parts for piece in part.slices]):
+                verdict = stage.fit(current, run, folder.url)
             if not isinstance(verdict, Stage):
                 msg = f"{type(stage).__name__}.fit returned {verdict!r}; it must return the Stage to apply"
                 raise PlanError(msg)

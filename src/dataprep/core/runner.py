@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import cloudpickle
 from fsspec.exceptions import FSTimeoutError
 
-from dataprep.errors import PlanError, Transient, WorkerDied, need
+from dataprep.errors import FunctionFailed, PlanError, Transient, WorkerDied, need, portable
 from dataprep.store.progress import track
 
 T = TypeVar("T")
@@ -154,6 +154,8 @@ class Local:
                         waiting.popleft()  # not before: submit may find the pool broken
                     answer = running[wanted][1].result()
                     break
+                except FunctionFailed as e:
+                    raise e from (e.cause or e.__cause__)
                 except BrokenProcessPool as e:
                     _remove_pool(workers)
                     lost = [
@@ -230,8 +232,17 @@ def _attempt(task: Callable[[T], R], item: T, attempt: int = 1) -> R:
 
 
 def _work(task: bytes, item: bytes) -> bytes:
-    """Run a task in a worker process; cloudpickle sends functions of the user's script by value."""
-    return bytes(cloudpickle.dumps(_attempt(cloudpickle.loads(task), cloudpickle.loads(item))))
+    """Run a task in a worker process; cloudpickle sends functions of the user's script by value.
+
+    An error that the parent could not load, which would look like a killed worker, arrives as a RuntimeError.
+    """
+    try:
+        return bytes(cloudpickle.dumps(_attempt(cloudpickle.loads(task), cloudpickle.loads(item))))
+    except Exception as e:
+        sent = portable(e)
+        if sent is e:
+            raise
+        raise sent from e
 
 
 def _work_elsewhere(path: list[str], task: bytes, item: bytes) -> bytes:

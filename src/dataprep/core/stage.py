@@ -18,6 +18,7 @@ from dataprep.errors import PlanError, redacted
 from dataprep.store.key import class_name, key, parameter_names
 
 from . import batch as B
+from . import blame
 from .audit import Search
 from .batch import Batch
 from .ledger import Ledger
@@ -200,6 +201,18 @@ class _Function(Stage):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"
 
+    def answers(self, batch: Batch) -> list[Any]:
+        """Return what the function returns for each row. Raises FunctionFailed, which names the row's document."""
+        answers: list[Any] = []
+        try:
+            for row in _rows(batch, parameter_names(self.fn)):
+                answers.append(self.fn(*row))  # noqa: PERF401 - its length is the row that fails
+        except blame.PASSED:
+            raise
+        except Exception as e:
+            raise blame.failed(repr(self), e, batch, len(answers)) from e
+        return answers
+
     def recipe(self) -> Any:
         """Return what the key depends on: the function, or `version` if it was given."""
         return (self.name, self.version) if self.version is not None else self.fn
@@ -221,12 +234,11 @@ class Filter(_Function):
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
         """Yield the rows that the function keeps; drop the others with their reasons."""
-        columns = parameter_names(self.fn)
         for batch in batches:
-            reasons = [self._reason(self.fn(*row), row) for row in _rows(batch, columns)]
+            reasons = [self._reason(answer, batch, row) for row, answer in enumerate(self.answers(batch))]
             yield drop_rows(batch, pa.array(reasons, pa.string()), stats)
 
-    def _reason(self, answer: Any, row: Any) -> str | None:
+    def _reason(self, answer: Any, batch: Batch, row: int) -> str | None:
         if answer is None or answer is True or (isinstance(answer, np.bool_) and answer):
             return None
         if isinstance(answer, str) and answer:
@@ -234,7 +246,8 @@ class Filter(_Function):
         if answer is False or isinstance(answer, np.bool_):
             return self.name
         msg = (
-            f"Filter({self.name}) got {answer!r} for {str(row)[:80]}; "
+            f"Filter({self.name}) got {answer!r} for document {B.show_id(int(B.ids(batch)[row]))} "
+            f"({batch.column('text')[row].as_py()[:60]!r}); "
             "return a reason (str) to drop, None or True to keep, False to drop"
         )
         raise PlanError(msg)
@@ -267,9 +280,8 @@ class Map(_Function):
 
     def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:  # noqa: ARG002 - drops nothing
         """Yield the same rows with the texts and columns that the function returns for each."""
-        columns = parameter_names(self.fn)
         for batch in batches:
-            answers = [self._columns(self.fn(*row)) for row in _rows(batch, columns)]
+            answers = [self._columns(answer) for answer in self.answers(batch)]
             out = batch
             if any("text" in a for a in answers) or not self.adds:
                 old = batch.column("text")

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dataprep.core import batch as B
+from dataprep.core import blame
 from dataprep.core.batch import Batch
 from dataprep.core.part import Part
 from dataprep.core.passes import Pass
@@ -84,20 +85,26 @@ class UserVectors:
         Raises PlanError unless it returns one finite vector per text.
         """
         texts = batch.column("text").to_pylist()
-        answer = self.fn(texts)
+        name = f"embed={getattr(self.fn, '__qualname__', type(self.fn).__name__)}"
+        try:
+            answer = self.fn(texts)
+        except blame.PASSED:
+            raise
+        except Exception as e:
+            row = blame.culprit(batch, lambda some: self.fn(some.column("text").to_pylist()))
+            raise blame.failed(name, e, batch, row or 0) from e
         try:
             found = np.asarray(answer, np.float64)
         except (TypeError, ValueError):  # rows of different lengths, or not numbers
             found = np.zeros(0)
-        name = getattr(self.fn, "__qualname__", type(self.fn).__name__)
         require(
             found.ndim == 2 and len(found) == len(texts) and found.shape[1],
-            f"embed={name} returned an array of shape {found.shape} for {len(texts)} texts; "
+            f"{name} returned an array of shape {found.shape} for {len(texts)} texts; "
             "it must return numbers[n, d], one vector per text",
         )
         for bad in np.flatnonzero(~np.isfinite(found).all(1)):
             msg = (
-                f"embed={name} returned a vector with NaN or infinity for document "
+                f"{name} returned a vector with NaN or infinity for document "
                 f"{B.show_id(int(B.ids(batch)[bad]))} ({texts[bad][:40]!r}); it must return finite numbers"
             )
             raise PlanError(msg)
@@ -153,7 +160,8 @@ class EmbedDocuments(Pass[Part]):
             found["such_as"] = found["such_as"] or next(iter(unreadable), "")
             for first in range(0, batch.num_rows, TEXTS_AT_ONCE):
                 rows = slice(first, first + TEXTS_AT_ONCE)
-                vectors = self.embed(batch.slice(first, TEXTS_AT_ONCE))
+                with blame.located(part.slices):
+                    vectors = self.embed(batch.slice(first, TEXTS_AT_ONCE))
                 dim = vectors.shape[1]
                 require(found["dim"] in (0, dim), two_sizes(found["dim"], dim))
                 found["dim"] = dim

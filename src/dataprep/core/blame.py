@@ -1,0 +1,183 @@
+"""Errors of the user's functions: which document they belong to, with its id, its file and the head of its text."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import traceback
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fsspec.exceptions import FSTimeoutError
+
+from dataprep.errors import DataprepError, FunctionFailed
+
+from . import batch as B
+from .batch import Batch
+from .folder import STEPS, Folder, home_of
+from .ledger import Ledger
+
+if TYPE_CHECKING:
+    from .reader import Slice
+
+HEAD_CHARS = 60
+PASSED = (DataprepError, ConnectionError, TimeoutError, FSTimeoutError)  # they say what is wrong, or are tried again
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_last: weakref.ref[Any] | None = None  # the batch that this process iterates over
+
+
+def is_ours(stage: object) -> bool:
+    """Return whether the class of a Stage or Estimator belongs to dataprep."""
+    return type(stage).__module__.partition(".")[0] == "dataprep"
+
+
+def raised(name: str, error: BaseException) -> str:
+    """Return which function raised what, and where: "Filter(f) raised KeyError: 'x' (pipe.py, line 12)".
+
+    name: the function as it is spelled in a pipeline.
+    """
+    own = [(f.f_code.co_filename, line) for f, line in traceback.walk_tb(error.__traceback__)]
+    own = [at for at in own if not at[0].startswith(_PACKAGE)]
+    lines = [line for file, line in own if file == own[0][0]]
+    where = f" ({own[0][0]}, line {lines[-1]})" if own else ""
+    text = " ".join(str(error).split())[:200]
+    return f"{name} raised {type(error).__name__}{': ' if text else ''}{text}{where}"
+
+
+def failed(name: str, error: BaseException, batch: Batch | None = None, row: int = 0) -> FunctionFailed:
+    """Return the error to raise instead of `error`, which the function `name` raised for a row of a batch."""
+    if batch is None or not batch.num_rows:
+        return FunctionFailed(raised(name, error))
+    names = batch.schema.names
+    head = batch.column("text")[row].as_py()[: 4 * HEAD_CHARS] if "text" in names else ""
+    id_ = B.show_id(int(B.ids(batch)[row])) if "id" in names else None
+    return FunctionFailed(raised(name, error), id_, " ".join(head.split())[:HEAD_CHARS])
+
+
+def culprit(batch: Batch, work: Callable[[Batch], object]) -> int | None:
+    """Return the row of a batch for which `work` raises an error, found by halving; None if no single row does."""
+    first, n = 0, batch.num_rows
+    while n > 1:
+        halves = ((first, n // 2), (first + n // 2, n - n // 2))
+        found = next((half for half in halves if _raises(work, batch.slice(*half))), None)
+        if found is None:
+            return None
+        first, n = found
+    return first if n else None
+
+
+def _raises(work: Callable[[Batch], object], batch: Batch) -> bool:
+    try:
+        work(batch)
+    except PASSED:
+        return False
+    except Exception:  # noqa: BLE001 - whatever the user's function raises
+        return True
+    return False
+
+
+def guarded(stage: Any) -> Callable[[Iterator[Batch], Ledger], Iterator[Batch]]:
+    """Return a Stage of the user as a function whose errors name the document; a Stage of dataprep unchanged."""
+    return stage if is_ours(stage) else lambda batches, ledger: _guarded(stage, batches, ledger)
+
+
+def _guarded(stage: Any, batches: Iterator[Batch], ledger: Ledger) -> Iterator[Batch]:
+    given: list[Batch] = []
+    before: list[BaseException] = []  # an error of an earlier stage
+
+    def fed() -> Iterator[Batch]:
+        try:
+            for batch in batches:
+                given[:] = [batch]
+                yield batch
+        except Exception as e:
+            before.append(e)
+            raise
+
+    def alone(batch: Batch) -> None:
+        for _ in stage(iter([batch]), Ledger(stage.name, quiet=True)):
+            pass
+
+    try:
+        yield from stage(fed(), ledger)
+    except PASSED:
+        raise
+    except Exception as e:
+        if any(e is one for one in before):
+            raise
+        batch = given[0] if given else None
+        row = None if batch is None else culprit(batch, alone)
+        name = stage.name if row is not None or batch is None else f"{stage.name}, at or after its last batch,"
+        raise failed(name, e, batch, row or 0) from e
+
+
+@contextlib.contextmanager
+def located(slices: Sequence[Slice]) -> Iterator[None]:
+    """Add the document's file to a FunctionFailed that is raised in the `with` block; slices: what is being read."""
+    try:
+        yield
+    except FunctionFailed as e:
+        if e.file is not None or e.document is None:
+            raise
+        named = FunctionFailed(e.what, e.document, e.head, _file_of(slices, B.parse_id(e.document)))
+        raise named from (e.__cause__ or e.cause)
+
+
+def _file_of(slices: Sequence[Slice], id_: int) -> str | None:
+    """Return the URL of a document's input file; of a shard if the Dataset hides the names of input files.
+
+    slices: those that were read.
+    """
+    by_number = {piece.file: piece.url for piece in slices}
+    homes = {home.url: piece.file for piece in slices if (home := home_of(piece.url))}
+    if not homes:
+        return by_number.get(id_ >> B.POSITION_BITS)
+    found = (_listed(url, id_ - (shift << B.POSITION_BITS)) for url, shift in homes.items())
+    return next((url for url in found if url), slices[0].url)
+
+
+def _listed(url: str, id_: int) -> str | None:
+    """Return the input file of a document of a sealed Dataset, followed through the Datasets that it was made of."""
+    rows: Sequence[dict[str, Any]] = Folder(url.partition(f"/{STEPS}/")[0]).origin.get("files", [])
+    for row in rows:
+        home = home_of(row["url"])
+        if home is None and row["file"] == id_ >> B.POSITION_BITS:
+            return str(row["url"])
+        if home is not None and row["file"] <= id_ >> B.POSITION_BITS:
+            found = _listed(home.url, id_ - (row["file"] << B.POSITION_BITS))
+            if found:
+                return found
+    return None
+
+
+def reading(batch: Batch) -> Batch:
+    """Remember the batch that is being iterated over, for the message of an Estimator that fails; return it."""
+    global _last  # noqa: PLW0603 - of this process
+    _last = weakref.ref(batch)
+    return batch
+
+
+@contextlib.contextmanager
+def fitting(stage: Any, slices: Sequence[Slice]) -> Iterator[None]:
+    """Raise FunctionFailed for an error of an Estimator of the user in the `with` block; it names the last batch read.
+
+    slices: the Estimator's input.
+    """
+    global _last  # noqa: PLW0603 - of this process
+    _last = None
+    try:
+        yield
+    except PASSED:
+        raise
+    except Exception as e:
+        if is_ours(stage):
+            raise
+        batch = _last() if _last is not None else None
+        error = failed(f"{stage.name}.fit", e)
+        if batch is not None and batch.num_rows and "id" in batch.schema.names:
+            first, last = (int(B.ids(batch)[row]) for row in (0, -1))
+            shown = B.show_id(first) if first == last else f"{B.show_id(first)} to {B.show_id(last)}"
+            file = _file_of(slices, first)
+            error = FunctionFailed(error.what, shown, failed("", e, batch).head, file)
+        raise error from e

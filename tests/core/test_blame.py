@@ -1,0 +1,187 @@
+"""A function of the user that raises names the document, its file and the head of its text, and keeps the cause."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import cloudpickle
+import pytest
+
+import dataprep as dp
+from dataprep.core.runner import Local, Serial
+from dataprep.errors import FunctionFailed, ReadError, Transient, portable
+from laws import dataset_of
+
+BAD = "bad\x1b[31m text\nof \u202e a document"
+TEXTS = [f"document {i} of several words" for i in range(10)]
+TEXTS[7] = BAD
+
+
+class Odd(Exception):
+    """An error whose pickle cannot be loaded: its class takes two arguments and states one."""
+
+    def __init__(self, one, two):
+        super().__init__(one)
+
+
+def fails(text):
+    """Fails at one document."""
+    if text.startswith("bad"):
+        msg = "no\x1b good\nat all"
+        raise ValueError(msg)
+    return text
+
+
+def keeps(text):
+    """Fails at one document, as a filter."""
+    return fails(text) is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failing(dp.Stage):
+    """A stage of the user that fails somewhere in a batch."""
+
+    def __call__(self, batches, stats):
+        """The same batches."""
+        for batch in batches:
+            for text in batch.column("text").to_pylist():
+                fails(text)
+            yield batch
+
+
+@dataclass(frozen=True)
+class FailingFit(dp.Estimator):
+    """An Estimator of the user that fails while it reads."""
+
+    def fit(self, docs, run, out):
+        """Read until the bad document."""
+        for batch in docs.batches():
+            for text in batch.column("text").to_pylist():
+                fails(text)
+
+
+def embed(texts):
+    """Vectors of the lengths of texts."""
+    return [[len(fails(text)), 1.0] for text in texts]
+
+
+STAGES = {
+    "filter": (dp.Filter(keeps, version="1"), "Filter(keeps)", "1:7"),
+    "map": (dp.Map(fails, version="1"), "Map(fails)", "1:7"),
+    "stage": (Failing(), "Failing", "1:7"),
+    "estimator": (FailingFit(), "FailingFit.fit", "1:5 to 1:7"),
+    "embed": (dp.SemDeDup(embed=embed, version="1", clusters=1), "embed=embed", "1:7"),
+}
+
+
+@pytest.mark.parametrize("sealed", [False, True], ids=["read", "sealed"])
+@pytest.mark.parametrize("name", STAGES)
+def test_the_document_is_named(tmp_path, name, sealed):
+    """Id, file and head of the text, in one sentence without control characters; the error itself is the cause."""
+    docs = dataset_of(tmp_path, TEXTS)
+    file = docs.parts[0].slices[0].url
+    if sealed:
+        docs = dp.Pipeline().run(docs, str(tmp_path / "first"))
+    stage, spelled, document = STAGES[name]
+    if sealed and name == "estimator":
+        document = "1:5 to 1:9"
+    with pytest.raises(FunctionFailed) as e:
+        dp.Pipeline(stage).run(docs, str(tmp_path / "out"))
+    said = str(e.value)
+    assert said.startswith(f"{spelled} raised ValueError: no\N{REPLACEMENT CHARACTER} good at all (")
+    where = f"test_blame.py, line {fails.__code__.co_firstlineno + 4}) for "
+    assert f"{where}{'documents' if name == 'estimator' else 'document'} {document} of {file} (" in said
+    assert said.endswith("); correct it, and run again: finished work is kept")
+    assert not set(said) & set("\x1b\n\u202e")
+    assert isinstance(e.value.__cause__, ValueError)
+    if name != "estimator":
+        assert r"bad\x1b[31m text of \u202e a document" in said
+
+
+@pytest.mark.parametrize("name", ["filter", "stage"])
+def test_workers_name_it_too(tmp_path, name):
+    """The same sentence with workers, and the cause travels."""
+    docs = dataset_of(tmp_path, TEXTS, parts=2)
+    said = []
+    for number, runner in enumerate((Serial(), Local(2))):
+        with pytest.raises(FunctionFailed) as e:
+            dp.Pipeline(STAGES[name][0]).run(docs, str(tmp_path / f"out{number}"), runner)
+        said.append(str(e.value))
+        assert isinstance(e.value.__cause__, ValueError)
+    assert said[0] == said[1]
+
+
+def test_errors_of_earlier_stages_and_of_dataprep_pass(tmp_path):
+    """A stage is not blamed for what it reads; network trouble stays network trouble, for a Runner to try again."""
+    docs = dataset_of(tmp_path, TEXTS)
+    with pytest.raises(FunctionFailed, match=r"^Map\(fails\)"):
+        dp.Pipeline(dp.Map(fails, version="1"), _Passes()).run(docs, str(tmp_path / "a"))
+
+    def away(text):
+        msg = "the network is away"
+        raise Transient(msg)
+
+    with pytest.raises(Transient, match="the network is away"):
+        list(docs.then(dp.Map(away, version="1")).batches())
+
+
+def test_a_stage_that_fails_once_names_its_batch(tmp_path):
+    """What does not fail again is named by the batch: its first document."""
+    with pytest.raises(FunctionFailed, match=r"Once, at or after its last batch, raised ValueError: once .* 0:3 of"):
+        dp.Pipeline(Once([])).run(dataset_of(tmp_path, TEXTS), str(tmp_path / "out"))
+
+
+@dataclass(frozen=True)
+class _Passes(dp.Stage):
+    def __call__(self, batches, stats):
+        """The same batches."""
+        yield from batches
+
+
+@dataclass(frozen=True)
+class Once(dp.Stage):
+    """Fails at its second batch, once."""
+
+    seen: list
+
+    def __call__(self, batches, stats):
+        """The same batches."""
+        for batch in batches:
+            self.seen.append(1)
+            if len(self.seen) == 2:
+                msg = "once"
+                raise ValueError(msg)
+            yield batch
+
+
+def test_an_error_that_cannot_be_sent_is_not_a_dead_worker():
+    """A class whose pickle cannot be loaded arrives as its text, instead of as "a worker was killed"."""
+    assert str(portable(Odd("a", "b"))) == "Odd: a"
+    kept = ReadError("is empty", "file", 3)
+    assert portable(kept) is kept
+
+    def raises(n):
+        raise Odd(*"ab")
+
+    cloudpickle.register_pickle_by_value(__import__(__name__))
+    with pytest.raises(RuntimeError, match="Odd: a"):
+        list(Local(2).map(raises, [1, 2]))
+
+
+def test_a_joined_dataset_names_the_input_file(tmp_path):
+    """The second of two Datasets: its file numbers are shifted, and the file is the right one all the same."""
+    made = []
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        file = tmp_path / name / f"{name}.jsonl"
+        file.write_text("".join(json.dumps({"text": f"{name} {i}"}) + "\n" for i in range(3)))
+        made.append(dp.Pipeline().run(dp.read(str(file)), str(tmp_path / f"{name}-clean")).url)
+
+    def fails_at_b(text):
+        if text == "b 1":
+            raise KeyError(text)
+        return text
+
+    with pytest.raises(FunctionFailed, match=r"KeyError: 'b 1' .* for document 1:\d+ of .*/b/b\.jsonl \('b 1'\)"):
+        dp.Pipeline(dp.Map(fails_at_b, version="1")).run(dp.read(made), str(tmp_path / "out"))
