@@ -6,6 +6,9 @@ seals a folder: Parquet shards and, last of all, a manifest. `open_dataset(DIR)`
 
 from __future__ import annotations
 
+import html
+import itertools
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -31,6 +34,7 @@ from .stats import Stats
 from .tables import CUTS, DROPS
 from .unread import Unread, check_unread, read_unread, unread_table
 
+SHOWN = 200  # characters of a text in a notebook
 SPREAD = 8  # parts that a sample is taken from
 
 
@@ -143,6 +147,25 @@ class Dataset:
                 break
         return rows
 
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yield all documents as dicts."""
+        for batch in self.batches():
+            yield from batch.to_pylist()
+
+    def __getitem__(self, position: int | slice) -> Any:
+        """Return the document at a position, as a dict, or those of a slice, as a list of dicts; -1 is the last.
+
+        Documents before it are read, but not those after it. Raises IndexError if there is no such document.
+        """
+        if isinstance(position, slice):
+            start, stop, step = position.indices(self.count if _counts_back(position) else sys.maxsize)
+            return list(itertools.islice(self, start, stop, step)) if step > 0 else list(self)[position]
+        found = self[position : position + 1 or None]
+        if not found:
+            msg = f"there is no document at position {position:,}; there are {self.count:,}"
+            raise IndexError(msg)
+        return found[0]
+
     @property
     def count(self) -> int:
         """The number of documents; all are read to count them unless the Dataset is sealed (complete)."""
@@ -196,6 +219,17 @@ class Dataset:
         what = f"{self.manifest['docs']:,} documents in {self.url}" if self.manifest else f"{len(self.parts)} parts"
         return f"Dataset({what}; columns {', '.join(self.columns)})"
 
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: this Dataset in words, and the beginnings of its first five documents."""
+        rows = (
+            "".join(
+                f"<td>{html.escape(cell)}</td>" for cell in (B.show_id(row["id"]), row["source"], row["text"][:SHOWN])
+            )
+            for row in self.take(5)
+        )
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<p>{html.escape(repr(self))}</p><table><tr><th>id</th><th>source</th><th>text</th></tr>{body}</table>"
+
     def write(self, path: str, format: str | None = None) -> None:  # noqa: A002 - the word users know
         """Write all documents to one file.
 
@@ -209,6 +243,14 @@ class Dataset:
         with files.atomic(str(path)) as f:
             (_write_parquet if name == "parquet" else _write_jsonl)(self, f, name)
 
+    def to_pandas(self) -> Any:
+        """Return the documents as a `pandas.DataFrame` with the columns of `table`."""
+        return need("pandas", extra="frames").DataFrame({n: column.to_pandas() for n, column in self._plain().items()})
+
+    def to_polars(self) -> Any:
+        """Return the documents as a `polars.DataFrame` with the columns of `table`."""
+        return need("polars", extra="frames").from_arrow(pa.table(self._plain()))
+
     def to_hf(self) -> Any:
         """Return the documents as a `datasets.Dataset` (Hugging Face), memory-mapped if this one is sealed (complete).
 
@@ -217,9 +259,12 @@ class Dataset:
         datasets = need("datasets", extra="hf")
         if self.manifest.get("docs") and not self.stages and files.is_local(str(self.url)):
             return datasets.Dataset.from_parquet([piece.url for part in self.parts for piece in part.slices])
+        return datasets.Dataset(pa.table(self._plain()))
+
+    def _plain(self) -> dict[str, pa.ChunkedArray]:
+        """Return the columns of `table`, with the sources as strings and not as a dictionary."""
         table = self.table()
-        plain = [table.column(n).cast(pa.string()) if n == "source" else table.column(n) for n in table.column_names]
-        return datasets.Dataset(pa.table(plain, names=table.column_names))
+        return {n: table.column(n).cast(pa.string()) if n == "source" else table.column(n) for n in table.column_names}
 
     def text_of(self, id_: int | str) -> str:
         """Return the text of a document; id_: an integer, or "file:position". Raises PlanError if it does not exist."""
@@ -249,6 +294,11 @@ def _unread_fingerprint(url: str) -> str:
         return hashes.fingerprint(url)
     except ReadError:
         return "unread"
+
+
+def _counts_back(position: slice) -> bool:
+    """Return whether a slice needs the number of documents: it counts from the end, or backwards."""
+    return any(n is not None and n < 0 for n in (position.start, position.stop, position.step))
 
 
 def _write_jsonl(docs: Dataset, f: Any, name: str) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import difflib
-import importlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from dataprep.core.dataset import Dataset, join_datasets, open_dataset
@@ -17,12 +16,14 @@ from dataprep.core.unread import check_unread
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
 
-from . import formats
+from . import formats, hf
 from .formats import Format
 from .listing import list_files
+from .memory import is_in_memory, rows_in_memory
 from .parts import InputFile, number
+from .rows import Rows, pinned, write_once
 
-HF_OPTIONS = ("split", "config", "revision", "key", "out")
+HF_OPTIONS = ("split", "config", "revision", "key")
 
 
 def read(
@@ -41,8 +42,12 @@ def read(
     - a path, glob, folder or URL, or a list of them. Files are read in this order, sorted inside a glob or folder.
     - {source: path or list of paths}. Without it a file's source is its name without suffixes and shard numbers.
     - a sealed Dataset, its folder, or a list of these, which are joined.
-    - a `datasets.Dataset`, `IterableDataset` or "hf://datasets/OWNER/NAME"; its rows are written to a file first, at
-      `out=` or in a cache folder. Its options are split=, config=, revision=, key= and out= (`read/hf.py`).
+    - a `datasets.Dataset`, `IterableDataset`, folder of `save_to_disk` or "hf://datasets/OWNER/NAME", with the options
+      split=, config=, revision= and key= (`read/hf.py`).
+    - a data frame of pandas or Polars, a DuckDB relation, an Arrow table, a list of dicts, or, with `key=` as the name
+      of its content, an iterator of dicts or texts (`read/memory.py`).
+
+    Rows of the last two are written to a file first, at `out=` or in a cache folder (`read/rows.py`).
 
     format: None detects it per file. By suffix: jsonl (.jsonl .ndjson .json), parquet, text (.txt .md .rst, one
     document per file), wet, warc, arc, wat; .gz, .zst and .xz may follow. By their first bytes: exports of whatsapp,
@@ -70,7 +75,9 @@ def read(
         msg = f'on_bad_file={on_bad_file!r} must be "stop" or "skip"; max_bad_files={max_bad_files} needs "skip"'
         raise PlanError(msg)
     if _is_hf(path, format):
-        return _read_hf(path, text, columns, options)
+        return _read_rows(hf.hub_rows, path, text, columns, options, HF_OPTIONS)
+    if is_in_memory(path, options.get("key")):
+        return _read_rows(rows_in_memory, path, text, columns, options, ("key",))
     sources = dict(path) if isinstance(path, Mapping) else {None: path}
     given = [(source, p) for source, value in sources.items() for p in _listed(value)]
     sealed = [_sealed(p) if format is None else None for _, p in given]
@@ -99,27 +106,33 @@ def read(
 
 
 def _is_hf(path: Any, name: Any) -> bool:
-    module = type(path).__module__.partition(".")[0]
-    return module == "datasets" or name == "hf" or (isinstance(path, str) and path.startswith("hf://datasets/"))
+    if not isinstance(path, (str, os.PathLike)):
+        return type(path).__module__.partition(".")[0] == "datasets"
+    path = os.fspath(path)
+    return name == "hf" or path.startswith(hf.PREFIX) or (name is None and hf.is_saved(path))
 
 
-def _read_hf(path: Any, text: str, columns: Any, options: Mapping[str, Any]) -> Dataset:
-    """Write the rows of a Hugging Face data set to a file, unless it is there; return its Dataset."""
-    hf = importlib.import_module(".hf", __name__)
-    mine = {k: v for k, v in options.items() if k in HF_OPTIONS}
-    others = {k: v for k, v in options.items() if k not in HF_OPTIONS}
-    url, source, key = hf.rows_of(path if not isinstance(path, os.PathLike) else os.fspath(path), text=text, **mine)
-    docs: Dataset = hf.pinned(read({source: url}, "parquet", text, columns, **others), key)
-    return docs
+def _read_rows(
+    rows_of: Callable[..., Rows], path: Any, text: str, columns: Any, options: Mapping[str, Any], own: Sequence[str]
+) -> Dataset:
+    """Write rows that are in no file to one, unless it is there; return its Dataset. own: the options of `rows_of`."""
+    others = {k: v for k, v in options.items() if k not in (*own, "out")}
+    rows = rows_of(path, **{k: v for k, v in options.items() if k in own})
+    url = write_once(rows, text, options.get("out"))
+    return pinned(read({rows.source: url}, "parquet", text, columns, **others), rows.key)
 
 
 def _listed(path: Any) -> list[Any]:
     if isinstance(path, (str, os.PathLike, Dataset)):
         path = [path]
     if not isinstance(path, Iterable) or isinstance(path, bytes):
-        msg = f"path={path!r} must be a path, a list of paths or a Dataset"
+        msg = f"path={path!r} must be a path, a list of paths, a Dataset, or a table"
         raise PlanError(msg)
-    return [p if isinstance(p, Dataset) else os.fspath(p) for p in path]
+    listed = list(path)
+    if any(isinstance(p, Mapping) for p in listed):
+        msg = "path= is an iterator of rows, not of paths; set key= to a name of their content, or give a list"
+        raise PlanError(msg)
+    return [p if isinstance(p, Dataset) else os.fspath(p) for p in listed]
 
 
 def _sealed(path: Any) -> Dataset | None:

@@ -1,0 +1,66 @@
+"""Tables and rows in memory: data frames of pandas and Polars, DuckDB relations, Arrow tables, lists and generators.
+
+A table is anything that exports an Arrow stream (`__arrow_c_stream__`); all of these do. Rows are dicts, or texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from dataprep.core.dataset import Dataset
+from dataprep.errors import PlanError, ReadError
+from dataprep.store.key import key as key_of
+
+from .rows import Rows, content_key, in_tables
+
+ROWS = 1_000  # of a table made of dicts
+SLICE = 16_384  # rows of a table that are written at once
+
+
+def is_in_memory(data: Any, key: str | None) -> bool:
+    """Return whether data is a table, a lazy frame of Polars, a list of dicts, or with `key` an iterator of rows."""
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return bool(data) and all(isinstance(row, Mapping) for row in data)
+    is_rows = key is not None and isinstance(data, Iterator)
+    return not isinstance(data, Dataset) and (hasattr(data, "__arrow_c_stream__") or _is_lazy(data) or is_rows)
+
+
+def rows_in_memory(data: Any, *, key: str | None = None) -> Rows:
+    """Return the rows of a table or of an iterable of dicts, and their key.
+
+    key: a name for the content; needed if the rows can be read only once, as those of an iterator. Raises PlanError if
+    it is needed and None.
+    """
+    data = data.collect() if _is_lazy(data) else data
+    once = isinstance(data, (Iterator, pa.RecordBatchReader))
+    if once and key is None:
+        msg = (
+            f"nothing in a {type(data).__name__} identifies its rows, which can be read only once; set key= to a name "
+            'of its own, for example key="letters 2024-05-01"'
+        )
+        raise PlanError(msg)
+    source = key or "rows"
+    found = content_key(_tables(data, source)) if key is None else key_of(["rows", key])
+    return Rows(lambda: _tables(data, source), source, found)
+
+
+def _is_lazy(data: Any) -> bool:
+    return type(data).__module__.partition(".")[0] == "polars" and type(data).__name__ == "LazyFrame"
+
+
+def _tables(data: Any, source: str) -> Iterator[pa.Table]:
+    """Yield the rows as tables, without the index of a pandas data frame."""
+    if not hasattr(data, "__arrow_c_stream__"):
+        try:
+            yield from in_tables(data, ROWS)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, AttributeError, TypeError) as e:
+            msg = f"the rows are not a table ({e}); each row must be a text, or a dict with values of the same types"
+            raise ReadError(msg, source) from e
+        return
+    for batch in pa.RecordBatchReader.from_stream(data):
+        table = pa.Table.from_batches([batch])
+        table = table.select([name for name in table.column_names if not name.startswith("__index_level_")])
+        yield from (table.slice(start, SLICE) for start in range(0, len(table), SLICE))

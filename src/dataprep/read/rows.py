@@ -1,0 +1,137 @@
+"""Rows that are not in a file of their own: they are written once to a Parquet file, which is then read like any other.
+
+Document ids and resumed runs need input that stays the same, and an iterator can be read only once. So the rows are
+written first, to `out=` or to the folder DATAPREP_CACHE (~/.cache/dataprep by default), under a key of their content.
+The position of a document is its row number.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xxhash
+
+from dataprep.core.dataset import Dataset
+from dataprep.errors import ReadError
+from dataprep.store import files, receipts
+from dataprep.store.key import key as key_of
+
+GROUP_BYTES = 32 << 20  # of a row group: memory while writing, and the smallest size of a part
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """Rows to write: a function that returns them as tables, the source name of their documents, and a content key."""
+
+    tables: Callable[[], Iterable[pa.Table]]
+    source: str
+    key: str
+
+
+def write_once(rows: Rows, text: str, out: str | None) -> str:
+    """Write the rows to a Parquet file, unless a file of their key exists; return the file's URL.
+
+    text: the column of texts. out: the folder to write to; None: a cache folder. Raises ReadError if there are no rows
+    or no such column, or if a later table has columns of other types than the first.
+    """
+    cache = os.environ.get("DATAPREP_CACHE") or os.path.join(os.path.expanduser("~"), ".cache", "dataprep")
+    name = re.sub(r"[^\w.-]+", "-", rows.source).strip("-") or "rows"
+    url = files.join(out or files.join(cache, "rows"), f"{name}-{rows.key[:16]}", "rows.parquet")
+    receipts.once(files.join(url.rpartition("/")[0], "receipt.json"), rows.key, lambda: _write(rows, url, text))
+    return url
+
+
+def pinned(docs: Dataset, key: str) -> Dataset:
+    """Return a Dataset that is identified, to recognise finished work, by `key` and not by a hash of its file."""
+    parts = [
+        dataclasses.replace(p, slices=tuple(dataclasses.replace(s, fingerprint=key) for s in p.slices))
+        for p in docs.parts
+    ]
+    return docs.of(parts)
+
+
+def content_key(tables: Iterable[pa.Table]) -> str:
+    """Return a hash of the columns and of every value; tables that are divided in another way have another key."""
+    digest = xxhash.xxh3_128()
+    for table in tables:
+        with pa.BufferOutputStream() as sink:
+            with pa.ipc.new_stream(sink, table.schema.remove_metadata()) as writer:
+                writer.write_table(table.replace_schema_metadata(None).combine_chunks())
+            digest.update(sink.getvalue())
+    return key_of(["hf", digest.hexdigest()])
+
+
+def _write(rows: Rows, url: str, text: str) -> dict[str, Any]:
+    """Stream the rows into one Parquet file with a row group every 32 MB."""
+    with files.atomic(url) as f:
+        n = _write_groups(f, rows, text)
+    if not n:
+        files.remove(url)
+        msg = "there are no rows; check the name of the dataset and its split="
+        raise ReadError(msg, rows.source)
+    return {"files": [url], "rows": n, "source": rows.source}
+
+
+def _write_groups(f: BinaryIO, rows: Rows, text: str) -> int:
+    writer: pq.ParquetWriter | None = None
+    schema = pa.schema([])
+    held: list[pa.Table] = []
+    n = 0
+    try:
+        for table in rows.tables():
+            if writer is None:
+                schema = _schema(table.schema, rows, text)
+                writer = pq.ParquetWriter(f, schema, compression="zstd", use_dictionary=False)
+            held.append(_like(table, schema, rows, n))
+            n += len(table)
+            if sum(t.nbytes for t in held) >= GROUP_BYTES:
+                writer.write_table(pa.concat_tables(held), row_group_size=n)
+                held = []
+        if writer and held:
+            writer.write_table(pa.concat_tables(held), row_group_size=n)
+    finally:
+        if writer:
+            writer.close()
+    return n
+
+
+def _schema(schema: pa.Schema, rows: Rows, text: str) -> pa.Schema:
+    """Return the columns of the first rows; a column without any value yet is a string column."""
+    if text not in schema.names:
+        there = ", ".join(f"{field.name} ({field.type})" for field in schema)
+        msg = f"there is no text column {text!r}; the columns are {there}; name one of them with text="
+        raise ReadError(msg, rows.source)
+    return pa.schema([pa.field(field.name, _stored(field.type)) for field in schema])
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    """Return the type that a column is written with: plain strings for views, categories and columns of nulls."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    plain = (pa.types.is_null, pa.types.is_string_view, pa.types.is_large_string)
+    return pa.string() if any(is_so(kind) for is_so in plain) else kind
+
+
+def _like(table: pa.Table, schema: pa.Schema, rows: Rows, row: int) -> pa.Table:
+    try:
+        return table.select(schema.names).replace_schema_metadata(None).cast(schema)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError, ValueError) as e:
+        msg = f"from row {row:,} on the columns have other types than before ({e}); cast them to the first rows' types"
+        raise ReadError(msg, rows.source) from e
+
+
+def in_tables(rows: Iterable[Any], size: int) -> Iterator[pa.Table]:
+    """Yield rows that are dicts, or texts, as tables of `size` rows."""
+    held: list[Any] = []
+    for row in rows:
+        held.append({"text": row} if isinstance(row, str) else row)
+        if len(held) == size:
+            yield pa.Table.from_pylist(held)
+            held = []
+    if held:
+        yield pa.Table.from_pylist(held)
