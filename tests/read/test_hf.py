@@ -8,7 +8,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.errors import PlanError, ReadError
-from dataprep.read import rows as rows_file
+from dataprep.read import row_source
 
 datasets = pytest.importorskip("datasets")
 
@@ -63,7 +63,7 @@ def test_streamed(tmp_path) -> None:
 
 def test_row_groups(monkeypatch) -> None:
     """Sealing holds a row group in memory, and cuts change no position."""
-    monkeypatch.setattr(rows_file, "GROUP_BYTES", 1)
+    monkeypatch.setattr(row_source, "GROUP_BYTES", 1)
     check(dp.read(datasets.Dataset.from_list(ROWS)))
 
 

@@ -21,7 +21,7 @@ from .formats import Format
 from .listing import list_files
 from .memory import is_in_memory, rows_in_memory
 from .parts import InputFile, number
-from .rows import Rows, pinned, write_once
+from .row_source import RowSource, pinned, write_once
 
 HF_OPTIONS = ("split", "config", "revision", "key")
 
@@ -47,7 +47,7 @@ def read(
     - a data frame of pandas or Polars, a DuckDB relation, an Arrow table, a list of dicts, or, with `key=` as the name
       of its content, an iterator of dicts or texts (`read/memory.py`).
 
-    Rows of the last two are written to a file first, at `out=` or in a cache folder (`read/rows.py`).
+    Rows of the last two are written to a file first, at `out=` or in a cache folder (`read/row_source.py`).
 
     format: None detects it per file. By suffix: jsonl (.jsonl .ndjson .json), parquet, text (.txt .md .rst, one
     document per file), wet, warc, arc, wat; .gz, .zst and .xz may follow. By their first bytes: exports of whatsapp,
@@ -113,7 +113,12 @@ def _is_hf(path: Any, name: Any) -> bool:
 
 
 def _read_rows(
-    rows_of: Callable[..., Rows], path: Any, text: str, columns: Any, options: Mapping[str, Any], own: Sequence[str]
+    rows_of: Callable[..., RowSource],
+    path: Any,
+    text: str,
+    columns: Any,
+    options: Mapping[str, Any],
+    own: Sequence[str],
 ) -> Dataset:
     """Write rows that are in no file to one, unless it is there; return its Dataset. own: the options of `rows_of`."""
     others = {k: v for k, v in options.items() if k not in (*own, "out")}

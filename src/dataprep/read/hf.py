@@ -18,7 +18,7 @@ from dataprep.errors import PlanError, ReadError, Transient, need
 from dataprep.store import files, hashes
 from dataprep.store.key import key as key_of
 
-from .rows import Rows, content_key
+from .row_source import RowSource, content_key
 
 PREFIX = "hf://datasets/"
 ROWS = 1_000  # fetched at once
@@ -31,7 +31,7 @@ def hub_rows(
     config: str | None = None,
     revision: str | None = None,
     key: str | None = None,
-) -> Rows:
+) -> RowSource:
     """Return the rows of a Hugging Face dataset, the source name of their documents, and a key of their content.
 
     data: a `datasets` object, a repository ("OWNER/NAME" or hf://datasets/OWNER/NAME@REVISION), or a local folder.
@@ -60,7 +60,9 @@ def is_saved(path: str) -> bool:
     return any(files.exists(files.join(path, name)) for name in ("state.json", "dataset_dict.json"))
 
 
-def _named(datasets: Any, name: str, split: str | None, config: str | None, revision: str | None, key: Any) -> Rows:
+def _named(
+    datasets: Any, name: str, split: str | None, config: str | None, revision: str | None, key: Any
+) -> RowSource:
     """Return a repository on the hub, streamed, or a local folder."""
     path, _, at = name.removeprefix(PREFIX).partition("@")
     revision = revision or at or None
@@ -111,8 +113,8 @@ def _first_line(e: Exception) -> str:
     return (str(e).strip().splitlines() or [type(e).__name__])[0][:200]
 
 
-def _rows(rows: Any, source: str, key: str) -> Rows:
-    return Rows(lambda: _tables(rows, source), source, key)
+def _rows(rows: Any, source: str, key: str) -> RowSource:
+    return RowSource(lambda: _tables(rows, source), source, key)
 
 
 def _tables(rows: Any, source: str) -> Iterator[pa.Table]:

@@ -14,7 +14,7 @@ from dataprep.core.dataset import Dataset
 from dataprep.errors import PlanError, ReadError
 from dataprep.store.key import key as key_of
 
-from .rows import Rows, content_key, in_tables
+from .row_source import RowSource, content_key, in_tables
 
 ROWS = 1_000  # of a table made of dicts
 SLICE = 16_384  # rows of a table that are written at once
@@ -28,7 +28,7 @@ def is_in_memory(data: Any, key: str | None) -> bool:
     return not isinstance(data, Dataset) and (hasattr(data, "__arrow_c_stream__") or _is_lazy(data) or is_rows)
 
 
-def rows_in_memory(data: Any, *, key: str | None = None) -> Rows:
+def rows_in_memory(data: Any, *, key: str | None = None) -> RowSource:
     """Return the rows of a table or of an iterable of dicts, and their key.
 
     key: a name for the content; needed if the rows can be read only once, as those of an iterator. Raises PlanError if
@@ -44,7 +44,7 @@ def rows_in_memory(data: Any, *, key: str | None = None) -> Rows:
         raise PlanError(msg)
     source = key or "rows"
     found = content_key(_tables(data, source)) if key is None else key_of(["rows", key])
-    return Rows(lambda: _tables(data, source), source, found)
+    return RowSource(lambda: _tables(data, source), source, found)
 
 
 def _is_lazy(data: Any) -> bool:

@@ -26,7 +26,7 @@ GROUP_BYTES = 32 << 20  # of a row group: memory while writing, and the smallest
 
 
 @dataclasses.dataclass(frozen=True)
-class Rows:
+class RowSource:
     """Rows to write: a function that returns them as tables, the source name of their documents, and a content key."""
 
     tables: Callable[[], Iterable[pa.Table]]
@@ -34,7 +34,7 @@ class Rows:
     key: str
 
 
-def write_once(rows: Rows, text: str, out: str | None) -> str:
+def write_once(rows: RowSource, text: str, out: str | None) -> str:
     """Write the rows to a Parquet file, unless a file of their key exists; return the file's URL.
 
     text: the column of texts. out: the folder to write to; None: a cache folder. Raises ReadError if there are no rows
@@ -67,7 +67,7 @@ def content_key(tables: Iterable[pa.Table]) -> str:
     return key_of(["hf", digest.hexdigest()])
 
 
-def _write(rows: Rows, url: str, text: str) -> dict[str, Any]:
+def _write(rows: RowSource, url: str, text: str) -> dict[str, Any]:
     """Stream the rows into one Parquet file with a row group every 32 MB."""
     with files.atomic(url) as f:
         n = _write_groups(f, rows, text)
@@ -78,7 +78,7 @@ def _write(rows: Rows, url: str, text: str) -> dict[str, Any]:
     return {"files": [url], "rows": n, "source": rows.source}
 
 
-def _write_groups(f: BinaryIO, rows: Rows, text: str) -> int:
+def _write_groups(f: BinaryIO, rows: RowSource, text: str) -> int:
     writer: pq.ParquetWriter | None = None
     schema = pa.schema([])
     held: list[pa.Table] = []
@@ -101,7 +101,7 @@ def _write_groups(f: BinaryIO, rows: Rows, text: str) -> int:
     return n
 
 
-def _schema(schema: pa.Schema, rows: Rows, text: str) -> pa.Schema:
+def _schema(schema: pa.Schema, rows: RowSource, text: str) -> pa.Schema:
     """Return the columns of the first rows; a column without any value yet is a string column."""
     if text not in schema.names:
         there = ", ".join(f"{field.name} ({field.type})" for field in schema)
@@ -117,7 +117,7 @@ def _stored(kind: pa.DataType) -> pa.DataType:
     return pa.string() if any(is_so(kind) for is_so in plain) else kind
 
 
-def _like(table: pa.Table, schema: pa.Schema, rows: Rows, row: int) -> pa.Table:
+def _like(table: pa.Table, schema: pa.Schema, rows: RowSource, row: int) -> pa.Table:
     try:
         return table.select(schema.names).replace_schema_metadata(None).cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError, ValueError) as e:
