@@ -38,6 +38,7 @@ ORDER = {
     "tokens": "Tokens",
     "loader": "Loading rows, packing plans",
     "train": "Training",
+    "persona": "Planted answers",
 }
 HEAD = """# Results
 

@@ -263,12 +263,58 @@ def test_what_does_not_work_is_one_sentence(export, tmp_path):
 
 def test_command(export, tmp_path, dataprep):
     """`dataprep persona` does it in one command, and says what came out."""
-    given = ("--chat", export, "--as", "Tomas Orr", "--out", tmp_path / "out", "--vocab-size", 500)
+    given = (export, "--as", "Tomas Orr", "--out", tmp_path / "out", "--vocab-size", 500)
     _, done, _ = dataprep("persona", *given)
     assert "answers in" in done
     assert "0612345678" not in (tmp_path / "out" / "train.jsonl").read_text()
     dataprep("persona", *given, "--keep-pii")
     assert "0612345678" in (tmp_path / "out" / "train.jsonl").read_text()
+
+
+def test_transcripts_have_the_same_split(export, tmp_path):
+    """All conversations are in the transcripts; those held out in the windows are held out there, and only those."""
+    options = {"vocab_size": 500, "block": 128, "val": 0.2, "test": 0.1, "transcripts": True}
+    made = persona(export, "Tomas Orr", tmp_path / "out", **options)
+    assert made.transcripts is not None
+    docs = dp.open_dataset(str(tmp_path / "out" / "transcripts")).table(["id", "text"]).to_pylist()
+    assert len(docs) == len(made.transcripts) == 150
+    windows = made.windows.table(["conversation", "side"]).to_pylist()
+    held = {row["conversation"]: row["side"] for row in windows}
+    assert len(held) > 100
+    tok = dp.Tokenizer.load(tmp_path / "out" / "tokenizer")
+    for number, side in enumerate(("train", "val", "test")):
+        split = made.transcripts.split(side)
+        there = {split.provenance(k).id for k in range(len(split))}
+        assert {i for i in held if i in there} == {i for i, found in held.items() if found == number}
+        texts = {tok.decode(split.document(k)) for k in range(len(split))}
+        assert texts == {d["text"] for d in docs if d["id"] in there}
+
+
+def test_from_exports_to_a_model_to_talk_to(export, tmp_path, dataprep):
+    """`--train` makes two models and a report, and says how to talk; the second time nothing is done; --base."""
+    pytest.importorskip("torch")
+    out = tmp_path / "out"
+    given = (export, "--as", "Tomas Orr", "--out", out, "--vocab-size", 500, "--val", 0.1, "--block", 96)
+    small = ("--train", "--set", "model.n_layers=1", "--set", "model.d_model=32", "--set", "steps=3")
+    code, said, err = dataprep("persona", *given, *small)
+    assert code == 0, err
+    assert "loss on held-out answers" in said
+    assert f"to talk to it: dataprep chat {out}/model" in said
+    assert dataprep("chat", out / "model", "--say", "coming?", "--max-tokens", 5)[0] == 0
+    before = {p: p.stat().st_mtime_ns for p in out.rglob("*.pt")}
+    assert dataprep("persona", *given, *small)[0] == 0
+    assert before == {p: p.stat().st_mtime_ns for p in out.rglob("*.pt")}
+    assert len(before) == 2
+    again = (export, "--as", "Tomas Orr", "--out", tmp_path / "more", "--val", 0.1, "--train", "--set", "steps=2")
+    code, said, err = dataprep("persona", *again, "--base", out / "base")
+    assert code == 0, err
+    from dataprep.voice.voice import Voice
+
+    assert "32 wide, context 96 tokens" in Voice.load(tmp_path / "more" / "model").card[0]
+    code, _, err = dataprep("persona", *given, "--preset", "tiny")
+    assert (code, "--preset is about training; add --train" in err) == (1, True)
+    code, _, err = dataprep("persona", *given, "--train", "--replay", 1)
+    assert (code, "replay=1.0 must be a share" in err) == (1, True)
 
 
 def test_forgotten_is_also_not_context(export, tmp_path):
@@ -290,7 +336,7 @@ def test_forgotten_is_also_not_context(export, tmp_path):
 
 def test_dry_run_shows_and_writes_nothing(export, tmp_path, dataprep):
     """`--dry-run` tells what each stage would drop and change, with examples, and leaves no folder."""
-    given = ("--chat", export, "--as", "Tomas Orr", "--out", tmp_path / "out", "--vocab-size", 500, "--dry-run")
+    given = (export, "--as", "Tomas Orr", "--out", tmp_path / "out", "--vocab-size", 500, "--dry-run")
     code, said, _ = dataprep("persona", *given)
     assert code == 0
     assert "Pseudonyms changes text" in said

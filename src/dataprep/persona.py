@@ -4,6 +4,7 @@
     OUT/conversations    complete conversations; the vocabulary is learned from them if none is given
     OUT/windows          training examples of at most `block` tokens; trainers read the column `messages`
     OUT/shards           token shards with a loss mask over the person's answers
+    OUT/transcripts, OUT/transcript-shards   all conversations as plain text, for a base model; if asked for
     OUT/*.jsonl          the windows as JSONL of `messages`, one file per split
     OUT/learned.json     number of the person's words by platform, language, and whether they are learned
     OUT.audit.json       names that are left by rule; outside of OUT, which others may get
@@ -40,7 +41,8 @@ from .core.trial import current
 from .dedup.minhash import MinHash
 from .errors import PlanError
 from .messages.clean import CleanMessages
-from .messages.conversations.turns import ANSWERS, Turns
+from .messages.conversations.stage import Conversations
+from .messages.conversations.turns import ANSWERS, MAX_BYTES, Turns
 from .messages.learned import LearnedWords, learned_words
 from .messages.names.consent import names_in
 from .messages.names.stage import Consent, Pseudonyms, known_people
@@ -60,6 +62,7 @@ from .tokens.vocabulary.train import train_bpe
 log = logging.getLogger("dataprep")
 
 COPIED = 397  # runs of 4 characters: a message of 400 characters that is sent twice is a forward or an article
+MODELS = ("base", "model")  # folders in OUT that training writes
 VAL = 0.05  # of the conversations: chats are small, and have many of them
 
 
@@ -70,7 +73,8 @@ class Persona:
     windows: the Dataset of windows (training examples, made of turns). shards: their token shards. jsonl: the JSONL
     file of each split that has windows. answers: number of the person's turns to be learned. held_out: number of
     windows in val and test. repeated: number of held-out windows whose words are also those of a training window.
-    words: how many of the person's words are learned, and why not the rest.
+    transcripts: shards of all conversations, if asked for. words: how many of the person's words are learned, and why
+    not the rest.
     """
 
     windows: Dataset
@@ -83,6 +87,8 @@ class Persona:
     """Number of windows in val and test."""
     repeated: int = 0
     """Number of these whose words are also those of a training window: their loss is lower than for new words."""
+    transcripts: Shards | None = None
+    """Token shards of all conversations as plain text, if they were asked for."""
     words: LearnedWords | None = None
     """Number of the person's words by platform and language, and whether they are learned; None in a dry run."""
 
@@ -112,6 +118,7 @@ def persona(
     refused: str | None = None,
     names: str | None = None,
     pii: bool = True,
+    transcripts: bool = False,
     run: Runner | None = None,
     replace: bool = True,
     **options: Any,
@@ -132,6 +139,7 @@ def persona(
     clean: the stage that cleans messages.
     key_file, names, refused: see `Pseudonyms` and `Consent`.
     pii: mask personal data.
+    transcripts: also write shards of all conversations as plain text, to train a base model on.
     options: parameters of `dp.read`, such as date_order="dmy".
 
     Raises PlanError if no author has that name, if the person did not agree, if the template does not fit the
@@ -177,6 +185,12 @@ def persona(
     )
     shards = encode(windows, tok, f"{folder}/shards", run=runner, split=split, template=written, replace=replace)
     made = Persona(windows, shards, *write_jsonl(windows, folder), *_repeated(windows))
+    if transcripts:
+        written_down = Pipeline(
+            Conversations(gap=gap, max_bytes=MAX_BYTES), Map(own_conversation, adds={"conversation": pa.uint64()})
+        ).run(messages, out=f"{folder}/transcripts", run=runner, replace=replace)
+        all_shards = encode(written_down, tok, f"{folder}/transcript-shards", run=runner, split=split, replace=replace)
+        made = replace_(made, transcripts=all_shards)
     if current():
         return made
 
@@ -185,18 +199,26 @@ def persona(
 
     words = receipts.once(f"{folder}/learned.json", key([1, docs.key, windows.key]), count)["words"]
     more = [*([names] if isinstance(names, str) else []), *([refused] if refused else [])]
-    work = key([1, docs.key, windows.key, shards.manifest["recipe"], more, person])
+    of_all = made.transcripts.manifest["recipe"] if made.transcripts else None
+    work = key([2, docs.key, windows.key, shards.manifest["recipe"], of_all, more, person])
     receipts.once(f"{folder}.audit.json", work, lambda: _audit(docs, folder, runner, more, person))
     return replace_(made, words=LearnedWords.of_rows(words))
+
+
+def own_conversation(id: int) -> dict[str, int]:  # noqa: A002 - the column's name
+    """Return the column `conversation` of a conversation: its own id, that of its first message, as windows have it."""
+    return {"conversation": id}
 
 
 def _audit(docs: Dataset, folder: str, run: Runner, lists: Sequence[str], person: str) -> dict[str, Any]:
     """Search every file in `folder` for every known name and number; return those that may stay, with counts.
 
+    Models that were trained on the files are not searched: by chance, their numbers may look like a name.
+
     Raises Leak if one is left that may not.
     """
     names = [name for url in lists for name in names_in("persona", url)]
-    left = audit(folder, known_people(docs, run, names, person), run, scans={".bin": decoded})
+    left = audit(folder, known_people(docs, run, names, person), run, skip=MODELS, scans={".bin": decoded})
     return {"files": [], "left": dict(left.most_common())}
 
 

@@ -180,3 +180,16 @@ def test_ids_up_to_65535_survive(in_memory):
     x, y, _ = to_device(layout_of(shards, "contiguous", 3).rows(np.arange(1)), CPU)
     assert x.tolist() == [[65535, 0, 32768]]
     assert y.tolist() == [[0, 32768, 32767]]
+
+
+def test_without_masks_every_target_counts(in_memory):
+    """With masks=False the masks of shards are not read: all tokens are learned, as by a base model."""
+    masks = np.zeros(60, np.uint8)
+    masks[5] = 1
+    for how in ("contiguous", "bestfit", "padded"):
+        some = layout_of(in_memory([20, 25, 15], masks=masks), how, 16)
+        every = layout_of(in_memory([20, 25, 15], masks=masks), how, 16, masks=False)
+        none = layout_of(in_memory([20, 25, 15]), how, 16)
+        numbers = np.arange(len(every))
+        assert some.rows(numbers).n_targets == 1
+        assert every.rows(numbers).n_targets == none.rows(numbers).n_targets == 60 - (how == "contiguous")

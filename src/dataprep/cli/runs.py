@@ -172,11 +172,13 @@ def _print_files(console: Console, title: str, urls: Any) -> None:
 
 
 def persona(
-    chat: Annotated[list[str], typer.Option("--chat", metavar="PATH", help="An export or a folder; may be repeated.")],
+    exports: Annotated[list[str], typer.Argument(metavar="EXPORTS...", help="Exports of chats, or folders of them.")],
     person: Annotated[str, typer.Option("--as", metavar="NAME", help="The author to imitate, as in the exports.")],
     out: Annotated[str, typer.Option(help="Folder for the results of all steps.")] = "out/persona",
     template: Annotated[str, typer.Option(help="course, chatml, or a file with a Jinja chat template.")] = "chatml",
-    block: Annotated[int, typer.Option(help="Largest number of tokens in a window.")] = 1024,
+    block: Annotated[
+        int | None, typer.Option(help="Tokens of the longest window: 1024; with --train 256, or the context of --base.")
+    ] = None,
     tokenizer: Annotated[
         str | None, typer.Option(help="A tokenizer.json, or its folder; without it, a tokenizer is trained.")
     ] = None,
@@ -193,12 +195,19 @@ def persona(
     keep_pii: Annotated[bool, typer.Option("--keep-pii", help="Keep phone numbers and other personal data.")] = False,
     platform: Annotated[str | None, typer.Option(help="whatsapp, telegram ...; detected by default.")] = None,
     date_order: Annotated[str | None, typer.Option(help="dmy, mdy or ymd, for ambiguous dates.")] = None,
+    train: Annotated[bool, typer.Option("--train", help="Train a model on all chats, and on the answers.")] = False,
+    base: Annotated[str | None, typer.Option(metavar="DIR", help="With --train: begin with this model.")] = None,
+    preset: Annotated[str | None, typer.Option(help="With --train: settings of both models, tiny by default.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="With --train: change a setting of both.")
+    ] = None,
+    replay: Annotated[float, typer.Option(help="With --train: share of plain chats among the answers.")] = 0.25,
     workers: Workers = 1,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show on 16 MB of text what would be dropped or changed; write nothing.")
     ] = False,
 ) -> None:
-    """Make a fine-tuning set from chats, to teach a model to answer like one person: JSONL, and token shards."""
+    """Make a fine-tuning set from chats, to teach a model to answer like one person; --train makes the model, too."""
     from dataprep.persona import Persona
     from dataprep.persona import persona as make
 
@@ -207,11 +216,18 @@ def persona(
 
     def work(out: str, run: Runner) -> Persona:
         return make(
-            chat, person, out, template=template, block=block, tokenizer=tokenizer, vocab_size=vocab_size, gap=gap,
+            exports, person, out, template=template, block=window, tokenizer=tokenizer, vocab_size=vocab_size, gap=gap,
             context=context, val=val, test=test, key_file=key, refused=refused, names=names, pii=not keep_pii,
-            run=run, **options,
+            transcripts=train, run=run, **options,
         )  # fmt: skip
 
+    how = _tuning(train=train, base=base, preset=preset, settings=tuple(settings or ()), replay=replay)
+    if base is not None:
+        from dataprep.voice.voice import Voice
+
+        begun = Voice.load(base)
+        tokenizer, block = tokenizer or base, block or begun.context
+    window = block or (256 if train else 1024)
     console = Screen(highlight=False)
     if dry_run:
         dry_run_of([pipeline_file.Step("persona", work, ("out", "run"))])
@@ -221,7 +237,25 @@ def persona(
     console.print(escape(str(made)))
     for url in made.jsonl.values():
         console.print(escape(url))
-    rows = f"--set layout=bestfit --set model.context={block}"  # complete windows, not cut at row ends
+    if made.transcripts is not None:
+        from dataprep.voice.tune import tune
+
+        console.print(escape(str(tune(made.shards, made.transcripts, out, how))), soft_wrap=True)
+        return
+    rows = f"--set layout=bestfit --set model.context={window}"  # complete windows, not cut at row ends
     console.print(
         f"[dim]to train:[/] dataprep train {escape(out)}/shards --out {escape(out)}/model {rows}", soft_wrap=True
     )
+
+
+def _tuning(*, train: bool, **given: Any) -> Any:
+    """Return the `Tuning` of the options of --train. Raises PlanError if one is given without it."""
+    if not train:
+        named = next((name for name in ("base", "preset", "settings") if given[name]), None)
+        if named is not None:
+            msg = f"--{'set' if named == 'settings' else named} is about training; add --train"
+            raise PlanError(msg)
+        return None
+    from dataprep.voice.tune import Tuning
+
+    return Tuning(**given)

@@ -117,6 +117,8 @@ class TrainConfig:
     model: ModelConfig = field(default_factory=ModelConfig)
     layout: str = "contiguous"
     """One of `LAYOUTS`."""
+    masks: bool = True
+    """Count only targets whose loss mask is 1, in shards that have masks; False: count all targets."""
     mask_documents: bool | None = None
     """Keep attention inside documents; None is on for the layouts of PACKED."""
     weights: dict[str, float] | None = None
@@ -195,7 +197,7 @@ class TrainConfig:
     def _check_choices(self) -> None:
         choices: dict[str, tuple[Any, ...]] = {"schedule": SCHEDULES, "dtype": ("auto", "float32", "bfloat16")}
         choices |= {"layout": LAYOUTS, "objective": OBJECTIVES}
-        choices |= dict.fromkeys(("mask_documents", "compile"), (None, True, False))
+        choices |= dict.fromkeys(("mask_documents", "compile"), (None, True, False)) | {"masks": (True, False)}
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 msg = f"{name}={getattr(self, name)!r} must be one of {', '.join(map(str, allowed))}"

@@ -172,7 +172,7 @@ def training_rows(sets: Mapping[str, Shards], config: TrainConfig) -> Loader:
     Raises PlanError if the sets have loss masks and the objective is "span".
     """
     context, objective = _objective(sets, config)
-    how: dict[str, Any] = {"how": config.layout, "mask_documents": config.mask_documents}
+    how: dict[str, Any] = {"how": config.layout, "mask_documents": config.mask_documents, "masks": config.masks}
     train = {name: layout_of(s.split("train"), context=context, name=name, **how) for name, s in sets.items()}
     if config.objective == "span" and any(layout.masks is not None for layout in train.values()):
         msg = "objective='span' must not be used with shards that have masks; use another objective"
@@ -187,7 +187,7 @@ def validation_rows(sets: Mapping[str, Shards], config: TrainConfig) -> dict[str
     """
     context, _ = _objective(sets, config)
     fixed = context if config.objective == "span" else 1  # its blocks have one size
-    how: dict[str, Any] = {"how": config.layout, "mask_documents": config.mask_documents}
+    how: dict[str, Any] = {"how": config.layout, "mask_documents": config.mask_documents, "masks": config.masks}
     sides = {name: val for name, s in sets.items() if (val := s.split("val")).n_tokens > fixed}
     return {n: layout_of(v, context=min(context, v.n_tokens - 1), name=n, **how) for n, v in sides.items()}
 

@@ -67,15 +67,18 @@ class Stream:
 class Layout:
     """Base class of layouts: one split of token shards as training rows, which are read by number, from 0 to len - 1.
 
-    mask_documents: whether the rows state which inputs begin a document. name: the set's name, for error messages.
+    mask_documents: whether the rows state which inputs begin a document. masks: whether only targets whose loss mask
+    is 1 count. name: the set's name, for error messages.
     """
 
-    def __init__(self, shards: Shards, context: int, *, mask_documents: bool = False, name: str = "") -> None:
+    def __init__(
+        self, shards: Shards, context: int, *, mask_documents: bool = False, masks: bool = True, name: str = ""
+    ) -> None:
         self.shards, self.context, self.mask_documents = shards, context, mask_documents
         self.name = f" of {name!r}" if name else ""
         self.side = shards.split_name or "whole"
         self.tokens = Stream(shards.memmaps(), shards.dtype, shards.eot, context + 1)
-        self.masks = _masks(shards, context + 1)
+        self.masks = _masks(shards, context + 1) if masks else None
         if self.masks is not None and not any(m is None or m.view(np.bool_).any() for m in shards.masks()):
             msg = (
                 f"the {self.side} split{self.name} in {shards.path} has masks without a token to learn; "
@@ -118,8 +121,8 @@ class Layout:
 class Contiguous(Layout):
     """The layout `contiguous`: the token files as one stream, cut into rows every `context` tokens."""
 
-    def __init__(self, shards: Shards, context: int, *, mask_documents: bool = False, name: str = "") -> None:
-        super().__init__(shards, context, mask_documents=mask_documents, name=name)
+    def __init__(self, shards: Shards, context: int, **options: Any) -> None:
+        super().__init__(shards, context, **options)
         self._need(context + 1)
 
     def __len__(self) -> int:
@@ -147,8 +150,8 @@ class PackedLayout(Layout):
     truncated if it is long.
     """
 
-    def __init__(self, shards: Shards, context: int, how: str, *, mask_documents: bool = True, name: str = "") -> None:
-        super().__init__(shards, context, mask_documents=mask_documents, name=name)
+    def __init__(self, shards: Shards, context: int, how: str, **options: Any) -> None:
+        super().__init__(shards, context, **options)
         self._need(context if how == "bestfit" else 1)
         ends = [shards.ends(i) for i in range(len(shards.shards))]
         self.plan = (
@@ -219,16 +222,19 @@ class PackedLayout(Layout):
         return begins
 
 
-def layout_of(shards: Shards, how: str, context: int, *, mask_documents: bool | None = None, name: str = "") -> Layout:
+def layout_of(
+    shards: Shards, how: str, context: int, *, mask_documents: bool | None = None, masks: bool = True, name: str = ""
+) -> Layout:
     """Return the training rows of one split of token shards in the layout `how`, with `context` inputs each.
 
     how: "contiguous", "bestfit", "padded" or "cut". mask_documents: whether documents in a row do not see each other;
-    None: True for all layouts but "contiguous". name: the set's name, for error messages.
+    None: True for all layouts but "contiguous". masks: count only targets whose loss mask is 1, if there are masks.
+    name: the set's name, for error messages.
     """
     if how == "contiguous":
-        return Contiguous(shards, context, mask_documents=bool(mask_documents), name=name)
+        return Contiguous(shards, context, mask_documents=bool(mask_documents), masks=masks, name=name)
     assert how in PACKED, how
-    return PackedLayout(shards, context, how, mask_documents=mask_documents is not False, name=name)
+    return PackedLayout(shards, context, how, mask_documents=mask_documents is not False, masks=masks, name=name)
 
 
 def _masks(shards: Shards, n_fill: int) -> Stream | None:

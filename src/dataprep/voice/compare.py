@@ -1,0 +1,195 @@
+"""Compare a base model with the model tuned from it on held-out dialogues: loss, style, and what was memorised."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from dataprep.messages.emoji import emoji_spans
+from dataprep.tokens.shards.shard import Shards
+from dataprep.tokens.vocabulary.tokenizer import Tokenizer
+from dataprep.train import Sampling, generate_batch
+from dataprep.train.layouts import layout_of
+from dataprep.train.loop import evaluate
+
+from .text_stream import TextStream
+from .voice import Voice
+
+PROMPTS = 64  # held-out answers that are generated
+MAX_TOKENS = 96  # of each
+SPAN = 8  # words in succession that are counted as memorised
+SHOWN = 5  # spans
+WRITERS = ("person", "base", "tuned")
+HOW = Sampling(temperature=0.8, top_k=50)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A base and a tuned model on the same held-out answers.
+
+    split: of the held-out dialogues; "" if there are none, and then all else is empty. n_answers: held-out answers that
+    were generated. loss, bits_per_byte: of the held-out answers' tokens, by model ("base", "tuned"). style: by writer
+    ("person", "base", "tuned"), figures by name (`STYLE`). copied: by model, how many generated answers have `SPAN`
+    words in succession as a training text has them. spans: the longest of these of the tuned model, with the number of
+    training texts that have them.
+    """
+
+    split: str
+    n_answers: int
+    loss: dict[str, float]
+    bits_per_byte: dict[str, float]
+    style: dict[str, dict[str, float]]
+    copied: dict[str, int]
+    spans: list[list[Any]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as plain values, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Comparison:
+        """Return the comparison from the values of `to_dict`; other values are ignored."""
+        return cls(**{f.name: values[f.name] for f in fields(cls)})
+
+    def __str__(self) -> str:
+        if not self.split:
+            return "no conversation is held out, so the models cannot be compared; raise --val"
+        rows = [["", *WRITERS], ["loss on held-out answers", "", *_numbers(self.loss, 3)]]
+        rows.append(["bits per byte", "", *_numbers(self.bits_per_byte, 3)])
+        rows += [[name, *(f"{self.style[writer][name]:.2f}" for writer in WRITERS)] for name in STYLE]
+        rows.append([f"answers with {SPAN} copied words", "", *_numbers(self.copied, 0)])
+        widths = [max(len(row[i]) for row in rows) for i in range(4)]
+        lines = ["  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
+                 for row in rows]  # fmt: skip
+        lines.append(f"style of {self.n_answers} answers to {self.split} questions; the person's are the real ones")
+        lines += [f"word for word in {n:,} training texts: {span}" for span, n in self.spans]
+        return "\n".join(line.rstrip() for line in lines)
+
+
+def _numbers(values: Mapping[str, float], digits: int) -> list[str]:
+    return [f"{values[name]:.{digits}f}" if name in values else "-" for name in WRITERS[1:]]
+
+
+def compare(base: str | os.PathLike[str], tuned: str | os.PathLike[str], answers: Shards) -> Comparison:
+    """Compare two models on the held-out dialogues of `answers`, shards with a loss mask over answers.
+
+    base, tuned: folders of models. The validation split is used, or the test split if there is none.
+    """
+    side = next((s for s in ("val", "test") if answers.split(s).n_tokens > 1), "")
+    if not side:
+        return Comparison("", 0, {}, {}, {}, {}, [])
+    held = answers.split(side)
+    voices = {name: Voice.load(path) for name, path in (("base", base), ("tuned", tuned))}
+    loss: dict[str, float] = {}
+    bits: dict[str, float] = {}
+    for name, voice in voices.items():
+        layout = layout_of(held, "padded", context=min(voice.context, held.n_tokens - 1))
+        nats, per_byte = evaluate(voice.model, layout, limit=10_000, batch=8, token_bytes=answers.token_bytes)
+        loss[name] = nats
+        bits |= {} if per_byte is None else {name: per_byte}
+    tok = voices["tuned"].tok
+    asked, real = last_answers(held, tok, voices["tuned"].context - MAX_TOKENS)
+    texts = {"person": real} | {name: _generated(voice, asked) for name, voice in voices.items()}
+    style = {name: {what: measure(written) for what, measure in STYLE.items()} for name, written in texts.items()}
+    found = {name: copied_spans(texts[name], training_texts(answers, tok)) for name in voices}
+    copied = {name: sum(1 for spans in each if spans) for name, each in found.items()}
+    counts = {span: n for spans in found["tuned"] for span, n in spans.items()}
+    longest = sorted(counts, key=lambda span: (-len(span.split()), span))[:SHOWN]
+    return Comparison(side, len(real), loss, bits, style, copied, [[span, counts[span]] for span in longest])
+
+
+def last_answers(held: Shards, tok: Tokenizer, most: int) -> tuple[list[list[int]], list[str]]:
+    """Return (ids before the last answer, text of that answer) for up to `PROMPTS` documents, spread over the split.
+
+    most: ids kept in front of an answer, the newest ones.
+    """
+    asked, real = [], []
+    masks, before = held.masks(), np.cumsum([0, *(s["documents"] for s in held.shards)])
+    for k in np.unique(np.linspace(0, len(held) - 1, PROMPTS).astype(int)).tolist():
+        i = int(np.searchsorted(before, k, side="right")) - 1
+        mask = masks[i]
+        ids, ends = held.document(k), held.ends(i)
+        start = int(ends[k - before[i] - 1]) if k > before[i] else 0
+        learned = np.ones(len(ids), bool) if mask is None else np.asarray(mask[start : start + len(ids)]) != 0
+        runs = np.flatnonzero(np.diff(learned.astype(np.int8), prepend=0) == 1)
+        if len(runs):
+            asked.append([held.eot, *ids[: runs[-1]].tolist()][-max(1, most) :])
+            real.append(_text(tok, ids[runs[-1] :][learned[runs[-1] :]].tolist()))
+    return asked, real
+
+
+def _generated(voice: Voice, asked: Sequence[Sequence[int]]) -> list[str]:
+    stop = voice.stop | set(voice.tok.special.values())
+    made = generate_batch(voice.model, asked, HOW, max_tokens=MAX_TOKENS, stop=stop) if asked else []
+    return [_text(voice.tok, ids) for ids in made]
+
+
+def _text(tok: Tokenizer, ids: Sequence[int]) -> str:
+    stream = TextStream(tok)
+    return ("".join(map(stream.add, ids)) + stream.end()).strip()
+
+
+def training_texts(answers: Shards, tok: Tokenizer) -> Iterator[str]:
+    """Yield the text of each training document, without special tokens."""
+    side = answers.split("train")
+    return (_text(tok, side.document(k).tolist()) for k in range(len(side)))
+
+
+def copied_spans(written: Sequence[str], known: Iterator[str]) -> list[dict[str, int]]:
+    """Return, for each text written, its spans of `SPAN` or more words that a known text has word for word.
+
+    A span is given with the number of known texts that have its first `SPAN` words.
+
+    >>> copied_spans(["so a b c d e f g h i"], iter(["a b c d e f g h z"]))
+    [{'a b c d e f g h': 1}]
+    """
+    words = [text.split() for text in written]
+    wanted = {" ".join(w[i : i + SPAN]): 0 for w in words for i in range(len(w) - SPAN + 1)}
+    for text in known:
+        w = text.split()
+        for piece in {" ".join(w[i : i + SPAN]) for i in range(len(w) - SPAN + 1)} & wanted.keys():
+            wanted[piece] += 1
+    return [_runs(w, wanted) for w in words]
+
+
+def _runs(words: list[str], counts: dict[str, int]) -> dict[str, int]:
+    """Return the longest runs of words whose every `SPAN` words have a count, with the count of the first."""
+    spans: dict[str, int] = {}
+    start, n = 0, len(words) - SPAN + 1
+    while start < n:
+        stop = start
+        while stop < n and counts[" ".join(words[stop : stop + SPAN])]:
+            stop += 1
+        if stop > start:
+            spans[" ".join(words[start : stop + SPAN - 1])] = counts[" ".join(words[start : start + SPAN])]
+        start = stop + 1
+    return spans
+
+
+def _share(test: Callable[[str], object]) -> Callable[[Sequence[str]], float]:
+    return lambda texts: sum(bool(test(text)) for text in texts) / max(1, len(texts))
+
+
+def _mean(count: Callable[[str], int]) -> Callable[[Sequence[str]], float]:
+    return lambda texts: sum(count(text) for text in texts) / max(1, len(texts))
+
+
+STYLE: dict[str, Callable[[Sequence[str]], float]] = {
+    "words per answer": _mean(lambda text: len(text.split())),
+    "characters per word": lambda texts: _ratio("".join(texts), " ".join(texts).split()),
+    "lines per answer": _mean(lambda text: text.count("\n") + 1),
+    "share with emoji": _share(emoji_spans),
+    "share with a question": _share(re.compile(r"[?؟]").search),
+    "share that begins with a capital": _share(lambda text: text[:1].isupper()),
+    "share that ends with . ! ? …": _share(re.compile(r"[.!?…؟]\s*$").search),
+}
+"""Figures of style, by name: functions of the answers of one writer."""
+
+
+def _ratio(text: str, words: Sequence[str]) -> float:
+    return sum(not c.isspace() for c in text) / max(1, len(words))

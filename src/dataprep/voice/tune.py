@@ -1,0 +1,150 @@
+"""Train a voice: a base model on all conversations, and then, from it, a model that learns one person's answers only.
+
+    OUT/base       learned every token of all conversations: as plain text, and of the person in the chat template
+    OUT/model      begins with it and learns the person's answers, mixed with plain conversations (replay)
+    OUT/model/report.json   the two side by side on held-out conversations (`compare`)
+
+Both keep out the conversations of the validation and test splits. A stopped run resumes, and finished work is not
+repeated; a model of other data or settings in OUT is trained again.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dataprep.errors import PlanError, StaleOutput
+from dataprep.store import files, receipts
+from dataprep.store.key import key
+from dataprep.tokens.shards.shard import Shards
+from dataprep.train import TrainConfig, starting_config, train
+
+from .compare import Comparison, compare
+
+log = logging.getLogger("dataprep")
+
+ANSWERS, TRANSCRIPTS = "answers", "transcripts"
+BASE_EPOCHS, TUNE_EPOCHS = 8.0, 4.0  # at most; of the base's data and of the answers
+TUNE_LR = 0.1  # of the base's learning rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """The settings of `tune`.
+
+    preset: a preset of the trainer for both models; None is "tiny", or with `base` that model's own settings.
+    base: the folder of a model with the same tokenizer, with whose weights the base begins.
+    replay: share of rows of plain conversations in fine-tuning, from 0 to below 1.
+    settings: texts name=value that change the config of both models, such as "steps=500".
+    """
+
+    preset: str | None = None
+    base: str | None = None
+    replay: float = 0.25
+    settings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.replay < 1:
+            msg = f"replay={self.replay} must be a share from 0 to below 1"
+            raise PlanError(msg)
+
+    @property
+    def named(self) -> set[str]:
+        """The names of the fields that `settings` changes."""
+        return {setting.partition("=")[0] for setting in self.settings}
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The result of `tune`: the folders of both models, and how they compare."""
+
+    base: str
+    model: str
+    comparison: Comparison
+
+    def __str__(self) -> str:
+        return f"{self.comparison}\nto talk to it: dataprep chat {self.model}"
+
+
+def tune(
+    answers: Shards | str | os.PathLike[str], transcripts: Shards | str | os.PathLike[str],
+    out: str | os.PathLike[str], how: Tuning | None = None, *, quiet: bool = False,
+) -> Tuned:  # fmt: skip
+    """Train OUT/base on all conversations and OUT/model on the answers, and compare them on held-out conversations.
+
+    answers: shards of dialogues with a loss mask. transcripts: shards of all conversations as text, with the same
+    tokenizer and split. quiet: print no progress. Raises PlanError if a setting is wrong, or if the vocabularies
+    differ.
+    """
+    how = how or Tuning()
+    said, told = (s if isinstance(s, Shards) else Shards.open(s) for s in (answers, transcripts))
+    base, model = (files.join(os.fspath(out), name) for name in ("base", "model"))
+    config = base_config(said, told, how)
+    _train({ANSWERS: said, TRANSCRIPTS: told}, base, config, how.base, quiet=quiet)
+    replayed = how.replay > 0 and told.split("train").n_tokens > 0
+    sets = {ANSWERS: said, **({TRANSCRIPTS: told} if replayed else {})}
+    config = tuned_config(said, how, config)
+    _train(sets, model, config if replayed else replace(config, weights=None), base, quiet=quiet)
+    return Tuned(base, model, _compared(base, model, said))
+
+
+def base_config(answers: Shards, transcripts: Shards, how: Tuning) -> TrainConfig:
+    """Return the config of the base: every token counts, rows hold the longest window, and few enough epochs."""
+    config = starting_config(how.preset, how.base)
+    if how.base is None:
+        context = 16 * math.ceil(max(_longest(answers), 64) / 16)
+        config = replace(config, model=replace(config.model, context=context))
+    config = replace(config, layout="bestfit", masks=False, weights=None, lora=None).override(*how.settings)
+    n_tokens = sum(s.split("train").n_tokens for s in (answers, transcripts))
+    return config if "steps" in how.named else _in_steps(config, BASE_EPOCHS * n_tokens)
+
+
+def tuned_config(answers: Shards, how: Tuning, base: TrainConfig) -> TrainConfig:
+    """Return the config of the fine-tuning after a base with the config `base`."""
+    weights = {ANSWERS: 1 - how.replay, TRANSCRIPTS: how.replay}
+    config = replace(base, masks=True, weights=weights)
+    if "lr" not in how.named:
+        config = replace(config, lr=base.lr * TUNE_LR)
+    if "steps" in how.named:
+        return config
+    return _in_steps(config, TUNE_EPOCHS * answers.split("train").n_tokens / (1 - how.replay))
+
+
+def _in_steps(config: TrainConfig, n_tokens: float) -> TrainConfig:
+    """Return the config with the steps that read so many tokens, or its own steps if they are fewer."""
+    steps = max(1, math.ceil(n_tokens / (config.batch * config.model.context)))
+    steps = steps if config.steps is None else min(config.steps, steps)
+    every = max(1, steps // 4)
+    return replace(config, steps=steps, eval_every=every, save_every=max(every, 50), warmup=min(config.warmup, steps))
+
+
+def _longest(shards: Shards) -> int:
+    """Return the tokens of the longest document, its separator included."""
+    lengths = [np.diff(np.asarray(shards.ends(i)), prepend=0) for i in range(len(shards.shards))]
+    return max((int(n.max()) for n in lengths if len(n)), default=0)
+
+
+def _train(sets: dict[str, Shards], out: str, config: TrainConfig, init: str | None, *, quiet: bool) -> None:
+    options: dict[str, Any] = {"out": out, "config": config, "init_from": init, "quiet": quiet}
+    try:
+        train(sets, **options)
+    except StaleOutput as e:
+        log.warning("%s; it is trained again", str(e).partition(";")[0])
+        train(sets, resume=False, **options)
+
+
+def _compared(base: str, model: str, answers: Shards) -> Comparison:
+    """Return the comparison, from report.json if it is of these models and shards."""
+    from dataprep.train import checkpoint
+
+    newest = [str(checkpoint.found(Path(folder))[-1]) for folder in (base, model)]
+    work = key([1, [files.content_hash(url) for url in newest], answers.manifest["recipe"]])
+    report = files.join(model, "report.json")
+    made = receipts.once(report, work, lambda: {"files": [], **compare(base, model, answers).to_dict()})
+    return Comparison.from_dict(made)
