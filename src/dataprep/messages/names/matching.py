@@ -7,6 +7,7 @@ vowel signs, tatweel, hamza seats and invisible signs, so that "Zoë" finds "zoe
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from functools import cache
 
@@ -16,6 +17,7 @@ from dataprep.unicode.text import MARK, U32, WORD, classes, lowered
 
 from .kernel import BREAK, GAP, SKIPPED
 
+_DOMAIN = re.compile(r"(?<=\w)@[\w-]+(?:\.[\w-]+)+")
 _GAPS = " \u00a0\u202f-_.'\u2019\u2010\u2011"  # may occur between the words of one name
 _INVISIBLE = (0xAD, 0x61C, 0x640, 0xFEFF, *range(0x180B, 0x180F), *range(0x200B, 0x2010), *range(0x202A, 0x202F),
               *range(0x2060, 0x2070), *range(0xFE00, 0xFE10))  # fmt: skip
@@ -23,6 +25,10 @@ _ACCENTS = (*range(0x300, 0x370), *range(0x591, 0x5C8), *range(0x610, 0x61B), *r
             *range(0x6D6, 0x6DD), *range(0x6DF, 0x6E5), 0x6E7, 0x6E8, *range(0x6EA, 0x6EE))  # fmt: skip
 # Letters that are equal in names as people type them: ta marbuta, alef maqsura and Persian forms; Turkish i.
 _SAME = {0x629: 0x647, 0x649: 0x64A, 0x6CC: 0x64A, 0x6A9: 0x643, 0x131: 0x69, 0x671: 0x627}
+# Letters in other forms: letter-like, in circles and squares, Arabic in words, full-width, mathematical.
+_FORMS = (*range(0x2070, 0x2150), *range(0x2460, 0x2500), *range(0xFB50, 0xFF00), *range(0xFF00, 0xFFF0),
+          *range(0x1D400, 0x1D800), *range(0x1F130, 0x1F14A))  # fmt: skip
+_CIRCLED = {first + i: chr(ord("a") + i) for first in (0x1F150, 0x1F170) for i in range(26)}
 _LAST_COMPOSED = 0x2000  # Latin, Greek, Cyrillic, Hebrew and Arabic letters with accents are below
 
 _COMMON = """
@@ -54,6 +60,10 @@ def folded() -> U32:
         base = ord(first)
         if bits[base] & WORD:
             table[c] = low[base] & (1 << 21) - 1
+    for c in (*_FORMS, *_CIRCLED):
+        form = _CIRCLED.get(c) or unicodedata.normalize("NFKD", chr(c))
+        if len(form) == 1 and bits[ord(form)] & WORD:  # of others the first letter alone would be another word
+            table[c] = low[ord(form)] & (1 << 21) - 1
     for c, same in _SAME.items():
         table[c] = same
     table[[ord(c) for c in _GAPS]] = GAP
@@ -68,6 +78,7 @@ def words(name: str) -> tuple[str, ...]:
     >>> words("~ Zoë O'Brien 🌻")
     ('zoe', 'o', 'brien')
     """
+    name = _DOMAIN.sub("", name)  # of "ilse@example.org" only "ilse" is a name
     kinds = folded()[[ord(c) for c in name]].tolist() if name else []
     text = "".join(" " if k in (GAP, BREAK) else "" if k == SKIPPED else chr(k) for k in kinds)
     return tuple(text.split())

@@ -17,6 +17,7 @@ _RUN = re.compile(rf"\d(?:{_BETWEEN}{{0,4}}\d){{{MIN_DIGITS - 1},}}")
 _GAP = rf"{_BETWEEN}{{0,4}}"
 _CODE = re.compile(rf"(?:[+\uff0b]|(?<!\d)00){_GAP}((?:\d{_BETWEEN}?){{0,3}}){_GAP}(?:0{_GAP})?\Z")
 _ZERO = re.compile(rf"(?<!\d)\(?[0\u0660\u06f0]{_GAP}\Z")
+_LINK = re.compile(r"(?:wa\.me/|phone=)(\d{0,3})\Z", re.IGNORECASE)  # the country's code has no + in links
 _BEFORE = 24  # characters in which a country's code is searched
 
 
@@ -87,6 +88,9 @@ def _start(text: str, digits: str, at: list[int], low: int, known: str) -> int |
     code = _CODE.search(before)
     if code:
         return from_ + code.start() if n == len(known) or _ascii(code[1]) == known[:-n] else None
+    link = _LINK.search(before)
+    if link:
+        return from_ + link.start(1) if n == len(known) or link[1] == known[:-n] else None
     zero = _ZERO.search(before)
     if zero:
         return from_ + zero.start()

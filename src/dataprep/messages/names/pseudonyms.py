@@ -22,6 +22,8 @@ from .matching import common_words, identity, words
 from .phones import MIN_DIGITS, Phones, phone
 
 AUTHOR, MENTION, CHAT, WHOLE, MORE, SHARED = "author", "mention", "chat", "whole", "more", "shared"
+MIN_GLUED = 3  # letters of a word that is searched for inside of hashtags
+MIN_JOINED = 6  # letters of a name without its spaces that is searched for, as "ilsevarga"
 NAMING = (AUTHOR, MENTION, WHOLE, MORE)
 PEOPLE = pa.schema([
     ("kind", pa.string()),  # author; mention (in a text); chat; whole (a chat's, perhaps a person's); more (given);
@@ -139,7 +141,10 @@ def _terms(kind: str, name: tuple[str, ...], min_chars: int, weak: frozenset[str
     if kind == WHOLE:
         return [(" ".join(name), len(name) == 1)] if name else []
     single = [(w, len(w) < min_chars or w in weak) for w in name if len(w) > 1 and not w.isdigit()]
-    return [(" ".join(name), False), *single] if len(name) > 1 else single
+    if len(name) <= 1:
+        return single
+    joined = "".join(name)  # a handle
+    return [(" ".join(name), False), *([(joined, False)] if len(joined) >= MIN_JOINED else []), *single]
 
 
 @dataclass(frozen=True)
@@ -153,6 +158,7 @@ class NameTables:
     """
 
     trie: K.Trie
+    single: Mapping[str, int]  # number of each term of one word that is not weak, by its text
     weak: Any  # bool[terms]
     target: I64  # int64[terms]: index of the term's pseudonym
     is_shared: Any  # bool[terms]
@@ -204,7 +210,8 @@ def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> Nam
     authors = {r["name"]: r["pseudonym"] for r in by_kind[AUTHOR]}
     chat_names = {r["name"]: r["pseudonym"] for r in by_kind[CHAT]}
     return NameTables(
-        trie=K.build(listed), weak=np.array([terms[t].weak for t in listed], bool),
+        trie=K.build(listed), single={t: i for i, t in enumerate(listed) if _is_sure(t, terms[t])},
+        weak=np.array([terms[t].weak for t in listed], bool),
         target=np.array([index[p] for p in own], np.int64),
         is_shared=np.array([len(terms[t].persons) > 1 for t in listed], bool),
         local=np.array(sorted(local), np.int64),
@@ -215,6 +222,10 @@ def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> Nam
         chat_names=pa.array(list(chat_names), pa.string()),
         chat_pseudonyms=pa.array(list(chat_names.values()), pa.string()),
     )  # fmt: skip
+
+
+def _is_sure(text: str, term: Term) -> bool:
+    return not term.weak and len(text) >= MIN_GLUED and text.isalpha()
 
 
 def _local(

@@ -35,9 +35,11 @@ from dataprep.errors import PlanError, ReadError
 from dataprep.pii.kernel import byte_kinds, suspects
 from dataprep.pii.rules import KINDS
 from dataprep.store import files, receipts
+from dataprep.unicode.text import I64
 
 from . import kernel as K
 from .consent import Consent, names_in
+from .glued import glued_names
 from .known import KnownPeople
 from .matching import COMMON, common_words, folded, identity, words
 from .numbers import with_numbers
@@ -64,8 +66,9 @@ class Pseudonyms(Estimator):
 
     In texts, full names and each word of a name are replaced, without regard to case, accents, Arabic vowel signs and
     hamza seats, also if stretched ("Ilseee"), possessive ("Ilse's"), mentioned (@Ilse) or after one of `prefixes`;
-    never a part of a word. A word that several people's names share means the one who is in that chat; if there is not
-    exactly one, it gets a pseudonym of its own. `chat` and `source` become `Chat-...`, `meta` keeps only `keep_meta`.
+    never a part of a word, except next to digits and inside of hashtags, handles, links and addresses. A word that
+    several people's names share means the one who is in that chat; if there is not exactly one, it gets a pseudonym of
+    its own. `chat` and `source` become `Chat-...`, `meta` keeps only `keep_meta`.
 
     key: the path of a file with at least 16 bytes, "env:NAME", or bytes. Only its fingerprint is stored. None: a random
         key that is not stored. A run that was stopped continues with its pseudonyms; another folder gets others.
@@ -101,7 +104,7 @@ class Pseudonyms(Estimator):
     secret: bytes | None = field(init=False, compare=False)
     more: tuple[str, ...] = field(init=False, compare=False)
 
-    VERSION: ClassVar[int] = 2
+    VERSION: ClassVar[int] = 3
     needs: ClassVar[tuple[str, ...]] = NEEDS
     hides: ClassVar[bool] = True
 
@@ -308,6 +311,7 @@ class Pseudonymised(Stage):
         prefixes = folded()[[ord(c) for c in self.prefixes]] if self.prefixes else np.zeros(0, np.uint32)
         offsets, data = B.buffers(batch)
         hits = K.find_names(offsets, data, folded(), *known.trie, prefixes)
+        hits = _with_glued(hits, glued_names(offsets, data, known.trie, known.single))
         left = known.weak[hits[:, 3]] & (hits[:, 4] == 0)
         stats.count("names.common_left", int(left.sum()))
         hits = hits[~left]
@@ -348,6 +352,22 @@ class Pseudonymised(Stage):
         coded = meta.dictionary_encode()
         kept = [_only(text, self.keep_meta) for text in coded.dictionary.to_pylist()]
         return pa.array(kept, pa.large_string()).take(coded.indices)
+
+
+def _with_glued(hits: I64, glued: I64) -> I64:
+    """Return the hits with those of `glued` that overlap none, in order."""
+    if not len(glued):
+        return hits
+    kept: list[list[int]] = []
+    last = 0
+    both = sorted([*((*h, 0) for h in hits.tolist()), *((*g, 1) for g in glued.tolist())], key=lambda h: (h[1], h[5]))
+    ends = np.append(hits[:, 1], np.iinfo(np.int64).max)
+    for *hit, is_glued in both:
+        if is_glued and (hit[1] < last or hit[2] > ends[np.searchsorted(ends, hit[1])]):
+            continue
+        kept.append(hit)
+        last = hit[2]
+    return np.array(kept, np.int64)
 
 
 def _short(names: Iterable[str], min_chars: int) -> Iterator[str]:

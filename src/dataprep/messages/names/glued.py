@@ -1,0 +1,154 @@
+"""Find names that are glued to digits, or to other words in hashtags, handles and addresses.
+
+`kernel.py` finds names as whole words. Here "ilse92" and "2024ilse" have a name, and so have "#TeamIlse", "#ilsetomas",
+"@ilsevarga_x" and the part of an e-mail address before the @; elsewhere a word that only contains a name is not one.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from dataprep.unicode.text import I64, U8, U32
+
+from . import kernel as K
+from .matching import folded
+
+Hit = tuple[int, int, int, int, int]  # text, first byte, end, number of the term, whether an @ precedes it
+SIGNS = (0x23, 0x40, 0x2F)  # # @ /
+_AFTER = re.compile(r"[\w.\u00b7-]+")
+_LOCAL = re.compile(r"[\w.+-]+\Z")
+_PIECE = re.compile(r"[^\W\d_]+")
+MAX_TOKEN = 128  # bytes of a hashtag, handle or address
+MIN_LETTERS = 3  # of a name next to digits or other names
+MIN_END, MIN_INSIDE = 3, 4  # of a name at an end of a longer word, and inside one
+ARABIZI = re.compile(r"[2356789]")  # single digits that may be letters: "sma3", "7lib"
+
+
+def glued_names(offsets: I64, data: U8, trie: K.Trie, words: Mapping[str, int]) -> I64:
+    """Return the glued names in n texts, int64[m, 5], as `kernel.find_names` returns names.
+
+    offsets, data: the texts in UTF-8. trie: the terms. words: number of each term that is one word and sure to be a
+    name, by its folded text.
+    """
+    found = [*_next_to_digits(offsets, data, trie, frozenset(words.values())), *_in_tokens(offsets, data, words)]
+    return np.array(sorted(set(found)), np.int64).reshape(-1, 5)
+
+
+def _next_to_digits(offsets: I64, data: U8, trie: K.Trie, sure: frozenset[int]) -> Iterator[Hit]:
+    """Yield names with digits before or after them, of texts in which a digit is next to a letter."""
+    text = data[offsets[0] : offsets[-1]]
+    digit = (text - np.uint8(48)) < 10
+    letter = ((text | np.uint8(32)) - np.uint8(97) < 26) | (text > 127)
+    at = np.flatnonzero((digit[1:] & letter[:-1]) | (letter[1:] & digit[:-1])) + offsets[0]
+    if not len(at):
+        return
+    hits = K.find_names(offsets, data, _digits_are_gaps(), *trie, _NO_PREFIXES)
+    for row, start, end, term, mentioned in hits.tolist():
+        before = _digits(data, start, int(offsets[row]), -1)
+        after = _digits(data, end, int(offsets[row + 1]), 1)
+        if term in sure and (before or after) and _is_name(data[start:end].tobytes(), before, after):
+            yield row, start, end, term, mentioned
+
+
+_NO_PREFIXES = np.zeros(0, np.uint32)
+
+
+@functools.cache
+def _digits_are_gaps() -> U32:
+    table = folded().copy()
+    table[48:58] = K.GAP
+    table.flags.writeable = False
+    return table
+
+
+def _digits(data: U8, at: int, limit: int, step: int) -> str:
+    """Return the ASCII digits that end (step -1) or begin (step 1) at a byte."""
+    found = ""
+    while at != limit and 48 <= data[at - (step < 0)] <= 57:
+        found += chr(data[at - (step < 0)])
+        at += step
+    return found
+
+
+def _is_name(name: bytes, before: str, after: str) -> bool:
+    """Return whether a name next to digits is one, and not a word of Arabizi, in which single digits are letters."""
+    n = len(name.decode("utf-8", "replace"))
+    if len(before) == 1 and ARABIZI.fullmatch(before):
+        return False
+    return len(after) != 1 or n > MIN_LETTERS or not ARABIZI.fullmatch(after)
+
+
+def _in_tokens(offsets: I64, data: U8, words: Mapping[str, int]) -> Iterator[Hit]:
+    """Yield names in hashtags, handles, parts of links and the part of addresses before the @."""
+    low = int(offsets[0])
+    text = data[low : offsets[-1]]
+    signs = np.flatnonzero((text == SIGNS[0]) | (text == SIGNS[1]) | (text == SIGNS[2])) + low
+    rows = np.searchsorted(offsets, signs, side="right") - 1
+    for sign, row in zip(signs.tolist(), rows.tolist(), strict=True):
+        start, stop = int(offsets[row]), int(offsets[row + 1])
+        kind = data[sign]
+        before = data[max(start, sign - MAX_TOKEN) : sign].tobytes().decode("utf-8", "ignore")
+        if kind == SIGNS[2] and not before[-1:].isalpha():
+            continue  # a date, a fraction
+        after = data[sign + 1 : min(stop, sign + 1 + MAX_TOKEN)].tobytes().decode("utf-8", "ignore")
+        if m := _AFTER.match(after):
+            for a, b, term in names_in_token(m[0], words):
+                first = sign + 1 + len(m[0][:a].encode())
+                yield row, first, first + len(m[0][a:b].encode()), term, int(kind == SIGNS[1])
+        if kind == SIGNS[1] and (m := _LOCAL.search(before)):
+            for a, b, term in names_in_token(m[0], words):
+                first = sign - len(m[0][a:].encode())
+                yield row, first, first + len(m[0][a:b].encode()), term, 0
+
+
+def names_in_token(token: str, words: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
+    """Yield (start, end, number of the term) of each name in a hashtag, handle or address; offsets count characters.
+
+    words: the number of each term, by its folded text.
+    """
+    for piece in _PIECE.finditer(token):
+        chars = [(chr(k), i) for i, k in enumerate(folded()[[ord(c) for c in piece[0]]].tolist(), piece.start())
+                 if k not in (K.SKIPPED, K.GAP, K.BREAK)]  # fmt: skip
+        text = "".join(c for c, _ in chars)
+        written = [token[i] for _, i in chars]
+        edges = {0, len(text)} | {i for i in range(1, len(text)) if _is_edge(written[i - 1], written[i])}
+        for a, b, term in _segments(text, words, edges):
+            yield chars[a][1], chars[b - 1][1] + 1, term
+
+
+def _is_edge(left: str, right: str) -> bool:
+    """Return whether a word begins between two letters: "teamIlse", or a letter of a script with and without case."""
+    return (left.islower() and right.isupper()) or (left.lower() == left.upper()) != (right.lower() == right.upper())
+
+
+def _segments(text: str, words: Mapping[str, int], edges: set[int]) -> list[tuple[int, int, int]]:
+    """Return the names in a word: it is a row of names, or has one at an end or inside, the longest first.
+
+    edges: where a word may begin or end inside of it.
+    """
+    row = _row_of_names(text, words)
+    if row:
+        return row
+    found: list[tuple[int, int, int]] = []
+    sizes = range(min(len(text), max(map(len, words), default=0)), MIN_END - 1, -1)
+    for n in sizes:
+        for a in range(len(text) - n + 1):
+            is_long = n >= MIN_INSIDE or a in (0, len(text) - n) or {a, a + n} <= edges
+            if is_long and text[a : a + n] in words and all(b <= a or a + n <= c for c, b, _ in found):
+                found.append((a, a + n, words[text[a : a + n]]))
+    return found
+
+
+def _row_of_names(text: str, words: Mapping[str, int]) -> list[tuple[int, int, int]]:
+    """Return the names of which a word consists; [] if it does not."""
+    best: list[list[tuple[int, int, int]] | None] = [[], *[None] * len(text)]
+    for end in range(1, len(text) + 1):
+        for start in range(end):
+            before = best[start]
+            if before is not None and text[start:end] in words and (best[end] is None or len(before) < len(best[end])):  # type: ignore[arg-type]
+                best[end] = [*before, (start, end, words[text[start:end]])]
+    return best[-1] or []
