@@ -72,7 +72,7 @@ class Persona:
 
     windows: the Dataset of windows (training examples, made of turns). shards: their token shards. jsonl: the JSONL
     file of each split that has windows. answers: number of the person's turns to be learned. held_out: number of
-    windows in val and test. repeated: number of held-out windows whose words are also those of a training window.
+    windows in val and test. repeated: number of held-out windows with the same text as a training window.
     transcripts: shards of all conversations, if asked for. words: how many of the person's words are learned, and why
     not the rest.
     """

@@ -165,7 +165,7 @@ def test_another_tokenizer_beside_the_shards_is_refused(make_shards, config, tmp
     train(shards, out=tmp_path / "good", config=config, stop_at=1, quiet=True)
     assert (tmp_path / "good" / "tokenizer.json").read_text() == "{}"
     (tmp_path / "s" / "tokenizer.json").write_text("{} ")
-    with pytest.raises(PlanError, match=r"tokenizer.json must be the tokenizer that encoded these shards"):
+    with pytest.raises(PlanError, match=r"tokenizer.json is not the tokenizer that encoded these shards"):
         train(shards, out=tmp_path / "bad", config=config, quiet=True)
 
 

@@ -1,8 +1,8 @@
 """Find all words of a list in one pass, by an Aho-Corasick automaton over the case-folded bytes of a text.
 
-An edge of a word is a symbol of its own. It is inserted before and after the text and every character outside a word,
-and at both ends of each entry, so that a match need not check the text before it: "ass" is found in "an ass." but not
-in "class", and "a-" only before white space or punctuation.
+Words are found whole: "ass" in "an ass." but not in "class", and "a-" only before white space or punctuation. For this,
+the edge of a word is a symbol of its own. It stands at both ends of each entry of the list. In a text it is read at
+both ends and on both sides of each character outside a word, so that a match need not check the text before it.
 
 Slow twin for the tests: tests/twins/badwords.py.
 """

@@ -72,9 +72,9 @@ def is_hex(b: Int) -> bool:
 def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
     """Return the lines that may contain personal data of the wanted kinds, int64[m, 4], in order.
 
-    offsets, data: text k is data[offsets[k]:offsets[k + 1]]. kinds: from `byte_kinds`. wanted: bits of the wanted kinds
-    of personal data. A row is (index of the text, start, end, bits of the kinds that may be in the line); start and end
-    are offsets in `data`.
+    offsets, data: text k is data[offsets[k]:offsets[k + 1]]. kinds: the class of each byte value, from `byte_kinds`.
+    wanted: a bit per kind of personal data to look for. A row is (index of the text, start, end, bits of the kinds that
+    may be in the line); start and end are offsets in `data`.
     """
     n, room = len(offsets) - 1, len(offsets) - 1
     for i in range(offsets[0], offsets[n]):

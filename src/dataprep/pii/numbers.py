@@ -1,4 +1,4 @@
-"""Phone and card numbers: groups of digits with signs between them, read as whole numbers.
+"""Phone and card numbers: groups of digits with separators between them, always matched in full.
 
 A number begins and ends with a whole group of digits, so that no part of one is left; two numbers next to each other
 are both found. The text before and after a number decides whether its digits are part of something else.

@@ -198,7 +198,7 @@ class Paragraphs(Lines):
     splits: ClassVar[bool] = False
 
     def records(self, piece: Slice) -> Iterator[Record]:
-        """Yield a Record for every paragraph of the file of `piece`; one over max_doc_bytes has no data."""
+        """Yield a Record for each paragraph that begins in `piece` of a file; one over max_doc_bytes has no data."""
         held: list[bytes] | None = []
         position = n_bytes = 0
         for line in self._lines(piece):

@@ -61,7 +61,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> 
 def format_number(n: float, share_of: float = 0) -> str:
     """Return a number as text with thousands separators.
 
-    share_of: if it is not 0, the percentage of `n` in it follows in small type.
+    share_of: a total; if it is not 0, `n` as a percentage of it follows in small type.
     """
     share = f" <small>{format_percent(n, share_of)}</small>" if share_of else ""
     return f"{n:,.0f}{share}"

@@ -113,7 +113,7 @@ def merge(model: GPT) -> None:
 
 
 def changes(model: GPT) -> Iterator[tuple[int, str, str, LowRank]]:
-    """Yield (number of the block, name of the layer, name of the projection, change) for each change of `model`."""
+    """Yield (block number, layer name, projection name, low-rank update) for each update of `model`."""
     for n, block in enumerate(model.blocks):
         for path in projections(model.config):
             layer = block.get_submodule(path)

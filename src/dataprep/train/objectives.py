@@ -131,7 +131,7 @@ def drop_tokens(tokens: Tokens, samples: Ints, seed: int = 0, *, rate: float = 0
 
 
 def deshuffle(tokens: Tokens, samples: Ints, seed: int = 0) -> SequencePair:
-    """Return the tokens (B, N) of each block in random order as inputs, and in the original order as targets."""
+    """Return the tokens (B, N), each row in random order, as inputs, and in their own order as targets."""
     order = np.argsort(uniform(seed, samples, tokens.shape[1]), axis=1, kind="stable")
     return SequencePair(np.take_along_axis(tokens, order, 1), tokens)
 

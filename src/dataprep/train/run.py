@@ -218,7 +218,10 @@ def _settle(run: Run, *, resume: bool) -> None:
     if tokenizer.exists():
         data = tokenizer.read_bytes()
         if (run.shards.manifest.get("tokenizer") or {}).get("file_hash") not in (None, content_hash(data)):
-            msg = f"{tokenizer} must be the tokenizer that encoded these shards; replace it (`dataprep verify`)"
+            msg = (
+                f"{tokenizer} is not the tokenizer that encoded these shards; put that one back (`dataprep verify` "
+                "checks all files)"
+            )
             raise PlanError(msg)
         with whole(run.out / "tokenizer.json") as f:
             f.write(data)

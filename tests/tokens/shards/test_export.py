@@ -144,7 +144,7 @@ def test_import_finds_the_tokenizer_of_the_files(tok, tmp_path, dataprep, caplog
     other = dp.Tokenizer.from_merges([])
     other.save(tmp_path / "other")
     code, _, err = dataprep("import", tmp_path / "e", "--tokenizer", tmp_path / "other", "--out", tmp_path / "b")
-    assert (code, "is another tokenizer than the one given" in err) == (1, True)
+    assert (code, "differs from the tokenizer given" in err) == (1, True)
     assert not (tmp_path / "b").exists()
     code, out, _ = dataprep("import", tmp_path / "e", "--out", tmp_path / "b")
     assert (code, "2 documents" in out) == (0, True)

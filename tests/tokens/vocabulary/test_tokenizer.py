@@ -156,7 +156,7 @@ def test_special_tokens_come_in_sets(tok):
     for wanted in ({"<|no|>": "<|yes|>"}, {"<|x|>": "<|im_end|>"}, {"<|x|>": "<|a|>", "<|reserved_1|>": "<|a|>"}):
         with pytest.raises(PlanError, match=r"must map special tokens \(.* to new names"):
             made.renamed(wanted)
-    with pytest.raises(PlanError, match="'chat' is an ordinary word, and not a set"):
+    with pytest.raises(PlanError, match="'chat' is neither a name"):
         special_names(["chat"])
     with pytest.raises(PlanError, match="reserve=-1"):
         special_names(reserve=-1)

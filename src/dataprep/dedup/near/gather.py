@@ -40,7 +40,7 @@ def n_partitions(cost: int) -> int:
 
 @dataclass(frozen=True)
 class GatherCandidates(Pass[Part]):
-    """Read an input part; write the header and the payload (keys, then contents) of each candidate to its partition.
+    """Read an input part; write a header and the keys and contents of each document that shares a key to its partition.
 
     sketch: computes keys and contents. keep: ranks copies. partitions: their number. n_old: the first `n_old` parts
     belong to older Datasets, whose documents are all kept. The receipt (the task's record) states how many values

@@ -146,7 +146,8 @@ def sibling_steps(out: str) -> list[str]:
 def parts_to_hash(datasets: Sequence[Dataset], out: str, sketch_key: str) -> list[PartToHash]:
     """Return all parts of the Datasets, numbered in order, each with the files of its keys if these are stored.
 
-    out: the folder of the present search. sketch_key: hash of the settings that decide the keys (hashes of documents).
+    out: the folder that this deduplication writes to. sketch_key: hash of the settings that decide the
+    keys (hashes of documents).
     """
     everything = Dataset(tuple(part for docs in datasets for part in docs.parts))
     texts = Dataset(tuple(map(_texts_only, everything.parts)))

@@ -48,10 +48,10 @@ class Sketch(Protocol):
         """
 
     def contents(self, batch: Batch) -> tuple[I64, U64, U64]:
-        """Return what is compared: offsets int64[n + 1], contents of all documents, uint64, and keys, uint64[bands, n].
+        """Return (offsets int64[n + 1], contents uint64[], keys uint64[bands, n]) of a batch of n documents.
 
-        The contents of document i are contents[offsets[i]:offsets[i + 1]]; a key is a hash that similar documents
-        share.
+        contents[offsets[i]:offsets[i + 1]] are the hashes of document i that are compared with those of another;
+        documents that share a key are compared.
         """
 
 

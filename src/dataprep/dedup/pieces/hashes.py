@@ -1,9 +1,9 @@
 """128-bit hashes of units (lines, paragraphs, spans) in a normal form, which is hashed as it is made, never written.
 
-A normal form is hashed as a string of bytes, eight per step of two multiply-and-shift chains. A gap (what the normal
-form drops between two words) is hashed as a blank before the next character, a character beyond ASCII as three bytes,
-the first 0x80 or more. For speed, eight bytes of text are hashed at once if their normal form has eight bytes, or seven
-and a gap.
+A normal form is a string of bytes, hashed by two multiply-and-shift chains that take eight bytes per step. A gap (what
+the normal form drops between two words) is hashed as a blank before the next character, a character beyond ASCII as
+three bytes, the first 0x80 or more. A fast path takes eight bytes of the text as they are, where their normal form is
+the same bytes, or seven of them and a gap.
 
 Slow twin for the tests: tests/twins/units.py
 """

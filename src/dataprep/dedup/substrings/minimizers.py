@@ -208,8 +208,9 @@ class WindowChunk(NamedTuple):
 class WindowRecords(NamedTuple):
     """The records made so far: runs of neighbouring windows of text that have the same smallest hash.
 
-    hashes, info: of the finished records. state: the open record's first window, byte, item with the smallest hash, and
-    whether there are two such items. low: that hash.
+    hashes, info: the smallest hash and the packed position of each finished record. state: four numbers of the record
+    that is being made: its first window, the byte where that begins, the item with the smallest hash, and 1 if two
+    items have this hash. low: the smallest hash of that record.
     """
 
     state: I64  # of the open record

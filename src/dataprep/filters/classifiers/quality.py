@@ -62,7 +62,8 @@ class Quality(ScoredFilter):
         self._range  # noqa: B018 - raises
         labels = models.load(models.find(self.model)).labels
         if self._label not in labels:
-            msg = f"label={self.label!r} must be a label of {self.model!r}: {', '.join(labels[:9])}; choose one"
+            some = ", ".join([*labels[:9], *(["..."] if len(labels) > 9 else [])])
+            msg = f"label={self.label!r} must be a label of {self.model!r}: {some}; choose one"
             raise PlanError(msg)
 
     @property

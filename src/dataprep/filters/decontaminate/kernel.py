@@ -204,10 +204,10 @@ def candidates(ends: I64, hashes: U64, runs: Runs) -> npt.NDArray[np.bool_]:
 
 @kernel
 def occurrences(texts: Words, runs: Runs, out: I64) -> int:
-    """Write a row (index of the text, number of the run) to `out` for each occurrence of a run; return their number.
+    """Write a row (index of text, index of run) to `out` for each occurrence of a run of words; return the count.
 
-    out: int64[capacity, 2]; rows beyond its capacity are counted, but not written. Every offset is examined, and bytes
-    are compared.
+    out: int64[capacity, 2]; rows beyond its capacity are counted, but not written. A run may occur at
+    any word; its bytes are compared, not hashes alone.
     """
     n = 0
     for d in range(len(texts.ends) - 1):

@@ -185,8 +185,8 @@ def _tokenizer(given: Sequence[tuple[str, str]], named: Tokenizer | str | os.Pat
     for url in nearby:
         if Tokenizer.load(url).hash != tok.hash:
             msg = (
-                f"{url}, next to the ids, is another tokenizer than the one given, by which they would become other "
-                "text; leave the tokenizer out, or move the files to a folder of their own"
+                f"{url}, next to the ids, differs from the tokenizer given, with which the ids would become "
+                "other text; do not give a tokenizer, or move the files of ids to a folder without it"
             )
             raise PlanError(msg)
     return tok

@@ -32,7 +32,7 @@ def special_names(wanted: str | Iterable[str] = (), reserve: int = 0) -> tuple[s
     bare = next((name for name in names if not name or name.isalnum()), None)
     if bare is not None:
         msg = (
-            f"special token {bare!r} is an ordinary word, and not a set ({', '.join(SETS)}); "
+            f"special token {bare!r} is neither a name like <|name|> nor a set of special tokens ({', '.join(SETS)}); "
             "give it a name like <|name|>"
         )
         raise PlanError(msg)

@@ -343,7 +343,8 @@ class Tokenizer:
         if alone:
             msg = (
                 f"{len(alone)} of the merges cannot be reached by merging in order (first: {alone[0]!r}), "
-                "so tokenizers and tiktoken would give other ids; remove them, or train a vocabulary with dp.train_bpe"
+                "so the libraries `tokenizers` and `tiktoken` would encode differently; remove these merges, or "
+                "train a vocabulary with dp.train_bpe"
             )
             raise PlanError(msg)
 
