@@ -13,14 +13,16 @@ UV       := $(BIN)/python -m uv
 CXX_THERE = $(shell command -v c++ || command -v g++ || command -v clang++)
 comma    := ,
 STEPS    := ingest filter dedup-exact dedup-minhash dedup-suffix tokenizer encode train report
+COURSE   := persona finetune
 STAGES   := language perplexity quality dedup-url dedup-paragraph dedup-bloom dedup-semantic chats
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-hard test-docs test-all check bench compare clean $(STEPS) $(STAGES)
+.PHONY: help setup demo test test-fast test-hard test-docs test-all check bench compare clean chat $(STEPS) $(COURSE) $(STAGES)
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z -]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 	@echo "one step: make $(STEPS) [PIPELINE=$(PIPELINE)] [OUT=$(OUT)] [ARGS=--workers=2]"
+	@echo "from chats to a model: make $(COURSE) chat [CHATS=path/to/exports CHATS_PERSON=NAME]"
 	@echo "one stage on the samples: make $(STAGES)"
 
 # $(call install,EXTRAS): uv does in seconds what pip does in minutes; where its wheel cannot be had, pip does the work.
@@ -71,8 +73,12 @@ bench: setup  ## measure speed and memory into benchmarks/RESULTS.md
 compare: setup  ## nine ways to deduplicate one corpus, side by side (pipelines/compare_dedup.py)
 	@$(BIN)/dataprep run pipelines/compare_dedup.py --out out/compare $(ARGS)
 
+chat: finetune  ## talk to a model that was fine-tuned on the sample chats (pipelines/course.py)
+	@$(BIN)/dataprep chat $(OUT)/finetune/model
+
+chat $(COURSE): PIPELINE = pipelines/course.py
 $(STAGES): PIPELINE = pipelines/stages.py
-$(STEPS) $(STAGES): setup
+$(STEPS) $(COURSE) $(STAGES): setup
 	@$(BIN)/dataprep run $(PIPELINE) --to $@ --out $(OUT) $(ARGS)
 
 clean: setup  ## remove what runs wrote under out/, and nothing else

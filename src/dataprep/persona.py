@@ -116,7 +116,7 @@ def persona(
     clean: CleanMessages | None = None,
     key_file: str | None = None,
     refused: str | None = None,
-    names: str | None = None,
+    names: str | Sequence[str] | None = None,
     pii: bool = True,
     transcripts: bool = False,
     run: Runner | None = None,
@@ -198,7 +198,7 @@ def persona(
         return {"files": [], "words": learned_words(docs, [person], messages, windows, runner).rows()}
 
     words = receipts.once(f"{folder}/learned.json", key([1, docs.key, windows.key]), count)["words"]
-    more = [*([names] if isinstance(names, str) else []), *([refused] if refused else [])]
+    more = [given for given in (names, refused) if given]
     of_all = made.transcripts.manifest["recipe"] if made.transcripts else None
     work = key([2, docs.key, windows.key, shards.manifest["recipe"], of_all, more, person])
     receipts.once(f"{folder}.audit.json", work, lambda: _audit(docs, folder, runner, more, person))
@@ -210,14 +210,16 @@ def own_conversation(id: int) -> dict[str, int]:  # noqa: A002 - the column's na
     return {"conversation": id}
 
 
-def _audit(docs: Dataset, folder: str, run: Runner, lists: Sequence[str], person: str) -> dict[str, Any]:
+def _audit(
+    docs: Dataset, folder: str, run: Runner, lists: Sequence[str | Sequence[str]], person: str
+) -> dict[str, Any]:
     """Search every file in `folder` for every known name and number; return those that may stay, with counts.
 
     Models that were trained on the files are not searched: by chance, their numbers may look like a name.
 
     Raises Leak if one is left that may not.
     """
-    names = [name for url in lists for name in names_in("persona", url)]
+    names = [name for given in lists for name in names_in("persona", given)]
     left = audit(folder, known_people(docs, run, names, person), run, skip=MODELS, scans={".bin": decoded})
     return {"files": [], "left": dict(left.most_common())}
 

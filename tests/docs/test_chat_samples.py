@@ -88,6 +88,28 @@ def test_from_exports_to_a_model(root, expected, tmp_path, monkeypatch) -> None:
     _check_private(out)
 
 
+def test_the_course(root, tmp_path, monkeypatch, dataprep) -> None:
+    """From the sample chats to two models, shortened: both are trained once, nobody is named, and the model answers."""
+    pytest.importorskip("torch")
+    from dataprep.voice.tune import Tuning
+
+    steps = pipeline_file.load(str(root / "pipelines" / "course.py"))
+    course = sys.modules[steps[0].fn.__module__]
+    monkeypatch.setattr(course, "HOW", Tuning(settings=("steps=3", "model.n_layers=1")))
+    out = tmp_path / "course"
+    done = {d.name: d.result for d in pipeline_file.execute(steps, str(out), Serial())}
+    assert list(done) == ["persona", "finetune"]
+    assert done["persona"].answers > 50
+    assert "loss on held-out answers" in str(done["finetune"])
+    before = {p: p.stat().st_mtime_ns for p in out.rglob("*.pt")}
+    assert len(before) == 2
+    list(pipeline_file.execute(steps, str(out), Serial()))
+    assert before == {p: p.stat().st_mtime_ns for p in before}
+    code, said, _ = dataprep("chat", out / "finetune" / "model", "--say", "are you there?", "--max-tokens", 5)
+    assert (code, said != "") == (0, True)
+    _check_private(out)
+
+
 def _check_private(out: Path) -> None:
     """No name, number or place of the input is in any file that the steps left, however it is packed."""
     import pyarrow.parquet as pq

@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 import dataprep as dp
 from dataprep.errors import PlanError
 from dataprep.train import Sampling, checkpoint
-from dataprep.voice.compare import Comparison, compare, copied_spans, last_answers
+from dataprep.voice.compare import PersonaReport, compare, copied_spans, last_answers
 from dataprep.voice.tune import Tuning, tune
 from dataprep.voice.voice import Voice
 
@@ -90,7 +90,7 @@ def test_the_comparison(shards, tuned):
     found = tuned.comparison
     assert found.split == "val"
     assert set(found.loss) == {"base", "tuned"}
-    assert found == Comparison.from_dict(json.loads(Path(tuned.model, "report.json").read_text()))
+    assert found == PersonaReport.from_dict(json.loads(Path(tuned.model, "report.json").read_text()))
     loss = content_loss(shards[0], tuned.model)
     assert found.loss["tuned"] == pytest.approx(loss, rel=1e-4)
     text = str(tuned)

@@ -41,7 +41,7 @@ R = TypeVar("R")
 SAMPLE_BYTES = 16 << 20
 WARM_BYTES = 1 << 20
 MAX_VALUES = 1000  # different values that are counted per added column
-UNTRIED = ("train", "report")  # steps of a pipeline file whose work does not grow with the text
+UNTRIED = ("train", "finetune", "report")  # steps of a pipeline file whose work does not grow with the text
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class CountingRunner(Serial):
 def estimate(steps: Sequence[pipeline_file.Step], sample_bytes: int = SAMPLE_BYTES) -> Estimate:
     """Run the steps of a pipeline file on a sample in a temporary folder; return the estimated cost of a whole run.
 
-    sample_bytes: size of the sample's text. Steps named train and report are left out.
+    sample_bytes: size of the sample's text. Steps named train, finetune and report are left out.
     """
     tried = [step for step in steps if step.name not in UNTRIED]
     with tempfile.TemporaryDirectory(prefix="dataprep-plan-") as folder:
@@ -279,7 +279,7 @@ def rehearse(
 
     to: the step to run, with the steps that it needs; None: all steps. sample_bytes: size of the sample's text.
     examples: documents to keep per reason and per changed column. Returns (a list with an entry per step, the number of
-    bytes of text read). Steps named train and report are left out.
+    bytes of text read). Steps named train, finetune and report are left out.
     """
     tried = [step for step in steps if step.name not in UNTRIED]
     found = []

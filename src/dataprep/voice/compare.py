@@ -29,7 +29,7 @@ HOW = Sampling(temperature=0.8, top_k=50)
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PersonaReport:
     """A base and a tuned model on the same held-out answers.
 
     split: of the held-out dialogues; "" if there are none, and then all else is empty. n_answers: held-out answers that
@@ -52,7 +52,7 @@ class Comparison:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Comparison:
+    def from_dict(cls, values: dict[str, Any]) -> PersonaReport:
         """Return the comparison from the values of `to_dict`; other values are ignored."""
         return cls(**{f.name: values[f.name] for f in fields(cls)})
 
@@ -75,14 +75,14 @@ def _numbers(values: Mapping[str, float], digits: int) -> list[str]:
     return [f"{values[name]:.{digits}f}" if name in values else "-" for name in WRITERS[1:]]
 
 
-def compare(base: str | os.PathLike[str], tuned: str | os.PathLike[str], answers: Shards) -> Comparison:
+def compare(base: str | os.PathLike[str], tuned: str | os.PathLike[str], answers: Shards) -> PersonaReport:
     """Compare two models on the held-out dialogues of `answers`, shards with a loss mask over answers.
 
     base, tuned: folders of models. The validation split is used, or the test split if there is none.
     """
     side = next((s for s in ("val", "test") if answers.split(s).n_tokens > 1), "")
     if not side:
-        return Comparison("", 0, {}, {}, {}, {}, [])
+        return PersonaReport("", 0, {}, {}, {}, {}, [])
     held = answers.split(side)
     voices = {name: Voice.load(path) for name, path in (("base", base), ("tuned", tuned))}
     loss: dict[str, float] = {}
@@ -100,7 +100,7 @@ def compare(base: str | os.PathLike[str], tuned: str | os.PathLike[str], answers
     copied = {name: sum(1 for spans in each if spans) for name, each in found.items()}
     counts = {span: n for spans in found["tuned"] for span, n in spans.items()}
     longest = sorted(counts, key=lambda span: (-len(span.split()), span))[:SHOWN]
-    return Comparison(side, len(real), loss, bits, style, copied, [[span, counts[span]] for span in longest])
+    return PersonaReport(side, len(real), loss, bits, style, copied, [[span, counts[span]] for span in longest])
 
 
 def last_answers(held: Shards, tok: Tokenizer, most: int) -> tuple[list[list[int]], list[str]]:

@@ -25,7 +25,7 @@ from dataprep.store.key import key
 from dataprep.tokens.shards.shard import Shards
 from dataprep.train import TrainConfig, starting_config, train
 
-from .compare import Comparison, compare
+from .compare import PersonaReport, compare
 
 log = logging.getLogger("dataprep")
 
@@ -66,7 +66,7 @@ class Tuned:
 
     base: str
     model: str
-    comparison: Comparison
+    comparison: PersonaReport
 
     def __str__(self) -> str:
         return f"{self.comparison}\nto talk to it: dataprep chat {self.model}"
@@ -139,7 +139,7 @@ def _train(sets: dict[str, Shards], out: str, config: TrainConfig, init: str | N
         train(sets, resume=False, **options)
 
 
-def _compared(base: str, model: str, answers: Shards) -> Comparison:
+def _compared(base: str, model: str, answers: Shards) -> PersonaReport:
     """Return the comparison, from report.json if it is of these models and shards."""
     from dataprep.train import checkpoint
 
@@ -147,4 +147,4 @@ def _compared(base: str, model: str, answers: Shards) -> Comparison:
     work = key([1, [files.content_hash(url) for url in newest], answers.manifest["recipe"]])
     report = files.join(model, "report.json")
     made = receipts.once(report, work, lambda: {"files": [], **compare(base, model, answers).to_dict()})
-    return Comparison.from_dict(made)
+    return PersonaReport.from_dict(made)
