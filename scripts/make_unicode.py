@@ -1,7 +1,8 @@
-"""Write src/dataprep/unicode/tables.txt: the character tables of one fixed Unicode version.
+"""Write the character tables of fixed Unicode versions: tables.txt and assigned.txt in src/dataprep/unicode.
 
-Run with Python 3.11 (Unicode 14.0) and the `regex` package: `python scripts/make_unicode.py`. The tables are frozen
-so that every Python gives the same words, and so the same bytes; `tests/unicode/test_text.py` compares them with `re`.
+Run `python scripts/make_unicode.py` with Python 3.11 (Unicode 14.0) and the `regex` package to write tables.txt, and
+with Python 3.10 (Unicode 13.0) to write assigned.txt. The tables are frozen so that every Python gives the same words,
+and so the same bytes; the tests in `tests/unicode` compare them with `re` and `unicodedata`.
 """
 
 from __future__ import annotations
@@ -12,9 +13,7 @@ import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
-import regex
-
-TARGET = Path(__file__).parents[1] / "src" / "dataprep" / "unicode" / "tables.txt"
+TARGET = Path(__file__).parents[1] / "src" / "dataprep" / "unicode"
 POINTS = [c for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000]
 
 
@@ -35,6 +34,8 @@ def ignorable(ch: str) -> bool:
 
 def sentence_end(ch: str) -> bool:
     """The Sentence_Terminal property of the characters that this version knows."""
+    import regex
+
     return unicodedata.category(ch) != "Cn" and bool(regex.match(r"\p{Sentence_Terminal}", ch))
 
 
@@ -104,20 +105,29 @@ def bases() -> str:
     return " ".join(tokens)
 
 
+def assigned(ch: str) -> bool:
+    """Whether this version has the character, control characters and private use included."""
+    return unicodedata.category(ch) != "Cn"
+
+
 def section(name: str, comment: str, text: str) -> str:
     """Return a section of the file: its name and meaning, then the text in lines."""
     return "\n".join([f"[{name}] {comment}", *textwrap.wrap(text, 118, break_on_hyphens=False)])
 
 
 def main() -> None:
-    """Write the file."""
+    """Write the file that is of this Python's Unicode version."""
     parts = [f"# Unicode {unicodedata.unidata_version}. Written by scripts/make_unicode.py; do not edit."]
+    if unicodedata.unidata_version == "13.0.0":
+        parts.append(section("ASSIGNED", "all characters, with control characters and private use", ranges(assigned)))
+        (TARGET / "assigned.txt").write_text("\n".join(parts) + "\n", encoding="utf-8")
+        return
     parts += [section(name, comment, ranges(test)) for name, (test, comment) in CLASSES.items()]
     lower = "first-last/step+shift; U+0130 maps to two code points, of which the first is here"
     parts.append(section("LOWER", lower, lower_runs()))
     meaning = "base=points: canonical decompositions without their non-spacing marks; =points: those marks"
     parts.append(section("BASES", meaning, bases()))
-    TARGET.write_text("\n".join(parts) + "\n", encoding="utf-8")
+    (TARGET / "tables.txt").write_text("\n".join(parts) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

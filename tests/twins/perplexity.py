@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-import unicodedata
+
+from twins.unicode import lower, points, without_accents
 
 
 def words(text):
@@ -18,8 +19,8 @@ def ccnet_perplexity(text, score, glued):
     marks |= {"％": "%", "►": "-", "—": " - "}
 
     def normal(line):
-        line = "".join(c for c in unicodedata.normalize("NFD", line.strip().lower()) if unicodedata.category(c) != "Mn")
-        line = re.sub(r"\d", "0", line)
+        line = without_accents(lower(line.strip()))
+        line = "".join("0" if c in points("DECIMAL") else c for c in line)
         return re.sub("[\x00-\x1f\x7f-\x9f]", "", "".join(marks.get(c, c) for c in line))
 
     lines = [words(normal(line)) for line in ([text] if glued else text.split("\n"))]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import unicodedata
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -15,6 +14,7 @@ import pyarrow.compute as pc
 
 from dataprep.core.batch import Batch
 from dataprep.errors import PlanError
+from dataprep.unicode.assigned import normalized, over_assigned
 
 # The authority as browsers find it: after `//`, up to one of `/?#\`; a user name ends at the last `@`. An address
 # without `//` counts if it looks like a host name: example.org/page.
@@ -79,10 +79,10 @@ def host_name(host: str) -> str:
     if host.startswith("["):
         return host.lower()
     if not host.isascii():
-        host = unicodedata.normalize("NFKC", host)
+        host = normalized("NFKC", host)
         with contextlib.suppress(UnicodeError):  # a label that is empty, too long or has a forbidden character
             host = host.encode("idna").decode()
-    host = host.lower().rstrip(".")
+    host = over_assigned(str.lower, host).rstrip(".")
     return "" if SPECIAL.search(host) else host
 
 

@@ -15,9 +15,7 @@ Each agrees with Python's `str.lower`, `str.split`, `re` and `unicodedata` at th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -88,7 +86,7 @@ def _ccnet(*, zeros: bool) -> tuple[U32, U32]:
     """Return the tables of "ccnet": lower case, bases of accented letters, then digits, punctuation and controls."""
     entries, rows = _compared(zeros=zeros), list[list[int]]()
     one = entries.copy()
-    for points, base in _bases():
+    for points, base in tables.bases():
         if len(base) == 1:
             entries[points] = one[base[0]]
         elif base:
@@ -111,16 +109,3 @@ def _compared(*, zeros: bool) -> U32:
     entries[(kinds & PUNCT != 0) | (points < 0x20) | ((points >= 0x7F) & (points < 0xA0))] = 0
     entries[kinds & SPACE != 0] = GAP
     return entries
-
-
-def _bases() -> Iterator[tuple[list[int], list[int]]]:
-    """Yield (code points, their canonical decomposition without non-spacing marks)."""
-    for token in tables.BASES.split():
-        base, _, spans = token.partition("=")
-        points: list[int] = []
-        for span in spans.split(","):
-            first, _, last = span.partition("-")
-            points += range(int(first, 16), int(last or first, 16) + 1)
-        yield points, [int(b, 16) for b in base.split("+") if b]
-    for number, (lead, vowel, tail) in enumerate(product(range(19), range(21), range(28))):  # Hangul: Unicode, 3.12
-        yield [0xAC00 + number], [0x1100 + lead, 0x1161 + vowel, *([0x11A7 + tail] if tail else [])]

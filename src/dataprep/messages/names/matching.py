@@ -8,11 +8,11 @@ vowel signs, tatweel, hamza seats and invisible signs, so that "Zoë" finds "zoe
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import cache
 
 import numpy as np
 
+from dataprep.unicode.assigned import normalized, over_assigned
 from dataprep.unicode.text import MARK, U32, WORD, classes, lowered
 
 from .kernel import BREAK, GAP, SKIPPED
@@ -56,12 +56,12 @@ def folded() -> U32:
     inside = (bits & (WORD | MARK)) != 0  # signs of Indic scripts are letters' parts
     table = np.where(inside, low & np.uint32((1 << 21) - 1), np.uint32(BREAK)).astype(np.uint32)
     for c in np.flatnonzero(inside[:_LAST_COMPOSED]).tolist():
-        first = unicodedata.normalize("NFKD", chr(int(table[c])))[:1]
+        first = normalized("NFKD", chr(int(table[c])))[:1]
         base = ord(first)
         if bits[base] & WORD:
             table[c] = low[base] & (1 << 21) - 1
     for c in (*_FORMS, *_CIRCLED):
-        form = _CIRCLED.get(c) or unicodedata.normalize("NFKD", chr(c))
+        form = _CIRCLED.get(c) or normalized("NFKD", chr(c))
         if len(form) == 1 and bits[ord(form)] & WORD:  # of others the first letter alone would be another word
             table[c] = low[ord(form)] & (1 << 21) - 1
     for c, same in _SAME.items():
@@ -89,9 +89,9 @@ def identity(name: str) -> str:
 
     It is the name without case, invisible signs and a leading ~, and with single spaces.
     """
-    plain = unicodedata.normalize("NFKC", name)
+    plain = normalized("NFKC", name)
     plain = "".join(c for c in plain if ord(c) not in _UNSEEN)
-    return " ".join(plain.lstrip("~ ").casefold().split())
+    return " ".join(over_assigned(str.casefold, plain.lstrip("~ ")).split())
 
 
 _UNSEEN = frozenset(c for c in _INVISIBLE if c != 0x640)  # tatweel is kept: the person chose to write it

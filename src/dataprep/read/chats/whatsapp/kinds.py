@@ -13,7 +13,6 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +21,7 @@ import pyarrow.compute as pc
 
 from dataprep.core import batch as B
 from dataprep.read.chats.messages import KINDS
+from dataprep.unicode.assigned import normalized
 
 from . import events as E
 from . import placeholders as P
@@ -46,7 +46,7 @@ def forms(table: str) -> set[str]:
     table: text with one line per language, "LANGUAGE: PHRASE | PHRASE ...", as in `placeholders.py`.
     """
     lines = (line.partition(":")[2] for line in table.strip().split("\n"))
-    plain = {normalize("NFC", p.strip()) for line in lines for p in line.split(" | ")}
+    plain = {normalized("NFC", p.strip()) for line in lines for p in line.split(" | ")}
     plain |= {functools.reduce(lambda p, pair: p.replace(*pair), NUKTA, p) for p in plain}
     return {f.translate(SMALL) for p in plain for f in (p, p.capitalize(), p.title(), p.upper())}
 
