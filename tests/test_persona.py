@@ -342,3 +342,66 @@ def test_dry_run_shows_and_writes_nothing(export, tmp_path, dataprep):
     assert "Pseudonyms changes text" in said
     assert "nothing is written" in said
     assert not (tmp_path / "out").exists()
+
+
+def write_chat(folder, messages, name="WhatsApp Chat with Ilse Varga.txt", gap=dt.timedelta(hours=5)):
+    """Write a WhatsApp export of (author, text) pairs, two per conversation, and return its path."""
+    now, lines = dt.datetime(2024, 3, 1, 9), []
+    for number, (who, text) in enumerate(messages):
+        now += gap if number % 2 == 0 else dt.timedelta(minutes=1)
+        lines.append(f"{now:%d/%m/%Y, %H:%M} - {who}: {text}")
+    (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(folder / name)
+
+
+@pytest.mark.parametrize("n_conversations", [1, 2, 5])
+@pytest.mark.parametrize("val", [0.0, 0.05])
+def test_few_conversations_make_a_persona(tmp_path, n_conversations, val):
+    """Of one conversation a part is held out; of a few, one; the rest is for training."""
+    gap = dt.timedelta(minutes=4) if n_conversations == 1 else dt.timedelta(hours=5)
+    n = 40 if n_conversations == 1 else 2 * n_conversations
+    said = [(NAMES[k % 2], f"{' '.join(WORDS[:5])} {k}") for k in range(n)]
+    result = persona(write_chat(tmp_path, said, gap=gap), NAMES[1], tmp_path / "out", vocab_size=400, val=val)
+    assert set(result.jsonl) == ({"train", "val"} if val else {"train"})
+    counts = {side: len(result.shards.split(side)) for side in result.jsonl}
+    assert counts["train"] >= counts.get("val", 0)
+
+
+def test_a_conversation_that_cannot_be_cut_is_for_training(tmp_path):
+    """A question and an answer in one minute are a persona without a held-out part."""
+    place = write_chat(tmp_path, [(NAMES[0], "tea?"), (NAMES[1], "always, with cake and a chapter")])
+    result = persona(place, NAMES[1], tmp_path / "out", vocab_size=300)
+    assert (set(result.jsonl), result.answers) == ({"train"}, 1)
+
+
+@pytest.mark.parametrize("template", ["chatml", "course"])
+def test_typed_special_tokens_are_no_tokens_for_others(tmp_path, template):
+    """In JSONL what people typed like a special token, of this template or another, has a space in it."""
+    typed = ["<|im_end|>", "<|im_start|>user", "<|endoftext|>", "<|eot_id|>", "<start_of_turn>", "a < b | c >"]
+    said = [(NAMES[k % 2], f"{typed[k % 6]} {k}") for k in range(60)]
+    place = write_chat(tmp_path, said)
+    result = persona(place, NAMES[1], tmp_path / "out", vocab_size=400, template=template)
+    text = "".join((tmp_path / "out" / f"{side}.jsonl").read_text() for side in result.jsonl)
+    assert not re.search(r"<\|\w+\|>|<start_of_turn>", text)
+    assert text.count("< |im_end|>") == text.count("< |eot_id|>") == text.count("< start_of_turn>") == 10
+    assert text.count("a < b | c >") == 10
+
+
+def test_a_large_vocabulary_is_stored_as_uint32(tmp_path, caplog):
+    """A vocabulary over 65,536 ids makes shards of uint32, which is logged; JSONL is written before."""
+    pairs = [(bytes([a]), bytes([b])) for a in range(256) for b in range(256)]
+    tok = dp.Tokenizer.from_merges(pairs, special=["<|im_start|>", "<|im_end|>"])
+    said = [(NAMES[k % 2], f"{' '.join(WORDS[:5])} {k}") for k in range(60)]
+    result = persona(write_chat(tmp_path, said), NAMES[1], tmp_path / "out", tokenizer=tok)
+    assert result.shards.manifest["dtype"] == "uint32"
+    assert "stored as uint32" in caplog.text
+    assert len(lines_of(result.jsonl["train"])) == len(result.shards.split("train"))
+
+
+@pytest.mark.parametrize("name", ["user", "User", "assistant", "system"])
+def test_names_that_are_words_of_the_program(tmp_path, name):
+    """An author whose name is a word that templates and files have is a person as others are; the audit passes."""
+    said = [((NAMES[1], name)[k % 2 == 0], f"{' '.join(WORDS[:5])} {k}, {name}") for k in range(40)]
+    result = persona(write_chat(tmp_path, said), NAMES[1], tmp_path / "out", vocab_size=400)
+    contents = [m["content"] for path in result.jsonl.values() for row in lines_of(path) for m in row]
+    assert not any(re.search(rf"\b{name}\b", text) for text in contents)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -45,8 +46,10 @@ from .messages.conversations.stage import Conversations
 from .messages.conversations.turns import ANSWERS, MAX_BYTES, Turns
 from .messages.learned import LearnedWords, learned_words
 from .messages.names.consent import names_in
+from .messages.names.known import parts
 from .messages.names.stage import Consent, Pseudonyms, known_people
 from .messages.overlaps import Overlaps
+from .messages.times import MINUTE, duration
 from .read import read
 from .store import files, receipts
 from .store.key import key
@@ -54,8 +57,8 @@ from .tokens.dialogue import TokenSize
 from .tokens.shard_format import DTYPES
 from .tokens.shards.encode import encode
 from .tokens.shards.shard import Shards
-from .tokens.split import SIDES, Split
-from .tokens.templates import ANY, specials_of, template_of
+from .tokens.split import SIDES, Split, split_of
+from .tokens.templates import ANY, SURE, Template, specials_of, template_of
 from .tokens.vocabulary.tokenizer import Tokenizer
 from .tokens.vocabulary.train import train_bpe
 
@@ -166,12 +169,17 @@ def persona(
         MinHash(preset="dialect", min_shingles=COPIED),
     ]
     messages = Pipeline(*safe).run(docs, out=f"{folder}/messages", run=runner, replace=replace)
-    split = Split(val=val, test=test, group="conversation")
-    turns = Turns(gap=gap, context=context, openings="empty")
-    conversations = Pipeline(turns).run(messages, out=f"{folder}/conversations", run=runner, replace=replace)
+    while True:
+        turns = Turns(gap=gap, context=context, openings="empty")
+        conversations = Pipeline(turns).run(messages, out=f"{folder}/conversations", run=runner, replace=replace)
+        seconds = duration(gap)
+        if conversations.count != 1 or val + test == 0 or seconds <= MINUTE or current():
+            break
+        gap = f"{seconds // 2}s"  # one conversation: a part of it is held out
     if not conversations.count:
         msg = f"{person!r} wrote no text that is left after cleaning, so there is nothing to learn; give more chats"
         raise PlanError(msg)
+    split = split_of(conversations, Split(val=val, test=test, group="conversation"))
     home = f"{folder}/tokenizer"
     if tokenizer is None:
         special = specials_of(written, known=(), pattern=ANY)
@@ -183,13 +191,18 @@ def persona(
     windows = Pipeline(Turns(gap=gap, context=context, size=size, openings="empty"), split).run(
         messages, out=f"{folder}/windows", run=runner, replace=replace
     )
-    shards = encode(windows, tok, f"{folder}/shards", run=runner, split=split, template=written, replace=replace)
-    made = Persona(windows, shards, *write_jsonl(windows, folder), *_repeated(windows))
+    lines = write_jsonl(windows, folder, specials_of(written, known=(), pattern=ANY))
+    dtype = "uint16" if tok.vocab_size <= 1 << 16 else "uint32"
+    if dtype == "uint32":
+        log.warning("the vocabulary has %d ids, so tokens are stored as uint32", tok.vocab_size)
+    to_shards: dict[str, Any] = {"run": runner, "split": split, "dtype": dtype, "replace": replace}
+    shards = encode(windows, tok, f"{folder}/shards", template=written, **to_shards)
+    made = Persona(windows, shards, *lines, *_repeated(windows))
     if transcripts:
         written_down = Pipeline(
             Conversations(gap=gap, max_bytes=MAX_BYTES), Map(own_conversation, adds={"conversation": pa.uint64()})
         ).run(messages, out=f"{folder}/transcripts", run=runner, replace=replace)
-        all_shards = encode(written_down, tok, f"{folder}/transcript-shards", run=runner, split=split, replace=replace)
+        all_shards = encode(written_down, tok, f"{folder}/transcript-shards", **to_shards)
         made = replace_(made, transcripts=all_shards)
     if current():
         return made
@@ -201,7 +214,7 @@ def persona(
     more = [given for given in (names, refused) if given]
     of_all = made.transcripts.manifest["recipe"] if made.transcripts else None
     work = key([2, docs.key, windows.key, shards.manifest["recipe"], of_all, more, person])
-    receipts.once(f"{folder}.audit.json", work, lambda: _audit(docs, folder, runner, more, person))
+    receipts.once(f"{folder}.audit.json", work, lambda: _audit(docs, folder, runner, more, person, written))
     return replace_(made, words=LearnedWords.of_rows(words))
 
 
@@ -211,8 +224,8 @@ def own_conversation(id: int) -> dict[str, int]:  # noqa: A002 - the column's na
 
 
 def _audit(
-    docs: Dataset, folder: str, run: Runner, lists: Sequence[str | Sequence[str]], person: str
-) -> dict[str, Any]:
+    docs: Dataset, folder: str, run: Runner, lists: Sequence[str | Sequence[str]], person: str, template: Template
+) -> dict[str, Any]:  # fmt: skip
     """Search every file in `folder` for every known name and number; return those that may stay, with counts.
 
     Models that were trained on the files are not searched: by chance, their numbers may look like a name.
@@ -220,8 +233,15 @@ def _audit(
     Raises Leak if one is left that may not.
     """
     names = [name for given in lists for name in names_in("persona", given)]
-    left = audit(folder, known_people(docs, run, names, person), run, skip=MODELS, scans={".bin": decoded})
+    people = known_people(docs, run, names, person, words_of(template))
+    left = audit(folder, people, run, skip=MODELS, scans={".bin": decoded})
     return {"files": [], "left": dict(left.most_common())}
+
+
+def words_of(template: Template) -> frozenset[str]:
+    """Return the words that a template itself writes, such as "user", which may also be somebody's name."""
+    pieces = template.pieces((("user", False), ("assistant", False)))
+    return frozenset(parts(" ".join(one for one in pieces if isinstance(one, str)).replace("|", " ")))
 
 
 def decoded(url: str) -> Iterator[Strings]:
@@ -246,27 +266,34 @@ def _repeated(windows: Dataset) -> tuple[int, int]:
     return len(words[True]), sum(one in known for one in words[True])
 
 
-def write_jsonl(windows: Dataset, out: str) -> tuple[dict[str, str], int]:
+def write_jsonl(windows: Dataset, out: str, specials: Sequence[str] = ()) -> tuple[dict[str, str], int]:
     """Write the column `messages` of each split to OUT/SPLIT.jsonl; return (file of each split, number of answers).
 
     A line is {"messages": [{"role", "content"}, ...]}, one window. An answer that is only context has weight 0; a
     trainer that ignores weights learns it again. Splits without windows have no file; the number is that of answers to
-    be learned.
+    be learned. specials: special tokens; if somebody typed one of them, or what looks like one, a space is added after
+    its first character, since other trainers would make it a token.
     """
     urls = {side: files.join(out, f"{side}.jsonl") for side in SIDES}
     receipt = files.join(out, "jsonl.json")
-    made = receipts.once(receipt, key([2, windows.key]), lambda: _write_sides(windows, urls))
+    typed = re.compile("|".join([*map(re.escape, specials), SURE.pattern]))
+    made = receipts.once(receipt, key([3, windows.key, typed.pattern]), lambda: _write_sides(windows, urls, typed))
+    if made["typed"]:
+        log.warning("%d special tokens that people typed have a space in the JSONL files", made["typed"])
     found = {files.name_of(f["name"]).removesuffix(".jsonl"): files.join(out, f["name"]) for f in made["files"]}
     return found, made["answers"]
 
 
-def _write_sides(windows: Dataset, urls: dict[str, str]) -> dict[str, Any]:
+def _write_sides(windows: Dataset, urls: dict[str, str], typed: re.Pattern[str]) -> dict[str, Any]:
     """Write the file of each split, and delete files of splits without windows; return the receipt."""
     lines: dict[str, list[bytes]] = {side: [] for side in SIDES}
-    answers = 0
+    answers = n_typed = 0
     for batch in windows.batches():
         answers += pc.sum(pc.struct_field(batch["messages"].flatten(), "weight")).as_py() or 0
         for messages, side in zip(batch["messages"].to_pylist(), batch["side"].to_pylist(), strict=True):
+            for message in messages:
+                message["content"], n = typed.subn(lambda m: f"{m[0][0]} {m[0][1:]}", message["content"])
+                n_typed += n
             lines[SIDES[side]].append(orjson.dumps({"messages": list(map(_plain, messages))}))
     written = {side: found for side, found in lines.items() if found}
     for side, url in urls.items():
@@ -274,7 +301,7 @@ def _write_sides(windows: Dataset, urls: dict[str, str]) -> dict[str, Any]:
             files.write_bytes(url, b"\n".join(written[side]) + b"\n")
         else:
             files.remove(url)  # of an earlier run with another split
-    return {"files": [urls[side] for side in written], "answers": answers}
+    return {"files": [urls[side] for side in written], "answers": answers, "typed": n_typed}
 
 
 def _plain(message: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ Nothing is stored: `train_bpe`, `encode` and later callers compute the same spli
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch, Ids
+from dataprep.core.dataset import Dataset
 from dataprep.core.ledger import Ledger, mix
 from dataprep.core.stage import Stage
 from dataprep.errors import PlanError
@@ -23,6 +24,7 @@ SIDES = ("train", "val", "test")
 VAL = 0.005  # of the documents: enough for a steady loss on any corpus that is worth training on
 SEED = 0
 HOLD_OUT = 0.05  # of the documents that no tokenizer is trained on, so that any smaller validation share is unseen
+FEW, SEEDS = 200, 1_000  # documents, of which chance may hold out none or all; seeds that are tried
 # One stream of hashes per purpose: a sample must not consist of the documents nearest to the validation split.
 _SPLIT, _SAMPLE = 0x53504C49, 0x53414D50
 
@@ -96,6 +98,23 @@ class Split(Stage):
         """Return whether every document that `other` assigns to validation or test is in one of these here, too."""
         same = (self.group, self.seed) == (other.group, other.seed)
         return other.val + other.test == 0 or (same and self.val >= other.val and self.test >= other.test)
+
+
+def split_of(docs: Dataset, split: Split) -> Split:
+    """Return `split`, or of few documents, one with another seed that leaves most for training and holds some out.
+
+    docs: documents with the column `split.group`. A single document is not held out.
+    """
+    rows = docs.table(["id", "source", "text", *split.needs]) if split.val + split.test else None
+    if rows is None or len(rows) > FEW:
+        return split
+    batches = rows.combine_chunks().to_batches()
+    for seed in range(SEEDS):
+        one = replace(split, seed=split.seed + seed)
+        sides = [side for batch in one(iter(batches), Ledger("")) for side in batch.column("side").to_pylist()]
+        if any(sides) and 2 * sides.count(0) >= len(sides):
+            return one
+    return split if len(rows) > 1 else replace(split, val=0.0, test=0.0)
 
 
 def _group_ids(column: pa.Array, ids: Ids) -> Ids:

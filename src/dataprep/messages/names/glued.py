@@ -54,6 +54,22 @@ def _next_to_digits(offsets: I64, data: U8, trie: K.Trie, sure: frozenset[int]) 
             yield row, start, end, term, mentioned
 
 
+def with_glued(hits: I64, glued: I64) -> I64:
+    """Return the hits with those of `glued` that overlap none, in order."""
+    if not len(glued):
+        return hits
+    kept: list[list[int]] = []
+    last = 0
+    both = sorted([*((*h, 0) for h in hits.tolist()), *((*g, 1) for g in glued.tolist())], key=lambda h: (h[1], h[5]))
+    ends = np.append(hits[:, 1], np.iinfo(np.int64).max)
+    for *hit, is_glued in both:
+        if is_glued and (hit[1] < last or hit[2] > ends[np.searchsorted(ends, hit[1])]):
+            continue
+        kept.append(hit)
+        last = hit[2]
+    return np.array(kept, np.int64)
+
+
 _NO_PREFIXES = np.zeros(0, np.uint32)
 
 

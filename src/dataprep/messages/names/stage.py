@@ -35,11 +35,10 @@ from dataprep.errors import PlanError, ReadError
 from dataprep.pii.kernel import byte_kinds, suspects
 from dataprep.pii.rules import KINDS
 from dataprep.store import files, receipts
-from dataprep.unicode.text import I64
 
 from . import kernel as K
 from .consent import Consent, names_in
-from .glued import glued_names
+from .glued import glued_names, with_glued
 from .known import KnownPeople
 from .matching import COMMON, common_words, folded, identity, words
 from .numbers import with_numbers
@@ -223,14 +222,16 @@ class _CollectNames(Pass[Part]):
         return {}
 
 
-def known_people(docs: Dataset, run: Runner, names: Sequence[str], own: str) -> KnownPeople:
+def known_people(
+    docs: Dataset, run: Runner, names: Sequence[str], own: str, stay: frozenset[str] = frozenset()
+) -> KnownPeople:
     """Return a search for all people whose names `Pseudonyms` would learn from `docs`.
 
-    names: more people to search for, as in `Pseudonyms`. own: a name that may occur.
+    names: more people to search for, as in `Pseudonyms`. own: a name that may occur. stay: words that may occur.
     """
     seen = set().union(*run.map(_names_in, docs.tasks, "names"))
     found = {name for _, _, name in People(seen).found()} | set(names_in("Pseudonyms", names) if names else ())
-    return KnownPeople(tuple(sorted(found)), COMMON, (own,))
+    return KnownPeople(tuple(sorted(found)), COMMON | stay, (own,))
 
 
 def _names_in(part: Part) -> set[tuple[str, str, str]]:
@@ -311,7 +312,7 @@ class Pseudonymised(Stage):
         prefixes = folded()[[ord(c) for c in self.prefixes]] if self.prefixes else np.zeros(0, np.uint32)
         offsets, data = B.buffers(batch)
         hits = K.find_names(offsets, data, folded(), *known.trie, prefixes)
-        hits = _with_glued(hits, glued_names(offsets, data, known.trie, known.single))
+        hits = with_glued(hits, glued_names(offsets, data, known.trie, known.single))
         left = known.weak[hits[:, 3]] & (hits[:, 4] == 0)
         stats.count("names.common_left", int(left.sum()))
         hits = hits[~left]
@@ -352,22 +353,6 @@ class Pseudonymised(Stage):
         coded = meta.dictionary_encode()
         kept = [_only(text, self.keep_meta) for text in coded.dictionary.to_pylist()]
         return pa.array(kept, pa.large_string()).take(coded.indices)
-
-
-def _with_glued(hits: I64, glued: I64) -> I64:
-    """Return the hits with those of `glued` that overlap none, in order."""
-    if not len(glued):
-        return hits
-    kept: list[list[int]] = []
-    last = 0
-    both = sorted([*((*h, 0) for h in hits.tolist()), *((*g, 1) for g in glued.tolist())], key=lambda h: (h[1], h[5]))
-    ends = np.append(hits[:, 1], np.iinfo(np.int64).max)
-    for *hit, is_glued in both:
-        if is_glued and (hit[1] < last or hit[2] > ends[np.searchsorted(ends, hit[1])]):
-            continue
-        kept.append(hit)
-        last = hit[2]
-    return np.array(kept, np.int64)
 
 
 def _short(names: Iterable[str], min_chars: int) -> Iterator[str]:

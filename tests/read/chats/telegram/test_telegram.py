@@ -42,6 +42,10 @@ def service(number, action, **fields):
 CASES = [
     (said(1, "hi"), ("text", "Ada", "hi", {})),
     (said(1, ["at ", {"type": "link", "text": "https://e.org"}, " now"]), ("text", "Ada", "at https://e.org now", {})),
+    (said(1, {"type": "bold", "text": ["a", {"type": "code", "text": "b"}]}), ("text", "Ada", "ab", {})),
+    (said(1, ["Link: ", {"type": "link", "text": {"a": 1}}]), ("text", "Ada", 'Link: {"a": 1}', {})),
+    (said(1, ["n ", 7, None, True, [1, "x"], {"type": "x", "document": "é"}]),
+     ("text", "Ada", 'n 7true1x{"type": "x", "document": "é"}', {})),
     (said(1, who=None, from_id="user42"), ("text", "user42", "x", {})),
     (said(1, edited="2024-05-02T10:00:00"), ("text", "Ada", "x", {"edited": True})),
     (said(1, forwarded_from="Bo"), ("text", "Ada", "x", {"forwarded": "Bo"})),

@@ -9,6 +9,7 @@ machine, or UTC if there is only `date_unixtime`. A reply refers to an earlier m
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -126,10 +127,15 @@ def _content(message: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def plain(text: Any) -> str:
-    """Return the `text` of a message as one string; in the file it is a string, or a list of strings and of objects."""
+    """Return the `text` of a message as one string; in the file it is a string, an object, or a list of these.
+
+    The text of an object is its field `text`; an object without it, and other values, are written as JSON.
+    """
     if isinstance(text, list):
-        return "".join(plain(part.get("text")) if isinstance(part, dict) else plain(part) for part in text)
-    return "" if text is None else str(text)
+        return "".join(map(plain, text))
+    if isinstance(text, dict) and "text" in text:
+        return plain(text["text"])
+    return "" if text is None else text if isinstance(text, str) else json.dumps(text, ensure_ascii=False, default=str)
 
 
 def _poll(message: Mapping[str, Any]) -> str:
