@@ -29,6 +29,8 @@ PERSONAL = [
     ("from 2a00:1450:4007:80e::200e, ok", "from <ip>, ok"),
     ("[2001:4860:4860:0:0:0:0:8888]", "[<ip>]"),
     ("seen ::ffff:81.2.69.142 again", "seen ::ffff:<ip> again"),
+    ("2001:db8::81.2.69.142, [2001::81.2.69.142]", "<ip>, [<ip>]"),
+    ("2001:db8::81.2.69.142.7", "<ip>.2.69.142.7"),
     ("tel. +212 6 12 34 56 78!", "tel. <phone>!"),
     ("0612345678 / 06-12-34-56-78 / 06.12.34.56.78", "<phone> / <phone> / <phone>"),
     ("00212612345678", "<phone>"),
@@ -163,6 +165,15 @@ def test_iban_check_digits_and_lengths(country, data):
     assert cleaned(stage, iban, groups)[0] == ["<iban>"] * 2
     changed = iban[:-1] + str((int(iban[-1]) + 1) % 10)
     assert cleaned(stage, changed, iban[:-1], iban + "0") == ([changed, iban[:-1], iban + "0"], {})
+
+
+def test_matches_of_one_kind_do_not_overlap():
+    """An account number that ends with another one is one match, and later texts do not change; so for IPs."""
+    inner = "GB82 WEST 1234 5698 7654 32"
+    account = f"00000{inner.replace(' ', '')}"
+    text = f"MT{twins.pii.iban_check(f'MT00{account}')} 00000 {inner}"
+    assert cleaned(PII(), text, "and", inner) == (["<iban>", "and", "<iban>"], {"pii.iban": 2})
+    assert cleaned(PII(), "2001::81.2.69.142", "and") == (["<ip>", "and"], {"pii.ip": 1})
 
 
 def test_card_beginnings():

@@ -33,8 +33,9 @@ csv log lock pdf doc docx xls xlsx ppt pptx tar gz tgz exe dll jar whl patch dif
 FILE_SUFFIXES = frozenset(_FILE_SUFFIXES.split())  # none is a top-level domain
 
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-_IPV4 = re.compile(rf"(?<![\w.])(?:{_OCTET}\.){{3}}{_OCTET}(?!\w)(?!\.\d)")
-_IPV6 = re.compile(r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:])")
+_QUAD = rf"(?:{_OCTET}\.){{3}}{_OCTET}(?!\w)(?!\.\d)"
+_IPV4 = re.compile(rf"(?<![\w.]){_QUAD}")
+_IPV6 = re.compile(rf"(?<![\w:.])(?:[0-9A-Fa-f]{{0,4}}:){{2,7}}(?:{_QUAD}|[0-9A-Fa-f]{{0,4}})(?![\w:])")
 _NOBODYS = tuple(  # networks whose addresses identify no machine (RFC 6890): local, private, multicast
     ipaddress.ip_network(n)
     for n in ("0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16",
@@ -61,10 +62,10 @@ def find(text: str, kinds: tuple[str, ...]) -> list[Match]:
     found: list[Match] = []
     for kind in KINDS:
         if kind in kinds:
-            new = []
-            for a, b in _FINDERS[kind](text):
+            new: list[Match] = []
+            for a, b in sorted(_FINDERS[kind](text)):
                 before = bisect_left(found, (b,)) - 1  # the last match that begins before the end of this one
-                if before < 0 or found[before].end <= a:
+                if (before < 0 or found[before].end <= a) and (not new or new[-1].end <= a):
                     new.append(Match(a, b, kind))
             found = sorted(found + new)
     return found

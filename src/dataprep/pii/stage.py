@@ -65,7 +65,7 @@ class PII(Stage):
     action: str = "replace"
     max_found: int | None = None
 
-    VERSION: ClassVar[int] = 3
+    VERSION: ClassVar[int] = 4
 
     def __post_init__(self) -> None:
         kinds = (self.kinds,) if isinstance(self.kinds, str) else tuple(self.kinds)
