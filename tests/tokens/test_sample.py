@@ -146,6 +146,13 @@ def test_weights_that_cannot_be_met_are_refused(tmp_path, weights, sentence):
         Sample(weights=tuple(weights.items()), **ALL).draw(corpus(tmp_path, {"en": 4_000}))
 
 
+def test_an_error_that_lists_sources_shows_that_there_are_more():
+    """Of 21 sources without a weight the error names twenty."""
+    sums = {(f"s{i:02}", ""): np.ones(module.BINS, np.int64) for i in range(21)}
+    with pytest.raises(PlanError, match=r"s18, s19 \.\.\.$"):
+        Sample(weights=(("s00", 1),), **ALL).limits(sums)
+
+
 def test_too_many_sources_are_not_told_apart(tmp_path, monkeypatch):
     """Past the limit only languages are strata (sources, where these have weights), and the share is still right."""
     monkeypatch.setattr(module, "MAX_STRATA", 2)

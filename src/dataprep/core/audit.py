@@ -65,13 +65,13 @@ def audit(
     folder: str, search: Search, run: Runner, *, also: Iterable[Strings] = (), skip: Iterable[str] = (),
     scans: Mapping[str, Scan] | None = None,
 ) -> Counter[str]:  # fmt: skip
-    """Search all files of a folder for private strings; return {string: count} of those that are allowed to stay.
+    """Search all files of a folder for private strings; return {string: count} of those that a rule allows to stay.
 
     search: finds the private strings. run: the Runner that searches the files. also: strings of files that are not
     written yet. skip: paths in the folder that are not searched. scans: {ending of a file name: function that takes the
     URL of such a file and yields its strings, instead of `strings_of`}.
 
-    Raises Leak, naming the file and the place in it, if a private string is found that may not stay.
+    Raises Leak, which names the file and the section of the file, if any other private string is found.
     """
     without = {files.join(folder, name) for name in skip}
     urls = list(_walk(folder, without))
@@ -85,8 +85,8 @@ def audit(
             leaks.append(f"{urls[number].removeprefix(folder).lstrip('/')}, {leak_in_file}")
     if leaks:
         more = f" (and in {len(leaks) - 1} more files)" if len(leaks) > 1 else ""
-        msg = f"{folder}: a private name or number is left in {leaks[0]}{more}; nothing was sealed: do not share the "
-        msg += "folder, hide or drop that column or text, or list the word in common= if it is not private"
+        msg = f"{folder}: a private name or number is left in {leaks[0]}{more}; do not share the folder, which was not "
+        msg += "completed; hide or drop that column or text, or list the word in common= if it is not private"
         raise Leak(msg)
     return left
 

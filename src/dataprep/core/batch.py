@@ -1,6 +1,6 @@
 """Batches of documents: their schema, document ids, and the limits of a batch.
 
-A Batch is a `pyarrow.RecordBatch`; a document becomes a Python object only while a plain function reads it. Measured on
+A Batch is a `pyarrow.RecordBatch`; a document is a Python object only while a user's function reads it. Measured on
 60,000 documents of 1.9 kB: parsing one document took 5.1 us into dataclasses and 2.4 us into batches; writing one took
 12.6 and 1.0 us.
 """
@@ -121,7 +121,8 @@ def strings(offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> pa.L
 def with_column(batch: Batch, name: str, values: pa.Array) -> Batch:
     """Return the batch with the column `name` replaced by `values`, or added.
 
-    If `name` is "text", stored filter scores are marked as out of date, so that filters measure the new texts.
+    If `name` is "text", columns with scores of filters are marked as out of date, so that filters measure the new
+    texts.
     """
     if name == "text" and any(f.metadata for f in batch.schema):
         fields = [f.remove_metadata() for f in batch.schema]
@@ -170,7 +171,7 @@ def check(batch: Batch, stage: str) -> Batch:
 def recut(batches: Iterable[Batch]) -> Iterator[Batch]:
     """Yield the same rows in batches that end at 16,384 rows or 8 MB of text, whichever comes first.
 
-    The sizes of the given batches do not matter, so a file written from the result is the same for any such sizes.
+    So a file that is written from the result does not depend on the sizes of the given batches.
     """
     held: list[Batch] = []
     rows = size = 0

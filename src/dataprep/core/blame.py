@@ -78,7 +78,7 @@ def _raises(work: Callable[[Batch], object], batch: Batch) -> bool:
 
 
 def guarded(stage: Any) -> Callable[[Iterator[Batch], Ledger], Iterator[Batch]]:
-    """Return a Stage of the user as a function whose errors name the document; a Stage of dataprep unchanged."""
+    """Return a user's Stage as a function whose errors name the document; return a Stage of dataprep unchanged."""
     return stage if is_ours(stage) else lambda batches, ledger: _guarded(stage, batches, ledger)
 
 
@@ -114,7 +114,10 @@ def _guarded(stage: Any, batches: Iterator[Batch], ledger: Ledger) -> Iterator[B
 
 @contextlib.contextmanager
 def located(slices: Sequence[Slice]) -> Iterator[None]:
-    """Add the document's file to a FunctionFailed that is raised in the `with` block; slices: what is being read."""
+    """Add the document's file to a FunctionFailed that is raised in the `with` block.
+
+    slices: the slices of files that the block reads.
+    """
     try:
         yield
     except FunctionFailed as e:

@@ -1,7 +1,7 @@
-"""Prepare the output folder of a Dataset: open or continue the same work, reject other results, delete replaced files.
+"""Prepare the output folder of a Dataset: open a finished result, continue an unfinished one, or replace another one.
 
-A folder of other input may be continued if only files changed that the earlier run could not read, since they were bad
-or empty: such a file is a row of the unread table, and if it is fetched again, only its part is made again.
+If the input differs only in files that the earlier run could not read (bad or empty, listed in unread.parquet), the
+result is continued too: only the parts with these files are made again.
 """
 
 from __future__ import annotations
@@ -62,9 +62,10 @@ def is_finished(out: str, recipe: dict[str, Any]) -> bool:
 
 
 def take_over_restored(docs: Dataset, out: str, recipe: dict[str, Any], stages: Sequence[Any]) -> None:
-    """Delete the manifest of `out` and write `recipe`, if only input files changed that the earlier run could not read.
+    """Mark `out` as unfinished if the input differs only in files that the earlier run could not read; else do nothing.
 
-    Then `claim` continues the folder, and only the parts with changed files are made again. Otherwise, do nothing.
+    To mark means to delete the manifest and write `recipe`. Then `claim` continues the work, and only the parts with
+    these files are made again.
     """
     found = Folder(out).recipe
     if found.get("key") in (None, recipe["key"]) or found.get("forgotten") != recipe.get("forgotten"):
@@ -79,7 +80,8 @@ def claim(out: str, recipe: dict[str, Any], *, replace: bool, journal: bool = Fa
 
     To prepare means to delete files that may be replaced, and to write recipe.json; then None is returned. recipe:
     input and stages. replace: whether a result of another recipe may be replaced. journal: whether to begin a list of
-    the files that are created. Raises StaleOutput if `out` has files of others, or a result that may not be replaced.
+    the files that are created. Raises StaleOutput if `out` has files that dataprep did not write, or another result
+    and `replace` is False.
     """
     folder = Folder(out)
     found = folder.recipe or _sealed_recipe(folder)
@@ -120,7 +122,7 @@ def claim(out: str, recipe: dict[str, Any], *, replace: bool, journal: bool = Fa
 
 
 def remove_parts_of_others(out: str, receipts: Sequence[dict[str, Any]]) -> None:
-    """Delete shards and tables in `out` that no receipt (work record) names, since other work left them there."""
+    """Delete shards and tables in `out` that no receipt (work record) names: they are left from earlier work."""
     named = {file["name"].removeprefix("../") for receipt in receipts for file in receipt["files"]}
     named |= {files.join(RECEIPTS, f"{part_name(number)}.json") for number in range(len(receipts))}
     stored = {files.join(kind, name) for kind in PART_FILES for name in files.listdir(files.join(out, kind))}

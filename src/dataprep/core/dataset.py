@@ -44,8 +44,8 @@ class Dataset:
 
     Each iteration reads the input again and applies the pending stages; `Pipeline().run(docs, out=DIR)` saves the
     result. parts: the input, divided into shares that are one task each. url, manifest: the folder and its manifest if
-    sealed. left_out: files that were listed but are not read. max_bad_files: bad files that are allowed; None: any
-    number.
+    sealed. left_out: files that were listed but are not read. max_bad_files: ReadError is raised if more files than
+    this are bad (damaged, or of too many bad records); None: never.
     """
 
     parts: tuple[Part, ...]
@@ -117,7 +117,7 @@ class Dataset:
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Batch]:
         """Yield all documents in batches, with pending stages applied; columns: names of the columns (None: all).
 
-        Raises ReadError at a bad file, unless such files are skipped.
+        Raises ReadError if more files than `max_bad_files` are damaged or have too many bad records.
         """
         self._check_columns(columns)
         rows: list[Unread] = []

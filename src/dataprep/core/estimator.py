@@ -1,4 +1,4 @@
-"""Estimator: reads all documents, writes a table of those to drop or cut, and returns the Stage that does it."""
+"""Estimator: reads all documents, writes a table of those to drop or cut, and returns the Stage that applies it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .verdict import DropIds
 
 
 class Estimator:
-    """Base class of steps that read all documents (`fit`) before they return the Stage that drops or cuts some.
+    """Base class of steps that must read all documents to decide which to drop or cut; `fit` returns a Stage for that.
 
     Subclasses are frozen dataclasses and define `fit`; all else has defaults. needs: columns that it reads in addition
     to id, text, source and meta. VERSION: an integer; increase it when the same parameters lead to another result.

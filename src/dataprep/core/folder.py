@@ -1,4 +1,4 @@
-"""The folder of a run: the only file that knows how its files are named, and how sealed folders are found in it.
+"""Names of the files in the output folders of Pipelines (OUT) and of `dataprep run` (RUN); search for sealed folders.
 
 OUT/manifest.json      a sealed Dataset or token shards: complete once this exists
 OUT/recipe.json        the recipe that this folder is made by, written before any work
@@ -157,7 +157,7 @@ class Folder:
 
 
 def part_of(shard: str) -> str:
-    """Return the part name in a shard's path: "part-00003" for "data/part-00003-000.g1.parquet"."""
+    """Return the part name in a shard's path: "part-00003" for "data/part-00003-000.parquet"."""
     return files.name_of(shard).rpartition("-")[0]
 
 
@@ -189,7 +189,10 @@ def children(url: str) -> list[Folder]:
 
 
 def walk(url: str) -> Iterator[Folder]:
-    """Yield the complete output folders in a run's folder `url`, in the order they were made, saved inputs included."""
+    """Yield the complete output folders in a run's folder `url`, in the order they were made.
+
+    Datasets that were saved as input of Estimators are included.
+    """
     url = url.rstrip("/")
     for folder in (*children(url), Folder(url)):
         kind = folder.kind

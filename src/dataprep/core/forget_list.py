@@ -1,8 +1,8 @@
 """The forget list: documents to leave out, as a table in the folder of a Dataset or of token shards.
 
 `OUT/forget.parquet` names documents by their ids in the input of OUT. They are dropped right after reading, so that no
-rerun brings them back. No key depends on the list: `dataprep forget` rewrites the existing files, and a rerun must find
-them finished. Recipe and manifest state the digest of the list that was applied.
+rerun brings them back. The hashes that identify finished work do not depend on the list, because `dataprep forget`
+rewrites the existing files, which a rerun must not repeat. Recipe and manifest state a hash of the applied list.
 """
 
 from __future__ import annotations

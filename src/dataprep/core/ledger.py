@@ -53,7 +53,7 @@ class Ledger:
 
     stage: the stage's name. seed: selects the dropped documents that are kept as examples. record: counts and
     histograms so far. drops, cuts: rows of dropped documents and cut spans. unread: files that a reader could not read.
-    source: the source of a reader's documents; None: not of a reader. quiet: record nothing.
+    source: for the ledger of a reader, the source name of its documents; None for a stage. quiet: record nothing.
     """
 
     stage: str
@@ -83,9 +83,9 @@ class Ledger:
         """Record that documents are dropped.
 
         ids: uint64[n]. reason: one word, or one per id. kept: uint64[n] or None, the document that is kept instead (0
-        is an id: use an Arrow array with nulls if only some ids have one). similarity: float[n] or None, of the two.
-        kept_in: the folder of the Dataset that contains `kept`, if it is another one. n_bytes: only for Readers, the
-        size in bytes of records that never became documents.
+        is an id: use an Arrow array with nulls if only some ids have one). similarity: float[n] or None, of the dropped
+        and the kept document. kept_in: the folder of the Dataset that contains `kept`, if it is another one. n_bytes:
+        only for Readers, the size in bytes of records that never became documents.
         moved: whether the text is now part of the document `kept`, so that it does not count as lost.
         """
         id_array = np.asarray(ids, np.uint64).reshape(-1)

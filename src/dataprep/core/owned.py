@@ -74,10 +74,10 @@ def foreign(out: str, names: Iterable[str]) -> list[str]:
 
 
 def strangers(out: str, known: Iterable[str], searched: Iterable[str]) -> list[str]:
-    """Return the paths, relative to `out` and sorted, of files in it that dataprep did not create; no hidden files.
+    """Return files and folders in `out` that dataprep did not create, as sorted relative paths; hidden ones left out.
 
-    known: the names that dataprep uses in such a folder; if there are other names in `out`, only these are returned.
-    searched: the files and folders in `out` to search otherwise.
+    If `out` has names that are not in `known`, the names that dataprep uses, they are the result. Otherwise the result
+    is the files that dataprep did not create among `searched`, files and folders in `out`.
     """
     others = sorted(n for n in set(files.listdir(out)) - set(known) if not n.startswith("."))
     return others or foreign(out, searched)
@@ -104,7 +104,8 @@ def remove(out: str, names: Iterable[str]) -> int:
 def remove_all(url: str) -> tuple[int, list[str]]:
     """Delete everything that dataprep created in a folder; return (bytes freed, paths of the files that are left).
 
-    Files that others created are kept; their hidden files are not listed. The lists of created files are deleted last.
+    Files that dataprep did not create are kept; if hidden, they are not in the result. The journals (lists of created
+    files) are deleted last.
     """
     freed = remove(url, files.listdir(url))
     left = [files.join(url, name) for name in foreign(url, files.listdir(url))]

@@ -37,7 +37,7 @@ class Slice:
     listed: str = field(default="", compare=False)  # the folder or glob that named the file; empty: given by its name
 
     def recipe(self) -> Any:
-        """Return the values that enter keys for this slice: content hash, file number, range and source; no path."""
+        """Return the values that identify this slice in hashes: content hash, file number, range, source; no path."""
         return (self.fingerprint or hashes.fingerprint(self.url), self.file, self.start, self.stop, self.source)
 
 

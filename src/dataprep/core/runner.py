@@ -2,7 +2,7 @@
 
 A task is a module-level function, a `functools.partial`, or a frozen dataclass with `__call__`. Results come in item
 order. Only URLs and small results cross processes, so every Runner makes the same bytes. `memory=` limits the memory of
-all workers together: if it is small, fewer work at once. Keys and output bytes do not depend on it.
+all workers together: with a small limit, fewer workers run at once. The output does not depend on the limit.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ GUARD = (
 class Runner(Protocol):
     """Interface of Runners, which do the work of a pipeline: call a task for every item, in this process or in others.
 
-    Write your own as any class with these three members; see `examples/runner.py`.
+    Your own Runner may be any class with the members `map`, `workers` and `memory`; see `examples/runner.py`.
     """
 
     def map(self, task: Callable[[T], R], items: Sequence[T], label: str = "") -> Iterator[R]:

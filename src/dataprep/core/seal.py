@@ -85,9 +85,10 @@ class Seal:
                 return
 
     def shard(self, flow: _Flow, url: str, part: Part) -> dict[str, Any]:
-        """Write the next batches of `flow` to `url` as one Parquet file (shard); return its entry for the manifest.
+        """Write batches to `url` as one Parquet file (shard) until it is full; return its entry for the manifest.
 
-        The entry has the number of documents and bytes, the last id, the columns and a hash of the content.
+        flow: the batches of `part`, of which earlier shards have taken the first. The entry has the number of documents
+        and bytes, the last id, the columns and a hash of the content.
         """
         facts: dict[str, Any] = {"docs": 0, "bytes": 0, "last_id": None}
         digest = xxhash.xxh3_128()

@@ -104,7 +104,7 @@ def describe(stage: Any, label: str | None = None) -> dict[str, Any]:
 
 
 def stated(value: Any) -> Any:  # noqa: PLR0911 - one line per kind of value
-    """Return `value` as plain values that JSON can represent; others, and integers beyond 64 bits, become text."""
+    """Return `value` in types that JSON can represent; other types, and integers beyond 64 bits, become text."""
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, bool):
         return value

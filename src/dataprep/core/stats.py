@@ -94,7 +94,7 @@ class StageStats:
         return self
 
     def total(self, sources: Sources) -> Amount:
-        """Return the sum of the documents and bytes of all `sources`."""
+        """Return the sum of the documents and bytes of all sources; sources: {name of a source: Amount}."""
         amount = Amount()
         for one in sources.values():
             amount += one

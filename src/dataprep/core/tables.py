@@ -1,4 +1,4 @@
-"""Tables of dropped documents, cut spans and unread files: schemas; for the first two, row classes and readers too.
+"""Tables of dropped documents, cut spans and unread files: their schemas; functions to write and read the first two.
 
 A *drop table* or *cut table* belongs to a sealed Dataset and names the stage of each row. A *verdict table* is what an
 Estimator writes for the stage that it returns: the same columns without `stage`.
@@ -75,8 +75,8 @@ def write_verdicts(url: str, tables: pa.Table | Iterable[pa.Table]) -> int:
 def write_spans(url: str, spans: Iterable[npt.NDArray[Any]]) -> int:
     """Write an Estimator's table of spans to cut to `url`, and return its number of rows.
 
-    spans: arrays of dtype SPAN, one row per span: document id, start, end, and the retained copy. From array to array
-    they are in the order of (id, start); spans of one document may overlap.
+    spans: arrays of dtype SPAN, one row per span: document id, start, end, and the retained copy. No id of an array may
+    be less than the ids of the array before; spans of one document may overlap.
     """
     return _write(url, SPANS, map(_span_table, spans))
 
@@ -123,7 +123,7 @@ class Drop:
     """One row of a table of dropped documents, and the output folder that the table belongs to.
 
     id: the dropped document. stage, reason: which stage dropped it, and why. kept: the document kept instead. kept_in:
-    the Dataset that contains `kept`; None for this run. similarity: of the two documents.
+    the Dataset that contains `kept`; None: the same as that of `id`. similarity: of the two documents `id` and `kept`.
     """
 
     id: int
@@ -141,7 +141,7 @@ class Cut:
 
     id, stage: the document, and the stage that cut the span. start, end: offsets in bytes of the text that the stage
     read. kept, kept_start, kept_end: the document that retains a copy of the cut text, and the copy's offsets in it.
-    kept_in: the Dataset that contains `kept`; None for this run.
+    kept_in: the Dataset that contains `kept`; None: the same as that of `id`.
     """
 
     id: int

@@ -70,7 +70,7 @@ def check_unread(rows: Iterable[Unread], max_bad_files: int | None, n_docs: int 
         last = list(bad.values())[-1]
         if not max_bad_files:
             raise stopped_at(last)
-        msg = f"{len(bad):,} files are bad, more than max_bad_files={max_bad_files} allows; of this one, {last.detail}"
+        msg = f"{len(bad):,} files are bad, more than max_bad_files={max_bad_files}; the last: {last.detail}"
         raise ReadError(msg, last.file, last.offset)
     if found and n_docs == 0:
         raise ReadError(found[0].detail or found[0].reason, found[0].file, found[0].offset)

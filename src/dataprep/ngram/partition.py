@@ -1,14 +1,13 @@
 """Sort n-grams, on disk in parts by their last but one word, so that memory holds one part at a time.
 
-The words of n-grams are columns int32[order, n], column 0 the last word, column 1 the one before it. With two sort
-orders, all other work is a pass over neighbours. In *suffix* order (last word first) n-grams with the same ending are
-neighbours; in *context* order (last but one first, without the last word) those with the same context. A stable sort of
-the context order by the last word is the suffix order.
+N-grams are arrays of word numbers, int32[order, n]: row 0 has the last word of each n-gram, row 1 the word before it.
+Two sort orders are used. In *suffix* order (by the last word, then the word before it ...) n-grams with the same ending
+are neighbours; in *context* order (by the last but one word ...) n-grams with the same context, the words before the
+last. A stable sort of the context order by the last word is the suffix order.
 
 From order 3 on, an n-gram, its suffix (the n-gram without its first word) and all n-grams with the same context have
 the same last but one word: counts, sums and probabilities of a part need no other part. Single words are kept in
-memory. Only the back-off weight of an n-gram is computed in another part than the n-gram: it is written to a file for
-the n-gram's part, in the order of that part's n-grams.
+memory. Only the back-off weight of an n-gram is computed in another part than its probability; `Exchange` joins them.
 
 Slow twin for the tests: tests/twins/ngram.py
 """
@@ -75,7 +74,7 @@ class Heap(NamedTuple):
 def scatter(folder: str, blocks: Iterator[I32], order: int, part_of: npt.NDArray[np.int16], n_parts: int) -> list[Heap]:
     """Write every n-gram of the text to a temporary file per part; return one Heap (file) per part.
 
-    blocks: the word numbers of the text, int32, block by block. part_of: int16[words], the part to which n-grams with
+    blocks: the word numbers of the text, in arrays of any length. part_of: int16[words], the part to which n-grams with
     this word as the last but one belong. n_parts: number of parts.
     """
     heaps = [Heap(tempfile.TemporaryFile(dir=folder), []) for _ in range(n_parts)]  # noqa: SIM115 - closed when read
@@ -121,17 +120,17 @@ def saved(folder: str, part: int) -> Sorted:
 
 
 class Exchange:
-    """Files that join the probabilities of n-grams with their back-off weights, which are computed later.
+    """Files that join the probability and the back-off weight of each n-gram, which are computed in different parts.
 
-    N-grams are processed in parts. One part writes its n-grams sorted by the last word first, another part writes its
-    weights sorted by context; for the n-grams that the two have in common, both orders are the same.
+    N-grams are processed in parts, which write one file for each other part. The probabilities that part i writes for
+    part j, and the weights that part j writes for part i, are of the same n-grams in the same order.
     """
 
     def __init__(self, folder: str, part_of: npt.NDArray[np.int16], n_parts: int) -> None:
         self.folder, self.part_of, self.n_parts = folder, part_of, n_parts
 
     def give_ngrams(self, part: int, columns: I32, probability: Any) -> None:
-        """Write the n-grams of part number `part` that do not end a sentence, with their probabilities, to files.
+        """Write the n-grams of part number `part` with their probabilities to files, except those that end with </s>.
 
         columns: word numbers, int32[order, n], row 0 the last words. probability: float64[n], NaN if the n-gram is
         pruned.
@@ -145,10 +144,10 @@ class Exchange:
             probability[mine].tofile(os.path.join(self.folder, f"{name}.probability"))
 
     def give_weights(self, part: int, contexts: I32, gamma: Any) -> None:
-        """Write back-off weights to files of part number `part`.
+        """Write the back-off weights that part number `part` computed to files.
 
-        gamma: the weights, float64[n]. contexts: the n-grams that have them, as word numbers, int32[order, n], row 0
-        the last words.
+        gamma: the weights, float64[n]. contexts: the n-grams to which the weights belong, as word numbers,
+        int32[order, n], row 0 the last words.
         """
         comes = self.part_of[contexts[1]]
         for source in range(self.n_parts):

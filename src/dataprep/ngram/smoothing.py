@@ -28,9 +28,9 @@ FALLBACK = (0.5, 1.0, 1.5)  # lmplz --discount_fallback
 class Nodes(NamedTuple):
     """The distinct n-grams of one length (`order`), sorted by the last word first, with their adjusted counts.
 
-    first: index of each one's first n-gram among those of the highest order. parent: index of its ending (the n-gram
-    without its first word) in the order below. adjusted: the counts, int64[n]; for lower orders, the number of
-    different words before the n-gram. kept: False if pruned.
+    first: of the n-grams of the highest order that end with this one, the index of the first. parent: index of the
+    n-gram without its first word, among those of length `order` - 1. adjusted: the counts, int64[n]; for lower orders,
+    the number of different words before the n-gram. kept: False if pruned.
     """
 
     order: int
@@ -115,7 +115,8 @@ def _discounts(order: int, t: Sequence[int]) -> tuple[Sequence[float], str]:
 class Smoothed(NamedTuple):
     """Probabilities of the n-grams of one order (length), and the back-off weights of the order below.
 
-    nodes: the n-grams. probability: of each. gamma: back-off weights. context: the context to which each belongs.
+    nodes: the n-grams. probability: of each, float64. gamma: back-off weight of each context (the words before the
+    last), float64[m]. context: for each context, the index of an n-gram of the highest order with it, int32[m].
     """
 
     nodes: Nodes

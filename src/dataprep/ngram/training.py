@@ -245,7 +245,7 @@ def _binary(tool: str, model: NgramModel) -> NgramModel:
     path = os.path.splitext(model.path)[0] + ".binary"
     done = subprocess.run([tool, model.path, path + ".tmp"], capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
-        msg = f"build_binary cannot read {model.path} ({done.stderr.strip()[-300:]}); train without binary"
+        msg = f"build_binary cannot read {model.path} ({done.stderr.strip()[-300:]}); leave binary out"
         raise DataprepError(msg)
     os.replace(path + ".tmp", path)
     return NgramModel(**(vars(model) | {"binary": path}))

@@ -20,7 +20,7 @@ PLAIN, NEWLINE, AT, COLON, DIGIT, ARABIC, PERSIAN, NBSP, WIDE, SEPARATOR, DOT = 
 
 
 def byte_kinds() -> U8:
-    """Return a code for each byte value, uint8[256]: digit, separator, newline, at sign, and so on."""
+    """Return the class of each byte value, uint8[256]: digit, separator, newline, at sign ..."""
     table = np.full(256, PLAIN, np.uint8)
     table[list(b"0123456789")] = DIGIT
     table[list(b" ()-/+")] = SEPARATOR
@@ -33,7 +33,7 @@ def byte_kinds() -> U8:
 def digit_bytes(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
     """Return the size in bytes of the digit (Western, Arabic-Indic or Persian) that begins at `data[i]`.
 
-    0 if there is no digit, or if it does not end before `stop`. kinds: from `byte_kinds`.
+    0 if there is no digit, or if it does not end before `stop`. kinds: class of each byte value, from `byte_kinds`.
     """
     kind = kinds[data[i]]
     if kind == DIGIT:
@@ -47,10 +47,10 @@ def digit_bytes(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
 
 @kernel(inline="always")
 def between_bytes(data: U8, i: Int, stop: Int, kinds: U8) -> Int:
-    """Return the size in bytes of the separator (a sign between digits of a number) that begins at `data[i]`.
+    """Return the size in bytes of the separator that begins at `data[i]`; 0 if there is none that ends before `stop`.
 
-    All of U+2000 to U+203F are separators too. 0 if there is none, or if it does not end before `stop`. kinds: from
-    `byte_kinds`.
+    Separators are the characters that may be between the digits of a number: space, no-break space, parentheses, - / +
+    and full stop, and all characters from U+2000 to U+203F. kinds: class of each byte value, from `byte_kinds`.
     """
     kind = kinds[data[i]]
     if kind in (SEPARATOR, DOT):
@@ -70,11 +70,11 @@ def is_hex(b: Int) -> bool:
 
 @kernel
 def suspects(offsets: I64, data: U8, kinds: U8, wanted: int) -> I64:
-    """Return the lines that may contain personal data of the wanted kinds, int64[m, 4], in order.
+    """Return the lines that may contain wanted personal data, int64[m, 4], in order.
 
-    offsets, data: text k is data[offsets[k]:offsets[k + 1]]. kinds: the class of each byte value, from `byte_kinds`.
-    wanted: a bit per kind of personal data to look for. A row is (index of the text, start, end, bits of the kinds that
-    may be in the line); start and end are offsets in `data`.
+    offsets, data: text k is data[offsets[k]:offsets[k + 1]]. kinds: class of each byte value, from `byte_kinds`.
+    wanted: the sum of EMAIL, IP, NUMBER (phone or card) and IBAN, as far as wanted. A row is (index of the text, start
+    and end of the line in `data`, the sum of those of `wanted` that may be in the line).
     """
     n, room = len(offsets) - 1, len(offsets) - 1
     for i in range(offsets[0], offsets[n]):

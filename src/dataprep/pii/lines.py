@@ -1,6 +1,6 @@
-"""Lines of texts that may contain personal data, and offsets in characters of a line as offsets in bytes.
+"""Lines of texts that may contain personal data; conversion of offsets between characters and bytes.
 
-The patterns search characters of one line; the texts of a batch are bytes of one buffer.
+Patterns search one line and count characters; the texts of a batch are one buffer of bytes.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from .kernel import byte_kinds, suspects
 class Line:
     """One line of the texts of a batch, which are stored one after another in a buffer.
 
-    row: the index of the text. start, stop: the line is the bytes start to stop - 1 of the buffer. text: its
-    characters. can: bits of the kinds of personal data that it may contain (`kernel.py`).
+    row: the index of the text. start, stop: the line is the bytes start to stop - 1 of the buffer. text: the line as
+    str. can: personal data that the line may contain, a sum of `kernel.EMAIL`, IP, NUMBER and IBAN.
     """
 
     row: int
@@ -46,9 +46,9 @@ class Line:
 
 
 def lines(offsets: I64, data: U8, wanted: int) -> Iterator[Line]:
-    """Yield the lines that may contain personal data of the wanted kinds, in order.
+    """Yield the lines that may contain wanted personal data, in order.
 
-    offsets: int64[n + 1], offsets of n texts in `data`, UTF-8. wanted: bits of the kinds (`kernel.py`).
+    offsets: int64[n + 1], offsets of n texts in `data`, UTF-8. wanted: a sum of `kernel.EMAIL`, IP, NUMBER and IBAN.
     """
     for row, start, stop, can in suspects(offsets, data, byte_kinds(), wanted).tolist():
         yield Line(row, start, stop, data[start:stop].tobytes().decode(), can)

@@ -1,7 +1,8 @@
-"""Phone and card numbers: groups of digits with separators between them, always matched in full.
+"""Phone and card numbers: groups of digits with separators between the groups, always matched in full.
 
-A number begins and ends with a whole group of digits, so that no part of one is left; two numbers next to each other
-are both found. The text before and after a number decides whether its digits are part of something else.
+A match begins and ends with a whole group of digits, so that no digits of the number stay in the text. Two numbers next
+to each other are both found. The text before and after the digits shows whether they are part of something else, such
+as a date.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class PII(Stage):
     >>> PII(action="drop", max_found=3)
 
     kinds: some of these: email; ip (public IPv4 and IPv6 addresses, not private and local ones); phone (international
-        with + or 00, or after @ or wa.me/ as in WhatsApp; national with a leading 0, North American with signs;
+        with + or 00, or after @ or wa.me/ as in WhatsApp; national with a leading 0; North American with separators;
         Western, Arabic-Indic and Persian digits); card (prefixes and lengths as issued, Luhn's check digit); iban (the
         country's length, MOD 97).
     replace: the replacement, in which `{kind}` is the kind. None: texts are not changed, matches are only counted.
@@ -52,8 +52,8 @@ class PII(Stage):
 
     Matches are counted as pii.email ..., those of dropped documents too. No match crosses a line break (\n).
     A number is replaced whole, also next to letters, digits and other numbers. Version numbers, dates, prices, ISBNs,
-    rows of numbers, and numbers after the label of a company, order or invoice are not phones; a national number
-    without its 0 is missed. Names and postal addresses are not searched.
+    numbers in the rows of a table, and numbers after the label of a company, order or invoice are not phones; a
+    national number without its 0 is missed. Names and postal addresses are not searched.
 
     Raises PlanError for an unknown kind or action, or a negative max_found.
     """

@@ -47,7 +47,8 @@ def read(
     - a data frame of pandas or Polars, a DuckDB relation, an Arrow table, a list of dicts, or, with `key=` as the name
       of its content, an iterator of dicts or texts (`read/memory.py`).
 
-    Rows of the last two are written to a file first, at `out=` or in a cache folder (`read/row_source.py`).
+    Rows of Hugging Face data sets and of tables in memory are written to a file first, in the folder `out=` or in a
+    cache folder (`read/row_source.py`).
 
     format: None detects it per file. By suffix: jsonl (.jsonl .ndjson .json), parquet, text (.txt .md .rst, one
     document per file), wet, warc, arc, wat; .gz, .zst and .xz may follow. By their first bytes: exports of whatsapp,

@@ -155,9 +155,10 @@ def register(
 ) -> None:
     """Add a format to those that `dp.read` knows in this process; a registered format of the same name is replaced.
 
-    reader: a Reader, or its class, which gets the options of `dp.read`. suffixes: files with them are of this format,
-    before any registered earlier; compression suffixes are left out (".log" means ".log.gz" too). sniff: called as
-    `sniff(head, url)` with a file's first 64 kB, decompressed; if given, only files that it accepts are of this format.
+    reader: a Reader, or its class, which gets the options of `dp.read`. suffixes: files with one of them are of this
+    format, even if a format registered earlier has the same suffix; compression suffixes are left out (".log" means
+    ".log.gz" too). sniff: called as `sniff(head, url)` with a file's first 64 kB, decompressed; if given, only files
+    that it accepts are of this format.
 
     Raises PlanError for the name of a built-in format, or a reader that is not a frozen dataclass.
 
@@ -208,7 +209,7 @@ def named(name: str | Reader | type[Reader]) -> Format:
 
 
 def format_of(url: str) -> Format | None:
-    """Return the format of a file: the first format with its suffix that accepts it; None if there is none.
+    """Return the format of a file: the first that has the file's suffix and accepts the file; None if there is none.
 
     Registered formats are tried first, then those with `sniff`, then those for which the suffix suffices.
     """

@@ -1,6 +1,7 @@
 """Tables and rows in memory: data frames of pandas and Polars, DuckDB relations, Arrow tables, lists and generators.
 
-A table is anything that exports an Arrow stream (`__arrow_c_stream__`); all of these do. Rows are dicts, or texts.
+A table is anything that exports an Arrow stream (`__arrow_c_stream__`), as data frames, relations and Arrow tables do.
+The items of a list are dicts; those of a generator are dicts or texts.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ SLICE = 16_384  # rows of a table that are written at once
 
 
 def is_in_memory(data: Any, key: str | None) -> bool:
-    """Return whether data is a table, a lazy frame of Polars, a list of dicts, or with `key` an iterator of rows."""
+    """Return whether `data` is a table, a lazy frame of Polars, a list of dicts, or an iterator.
+
+    Without `key`, the name of its content, an iterator is taken as one of paths: the result is False.
+    """
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
         return bool(data) and all(isinstance(row, Mapping) for row in data)
     is_rows = key is not None and isinstance(data, Iterator)
@@ -29,10 +33,10 @@ def is_in_memory(data: Any, key: str | None) -> bool:
 
 
 def rows_in_memory(data: Any, *, key: str | None = None) -> RowSource:
-    """Return the rows of a table or of an iterable of dicts, and their key.
+    """Return the rows of a table or of an iterable of dicts, with a key that identifies their content.
 
-    key: a name for the content; needed if the rows can be read only once, as those of an iterator. Raises PlanError if
-    it is needed and None.
+    key: a name for the content. Raises PlanError if `key` is None and the rows can be read only once, as those of an
+    iterator.
     """
     data = data.collect() if _is_lazy(data) else data
     once = isinstance(data, (Iterator, pa.RecordBatchReader))

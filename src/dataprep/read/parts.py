@@ -74,8 +74,8 @@ def number(
     """Return the Dataset of the files `found`, which get the numbers 0, 1 ... that are part of document ids.
 
     Large files are cut into several parts (tasks), and small files of one format share a part. readers: the reader of
-    each format. left_out: files that `Dataset.unread()` must list. A file that cannot be read has a number too, so that
-    the others keep theirs once it can be read. skip: leave out a bad file, instead of raising ReadError.
+    each format. left_out: files that `Dataset.unread()` must list. skip: leave out a bad file, instead of raising
+    ReadError. A file that is left out has a number too, so that no number changes when the file is repaired.
     """
     if len(found) > MAX_FILES:
         msg = f"{len(found):,} files are more than ids can number ({MAX_FILES:,}); read them in several Datasets"

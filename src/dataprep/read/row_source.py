@@ -1,8 +1,8 @@
-"""Rows that are not in a file of their own: they are written once to a Parquet file, which is then read like any other.
+"""Rows that are not in a file: they are written once to a Parquet file, which is then read like any other.
 
 Document ids and resumed runs need input that stays the same, and an iterator can be read only once. So the rows are
-written first, to `out=` or to the folder DATAPREP_CACHE (~/.cache/dataprep by default), under a key of their content.
-The position of a document is its row number.
+written first, to `out=` or to the folder DATAPREP_CACHE (~/.cache/dataprep by default). The name of the file contains a
+key that identifies the content. The position of a document is its row number.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RowSource:
 
 
 def write_once(rows: RowSource, text: str, out: str | None) -> str:
-    """Write the rows to a Parquet file, unless a file of their key exists; return the file's URL.
+    """Write the rows to a Parquet file, unless one with the same key (content) exists; return the file's URL.
 
     text: the column of texts. out: the folder to write to; None: a cache folder. Raises ReadError if there are no rows
     or no such column, or if a later table has columns of other types than the first.
@@ -48,7 +48,7 @@ def write_once(rows: RowSource, text: str, out: str | None) -> str:
 
 
 def pinned(docs: Dataset, key: str) -> Dataset:
-    """Return a Dataset that is identified, to recognise finished work, by `key` and not by a hash of its file."""
+    """Return `docs` with `key` in place of the hash of its file, by which finished work on it is recognised."""
     parts = [
         dataclasses.replace(p, slices=tuple(dataclasses.replace(s, fingerprint=key) for s in p.slices))
         for p in docs.parts
@@ -57,7 +57,7 @@ def pinned(docs: Dataset, key: str) -> Dataset:
 
 
 def content_key(tables: Iterable[pa.Table]) -> str:
-    """Return a hash of the columns and of every value; tables that are divided in another way have another key."""
+    """Return a hash of the columns and of every value; it depends on how the rows are divided into tables."""
     digest = xxhash.xxh3_128()
     for table in tables:
         with pa.BufferOutputStream() as sink:

@@ -198,7 +198,10 @@ class Paragraphs(Lines):
     splits: ClassVar[bool] = False
 
     def records(self, piece: Slice) -> Iterator[Record]:
-        """Yield a Record for each paragraph that begins in `piece` of a file; one over max_doc_bytes has no data."""
+        """Yield a Record for each paragraph of `piece`, which is a whole file.
+
+        A paragraph over max_doc_bytes has data=None, and is dropped.
+        """
         held: list[bytes] | None = []
         position = n_bytes = 0
         for line in self._lines(piece):

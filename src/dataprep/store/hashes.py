@@ -1,7 +1,7 @@
-"""Content hashes of input files, each computed once: an edit anywhere in a file changes the keys of work on it.
+"""Content hashes of input files, each computed once: after an edit anywhere in a file, work on it is done again.
 
-A hash is not computed again, in this process or with OUT/.dataprep-hashes, while size, mtime, ctime and inode of the
-file are as they were. These decide only whether a file is read again; no hash and no key contains them.
+A hash is kept in this process, and in OUT/.dataprep-hashes, and computed again only if size, mtime, ctime or inode of
+the file has changed. The hash itself does not depend on these.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _KNOWN: dict[str, str] = {}  # hash by the state of a file
 def fingerprint(url: str) -> str:
     """Return a hash of the name, the size and the content of an input file, in hex; folder and dates do not count.
 
-    The content of a remote file is represented by both ends, and by the checksum that an object store states. Raises
-    ReadError if the file cannot be read.
+    Of a remote file, only the first and last bytes are read, in addition to the checksum that an object store states.
+    Raises ReadError if the file cannot be read.
     """
     if not files.is_local(url):
         return _remote(url)

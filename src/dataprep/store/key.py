@@ -1,6 +1,6 @@
-"""Keys: hashes of recipes; work is repeated if its key changes.
+"""Keys: hashes that identify work, such as a stage and its parameters; if the key of a task changes, it runs again.
 
-A key is a hash of a recipe: for a dataclass it covers class, VERSION and fields; for a function its name, source,
+The key of a dataclass is a hash of class, VERSION and fields; the key of a function is a hash of its name, source,
 defaults, closure values, the globals it names, and the functions of its own module that it calls. The source alone is
 not enough: closures over the values 200 and 300 have the same source.
 """
@@ -29,8 +29,8 @@ SIMPLE = (str, int, float, bool, type(None))
 def key(value: Any) -> str:
     """Return a hash of a value: 32 hex digits, the same in every process and on every machine.
 
-    value: such as a dataclass, a function (hashed with its source), or plain values. Raises PlanError if the value, or
-    an element of it, cannot be hashed.
+    value: a dataclass, a function (hashed with its source), or plain values, for example. Raises PlanError if the
+    value, or an element of it, cannot be hashed.
     """
     return xxhash.xxh3_128_hexdigest(orjson.dumps(_plain(value, ()), option=orjson.OPT_SORT_KEYS))
 

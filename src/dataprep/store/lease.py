@@ -1,8 +1,9 @@
 """Lease: a lock so that only one process at a time writes into an output folder.
 
-The file OUT/.dataprep-lease states process id, host and boot of its holder. The holder has a lock on the file, and
-updates its time while it runs. The lock ends with the process, so a killed run leaves nothing to clean up. If the file
-system has no locks, or does not show those of other hosts, the time decides. Object stores have no lease.
+The file OUT/.dataprep-lease states process id, host and boot of the process that may write. This process locks the file
+and, while it runs, updates the file's modification time. The lock ends with the process, so a killed run leaves nothing
+to clean up. If the file system has no locks, or does not show those of other hosts, a lease whose modification time is
+old has ended. Object stores have no lease.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ def once(receipt: str, key: str, make: Callable[[], dict[str, Any]]) -> dict[str
     """Do a task's work once: call `make` and write a receipt, unless the receipt shows that the work is done.
 
     receipt: URL of the receipt. key: hash of all that decides the result. make: writes files (with `atomic`) and
-    returns {"files": [their URLs], ...}; further values must be such as JSON can represent. Returns the content of the
-    receipt: what `make` returned, the key, and the size and hash of each file.
+    returns {"files": [their URLs], ...}, of values that JSON can represent. Returns the content of the receipt: what
+    `make` returned, the key, and the size and hash of each file.
     """
     found = valid(receipt, key)
     if found is not None:

@@ -1,10 +1,10 @@
 """Shuffle files, by which the tasks of one pass hand data to those of the next, divided into partitions.
 
-A task writes a segment each time its memory is full; a segment has one section per partition.
+A task writes a segment each time its memory is full; a segment has one section (array) per partition. A task of the
+next pass reads one partition's sections from all files.
 
-A task of the next pass reads one partition's sections from all files. Layout: the sections one after the other, then
-their offsets int64[segments * sections + 1], then the two counts, so that a reader reads only the offsets that it
-needs.
+Layout: the sections one after another; the offset of each, int64[segments * sections + 1]; the number of segments, and
+of sections per segment. So a reader can read a section without the sections before it.
 """
 
 from __future__ import annotations
@@ -137,10 +137,11 @@ def all_sections(urls: Iterable[str], number: int, dtype: Any) -> npt.NDArray[An
 
 @dataclass
 class SpilledRows:
-    """The rows of one partition of shuffle files: headers in memory, and payloads, which are read when needed.
+    """The rows of one partition of shuffle files; a row is a header of fixed size, and a payload of any size.
 
-    Each file has two sections per partition: headers, and one payload per header. urls: the files. headers: one per
-    row. file, offset, size: of each row's payload, the index of its file, and its offset and size in bytes.
+    Each segment has two sections per partition, one of headers and one of payloads. urls: the files. headers: those of
+    all rows, in memory. file, offset, size: where to read the payload of each row: the index of its file in `urls`,
+    and its offset and size in bytes.
     """
 
     urls: Sequence[str]
@@ -170,7 +171,10 @@ class SpilledRows:
         return cls(urls, headers, file, offset, sizes)
 
     def load(self, rows: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-        """Read the payloads of the rows with the indexes `rows`; return (offsets, int64[n]; bytes of all, uint8)."""
+        """Read the payloads of n rows; return (the offset of each in the bytes, int64[n]; the bytes, uint8).
+
+        rows: the indexes of these rows.
+        """
         order = np.lexsort((self.offset[rows], self.file[rows]))
         chosen = rows[order]
         file, offset, size = self.file[chosen], self.offset[chosen], self.size[chosen]

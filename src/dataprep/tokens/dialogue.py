@@ -257,9 +257,10 @@ class TokenSize:
         return np.diff(ends, prepend=0) - 1
 
     def overhead(self, role: str, name: str | None) -> int:
-        """Return how many tokens a turn has besides its content: those of the template, and one that joining may cause.
+        """Return how many tokens to count for a turn in addition to its content: those of the template, plus one.
 
-        role, name: of the turn's speaker; name: None if the speaker has none.
+        The one is for the case that content and template text have one token more together than apart. role, name: of
+        the turn's speaker; name: None if the speaker has none.
         """
         return _overhead(self, role, name)
 

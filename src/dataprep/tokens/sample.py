@@ -121,7 +121,8 @@ def _check_names(weights: Mapping[str, float], there: Mapping[str, int]) -> None
     unknown, missing = sorted(weights.keys() - there.keys()), sorted(there.keys() - weights.keys())
     if unknown or missing:
         what = f"{unknown[0]!r}, which is not a source" if unknown else f"nothing for the source {missing[0]!r}"
-        msg = f"weights has {what}; give each source a weight, 0 to leave it out: {', '.join(sorted(there)[:20])}"
+        sources = ", ".join(sorted(there)[:20]) + (" ..." if len(there) > 20 else "")
+        msg = f"weights has {what}; give each source a weight, 0 to leave it out: {sources}"
         raise PlanError(msg)
 
 

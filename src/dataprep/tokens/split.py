@@ -95,7 +95,7 @@ class Split(Stage):
         return side_of(names, self.val, self.test, self.seed)
 
     def holds_out(self, other: Split) -> bool:
-        """Return whether every document that `other` assigns to validation or test is in one of these here, too."""
+        """Return whether this Split assigns every document that `other` holds out to validation or test, too."""
         same = (self.group, self.seed) == (other.group, other.seed)
         return other.val + other.test == 0 or (same and self.val >= other.val and self.test >= other.test)
 

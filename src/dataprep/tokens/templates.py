@@ -42,8 +42,9 @@ class Template:
     eos: str = EOT
 
     def pieces(self, speakers: Speakers) -> tuple[str | int, ...]:
-        """Return the template rendered for turns, as texts and numbers: i is replaced by turn i's content, ~i its name.
+        """Return the template rendered for turns, as a sequence of texts and numbers.
 
+        A number i of at least 0 stands for the content of turn i; the number ~i (-1 - i) for the name of its speaker.
         speakers: for each turn, (role, whether it has a name). Raises PlanError if the template cannot render them.
         """
         return _pieces(self, speakers)

@@ -1,6 +1,6 @@
 """Words of n-gram models: runs of anything but NUL, tab, line feed, carriage return and space, as in KenLM's `lmplz`.
 
-Training and scoring both split words here. Other white space, such as the no-break space, is a part of words.
+Training and scoring both use these functions. Other white space, such as the no-break space, is a part of words.
 
 Slow twin for the tests: tests/twins/perplexity.py
 """

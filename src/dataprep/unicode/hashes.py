@@ -35,9 +35,9 @@ def word_hashes(offsets: I64, data: U8, low: U32, table: U16, factors: U64) -> t
     r"""Hash every word of every text: runs of `\w` of the lower-cased text.
 
     offsets: int64[n + 1], of the texts in the UTF-8 bytes `data`. low: `lowered()`; table: `classes()`; factors: the
-    constant PLACE_FACTORS. Returns (offsets into the hashes, int64[n + 1]; hashes, uint64[words]). No branch depends on
-    the ends of words, since a processor cannot predict them: a hash is stored at every character, and the index
-    advances only when a word ends.
+    constant PLACE_FACTORS. Returns (offsets into the hashes, int64[n + 1]; hashes, uint64[words]). For speed, the loop
+    has no branch at the end of a word, which a processor could not predict: a hash is stored at every character, and
+    the index advances only when a word ends.
     """
     zero, one = np.uint64(0), np.uint64(1)
     ascii_word = np.zeros(128, np.uint8)

@@ -123,7 +123,7 @@ def step_back(data: U8, i: int) -> int:
 
 @kernel(_nrt=False)
 def whole_points(data: U8, start: int, stop: int) -> int:
-    """Return the greatest offset of at most `stop`, and at least `start`, that does not split a character of `data`."""
+    """Return `stop`, or the nearest smaller offset that does not split a character of `data`, but at least `start`."""
     while stop > start and data[stop] & 0xC0 == 0x80:
         stop -= 1
     return stop
@@ -250,8 +250,8 @@ def skip_closers(line: U8, i: int, b: int) -> int:
 def inside_sentence(line: U8, a: int, i: int, run: int, after: int, classes: U16) -> bool:
     """Return whether the punctuation marks `line[i:run]` are full stops that do not end a sentence.
 
-    a: offset of the text's start. after: offset of the next character. Full stops do not end a sentence if a small
-    letter follows; nor does a single full stop after a single letter, as in "J. Doe".
+    a: offset of the text's start. after: offset of a character after the marks. Full stops do not end a sentence if
+    this character is a small letter; nor does a single full stop after a single letter, as in "J. Doe".
     """
     for j in range(i, run):
         if line[j] != 0x2E:

@@ -115,6 +115,7 @@ def test_bad_records(rows_of) -> None:
         (export(said())[:-60], "the export ends in the middle of its messages"),
         (export(), "the chat has no messages"),
         ('{"name": "x", "messages": [{}]}', "the file has no Discord channel; its fields are name, messages"),
+        (json.dumps({f"field{i}": 1 for i in range(50)}), r"its fields are field0, .* field[0-9]+, \.\.\.; "),
         ("a,b\n1,2\n", "its first line is 'a,b', not 'AuthorID,Author,Date,Content'"),
         (CSV[:80], "record 0, or one soon after it, is damaged or truncated"),
         ("AuthorID,Author,Date,Content\n", "the file holds no records"),

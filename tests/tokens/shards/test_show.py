@@ -90,4 +90,4 @@ def test_another_tokenizer_is_said_so(home, tok, tmp_path, dataprep):
     dp.encode(docs, tok, out=tmp_path / "s")
     type(tok).from_merges(tok.merges[:90]).save(tmp_path / "s")
     code, _, err = dataprep("show", tmp_path / "s")
-    assert (code, "than the one that encoded these shards" in err) == (1, True)
+    assert (code, "is not the tokenizer that encoded these shards" in err) == (1, True)

@@ -2,10 +2,11 @@
 
 The author is the nickname, which differs from server to server; `author="name"` selects the account's name, "id" its
 number. Messages of bots are marked in meta. For messages of the platform (members join, messages are pinned) the text
-is actor and action, the author null and the kind `system`; a call has its caller as author. A message of attachments or
-stickers has their kind and its caption as text; a message of embeds only (by a bot) their titles, texts and fields.
-Time is the clock as written, without its zone. A CSV states no message types and no replies: messages of the platform
-are recognised by their fixed wording, and the position is the record number instead of a byte offset.
+is actor and action, the author null and the kind `system`; a call has its caller as author. The kind of a message with
+attachments or stickers is that of the first attachment or sticker, and its text is the caption; the text of a message
+with embeds only (by a bot) is the embeds' titles, texts and fields. Time is the clock as written, without its zone. A
+CSV states no message types and no replies: messages of the platform are recognised by their fixed wording, and the
+position is the record number instead of a byte offset.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from dataprep.read.trust import Trust
 from dataprep.store import files
 
 from .json_export import Bad, JsonExport, MessageRow, batch_of, number, refuse
-from .messages import ChatReader, files_of, kind_of_file
+from .messages import ChatReader, files_of, kind_of_file, names_of
 
 # Types that people write; all others are the platform's. Those that the exporter has no name for are numbers.
 WRITTEN = {"Default", "Reply", "ChatInputCommand", "ContextMenuCommand", "ThreadStarterMessage", "20", "21", "23"}
@@ -75,7 +76,7 @@ class Discord(JsonExport):
         """
         guild, channel = document.get("guild"), document.get("channel")
         if not isinstance(channel, dict) or "messages" not in document:
-            msg = f"the file has no Discord channel; its fields are {', '.join(document)[:200]}; "
+            msg = f"the file has no Discord channel; its fields are {names_of(document)}; "
             msg += "give a file of DiscordChatExporter, or name another reader with format="
             raise ReadError(msg, url, 0)
         server = guild.get("name") if isinstance(guild, dict) and guild.get("id") != "0" else None
@@ -212,7 +213,8 @@ def blocks(url: str) -> Iterator[tuple[int, list[list[str]]]]:
 def platform_row(text: str, author: str | None, time: str | None, *, is_call: bool) -> MessageRow:
     """Return the columns of a message written by Discord: "Pinned a message." of Ilse becomes "Ilse pinned a message.".
 
-    author: the person who acted. time: ISO 8601. is_call: whether it reports a call; its text is not changed.
+    author: the person who acted. time: ISO 8601. is_call: whether the message reports a call; the text of such a
+    message is not changed.
     """
     if is_call:
         return MessageRow(text, author, time, "call")

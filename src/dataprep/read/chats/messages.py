@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from textwrap import shorten
 from typing import Any
 
 import pyarrow as pa
@@ -58,6 +59,11 @@ def reject_utf16(head: bytes, url: str) -> None:
         raise ReadError(msg, url, 0)
 
 
+def names_of(document: Mapping[str, Any]) -> str:
+    """Return the names of a JSON object's fields for an error message, in up to 200 characters."""
+    return shorten(", ".join(document), 200, placeholder=" ...")
+
+
 MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 
 UNDEFINED = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # in Windows-1252
@@ -78,7 +84,7 @@ def from_latin1(data: bytes) -> bytes | None:
 
 
 class LineFeeds(io.RawIOBase):
-    """A stream of the same bytes, in which a file with carriage returns and no line feeds has line feeds."""
+    """A stream of a file's bytes; if the file has carriage returns but no line feeds, they become line feeds."""
 
     def __init__(self, inner: Any) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
 """Reader of Messenger's and Instagram's JSON (`message_1.json`, `message_2.json` ...): one document per message.
 
-Meta writes each byte of UTF-8 as a character ("Ã©" for "é"): texts and names whose characters are bytes that decode
-are repaired. Files are newest first: their order is reversed, and the position of a message is its number counted from
-the oldest of its file. `read` puts message_2.json, which is older, before message_1.json. Messenger's newer form for
+Meta writes each byte of UTF-8 as a character ("Ã©" for "é"); such texts and names are repaired. In a file the newest
+message is first: the order is reversed, and the position of a message is its number, counted from the oldest message of
+the file. `read` puts message_2.json, which is older, before message_1.json. Messenger's newer form for
 encrypted chats (`senderName`, `text`, `media`) is read too. Times are UTC: `timestamp_ms` has no zone. Memory: the
 file itself, about 10,000 messages as Meta splits them.
 
@@ -34,7 +34,7 @@ from dataprep.read.trust import Trust
 from dataprep.store import files
 
 from .json_export import MessageRow, batch_of, refuse, sort_out
-from .messages import ChatReader, files_of, kind_of_file, utc_text
+from .messages import ChatReader, files_of, kind_of_file, names_of, utc_text
 
 MEDIA = {
     "photos": "image", "videos": "video", "audio_files": "audio", "gifs": "gif", "files": "file", "sticker": "sticker",
@@ -148,7 +148,7 @@ def _survey(data: bytes, url: str) -> tuple[I64, str]:
     found = [np.stack([g.starts, g.ends], 1) + g.base for g in walk.groups()]
     document = walk.document()
     if not isinstance(document, dict) or not walk.arrays or not any(name in document for name in MARKS):
-        fields = ", ".join(document)[:200] if isinstance(document, dict) else "none: it is a list"
+        fields = names_of(document) if isinstance(document, dict) else "none: it is a list"
         msg = f"the file has no Messenger or Instagram chat; its fields are {fields}; "
         msg += "give message_1.json, or name another reader with format="
         raise ReadError(msg, url, 0)

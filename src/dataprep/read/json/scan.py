@@ -1,4 +1,4 @@
-"""Kernels of the JSON Lines reader: a block of lines becomes text, meta and positions of columns in one pass.
+"""Kernels of the JSON Lines reader: one pass over a block of lines yields texts, meta, and where column values are.
 
 No values are built: the kernels check the grammar, unescape the text field into a buffer, and copy the rest of the
 record as written into meta, so that numbers beyond 64 bits or double precision survive.

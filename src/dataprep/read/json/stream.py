@@ -108,7 +108,7 @@ class JsonStream:
             if event == FOUND:
                 return True
             if len(self.frame) > MAX_FRAME:
-                msg = f"no messages in the first {MAX_FRAME >> 20} MB; it must be the export of a chat"
+                msg = f"there are no messages in the first {MAX_FRAME >> 20} MB; the file must be the export of a chat"
                 raise ReadError(msg, self.url, self.base + self.n)
             kept = self.n if self.state[START] < 0 else int(self.state[START])
             copied = self.n - kept

@@ -6,10 +6,10 @@ it: no text is truncated silently.
 
 WAT has metadata records with JSON. The document is the page's title, description and link texts, one per line; `meta`
 has url, date, status, content type, title, the links as [{"url", "text", "path"}], and the location of the page as
-`warc` and `offset`. Metadata of requests and of the archive itself is counted.
+`warc` and `offset`. Metadata of requests and of the archive itself is ignored.
 
-In both, the position of a document is the stored offset of its record (`records.py`), and records of other types are
-counted.
+In both, the position of a document is the stored offset of its record (`records.py`). Records that are ignored, and
+those of other types, are counted in the statistics.
 """
 
 from __future__ import annotations

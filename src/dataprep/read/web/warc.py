@@ -3,7 +3,7 @@
 Response records with an accepted status and content type become documents: transfer and content encodings are
 removed, the charset is found, and Resiliparse (extra `warc`) extracts the text. The position of a document is the
 offset of its record in the stored file. Revisits, and repeated records (same id, or same URL and date), are dropped
-with a reason; request, metadata, warcinfo and other records are counted.
+with a reason; request, metadata, warcinfo and other records are ignored, but counted in the statistics.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Warc(Crawl):
         need("resiliparse.extract.html2text", extra="warc")
 
     def max_block(self) -> int:
-        """Return the largest size in bytes of a response record that is loaded: max_doc_bytes plus that of headers."""
+        """Return the size in bytes up to which a response record is loaded: max_doc_bytes, and some for the headers."""
         return self.max_doc_bytes + MAX_HTTP_HEADERS
 
     def document(self, entry: Entry, stats: Ledger, seen: set[Any]) -> tuple[bytes, Mapping[str, Any]] | None:

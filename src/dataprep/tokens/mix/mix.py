@@ -92,7 +92,8 @@ class Mix:
     >>> print(mix.plan({"web": "work/web", "chat": "work/chat", "books": "work/books"}))
     >>> shards = mix.write({"web": "work/web", ...}, out="work/mixed", tokens=1_000_000_000)
 
-    Sources are folders of token shards by name, encoded with one tokenizer, or one folder whose sources are mixed.
+    `plan` and `write` take the sources as {name: folder of token shards}, all encoded with one tokenizer, or as one
+    folder of token shards, whose documents name their sources.
     """
 
     weights: Mapping[str, float] | None = None
@@ -116,8 +117,8 @@ class Mix:
     def plan(self, sources: Sources | Shards | str | os.PathLike[str], tokens: int | None = None) -> MixPlan:
         """Return how many tokens and epochs of each source a mixture of `tokens` tokens has; nothing is written.
 
-        sources: {name: folder of token shards}, or one folder whose sources are mixed. tokens: None: as many as the
-        sources have.
+        sources: {name: folder of token shards}, or one such folder, whose documents name their sources. tokens: None:
+        as many as the sources have.
         """
         return self._plan(sources_of(sources), tokens)
 

@@ -42,7 +42,10 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class MixSource:
-    """One source of a mixture: the documents in the folder of token shards `path`; of one source if `only` names it."""
+    """One source of a mixture, called `name`: the documents in the folder of token shards `path`.
+
+    only: the source name of the documents to take; None: all documents of the folder.
+    """
 
     name: str
     path: str
@@ -222,7 +225,10 @@ class WriteMixedShard:
         sizes = first.token_bytes
         for tokens, ends, ids, names, mask in source.blocks(documents):
             if len(tokens) and int(tokens.max()) >= first.vocab_size:
-                msg = f"a source has ids outside the vocabulary of {first.vocab_size:,}; run `dataprep verify` on it"
+                msg = (
+                    f"a source has the id {int(tokens.max()):,}, outside the vocabulary of {first.vocab_size:,}; "
+                    "find its damaged shard with `dataprep verify`, and encode that source again"
+                )
                 raise CorruptShard(msg)
             n_bytes = 0 if sizes is None else int(size_in_bytes(tokens, sizes))
             shard.add(tokens, ends, ids, names, n_bytes, mask)

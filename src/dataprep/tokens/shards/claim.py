@@ -90,8 +90,8 @@ def own_tokenizer(shards: Shards) -> Tokenizer | None:
         return None
     tok = Tokenizer.load(url)
     if entry.get("hash") not in (None, tok.hash):
-        what = f"another tokenizer ({tok.hash[:8]}) than the one that encoded these shards ({entry['hash'][:8]})"
-        msg = f"{url} is {what}; replace it with the tokenizer.json of the run that wrote the shards"
+        what = f"is not the tokenizer that encoded these shards: its hash is {tok.hash[:8]}, not {entry['hash'][:8]}"
+        msg = f"{url} {what}; put back the tokenizer.json of the run that wrote the shards"
         raise CorruptShard(msg)
     return tok
 

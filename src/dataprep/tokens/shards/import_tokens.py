@@ -185,8 +185,8 @@ def _tokenizer(given: Sequence[tuple[str, str]], named: Tokenizer | str | os.Pat
     for url in nearby:
         if Tokenizer.load(url).hash != tok.hash:
             msg = (
-                f"{url}, next to the ids, differs from the tokenizer given, with which the ids would become "
-                "other text; do not give a tokenizer, or move the files of ids to a folder without it"
+                f"{url}, next to the ids, differs from the tokenizer given, which would decode the ids to other text; "
+                "give no tokenizer, or, if the one given is right, move the .bin files to a folder without that file"
             )
             raise PlanError(msg)
     return tok

@@ -34,8 +34,8 @@ SCHEMA = pa.schema({"id": pa.uint64(), "source": B.SOURCE, "end": pa.uint64(), "
 class PieceWriter:
     """Context manager that writes encoded documents of one split into files (pieces) in `folder`.
 
-    A new piece begins when the last has at least `most` tokens, so that memory is limited; its files then appear, and
-    those of the last piece at the end of the `with` block.
+    A piece ends when it has at least `most` tokens, so that memory is limited; the last piece ends with the `with`
+    block. The files of a piece appear when it ends.
     """
 
     def __init__(self, folder: str, side: str, dtype: str, most: int) -> None:

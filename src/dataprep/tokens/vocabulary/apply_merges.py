@@ -26,7 +26,8 @@ SCANNED = 48  # bytes; a longer word has a heap
 class MergeRules(NamedTuple):
     """The merge rules of a vocabulary as tables for compiled code.
 
-    single: id of each byte. both: rank of each pair of bytes. pairs: hash table from (left id, right id) to merged id.
+    single: uint32[256], id of each byte. both: uint32[65536], rank of each pair of bytes, left << 8 | right. pairs:
+    hash table from (left id, right id) to merged id.
     """
 
     single: U32  # the id of each byte, uint32[256]

@@ -118,8 +118,8 @@ class Characters(Tokenizer):
         return tok
 
     def tiktoken(self) -> NoReturn:
-        """Raise PlanError: `tiktoken` cannot represent this vocabulary, since it must know every byte."""
-        msg = "tiktoken cannot represent a character tokenizer, since it must know every byte; use .engine or save(DIR)"
+        """Raise PlanError: `tiktoken` cannot represent this vocabulary, which lacks ids for single bytes."""
+        msg = "tiktoken needs an id for every byte, which a character tokenizer lacks; use .engine or save(DIR)"
         raise PlanError(msg)
 
     @cached_property

@@ -113,9 +113,9 @@ def _row(move: Int) -> Int:
 def cut(data: U8, i: Int, stop: Int, move: Int, machine: Machine, ends: I64, k: Int) -> tuple[Int, Int, Int, Int]:
     """Cut a text that ends before byte `stop` into words, from byte `i` on, until it ends or `ends` is full.
 
-    move: the machine's last move (BEGIN at the text's first byte). ends[:k]: the ends of words so far. Returns (i,
-    move, k, number of the ends that are final), the first three updated: until the text has ended, the last two ends
-    may be removed again.
+    move: the machine's last move (BEGIN at the text's first byte). ends[:k]: the ends of words so far. Returns the new
+    values of i, move and k, with which the next call continues, and the number of ends that are final: until the text
+    has ended, the last two may be removed again.
     """
     classes, moves = machine.classes, machine.moves
     i, stop, k, most = np.uint64(i), np.uint64(stop), np.uint64(k), np.uint64(len(ends) - 1)

@@ -64,8 +64,8 @@ class Slot(NamedTuple):
 class Work(NamedTuple):
     """The tables and buffers that compiled code needs to encode words.
 
-    machine: cuts text into words. rules: the merges. masks: bit masks. cache: words encoded before. out: uint32, the
-    buffer for ids.
+    machine: cuts text into words. rules: the merges. masks: masks[n] selects the first n of eight bytes. cache: words
+    encoded before. out: uint32, the buffer for ids.
     """
 
     machine: Machine

@@ -132,10 +132,10 @@ def read_tiktoken(url: str) -> dict[bytes, int]:
 
 
 def merges_of(ranks: Mapping[bytes, int], url: str = "the vocabulary") -> list[Pair]:
-    """Return the merges (left, right) from which tokens are made, as their ranks imply, in order of rank.
+    """Return the merges of a vocabulary of which only the tokens' ranks are known, in order of rank.
 
-    (left, right) are the two tokens that the last merge of a token joins. ranks: {bytes of a token: rank}. url: for
-    messages. Raises PlanError if a token is not made of two others.
+    A merge is (left, right): the two tokens that the last merge of a longer token joins. ranks: {bytes of a token:
+    rank}. url: for messages. Raises PlanError if a token is not made of two others.
     """
     found = []
     for token in sorted((t for t in ranks if len(t) > 1), key=ranks.__getitem__):

@@ -131,9 +131,10 @@ class MergeRule(NamedTuple):
 class Fresh(NamedTuple):
     """The pairs of neighbouring tokens that the current merge creates: their counts, and the lists of their offsets.
 
-    They are stored by side and by the other token of the pair: side 0 is (other token, new token), side 1 is (new
-    token, other token). head, tail: first and last entry of each list. touched: other tokens by side, in order of first
-    occurrence. n: how many there are on each side.
+    Index [0, t] is the pair (token t, new token), index [1, t] the pair (new token, token t).
+
+    counts: int64[2, tokens]. head, tail: first and last entry of the list of each pair. touched: in row 0 and in row 1,
+    the tokens t of which there are pairs, in order of first occurrence. n: int64[2], the number of these tokens.
     """
 
     counts: I64  # by side and token, int64[2, tokens]

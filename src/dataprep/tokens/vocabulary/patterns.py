@@ -1,7 +1,8 @@
 r"""Patterns that cut text into words before merging, and equivalent state machines, which read character by character.
 
-A machine never looks ahead. If its pattern does (`\s+(?!\S)`, `'ll`), it sets a cut before it is sure, and may take it
-back a character or two later. `cutting.py` runs the machines; `tiktoken` encodes patterns that have none.
+A machine never looks ahead. If its pattern does (`\s+(?!\S)`, `'ll`), the machine sets a cut before the cut is certain,
+and may remove the cut one or two characters later. `cutting.py` runs the machines; texts are encoded by `tiktoken` if
+the pattern has no machine.
 """
 
 import re

@@ -63,8 +63,8 @@ class Row:
 class SampleCost:
     """The result of a vocabulary of the same size that was trained on a sample of another size.
 
-    share: of the training text that was in the sample, 0 to 1. n_bytes: size of the sample. bytes_per_token: UTF-8
-    bytes per token of the text on which the vocabularies are measured.
+    share: fraction of the training text that was in the sample, 0 to 1. n_bytes: size of the sample. bytes_per_token:
+    UTF-8 bytes per token of the held-out text.
     """
 
     share: float

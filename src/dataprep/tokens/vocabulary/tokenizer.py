@@ -145,9 +145,9 @@ class Tokenizer:
     def save(self, path: str | os.PathLike[str]) -> str:
         """Write the vocabulary and return its URL.
 
-        A folder gets `tokenizer.json`, which `tokenizers` opens, and the `tokenizer_config.json` that `transformers`
-        also needs; NAME.json is the former only. NAME.tiktoken is `tiktoken`'s list of bytes and ranks, with pattern
-        and special tokens in NAME.tiktoken.json.
+        path: a folder, for `tokenizer.json`, which `tokenizers` opens, and `tokenizer_config.json`, which
+        `transformers` also needs; NAME.json, for the content of `tokenizer.json` only; or NAME.tiktoken, for
+        `tiktoken`'s list of bytes and ranks, and NAME.tiktoken.json with pattern and special tokens.
         """
         url = os.fspath(path)
         if url.endswith(".tiktoken"):
@@ -371,10 +371,9 @@ def load_once(url: str, expected: str) -> Tokenizer:
 
 
 def unreachable(vocab: Mapping[bytes, int], merges: Merges) -> list[bytes]:
-    """Return the tokens, as bytes, that do not become that one token if their bytes are encoded alone.
+    """Return the tokens, as bytes, whose bytes become several tokens if they are encoded alone.
 
-    For such tokens, `tiktoken` would give other ids than `tokenizers`.
-
+    With such tokens, the libraries `tiktoken` and `tokenizers` would encode some texts differently from each other.
     vocab: {bytes of a token: id}. merges: pairs of bytes (left, right), in order.
     """
     chars = {to_chars(t): i for t, i in vocab.items()}

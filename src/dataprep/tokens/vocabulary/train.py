@@ -80,7 +80,8 @@ def train_bpe(
         max_bytes: approximate largest size of the sample in UTF-8 bytes.
         dtype: "uint32" allows a vocabulary over 65,536.
 
-    If the text gives fewer merges, the vocabulary is smaller, and a warning is logged.
+    If the sample has too few pairs of tokens to merge for `vocab_size` ids, the vocabulary is smaller, and a warning is
+    logged.
 
     Raises:
         PlanError: the vocabulary does not fit, the weights cannot be met, or there is no text.

@@ -170,6 +170,7 @@ WHOLE = export(said(1, "one"), said(2, "two"))
         (WHOLE[:30], r"byte 30: the file ends early"),
         (export(), "byte 0: the chat has no messages"),
         ('{"a": 1, "b": 2}', "the file has no Telegram chat; its fields are a, b"),
+        (json.dumps({f"field{i}": 1 for i in range(50)}), r"its fields are field0, field1, .* field[0-9]+, \.\.\.; "),
         ('{"guild": {}, "channel": {}, "messages": [{}]}', "no Telegram chat"),
         ('{"a": 1}\n{"a": 2}\n', "is not one JSON document"),
         ("[1]", "a JSON list"),

@@ -20,7 +20,7 @@ from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
 from dataprep.errors import ReadError
 from dataprep.read.chats.json_export import JsonExport, MessageRow, number
-from dataprep.read.chats.messages import kind_of_file, utc_text
+from dataprep.read.chats.messages import kind_of_file, names_of, utc_text
 from dataprep.read.text import BOM
 from dataprep.store import files
 
@@ -59,7 +59,7 @@ class Telegram(JsonExport):
         """
         found = [] if any(field in document for field in OTHERS) else list(_chats(document))
         if not found:
-            msg = f"the file has no Telegram chat; its fields are {', '.join(document)[:200]}; "
+            msg = f"the file has no Telegram chat; its fields are {names_of(document)}; "
             msg += "give result.json, or name another reader with format="
             raise ReadError(msg, url, 0)
         count = Counter(_name(chat) for chat in found)

@@ -104,10 +104,10 @@ def _persian(y: Ints, m: Ints, d: Ints) -> Ints:
 
 @dataclass
 class Survey:
-    """The dates in a file's message headers, in order; neighbouring lines with one form and date are stored once.
+    """The dates in a file's message headers, in order; neighbouring headers of one form and date (a run) are one row.
 
-    chunks: arrays of such runs of lines: position, form, the date's three numbers, first and last time in seconds.
-    counts: the number of lines of each run. lines: the number of all lines.
+    chunks: arrays of runs: position, form, the date's three numbers, first and last time in seconds. counts: for each
+    array, the number of headers in each run. lines: the number of all headers.
     """
 
     chunks: list[Ints] = field(default_factory=list)  # int64[n, 7]: position, form, a, b, c, first and last seconds

@@ -1,4 +1,4 @@
-"""Words for parts of the day in headers, by what they mean: `9:12 in the morning`, of the Unicode locale data (CLDR).
+"""Words for parts of the day in message headers (`9:12 in the morning`) by meaning, from Unicode's locale data (CLDR).
 
 `NOON` is added to the hours from 12 on, `NIGHT` to the hours from 6 to 11 (see `scan.py`).
 """

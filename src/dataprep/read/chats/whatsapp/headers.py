@@ -122,13 +122,16 @@ TRIED = (
 
 
 def find(data: npt.NDArray[np.uint8], stop: int) -> npt.NDArray[np.int64]:
-    """Return the lines of data[:stop] that look like message headers (date and time), int64[n, FIELDS]."""
+    """Return the lines of data[:stop] that look like message headers (date and time), int64[n, FIELDS].
+
+    The columns are the constants START to LINE_STOP of `scan.py`.
+    """
     keys, codes = words()
     return S.scan(data, stop, keys, codes)
 
 
 def find_in(data: bytes) -> npt.NDArray[np.int64]:
-    """Return the lines of `data` that look like message headers (date and time), int64[n, FIELDS]."""
+    """Return the lines of `data` that look like message headers (date and time), int64[n, FIELDS], as `find` does."""
     padded = np.frombuffer(data + b"\n" + bytes(64), np.uint8)
     return find(padded, len(data) + (not data.endswith(b"\n") and len(data) > 0))
 

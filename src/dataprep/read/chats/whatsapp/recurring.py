@@ -1,7 +1,8 @@
-"""Recognise placeholders of unknown languages by their form: what several authors send, and nobody types.
+"""Recognise WhatsApp's placeholders in unknown languages: texts of a certain form that several authors have sent.
 
-A whole message in angle brackets (`<...>`, or U+2039 and U+203A), or one that begins with the direction mark U+200E, is
-written by WhatsApp if it recurs from several authors of the chat. If no table knows it, its kind is `file`.
+A message that is one text in angle brackets (`<...>`, or U+2039 and U+203A), or that begins with the direction mark
+U+200E, is WhatsApp's own if several authors of the chat have sent the same text. If the text is not in the tables of
+`placeholders.py`, the kind of the message is `file`.
 """
 
 from __future__ import annotations

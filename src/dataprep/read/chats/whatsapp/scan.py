@@ -345,10 +345,8 @@ def scan(
 ) -> npt.NDArray[np.int64]:
     """Return the lines of data[:stop] that look like message headers (date and time), int64[n, FIELDS].
 
-    The constants START to LINE_STOP of this module name the columns.
-
-    Every line ends with a line feed. `data` is a few bytes longer than `stop`, so that reading ahead remains inside it.
-    keys, codes: the table of words (`headers.words`).
+    The FIELDS columns are the constants START to LINE_STOP of this module. Every line must end with a line feed, and
+    `data` must be a few bytes longer than `stop`. keys, codes: the table of words (`headers.words`).
     """
     capacity = 1_024
     out = np.empty((capacity, FIELDS), np.int64)
