@@ -48,6 +48,7 @@ from .messages.learned import LearnedWords, learned_words
 from .messages.names.consent import names_in
 from .messages.names.known import parts
 from .messages.names.stage import Consent, Pseudonyms, known_people
+from .messages.names.weighing import listed_words
 from .messages.overlaps import Overlaps
 from .messages.times import MINUTE, duration
 from .read import read
@@ -121,6 +122,7 @@ def persona(
     refused: str | None = None,
     names: str | Sequence[str] | None = None,
     pii: bool = True,
+    common: str | Sequence[str] | None = None,
     transcripts: bool = False,
     run: Runner | None = None,
     replace: bool = True,
@@ -142,6 +144,7 @@ def persona(
     clean: the stage that cleans messages.
     key_file, names, refused: see `Pseudonyms` and `Consent`.
     pii: mask personal data.
+    common: words of names to leave in texts, or a file with one per line; see `Pseudonyms`.
     transcripts: also write shards of all conversations as plain text, to train a base model on.
     options: parameters of `dp.read`, such as date_order="dmy".
 
@@ -159,8 +162,8 @@ def persona(
     if consent is not None and consent.reasons(pa.array([person]))[0].is_valid:
         msg = f"{person!r} is on the list of people who did not agree ({refused}); choose another person"
         raise PlanError(msg)
-    # common=(): words that are names, too
-    hidden = Pseudonyms(key=key_file, consent=consent, names=names or (), common=(), pii=pii)
+    usual = names_in("persona", common) if common else ()
+    hidden = Pseudonyms(key=key_file, consent=consent, names=names or (), common=usual, pii=pii, weigh=True)
     safe: list[Stage | Estimator] = [
         Overlaps(),  # first: after a stage that changes texts, a saved step would have raw texts
         Map(answers, adds={ANSWERS: pa.bool_()}),
@@ -213,8 +216,8 @@ def persona(
     words = receipts.once(f"{folder}/learned.json", key([1, docs.key, windows.key]), count)["words"]
     more = [given for given in (names, refused) if given]
     of_all = made.transcripts.manifest["recipe"] if made.transcripts else None
-    work = key([2, docs.key, windows.key, shards.manifest["recipe"], of_all, more, person])
-    receipts.once(f"{folder}.audit.json", work, lambda: _audit(docs, folder, runner, more, person, written))
+    work = key([3, usual, docs.key, windows.key, shards.manifest["recipe"], of_all, more, person])
+    receipts.once(f"{folder}.audit.json", work, lambda: _audit(docs, folder, runner, more, person, written, usual))
     return replace_(made, words=LearnedWords.of_rows(words))
 
 
@@ -224,7 +227,8 @@ def own_conversation(id: int) -> dict[str, int]:  # noqa: A002 - the column's na
 
 
 def _audit(
-    docs: Dataset, folder: str, run: Runner, lists: Sequence[str | Sequence[str]], person: str, template: Template
+    docs: Dataset, folder: str, run: Runner, lists: Sequence[str | Sequence[str]], person: str,
+    template: Template, usual: Sequence[str],
 ) -> dict[str, Any]:  # fmt: skip
     """Search every file in `folder` for every known name and number; return those that may stay, with counts.
 
@@ -233,7 +237,7 @@ def _audit(
     Raises Leak if one is left that may not.
     """
     names = [name for given in lists for name in names_in("persona", given)]
-    people = known_people(docs, run, names, person, words_of(template))
+    people = known_people(docs, run, names, person, words_of(template) | listed_words() | frozenset(usual))
     left = audit(folder, people, run, skip=MODELS, scans={".bin": decoded})
     return {"files": [], "left": dict(left.most_common())}
 

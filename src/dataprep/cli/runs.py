@@ -192,6 +192,7 @@ def persona(
     ] = None,
     refused: Annotated[str | None, typer.Option(help="File of people who did not agree, one per line.")] = None,
     names: Annotated[str | None, typer.Option(help="File of more names to replace, one per line.")] = None,
+    common: Annotated[str | None, typer.Option(help="File of words of names to leave in texts, one per line.")] = None,
     keep_pii: Annotated[bool, typer.Option("--keep-pii", help="Keep phone numbers and other personal data.")] = False,
     platform: Annotated[str | None, typer.Option(help="whatsapp, telegram ...; detected by default.")] = None,
     date_order: Annotated[str | None, typer.Option(help="dmy, mdy or ymd, for ambiguous dates.")] = None,
@@ -217,8 +218,8 @@ def persona(
     def work(out: str, run: Runner) -> Persona:
         return make(
             exports, person, out, template=template, block=window, tokenizer=tokenizer, vocab_size=vocab_size, gap=gap,
-            context=context, val=val, test=test, key_file=key, refused=refused, names=names, pii=not keep_pii,
-            transcripts=train, run=run, **options,
+            context=context, val=val, test=test, key_file=key, refused=refused, names=names, common=common,
+            pii=not keep_pii, transcripts=train, run=run, **options,
         )  # fmt: skip
 
     how = _tuning(train=train, base=base, preset=preset, settings=tuple(settings or ()), replay=replay)

@@ -158,6 +158,7 @@ class NameTables:
     """
 
     trie: K.Trie
+    terms: list[str]  # the texts of the trie's terms
     single: Mapping[str, int]  # number of each term of one word that is not weak, by its text
     weak: Any  # bool[terms]
     target: I64  # int64[terms]: index of the term's pseudonym
@@ -210,7 +211,7 @@ def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> Nam
     authors = {r["name"]: r["pseudonym"] for r in by_kind[AUTHOR]}
     chat_names = {r["name"]: r["pseudonym"] for r in by_kind[CHAT]}
     return NameTables(
-        trie=K.build(listed), single={t: i for i, t in enumerate(listed) if _is_sure(t, terms[t])},
+        trie=K.build(listed), terms=listed, single={t: i for i, t in enumerate(listed) if _is_sure(t, terms[t])},
         weak=np.array([terms[t].weak for t in listed], bool),
         target=np.array([index[p] for p in own], np.int64),
         is_shared=np.array([len(terms[t].persons) > 1 for t in listed], bool),

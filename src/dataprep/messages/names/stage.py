@@ -43,6 +43,7 @@ from .known import KnownPeople
 from .matching import COMMON, common_words, folded, identity, words
 from .numbers import with_numbers
 from .pseudonyms import AUTHOR, CHAT, MENTION, NAMING, NameTables, People, digest, name_tables
+from .weighing import common_in
 
 MIN_KEY_BYTES = 16
 MENTIONED = re.compile("@\u2068([^\u2069\n]{1,200})\u2069")
@@ -78,6 +79,8 @@ class Pseudonyms(Estimator):
     min_chars: a shorter word of a name is replaced only after an @.
     common: words that are replaced only after an @, since they usually are not names (will, work, نور); None:
         `matching.COMMON`. Words left because of `min_chars` or `common` are counted as names.common_left.
+    weigh: also leave words that the texts use more often as a word than as a name, if they are in this project's lists
+        of frequent words. With common=(), all other words of names are replaced.
     prefixes: letters that Arabic joins to the following word; at most two, which are kept.
     blank: kinds of messages whose text becomes `<kind>`, since they name people and places that are unknown here.
     keep_meta: the keys of `meta` to keep.
@@ -100,6 +103,7 @@ class Pseudonyms(Estimator):
     digits: int = 4
     form: str = "Person-{}"
     pii: bool = False
+    weigh: bool = False
     secret: bytes | None = field(init=False, compare=False)
     more: tuple[str, ...] = field(init=False, compare=False)
 
@@ -136,7 +140,7 @@ class Pseudonyms(Estimator):
 
     @property
     def _settings(self) -> tuple[Any, ...]:
-        return (self.min_chars, self.common, self.prefixes, self.blank, self.keep_meta, self.pii)
+        return (self.min_chars, self.common, self.prefixes, self.blank, self.keep_meta, self.pii, self.weigh)
 
     def warm(self) -> None:
         """Compile the kernels, before workers start."""
@@ -147,26 +151,30 @@ class Pseudonyms(Estimator):
         work_key, url = self.key_for(docs), files.join(out, "people.parquet")
         n_parts = len(list(run.map(_CollectNames(out, work_key), docs.tasks, "Pseudonyms: names")))
         parts = [_CollectNames.url(out, number) for number in range(n_parts)]
-        found = receipts.once(url + ".json", work_key, lambda: self._write(url, parts))
+        found = receipts.once(url + ".json", work_key, lambda: self._write(url, parts, docs, run))
         if self.mapping is not None and not current():
             self._keep(url, out)
         return Pseudonymised(
             people=url, key=work_key, facts={n: found[n] for n in ("people", "chats")}, consent=self.consent,
-            min_chars=self.min_chars, common=self.common, prefixes=self.prefixes, blank=self.blank,
+            min_chars=self.min_chars, common=tuple(found["common"]), prefixes=self.prefixes, blank=self.blank,
             keep_meta=self.keep_meta, pii=self.pii,
         )  # fmt: skip
 
-    def _write(self, url: str, parts: list[str]) -> dict[str, Any]:
+    def _write(self, url: str, parts: list[str], docs: Dataset, run: Runner) -> dict[str, Any]:
         """Write the table of pseudonyms to `url`; return its receipt. A random key is not stored."""
         seen = {(r["kind"], r["chat"], r["name"]) for part in parts for r in _read(part).to_pylist()}
         if self.consent is not None:
             self.consent.check(name for _, _, name in People(seen).found())
         secret = self.secret or secrets.token_bytes(32)
-        table = People(seen, self.more).table(secret, self.form, self.digits, common_words(self.common))
+        common = sorted(common_words(self.common))
+        if self.weigh:
+            common += common_in(docs, run, (name for _, _, name in People(seen).found()))
+        table = People(seen, self.more).table(secret, self.form, self.digits, frozenset(common))
         with files.atomic(url) as f:
             pq.write_table(table, f)
         people = {identity(name) for kind, _, name in seen if kind == AUTHOR}
-        return {"files": [url], "people": len(people), "chats": len({c for kind, c, _ in seen if kind == CHAT})}
+        chats = {chat for kind, chat, _ in seen if kind == CHAT}
+        return {"files": [url], "common": common, "people": len(people), "chats": len(chats)}
 
     def _keep(self, url: str, out: str) -> None:
         """Copy the table at `url` to `mapping`. Raises PlanError if that is inside the run's folder."""
@@ -324,6 +332,9 @@ class Pseudonymised(Stage):
         spans = with_numbers(offsets, data, spans, known.phones, first_kind if self.pii else -1)
         if not len(spans):
             return batch
+        if current():  # which words cost most, for --dry-run
+            for term, n in zip(*np.unique(hits[:, 3], return_counts=True), strict=True):
+                stats.count(f"word.{known.terms[term]}", int(n), private=True)
         counts = np.bincount(np.maximum(spans[:, 3] - first_kind + 1, 0), minlength=len(KINDS) + 1).tolist()
         for name, n in zip(("names.replaced", *(f"pii.{kind}" for kind in KINDS)), counts, strict=True):
             stats.count(name, n)

@@ -1,0 +1,75 @@
+"""Weigh words of names by their use as a name against their use as a word: "will", "from", "rose".
+
+Only words of the lists of this project are weighed; every other word of a name is one. A use as a name has a capital
+inside a sentence, an @ before it, or a word by which people are called.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from dataprep.core import batch as B
+from dataprep.core.dataset import Dataset
+from dataprep.core.part import Part
+from dataprep.core.runner import Runner
+from dataprep.messages.language.words import WORDS
+from dataprep.unicode.text import I64, U8
+
+from . import kernel as K
+from .matching import COMMON, folded, words
+
+MIN_USES = 3  # as a word; a rarer word costs little
+ODDS = 2  # uses as a word per use as a name, from which on a word is common
+_CALLS = (b"ya ", b"Ya ", "يا ".encode())
+_STARTS = np.isin(np.arange(256), list(b"\n.!?:;")) | (np.arange(256) == 0xA6)  # the byte before a sentence
+
+
+@functools.cache
+def listed_words() -> frozenset[str]:
+    """Return the words that are weighed, in the form in which names are compared."""
+    given = [*COMMON, *(w for lists in WORDS.values() for text in lists for w in text.split())]
+    return frozenset(word for entry in given for word in words(entry))
+
+
+def common_in(docs: Dataset, run: Runner, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the words of `names` that the texts of `docs` use more often as words than as names, sorted."""
+    asked = tuple(sorted({word for name in names for word in words(name)} & listed_words()))
+    uses: Counter[tuple[str, bool]] = Counter()
+    for counted in run.map(functools.partial(_uses, asked), docs.tasks if asked else [], "Pseudonyms: words"):
+        uses.update(counted)
+    return tuple(word for word in asked if uses[word, False] >= max(MIN_USES, ODDS * uses[word, True]))
+
+
+def _uses(asked: tuple[str, ...], part: Part) -> Counter[tuple[str, bool]]:
+    """Return the number of uses of each word as a word (False) and as a name (True)."""
+    found: Counter[tuple[str, bool]] = Counter()
+    trie, no_prefixes = K.build(asked), np.zeros(0, np.uint32)
+    for batch in part.batches(["text"]):
+        offsets, data = B.buffers(batch)
+        hits = K.find_names(offsets, data, folded(), *trie, no_prefixes)
+        name, unclear = _as_name(offsets, data, hits)
+        for is_name in (False, True):
+            counts = np.bincount(hits[(name == is_name) & ~unclear, 3], minlength=len(asked)).tolist()
+            found.update({(word, is_name): n for word, n in zip(asked, counts, strict=True) if n})
+    return found
+
+
+def _as_name(offsets: I64, data: U8, hits: I64) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each hit whether it is used as a name, and whether that cannot be told, bool[m] each."""
+    start, low = hits[:, 1], offsets[hits[:, 0]]
+    before, two = data[np.maximum(start - 1, 0)], data[np.maximum(start - 2, 0)]
+    begins = (start == low) | _STARTS[before] | ((before == 32) & ((start - 1 == low) | _STARTS[two]))
+    first, second = data[start], data[np.minimum(start + 1, len(data) - 1)]
+    capital = (first >= 65) & (first <= 90)
+    shouted = capital & (second >= 65) & (second <= 90)
+    called = hits[:, 4] == 1
+    for call in _CALLS:
+        same = start - low >= len(call)
+        for i, byte in enumerate(call):
+            same &= data[np.maximum(start - len(call) + i, 0)] == byte
+        called |= same
+    return (capital & ~begins & ~shouted) | called, (shouted | (capital & begins)) & ~called

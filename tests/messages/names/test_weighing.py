@@ -1,0 +1,46 @@
+"""Words of names that the texts use as words are left; those that the texts use as names are not."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import dataprep as dp
+from dataprep.messages.names.stage import Pseudonyms
+
+WORDS = {  # name of a contact: sentences that use a word of it as a word
+    "Sara from the Gym": ["I come from the harbour", "the ferry is late", "from now on the tea is mine"],
+    "Will Mayer": ["I will come", "it will rain", "will you?", "we will see"],
+    "سعيد": ["انا سعيد جدا", "راني سعيد", "هو سعيد", "يوم سعيد"],
+    "Rose Dufour": ["hello Rose", "and Rose said", "ask Rose", "a rose is a flower"],
+}
+
+
+def hidden(tmp_path, messages, **options):
+    """The texts of (author, text) pairs after Pseudonyms."""
+    now = dt.datetime(2024, 3, 1, 9)
+    times = [f"{now + dt.timedelta(minutes=k):%d/%m/%Y, %H:%M}" for k in range(len(messages))]
+    lines = [f"{time} - {who}: {said}" for time, (who, said) in zip(times, messages, strict=True)]
+    (tmp_path / "WhatsApp Chat with Tea.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    docs = dp.read(str(tmp_path / "WhatsApp Chat with Tea.txt"))
+    return dp.Pipeline(Pseudonyms(**options)).run(docs, out=str(tmp_path / "out")).table()["text"].to_pylist()
+
+
+def test_a_word_is_weighed_by_its_uses(tmp_path):
+    """In four scripts and ways of use: words stay, names go, and a full name goes in any case."""
+    said = [text for texts in WORDS.values() for text in texts]
+    people = [name for name in WORDS for _ in range(4)]
+    full = [f"I saw {name} there" for name in WORDS]
+    texts = hidden(tmp_path, [*zip(people, said, strict=False), *zip(WORDS, full, strict=True)], common=(), weigh=True)
+    for before, after in zip(said, texts, strict=False):
+        assert (before == after) == ("ose" not in before), after
+    assert not any("Rose" in text for text in texts)
+    for name, text in zip(WORDS, texts[-len(WORDS) :], strict=True):
+        assert name not in text or name == "سعيد"
+
+
+def test_words_that_are_given_stay(tmp_path):
+    """A word in common= is left whatever its use, a name that no list has is replaced whatever its use."""
+    said = [("Nora Bakery", "the bakery is open"), ("Nora Bakery", "nora came"), ("Ali", "bakery bakery bakery")] * 3
+    texts = hidden(tmp_path, said, common=("bakery",), weigh=True)
+    assert texts[0] == "the bakery is open"
+    assert "nora" not in texts[1]
