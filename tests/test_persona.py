@@ -417,3 +417,18 @@ def test_names_that_are_words_of_the_program(tmp_path, name):
     said = [((NAMES[1], name)[k % 2 == 0], f"{' '.join(WORDS[:5])} {k}, {name}") for k in range(40)]
     result = persona(write_chat(tmp_path, said), NAMES[1], tmp_path / "out", vocab_size=400)
     assert result.answers == 20
+
+
+    contents = [m["content"] for path in result.jsonl.values() for row in lines_of(path) for m in row]
+    assert not any(re.search(rf"\b{name}\b", text) for text in contents)
+
+
+def test_a_given_tokenizer_gets_the_marks_of_the_template(export, tmp_path, caplog):
+    """Its ids stay, so that a model of it can be trained on the shards; the marks follow."""
+    tok = dp.Tokenizer.from_merges([(b"t", b"h"), (b"th", b"e")])
+    made = persona(export, "Tomas Orr", tmp_path / "out", tokenizer=tok, block=256, template="chatml")
+    found = dp.Tokenizer.load(tmp_path / "out" / "tokenizer")
+    assert found.hash == tok.extended("chatml").hash
+    assert (found.vocab, found.merges, found.eot) == (tok.vocab, tok.merges, tok.eot)
+    assert made.shards.vocab_size == tok.vocab_size + 2
+    assert "the tokenizer gets <|im_end|>, <|im_start|> at its end" in caplog.text

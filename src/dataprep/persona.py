@@ -59,7 +59,7 @@ from .tokens.shard_format import DTYPES
 from .tokens.shards.encode import encode
 from .tokens.shards.shard import Shards
 from .tokens.split import SIDES, Split, split_of
-from .tokens.templates import ANY, SURE, Template, specials_of, template_of
+from .tokens.templates import ANY, BUILT_IN, SURE, Template, specials_of, template_of
 from .tokens.vocabulary.tokenizer import Tokenizer
 from .tokens.vocabulary.train import train_bpe
 
@@ -137,7 +137,8 @@ def persona(
     out: the folder of all steps.
     template: "course", "chatml", or a Jinja chat template (its text or a file).
     block: the largest number of tokens of a window.
-    tokenizer: a tokenizer or its path; None: one of `vocab_size` ids is trained on the training conversations.
+    tokenizer: a tokenizer or its path; special tokens of the template that it lacks are added at its end. None: one of
+    `vocab_size` ids is trained on the training conversations.
     gap: the silence that ends a conversation.
     context: number of turns that a window repeats from the window before; they are not learned again.
     val, test: shares (0 to 1) of the conversations that are held out.
@@ -189,6 +190,9 @@ def persona(
         tok = train_bpe(conversations, vocab_size, sample=1.0, run=runner, out=home, special=special, split=split)
     else:
         tok = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
+        if missing := specials_of(written, list(tok.special)):
+            tok = tok.extended(written.source if written.source in BUILT_IN else missing)
+            log.warning("the tokenizer gets %s at its end, which the template uses", ", ".join(missing))
         tok.save(home)
     size = TokenSize(tokenizer=files.join(home, "tokenizer.json"), hash=tok.hash, template=written, block=block)
     windows = Pipeline(Turns(gap=gap, context=context, size=size, openings="empty"), split).run(

@@ -15,7 +15,7 @@ from dataprep.tokens.vocabulary.tokenizer import Tokenizer  # noqa: E402
 from dataprep.train import GPT, ModelConfig, TrainConfig, checkpoint, load_model  # noqa: E402
 from dataprep.voice.export_model import chat_template, export_model  # noqa: E402
 from dataprep.voice.model_files import write_tensors  # noqa: E402
-from dataprep.voice.open_model import open_model  # noqa: E402
+from dataprep.voice.open_model import BEGIN, open_model  # noqa: E402
 from dataprep.voice.voice import Voice  # noqa: E402
 
 TOK = Tokenizer.of_bytes(special="chatml")
@@ -108,8 +108,8 @@ def test_an_exported_model_comes_back(run, tmp_path):
     assert torch.equal(back(ids()), ours(ids()))
     assert (found["eot"], found["stop"], found["tokenizer"]) == (saved["eot"], saved["stop"], TOK.hash)
     export_model(tmp_path / "hf", tmp_path / "again")
-    for name in ("model.safetensors", "config.json", "generation_config.json", "tokenizer.json"):
-        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "hf" / name).read_bytes(), name
+    for file in (tmp_path / "hf").iterdir():
+        assert (tmp_path / "again" / file.name).read_bytes() == file.read_bytes(), file.name
     export_model(run, tmp_path / "hf")  # in place of the earlier one
 
 
@@ -244,7 +244,11 @@ def test_chat_templates_of_other_formats():
     assert rendered(course, prompt=False) == said
     assert rendered(course, prompt=True) == said + '<|startoftext|>T"om<|separator|>'
     own = {"template": "{% for m in messages %}{{ bos_token }}{{ m['content'] }}{{ eos_token }}{% endfor %}"}
-    assert rendered(own | {"template_ends": ["<s>", "</s>"]}, prompt=False) == "<|endoftext|><s>hi</s><s>yes</s>"
+    own["template_ends"] = ["<s>", "</s>"]
+    assert rendered(own, prompt=False) == "<|endoftext|><s>hi</s><s>yes</s>"
+    assert chat_template(own).count("set bos_token") == 1
+    again = {"template": chat_template(own).removeprefix(BEGIN), "template_ends": ["<|x|>", "<|x|>"]}
+    assert chat_template(again) == chat_template(own)
     assert chat_template(None) is None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import logging
 from pathlib import Path
@@ -12,8 +14,9 @@ pytest.importorskip("torch")
 
 import dataprep as dp
 from dataprep.errors import PlanError
-from dataprep.train import Sampling, checkpoint
+from dataprep.train import Sampling, TrainConfig, checkpoint, train
 from dataprep.voice.compare import PersonaReport, compare, copied_spans, last_answers
+from dataprep.voice.export_model import export_model
 from dataprep.voice.tune import Tuning, tune
 from dataprep.voice.voice import Voice
 
@@ -138,3 +141,23 @@ def test_nothing_held_out(trained, dialogues, tmp_path):
     whole = dp.encode(dialogues, tok, tmp_path / "whole", val=0.0, template="chatml")
     found = compare(trained["chatml"], trained["chatml"], whole)
     assert "no conversation is held out" in str(found)
+
+
+def test_a_base_without_the_template_learns_its_marks(dialogues, tmp_path):
+    """A plain model's vocabulary grows by the two marks of ChatML, from its run's folder or from its export."""
+    plain = dp.Tokenizer.of_bytes()
+    shards = dp.encode(dialogues, plain, tmp_path / "plain", val=0.1)
+    config = TrainConfig().override(*SMALL, "steps=1", "model.context=64")
+    train(shards, out=tmp_path / "base", config=config, quiet=True)
+    tok = plain.extended("chatml")
+    answers = dp.encode(dialogues, tok, tmp_path / "answers", val=0.1, template="chatml")
+    told = dp.encode(dialogues, tok, tmp_path / "told", val=0.1)
+    bases = [tmp_path / "base"]
+    with contextlib.suppress(ImportError):
+        importlib.import_module("safetensors")
+        bases.append(tmp_path / "hf")
+        export_model(*bases)
+    for base in bases:
+        how = Tuning(base=str(base), settings=("steps=1", "device=cpu"))
+        made = tune(answers, told, tmp_path / f"from-{base.name}", how, quiet=True)
+        assert content(Path(made.model))["vocab_size"] == tok.vocab_size == plain.vocab_size + 2

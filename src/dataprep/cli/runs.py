@@ -81,11 +81,11 @@ def train(
     """Train a GPT on token shards; `python -m dataprep.train` does the same with only torch and numpy installed."""
     from dataprep import train as trainer
 
-    begin: Any = init_from
+    begin: Any = None
     if init_from is not None:
-        from dataprep.voice.open_model import is_hugging_face, open_model
+        from dataprep.voice.open_model import beginning
 
-        begin = open_model(init_from) if is_hugging_face(init_from) else init_from
+        begin = beginning(init_from)
     config = trainer.starting_config(preset, begin).override(*(settings or []))
     resume, sets = not start_over, trainer.named(shards)
     print(trainer.train(sets, out=out, config=config, init_from=begin, lora=lora, resume=resume))

@@ -52,7 +52,8 @@ def check_template(tok: Tokenizer, template: Template) -> None:
     missing = specials_of(template, list(tok.special))
     if missing:
         wanted = template.source if template.source in BUILT_IN else missing
-        msg = f"the tokenizer has no {', '.join(missing)}, which the template uses; train it with special={wanted!r}"
+        named = f"the tokenizer has no {', '.join(missing)}, which the template uses"
+        msg = f"{named}; train it with special={wanted!r}, or add them with `dataprep extend-tokenizer`"
         raise PlanError(msg)
 
 

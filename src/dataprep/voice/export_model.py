@@ -86,8 +86,9 @@ def chat_template(chat: Mapping[str, Any] | None) -> str | None:
     if not chat:
         return None
     values: dict[str, str] = dict(zip(("bos_token", "eos_token"), chat.get("template_ends") or (), strict=False))
+    values["NAME"] = (chat.get("speakers") or {}).get("assistant") or "User"
     text: str = {"chatml": CHATML, "course": COURSE}.get(chat["template"], chat["template"])
-    if chat["template"] == "course":
-        values = {"NAME": (chat.get("speakers") or {}).get("assistant") or "User"}
-    given = "".join(f"{{% set {n} = {json.dumps(v, ensure_ascii=False)} %}}" for n, v in values.items())
-    return BEGIN + given + text
+    for name, value in values.items():
+        if name in text and f"set {name} =" not in text:
+            text = f"{{% set {name} = {json.dumps(value, ensure_ascii=False)} %}}{text}"
+    return BEGIN + text

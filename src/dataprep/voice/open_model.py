@@ -63,6 +63,13 @@ def open_model(path: str | os.PathLike[str], device: str = "cpu") -> Loaded:
     return model.to(pick_device(device)).eval(), saved
 
 
+def beginning(path: str | os.PathLike[str] | None) -> str | Loaded | None:
+    """Return the value of `init_from` for `train`: the model in a Hugging Face folder, or any other path as it is."""
+    if path is None:
+        return None
+    return open_model(path) if is_hugging_face(path) else os.fspath(path)
+
+
 def tokenizer_of(path: str | os.PathLike[str], expected: str) -> Tokenizer:
     """Return the tokenizer of a model, the tokenizer.json in its folder.
 

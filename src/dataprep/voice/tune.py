@@ -24,8 +24,10 @@ from dataprep.store import files, receipts
 from dataprep.store.key import key
 from dataprep.tokens.shards.shard import Shards
 from dataprep.train import TrainConfig, starting_config, train
+from dataprep.train.start import Loaded
 
 from .compare import PersonaReport, compare
+from .open_model import beginning
 
 log = logging.getLogger("dataprep")
 
@@ -86,7 +88,7 @@ def tune(
     said, told = (s if isinstance(s, Shards) else Shards.open(s) for s in (answers, transcripts))
     base, model = (files.join(os.fspath(out), name) for name in ("base", "model"))
     config = base_config(said, told, how)
-    _train({ANSWERS: said, TRANSCRIPTS: told}, base, config, how.base, quiet=quiet)
+    _train({ANSWERS: said, TRANSCRIPTS: told}, base, config, beginning(how.base), quiet=quiet)
     replayed = how.replay > 0 and told.split("train").n_tokens > 0
     sets = {ANSWERS: said, **({TRANSCRIPTS: told} if replayed else {})}
     config = tuned_config(said, how, config)
@@ -96,7 +98,7 @@ def tune(
 
 def base_config(answers: Shards, transcripts: Shards, how: Tuning) -> TrainConfig:
     """Return the config of the base: every token counts, rows hold the longest window, and few enough epochs."""
-    config = starting_config(how.preset, how.base)
+    config = starting_config(how.preset, beginning(how.base))
     if how.base is None:
         context = 16 * math.ceil(max(_longest(answers), 64) / 16)
         config = replace(config, model=replace(config.model, context=context))
@@ -130,7 +132,7 @@ def _longest(shards: Shards) -> int:
     return max((int(n.max()) for n in lengths if len(n)), default=0)
 
 
-def _train(sets: dict[str, Shards], out: str, config: TrainConfig, init: str | None, *, quiet: bool) -> None:
+def _train(sets: dict[str, Shards], out: str, config: TrainConfig, init: str | Loaded | None, *, quiet: bool) -> None:
     options: dict[str, Any] = {"out": out, "config": config, "init_from": init, "quiet": quiet}
     try:
         train(sets, **options)

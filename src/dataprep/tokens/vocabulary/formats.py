@@ -8,11 +8,11 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from tokenizers import Regex, pre_tokenizers
+from tokenizers import Regex, models, pre_tokenizers
 
 from dataprep.errors import PlanError, ReadError
 from dataprep.store import files
@@ -148,6 +148,17 @@ def merges_of(ranks: Mapping[bytes, int], url: str = "the vocabulary") -> list[P
             raise PlanError(msg)
         found.append((pieces[0], pieces[1]))
     return found
+
+
+def unreachable(vocab: Mapping[bytes, int], merges: Sequence[Pair]) -> list[bytes]:
+    """Return the tokens, as bytes, whose bytes become several tokens if they are encoded alone.
+
+    With such tokens, the libraries `tiktoken` and `tokenizers` would encode some texts differently from each other.
+    vocab: {bytes of a token: id}. merges: pairs of bytes (left, right), in order.
+    """
+    chars = {to_chars(t): i for t, i in vocab.items()}
+    model = models.BPE(chars, [(to_chars(a), to_chars(b)) for a, b in merges])
+    return [a + b for a, b in merges if len(model.tokenize(to_chars(a + b))) != 1]
 
 
 def _before_last(token: bytes, ranks: Mapping[bytes, int]) -> list[bytes]:

@@ -339,7 +339,7 @@ class Tokenizer:
                 "sort them by the ids of their tokens, or train a vocabulary with dp.train_bpe"
             )
             raise PlanError(msg)
-        alone = unreachable(self.vocab, self.merges)
+        alone = formats.unreachable(self.vocab, self.merges)
         if alone:
             msg = (
                 f"{len(alone)} of the merges cannot be reached by merging in order (first: {alone[0]!r}), "
@@ -368,17 +368,6 @@ def load_once(url: str, expected: str) -> Tokenizer:
             raise CorruptShard(msg)
         keep_loaded(url, tok)
     return _LOADED[url, expected]
-
-
-def unreachable(vocab: Mapping[bytes, int], merges: Merges) -> list[bytes]:
-    """Return the tokens, as bytes, whose bytes become several tokens if they are encoded alone.
-
-    With such tokens, the libraries `tiktoken` and `tokenizers` would encode some texts differently from each other.
-    vocab: {bytes of a token: id}. merges: pairs of bytes (left, right), in order.
-    """
-    chars = {to_chars(t): i for t, i in vocab.items()}
-    model = models.BPE(chars, [(to_chars(a), to_chars(b)) for a, b in merges])
-    return [a + b for a, b in merges if len(model.tokenize(to_chars(a + b))) != 1]
 
 
 def _named(given: Tokenizer | str | os.PathLike[str]) -> tuple[str, Tokenizer]:
