@@ -27,7 +27,10 @@ TIERS = [
     {"report"}, {"cli"}, {"__init__", "__main__"},
 ]  # fmt: skip
 TIER_OF = {room: n for n, rooms in enumerate(TIERS) for room in rooms}
-TRAINER_MAY = ("errors", "store.atomic", "store.splitmix", "tokens.shard_format", "tokens.shards.shard", "train")
+TRAINER_MAY = (
+    "errors", "store.atomic", "store.lease", "store.stopping", "store.splitmix", "tokens.shard_format",
+    "tokens.shards.shard", "train",
+)  # fmt: skip
 LOCAL_PATHS = {
     "store.atomic", "store.files", "store.lease", "tokens.shards.shard", "tokens.shards.writer", "unicode.kernel",
     "core.runner",

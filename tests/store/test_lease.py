@@ -1,6 +1,7 @@
 """Leases: one writer per output folder, and none that outlives its process."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,9 +12,13 @@ from pathlib import Path
 import orjson
 import pytest
 
+import dataprep as dp
 from dataprep.errors import DataprepError, InUse
 from dataprep.store import lease
-from dataprep.store.lease import NAME, held
+from dataprep.store.lease import NAME, all_held, held
+from dataprep.tokens.shards.writer import save
+from dataprep.tokens.vocabulary.tokenizer import Tokenizer
+from dataprep.train import train
 
 HOLD = """
 import sys, time
@@ -48,6 +53,54 @@ def test_a_second_writer_is_refused_and_a_dead_one_replaced(holder):
         with pytest.raises(InUse), held(out):
             pytest.fail("two writers in one process")
     assert os.listdir(out) == []
+
+
+BYTES = Tokenizer.of_bytes()
+JOBS = {
+    "run": lambda home, out: dp.Pipeline().run(dp.read(str(home / "a.jsonl")), str(out)),
+    "encode": lambda home, out: dp.encode(dp.read(str(home / "a.jsonl")), BYTES, out),
+    "mix": lambda home, out: dp.Mix({"a": 1}).write({"a": shards(home)}, out),
+    "export": lambda home, out: dp.export(shards(home), "nanogpt", out),
+    "import": lambda home, out: dp.import_tokens(dp.export(shards(home), "nanogpt", home / "n")[0], BYTES, out),
+    "train": lambda home, out: train(shards(home), out=out, config="tiny"),
+    "forget": lambda home, out: dp.forget(str(out)),
+}
+
+
+def shards(home):
+    """Some token shards."""
+    return save(home / "shards", {"train": [[1, 2, 3]] * 9, "val": [[1, 2]]}, vocab_size=257, eot=256).path
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_every_job_that_writes_holds_the_lease(holder, tmp_path, job):
+    """Whatever writes into a folder that another process writes into is refused, and changes nothing there."""
+    out, process = holder
+    (tmp_path / "a.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n')
+    if job == "forget":
+        shutil.copytree(shards(tmp_path), out, dirs_exist_ok=True)
+    before = sorted(os.listdir(out))
+    with pytest.raises(InUse, match=f"out is in use by pid {process.pid} on host "):
+        JOBS[job](tmp_path, Path(out))
+    assert sorted(os.listdir(out)) == before
+
+
+def test_a_folder_without_result_is_removed_again(tmp_path):
+    """A job that fails before it writes leaves no empty folder; one that was there stays."""
+    (tmp_path / "old").mkdir()
+    for name in ("old", "new"):
+        with pytest.raises(DataprepError, match="early"), held(str(tmp_path / name)):
+            raise DataprepError("early")  # noqa: EM101
+    assert os.listdir(tmp_path) == ["old"]
+
+
+def test_leases_of_several_folders_end_together(holder, tmp_path):
+    """If one of them is in use, none is held."""
+    out, _ = holder
+    with pytest.raises(InUse), all_held([str(tmp_path / "a"), out, str(tmp_path / "z")]):
+        pytest.fail("two writers")
+    with all_held([str(tmp_path / "a"), str(tmp_path / "z"), str(tmp_path / "a")]):
+        assert sorted(os.listdir(tmp_path)) == ["a", "out", "z"]
 
 
 @pytest.mark.parametrize("stated", [b"", b"{", b"[]", b'{"pid": 1, "host": "elsewhere", "boot": "x"}'])

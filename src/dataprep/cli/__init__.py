@@ -1,18 +1,22 @@
 """The command line: every command parses arguments, calls a function of the package, and prints the result.
 
 A DataprepError is printed as one sentence on stderr, with exit code 1, or 75 if trying again may help; wrong usage has
-exit code 2; `--debug` shows the traceback.
+exit code 2; `--debug` shows the traceback. Ctrl-C and SIGTERM end with a sentence that says what is kept.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
 from dataprep import __version__
+from dataprep.core.folder import Folder
 from dataprep.errors import DataprepError, InUse, Transient, WorkerDied, shown
+from dataprep.store.stopping import CODES, clean_end, stopped_in
 
 from . import chat, clusters, diff, look, models, runs, search, tokenizer, tokens, trial, why
 
@@ -45,15 +49,31 @@ COMMANDS = (
     tokens.verify, tokens.show, tokens.export, tokens.import_,
     runs.forget, runs.persona, chat.chat, chat.sample,
 )  # fmt: skip
+
+
+def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the command with an exit code of Ctrl-C of its own: versions of typer differ in theirs."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **options: Any) -> None:
+        try:
+            with clean_end():
+                command(*args, **options)
+        except KeyboardInterrupt:
+            sys.exit(CODES[0])
+
+    return run
+
+
 for _command in COMMANDS:
-    app.command()(_command)
+    app.command()(_stoppable(_command))
 
 
 TRY_AGAIN = 75  # EX_TEMPFAIL
 
 
 def main() -> None:
-    """Run the command line; exit with 1 on a DataprepError, 75 if trying again may help, 130 on Ctrl-C."""
+    """Run the command line; exit with 1 on a DataprepError (75: try again), 130 on Ctrl-C, 143 on SIGTERM."""
     try:
         app()
     except DataprepError as e:
@@ -61,6 +81,17 @@ def main() -> None:
             raise
         print(f"dataprep: {shown(' '.join(str(e).split()))}", file=sys.stderr)
         sys.exit(TRY_AGAIN if isinstance(e, (InUse, Transient, WorkerDied)) else 1)
-    except KeyboardInterrupt:
-        print("dataprep: stopped; finished work is kept, and the same command resumes", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as e:
+        if e.code in CODES:
+            print(f"dataprep: {shown(_stopped())}", file=sys.stderr)
+        raise
+
+
+def _stopped() -> str:
+    """Return what Ctrl-C or SIGTERM left, and how to go on."""
+    folder = stopped_in()
+    if folder is None:
+        return "stopped; nothing was saved"
+    n = len(Folder(folder).receipts())
+    parts = f" ({n:,} {'part' if n == 1 else 'parts'})" if n else ""
+    return f"stopped; finished work is kept in {folder}{parts}, and the same command resumes"

@@ -12,6 +12,7 @@ import collections
 import itertools
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 import time
@@ -26,6 +27,7 @@ from fsspec.exceptions import FSTimeoutError
 
 from dataprep.errors import FunctionFailed, PlanError, Transient, WorkerDied, need, portable
 from dataprep.store.progress import track
+from dataprep.store.stopping import at_stop, no_ctrl_c
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -33,6 +35,7 @@ R = TypeVar("R")
 ATTEMPTS = 3  # of an item whose worker died, or that met network trouble
 WORKER_BYTES = 600 << 20  # what a worker takes at most (541 MB on 3 GB of text): benchmarks/RESULTS.md
 NETWORK = (Transient, ConnectionError, TimeoutError, FSTimeoutError)
+GRACE = 1.0  # seconds in which a worker that is told to end may remove temporary files
 UNGUARDED = 78  # exit code of a worker that found itself running the user's script
 GUARD = (
     "Local starts fresh Python processes, which import your script first: "
@@ -150,7 +153,8 @@ class Local:
                     pool = _pool(workers)
                     while waiting and len(running) < (1 if deaths else workers + 1):  # one more, so that none waits
                         index, item = waiting[0]
-                        running[index] = (item, pool.submit(_work, task, cloudpickle.dumps(item)))
+                        with no_ctrl_c():  # submit starts the processes
+                            running[index] = (item, pool.submit(_work, task, cloudpickle.dumps(item)))
                         waiting.popleft()  # not before: submit may find the pool broken
                     answer = running[wanted][1].result()
                     break
@@ -238,6 +242,8 @@ def _work(task: bytes, item: bytes) -> bytes:
     """
     try:
         return bytes(cloudpickle.dumps(_attempt(cloudpickle.loads(task), cloudpickle.loads(item))))
+    except SystemExit:  # SIGTERM, which the pool would take for a result
+        os._exit(128 + signal.SIGTERM)
     except Exception as e:
         sent = portable(e)
         if sent is e:
@@ -281,7 +287,8 @@ def _pool(workers: int) -> ProcessPoolExecutor:
 
 
 def _end_with_parent() -> None:
-    """Start a thread that ends this worker when its parent ends, even by a kill."""
+    """Start a thread that ends this worker when its parent ends, even by a kill; let SIGTERM remove temporary files."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     parent = multiprocessing.parent_process()
 
     def wait() -> None:
@@ -308,6 +315,23 @@ def guard() -> None:
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         sys.stderr.flush()
         os._exit(UNGUARDED)
+
+
+@at_stop
+def stop_workers() -> None:
+    """End the worker processes of this process: they have a second to remove their temporary files."""
+    pools = list(_POOLS.values())
+    _POOLS.clear()
+    processes = [p for pool in pools for p in (getattr(pool, "_processes", None) or {}).values()]
+    for process in processes:
+        process.terminate()
+    ends = time.monotonic() + GRACE
+    for process in processes:
+        process.join(max(0.0, ends - time.monotonic()))
+        if process.is_alive():
+            process.kill()
+    for pool in pools:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 @atexit.register

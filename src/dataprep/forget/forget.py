@@ -19,7 +19,7 @@ from dataprep.core.folder import DATASET, TOKENS
 from dataprep.core.forget_list import listed, noted
 from dataprep.core.runner import Runner
 from dataprep.errors import PlanError
-from dataprep.store import files
+from dataprep.store import files, lease
 
 from .copies import Copy, dropped_ids, duplicates_of, joined_documents, windows_of_same
 from .datasets import add_to_list, ids_in_file, remove_documents, remove_parts
@@ -79,11 +79,21 @@ def forget(
 
     Raises:
         PlanError: if ids are unknown, or if `url` holds neither a Dataset nor token shards.
+        InUse: if another process writes into one of the folders.
     """
     url = posixpath.normpath(url) if files.is_local(url) else url.rstrip("/")
     nodes = find_family(url)
     given = read_ids(ids) if isinstance(ids, str) else _parsed(ids or ())
     start = {owner_of_ids(url, nodes, of): given} if len(given) else {}
+    with lease.all_held([url, *(node.url for node in nodes)]):
+        return _forget(url, nodes, given, start, run, with_copies=with_copies, missing_ok=missing_ok)
+
+
+def _forget(
+    url: str, nodes: list[Relative], given: Ids, start: dict[Relative, Ids], run: Runner | None,
+    *, with_copies: bool, missing_ok: bool,
+) -> Forgotten:  # fmt: skip
+    """Remove the documents `start` from the folders `nodes` in `url`; see `forget`. given: the ids of the caller."""
     unknown = _unknown(start) if start else NONE
     if len(unknown) and not missing_ok:
         shown = ", ".join(map(show_id, unknown[:10].tolist())) + (" ..." if len(unknown) > 10 else "")

@@ -3,23 +3,22 @@
 The file OUT/.dataprep-lease states process id, host and boot of the process that may write. This process locks the file
 and, while it runs, updates the file's modification time. The lock ends with the process, so a killed run leaves nothing
 to clean up. If the file system has no locks, or does not show those of other hosts, a lease whose modification time is
-old has ended. Object stores have no lease.
+old has ended. Object stores have no lease. Only the standard library is imported: the trainer uses it too.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import socket
 import threading
-from collections.abc import Iterator
-
-import orjson
+from collections.abc import Iterable, Iterator
 
 from dataprep.errors import DataprepError, InUse
 
-from . import files
+from .stopping import clean_end
 
 try:
     import fcntl
@@ -31,15 +30,27 @@ BEAT, STALE = 10.0, 60.0  # seconds between heartbeats, and after which a holder
 
 
 @contextlib.contextmanager
+def all_held(folders: Iterable[str]) -> Iterator[None]:
+    """Hold the leases of several output folders inside the `with` block, as `held` does."""
+    with contextlib.ExitStack() as stack:
+        for folder in sorted(set(folders)):
+            stack.enter_context(held(folder))
+        yield
+
+
+@contextlib.contextmanager
 def held(folder: str) -> Iterator[None]:
     """Hold the lease (exclusive right to write) of an output folder inside the `with` block; create the folder.
 
-    Raises InUse if another process or thread holds the lease, DataprepError if the folder cannot be written.
+    A folder that is created and remains empty is deleted again. SIGTERM ends the block as Ctrl-C does. Raises InUse if
+    another process or thread holds the lease, DataprepError if the folder cannot be written.
     """
-    if not files.is_local(folder):
-        yield
+    if "://" in folder and not folder.startswith("file://"):
+        with clean_end(folder):
+            yield
         return
-    home = files.path_of(folder)
+    home = folder.removeprefix("file://")
+    is_new = not os.path.lexists(home)
     try:
         os.makedirs(home, exist_ok=True)
         descriptor = _acquired(os.path.join(home, NAME), folder)
@@ -52,12 +63,16 @@ def held(folder: str) -> Iterator[None]:
     beats = threading.Thread(target=_beat, args=(descriptor, done), daemon=True)
     beats.start()
     try:
-        yield
+        with clean_end(folder):
+            yield
     finally:
         done.set()
         beats.join()
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(home, NAME))  # before the lock ends, so that nobody locks a name that is gone
+        with contextlib.suppress(OSError):
+            if is_new:
+                os.rmdir(home)  # unless something was written
         os.close(descriptor)
 
 
@@ -74,7 +89,7 @@ def _acquired(path: str, folder: str) -> int:
                 raise InUse(msg)  # noqa: TRY301 - the descriptor is closed below
             if os.path.exists(path) and os.path.samestat(os.fstat(descriptor), os.stat(path)):
                 os.ftruncate(descriptor, 0)
-                os.pwrite(descriptor, orjson.dumps(_this_process()), 0)
+                os.pwrite(descriptor, json.dumps(_this_process()).encode(), 0)
                 return descriptor
         except BaseException:
             os.close(descriptor)
@@ -105,8 +120,8 @@ def _boot() -> str:
 
 def _holder(descriptor: int) -> dict[str, str | int]:
     """Return what a lease states; empty if it is new or cut."""
-    with contextlib.suppress(orjson.JSONDecodeError):
-        found = orjson.loads(os.pread(descriptor, 1 << 12, 0))
+    with contextlib.suppress(ValueError):
+        found = json.loads(os.pread(descriptor, 1 << 12, 0))
         return found if isinstance(found, dict) else {}
     return {}
 

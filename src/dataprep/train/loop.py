@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from dataprep.store import lease
 from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint
@@ -67,14 +68,15 @@ def train(
     steps in all. `quiet` prints no progress.
 
     Raises PlanError if the config is invalid, there are too few tokens for one row or the sets cannot be mixed;
-    StaleOutput if `out` holds a run of other tokens or another config; CorruptShard for a damaged shard or checkpoint.
+    StaleOutput if `out` holds a run of other tokens or another config; CorruptShard for a damaged shard or checkpoint;
+    InUse if another process trains into `out`.
 
     >>> train("work/shards", out="work/model", config="tiny").bits_per_byte
     """
     positive("stop_at", stop_at)
     config = starting_config(config, init_from)
     config = config if lora is None else replace(config, lora=lora)
-    with memory_named(config):
+    with lease.held(str(out)), memory_named(config):
         return _train(begin(shards, out, config, resume=resume, init_from=init_from), stop_at, quiet=quiet)
 
 

@@ -21,9 +21,17 @@ import pyarrow.compute as pc
 from dataprep.core.ledger import mix
 from dataprep.core.runner import Serial
 from dataprep.errors import CorruptShard, PlanError
-from dataprep.store import files
+from dataprep.store import files, lease
 from dataprep.store.key import key
-from dataprep.tokens.shards.claim import check_shard_tokens, claim, local_folder, own_tokenizer, shard_once, swept
+from dataprep.tokens.shards.claim import (
+    check_shard_tokens,
+    claim,
+    finished,
+    local_folder,
+    own_tokenizer,
+    shard_once,
+    swept,
+)
 from dataprep.tokens.shards.provenance import read_docs
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.writer import Writer, arrange, copy_ranges, write_manifest
@@ -145,7 +153,7 @@ def write_mixture(
     streams: the sources. got: {source: tokens wanted}; documents are kept whole. seed: chooses the documents of partial
     epochs. shard_tokens: most tokens per shard. run: the Runner. described: function that takes {source: tokens
     written} and returns the entry `mixture` of the manifest. Raises StaleOutput if `out` has other shards and `replace`
-    is False.
+    is False, InUse if another process writes into `out`.
     """
     check_shard_tokens(shard_tokens)
     folder = local_folder(out)
@@ -154,9 +162,19 @@ def write_mixture(
         raise PlanError(msg)
     inputs = [[s.name, s.only, [list(e.items()) for e in s.shards.shards]] for s in streams]
     recipe = key([VERSION, inputs, dict(got), seed, shard_tokens, described(got)])
-    made = claim(folder, recipe, replace=replace)
+    made = finished(folder, recipe)
     if made is not None:
         return made
+    with lease.held(folder):
+        made = claim(folder, recipe, replace=replace)
+        return made or _write(streams, got, folder, seed, shard_tokens, run or Serial(), recipe, described)
+
+
+def _write(
+    streams: list[MixSource], got: Mapping[str, int], folder: str, seed: int, shard_tokens: int, run: Runner,
+    recipe: str, described: Callable[[Mapping[str, int]], dict[str, Any]],
+) -> Shards:  # fmt: skip
+    """Write the shards into `folder`, which `claim` prepared for `recipe`."""
     pieces = files.join(folder, f"pieces-{recipe[:8]}")
     written: dict[str, int] = {}
     shards: list[MixedShard] = []
@@ -170,7 +188,7 @@ def write_mixture(
     first = streams[0].shards
     light = tuple(dataclasses.replace(s) for s in streams)  # without their caches, for workers
     task = WriteMixedShard(out=folder, pieces=pieces, streams=light, dtype=first.manifest["dtype"], key=recipe)
-    entries = list((run or Serial()).map(task, shards, "mix"))
+    entries = list(run.map(task, shards, "mix"))
     if own_tokenizer(first) is not None:
         with files.open_raw(files.join(streams[0].path, "tokenizer.json")) as f:
             files.write_bytes(files.join(folder, "tokenizer.json"), f.read())

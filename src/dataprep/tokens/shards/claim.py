@@ -10,9 +10,10 @@ from typing import Any
 
 from dataprep.core import forget_list
 from dataprep.core.batch import Ids
-from dataprep.core.folder import MANIFEST
-from dataprep.errors import CorruptShard, PlanError, StaleOutput
+from dataprep.core.folder import MANIFEST, Folder
+from dataprep.errors import CorruptShard, DataprepError, PlanError, StaleOutput
 from dataprep.store import files, receipts
+from dataprep.store.atomic import is_attempt
 from dataprep.tokens.shard_format import KIND, SHARD_TOKENS, content_hash
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 
@@ -39,6 +40,23 @@ def check_shard_tokens(shard_tokens: int) -> None:
     if shard_tokens < 1:
         msg = f"shard_tokens={shard_tokens} must be 1 or more; the default is {SHARD_TOKENS:,}"
         raise PlanError(msg)
+
+
+def finished(out: str, recipe: str, dropped: Ids | None = None) -> Shards | None:
+    """Return the token shards in the folder `out` if they are the wanted ones and nothing must be written, else None.
+
+    recipe, dropped: as in `claim`, which is to be called otherwise, with the lease of the folder.
+    """
+    try:
+        found = Folder(out).manifest
+        noted = forget_list.noted(forget_list.listed(out) if dropped is None else dropped)
+        if found.get("recipe") != recipe or found.get("forgotten") != noted.get("forgotten"):
+            return None
+        shards = Shards.open(out)
+    except DataprepError:  # `claim` says what is wrong, or makes it again
+        return None
+    names = files.listdir(out)
+    return None if _leftovers(shards) or any(map(is_attempt, names)) else shards
 
 
 def claim(out: str, recipe: str, *, replace: bool, dropped: Ids | None = None) -> Shards | None:
@@ -116,10 +134,14 @@ def swept(shards: Shards) -> Shards:
 
     They are the intermediate files of `encode`, temporary files, and shard files that the manifest does not list.
     """
-    out, names = os.fspath(shards.path), {s["name"] for s in shards.shards}
+    out = os.fspath(shards.path)
     files.sweep(out)
-    for name in files.listdir(out):
-        found = SHARD_FILE.fullmatch(name)
-        if PIECES.fullmatch(name) or (found and found["name"] not in names):
-            files.remove(files.join(out, name))
+    for name in _leftovers(shards):
+        files.remove(files.join(out, name))
     return shards
+
+
+def _leftovers(shards: Shards) -> list[str]:
+    names = {s["name"] for s in shards.shards}
+    found = ((name, SHARD_FILE.fullmatch(name)) for name in files.listdir(os.fspath(shards.path)))
+    return [name for name, shard in found if PIECES.fullmatch(name) or (shard and shard["name"] not in names)]

@@ -25,7 +25,7 @@ from dataprep.core import forget_list, inputs
 from dataprep.core.passes import Pass
 from dataprep.core.runner import Serial
 from dataprep.errors import PlanError
-from dataprep.store import files
+from dataprep.store import files, lease
 from dataprep.store.key import key
 from dataprep.tokens.dialogue import COLUMN, check_template, contents, encode_dialogues
 from dataprep.tokens.shard_format import DTYPES, SHARD_TOKENS, token_dtype
@@ -34,12 +34,13 @@ from dataprep.tokens.templates import Template, template_of
 from dataprep.tokens.vocabulary.encoder import count_byte_pairs, find_byte_pairs
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer, keep_loaded, load_once
 
-from .claim import check_shard_tokens, claim, local_folder, swept, vocabulary_fields
+from .claim import check_shard_tokens, claim, finished, local_folder, swept, vocabulary_fields
 from .pieces import KINDS, Assemble, PieceWriter, shard_plans
 from .shard import Shards
 from .writer import write_manifest
 
 if TYPE_CHECKING:
+    from dataprep.core.batch import Ids
     from dataprep.core.dataset import Dataset
     from dataprep.core.part import Part
     from dataprep.core.runner import Runner
@@ -100,11 +101,20 @@ def encode(
     layout = ShardLayout(split=split, template=_template(docs, tok, template), dtype=dtype, shard_tokens=shard_tokens)
     recipe = key([VERSION, docs.key, tok.hash, layout])
     dropped = forget_list.wanted(docs, folder)
-    made = claim(folder, recipe, replace=replace, dropped=dropped)
+    made = finished(folder, recipe, dropped)
     if made is not None:
         return made
+    with lease.held(folder):
+        made = claim(folder, recipe, replace=replace, dropped=dropped)
+        return made or _encode(docs, tok, folder, layout, run or Serial(), recipe, dropped)
+
+
+def _encode(
+    docs: Dataset, tok: Tokenizer, folder: str, layout: ShardLayout, run: Runner, recipe: str, dropped: Ids
+) -> Shards:
+    """Write the shards into `folder`, which `claim` prepared for `recipe`, without the documents `dropped`."""
     inputs.write(docs, folder)
-    run, noted = run or Serial(), dict[str, Any](recipe=recipe, **forget_list.noted(dropped))
+    noted = dict[str, Any](recipe=recipe, **forget_list.noted(dropped))
     pieces = files.join(folder, f"pieces-{key(noted)[:8]}")
     url = keep_loaded(tok.save(folder), tok)
     work = key([VERSION, tok.hash, layout])

@@ -23,7 +23,7 @@ import numpy as np
 
 from dataprep.core.runner import Serial
 from dataprep.errors import PlanError
-from dataprep.store import files, receipts
+from dataprep.store import files, lease, receipts
 from dataprep.store.key import key
 from dataprep.tokens.shard_format import ENDS
 
@@ -72,10 +72,11 @@ def export(
         raise PlanError(msg)
     if to != "datatrove" and any("mask_hash" in s for s in found.shards):
         log.warning("%s does not store loss masks, so they are omitted", to)
-    jobs = list(FORMS[to](found, folder))
-    done = (run or Serial()).map(ExportFile.done, jobs, f"export to {to}")
-    paths = list(dict.fromkeys(path for written in done for path in written))  # the tokenizer is once in all
-    _sweep(folder, to, {os.path.basename(job.path) for job in jobs}, {os.path.basename(path) for path in paths})
+    with lease.held(folder):
+        jobs = list(FORMS[to](found, folder))
+        done = (run or Serial()).map(ExportFile.done, jobs, f"export to {to}")
+        paths = list(dict.fromkeys(path for written in done for path in written))  # the tokenizer is once in all
+        _sweep(folder, to, {os.path.basename(job.path) for job in jobs}, {os.path.basename(path) for path in paths})
     return paths
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dataprep.errors import PlanError, ReadError
-from dataprep.store import files, hashes
+from dataprep.store import files, hashes, lease
 from dataprep.store.key import key
 from dataprep.tokens.shard_format import DTYPES, ENDS, SHARD_TOKENS, token_dtype
 from dataprep.tokens.split import SIDES
@@ -70,20 +70,22 @@ def import_tokens(
     found = [_Bin.open(url, side, number, dtype) for number, (side, url) in enumerate(given)]
     prints = [(b.side, hashes.fingerprint(b.url)) for b in found]
     recipe = key(["import", VERSION, prints, tok.hash, separator, dtype, shard_tokens])
-    made = claim(folder, recipe, replace=replace)
-    if made is not None:
-        return made
-    entries = [entry for side in SIDES for entry in _write(found, side, tok, separator, folder, dtype, shard_tokens)]
-    tok.save(folder)
-    write_manifest(
-        folder,
-        entries,
-        dtype=dtype,
-        **vocabulary_fields(folder, tok),
-        imported=[{"split": b.side, "name": os.path.basename(b.url), "form": b.form} for b in found],
-        recipe=recipe,
-    )
-    return swept(Shards.open(folder))
+    with lease.held(folder):
+        made = claim(folder, recipe, replace=replace)
+        if made is not None:
+            return made
+        written = (_write(found, side, tok, separator, folder, dtype, shard_tokens) for side in SIDES)
+        entries = [entry for some in written for entry in some]
+        tok.save(folder)
+        write_manifest(
+            folder,
+            entries,
+            dtype=dtype,
+            **vocabulary_fields(folder, tok),
+            imported=[{"split": b.side, "name": os.path.basename(b.url), "form": b.form} for b in found],
+            recipe=recipe,
+        )
+        return swept(Shards.open(folder))
 
 
 @dataclass(frozen=True)
