@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from dataprep.core import pipeline_file
 from dataprep.core.batch import parse_id, show_id
 from dataprep.core.folder import Folder
 from dataprep.errors import PlanError
@@ -26,13 +27,27 @@ COLOURS = ("on blue", "on dark_green", "on dark_red", "on purple4", "on grey30")
 def verify(
     folder: Annotated[str, typer.Argument(help="Token shards, a sealed Dataset, or the folder of a whole run.")],
     workers: Workers = 1,
+    repair: Annotated[
+        str | None, typer.Option(metavar="PIPELINE", help="The pipeline file of the run: make damaged parts again.")
+    ] = None,
 ) -> None:
     """Check sizes, hashes, ids and document ends of all files; list every problem, with exit code 1."""
-    from dataprep.history.verify import stated_totals
+    from dataprep.history.repair import remove_damaged
     from dataprep.history.verify import verify as check
 
+    if repair is not None:
+        steps = pipeline_file.load(repair)
+        if any(remove_damaged(folder, runner(workers)).values()):
+            for done in pipeline_file.execute(steps, folder, runner(workers)):
+                say(f"{done.name}: {' '.join(str(done.result).split())}")
+    _print_problems(check(folder, runner(workers)))
+
+
+def _print_problems(found: dict[str, Any]) -> None:
+    """Print the result of `verify`, and exit with code 1 if there are problems."""
+    from dataprep.history.verify import stated_totals
+
     console = Screen(highlight=False)
-    found = check(folder, runner(workers))
     for url, problems in found.items():
         if problems:
             console.print(f"[bold red]bad[/] {escape(url)}", soft_wrap=True)

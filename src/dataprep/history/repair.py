@@ -1,0 +1,65 @@
+"""Repair: remove the damaged files of finished folders, so that the pipeline that made them makes only these again."""
+
+from __future__ import annotations
+
+from dataprep.core import owned
+from dataprep.core.folder import CUTS, DATA, DROPS, MANIFEST, RECEIPTS, STEPS, Folder, part_of
+from dataprep.core.runner import Runner
+from dataprep.errors import PlanError
+from dataprep.store import files, lease
+from dataprep.tokens.shards.verify import Problem
+
+from .verify import verify
+
+
+def remove_damaged(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
+    """Remove the damaged files of a finished folder, or of all such folders of a run; return its problems, as `verify`.
+
+    A part with a damaged file loses its files and its receipt (record of finished work); a folder with damage loses its
+    manifest, so that it does not look complete. The same pipeline then makes what is missing, and uses the rest. run:
+    the Runner that reads the files.
+
+    Raises PlanError, before anything is removed, if an input file of a damaged folder is not there any more; InUse if
+    another process writes into one of the folders.
+    """
+    found = verify(url, run)
+    damaged = {Folder(home): problems for home, problems in found.items() if problems}
+    for folder in damaged:
+        _check_input(folder)
+    homes = {home_of_step(folder).url for folder in damaged}
+    with lease.all_held(homes):
+        for folder, problems in damaged.items():
+            names = {name for problem in problems for name in _files_of(folder, problem.file)}
+            files.remove(folder.path(MANIFEST))  # first, so that it does not look complete
+            files.remove(home_of_step(folder).path(MANIFEST))
+            owned.remove(folder.url, names)
+    return found
+
+
+def home_of_step(folder: Folder) -> Folder:
+    """Return the output folder of the pipeline that saved `folder` as the input of a step; else `folder` itself."""
+    home, mark, _ = folder.url.partition(f"/{STEPS}/")
+    return Folder(home) if mark else folder
+
+
+def _files_of(folder: Folder, damaged: str) -> list[str]:
+    """Return the paths in a folder of the files to remove: the damaged one, and those that were made with it."""
+    if damaged == MANIFEST:
+        return []
+    kind = damaged.partition("/")[0]
+    if kind not in (DATA, DROPS, CUTS):  # of token shards, or the table of unread files
+        return [damaged]
+    part = part_of(damaged) if kind == DATA else files.name_of(damaged).removesuffix(".parquet")
+    shards = [f"{DATA}/{name}" for name in files.listdir(folder.path(DATA)) if part_of(name) == part]
+    return [*shards, f"{DROPS}/{part}.parquet", f"{CUTS}/{part}.parquet", f"{RECEIPTS}/{part}.json"]
+
+
+def _check_input(folder: Folder) -> None:
+    """Raise PlanError if an input file of a folder is missing, since then no damaged part can be made again."""
+    home = home_of_step(folder)
+    rows = home.origin.get("files", [])
+    missing = [row["url"] for row in rows if files.is_local(row["url"]) and not files.exists(row["url"])]
+    if missing or not rows:
+        what = f"its input {missing[0]} is not there" if missing else "it does not state its input"
+        msg = f"{folder.url} is damaged, and {what}; nothing was removed: put it back, or copies of the files"
+        raise PlanError(msg)

@@ -1,0 +1,83 @@
+"""Repair: damaged parts are made again from the recipe, the others are kept; without the input nothing is removed."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import dataprep as dp
+from dataprep.core import pipeline_file
+from dataprep.core.runner import Serial
+from dataprep.errors import PlanError
+from dataprep.history.repair import remove_damaged
+from fixtures.small_pipeline import TEXTS
+from laws import same_bytes
+
+PIPELINE = """
+import dataprep as dp
+from dataprep.tokens.vocabulary.tokenizer import Tokenizer
+
+def _strip(text):
+    return text.strip()
+
+def clean(out, run):
+    return dp.Pipeline(dp.Map(_strip), dp.Exact()).run(dp.read({texts!r}), out, run)
+
+def shards(clean, out, run):
+    return dp.encode(clean, Tokenizer.of_bytes(), out, val=0.3, run=run)
+"""
+DAMAGED = ("clean/data/part-*.parquet", "clean/drops/part-*.parquet", "clean/steps/*/input/data/part-*.parquet",
+           "shards/train-*.bin", "shards/val-*.idx", "shards/*.docs.parquet", "shards/tokenizer.json",
+           "shards/token_bytes.npy", "clean/manifest.json")  # fmt: skip
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run of two steps on two files, twice: in `out`, and in `clean` to compare with."""
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    for n in range(2):
+        lines = (f'{{"text": " {t.split(chr(10))[0]} {n} "}}\n' for t in TEXTS)
+        (texts / f"{n}.jsonl").write_text("".join(lines).replace("\\", ""))
+    (tmp_path / "pipe.py").write_text(PIPELINE.format(texts=str(texts)))
+    steps = pipeline_file.load(str(tmp_path / "pipe.py"))
+    for out in ("out", "same"):
+        list(pipeline_file.execute(steps, str(tmp_path / out), Serial()))
+    return tmp_path
+
+
+@pytest.mark.parametrize("pattern", DAMAGED)
+def test_a_damaged_file_is_made_again(run, pattern, dataprep):
+    """A byte is turned over, in a file of each kind; the repaired run has the bytes of one that was not damaged."""
+    path = min((run / "out").glob(pattern))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0x55
+    path.write_bytes(data)
+    assert any(dp.verify(str(run / "out")).values())
+    code, said, errors = dataprep("verify", str(run / "out"), "--repair", str(run / "pipe.py"))
+    assert code == 0, said + errors
+    assert not any(dp.verify(str(run / "out")).values())
+    same_bytes(run / "out", run / "same")
+
+
+def test_only_the_damaged_part_is_removed(run):
+    """A missing table costs its part and the manifest, nothing else."""
+    os.unlink(run / "out" / "clean" / "drops" / "part-00000.parquet")
+    before = {p for p in (run / "out").rglob("*") if p.is_file()}
+    found = remove_damaged(str(run / "out"))
+    assert [p.file for problems in found.values() for p in problems] == ["drops/part-00000.parquet"]
+    gone = {str(p.relative_to(run / "out")) for p in before if not p.exists()}
+    assert {"clean/manifest.json", "clean/receipts/part-00000.json"} <= gone
+    assert all("part-00000" in name or name == "clean/manifest.json" for name in gone)
+
+
+def test_without_the_input_nothing_is_removed(run):
+    """A part that cannot be made again stays as it is, and the missing file is named."""
+    path = min((run / "out" / "clean" / "data").iterdir())
+    path.write_bytes(path.read_bytes()[:-1])
+    os.unlink(run / "texts" / "1.jsonl")
+    before = {p: p.read_bytes() for p in (run / "out").rglob("*") if p.is_file()}
+    with pytest.raises(PlanError, match=r"clean is damaged, and its input .*1\.jsonl is not there; nothing was rem"):
+        remove_damaged(str(run / "out"))
+    assert {p: p.read_bytes() for p in (run / "out").rglob("*") if p.is_file()} == before
