@@ -8,11 +8,13 @@ from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 import dataprep as dp
 from dataprep.errors import PlanError, ReadError
+from dataprep.read import parquet_rows
 from dataprep.read import parts as plan
 
 ROWS = {
@@ -132,3 +134,43 @@ def test_a_sealed_dataset_reads_back(tmp_path) -> None:
     assert both.table(["id"])["id"].to_pylist() == [0, 1, 2, 1 << 40, (1 << 40) + 1, (1 << 40) + 2]
     with pytest.raises(PlanError, match="not a sealed Dataset"):
         dp.read([docs, str(tmp_path / "a.parquet")])
+
+
+MAP = pa.map_(pa.string(), pa.string())
+NESTED = {
+    "text": pa.array,
+    "bytes": lambda values: pa.array([None if v is None else v.encode() for v in values]),
+    "list": lambda values: pa.array([None if v is None else [v, v] for v in values]),
+    "struct": lambda values: pa.array([None if v is None else {"k": v} for v in values]),
+    "map": lambda values: pa.array([None if v is None else [("k", v)] for v in values], MAP),
+}
+
+
+@pytest.mark.parametrize("first", [None, "short"], ids=["null", "short"])
+@pytest.mark.parametrize("kind", NESTED)
+def test_a_value_of_many_rows_is_decoded_in_slices(tmp_path, monkeypatch, kind, first) -> None:
+    """A dictionary with one long value, to which each row refers: few rows are decoded at once, and none is lost."""
+    monkeypatch.setattr(parquet_rows, "DECODED_BYTES", 1 << 20)
+    long = "a long value " * 8_000  # 104 kB
+    values = [*[first] * 20, *[long] * 300]
+    text = values if kind == "text" else ["text"] * len(values)
+    table = pa.table({"text": text, "other": NESTED[kind](values)})
+    pq.write_table(table, tmp_path / "a.parquet", compression="zstd")
+    assert (tmp_path / "a.parquet").stat().st_size < 50_000
+    docs = dp.read(str(tmp_path / "a.parquet"))
+    sizes = [pc.sum(pc.binary_length(batch[name])).as_py() for batch in docs.batches() for name in ("text", "meta")]
+    assert max(sizes) <= (1 << 20) + 100 * 1024
+    whole = docs.table(["id", "text", "meta"])
+    monkeypatch.setattr(parquet_rows, "DECODED_BYTES", 1 << 40)
+    assert docs.table(["id", "text", "meta"]).equals(whole)
+    assert len(whole) == sum(t is not None for t in text)
+
+
+def test_rows_without_long_values_are_decoded_together(tmp_path) -> None:
+    """Ordinary columns keep the size of their batches: nothing is read twice for them."""
+    names = [f"https://example.org/{i % 7}" for i in range(5_000)]
+    pq.write_table(pa.table({"text": names, "url": names}), tmp_path / "a.parquet")
+    metadata = pq.read_metadata(tmp_path / "a.parquet")
+    with (tmp_path / "a.parquet").open("rb") as f:
+        assert parquet_rows.rows_at_once(f, metadata, 0, None) == parquet_rows.ROWS
+        assert f.tell() == 0

@@ -148,3 +148,16 @@ def test_sweep_removes_what_killed_attempts_left(tmp_path):
         files.write_bytes(str(tmp_path / name), b"")
     files.sweep(str(tmp_path))
     assert sorted(os.listdir(tmp_path)) == [".keep", ".mine.tmp", "a"]
+
+
+@pytest.mark.parametrize("frames", [1, 2])
+def test_a_zstd_window_over_the_limit_is_called_that(tmp_path, frames):
+    """Such a file is not damaged: the sentence says what is too large and what to do, also for a later frame."""
+    url = str(tmp_path / "a.zst")
+    wide = zstandard.ZstdCompressor(
+        compression_params=zstandard.ZstdCompressionParameters(window_log=29, enable_ldm=True)
+    ).compressobj()
+    frame = wide.compress(b"text " * 1000) + wide.flush()
+    files.write_bytes(url, (zstandard.compress(b"before") if frames == 2 else b"") + frame)
+    with pytest.raises(ReadError, match="its zstd window is over 128 MiB, .* compress it again without --long"):
+        files.open_read(url).read()

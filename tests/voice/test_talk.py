@@ -177,6 +177,8 @@ def test_the_card(trained):
     card = "\n".join(voice.card)
     assert f"{voice.model.n_params:,} parameters: 1 layers, 48 wide, context 64 tokens, vocabulary" in card
     assert "trained 150 steps on" in card
+    (found,) = voice.saved["trained_on"].values()
+    assert f"documents, shards {found['shards'][:16]}" in card
     assert "validation loss 0." in card
     with pytest.raises(PlanError, match="without a chat template"):
         Talk(Voice.load(trained[None]))

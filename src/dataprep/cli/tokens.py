@@ -62,7 +62,8 @@ def _print_problems(found: dict[str, Any]) -> None:
             totals = stated_totals(url)
             tokens = "" if totals["tokens"] is None else f", {totals['tokens']:,} tokens"
             amounts = f"{totals['documents']:,} documents{tokens}, {totals['bytes']:,} bytes of text"
-            console.print(f"[green]good[/] {escape(url)}: {amounts}", soft_wrap=True)
+            root = "" if totals["root"] is None else f", shards {totals['root']}"
+            console.print(f"[green]good[/] {escape(url)}: {amounts}{root}", soft_wrap=True)
     n = sum(map(len, found.values()))
     if n:
         console.print(f"[bold red]{n:,} {'problem' if n == 1 else 'problems'}[/]")

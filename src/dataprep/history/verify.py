@@ -14,6 +14,7 @@ from dataprep.core.folder import CUTS, DATASET, DROPS, MANIFEST, TOKENS, Folder,
 from dataprep.core.runner import Runner, Serial
 from dataprep.errors import DataprepError, PlanError
 from dataprep.store import files
+from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.shards.verify import Problem, verify_shards
 
 AGAIN = "run the pipeline again with replace=True"
@@ -114,10 +115,12 @@ def _rows(url: str, docs: int) -> Iterator[str]:
 
 
 def stated_totals(url: str) -> dict[str, Any]:
-    """Return the totals that the manifest of a finished folder states: {"kind", "documents", "bytes", "tokens"}.
+    """Return the totals that a finished folder's manifest states: {"kind", "documents", "bytes", "tokens", "root"}.
 
-    Bytes are those of the text; tokens is None for a Dataset.
+    Bytes are those of the text; tokens, and root, the hash of all token shards, are None for a Dataset.
     """
     found = Folder(url).manifest
     docs = found["docs"] if found["kind"] == DATASET else found["documents"]
-    return {"kind": found["kind"], "documents": docs, "bytes": found["bytes"], "tokens": found.get("tokens")}
+    root = None if found["kind"] == DATASET else Shards.open(url).root
+    totals = {"kind": found["kind"], "documents": docs, "bytes": found["bytes"]}
+    return {**totals, "tokens": found.get("tokens"), "root": root}

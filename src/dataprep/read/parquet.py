@@ -29,9 +29,8 @@ from dataprep.read.json.columns import arrow_type, check_taken
 from dataprep.store import files
 from dataprep.unicode.valid import is_utf8
 
+from .parquet_rows import rows_at_once
 from .trust import MAX_DOC_BYTES
-
-ROWS = 1_024  # decoded at once: few rows have over 8 kB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,13 +93,15 @@ class Parquet(Reader):
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Yield the documents of the rows [piece.start, piece.stop) as batches; rows without valid text are dropped."""
-        with _open(piece.url) as file:
+        with _open(piece.url) as file, files.open_raw(piece.url) as raw:
             self._check(file.schema_arrow, piece.url)
             row = 0
             for k in range(file.metadata.num_row_groups):
                 rows = file.metadata.row_group(k).num_rows
                 if piece.start < row + rows and (piece.stop is None or row < piece.stop):
-                    yield from self._group(file, k, row, piece, stats)
+                    n = rows_at_once(raw, file.metadata, k, self._wanted)
+                    batches = file.iter_batches(n, [k], self._wanted, use_threads=False)
+                    yield from self._group(batches, row, piece, stats)
                 row += rows
 
     def _check(self, schema: pa.Schema, url: str) -> None:
@@ -110,14 +111,16 @@ class Parquet(Reader):
             msg = f"the text column {self.text!r} {state}; the columns are {_show(schema)}; name one of them with text="
             raise ReadError(msg, url)
 
-    def _group(self, file: pq.ParquetFile, k: int, row: int, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        lifted = [name for name, _ in self.columns]
-        wanted = None if self.meta else [self.text, *lifted]
-        last = row + file.metadata.row_group(k).num_rows if piece.stop is None else piece.stop
-        for batch in file.iter_batches(ROWS, row_groups=[k], columns=wanted, use_threads=False):
+    @property
+    def _wanted(self) -> list[str] | None:
+        return None if self.meta else [self.text, *(name for name, _ in self.columns)]
+
+    def _group(self, batches: Iterator[Batch], row: int, piece: Slice, stats: Ledger) -> Iterator[Batch]:
+        """Yield the documents of a row group; `row` is the position of its first row."""
+        for batch in batches:
             first = max(0, piece.start - row)
-            mine = batch.slice(first, max(0, min(batch.num_rows, last - row) - first))
-            yield from self._documents(mine, row + first, piece, stats)
+            last = batch.num_rows if piece.stop is None else max(first, min(batch.num_rows, piece.stop - row))
+            yield from self._documents(batch.slice(first, last - first), row + first, piece, stats)
             row += batch.num_rows
 
     def _documents(self, rows: Batch, row: int, piece: Slice, stats: Ledger) -> Iterator[Batch]:

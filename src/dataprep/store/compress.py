@@ -17,6 +17,8 @@ from dataprep.errors import ReadError
 
 STEP = 1 << 17  # bytes: pyarrow loses those of a read in which damage is found
 SUFFIXES = (".gz", ".zst", ".xz")
+WINDOW = "requires too much memory"  # zstd's words for a frame with a window of more bytes than these
+WINDOW_BYTES = 1 << 27
 
 
 def decompressed(raw: BinaryIO, url: str) -> BinaryIO:
@@ -52,6 +54,12 @@ class _Checked(io.RawIOBase):
         except (ConnectionError, TimeoutError):  # the network's fault, not the file's: the Runner tries again
             raise
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as e:
+            if WINDOW in str(e):
+                msg = (
+                    f"its zstd window is over {WINDOW_BYTES >> 20} MiB, the most that is held in memory; "
+                    "compress it again without --long or --ultra"
+                )
+                raise ReadError(msg, self.url, self.offset) from e
             msg = f"the compressed data ends early or is damaged ({e}); fetch the file again"
             raise ReadError(msg, self.url, self.offset) from e
         self.offset += n

@@ -98,7 +98,9 @@ def stop_ids(sets: Mapping[str, Shards]) -> list[int]:
 
 
 def facts(sets: Mapping[str, Shards]) -> dict[str, Any]:
-    """Return what a checkpoint states about its data: the ids that end a text, amounts per set, and the chat template.
+    """Return what a checkpoint states about its data: the ids that end a text, the sets, and the chat template.
+
+    "trained_on" has, for each set, its documents and tokens, and one hash of all its shards (`Shards.root`).
 
     "chat" is None, or a dict with template, template_ends (its bos and eos) and speakers of the first set with a
     template.
@@ -106,7 +108,9 @@ def facts(sets: Mapping[str, Shards]) -> dict[str, Any]:
     chats = (s.manifest for s in sets.values() if s.manifest.get("template"))
     chat = next(({n: m.get(n) for n in ("template", "template_ends", "speakers")} for m in chats), None)
     train = {name: s.split("train") for name, s in sets.items()}
-    amounts = {name: {"documents": len(s), "tokens": s.n_tokens} for name, s in train.items()}
+    amounts = {
+        name: {"documents": len(s), "tokens": s.n_tokens, "shards": sets[name].root} for name, s in train.items()
+    }
     return {"stop": stop_ids(sets), "trained_on": amounts, "chat": chat}
 
 

@@ -17,6 +17,8 @@ from dataprep.train import GPT, Sampling, generate
 from .open_model import open_model, tokenizer_of
 from .text_stream import TextStream
 
+SHOWN = 16  # hex digits of a hash in the card
+
 
 @dataclass(frozen=True)
 class Voice:
@@ -60,14 +62,16 @@ class Voice:
 
     @property
     def card(self) -> list[str]:
-        """Lines about the model: parameters and shape, data, steps, and loss."""
+        """Lines about the model: parameters and shape, steps, data with the hash of its shards, and loss."""
         config, saved = self.model.config, self.saved
         shape = f"{config.n_layers} layers, {config.d_model} wide, context {config.context:,} tokens"
         n = self.model.n_params
         count = f"{n / 1e6:.1f}M" if n >= 1e6 else f"{n:,}"
         size = f"{count} parameters: {shape}, vocabulary {self.model.vocab_size:,}"
         data = [
-            f"{found['tokens']:,} tokens of {found['documents']:,} documents" + (f" ({name})" if name else "")
+            f"{found['tokens']:,} tokens of {found['documents']:,} documents"
+            + (f" ({name})" if name else "")
+            + (f", shards {found['shards'][:SHOWN]}" if "shards" in found else "")
             for name, found in saved.get("trained_on", {}).items()
         ]
         started = " on top of an earlier model" if saved.get("start") else ""

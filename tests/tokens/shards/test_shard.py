@@ -193,3 +193,19 @@ def test_shards_are_filled_in_order(pieces, limit):
         expected[-1].append(size)
     made = [[s for piece, a, b in runs for s in pieces[piece][a:b]] for runs in arrange(ends, limit)]
     assert made == expected
+
+
+def test_one_hash_names_all_shards(tmp_path):
+    """The root hash depends on every token, end, mask, split and tokenizer, and on nothing of this machine."""
+    docs = {"train": [[1, 2, 3], [4, 5]], "val": [[6]]}
+    first = save(tmp_path / "a", docs, vocab_size=100, eot=99)
+    assert first.root == save(tmp_path / "b" / "c", docs, vocab_size=100, eot=99).root == first.split("val").root
+    others = [
+        save(tmp_path / "d", docs | {"val": [[7]]}, vocab_size=100, eot=99),
+        save(tmp_path / "e", docs | {"train": [[1, 2], [3, 4, 5]]}, vocab_size=100, eot=99),
+        save(tmp_path / "f", {"train": [[1, 2, 3], [4, 5], [6]]}, vocab_size=100, eot=99),
+        save(tmp_path / "g", docs, vocab_size=101, eot=99),
+        save(tmp_path / "h", docs, vocab_size=100, eot=99, tokenizer={"hash": "another"}),
+        Shards(first.path, {**first.manifest, "shards": [s | {"mask_hash": "x"} for s in first.shards]}),
+    ]
+    assert len({first.root, *(other.root for other in others)}) == 1 + len(others)

@@ -13,6 +13,7 @@ documents and rows of the Dataset agree one to one. Reading needs numpy only; `.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from functools import cached_property
@@ -88,6 +89,17 @@ class Shards:
 
     def __reduce__(self) -> tuple[Any, ...]:  # a memmap would travel as a copy of its bytes
         return Shards, (self.path, self.manifest, self.split_name)
+
+    @property
+    def root(self) -> str:
+        """One hash (SHA-256, in hex) of the whole folder: its vocabulary, and the tokens, ends and masks of all splits.
+
+        It is computed from the hashes that the manifest states; `dataprep verify` checks these, and prints it.
+        """
+        facts = ("name", "tokens", "hash", "ends_hash", "mask_hash")
+        shards = [[entry.get(fact) for fact in facts] for entry in self.manifest["shards"]]
+        tokenizer = (self.manifest.get("tokenizer") or {}).get("hash", "")
+        return hashlib.sha256(json.dumps([tokenizer, self.vocab_size, shards]).encode()).hexdigest()
 
     @property
     def n_tokens(self) -> int:
