@@ -419,10 +419,6 @@ def test_names_that_are_words_of_the_program(tmp_path, name):
     assert result.answers == 20
 
 
-    contents = [m["content"] for path in result.jsonl.values() for row in lines_of(path) for m in row]
-    assert not any(re.search(rf"\b{name}\b", text) for text in contents)
-
-
 def test_a_given_tokenizer_gets_the_marks_of_the_template(export, tmp_path, caplog):
     """Its ids stay, so that a model of it can be trained on the shards; the marks follow."""
     tok = dp.Tokenizer.from_merges([(b"t", b"h"), (b"th", b"e")])
