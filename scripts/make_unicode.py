@@ -10,8 +10,9 @@ from __future__ import annotations
 import sys
 import textwrap
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 TARGET = Path(__file__).parents[1] / "src" / "dataprep" / "unicode"
 POINTS = [c for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000]
@@ -47,10 +48,13 @@ CLASSES: dict[str, tuple[Callable[[str], bool], str]] = {
     "NUMERIC": (str.isnumeric, "str.isnumeric: anything with a numeric value, some ideographs too"),
     "NUMBER": (category("N"), "general category N"),
     "MARK": (category("M"), "general category M: combining marks"),
+    "NONSPACING": (lambda ch: unicodedata.category(ch) == "Mn", "general category Mn: non-spacing marks"),
     "PUNCT": (category("P"), "general category P: punctuation"),
     "SENTENCE": (sentence_end, "Sentence_Terminal: full stops, question marks and their kin"),
     "UPPER": (str.isupper, "str.isupper"),
     "CASED": (cased, "Cased: has an upper, lower or title case"),
+    "FORMAT": (lambda ch: unicodedata.category(ch) == "Cf", "general category Cf: soft hyphens, joiners, directions"),
+    "NOT_NFC": (lambda ch: unicodedata.normalize("NFC", ch) != ch, "never in a text in NFC"),
     "IGNORABLE": (ignorable, "Case_Ignorable: looked through when deciding a final sigma"),
 }
 
@@ -87,22 +91,61 @@ def lower_runs() -> str:
     return " ".join(f"{a:x}-{b:x}/{step}{shift:+x}" for a, b, step, shift in runs)
 
 
-def bases() -> str:
-    """What is left of canonical decompositions without non-spacing marks: `base=points`, `base+base=points`, `=marks`.
+def known(prop: str, *values: str) -> Callable[[str], bool]:
+    """Whether a property of a character that this version knows has one of the values."""
 
-    The syllables of Hangul, whose letters follow from their number, are left out.
-    """
+    def has(ch: str) -> bool:
+        import regex
+
+        pattern = "|".join(rf"\p{{{prop}={value}}}" for value in values)
+        return unicodedata.category(ch) != "Cn" and bool(regex.match(pattern, ch))
+
+    return has
+
+
+BREAKS: dict[str, Callable[[str], bool]] = {
+    "LETTER": known("WB", "ALetter"),
+    "HEBREW": known("WB", "Hebrew_Letter"),
+    "DIGIT": known("WB", "Numeric"),
+    "JOINER": known("WB", "ExtendNumLet"),
+    "MID_LETTER": known("WB", "MidLetter"),
+    "MID_NUMBER": known("WB", "MidNum"),
+    "MID_BOTH": known("WB", "MidNumLet", "Single_Quote"),
+    "EXTEND": known("WB", "Extend", "Format", "ZWJ"),
+}
+
+
+def word_breaks() -> str:
+    """The classes of Word_Break that words are made of, by name."""
+    return tokens({name: [c for c in POINTS if test(chr(c))] for name, test in BREAKS.items()})
+
+
+def decompositions() -> str:
+    """The full canonical decompositions, as `point+point`, without the syllables of Hangul (Unicode, 3.12)."""
     groups: dict[str, list[int]] = {}
     for c in POINTS:
         whole = unicodedata.normalize("NFD", chr(c))
-        left = [ch for ch in whole if unicodedata.category(ch) != "Mn"]
-        if "".join(left) != chr(c) and not 0xAC00 <= c < 0xD7A4:
-            groups.setdefault("+".join(f"{ord(ch):x}" for ch in left), []).append(c)
-    tokens = []
-    for base, points in groups.items():
+        if whole != chr(c) and not 0xAC00 <= c < 0xD7A4:
+            groups.setdefault("+".join(f"{ord(ch):x}" for ch in whole), []).append(c)
+    return tokens(groups)
+
+
+def orders() -> str:
+    """The canonical combining classes that are not 0."""
+    groups: dict[int, list[int]] = {}
+    for c in POINTS:
+        if unicodedata.combining(chr(c)):
+            groups.setdefault(unicodedata.combining(chr(c)), []).append(c)
+    return tokens(dict(sorted(groups.items())))
+
+
+def tokens(groups: Mapping[Any, list[int]]) -> str:
+    """Return groups of ascending code points as tokens `key=ranges`, each of up to eight ranges."""
+    out = []
+    for name, points in groups.items():
         cut = spans(points)
-        tokens += [f"{base}={','.join(cut[i : i + 8])}" for i in range(0, len(cut), 8)]
-    return " ".join(tokens)
+        out += [f"{name}={','.join(cut[i : i + 8])}" for i in range(0, len(cut), 8)]
+    return " ".join(out)
 
 
 def assigned(ch: str) -> bool:
@@ -125,8 +168,11 @@ def main() -> None:
     parts += [section(name, comment, ranges(test)) for name, (test, comment) in CLASSES.items()]
     lower = "first-last/step+shift; U+0130 maps to two code points, of which the first is here"
     parts.append(section("LOWER", lower, lower_runs()))
-    meaning = "base=points: canonical decompositions without their non-spacing marks; =points: those marks"
-    parts.append(section("BASES", meaning, bases()))
+    meaning = "class=points: Word_Break of UAX #29, the classes that words are made of"
+    parts.append(section("WORD_BREAK", meaning, word_breaks()))
+    meaning = "points=points: full canonical decompositions, without Hangul"
+    parts.append(section("DECOMPOSED", meaning, decompositions()))
+    parts.append(section("ORDER", "class=points: canonical combining classes other than 0", orders()))
     (TARGET / "tables.txt").write_text("\n".join(parts) + "\n", encoding="utf-8")
 
 

@@ -75,7 +75,7 @@ _NAMES = {
     "tokens.split": "Split",
     "tokens.vocabulary.characters": "train_characters",
     "tokens.vocabulary.train": "Tokenizer train_bpe",
-    "unicode.hashes": "shingle_hash",
+    "unicode.shingles": "shingle_hash",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 __all__ = sorted(_HOMES)  # noqa: PLE0605 - a list all the same

@@ -63,6 +63,6 @@ from .tokens.split import Split as Split
 from .tokens.vocabulary.characters import train_characters as train_characters
 from .tokens.vocabulary.train import Tokenizer as Tokenizer
 from .tokens.vocabulary.train import train_bpe as train_bpe
-from .unicode.hashes import shingle_hash as shingle_hash
+from .unicode.shingles import shingle_hash as shingle_hash
 
 __version__: str

@@ -257,7 +257,7 @@ def test_signatures_are_diverse() -> None:
 def test_signatures_are_those_of_datasketch() -> None:
     """Equal to datasketch's MinHash of the same seed with `shingle_hash` as its hash."""
     datasketch = pytest.importorskip("datasketch", minversion="2")
-    from dataprep.unicode.hashes import shingle_hash
+    from dataprep.unicode.shingles import shingle_hash
 
     text = "MinHash was invented by Andrei Broder at DEC in 1997 for AltaVista; İstanbul, ΟΔΟΣ and \u212aelvin too"
     made = MinHash(bands=13, rows=8, seed=5).sketch
@@ -265,7 +265,7 @@ def test_signatures_are_those_of_datasketch() -> None:
     for shingle in twins.text.shingle_set(text, "word", 5):
         theirs.update(" ".join(shingle).encode())
     from dataprep.core import batch as B
-    from dataprep.unicode.hashes import shingles
+    from dataprep.unicode.shingles import shingles
 
     starts, hashes = shingles(*B.buffers(B.make([0], [text], "s")), "word", 5)
     ours = np.empty(104, np.uint32)
@@ -279,7 +279,7 @@ def test_a_document_becomes_datasketchs_own(tmp_path) -> None:
     datasketch = pytest.importorskip("datasketch", minversion="2")
     import dataprep as dp
     from dataprep.core import batch as B
-    from dataprep.unicode.hashes import shingle_hash, shingles
+    from dataprep.unicode.shingles import shingle_hash, shingles
 
     texts = [*edited(3, families=2), "two words", ""]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts))

@@ -25,7 +25,7 @@ from dataprep.dedup.embeddings import decide, kmeans, vectors, word_vectors
 from dataprep.dedup.semantic import SemDeDup
 from dataprep.errors import FunctionFailed, PlanError
 from dataprep.store.key import key
-from dataprep.unicode.hashes import words
+from dataprep.unicode.words import words
 
 DIM = 32
 

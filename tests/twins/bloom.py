@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 
-from twins.text import words
 from twins.units import lines, unit_form
+from twins.words import words
 
 
 def seen_documents(texts: list[str], form: str | None) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twins.text import words
+from twins.words import words
 
 
 def contamination(text: str, questions: list[str], ngram: int, min_words: int) -> tuple[int, list[int]]:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dataprep.unicode import hashes as kernels
-from twins.text import words
+from twins.words import words
 
 
 def on_grid(vectors) -> np.ndarray:

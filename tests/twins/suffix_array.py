@@ -5,28 +5,30 @@ from __future__ import annotations
 import itertools
 import re
 
-from twins.unicode import WORD
+from twins.words import spans
 
 
-def windows_of(text: str, width: int, by_word: bool) -> list[tuple[int, int]]:
+def windows_of(text: str, width: int, by_word: bool, split: str = "unicode") -> list[tuple[int, int]]:
     """Where windows start and end, in bytes."""
     if not by_word:
         return [(i, i + width) for i in range(len(text.encode()) - width + 1)]
-    size = [len(text[: m.start()].encode()) for m in re.finditer(f"{WORD}+", text)]
-    ends = [len(text[: m.end()].encode()) for m in re.finditer(f"{WORD}+", text)]
+    size = [len(text[:a].encode()) for a, _ in spans(text, split)]
+    ends = [len(text[:b].encode()) for _, b in spans(text, split)]
     return list(zip(size, ends[width - 1 :], strict=False))
 
 
-def repeated_spans(texts: list[str], width: int, by_word: bool, cut: str) -> list[tuple[int, ...]]:
+def repeated_spans(
+    texts: list[str], width: int, by_word: bool, cut: str, split: str = "unicode"
+) -> list[tuple[int, ...]]:
     """What is cut: (document, start, end, document and bytes of the first occurrence), in UTF-8 bytes.
 
     Neighbouring windows of one displacement are a run; as few runs as cover what is cut are named, those that reach
     furthest.
     """
-    first, spans = {}, []
+    first, rows = {}, []
     for d, text in enumerate(texts):
         data, gone, runs = text.encode(), bytearray(len(text.encode())), []
-        for start, end in windows_of(text, width, by_word):
+        for start, end in windows_of(text, width, by_word, split):
             place = first.setdefault(data[start:end], (d, start))
             if place != (d, start):
                 gone[start:end] = b"x" * (end - start)
@@ -36,10 +38,10 @@ def repeated_spans(texts: list[str], width: int, by_word: bool, cut: str) -> lis
                     runs.append((start, end, place[0], start - place[1]))
         points = set(allowed_cuts(text, "char"))
         for piece in re.finditer(rb"x+", bytes(gone)):
-            inside = [i for i in allowed_cuts(text, cut) if piece.start() <= i <= piece.end()]
+            inside = [i for i in allowed_cuts(text, cut, split) if piece.start() <= i <= piece.end()]
             if inside and inside[0] < inside[-1]:
-                spans += [(d, *row) for row in covering(runs, inside[0], inside[-1], points)]
-    return spans
+                rows += [(d, *row) for row in covering(runs, inside[0], inside[-1], points)]
+    return rows
 
 
 def covering(runs: list[tuple], low: int, high: int, points: set[int]) -> list[tuple[int, ...]]:
@@ -58,8 +60,9 @@ def covering(runs: list[tuple], low: int, high: int, points: set[int]) -> list[t
     return [(a, b, kept, a - shift, b - shift) for a, b, (_, _, kept, shift) in rows if a < b]
 
 
-def allowed_cuts(text: str, cut: str) -> list[int]:
+def allowed_cuts(text: str, cut: str, split: str = "unicode") -> list[int]:
     """The places in bytes where a text may be cut: between code points; not inside words; where lines begin."""
-    inside = {"char": "(?!)", "word": f"(?<={WORD})(?={WORD})", "line": r"(?<=[^\n])(?!\Z)"}[cut]
+    inside = {"char": "(?!)", "word": "(?!)", "line": r"(?<=[^\n])(?!\Z)"}[cut]
     bad = {m.start() for m in re.finditer(inside, text)}
+    bad |= {i for a, b in spans(text, split) for i in range(a + 1, b) if cut == "word"}
     return [len(text[:i].encode()) for i in range(len(text) + 1) if i not in bad]

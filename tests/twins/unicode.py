@@ -38,11 +38,11 @@ def _lowered() -> dict[str, str]:
 
 @cache
 def _bases() -> dict[str, str]:
-    found = {}
-    for token in tables.BASES.split():
-        base, _, spans = token.partition("=")
+    found = dict.fromkeys(points("NONSPACING"), "")
+    for token in tables.DECOMPOSED.split():
+        whole, _, spans = token.partition("=")
         for a, _, b in (span.partition("-") for span in spans.split(",")):
-            plain = "".join(chr(int(x, 16)) for x in base.split("+") if x)
+            plain = "".join(chr(int(x, 16)) for x in whole.split("+") if chr(int(x, 16)) not in points("NONSPACING"))
             found |= {chr(c): plain for c in range(int(a, 16), int(b or a, 16) + 1)}
     return found
 

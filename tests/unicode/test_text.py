@@ -12,10 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import twins.text
+import twins.words
 from dataprep.core import batch as B
 from dataprep.unicode import hashes as H
+from dataprep.unicode import shingles as S
 from dataprep.unicode import tables
 from dataprep.unicode import text as T
+from dataprep.unicode import words as W
 
 POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 SAME_UNICODE = unicodedata.unidata_version == tables.VERSION
@@ -77,24 +80,11 @@ def test_lower_case_is_that_of_python() -> None:
     assert len(wrong) <= (0 if SAME_UNICODE else 20), [hex(c) for c in wrong[:20]]
 
 
-@given(st.lists(TEXTS, max_size=5))
-def test_words_are_those_of_re(texts: list[str]) -> None:
-    r"""A hash for every `re.findall(r"\w+", text.lower())`; equal words have equal hashes, others have not."""
-    found = cut(*H.words(*column(texts)))
-    expected = [twins.text.words(t) for t in texts]
-    assert [len(f) for f in found] == [len(e) for e in expected]
-    flat = [w for e in expected for w in e]
-    hashes = [h for f in found for h in f.tolist()]
-    assert len(set(zip(flat, hashes, strict=True))) == len(set(flat)) == len(set(hashes))
-    alone = cut(*H.words(*column(flat)))  # a lower-cased word hashes as it did inside its text
-    assert [a.tolist() for a in alone] == [[h] for h in hashes]
-
-
-@given(st.lists(TEXTS, max_size=5), st.sampled_from(["word", "char"]), st.integers(1, 6))
-def test_shingles_are_those_of_the_twin(texts: list[str], unit: str, n: int) -> None:
+@given(st.lists(TEXTS, max_size=5), st.sampled_from(["word", "char"]), st.integers(1, 6), st.sampled_from(W.SPLITS))
+def test_shingles_are_those_of_the_twin(texts: list[str], unit: str, n: int, split: str) -> None:
     """As many distinct hashes as distinct shingles, and as many in common between any two texts."""
-    found = [set(h.tolist()) for h in cut(*H.distinct(*H.shingles(*column(texts), unit, n)))]
-    expected = [twins.text.shingle_set(t, unit, n) for t in texts]
+    found = [set(h.tolist()) for h in cut(*H.distinct(*S.shingles(*column(texts), unit, n, split)))]
+    expected = [twins.text.shingle_set(t, unit, n, split) for t in texts]
     assert [len(f) for f in found] == [len(e) for e in expected]
     for f, e in zip(found, expected, strict=True):
         assert [len(f & g) for g in found] == [len(e & x) for x in expected]
@@ -124,14 +114,14 @@ def test_word_hashes_differ_wherever_a_word_is_changed() -> None:
     """100,000 numbers, permuted letters and long words have as many hashes."""
     texts = [str(i) for i in range(100_000)] + ["x" * i for i in range(1, 300)]
     texts += [f"{a}{b}{c}" for a in "abcdefghij" for b in "klmnopqrst" for c in "abcdefghij"]
-    _, hashes = H.words(*column(texts))
+    _, hashes = W.words(*column(texts))
     assert len(np.unique(hashes)) == len(texts)
 
 
 def test_shingle_hash_is_that_of_the_kernel() -> None:
     """The public hash of a shingle's bytes is the low half of the kernel's."""
-    words = twins.text.words("The quick, brown fox jumps over the lazy dog")
-    _, hashes = H.shingles(*column([" ".join(words)]), "word", 5)
+    words = twins.words.words("The quick, brown fox jumps over the lazy dog")
+    _, hashes = S.shingles(*column([" ".join(words)]), "word", 5)
     shingles = [" ".join(words[i : i + 5]) for i in range(len(words) - 4)]
-    assert [H.shingle_hash(s.encode()) for s in shingles] == [int(h) & 0xFFFFFFFF for h in hashes]
-    assert H.shingle_hash("") == 0
+    assert [S.shingle_hash(s.encode()) for s in shingles] == [int(h) & 0xFFFFFFFF for h in hashes]
+    assert S.shingle_hash("") == 0

@@ -21,6 +21,7 @@ from dataprep.dedup.membership.keys import KeyUnits, LookUp, SaveKeys, count, do
 from dataprep.dedup.pieces.forms import FORMS
 from dataprep.errors import require
 from dataprep.store import files
+from dataprep.unicode.words import SPLITS
 
 from .membership import hyperloglog
 from .warm import warm
@@ -45,14 +46,15 @@ class Bloom(Estimator):
         least the share `threshold` of its runs were in *earlier documents*, and the whole document is dropped if at
         least `threshold` of all its runs were (BFF in DataComp-LM, Li et al. 2024). After a document is judged, the
         runs of its kept lines are entered into the filter, those of its other lines are not. Lines with fewer words are
-        removed only with their whole document, and a document of such lines is kept. Words are runs of `\w` of the
-        lower-cased text.
+        removed only with their whole document, and a document of such lines is kept.
     error_rate: the probability, from 1e-9 to 0.5, that a new unit is taken for one seen before once `capacity` units
     are entered. A Bloom filter stores only bits set by hashes, so the first document cannot be named.
     capacity: the number of distinct units that the filter is made for. None: they are counted first (by HyperLogLog,
     and 2 % are added). With a given capacity, more units raise DataprepError, so the error rate never gets worse.
     normalize: which differences between documents or lines are ignored: None (nothing is ignored), or a form of
     `forms.py` ("space", "lower", "words", "c4", "ccnet", "ccnet_digits").
+    words: how n-grams split words, which are compared in lower case: "unicode" (the default, see docs/words.md), or
+    "regex", runs of `\w`, as published.
     min_left: a document that lost lines is dropped if fewer characters other than white space are left.
 
     Memory: 19.2 bits per unit at 1e-4, in one process; raises PlanError if the Runner allows less. The filter is saved
@@ -67,6 +69,7 @@ class Bloom(Estimator):
     error_rate: float = 1e-4
     capacity: int | None = None
     normalize: str | None = None
+    words: str = "unicode"
     min_left: int = 1
 
     def __post_init__(self) -> None:
@@ -78,13 +81,15 @@ class Bloom(Estimator):
         require(self.normalize in (None, *FORMS), f"normalize={self.normalize!r} must be None or one of {forms}")
         for_words = "must be None for n-grams, whose words are lower-cased; leave it out"
         require(self.normalize is None or self.unit != "ngram", f"normalize={self.normalize!r} {for_words}")
+        splits = " or ".join(map(repr, SPLITS))
+        require(self.words in SPLITS, f"words={self.words!r} must be {splits}")
         check_min_left(self.min_left)
         FilterSize(1 if self.capacity is None else self.capacity, self.error_rate)
 
     @property
     def units(self) -> KeyUnits:
-        """The settings `unit`, `ngram` and `normalize` as one object; they decide which parts of a text are hashed."""
-        return KeyUnits(self.unit, self.ngram, self.normalize)
+        """The settings `unit`, `ngram`, `normalize` and `words` in one object: what is hashed."""
+        return KeyUnits(self.unit, self.ngram, self.normalize, self.words)
 
     @property
     def only_drops(self) -> bool:  # type: ignore[override]
@@ -155,7 +160,7 @@ def bloom_hashes(saved: Any, stage: Bloom | None = None) -> Callable[[Any], list
         data = np.frombuffer(key if isinstance(key, bytes) else str(key).encode(), np.uint8)
         offsets = np.array([0, len(data)], np.int64)
         if units.unit == "ngram":
-            hashed = ngram_keys(offsets[:1], offsets[1:], data, units.ngram)[0]
+            hashed = ngram_keys(offsets[:1], offsets[1:], data, units.ngram, units.words)[0]
         else:
             hashed = document_keys(offsets, data, units.normalize)
         wanted = f"a run of {units.ngram} words, like the keys of this filter"

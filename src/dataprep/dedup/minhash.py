@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,7 +24,8 @@ from dataprep.dedup.near.search import DuplicateSearch
 from dataprep.dedup.near.sketch import Shingles
 from dataprep.errors import PlanError, need, require
 from dataprep.store.key import key
-from dataprep.unicode.hashes import shingle_hash, shingles
+from dataprep.unicode.shingles import shingle_hash, shingles
+from dataprep.unicode.words import SPLITS
 
 from .keep import Keep
 from .warm import warm
@@ -36,7 +38,7 @@ FEW = 0.9  # of the pairs at the threshold: a warning is logged if the bands pro
 
 @dataclass(frozen=True, kw_only=True)
 class MinHash(Estimator):
-    """Drop a document if its set of shingles is at least as similar as `threshold` to that of a kept document.
+    r"""Drop a document if its set of shingles is at least as similar as `threshold` to that of a kept document.
 
     threshold: 0 < threshold <= 1; the least similarity, computed exactly, at which a document is dropped; 0.8 unless a
     preset sets another. measure: "jaccard", the number of shared shingles divided by the number in either document; or
@@ -45,10 +47,16 @@ class MinHash(Estimator):
     x 8 for a Jaccard similarity of 0.8, and 132 x 1 for a containment of 0.8 in a text up to 20 times as long.
     preset: "lee2022" (450 x 20), "dclm" (93 x 15), "fineweb" (14 x 8); or "dialect", for short texts whose spelling
     varies (4 characters, threshold 0.6).
-    shingle, ngram: a shingle is a run of `ngram` words (shingle="word", of the lower-cased text; by default 5), or of
+    shingle, ngram: a shingle is a run of `ngram` words (shingle="word", in lower case; by default 5), or of
     `ngram` characters ("char", of the lower-cased text with its white space as single spaces). A document with fewer
     words or characters is one shingle; a document with none is kept. min_shingles: documents with fewer shingles are
     kept.
+    words: how words are split: "unicode", with characters as words where a script has no spaces (docs/words.md), or
+    "regex", runs of `\w`, as the presets lee2022, dclm and fineweb have it.
+    normalize: the differences that do not count: names of "nfc" (composed and decomposed characters), "diacritics"
+    (accents, Hebrew points, Arabic vowel signs), "case", "digits" (each run of them), "punctuation" and "space". Words
+    are always compared without "case", "space" and the "punctuation" between them, characters without "case" and
+    "space"; "nfc" is added unless words="regex". preset="fineweb" has FineWeb's own form, normalize="fineweb".
     keep: which of the copies is kept: "first", "longest", "newest", "newest:COLUMN", "best:COLUMN" or "source:A,B".
     against: folders of sealed Datasets (finished outputs) whose documents come before all new ones, and are kept.
     seed: of the random permutations, which are those of `datasketch.MinHash(seed=seed)`.
@@ -67,6 +75,8 @@ class MinHash(Estimator):
     rows: int | None = None
     shingle: str | None = None
     ngram: int | None = None
+    words: str | None = None
+    normalize: str | Sequence[str] | None = None
     min_shingles: int = 1
     preset: str | None = None
     keep: str = "first"
@@ -81,16 +91,20 @@ class MinHash(Estimator):
         require(self.measure in MEASURES, f"measure={self.measure!r} must be {measures}")
         made = self.settings
         require(made.shingle in ("word", "char"), f"shingle={made.shingle!r} must be 'word' or 'char'")
+        splits = " or ".join(map(repr, SPLITS))
+        require(made.words in SPLITS, f"words={made.words!r} must be {splits}")
         require(made.ngram >= 1, f"ngram={made.ngram!r} must be at least 1")
         require(self.min_shingles >= 1, f"min_shingles={self.min_shingles!r} must be at least 1")
         require(0 <= self.seed < 1 << 32, f"seed={self.seed!r} must be in 0 ... 2^32 - 1")
         Keep.parse(self.keep)
+        if self.normalize is not None and not isinstance(self.normalize, str):
+            object.__setattr__(self, "normalize", tuple(self.normalize))
         object.__setattr__(self, "against", folders_of(self.against) or None)
 
     @property
     def settings(self) -> BandSettings:
-        """The threshold, bands, rows, `shingle` and `ngram` in use, after the preset and the defaults are applied."""
-        names = ("threshold", "bands", "rows", "shingle", "ngram", "preset", "measure")
+        """The threshold, bands, rows, shingles and normal form in use, after the preset and defaults."""
+        names = ("threshold", "bands", "rows", "shingle", "ngram", "words", "normalize", "preset", "measure")
         return resolve(**{name: getattr(self, name) for name in names})
 
     @property
@@ -104,7 +118,8 @@ class MinHash(Estimator):
         made = self.settings
         return Shingles(
             unit=made.shingle, ngram=made.ngram, threshold=float(made.threshold), bands=made.bands, rows=made.rows,
-            seed=self.seed, min_shingles=self.min_shingles,
+            seed=self.seed, min_shingles=self.min_shingles, words=made.words,
+            normalize=made.normalize,
         )  # fmt: skip
 
     def at(self, threshold: float) -> MinHash:
@@ -115,7 +130,8 @@ class MinHash(Estimator):
         """
         made = self.settings
         free: dict[str, Any] = {"bands": None, "rows": None, "preset": None}
-        plain = replace(self, threshold=threshold, shingle=made.shingle, ngram=made.ngram, **free)
+        form = {name: getattr(made, name) for name in ("shingle", "ngram", "words", "normalize")}
+        plain = replace(self, threshold=threshold, **form, **free)
         found = replace(made, threshold=threshold).found(self.measure)
         if threshold >= made.threshold or found >= RECALL:
             return replace(plain, bands=made.bands, rows=made.rows)
@@ -135,7 +151,8 @@ class MinHash(Estimator):
         """
         library = need("datasketch", extra="dedup")
         made = self.settings
-        _, hashes = shingles(*B.buffers(pa.array([docs.text_of(id_)], pa.large_string())), made.shingle, made.ngram)
+        text = B.buffers(pa.array([docs.text_of(id_)], pa.large_string()))
+        _, hashes = shingles(*text, made.shingle, made.ngram, made.words, made.normalize)
         n = made.bands * made.rows if num_perm is None else num_perm
         try:
             found = library.MinHash(n, seed=self.seed, scheme="affine32", hashfunc=int)
@@ -143,7 +160,7 @@ class MinHash(Estimator):
             msg = f"datasketch {library.__version__} must be at least 2.0: pip install 'datasketch>=2'"
             raise PlanError(msg) from e
         found.update_batch((hashes & np.uint64(0xFFFFFFFF)).tolist())
-        found.hashfunc = shingle_hash
+        found.hashfunc = partial(shingle_hash, split=made.words, normalize=made.normalize)
         return found
 
     @property
@@ -171,7 +188,9 @@ class MinHash(Estimator):
 
     def _settings_text(self) -> str:
         made = self.settings
-        text = f"{made.bands} bands of {made.rows} rows over shingles of {made.ngram} {made.shingle}s, seed {self.seed}"
+        unit = f"{made.words} words" if made.shingle == "word" else "characters"
+        text = f"{made.bands} bands of {made.rows} rows over shingles of {made.ngram} {unit}, seed {self.seed}"
+        text += f", normalize {', '.join(made.normalize)}"
         return text + (f", {self.min_shingles} or more per document" if self.min_shingles > 1 else "")
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> DropIds:

@@ -16,6 +16,7 @@ from dataprep.dedup.substrings.repeats import CUTS
 from dataprep.errors import require
 from dataprep.store import files
 from dataprep.store.key import key as key_of
+from dataprep.unicode.words import SPLITS
 
 from .substrings import search, suffix_array
 from .warm import warm
@@ -32,11 +33,11 @@ PASSES = (
 class SuffixArray(Estimator):
     r"""Cut out text that occurred earlier in the corpus, if it is long enough; an Estimator.
 
-    min_words: a window is that many words in a row (runs of Unicode `\w` of the raw text), from the first byte of the
-    first word to the last byte of the last; default 50. Or min_bytes: a window is that many bytes, starting at any
-    byte. A window is inside one document. It is a repeat if the same bytes are a window earlier, in order of (id,
-    offset), in the same document too; with min_words, an earlier window begins and ends at word boundaries. The cut is
-    the union of all repeats, shrunk to the boundary that `cut` names:
+    min_words: a window is that many words in a row, from the first byte of the first word to the last byte of the last;
+    default 50. Or min_bytes: a window is that many bytes, starting at any byte. words: how words are split: "unicode"
+    (docs/words.md), or "regex", runs of `\w`. A window is inside one document. It is a repeat if the same bytes are a
+    window earlier, in order of (id, offset), in the same document too; with min_words, an earlier window begins and
+    ends at word boundaries. The cut is the union of all repeats, shrunk to the boundary that `cut` names:
     cut: "char": code points; "word": only whole words are cut; "line": only whole lines, with the line feed after them.
     A repeat without a whole word or line is kept.
     engine: "windows" ("auto" is the same) works in bounded memory, "suffix_array" on a suffix array in memory (12 bytes
@@ -54,6 +55,7 @@ class SuffixArray(Estimator):
     min_bytes: int | None = None
     cut: str = "char"
     engine: str = "auto"
+    words: str = "unicode"
     min_left: int = 1
 
     def __post_init__(self) -> None:
@@ -62,7 +64,8 @@ class SuffixArray(Estimator):
         least, unit = (1, "words") if self.min_bytes is None else (LEAST_BYTES, "bytes")
         in_range = isinstance(self.width, int) and least <= self.width <= MOST
         require(in_range, f"min_{unit}={self.width!r} must be an integer from {least} to {MOST:,}")
-        for name, value, known in (("cut", self.cut, CUTS), ("engine", self.engine, ENGINES)):
+        choices = (("cut", self.cut, CUTS), ("engine", self.engine, ENGINES), ("words", self.words, SPLITS))
+        for name, value, known in choices:
             require(value in known, f"{name}={value!r} must be one of {', '.join(map(repr, known))}")
         check_min_left(self.min_left)
 
@@ -74,7 +77,7 @@ class SuffixArray(Estimator):
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: all but `engine`, since both engines cut the same bytes."""
-        return ("SuffixArray", self.VERSION, self.width, self.min_bytes is None, self.cut, self.min_left)
+        return ("SuffixArray", self.VERSION, self.width, self.min_bytes is None, self.cut, self.words, self.min_left)
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> CutSpans:
         """Find the repeats in `docs`; return the stage that cuts them out.
@@ -89,10 +92,11 @@ class SuffixArray(Estimator):
     def _find(self, docs: Dataset, run: Runner, out: str, url: str, key: str) -> dict[str, Any]:
         """Write the table of spans; return what was counted."""
         engine = suffix_array.find if self.engine == "suffix_array" else search.find
-        chosen = {"name": self.name, "key": key_of((key, self.engine == "suffix_array"))}
-        words = self.min_bytes is None
+        chosen: dict[str, Any] = {"name": self.name, "key": key_of((key, self.engine == "suffix_array"))}
+        words = self.words if self.min_bytes is None else ""
         sources, firsts, counted = engine(docs.tasks, run, out, width=self.width, words=words, **chosen)
-        cut = write_cuts(docs.tasks, run, out, url=url, cut=self.cut, sources=sources, firsts=firsts, **chosen)
+        given: dict[str, Any] = {"url": url, "cut": self.cut, "words": self.words, "sources": sources, "firsts": firsts}
+        cut = write_cuts(docs.tasks, run, out, **given, **chosen)
         documents = counted.pop("docs")
         return {"documents": documents, **counted, **cut}
 

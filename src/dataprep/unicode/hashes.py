@@ -1,4 +1,4 @@
-"""Hashes of words, characters, runs of words and whole texts, and the normal forms of texts that are compared.
+"""Hashes of characters, of runs of words or characters and of whole texts, and the normal forms that are compared.
 
 Kernels read a text column as Arrow stores it; see `text.py`.
 
@@ -28,57 +28,6 @@ def mix64(x: Int) -> Int:
     h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     h = (h ^ (h >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
     return h ^ (h >> np.uint64(33))
-
-
-@kernel
-def word_hashes(offsets: I64, data: U8, low: U32, table: U16, factors: U64) -> tuple[I64, U64]:
-    r"""Hash every word of every text: runs of `\w` of the lower-cased text.
-
-    offsets: int64[n + 1], of the texts in the UTF-8 bytes `data`. low: `lowered()`; table: `classes()`; factors: the
-    constant PLACE_FACTORS. Returns (offsets into the hashes, int64[n + 1]; hashes, uint64[words]). For speed, the loop
-    has no branch at the end of a word, which a processor could not predict: a hash is stored at every character, and
-    the index advances only when a word ends.
-    """
-    zero, one = np.uint64(0), np.uint64(1)
-    ascii_word = np.zeros(128, np.uint8)
-    for c in range(128):
-        ascii_word[c] = low[c] & T.POINT if low[c] & T.IN_WORD else 0
-    n = len(offsets) - 1
-    ends = np.zeros(n + 1, np.int64)
-    out = np.empty((offsets[n] - offsets[0]) // 2 + n + 2, np.uint64)
-    k: Int = zero
-    for d in range(n):
-        i, stop = np.uint64(offsets[d]), np.uint64(offsets[d + 1])
-        h, place = zero, zero
-        while i < stop:
-            b = data[i]
-            if b < 0x80:
-                value = np.uint64(ascii_word[b])
-                i += one
-            else:
-                c, size = T.code_point(data, np.int64(i))
-                entry: Int = low[c]
-                if entry & T.SIGMA and T.final_sigma(data, np.int64(i), offsets[d], offsets[d + 1], table):
-                    entry = np.uint32(0x3C2 | T.IN_WORD)
-                elif entry & T.DOTTED:  # an `i` that ends its word
-                    out[k] = h + np.uint64(0x69) * factors[place]
-                    k += one
-                    h, entry = zero, np.uint32(0)
-                value = np.uint64(entry & T.POINT) if entry & T.IN_WORD else zero
-                i += np.uint64(size)
-            out[k] = h
-            inside = np.uint64(value != 0)
-            k += np.uint64(h != 0) & (inside ^ one)
-            h = (h + value * factors[place]) & (zero - inside)
-            place = (place + one) & (zero - inside)
-            if place == np.uint64(PLACES):
-                h, place = mix64(h), zero
-        out[k] = h
-        k += np.uint64(h != 0)
-        ends[d + 1] = k
-    for j in range(np.int64(k)):
-        out[j] = mix64(out[j])
-    return ends, out[: np.int64(k)]
 
 
 @kernel
@@ -167,7 +116,7 @@ NORMAL_FORMS = ("space", "lower", "words")  # each ignores more than the one bef
 
 @kernel
 def _normal(offsets: I64, data: U8, low: U32, table: U16, level: int) -> tuple[I64, U8]:
-    """Return texts with every gap as one space: level 0 white space; 1 that and lower case; 2 all but words."""
+    """Return texts with every gap as one space: level 0 white space; 1 that and lower case; 2 all but letters."""
     n = len(offsets) - 1
     ends = np.zeros(n + 1, np.int64)
     out = np.empty((offsets[n] - offsets[0]) * 3 // 2 + 4, np.uint8)  # U+0130 grows from two bytes to three
@@ -177,9 +126,10 @@ def _normal(offsets: I64, data: U8, low: U32, table: U16, level: int) -> tuple[I
         gap = False
         while i < stop:
             c, size = T.code_point(data, i)
-            entry = low[c]
-            if (entry & T.IN_WORD == 0) if level == 2 else (table[c] & T.SPACE != 0):
-                gap = k > first
+            entry, bits = low[c], table[c]
+            hidden = level == 2 and bits & T.FORMAT
+            if hidden or ((entry & T.IN_WORD == 0 and bits & T.MARK == 0) if level == 2 else (bits & T.SPACE != 0)):
+                gap = gap or (k > first and not hidden)
                 i += size
                 continue
             if gap:
@@ -192,9 +142,7 @@ def _normal(offsets: I64, data: U8, low: U32, table: U16, level: int) -> tuple[I
                     c = np.int64(0x3C2)
             k = T.put(out, k, c)
             if level > 0 and entry & T.DOTTED:
-                if level == 1:
-                    k = T.put(out, k, np.int64(0x307))
-                gap = level == 2
+                k = T.put(out, k, np.int64(0x307))
             i += size
         ends[d + 1] = k
     return ends, out[:k]
@@ -205,7 +153,8 @@ def normal_form(offsets: I64, data: U8, form: str) -> tuple[I64, U8]:
 
     offsets, data: text k is data[offsets[k]:offsets[k + 1]].
     "space": each run of white space becomes one space; none is at the ends. "lower": as "space", and in lower case.
-    "words": the words of the lower-cased text with one space between them, so that punctuation is ignored too.
+    "words": the letters, digits, underscores and combining marks of the lower-cased text, with one space in place of
+    anything else between them, so that punctuation is ignored too; format characters are removed.
     """
     return _normal(offsets, data, T.lowered(), T.classes(), NORMAL_FORMS.index(form))
 
@@ -242,38 +191,3 @@ def text_hashes(offsets: I64, data: U8) -> U64:
             i += eight
         out[d, 0], out[d, 1] = mix64(a), mix64(b)
     return out
-
-
-def words(offsets: I64, data: U8) -> tuple[I64, U64]:
-    r"""Return the hash of every word of every text: (offsets into the hashes, int64[n + 1]; hashes, uint64[words]).
-
-    Text k is data[offsets[k]:offsets[k + 1]]; words are runs of `\w` of the lower-cased text.
-    """
-    return word_hashes(offsets, data, T.lowered(), T.classes(), PLACE_FACTORS)
-
-
-def shingles(offsets: I64, data: U8, unit: str, n: int) -> tuple[I64, U64]:
-    """Return the hashes of all runs of `n` units (shingles) of each text data[offsets[k]:offsets[k + 1]].
-
-    unit: "word"; any other value: characters of the lower-cased text with single spaces. Returns (offsets into the
-    hashes, int64[texts + 1]; hashes, uint64).
-    """
-    if unit == "word":
-        ends, items = words(offsets, data)
-    else:
-        ends, items = char_hashes(*normal_form(offsets, data, "lower"))
-    return shingle_hashes(ends, items, n)
-
-
-def shingle_hash(shingle: bytes | str) -> int:
-    """Return the 32-bit hash of a shingle (run of words), as in dataprep's MinHash, for use with other libraries.
-
-    For example: `datasketch.MinHash(hashfunc=shingle_hash)`.
-
-    >>> shingle_hash(b"the quick brown fox jumps") == shingle_hash("The quick, brown fox jumps.")
-    True
-    """
-    data = np.frombuffer(shingle.encode() if isinstance(shingle, str) else shingle, np.uint8)
-    ends, items = words(np.array([0, len(data)], np.int64), data)
-    _, hashes = shingle_hashes(ends, items, max(1, len(items)))
-    return int(hashes[0]) & 0xFFFFFFFF if len(hashes) else 0

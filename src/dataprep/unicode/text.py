@@ -31,9 +31,12 @@ Int: TypeAlias = Any  # inside a kernel: NumPy's integers and Python's are one
 SPACE, LINE, ALPHA, DECIMAL, NUMERIC, NUMBER = 1, 2, 4, 8, 16, 32
 MARK, PUNCT, SENTENCE, UPPER, CASED, IGNORABLE = 64, 128, 256, 512, 1024, 2048
 WORD = 4096  # `\w`: a letter, anything numeric, or the underscore
+FORMAT = 8192  # a format character or a variation selector: invisible, and not compared
+SELECTORS = (*range(0x180B, 0x180E), 0x180F, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))
 BITS = {
     "SPACE": SPACE, "LINE": LINE, "ALPHA": ALPHA, "DECIMAL": DECIMAL, "NUMERIC": NUMERIC, "NUMBER": NUMBER,
     "MARK": MARK, "PUNCT": PUNCT, "SENTENCE": SENTENCE, "UPPER": UPPER, "CASED": CASED, "IGNORABLE": IGNORABLE,
+    "FORMAT": FORMAT,
 }  # fmt: skip
 
 # Bits of `lowered()`, above the 21 bits of the lower-case code point.
@@ -48,11 +51,10 @@ def classes() -> U16:
     """Return the class bits of every code point, uint16[0x110000]: `classes()[ord(".")] & PUNCT` is not 0."""
     table = np.zeros(0x110000, np.uint16)
     for name, bit in BITS.items():
-        for span in tables.CLASSES[name].split():
-            first, _, last = span.partition("-")
-            table[int(first, 16) : int(last or first, 16) + 1] |= bit
+        table[tables.points(tables.CLASSES[name])] |= bit
     table[(table & (ALPHA | NUMERIC)) != 0] |= WORD
     table[ord("_")] |= WORD
+    table[list(SELECTORS)] |= FORMAT
     table.flags.writeable = False
     return table
 

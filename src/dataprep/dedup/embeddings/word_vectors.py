@@ -30,9 +30,9 @@ from dataprep.core.passes import Pass
 from dataprep.errors import need
 from dataprep.store import files
 from dataprep.store.spill import Spill, write_spill
-from dataprep.unicode.hashes import normal_form, words
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64
+from dataprep.unicode.words import word_texts, words
 
 from .kmeans import I32
 from .vectors import F64, I16, LENGTH, to_grid
@@ -63,11 +63,11 @@ class SampleTexts(Pass[Part]):
         """Write the sample of the input part `item` to the file `url`, in three sections; return {}.
 
         The sections are the documents' hashes, the sizes of their texts in bytes, and the texts, reduced to their words
-        (the normal form "words").
+        with one space between them.
         """
         chosen = self._choose(item)
         texts = pa.array([text for _, text in chosen], pa.large_string())
-        offsets, data = normal_form(*B.buffers(texts), "words")
+        offsets, data = word_texts(*B.buffers(texts))
         write_spill(url, [np.array([rank for rank, _ in chosen], np.uint64), np.diff(offsets), data])
         return {}
 

@@ -23,8 +23,9 @@ from dataprep.dedup.pieces.hashes import unit_hashes
 from dataprep.dedup.pieces.units import blocks
 from dataprep.store import files
 from dataprep.store.spill import Spill, SpillWriter, spill_to
-from dataprep.unicode.hashes import shingle_hashes, words
+from dataprep.unicode.hashes import shingle_hashes
 from dataprep.unicode.text import I64, U8, U64
+from dataprep.unicode.words import words
 
 from . import hyperloglog
 from .bloom_filter import BloomFilter, FilterSize
@@ -44,11 +45,12 @@ SECTIONS = {
 
 @dataclass(frozen=True)
 class KeyUnits:
-    """The settings of Bloom that decide which parts of a text are hashed: `unit`, `ngram` and `normalize`."""
+    """The settings of Bloom that decide which parts of a text are hashed: `unit`, `ngram`, `normalize`, `words`."""
 
     unit: str
     ngram: int
     normalize: str | None
+    words: str = "unicode"
 
     def of(self, batch: Batch) -> dict[str, Any]:
         """Return the arrays of a batch by name, as in SECTIONS: ids, keys, and for other units the paragraphs.
@@ -62,7 +64,7 @@ class KeyUnits:
             return {"ids": B.ids(batch), "keys": document_keys(offsets, data, self.normalize)}
         text, start, end, keys, sizes = _paragraphs(offsets, data, self.normalize)
         if self.unit == "ngram":
-            keys, sizes = ngram_keys(start, end, data, self.ngram)
+            keys, sizes = ngram_keys(start, end, data, self.ngram, self.words)
         return {
             "ids": B.ids(batch),
             "lengths": np.diff(offsets),
@@ -103,17 +105,17 @@ def _paragraphs(offsets: I64, data: U8, normalize: str | None) -> tuple[I64, I64
     return text, start, end, keys, sizes
 
 
-def ngram_keys(start: I64, end: I64, data: U8, n: int) -> tuple[U64, I64]:
+def ngram_keys(start: I64, end: I64, data: U8, n: int, split: str = "unicode") -> tuple[U64, I64]:
     """Return the hashes of all runs of `n` words, uint64, and the number of such runs in each of m ranges, int64[m].
 
     start, end: int64[m], ranges of bytes of `data`, in order, with only white space between them. A range of fewer than
-    `n` words has no run.
+    `n` words has no run. split: how words are split, "unicode" or "regex".
     """
     if not len(start):
         return np.zeros(0, np.uint64), np.zeros(0, np.int64)
     bounds = np.append(start, end[-1])  # text between ranges is blank, and has no words
     bounds.flags.writeable = False  # as other offsets: a kernel is compiled once per type
-    ends, items = words(bounds, data)
+    ends, items = words(bounds, data, split)
     starts, hashes = shingle_hashes(ends, items, n)
     sizes, enough = np.diff(starts), np.diff(ends) >= n
     return hashes[np.repeat(enough, sizes)], np.where(enough, sizes, 0)

@@ -11,14 +11,15 @@ from functools import cache
 from typing import Any
 
 from dataprep.errors import PlanError, require
+from dataprep.unicode.shingles import FINEWEB, differences
 
 PRESETS: dict[str, dict[str, Any]] = {
-    "dclm": {"bands": 93, "rows": 15},  # Li et al. 2024, DataComp-LM
+    "dclm": {"bands": 93, "rows": 15, "words": "regex"},  # Li et al. 2024, DataComp-LM
     "dialect": {"shingle": "char", "ngram": 4, "threshold": 0.6},  # short texts spelt by ear: docs/dedup.md
-    "fineweb": {"bands": 14, "rows": 8},  # Penedo et al. 2024
-    "lee2022": {"bands": 450, "rows": 20},  # Lee et al. 2022, Deduplicating Training Data Makes Language Models Better
+    "fineweb": {"bands": 14, "rows": 8, "words": "regex", "normalize": FINEWEB},  # Penedo et al. 2024
+    "lee2022": {"bands": 450, "rows": 20, "words": "regex"},  # Lee et al. 2022, Deduplicating Training Data ...
 }
-DEFAULTS: dict[str, Any] = {"threshold": 0.8, "shingle": "word", "ngram": 5}
+DEFAULTS: dict[str, Any] = {"threshold": 0.8, "shingle": "word", "ngram": 5, "words": "unicode", "normalize": None}
 MAX_HASHES = 256
 RECALL = 0.99  # at the threshold itself; above it the curve only rises
 RATIO = 20  # containment: pairs are found up to this ratio of the lengths, with the recall
@@ -37,7 +38,8 @@ class BandSettings:
     """The parameters of MinHash.
 
     threshold: the least similarity for dropping. bands, rows: number of bands, and rows per band. shingle: "word" or
-    "char"; ngram: how many of these per shingle.
+    "char"; ngram: how many of these per shingle. words: how words are split. normalize: the differences
+    that do not count.
     """
 
     threshold: float
@@ -45,6 +47,8 @@ class BandSettings:
     rows: int
     shingle: str
     ngram: int
+    words: str
+    normalize: tuple[str, ...]
 
     def found(self, measure: str) -> float:
         """Return the expected share (0 to 1) of the pairs of similarity `threshold` that have a band in common.
@@ -115,7 +119,7 @@ def resolve(**given: Any) -> BandSettings:
             enough = f"{MAX_HASHES} hashes do not find {pairs}; give a higher threshold, or bands and rows"
             raise PlanError(enough)
         chosen["bands"], chosen["rows"] = found
-    made = BandSettings(**chosen)
+    made = BandSettings(**chosen | {"normalize": differences(chosen["normalize"], chosen["shingle"], chosen["words"])})
     require(min(made.bands, made.rows) >= 1, f"bands={made.bands} and rows={made.rows} must both be at least 1")
     require(
         made.found(measure) >= LEAST,

@@ -17,8 +17,9 @@ import numpy as np
 
 from dataprep.core import batch as B
 from dataprep.core.batch import Batch
-from dataprep.unicode.hashes import distinct, mix64, normal_form, shingles, text_hashes
+from dataprep.unicode.hashes import distinct, mix64, normal_form, text_hashes
 from dataprep.unicode.kernel import kernel
+from dataprep.unicode.shingles import shingles
 from dataprep.unicode.text import I64, U8, U32, U64, Int
 
 
@@ -59,8 +60,9 @@ class Sketch(Protocol):
 class Shingles:
     """The rule for MinHash: a document is a set of shingles (runs of words or characters), hashed to one key per band.
 
-    unit: "word" or "char"; ngram: units per shingle. threshold: the least similarity for dropping. bands, rows: of the
-    signature. seed: of the permutations. A document with fewer than `min_shingles` shingles is never compared.
+    unit: "word" or "char"; ngram: units per shingle; words: how words are split, "unicode" or "regex". threshold: the
+    least similarity for dropping. bands, rows: of the signature. seed: of the permutations. A document with fewer than
+    `min_shingles` shingles is never compared.
     """
 
     unit: str
@@ -70,6 +72,8 @@ class Shingles:
     rows: int
     seed: int
     min_shingles: int = 1  # a document with fewer is never compared
+    words: str = "unicode"
+    normalize: tuple[str, ...] | None = None  # differences that do not count; None: those of the unit
 
     columns: ClassVar[tuple[str, ...]] = ("text",)
 
@@ -102,7 +106,7 @@ class Shingles:
         return *distinct(starts, hashes), band_keys(starts, hashes, *self.permutations, self.rows)
 
     def _shingles(self, batch: Batch) -> tuple[I64, U64]:
-        starts, hashes = shingles(*B.buffers(batch), self.unit, self.ngram)
+        starts, hashes = shingles(*B.buffers(batch), self.unit, self.ngram, self.words, self.normalize)
         if self.min_shingles == 1:
             return starts, hashes
         sizes = np.diff(starts)

@@ -3,7 +3,8 @@
     None      the bytes as they are
     "space"   runs of white space are one space, none at the ends
     "lower"   "space", and lower case
-    "words"   the words of the lower-cased text, one space between them
+    "words"   the letters, digits, underscores and combining marks of the lower-cased text, one space in place of
+              anything else between them; format characters are removed
     "c4"      stripped and lower-cased, white space inside unchanged, as in C4's published code for lines
     "ccnet"   lower case, every digit a 0, punctuation (category P), accents (non-spacing marks of the canonical
               decomposition) and control characters removed (Wenzek et al. 2020, 3.1); and "space", which the paper
@@ -21,7 +22,21 @@ from typing import NamedTuple
 import numpy as np
 
 from dataprep.unicode import tables
-from dataprep.unicode.text import DECIMAL, DOTTED, POINT, PUNCT, SIGMA, SPACE, U16, U32, WORD, classes, lowered
+from dataprep.unicode.text import (
+    DECIMAL,
+    DOTTED,
+    FORMAT,
+    MARK,
+    POINT,
+    PUNCT,
+    SIGMA,
+    SPACE,
+    U16,
+    U32,
+    WORD,
+    classes,
+    lowered,
+)
 
 FORMS = ("space", "lower", "words", "c4", "ccnet", "ccnet_digits")
 CASED_FORMS = ("lower", "words", "c4", "ccnet", "ccnet_digits")  # those that lower-case
@@ -73,9 +88,9 @@ def _plain(name: str | None) -> tuple[U32, U32]:
     if name in ("space", "lower"):
         entries[classes() & SPACE != 0] = GAP
     if name == "words":
-        entries[classes()[entries & np.uint32(POINT)] & WORD == 0] = GAP
-    mark = GAP if name == "words" else KEPT | 0x307  # U+0130 becomes i and a combining mark, which is not a letter
-    rows = np.array([[KEPT | 0x69, mark, 0]], np.uint32)
+        entries[classes()[entries & np.uint32(POINT)] & (WORD | MARK) == 0] = GAP
+        entries[classes() & FORMAT != 0] = 0
+    rows = np.array([[KEPT | 0x69, KEPT | 0x307, 0]], np.uint32)  # U+0130 becomes i and a combining mark
     if name in CASED_FORMS:
         entries[lowered() & np.uint32(DOTTED) != 0] = SEVERAL
         entries[lowered() & np.uint32(SIGMA) != 0] |= np.uint32(FINAL)

@@ -19,7 +19,8 @@ from dataprep.core.runner import Runner
 from dataprep.core.tables import SPAN, united, write_spans
 from dataprep.store import files
 from dataprep.store.spill import all_sections
-from dataprep.unicode.text import U64, classes
+from dataprep.unicode.text import U64
+from dataprep.unicode.words import word_table
 
 from .repeats import CHAR, COLUMNS, CUTS, SPAN_COLUMNS, in_order, spans_of
 
@@ -67,7 +68,7 @@ class SortRepeats(Pass[int]):
         if self.cut == "char":
             no_texts = np.zeros(0, np.uint64), np.zeros(1, np.int64), np.zeros(0, np.uint8)
             no_texts[2].flags.writeable = False
-            rows = spans_of(rows, *no_texts, classes(), CHAR)
+            rows = spans_of(rows, *no_texts, word_table(), CHAR)
         with files.atomic(url) as f:
             f.write(rows.tobytes())
         return {"rows": len(rows)}
@@ -77,13 +78,14 @@ class SortRepeats(Pass[int]):
 class ShrinkRepeats(Pass[Part]):
     """Shrink the repeats (text that occurred earlier) in an input part to whole words or lines; write the spans to cut.
 
-    cut: "word" or "line". firsts: the first id of each group of documents. The receipt (the task's record) states the
-    number of spans.
+    cut: "word" or "line"; words: how words are split. firsts: the first id of each group of documents. The receipt
+    (the task's record) states the number of spans.
     """
 
     folder = "shrink"
 
     cut: str
+    words: str
     firsts: tuple[int, ...]
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
@@ -97,7 +99,7 @@ class ShrinkRepeats(Pass[Part]):
                 ids = B.ids(batch)
                 repeats = groups.between(int(ids[0]), int(ids[-1]))
                 offsets, data = B.buffers(batch)
-                rows = spans_of(repeats, ids.copy(), offsets.copy(), data, classes(), CUTS.index(self.cut))
+                rows = spans_of(repeats, ids.copy(), offsets.copy(), data, word_table(self.words), CUTS.index(self.cut))
                 f.write(rows.tobytes())
                 n_rows += len(rows)
         return {"rows": n_rows}
@@ -129,19 +131,19 @@ def read_rows(url: str, columns: int = COLUMNS) -> U64:
 
 
 def write_cuts(
-    items: Sequence[Part], run: Runner, out: str, *, url: str, name: str, key: str, cut: str,
+    items: Sequence[Part], run: Runner, out: str, *, url: str, name: str, key: str, cut: str, words: str,
     sources: Sequence[str], firsts: tuple[int, ...],
 ) -> dict[str, int]:  # fmt: skip
     """Write the table of spans to cut to `url`; return {"spans", "documents_cut", "bytes_cut"}, the numbers cut.
 
     items: the input parts. cut: as in SuffixArray. sources: the files of repeats, with one section per group of
     documents; firsts: the first ids of the groups. name: of the stage, for progress bars. key: hash of the settings and
-    input.
+    input. words: how words are split.
     """
     list(run.map(SortRepeats(out, key, cut, tuple(sources)), range(len(firsts)), f"{name}: sort"))
     urls = [SortRepeats.url(out, group) for group in range(len(firsts))]
     if cut != "char":
-        list(run.map(ShrinkRepeats(out, key, cut, firsts), items, f"{name}: shrink"))
+        list(run.map(ShrinkRepeats(out, key, cut, words, firsts), items, f"{name}: shrink"))
         urls = [ShrinkRepeats.url(out, item.number) for item in items]
     counted = {"spans": 0, "documents_cut": 0, "bytes_cut": 0}
 

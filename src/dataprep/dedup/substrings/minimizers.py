@@ -1,6 +1,6 @@
 r"""Windows and their records: the kernels that split texts into items, hash them, and slide a minimum over them.
 
-An item is a byte, or a word (a run of Unicode `\w` of the raw text) with the gap that follows it. A window is a fixed
+An item is a byte, or a word of the raw text (see `words.py`) with the gap that follows it. A window is a fixed
 number of items, the last word without its gap. A gram is a shorter such run; every window is represented by the
 smallest hash of its grams (a minimiser: Roberts et al. 2004), so equal windows always have equal hashes. Neighbouring
 windows with the same minimum form one record, on average one per half window. A record has a hash and `info`, which
@@ -18,7 +18,8 @@ import numpy as np
 
 from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, U8, U16, U64, WORD, Int, classes, code_point
+from dataprep.unicode.text import I64, U8, U32, U64, Int, code_point
+from dataprep.unicode.words import STARTS, kind_of, step, word_table
 
 CHUNK = 4096  # windows at a time, so that their hashes fit into the cache
 MAX_WINDOWS = (1 << 14) - 1  # of a record
@@ -38,19 +39,20 @@ class WindowRule(NamedTuple):
     width: int
     gram: int
     words: bool
-    table: U16  # classes of code points
+    table: U32  # by which words are split
     values: U64  # of bytes
     leaving: U64  # the term of each byte value that leaves a gram
     leaving_window: U64  # or a window
 
 
-def rule_of(width: int, *, words: bool) -> WindowRule:
-    """Return the definition of windows of `width` words if `words`, else of `width` bytes, and of their grams.
+def rule_of(width: int, *, words: str) -> WindowRule:
+    """Return the definition of windows of `width` words, split as `words` names, or of bytes ("").
 
     A gram is a shorter run. Short grams make fewer records; long grams are rarely shared by texts that share no window.
     """
     gram = max(1, width // 6 if words else min(width // 4 + 4, 32), width - MAX_SLIDE + 1)
-    return WindowRule(width, min(gram, width), words, classes(), _BYTES, _leaving(min(gram, width)), _leaving(width))
+    gram, table = min(gram, width), word_table(words or "unicode")
+    return WindowRule(width, gram, bool(words), table, _BYTES, _leaving(gram), _leaving(width))
 
 
 def _leaving(size: int) -> U64:
@@ -74,31 +76,30 @@ def empty_words(n: int) -> WordSpans:
 
 
 @kernel
-def cut_words(data: U8, i: Int, stop: Int, table: U16, out: WordSpans) -> int:
-    """Write the words of the bytes data[i:stop] to `out`, as many as fit; return their number.
+def cut_words(data: U8, begin: Int, stop: Int, table: U32, out: WordSpans) -> int:
+    """Write the words of data[begin:stop] to `out`, as many as fit; return their number.
 
-    data: UTF-8 bytes. table: the class bits of every code point.
+    table: `word_table()`. `begin` is the start of a text or of a word, so the words are those of the whole text.
     """
-    n, h, inside = 0, np.uint64(0), False
+    n, h, state, i = 0, np.uint64(0), 0, begin
     factor = np.uint64(FACTOR)
     while i < stop:
         b = np.int64(data[i])
         c, size = code_point(data, i) if b >= 0x80 else (b, 1)
-        is_word = table[c] & WORD != 0
-        if is_word != inside:
-            if is_word:
-                if n:
-                    out.gap[n - 1] = mix64(h)
-                if n == len(out.start):
-                    return n
-                out.start[n], h = i, np.uint64(1)
-                n += 1
-            else:
-                out.end[n - 1], out.word[n - 1] = i, mix64(h ^ factor)
-            inside = is_word
+        after = step(data, begin, i, stop, table, kind_of(table[c]), state)
+        if state and (after == 0 or after & STARTS):
+            out.end[n - 1], out.word[n - 1] = i, mix64(h ^ factor)
+        if after & STARTS:
+            if n:
+                out.gap[n - 1] = mix64(h)
+            if n == len(out.start):
+                return n
+            out.start[n], h = i, np.uint64(1)
+            n += 1
+        state = after & 3
         h = (h ^ np.uint64(c)) * factor
         i += size
-    if inside:
+    if state:
         out.end[n - 1], out.word[n - 1] = stop, mix64(h ^ factor)
     return n
 

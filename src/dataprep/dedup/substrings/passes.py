@@ -47,7 +47,7 @@ class HashWindows(Pass[Part]):
     folder = "hash"
 
     width: int
-    words: bool
+    words: str
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
         """Write the records (hash, info), uint64[m, 2], of input part `item` to the file `url`, a section per bucket.
@@ -101,7 +101,7 @@ class CountHashes(Pass[tuple[int, int]]):
     noun = "range"
 
     width: int
-    words: bool
+    words: str
     n_parts: int
 
     def url_of(self, item: tuple[int, int]) -> str:
@@ -191,7 +191,7 @@ class GatherRecords(Pass[Part]):
     folder = "gather"
 
     width: int
-    words: bool
+    words: str
     partitions: Partitions
     ranges: tuple[tuple[int, int], ...]
 
@@ -225,7 +225,7 @@ class GatherRecords(Pass[Part]):
         doc = np.searchsorted(offsets, at, "right") - 1
         size = windows + self.width - 1
         if self.words:
-            size = word_sizes(data, at, offsets[doc + 1], size, rule_of(self.width, words=True).table)
+            size = word_sizes(data, at, offsets[doc + 1], size, rule_of(self.width, words=self.words).table)
         headers = np.empty(len(rows), HEADER)
         headers["hash"], headers["id"], headers["offset"] = rows[:, 0], B.ids(batch)[doc], at - offsets[doc]
         headers["info"], headers["size"] = rows[:, 1] & INFO, size

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, U8, U16, U64, WORD, Int, code_point
+from dataprep.unicode.text import I64, U8, U32, U64, Int, code_point
+from dataprep.unicode.words import STARTS, kind_of, step
 
 from .minimizers import MAX_WINDOWS
 
@@ -109,7 +110,7 @@ def slot_of(keys: U64, state: U8, mask: Int, key: Int) -> Int:
 
 
 @kernel
-def word_sizes(data: U8, at: I64, stop: I64, n_words: I64, table: U16) -> I64:
+def word_sizes(data: U8, at: I64, stop: I64, n_words: I64, table: U32) -> I64:
     """Return, for each offset at[j], the number of bytes to the end of the n_words[j]-th word from there, int64[m].
 
     at, stop, n_words: int64[m]; the text of offset j ends at stop[j]. data: UTF-8 bytes. table: the class bits of every
@@ -117,15 +118,15 @@ def word_sizes(data: U8, at: I64, stop: I64, n_words: I64, table: U16) -> I64:
     """
     out = np.zeros(len(at), np.int64)
     for j in range(len(at)):
-        i, left, inside = at[j], n_words[j], False
+        i, left, state = at[j], n_words[j], 0
         while i < stop[j]:
             c, size = code_point(data, i)
-            is_word = table[c] & WORD != 0
-            if inside and not is_word:
+            after = step(data, at[j], i, stop[j], table, kind_of(table[c]), state)
+            if state and (after == 0 or after & STARTS):
                 left -= 1
                 if left == 0:
                     break
-            inside = is_word
+            state = after & 3
             i += size
         out[j] = i - at[j]
     return out

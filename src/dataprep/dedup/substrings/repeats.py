@@ -20,7 +20,8 @@ import numpy as np
 
 from dataprep.core.tables import SPAN
 from dataprep.unicode.kernel import kernel
-from dataprep.unicode.text import I64, U8, U16, U64, WORD, Int, code_point
+from dataprep.unicode.text import I64, U8, U32, U64, Int, code_point, step_back
+from dataprep.unicode.words import inside_word
 
 SPAN_COLUMNS = len(SPAN.names or ())
 COLUMNS = 7  # of a repeat, uint64: id, start, end, kept, kept_start, period << 32 | rounds, turn (shifted as `end`)
@@ -106,7 +107,7 @@ def twice_repeats(out: U64) -> U64:
 
 
 @kernel
-def spans_of(repeats: U64, ids: U64, offsets: I64, data: U8, table: U16, cut: int) -> U64:
+def spans_of(repeats: U64, ids: U64, offsets: I64, data: U8, table: U32, cut: int) -> U64:
     """Return the spans to cut, uint64[m, 6]: all repeats (text that occurred earlier), shrunk to the boundary `cut`.
 
     A span is (id, start, end, kept id, kept start, kept end), in bytes. repeats: uint64[n, 7], in order of (id, start).
@@ -131,8 +132,8 @@ def spans_of(repeats: U64, ids: U64, offsets: I64, data: U8, table: U16, cut: in
             while ids[doc] != id_:
                 doc += 1
             at, stop = offsets[doc], offsets[doc + 1]
-            low = shrink_start(data, at, at + low, at + high, table, cut) - at
-            high = shrink_end(data, at + low, at + high, stop, table, cut) - at
+            low = shrink_start(data, (at, stop), at + low, at + high, table, cut) - at
+            high = shrink_end(data, (at, stop), at + low, at + high, table, cut) - at
         if low < high:
             out, k = cover(repeats[first:last], low, high, out, k)
         first = last
@@ -210,50 +211,41 @@ def offer(
 
 
 @kernel
-def shrink_start(data: U8, at: Int, low: Int, high: Int, table: U16, cut: int) -> Int:
+def shrink_start(data: U8, text: tuple[Int, Int], low: Int, high: Int, table: U32, cut: int) -> Int:
     """Return the first offset in low..high that is not inside a word, or for cut=BY_LINE, at which a line begins.
 
-    data: UTF-8 bytes. at: the start of the text in `data`. table: the class bits of every code point.
+    data: UTF-8 bytes. text: where the text begins and ends in `data`. table: `word_table()`.
     """
+    at, stop = text
     while low < high and low > at:
         if cut == BY_LINE:
             if data[low - 1] == 10:
                 break
             low += 1
             continue
-        c, size = code_point(data, low)
-        if not table[c] & table[code_point(data, point_before(data, low))[0]] & WORD:
+        if not inside_word(data, at, low, stop, table):
             break
-        low += size
+        low += code_point(data, low)[1]
     return low
 
 
 @kernel
-def shrink_end(data: U8, low: Int, high: Int, stop: Int, table: U16, cut: int) -> Int:
+def shrink_end(data: U8, text: tuple[Int, Int], low: Int, high: Int, table: U32, cut: int) -> Int:
     """Return the last offset in low..high that is not inside a word, or for cut=BY_LINE, at which a line ends.
 
-    data: UTF-8 bytes. stop: the end of the text in `data`. table: the class bits of every code point.
+    data: UTF-8 bytes. text: where the text begins and ends in `data`. table: `word_table()`.
     """
+    at, stop = text
     while low < high < stop:
         if cut == BY_LINE:
             if data[high - 1] == 10:
                 break
             high -= 1
             continue
-        before = point_before(data, high)
-        if not table[code_point(data, high)[0]] & table[code_point(data, before)[0]] & WORD:
+        if not inside_word(data, at, high, stop, table):
             break
-        high = before
+        high = step_back(data, high)
     return high
-
-
-@kernel(inline="always")
-def point_before(data: U8, i: Int) -> Int:
-    """Return the offset of the code point that ends before byte `i` of the UTF-8 bytes `data`."""
-    i -= 1
-    while data[i] & 0xC0 == 0x80:
-        i -= 1
-    return i
 
 
 @kernel

@@ -42,7 +42,7 @@ class CompareRecords(Pass[int]):
     noun = "partition"
 
     width: int
-    words: bool
+    words: str
     n_parts: int
     n_shared: int  # partitions of many hashes; later ones have one hash each
     firsts: tuple[int, ...]
@@ -141,13 +141,13 @@ def _buffer() -> U64:
 
 
 def find(
-    items: Sequence[Part], run: Runner, out: str, *, width: int, words: bool, name: str, key: str
+    items: Sequence[Part], run: Runner, out: str, *, width: int, words: str, name: str, key: str
 ) -> tuple[list[str], tuple[int, ...], dict[str, int]]:
     """Find all windows that occurred earlier; return (URLs of files of repeats, first ids of document groups, counts).
 
-    items: the input parts. out: the folder of temporary files. width: of a window, in words if `words`, else in bytes.
-    name: of the stage, for progress bars. key: hash of the settings and input. A file has one section of repeats per
-    group of documents. The counts are a dict for the stage's statistics.
+    items: the input parts. out: the folder of temporary files. width: of a window, in words, split as `words` names, or
+    in bytes for "". name: of the stage, for progress bars. key: hash of the settings and input. A file has one section
+    of repeats per group of documents. The counts are a dict for the stage's statistics.
     """
     hashed = list(run.map(HashWindows(out, key, width, words), items, f"{name}: hash"))
     counted = {kind: sum(receipt[kind] for receipt in hashed) for kind in ("bytes", "docs", "windows", "records")}

@@ -49,7 +49,7 @@ class SortCorpus(Pass[int]):
     noun = ""
 
     width: int
-    words: bool
+    words: str
     items: tuple[Part, ...]
     run: Runner
 
@@ -210,14 +210,14 @@ def first_of(first: I32, p: Int) -> Int:
 
 
 def find(
-    items: Sequence[Part], run: Runner, out: str, *, width: int, words: bool, name: str, key: str
+    items: Sequence[Part], run: Runner, out: str, *, width: int, words: str, name: str, key: str
 ) -> tuple[list[str], tuple[int, ...], dict[str, int]]:
     """Find all repeated windows; return (URL of the file of repeats as a list, (0,), counts).
 
     (0,) is the first id of the only group of documents. items: the input parts. out: the folder of temporary files.
-    width: of a window, in words if `words`, else in bytes. name: of the stage, for progress bars. key: hash of the
-    settings and input. Raises PlanError if the text does not fit into the runner's memory, or pydivsufsort is not
-    installed.
+    width: of a window, in words, split as `words` names, or in bytes for "". name: of the stage, for progress bars.
+    key: hash of the settings and input. Raises PlanError if the text does not fit into the runner's memory, or
+    pydivsufsort is not installed.
     """
     need("pydivsufsort", extra="dedup")
     receipt = next(iter(run.map(SortCorpus(out, key, width, words, tuple(items), run), [0], f"{name}: sort")))

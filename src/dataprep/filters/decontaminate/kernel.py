@@ -16,9 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dataprep.core import batch as B
-from dataprep.unicode.hashes import mix64, normal_form, words
+from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U64, Int
+from dataprep.unicode.words import word_texts, words
 
 BITS_PER_RUN = 16
 FACTOR = 0x9E3779B97F4A7C15
@@ -56,10 +57,10 @@ class Runs(NamedTuple):
     mask: U64  # [1] the bits of a hash that are used; tests use few, to make hashes collide
 
 
-def words_of(texts: pa.LargeStringArray) -> Words:
-    """Return the lower-cased words of texts, with their hashes and offsets."""
-    offsets, data = B.buffers(B.strings(*normal_form(*B.buffers(texts), "words")))
-    ends, hashes = words(offsets, data)
+def words_of(texts: pa.LargeStringArray, split: str = "unicode") -> Words:
+    """Return the lower-cased words of texts, with their hashes and offsets; split: "unicode" or "regex"."""
+    offsets, data = B.buffers(B.strings(*word_texts(*B.buffers(texts), split)))
+    ends, hashes = words(offsets, data, split)
     firsts = offsets[:-1][np.diff(offsets) > 0]
     starts = np.sort(np.concatenate([firsts, np.flatnonzero(data == ord(" ")) + 1]))
     assert len(starts) == len(hashes), "every word has one hash"
@@ -228,13 +229,13 @@ def occurrences(texts: Words, runs: Runs, out: I64) -> int:
     return n
 
 
-def find(texts: pa.LargeStringArray, runs: Runs) -> I64:
-    """Find all occurrences of the runs in texts, by hash and then by bytes.
+def find(texts: pa.LargeStringArray, runs: Runs, split: str = "unicode") -> I64:
+    """Find all occurrences of the runs in texts, by hash and then by bytes; split: as in `words_of`.
 
     Returns int64[occurrences, 2] with rows (index of the text, number of the run), in the order of the texts.
     """
-    rows = np.flatnonzero(candidates(*words(*B.buffers(texts)), runs))
-    few = words_of(texts.take(pa.array(rows)))
+    rows = np.flatnonzero(candidates(*words(*B.buffers(texts), split), runs))
+    few = words_of(texts.take(pa.array(rows)), split)
     out = np.empty((len(few.hashes), 2), np.int64)  # rarely too small: an offset can have a run of each length
     n_found = occurrences(few, runs, out)
     if n_found > len(out):

@@ -21,8 +21,8 @@ from dataprep.core.stage import drop_rows
 from dataprep.errors import PlanError
 from dataprep.filters.thresholds import read_list
 from dataprep.store.key import key
-from dataprep.unicode.hashes import words
 from dataprep.unicode.text import I64
+from dataprep.unicode.words import SPLITS, words
 
 from . import kernel as K
 
@@ -39,8 +39,8 @@ class Decontaminate(ScoredFilter):
     sets: name -> questions: the URL of a file, a Dataset, or the texts. A file named .jsonl or .ndjson is JSON lines,
         one question per row (the first of `fields` that the row has); others are UTF-8 text, one question per line;
         .gz, .zst and .xz are decompressed. Rows are numbered from 1, empty ones too.
-    ngram: the number of words in a run; words are runs of `\w` of the lower-cased text, so punctuation and case do not
-        count.
+    ngram: the number of words in a run; punctuation between words and case do not count.
+    words: how words are split: "unicode" (docs/words.md), or "regex", runs of `\w`, as published.
     min_words: a question shorter than `ngram` is one run of all its words, if it has this many; shorter ones are not
         searched, since they occur by chance (8 and 13 are the published bounds). `repr` shows how many are searched.
     min_ngrams: a document with this many occurrences of one set's runs is dropped (`contaminated_NAME`).
@@ -61,6 +61,7 @@ class Decontaminate(ScoredFilter):
     min_ngrams: int = 1
     action: str = "drop"
     fields: tuple[str, ...] = ("text", "question", "prompt")
+    words: str = "unicode"
     _key_bits: int = 64
     looked_for: tuple[int, ...] = field(init=False, compare=False)  # questions of each set
     digest: str = field(init=False, compare=False)
@@ -83,6 +84,9 @@ class Decontaminate(ScoredFilter):
         if self.action not in ("drop", "report"):
             msg = f"Decontaminate: action={self.action!r} must be 'drop' or 'report'"
             raise PlanError(msg)
+        if self.words not in SPLITS:
+            msg = f"Decontaminate: words={self.words!r} must be 'unicode' or 'regex'"
+            raise PlanError(msg)
         names = [str(n) for n in dict(self.sets)] if isinstance(self.sets, (Mapping, tuple)) else []
         if not names:
             msg = 'Decontaminate: sets must have questions by name, such as sets={"gsm8k": "eval/gsm8k.jsonl"}'
@@ -93,7 +97,7 @@ class Decontaminate(ScoredFilter):
             raise PlanError(msg)
 
     def _long_enough(self, name: str, texts: tuple[str, ...]) -> int:
-        n_words = np.diff(words(*B.buffers(pa.array(texts, pa.large_string())))[0])
+        n_words = np.diff(words(*B.buffers(pa.array(texts, pa.large_string())), self.words)[0])
         found = int(np.sum(n_words >= min(self.min_words, self.ngram)))
         if not found:
             most = int(n_words.max(initial=0))
@@ -118,8 +122,8 @@ class Decontaminate(ScoredFilter):
 
     @property
     def measure(self) -> Any:
-        """The values that decide the scores: a hash of the questions, `ngram` and `min_words`."""
-        return self.digest, self.ngram, self.min_words, self._key_bits
+        """The values that decide the scores: a hash of the questions, `ngram`, `min_words` and `words`."""
+        return self.digest, self.ngram, self.min_words, self.words, self._key_bits
 
     def recipe(self) -> Any:
         """Return the values that identify this stage: a hash of the questions (not their paths), and the parameters."""
@@ -127,8 +131,8 @@ class Decontaminate(ScoredFilter):
 
     def score(self, batch: Batch) -> Mapping[str, pa.Array]:
         """Return two columns for every set, by name: how often its runs occur, and the questions with these runs."""
-        index = _index(self.sets, self.ngram, self.min_words, self._key_bits)
-        rows, runs = K.find(batch.column("text"), index.runs).T
+        index = _index(self.sets, (self.ngram, self.min_words), self.words, self._key_bits)
+        rows, runs = K.find(batch.column("text"), index.runs, self.words).T
         begin, n = index.first[runs], np.diff(index.first)[runs]
         rows, owners = np.repeat(rows, n), np.arange(n.sum()) + np.repeat(begin - np.cumsum(n) + n, n)
         out: dict[str, pa.Array] = {}
@@ -197,8 +201,9 @@ class _Index(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def _index(sets: Texts, ngram: int, min_words: int, key_bits: int) -> _Index:
-    texts = K.words_of(pa.array([t for _, some in sets for t in some], pa.large_string()))
+def _index(sets: Texts, sizes: tuple[int, int], split: str, key_bits: int) -> _Index:
+    ngram, min_words = sizes
+    texts = K.words_of(pa.array([t for _, some in sets for t in some], pa.large_string()), split)
     runs, number, owner = K.table_of(texts, ngram, min(min_words, ngram), key_bits)
     set_of = np.repeat(np.arange(len(sets)), [len(some) for _, some in sets])
     question_of = np.concatenate([np.arange(1, len(some) + 1) for _, some in sets])

@@ -1,0 +1,198 @@
+"""Canonical forms of texts: NFC, and NFC without marks such as accents and Arabic vowel signs.
+
+Most texts are in NFC: a pass over the characters shows it, and they are copied. The tables are of one Unicode version,
+so the result is the same on every Python.
+
+Slow twin for the tests: tests/twins/canonical.py
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from . import tables
+from . import text as T
+from .kernel import kernel
+from .text import I64, U8, U32, U64, Int
+
+HANGUL, LEAD, VOWEL, TAIL = 0xAC00, 0x1100, 0x1161, 0x11A7
+SYLLABLES, TAILS, PER_LEAD = 11_172, 28, 588
+LONGEST = 4  # code points in a decomposition
+TATWEEL = 0x640
+# Marks of scripts whose words are the same words without them: Latin, Greek, Cyrillic, Hebrew, Arabic and Syriac.
+ACCENTS = (
+    "300-36f 483-487 591-5bd 5bf 5c1-5c2 5c4-5c5 5c7 610-61a 64b-65f 670 6d6-6dc 6df-6e4 6e7-6e8 6ea-6ed 711 730-74a "
+    "898-89f 8ca-8e1 8e3-8ff 1ab0-1ace 1dc0-1dff 20d0-20f0 fe20-fe2f"
+)
+DROPS = ("", "diacritics", "marks")  # no marks; ACCENTS and the tatweel; all non-spacing marks, as FineWeb does
+
+
+class Canonical(NamedTuple):
+    """The tables of canonical forms.
+
+    unsafe: of each code point, 1 if a text with it may have to be changed. order: its canonical combining class. row:
+    its row in `whole`, its decomposition, uint32[rows, LONGEST], filled with 0; row 0 is of those without one. pairs,
+    composed: sorted pairs (first << 21 | second) and what they compose to. dropped: 1 if it is removed.
+    """
+
+    unsafe: U8
+    order: U8
+    row: U32
+    whole: U32
+    pairs: U64
+    composed: U32
+    dropped: U8
+
+
+@cache
+def canonical_tables(drop: str = "") -> Canonical:
+    """Return the tables for NFC, without the marks that `drop` names: one of DROPS."""
+    unsafe, order, dropped = (np.zeros(0x110000, np.uint8) for _ in range(3))
+    row, whole, pairs = np.zeros(0x110000, np.uint32), [[0] * LONGEST], {}
+    for name, points in tables.tokens(tables.ORDER):
+        order[points] = int(name)
+    found = {point: parts for points, parts in tables.decomposed() for point in points}
+    excluded = set(tables.points(tables.CLASSES["NOT_NFC"]))
+    back = {tuple(parts): point for point, parts in found.items() if point not in excluded}
+    for point, parts in found.items():
+        row[point] = len(whole)
+        whole.append([*parts, 0, 0, 0][:LONGEST])
+        if point not in excluded:
+            first = parts[0] if len(parts) == 2 else back[tuple(parts[:-1])]
+            pairs[first << 21 | parts[-1]] = point
+            unsafe[parts[-1]] = 1
+    unsafe[list(excluded)] = 1
+    unsafe[VOWEL : VOWEL + 21] = unsafe[TAIL + 1 : TAIL + TAILS] = 1
+    if drop:
+        dropped[tables.points(ACCENTS if drop == "diacritics" else tables.CLASSES["NONSPACING"])] = 1
+        dropped[TATWEEL] = drop == "diacritics"
+        unsafe[dropped == 1] = 1
+        unsafe[[point for point, parts in found.items() if dropped[parts].any()]] = 1
+    keys = np.array(sorted(pairs), np.uint64)
+    composed = np.array([pairs[int(k)] for k in keys], np.uint32)
+    made = Canonical(unsafe, order, row, np.array(whole, np.uint32), keys, composed, dropped)
+    for table in made:
+        table.flags.writeable = False
+    return made
+
+
+@kernel(_nrt=False)
+def is_canonical(data: U8, i: int, stop: int, given: Canonical) -> bool:
+    """Return whether the text data[i:stop] is certainly in the canonical form; False: it may be, too."""
+    last: Int = 0
+    while i < stop:
+        if data[i] < 0xCC:  # below U+0300: no mark, and nothing that composes
+            if data[i] >= 0xC2 and given.unsafe[T.code_point(data, i)[0]]:
+                return False
+            last = 0
+            i += 1 if data[i] < 0x80 else 2
+            continue
+        c, size = T.code_point(data, i)
+        order = given.order[c]
+        if given.unsafe[c] or (order and order < last):
+            return False
+        last = order
+        i += size
+    return True
+
+
+@kernel(_nrt=False)
+def _decompose(data: U8, i: int, stop: int, given: Canonical, out: U32) -> int:
+    """Write the decomposition of data[i:stop] without dropped marks, in canonical order; return its length."""
+    n = 0
+    while i < stop:
+        c, size = T.code_point(data, i)
+        i += size
+        first = n
+        if HANGUL <= c < HANGUL + SYLLABLES:
+            s = c - HANGUL
+            out[n], out[n + 1], out[n + 2] = LEAD + s // PER_LEAD, VOWEL + s % PER_LEAD // TAILS, TAIL + s % TAILS
+            n += 3 if s % TAILS else 2
+        elif given.row[c] == 0:
+            out[n] = c
+            n += 1
+        else:
+            for j in range(LONGEST):
+                if given.whole[given.row[c], j]:
+                    out[n] = given.whole[given.row[c], j]
+                    n += 1
+        end = n
+        n = first
+        for j in range(first, end):
+            point = out[j]
+            if given.dropped[point]:
+                continue
+            k = n
+            while k and given.order[point] and given.order[out[k - 1]] > given.order[point]:
+                out[k] = out[k - 1]
+                k -= 1
+            out[k] = point
+            n += 1
+    return n
+
+
+@kernel(_nrt=False)
+def _pair(first: Int, second: Int, given: Canonical) -> Int:
+    """Return the code point that two compose to, or 0."""
+    if LEAD <= first < LEAD + 19 and VOWEL <= second < VOWEL + 21:
+        return HANGUL + (first - LEAD) * PER_LEAD + (second - VOWEL) * TAILS
+    if HANGUL <= first < HANGUL + SYLLABLES and (first - HANGUL) % TAILS == 0 and TAIL < second < TAIL + TAILS:
+        return first + second - TAIL
+    key = np.uint64(first << 21 | second)
+    at = np.searchsorted(given.pairs, key)
+    return np.int64(given.composed[at]) if at < len(given.pairs) and given.pairs[at] == key else 0
+
+
+@kernel
+def _compose(points: U32, n: int, given: Canonical) -> int:
+    """Compose the first `n` code points of a text in canonical order in place; return their new number."""
+    w, starter, last = 0, -1, np.int64(0)
+    for i in range(n):
+        c = np.int64(points[i])
+        order = np.int64(given.order[c])
+        if starter >= 0 and (w == starter + 1 or last < order):
+            both = _pair(np.int64(points[starter]), c, given)
+            if both:
+                points[starter] = both
+                continue
+        if order == 0:
+            starter = w
+        last = order
+        points[w] = c
+        w += 1
+    return w
+
+
+@kernel
+def _canonical(offsets: I64, data: U8, given: Canonical) -> tuple[I64, U8]:
+    """Return the canonical form of each text."""
+    n, longest, k = len(offsets) - 1, 0, 0
+    for d in range(n):
+        longest = max(longest, offsets[d + 1] - offsets[d])
+    ends, points = np.zeros(n + 1, np.int64), np.empty(3 * longest + LONGEST, np.uint32)
+    out = np.empty(3 * (offsets[n] - offsets[0]) + 4, np.uint8)  # U+1D160 and others grow threefold
+    for d in range(n):
+        if is_canonical(data, offsets[d], offsets[d + 1], given):
+            for i in range(offsets[d], offsets[d + 1]):
+                out[k] = data[i]
+                k += 1
+        else:
+            count = _compose(points, _decompose(data, offsets[d], offsets[d + 1], given, points), given)
+            for j in range(count):
+                k = T.put(out, k, np.int64(points[j]))
+        ends[d + 1] = k
+    return ends, out[:k]
+
+
+def canonical(offsets: I64, data: U8, drop: str = "") -> tuple[I64, U8]:
+    """Return the texts in NFC, without the marks that `drop` names: offsets int64[n + 1] into UTF-8 bytes, uint8.
+
+    drop: "": none; "diacritics": accents, Hebrew points, Arabic vowel signs and the tatweel; "marks": all non-spacing
+    marks. Texts that all have this form already are returned as they are.
+    """
+    given = canonical_tables(drop)
+    whole = is_canonical(data, offsets[0], offsets[-1], given)  # of all texts in a row: a mark at a start is rare
+    return (offsets, data) if whole else _canonical(offsets, data, given)

@@ -1,0 +1,139 @@
+"""Shingles: runs of words or characters, after the differences that do not count are removed from the text.
+
+Slow twin for the tests: tests/twins/text.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from dataprep.errors import require
+
+from . import text as T
+from .canonical import canonical
+from .hashes import char_hashes, normal_form, shingle_hashes
+from .kernel import kernel
+from .text import I64, U8, U32, U64
+from .words import SPLITS, words
+
+SWITCHES = ("nfc", "diacritics", "case", "digits", "punctuation", "space")
+FINEWEB = ("fineweb",)
+# The characters that FineWeb's published code removes, in addition to control characters.
+FINEWEB_MARKS = (
+    "!/:&(\\#%+^]~';{|[=-`*$,><)?@_.\"}"
+    "\u2014\u201d\uff05\uff11\u3008\u3001\u2501\u3010\u300c\u300d\uff0c\u3011\uff1b\u201c\u300a\u201e"
+    "\u2019\u2236\u00b4\uff0e\uff08\u2013\uff1f\uff01\uff1a\uff5e\u00ab\u3009\u300b\uff09\u3002\u2026"
+    "\u25ba\u00bb"
+)
+KEPT, DIGIT = 1 << 21, 1 << 22  # of an entry: the code point is kept; it is the 0 that stands for a number
+
+
+def differences(given: str | Sequence[str] | None, unit: str, split: str) -> tuple[str, ...]:
+    """Return the names of differences that do not count, in the order of SWITCHES; None: those of the unit.
+
+    unit: "word" or "char"; split: one of words.SPLITS. Raises PlanError for unknown names, and for words that are split
+    as "regex" without "case", "punctuation" and "space", which they never have.
+    """
+    if given is None:
+        marks = ("punctuation",) if unit == "word" else ()
+        nfc = () if unit == "word" and split == "regex" else ("nfc",)
+        return (*nfc, "case", *marks, "space")
+    names = (given,) if isinstance(given, str) else tuple(given)
+    if names == FINEWEB:
+        require(unit == "word" and split == "regex", "normalize='fineweb' must have words='regex' and shingle='word'")
+        return names
+    known = ", ".join(map(repr, SWITCHES))
+    unknown = [name for name in names if name not in SWITCHES]
+    require(not unknown, f"normalize={unknown and unknown[0]!r} must be 'fineweb' or names of {known}")
+    least = {"case", "punctuation", "space"} if unit == "word" else {"case", "space"}
+    missing = sorted(least - set(names))
+    require(not missing, f"normalize={names!r} must have {missing}: {unit}s are always compared without them")
+    return tuple(name for name in SWITCHES if name in names)
+
+
+@cache
+def _entries(names: tuple[str, ...]) -> U32:
+    """Return the replacement of each code point, uint32[0x110000], for "digits", "punctuation" or "fineweb"."""
+    points = np.arange(0x110000, dtype=np.uint32)
+    out = points | np.uint32(KEPT)
+    if "punctuation" in names:
+        out[T.classes() & T.PUNCT != 0] = 0
+    if names == FINEWEB:
+        out[[ord(c) for c in FINEWEB_MARKS]] = 0
+        controls = (points < 32) | ((points >= 127) & (points < 160))
+        out[controls & (T.classes() & T.SPACE == 0)] = 0  # its white space is a space before these are removed
+    if "digits" in names or names == FINEWEB:
+        out[T.classes() & T.DECIMAL != 0] = KEPT | DIGIT | ord("0")
+    out.flags.writeable = False
+    return out
+
+
+@kernel
+def _replaced(offsets: I64, data: U8, entries: U32) -> tuple[I64, U8]:
+    """Return the texts with each code point replaced by its entry, and each run of digits by one 0."""
+    n, k = len(offsets) - 1, 0
+    ends, out = np.zeros(n + 1, np.int64), np.empty(offsets[n] - offsets[0] + 4, np.uint8)
+    for d in range(n):
+        i, in_number = offsets[d], False
+        while i < offsets[d + 1]:
+            c, size = T.code_point(data, i)
+            entry = np.int64(entries[c])
+            i += size
+            if entry & KEPT:
+                if not (in_number and entry & DIGIT):
+                    k = T.put(out, k, entry & T.POINT)
+                in_number = entry & DIGIT != 0
+        ends[d + 1] = k
+    return ends, out[:k]
+
+
+def simplified(offsets: I64, data: U8, unit: str, names: tuple[str, ...]) -> tuple[I64, U8]:
+    """Return the texts without the differences `names` that neither splitting nor lower-casing removes.
+
+    The result is offsets int64[n + 1] into UTF-8 bytes, uint8. unit: "word" or "char"; names: of `differences`.
+    """
+    replaced = tuple(
+        name for name in names if name in ("digits", "fineweb") or (name == "punctuation" and unit != "word")
+    )
+    if replaced:
+        offsets, data = _replaced(offsets, data, _entries(replaced))
+    if names == FINEWEB:
+        return canonical(offsets, data, "marks")
+    if "diacritics" in names:
+        return canonical(offsets, data, "diacritics")
+    return canonical(offsets, data) if "nfc" in names else (offsets, data)
+
+
+def shingles(
+    offsets: I64, data: U8, unit: str, n: int, split: str = "unicode", normalize: tuple[str, ...] | None = None
+) -> tuple[I64, U64]:
+    """Return the hashes of all runs of `n` units in each text: offsets int64[texts + 1] into hashes uint64.
+
+    unit: "word" (`split`: one of words.SPLITS), or else characters of the text's "lower" form (see `normal_form`).
+    normalize: the differences that do not count, as `differences` returns them; None: those of the unit.
+    """
+    offsets, data = simplified(offsets, data, unit, normalize or differences(None, unit, split))
+    if unit == "word":
+        ends, items = words(offsets, data, split)
+    else:
+        ends, items = char_hashes(*normal_form(offsets, data, "lower"))
+    return shingle_hashes(ends, items, n)
+
+
+def shingle_hash(shingle: bytes | str, split: str = "unicode", normalize: tuple[str, ...] | None = None) -> int:
+    """Return the 32-bit hash of a shingle of words, as MinHash uses it: `datasketch.MinHash(hashfunc=shingle_hash)`.
+
+    split: as `words=` of the MinHash: "unicode" or "regex". normalize: as its `normalize=`.
+
+    >>> shingle_hash(b"the quick brown fox jumps") == shingle_hash("The quick, brown fox jumps.")
+    True
+    """
+    require(split in SPLITS, f"split={split!r} must be 'unicode' or 'regex'")
+    data = np.frombuffer(shingle.encode() if isinstance(shingle, str) else shingle, np.uint8)
+    text = simplified(np.array([0, len(data)], np.int64), data, "word", differences(normalize, "word", split))
+    ends, items = words(*text, split)
+    _, hashes = shingle_hashes(ends, items, max(1, len(items)))
+    return int(hashes[0]) & 0xFFFFFFFF if len(hashes) else 0
