@@ -44,3 +44,20 @@ def test_words_that_are_given_stay(tmp_path):
     texts = hidden(tmp_path, said, common=("bakery",), weigh=True)
     assert texts[0] == "the bakery is open"
     assert "nora" not in texts[1]
+
+
+def test_names_of_groups_are_names(tmp_path):
+    """The name of the group becomes its pseudonym in texts, in any case and form; one common word is not a name."""
+    texts = hidden(tmp_path, [("Ilse", "welcome to Tea"), ("Tom", "tea for all")])
+    assert texts == ["welcome to Tea", "tea for all"]
+    for number, group in enumerate(("Harbour Circle", "نادي القوارب", "Кружок чтения", "Fête d'été")):
+        place = tmp_path / str(number)
+        place.mkdir()
+        said = [f"welcome to {group}!", f"{group.upper()} at nine", f"I like {group.replace(chr(32), chr(95))}"]
+        said.append("the circle is late")
+        path = place / f"WhatsApp Chat with {group}.txt"
+        lines = [f"03/05/2024, 09:1{k} - {'ABC'[k % 3]}x: {text}\n" for k, text in enumerate(said)]
+        path.write_text("".join(lines), encoding="utf-8")
+        table = dp.Pipeline(Pseudonyms()).run(dp.read(str(path)), out=str(place / "out")).table()
+        chat = table["chat"][0].as_py()
+        assert table["text"].to_pylist() == [f"welcome to {chat}!", f"{chat} at nine", f"I like {chat}", said[-1]]

@@ -18,7 +18,7 @@ from dataprep.store import files
 from dataprep.unicode.text import I64
 
 from . import kernel as K
-from .matching import common_words, identity, words
+from .matching import COMMON, common_words, identity, words
 from .phones import MIN_DIGITS, Phones, phone
 
 AUTHOR, MENTION, CHAT, WHOLE, MORE, SHARED = "author", "mention", "chat", "whole", "more", "shared"
@@ -138,7 +138,7 @@ def _terms(kind: str, name: tuple[str, ...], min_chars: int, weak: frozenset[str
     digits = "".join(name)
     if digits.isdigit():
         return [(" ".join(name), False), (digits, False)] if len(digits) >= MIN_DIGITS else []
-    if kind == WHOLE:
+    if kind in (WHOLE, CHAT):
         return [(" ".join(name), len(name) == 1)] if name else []
     single = [(w, len(w) < min_chars or w in weak) for w in name if len(w) > 1 and not w.isdigit()]
     if len(name) <= 1:
@@ -197,9 +197,10 @@ def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> Nam
         rows = pq.read_table(f).to_pylist()
     weak = common_words(common)
     people = [r for r in rows if r["kind"] in NAMING]
+    people += _groups(rows, {words(r["name"]) for r in people})
     terms = terms_of({(r["kind"], r["chat"], r["name"]) for r in people}, min_chars, weak)
     listed = sorted(terms)
-    named = {identity(r["name"]): r["pseudonym"] for r in people}
+    named = {identity(r["name"]): r["pseudonym"] for r in reversed(people)}  # a person's before a group's
     shared = {r["name"]: r["pseudonym"] for r in rows if r["kind"] == SHARED}
     pseudonyms = sorted({*named.values(), *shared.values()})
     index = {p: i for i, p in enumerate(pseudonyms)}
@@ -225,6 +226,30 @@ def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> Nam
     )  # fmt: skip
 
 
+def _groups(rows: list[dict[str, Any]], taken: set[tuple[str, ...]]) -> list[dict[str, Any]]:
+    """Return the rows of chats whose names are searched for in texts: those that nobody and no other chat has."""
+    found = []
+    for row in rows:
+        if row["kind"] == CHAT and is_group_name(row["name"]) and words(row["name"]) not in taken:
+            taken.add(words(row["name"]))
+            found.append(row)
+    return found
+
+
+def is_group_name(name: str) -> bool:
+    """Return whether a chat's name is searched for: it has several words, and not only numbers and common ones."""
+    found = words(name)
+    return len(found) > 1 and not all(word in COMMON or word.isdigit() for word in found)
+
+
+def one_word(rows: Iterable[tuple[str, str, str]]) -> frozenset[str]:
+    """Return the words that are a whole name of a chat (kind WHOLE) and of nobody else: in texts they are left."""
+    by_kind: dict[bool, set[str]] = {True: set(), False: set()}
+    for kind, _, name in rows:
+        by_kind[kind == WHOLE].update(words(name) if kind != WHOLE or len(words(name)) == 1 else ())
+    return frozenset(by_kind[True] - by_kind[False])
+
+
 def _is_sure(text: str, term: Term) -> bool:
     return not term.weak and len(text) >= MIN_GLUED and text.isalpha()
 
@@ -236,6 +261,6 @@ def _local(
     found = defaultdict(set)
     for row in people:
         for term, _ in _terms(row["kind"], words(row["name"]), 1, frozenset()):
-            if row["kind"] != MORE and len(terms[term].persons) > 1:
+            if row["kind"] not in (MORE, CHAT) and len(terms[term].persons) > 1:
                 found[chats[row["chat"]] * max(1, len(index)) + index[term]].add(identity(row["name"]))
     return {key: next(iter(persons)) for key, persons in found.items() if len(persons) == 1}

@@ -42,7 +42,7 @@ from .glued import glued_names, with_glued
 from .known import KnownPeople
 from .matching import COMMON, common_words, folded, identity, words
 from .numbers import with_numbers
-from .pseudonyms import AUTHOR, CHAT, MENTION, NAMING, NameTables, People, digest, name_tables
+from .pseudonyms import AUTHOR, CHAT, MENTION, NAMING, NameTables, People, digest, is_group_name, name_tables, one_word
 from .weighing import common_in
 
 MIN_KEY_BYTES = 16
@@ -238,8 +238,10 @@ def known_people(
     names: more people to search for, as in `Pseudonyms`. own: a name that may occur. stay: words that may occur.
     """
     seen = set().union(*run.map(_names_in, docs.tasks, "names"))
-    found = {name for _, _, name in People(seen).found()} | set(names_in("Pseudonyms", names) if names else ())
-    return KnownPeople(tuple(sorted(found)), COMMON | stay, (own,))
+    people = People(seen).found()
+    found = {name for _, _, name in people} | {n for k, _, n in seen if k == CHAT and is_group_name(n)}
+    found |= set(names_in("Pseudonyms", names) if names else ())
+    return KnownPeople(tuple(sorted(found)), COMMON | stay | one_word(people), (own,))
 
 
 def _names_in(part: Part) -> set[tuple[str, str, str]]:
@@ -299,9 +301,12 @@ class Pseudonymised(Stage):
 
     def secrets(self) -> KnownPeople:
         """Return a search for every name in the table of pseudonyms, and for people who did not agree."""
-        rows = [row for row in _read(self.people).to_pylist() if row["kind"] in NAMING]
+        rows = _read(self.people).to_pylist()
+        rows = [row for row in rows if row["kind"] in NAMING or (row["kind"] == CHAT and is_group_name(row["name"]))]
         names = {row["name"] for row in rows} | set(self.consent.names if self.consent and self.consent.refused else ())
-        return KnownPeople(tuple(sorted(names)), common_words(self.common) | set(_short(names, self.min_chars)))
+        whole = one_word((row["kind"], row["chat"], row["name"]) for row in rows)
+        stay = common_words(self.common) | set(_short(names, self.min_chars)) | whole
+        return KnownPeople(tuple(sorted(names)), frozenset(stay))
 
     def warm(self) -> None:
         """Compile the kernels, before workers start."""
