@@ -10,7 +10,7 @@ import hypothesis
 import pytest
 
 pytest.register_assert_rewrite("laws", "twins")
-pytest_plugins = ["fixtures.chats", "fixtures.dedup", "fixtures.demo", "fixtures.runs", "fixtures.tokens"]
+pytest_plugins = [f"fixtures.{name}" for name in ("chats", "dedup", "demo", "runs", "tokens", "voices")]
 
 ROOT = Path(__file__).parent.parent
 # The same examples every run, and no deadline: kernels compile on their first call.

@@ -19,12 +19,9 @@ from dataprep.voice import voice as voice_module
 from dataprep.voice.talk import Talk
 from dataprep.voice.text_stream import TextStream
 from dataprep.voice.voice import Voice
+from fixtures.voices import EXCHANGES
 
 GREEDY = Sampling(temperature=0)
-EXCHANGES = {
-    "are you there?": "always", "is it cold?": "put on the other coat 🧥", "who is at the door?": "the cat, نعم",
-    "what is for dinner?": "soup & <b>bread</b>", "shall we walk?": "after the rain", "good night": "sleep well",
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=["chatml", "course"])

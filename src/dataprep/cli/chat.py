@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from typing import Annotated, Any
 
@@ -37,6 +38,11 @@ def chat(
     seed: Seed = None,
     max_tokens: MaxTokens = 200,
     device: Device = "auto",
+    web: Annotated[bool, typer.Option("--web", help="Serve a web page for the conversation.")] = False,
+    host: Annotated[str, typer.Option(help="With --web: the address to listen on; others than this let others in.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="With --web: the port; 0 is any free one.")] = 8000,
 ) -> None:
     """Talk to a model in the terminal; /help lists the commands. Lines from a pipe are answered too."""
     from dataprep.voice.talk import Talk
@@ -46,7 +52,16 @@ def chat(
     how = _sampling(
         temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, seed=seed
     )
-    talk = Talk(Voice.load(folder, template=template, device=device), how, max_tokens)
+    voice = Voice.load(folder, template=template, device=device)
+    if web:
+        from dataprep.voice.web import ChatServer
+
+        with ChatServer(voice, how, max_tokens, system=system, host=host, port=port) as server:
+            print(f"{server.url} - Ctrl-C ends", flush=True)
+            with contextlib.suppress(KeyboardInterrupt):
+                server.serve_forever()
+        return
+    talk = Talk(voice, how, max_tokens)
     talk.reset(system)
     if say is None:
         talk_in_terminal(talk)

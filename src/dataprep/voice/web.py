@@ -1,0 +1,212 @@
+"""A web page to talk to a model: one page, served by the standard library to this machine, that loads nothing else.
+
+A page of another site must not reach the model. The Host header must be an address or a known name, since a name that
+somebody else's DNS resolves to this machine would otherwise be the page's own origin; an Origin must be this server's.
+The history is in the page, so that the server stores no word.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.resources
+import ipaddress
+import itertools
+import json
+import re
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+from dataprep.errors import DataprepError, PlanError, shown
+from dataprep.train import Sampling
+
+from .talk import Talk
+from .voice import Voice
+
+MOST_BYTES = 1 << 20  # of a request
+HEADERS = {
+    "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}  # fmt: skip
+
+
+class ChatServer(ThreadingHTTPServer):
+    """Serves the page at / and answers at /answer, one at a time; `url` is its address.
+
+    host, port: where it listens; port 0 is any free one. Raises PlanError if it cannot listen there.
+    """
+
+    daemon_threads = True
+
+    def __init__(
+        self, voice: Voice, how: Sampling | None = None, max_tokens: int = 200, *, system: str = "",
+        host: str = "127.0.0.1", port: int = 8000,
+    ) -> None:  # fmt: skip
+        self.talk, self.host = Talk(voice, how or Sampling(), max_tokens), host
+        self.talk.reset(system)
+        self.page = importlib.resources.files(__package__).joinpath("page.html").read_bytes()
+        self.policy = policy(self.page)
+        self.one_at_a_time, self.numbers = threading.Lock(), itertools.count()
+        try:
+            super().__init__((host, port), _Handler)
+        except (OSError, OverflowError) as e:
+            msg = f"cannot listen on {host}:{port} ({e}); give another --port or --host"
+            raise PlanError(msg) from e
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        return f"http://{self.host}:{self.server_port}/"
+
+    def knows(self, host: str) -> bool:
+        """Return whether a Host header is an IP address, localhost, or the name that the server listens on."""
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+            if name in ("localhost", self.host.lower()):
+                return True
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+    def answer(self, asked: Any) -> Generator[str, None, None]:
+        """Yield the answer to {"messages": [{role, content} ...], "system": text} piece by piece.
+
+        The turns of user and assistant alternate, and begin and end with a user's. Raises PlanError if they do not.
+        """
+        messages, system = _turns(asked)
+        talk = Talk(
+            self.talk.voice, self.talk.how, self.talk.max_tokens, system or self.talk.system, messages[:-1],
+            next(self.numbers),
+        )  # fmt: skip
+        with closing(talk.say(messages[-1]["content"])) as pieces:
+            yield from pieces
+
+
+def policy(page: bytes) -> str:
+    """Return the Content-Security-Policy of a page: only its inline script and style, and requests to its server."""
+    text = page.decode()
+    sources = {}
+    for tag in ("script", "style"):
+        found = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        digests = (base64.b64encode(hashlib.sha256(inner.encode()).digest()).decode() for inner in found)
+        sources[tag] = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {sources['script']}; style-src {sources['style']}; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def _turns(asked: Any) -> tuple[list[dict[str, str]], str]:
+    """Return (turns, system's text) of a request. Raises PlanError if it has another form."""
+    roles = ("user", "assistant")
+    try:
+        turns = [{"role": m["role"], "content": m["content"]} for m in asked["messages"]]
+        texts = [*(m["content"] for m in turns), asked.get("system", "")]
+        good = all(isinstance(text, str) for text in texts) and len(turns) % 2 == 1
+        good = good and all(m["role"] == roles[i % 2] for i, m in enumerate(turns))
+    except (TypeError, LookupError, AttributeError):
+        good = False
+    if not good:
+        msg = 'a request must be {"messages": [{"role", "content"}, ...]}: user and assistant in turn, the user last'
+        raise PlanError(msg)
+    return turns, texts[-1]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ChatServer
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "dataprep", ""
+    timeout = 60
+
+    def do_GET(self) -> None:
+        """Send the page, or the model's card."""
+        if not self._is_ours():
+            return
+        path = urlsplit(self.path).path
+        if path == "/":
+            self._send(HTTPStatus.OK, self.server.page, "text/html; charset=utf-8")
+        elif path == "/favicon.ico":
+            self._send(HTTPStatus.NO_CONTENT, b"", "image/x-icon")
+        elif path == "/card":
+            self._say(HTTPStatus.OK, shown("\n".join(self.server.talk.voice.card)))
+        else:
+            self._say(HTTPStatus.NOT_FOUND, "there is no such page; the page is at /")
+
+    def do_POST(self) -> None:
+        """Send an answer, in chunks, as it is generated."""
+        body = self._body() if self._is_ours() else None
+        if body is None:
+            return
+        try:
+            asked = json.loads(body)
+        except (ValueError, RecursionError):
+            self._say(HTTPStatus.BAD_REQUEST, "the request must be JSON")
+            return
+        with self.server.one_at_a_time, closing(self.server.answer(asked)) as pieces:
+            try:
+                first = next(pieces, "")
+            except DataprepError as e:
+                self._say(HTTPStatus.BAD_REQUEST, shown(str(e)))
+                return
+            try:
+                self._stream(first, pieces)
+            except (OSError, DataprepError):  # the reader left, or the model broke: the answer ends here
+                self.close_connection = True
+
+    def _body(self) -> bytes | None:
+        """Return the body of a request for an answer; None after an error was sent."""
+        length = self.headers.get("Content-Length", "")
+        kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
+        closing_now, self.close_connection = self.close_connection, True  # the body of a wrong request is not read
+        if urlsplit(self.path).path != "/answer":
+            self._say(HTTPStatus.NOT_FOUND, "there is nothing to send to here; answers are at /answer")
+        elif kind != "application/json":
+            self._say(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the request must be application/json")
+        elif not re.fullmatch(r"[0-9]{1,9}", length) or int(length) > MOST_BYTES:
+            self._say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request must state its length, {MOST_BYTES:,} at most")
+        else:
+            self.close_connection = closing_now
+            return self.rfile.read(int(length))
+        return None
+
+    def _is_ours(self) -> bool:
+        """Return whether the request was meant for this server and comes from its own page; else send an error."""
+        host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
+        good = len(self.headers.get_all("Host", [])) == 1 and self.server.knows(host)
+        if good and (origin is None or origin == f"http://{host}"):
+            return True
+        self.close_connection = True
+        self._say(HTTPStatus.FORBIDDEN, "this server answers only its own page, at the address that it printed")
+        return False
+
+    def _stream(self, first: str, pieces: Iterator[str]) -> None:
+        self._head(HTTPStatus.OK, "text/plain; charset=utf-8", {"Transfer-Encoding": "chunked"})
+        for piece in itertools.chain([first], pieces):
+            if data := piece.encode():
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _say(self, status: HTTPStatus, text: str) -> None:
+        self._send(status, text.encode(), "text/plain; charset=utf-8")
+
+    def _send(self, status: HTTPStatus, data: bytes, kind: str) -> None:
+        self._head(status, kind, {"Content-Length": str(len(data))})
+        self.wfile.write(data)
+
+    def _head(self, status: HTTPStatus, kind: str, more: dict[str, str]) -> None:
+        self.send_response(status)
+        closes = {"Connection": "close"} if self.close_connection else {}
+        headers = {"Content-Type": kind, "Content-Security-Policy": self.server.policy, **HEADERS, **more, **closes}
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the library
+        """Log nothing: the conversation is nobody's business."""
