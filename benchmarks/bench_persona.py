@@ -1,6 +1,6 @@
 """Planted exchanges: a person with 20 fixed answers among other chat; are they answered as planted after fine-tuning?
 
-    python -m benchmarks.bench_persona [OUT]
+    python benchmarks/bench_persona.py [OUT]
 
 An invented export of 240 conversations is made; 20 exchanges occur six times each. For three seeds, `persona` and
 `tune` train a base on all conversations and a model on the answers. Printed: how many of the 20 questions each model
