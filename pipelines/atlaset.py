@@ -1,10 +1,10 @@
-"""Moroccan Darija, with the Arabic beside it: atlasia/AtlaSet, streamed from the hub, to token shards and a model.
+"""Moroccan Darija and Arabic: atlasia/AtlaSet, streamed from the Hugging Face hub, to token shards and a model.
 
     dataprep run pipelines/atlaset.py --to encode --out out/atlaset
     ATLASET=path/to/a/data-set dataprep run pipelines/atlaset.py       a local data set of the same shape
     ATLASET_LANGID=darija.bin dataprep run pipelines/atlaset.py        a model of `dataprep train-langid`
 
-The rows have `text` and `dataset_source`, which of its collections a text is from; that column is kept beside the text.
+The rows have `text` and `dataset_source`, the name of the collection that a text is from; both columns are kept.
 """
 
 from __future__ import annotations
@@ -24,34 +24,35 @@ CONFIG = trainer.preset("11m")
 
 
 def ingest(out, run):
-    """Stream the rows once into Parquet, and seal them."""
+    """Download the rows once into a Parquet file, and write them as a Dataset."""
     place = os.environ.get("ATLASET", HUB)
     docs = dp.read(place, format="hf", split="train", columns={"dataset_source": "string"}, out=f"{out}-stream")
     return dp.Pipeline().run(docs, out=out, run=run, replace=True)
 
 
 def language(ingest, out, run):
-    """Tell the language of every text, and drop those that are surely of another.
+    """Detect the language of every text, and drop texts that are another language with a score of at least 0.9.
 
-    builtin knows Darija in Arabic letters, mostly as Arabic, but takes Arabizi for Uzbek, Somali or Maltese, with
-    scores under 0.9. Of 9,000 sentences of SmartlyAI each, dropping from there on loses 81 % of the English ones, none
-    of Darija in Arabic letters and 3 of Arabizi, but 7 % of an Arabizi set that is mixed with English. From 0.5 on it
-    would be 97, 2, 7 and 15 % (of some 1,200). A model of your own tells them apart.
+    The model "builtin" classifies Darija in Arabic letters mostly as Arabic, and Darija in Latin letters (Arabizi) as
+    Uzbek, Somali or Maltese with scores under 0.9. With the limit 0.9, the step drops 81 % of English sentences, 0 % of
+    Darija in Arabic letters and 3 % of Arabizi (9,000 sentences of SmartlyAI each), and 7 % of another set of Arabizi,
+    mixed with English; with 0.5 it would drop 97, 2, 7 and 15 %. A model that you train yourself separates them better.
     """
     return dp.Pipeline(dp.Language(model=LANGID), dp.Filter(foreign)).run(ingest, out=out, run=run, replace=True)
 
 
 def foreign(language, language_score):
-    """Surely of another language; too few letters to tell stay."""
+    """Return a reason to drop a text of another language; texts with too few letters to detect theirs are kept."""
     return "other_language" if language not in (*KEEP, "und") and language_score >= SURE else None
 
 
 def filter(language, out, run):  # noqa: A001 - the step's name
-    """Take out what is no running text, with the marks of many scripts, and what repeats itself.
+    """Drop texts that are not prose or that repeat themselves, by the rules of C4 and Gopher.
 
-    Darija is written as it is spoken, in Arabic letters or in Latin ones with digits, and mostly without full stops:
-    C4's line and sentence rules would drop nearly all of it, so they are off. A message has fewer than Gopher's 50
-    words, and not always two stop words: of those sentences one in ten has none, of English ones 98 in a hundred.
+    Darija is written as it is spoken, in Arabic letters or in Latin ones with digits, and mostly without full stops.
+    C4's rules for ends of lines and sentences would drop nearly all of it, so they are off. Messages are shorter than
+    Gopher's 50 words and may lack its two stop words, so 3 words and 1 stop word (of Darija or Arabic) are enough: 90 %
+    of Darija sentences have one, 2 % of English sentences.
     """
     lines = dp.C4(end_marks=None, min_words=3, min_sentences=None, curly_bracket=False)
     prose = dp.Gopher(languages=("ary", "ary-Latn", "ar"), min_words=3, min_stop_words=1)
@@ -59,17 +60,17 @@ def filter(language, out, run):  # noqa: A001 - the step's name
 
 
 def dedup_exact(filter, out, run):  # noqa: A002
-    """Drop what is the same byte for byte: collections share sources."""
+    """Drop exact copies: some texts are in several collections."""
     return dp.Pipeline(dp.Exact()).run(filter, out=out, run=run, replace=True)
 
 
 def dedup_minhash(dedup_exact, out, run):
-    """Drop spelling variants too: Darija has no fixed spelling, so four characters are the unit, not five words."""
+    """Drop near-duplicates, found by runs of four characters instead of words, since Darija has no fixed spelling."""
     return dp.Pipeline(dp.MinHash(preset="dialect")).run(dedup_exact, out=out, run=run, replace=True)
 
 
 def tokenizer(dedup_minhash, out, run):
-    """Learn a byte-level BPE of Darija's own."""
+    """Train a byte-level BPE on the texts."""
     return dp.train_bpe(dedup_minhash, vocab_size=VOCABULARY, val=VAL, run=run, out=out)
 
 
@@ -79,5 +80,5 @@ def encode(dedup_minhash, tokenizer, out, run):
 
 
 def train(encode, out):
-    """Train a GPT of eleven million parameters; a GPU makes it minutes."""
+    """Train a GPT of eleven million parameters; with a GPU, it takes minutes."""
     return trainer.train(encode, out=out, config=CONFIG)

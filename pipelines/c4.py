@@ -3,12 +3,13 @@
     dataprep run pipelines/c4.py --out out/c4                                      the sample pages
     C4_INPUT='crawl/*.warc.wet.gz' C4_BAD_WORDS=lists/en.txt dataprep run pipelines/c4.py --out out/c4
 
-C4_INPUT: WET or WARC files, or anything else that dp.read takes. C4_BAD_WORDS: a list, one entry a line; without one
-that rule is off, since no list comes with dataprep. C4_LANGID: another language model, "lid.176" or a path.
-Every number is that of the published code, also on the sample: lines of five words, pages of three sentences. Early
-versions of the paper have three words and five sentences: dp.C4(preset="paper"). Two things differ. The paper detects
-the language with langdetect after the lines were chosen; here whole pages are classified before, so that fewer pages
-are cleaned in vain. Sentences are cut by rule, not by NLTK's model (see dp.C4).
+C4_INPUT: WET or WARC files, or anything else that dp.read takes. C4_BAD_WORDS: a list of words, one per line; without
+it that rule is off, since no list comes with dataprep. C4_LANGID: another language model, "lid.176" or a path.
+
+Every number is that of the published code: lines of five words, pages of three sentences. Early versions of the paper
+have three words and five sentences: dp.C4(preset="paper"). Two things differ from the paper. The paper detects the
+language with langdetect after lines were removed; here the language of whole pages is detected first, so that fewer
+pages need cleaning. The ends of sentences are found by rules, not by NLTK's model (see dp.C4).
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ LANGID = os.environ.get("C4_LANGID", "builtin")
 
 
 def ingest(out, run):
-    """Seal the pages."""
+    """Write the pages as a Dataset."""
     return dp.Pipeline().run(dp.read(INPUT), out=out, run=run, replace=True)
 
 
 def language(ingest, out, run):
-    """Keep pages that are English with a probability of 0.99; too few letters to tell stay, for C4 to drop."""
+    """Keep pages that are English with a probability of 0.99, and pages with too few letters to detect the language."""
     return dp.Pipeline(dp.Language("en", model=LANGID, min_score=0.99)).run(ingest, out=out, run=run, replace=True)
 
 
 def clean(language, out, run):
-    """Keep the lines that end like sentences, and pages with three sentences; no code, no placeholder text."""
+    """Keep lines that end like sentences, and pages with three sentences; drop pages with code or placeholder text."""
     return dp.Pipeline(dp.C4()).run(language, out=out, run=run, replace=True)
 
 
@@ -47,5 +48,5 @@ def bad_words(clean, out, run):
 
 
 def dedup(bad_words, out, run):
-    """Of every three sentences in a row, keep the first occurrence in the whole corpus."""
+    """Cut every three sentences in a row that occurred before in the corpus."""
     return dp.Pipeline(dp.Exact(unit="span3")).run(bad_words, out=out, run=run, replace=True)

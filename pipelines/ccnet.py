@@ -1,16 +1,18 @@
-"""CCNet, as LLaMA-1 had its Common Crawl made (Wenzek et al. 2020; Touvron et al. 2023, section 2.1).
+"""CCNet, the cleaning of Common Crawl for LLaMA-1 (Wenzek et al. 2020; Touvron et al. 2023, section 2.1).
 
     dataprep run pipelines/ccnet.py --out out/ccnet                                the sample pages
     CCNET_INPUT='crawl/*.warc.wet.gz' CCNET_REFERENCE='wiki/*.jsonl.zst' dataprep run pipelines/ccnet.py --out out/fr
 
-CCNET_INPUT: WET files, or anything that dp.read takes. CCNET_REFERENCE: good text of the language, Wikipedia in the
-paper, that the n-gram model learns. CCNET_LANGUAGE: its code (en). CCNET_LANGID: "lid.176" is the paper's; the default
-"builtin" needs no download. CCNET_CUT: head (the default), middle or tail.
-Without CCNET_REFERENCE the model learns 40 sample articles: too few to find discounts in, so they are given then.
-Four things differ. Words are split at blanks; the paper splits them with SentencePiece (tokenizer= of dp.Perplexity).
-Each line is normalised and scored by itself; `cc_net` joins the lines of a page first (preset="ccnet2020"). Repeated
-paragraphs are found in the whole input; the paper compares groups of shards. LLaMA's classifier of pages that Wikipedia
-cites is not included: see Quality in dclm.py.
+CCNET_INPUT: WET files, or anything that dp.read takes. CCNET_REFERENCE: good text on which the n-gram model is trained
+(in the paper: Wikipedia). CCNET_LANGUAGE: the code of the language to keep (en). CCNET_LANGID: the model that detects
+languages; the paper's is "lid.176"; the default "builtin" needs no download. CCNET_CUT: the third of the pages to keep:
+head (the default), middle or tail.
+
+Without CCNET_REFERENCE, the n-gram model is trained on 40 sample articles, with fixed discounts, since discounts cannot
+be computed from so little text. Four things differ from the paper. Words are split at white space; the paper splits
+them with SentencePiece (tokenizer= of dp.Perplexity). Each line is normalised and scored alone; `cc_net` joins the
+lines of a page first (preset="ccnet2020"). Repeated paragraphs are found in the whole input; the paper compares groups
+of shards. LLaMA's classifier of pages that Wikipedia cites is not included: see `quality` in dclm.py.
 """
 
 from __future__ import annotations
@@ -35,30 +37,30 @@ ORDER = 5
 
 
 def ingest(out, run):
-    """Seal the pages."""
+    """Write the pages as a Dataset."""
     return dp.Pipeline().run(dp.read(INPUT), out=out, run=run, replace=True)
 
 
 def dedup(ingest, out, run):
-    """Cut every paragraph that occurred before: menus, notices, copied articles; numbers and accents do not tell."""
+    """Cut paragraphs that occurred before (menus, notices, copied articles); numbers and accents are ignored."""
     return dp.Pipeline(dp.Exact(unit="paragraph")).run(ingest, out=out, run=run, replace=True)
 
 
 def language(dedup, out, run):
-    """Keep pages of the language, at the paper's score of 0.5."""
+    """Keep pages in the chosen language with a score of at least 0.5, as in the paper."""
     rule = dp.Language(LANGUAGE, model=LANGID, min_score=0.5)
     return dp.Pipeline(rule).run(dedup, out=out, run=run, replace=True)
 
 
 def reference(out, run):
-    """Of the good text what is in the language, as Perplexity will normalise the pages: lower case, digits 0 ..."""
+    """Keep the reference texts in the chosen language, normalised as Perplexity normalises pages: lower case ..."""
     docs = dp.read(REFERENCE or str(SAMPLES / "articles.jsonl"))
     stages = (dp.Language(LANGUAGE, model=LANGID), dp.Map(ccnet_lines))
     return dp.Pipeline(*stages).run(docs, out=out, run=run, replace=True)
 
 
 def model(reference, out):
-    """Train the Kneser-Ney model of 5-grams once."""
+    """Train a Kneser-Ney model of 5-grams on the reference texts, once."""
     arpa, fallback = files.join(out, f"{LANGUAGE}.arpa"), REFERENCE is None
 
     def make():
@@ -70,6 +72,6 @@ def model(reference, out):
 
 
 def perplexity(language, model, out, run):
-    """Keep the third of the pages that the model foretells best; the bounds found are in the manifest's fits."""
+    """Keep the third of the pages that the model predicts best; the manifest states the bounds in `fits`."""
     cut = dp.Percentiles(dp.Perplexity(model=model), cut=CUT)
     return dp.Pipeline(cut).run(language, out=out, run=run, replace=True)

@@ -2,11 +2,11 @@
 
     make encode PIPELINE=pipelines/chat.py                  or  dataprep run pipelines/chat.py --to encode
     CHATS=path/to/exports dataprep run pipelines/chat.py   your own: a file, a folder, a glob; try --dry-run first
-    CHATS_KEY=people.key CHATS_REFUSED=refused.txt ...          the same pseudonyms in every run; who did not agree
+    CHATS_KEY=people.key CHATS_REFUSED=refused.txt ...          the same pseudonyms in every run; people who refused
     CHATS_NAMES=names.txt ...                                   nicknames, and names in another script than the author's
 
-`ingest` is the only step that sees names: after it there are pseudonyms, and placeholders for telephone numbers and
-addresses, and it saves nothing from before (`Stage.hides`). Later steps and the report have no names.
+`ingest` is the only step that reads names. It writes pseudonyms, and placeholders for telephone numbers and addresses,
+and saves no text from before that (`Stage.hides`); later steps and the report have no names.
 Without CHATS the invented chats of sample_data are read, about four hundred messages: enough to run every step.
 """
 
@@ -56,7 +56,7 @@ def filter(ingest, out, run):  # noqa: A001 - the step's name
 
 
 def dedup_minhash(filter, out, run):  # noqa: A002
-    """Drop forwards, which change a little from chat to chat; short texts are frequent, and are not copies."""
+    """Drop forwarded messages, even if changed a little; short texts are frequent, and do not count as copies."""
     forwards = dp.MinHash(preset="dialect", min_shingles=57)
     return dp.Pipeline(forwards).run(filter, out=out, run=run, replace=True)
 

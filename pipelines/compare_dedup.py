@@ -1,13 +1,14 @@
-"""What each way of deduplication removes from one corpus, what it takes, and how much of it the others remove too.
+"""Compare methods of deduplication on one corpus: what each removes, its time and memory, and the overlaps.
 
     dataprep run pipelines/compare_dedup.py
-    COMPARE_INPUT='crawl/*.jsonl.zst' dataprep run pipelines/compare_dedup.py --out out/mine     a corpus of one's own
+    COMPARE_INPUT='crawl/*.jsonl.zst' dataprep run pipelines/compare_dedup.py --out out/mine     your own corpus
 
-Without COMPARE_INPUT the corpus is the demo's: docstrings, licences and package descriptions of this installation, and
-sample_data. Every method reads the same sealed corpus and seals what is left, in a process of its own with one worker:
-seconds and peak memory are that method's, reading and writing included ("none" only copies). Tokens are counted as in
-shards, a separator behind each document, by a BPE trained on the unfiltered corpus. Measured rows have receipts:
-remove a method's folder to measure it again. Look closer at one by `dataprep inspect OUT/compare/minhash`.
+Without COMPARE_INPUT, the corpus is that of demo.py: docstrings, licences and package descriptions of this
+installation, and sample_data. Every method reads the same corpus and writes the remaining documents, in a process of
+its own with one worker: seconds and peak memory are of this process, and include reading and writing (the method "none"
+only copies). Tokens are counted by a BPE trained on the whole corpus, with a separator after each document. A method
+that was measured is not measured again unless its folder is deleted. `dataprep inspect OUT/compare/minhash` shows what
+the method minhash removed.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ MEASURED = ("method", "documents", "bytes", "tokens", "seconds", "cpu_seconds", 
 
 
 def ingest(out, run):
-    """Seal the corpus."""
+    """Write the corpus as a Dataset."""
     if INPUT is None:
         demo = pipeline_file.load(str(Path(__file__).with_name("demo.py")))
         return demo[0].fn(out, run)
@@ -67,12 +68,12 @@ def ingest(out, run):
 
 
 def tokenizer(ingest, out, run):
-    """Learn the BPE that tokens are counted with."""
+    """Train the BPE by which tokens are counted."""
     return dp.train_bpe(ingest, vocab_size=VOCABULARY, run=run, out=out)
 
 
 def compare(ingest, tokenizer, out, run):
-    """Run every method, count what it leaves, and print two tables."""
+    """Run every method, measure the remaining documents, and print two tables."""
     for stage in map(stages, STAGES):
         for one in stage:
             one.warm()  # compiled here once, so that no method's time or memory has the compiler in it
@@ -88,7 +89,7 @@ def compare(ingest, tokenizer, out, run):
 
 
 def stages(method: str) -> list[Any]:
-    """The stages of a method, in order."""
+    """Return the stages of a method, in order."""
     return [] if method == "none" else [STAGES[name]() for name in method.split("+")]
 
 
@@ -96,7 +97,7 @@ def stages(method: str) -> list[Any]:
 
 
 def _row(name: str, docs: dp.Dataset, tok: dp.Tokenizer, out: str, run: Any) -> dict[str, Any]:
-    """What a method took and left; measured once."""
+    """Return the measurements of a method, as {field of MEASURED: value}; run the method unless it was measured."""
     place = files.join(out, name)
 
     def make() -> dict[str, Any]:
@@ -123,7 +124,7 @@ def _n_tokens(tok: dp.Tokenizer, item: Any) -> int:
 
 
 def _measure(name: str, docs: str, out: str) -> dict[str, float]:
-    """Run a method in a process of its own; seconds, seconds of CPU, and the most memory it held."""
+    """Run a method in a process of its own; return its seconds, CPU seconds and peak memory."""
     command = [sys.executable, __file__, name, docs, out]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - this very file
     if done.returncode:
@@ -133,7 +134,7 @@ def _measure(name: str, docs: str, out: str) -> dict[str, float]:
 
 
 def _child(name: str, docs: str, out: str) -> None:
-    """Run a method here, and print what it took."""
+    """Run a method in this process, and print its seconds, CPU seconds and peak memory as JSON."""
     chosen = stages(name)
     for stage in chosen:
         stage.warm()  # loads what the parent compiled
@@ -146,7 +147,7 @@ def _child(name: str, docs: str, out: str) -> None:
 
 
 def _peak_kb() -> int:
-    """The most memory this process ever held."""
+    """Return the peak memory of this process in kB."""
     status = Path("/proc/self/status")
     if status.exists():  # `ru_maxrss` of Linux counts what the parent held before
         return int(re.search(r"VmHWM:\s*(\d+)", status.read_text())[1])
@@ -165,13 +166,16 @@ class Removed:
 
     @classmethod
     def of(cls, left: dp.Dataset) -> Removed:
-        """What is missing from a Dataset; offsets are those of the text that came in, as long as one stage cuts."""
+        """Return what the stages of the Dataset `left` removed.
+
+        Offsets refer to the input texts, provided that only one stage cuts.
+        """
         cuts = left.cuts()
         spans = np.stack([cuts.column(name).to_numpy().astype(np.int64) for name in ("id", "start", "end")], axis=1)
         return cls(np.sort(left.drops().column("id").to_numpy()), spans[np.argsort(spans[:, 0], kind="stable")])
 
     def mask(self, batch: Any) -> np.ndarray:
-        """Which bytes of a batch's texts were removed, bool[bytes]."""
+        """Return for each byte of a batch's texts whether it was removed, bool[bytes]."""
         ids, sizes = B.ids(batch), B.lengths(batch)
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         low, high = np.searchsorted(self.spans[:, 0], [int(ids[0]), int(ids[-1]) + 1])
@@ -183,7 +187,10 @@ class Removed:
 
 
 def overlap(docs: dp.Dataset, results: list[dp.Dataset]) -> np.ndarray:
-    """Bytes that two methods both remove, int64[methods, methods]; on the diagonal those that one removes."""
+    """Return the number of bytes that two methods both remove, int64[methods, methods].
+
+    The diagonal has the bytes that each method removes.
+    """
     removed = list(map(Removed.of, results))
     shared = np.zeros((len(removed), len(removed)), np.int64)
     for batch in docs.batches(["id", "text"]):
@@ -197,7 +204,7 @@ def overlap(docs: dp.Dataset, results: list[dp.Dataset]) -> np.ndarray:
 
 
 def results(rows: list[dict[str, Any]]) -> Table:
-    """A row a method; how much less it is than what "none" leaves."""
+    """Return a table of what remains, one row per method; "less" compares with the method "none"."""
     table = _table("what is left", ("documents", "less", "MB", "less", "tokens", "less", "sec", "CPU", "peak MB"))
     whole = rows[0]
     for row in rows:
@@ -211,7 +218,7 @@ def results(rows: list[dict[str, Any]]) -> Table:
 
 
 def matrix(names: tuple[str, ...], shared: np.ndarray) -> Table:
-    """A row and a column a method, and the megabytes that the row's method removes."""
+    """Return a table with a row and a column per method, and the megabytes that the row's method removes."""
     short = ["".join(part[0] for part in name.split("+")).upper() for name in names]
     table = _table("shared removals", ("", "MB", *short))
     for i, row in enumerate(shared.tolist()):
@@ -229,7 +236,7 @@ def _table(title: str, columns: tuple[str, ...]) -> Table:
 
 
 def _markdown(table: Table) -> str:
-    """A table as Markdown."""
+    """Return a table as Markdown."""
     cells = [[str(cell) for cell in column.cells] for column in table.columns]
     heads = [str(column.header) for column in table.columns]
     lines = [heads, ["---", *("--:" for _ in heads[1:])], *map(list, zip(*cells, strict=True))]

@@ -1,21 +1,21 @@
-"""DCLM: main content of pages, RefinedWeb's rules, fuzzy removal of what was seen, and the best tenth (Li et al. 2024).
+"""DCLM: main content of pages, RefinedWeb's rules, fuzzy deduplication, and the best tenth (Li et al. 2024).
 
     dataprep run pipelines/dclm.py --out out/dclm                                  the sample pages
     DCLM_INPUT='crawl/*.warc.gz' DCLM_POSITIVE='good/*.jsonl.zst' dataprep run pipelines/dclm.py --out out/dclm
 
-DCLM_INPUT: WARC files (extra `warc`), or anything that dp.read takes. DCLM_POSITIVE: texts such as are wanted; the
-paper took instructions and well-answered questions. DCLM_QUALITY: a fastText model instead, such as the published
-one; nothing is trained then. DCLM_LANGID: "lid.176" is nearest to the paper; the default "builtin" needs no download.
-DCLM_TOP: the share that stays (0.1).
+DCLM_INPUT: WARC files (extra `warc`), or anything that dp.read takes. DCLM_POSITIVE: examples of good texts; the paper
+took instructions and well-answered questions. DCLM_QUALITY: a fastText model, such as the published one, instead of
+training one. DCLM_LANGID: "lid.176" is nearest to the paper; the default "builtin" needs no download. DCLM_TOP: the
+share of pages to keep (0.1).
 
-The rules' numbers are the published ones, also on the sample. The published code differs in this: it drops pages by
-lists of banned URLs (dp.Hosts takes lists of yours); it removes URLs from texts, and line feeds after two in a row; it
-counts each occurrence of a stop word (dp.Gopher: different ones), and splits words as Unicode does, without punctuation
-(here: at white space). For smaller differences of dp.RefinedWeb(preset="dclm") see docs/filters.md.
+All thresholds are the published ones. The published code differs in four points: it drops pages by lists of banned URLs
+(dp.Hosts takes your own lists); it removes URLs from texts, and line feeds after two in a row; it counts every
+occurrence of a stop word (dp.Gopher counts different stop words); and it splits words as Unicode does, without
+punctuation (here: at white space). docs/filters.md lists smaller differences of dp.RefinedWeb(preset="dclm").
 
-The sample's crawl of three pages is filled up with its other files. Of 40 articles and 85 pages a classifier learns
-nothing in five epochs: every score is 0.5. So on the sample alone it learns longer and faster, and words that occur
-once too; what it then keeps shows that the step works, not what is good.
+The sample data has a crawl of three pages, so its other files are read too. From 40 articles and 85 pages a classifier
+learns nothing in the usual five epochs: every score is 0.5. So on the sample data it is trained with more epochs, a
+higher learning rate, and words that occur once. The result shows that the step works, not which pages are good.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ TINY = replace(QUALITY, epochs=100, lr=0.5, min_count=1)  # for the sample
 
 
 def ingest(out, run):
-    """Read the main content of every page, and seal it."""
+    """Write the main content of every page as a Dataset."""
     return dp.Pipeline().run(dp.read(INPUT), out=out, run=run, replace=True)
 
 
 def heuristics(ingest, out, run):
-    """English pages without furniture that read like prose and do not repeat themselves."""
+    """Keep English pages of prose that do not repeat themselves, by the rules of Gopher and RefinedWeb."""
     rules = (dp.Language("en", model=LANGID, min_score=0.65), dp.Gopher(), dp.RefinedWeb(preset="dclm"))
     return dp.Pipeline(*rules).run(ingest, out=out, run=run, replace=True)
 
 
 def dedup(heuristics, out, run):
-    """Drop lines and pages of which 80 % of the 13-grams were in earlier ones."""
+    """Drop lines and pages if 80 % of their 13-grams occurred earlier in the corpus."""
     return dp.Pipeline(dp.Bloom(unit="ngram")).run(heuristics, out=out, run=run, replace=True)
 
 
 def classifier(dedup, out):
-    """Train a classifier that tells the wanted texts from what is left of the crawl, once."""
+    """Train a classifier that separates the good texts from the remaining pages of the crawl, once."""
     if MODEL:
         return MODEL
     model, wanted = files.join(out, "quality.bin"), dp.read(POSITIVE or str(SAMPLES / "articles.jsonl"))
@@ -72,7 +72,7 @@ def classifier(dedup, out):
 
 
 def quality(dedup, classifier, out, run):
-    """Keep the best tenth; the threshold found is in the manifest's fits."""
+    """Keep the best tenth of the pages; the manifest states the threshold in `fits`."""
     return dp.Pipeline(dp.Percentiles(dp.Quality(model=classifier), top=TOP)).run(dedup, out=out, run=run, replace=True)
 
 

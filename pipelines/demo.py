@@ -1,11 +1,11 @@
-"""The demo: real text that every Python installation carries, made into a trained model.
+"""The demo: from the text in every Python installation to a trained model.
 
     make demo                               or  dataprep run pipelines/demo.py --out out/demo
     make dedup-minhash OUT=out/demo         or  dataprep run pipelines/demo.py --to dedup-minhash --out out/demo
 
-A step's folder belongs to its recipe: whatever changed, the step is made anew (replace=True); what did not is not.
+If `demo` runs again, only the steps whose settings or input have changed are repeated (replace=True).
 
-What goes in: the language reference's topics (`pydoc_data`), the docstrings of the standard library, descriptions and
+Input: the topics of the language reference (`pydoc_data`), the docstrings of the standard library, descriptions and
 licence files of the installed packages (real near-duplicates: forty MIT licences differ in one line), and sample_data.
 """
 
@@ -40,7 +40,7 @@ LICENCE = re.compile(r"(licen[cs]e|copying|notice)[^/]*$", re.IGNORECASE)
 
 
 def ingest(out, run):
-    """Gather the real text into JSONL.zst, and seal it together with the sample files."""
+    """Collect the text of the installation in JSONL.zst files, and write it and the sample files as a Dataset."""
     parts = f"{out}-parts"
     packages = sorted(f"{d.name} {d.version}" for d in importlib.metadata.distributions())
     raw = files.join(parts, "raw")
@@ -58,43 +58,43 @@ def ingest(out, run):
 
 
 def filter(ingest, out, run):  # noqa: A001 - the step's name
-    """Keep prose: C4's rules, after the hard line breaks of docstrings and licences are taken out.
+    """Keep prose by C4's rules, after the line breaks inside paragraphs are removed.
 
-    C4 removes lines without an end mark; in text wrapped at 72 columns that would be nearly every line. It also drops
-    a page with a curly bracket as code, which would be half of a programming language's documentation: off here.
-    Three sentences of three words (the paper's words, the published code's sentences) keep short docstrings.
+    C4 removes lines that do not end with a full stop or the like; in text wrapped at 72 columns, that would be nearly
+    every line. The rule that drops pages with a curly bracket is off, since it would drop half of the documentation of
+    a programming language. Lines of 3 words and pages of 3 sentences are enough, so that short docstrings are kept.
     """
     c4 = dp.C4(preset="tfds", min_words=3, curly_bracket=False)
     return dp.Pipeline(dp.Map(unwrapped), c4).run(ingest, out=out, run=run, replace=True)
 
 
 def dedup_exact(filter, out, run):  # noqa: A002
-    """Drop what is the same byte for byte."""
+    """Drop exact copies."""
     return dp.Pipeline(dp.Exact()).run(filter, out=out, run=run, replace=True)
 
 
 def dedup_minhash(dedup_exact, out, run):
-    """Drop what shares four fifths of its word 5-grams with something kept."""
+    """Drop near-duplicates: documents whose word 5-grams have a Jaccard similarity of 0.8 to those of a kept one."""
     return dp.Pipeline(dp.MinHash(threshold=0.8)).run(dedup_exact, out=out, run=run, replace=True)
 
 
 def dedup_suffix(dedup_minhash, out, run):
-    """Cut out what stands elsewhere word for word, 50 words and more: licences that are quoted, shared paragraphs."""
+    """Cut out passages of 50 words or more that also occur elsewhere, such as quoted licences."""
     return dp.Pipeline(dp.SuffixArray(min_words=50)).run(dedup_minhash, out=out, run=run, replace=True)
 
 
 def tokenizer(dedup_suffix, out, run):
-    """Learn a byte-level BPE; 4,096 ids are enough for a few megabytes."""
+    """Train a byte-level BPE; 4,096 ids are enough for a few megabytes."""
     return dp.train_bpe(dedup_suffix, vocab_size=VOCABULARY, val=VAL, run=run, out=out)
 
 
 def encode(dedup_suffix, tokenizer, out, run):
-    """Write uint16 shards; every twentieth document is held out, so that the validation loss means something."""
+    """Write uint16 shards; 5 % of the documents are held out, enough for a meaningful validation loss."""
     return dp.encode(dedup_suffix, tokenizer, out=out, val=VAL, run=run, replace=True)
 
 
 def train(encode, out):
-    """Train a small GPT on the CPU, and let it write."""
+    """Train a small GPT on the CPU, and write samples of its text."""
     try:
         result = trainer.train(encode, out=out, config=CONFIG)
     except StaleOutput:  # trained on other tokens: a minute's work, so start over
@@ -112,7 +112,7 @@ def train(encode, out):
 
 
 def report(train, out):  # noqa: ARG001 - made when everything else is there
-    """One HTML page about all of it."""
+    """Write one HTML page about all steps."""
     return write_report(out.rpartition("/")[0], files.join(out, "report.html"))
 
 
@@ -122,7 +122,7 @@ def unwrapped(text: str) -> str:
 
 
 def _gather(folder: str) -> dict[str, list[str]]:
-    """Write one JSONL.zst a source, the same bytes for the same Python and packages."""
+    """Write one JSONL.zst file per source; the bytes are the same for the same Python and packages."""
     sources = {
         "docstrings": _docstrings(),
         "licences": _licences(),

@@ -33,7 +33,7 @@ FEW_TEXTS = replace(QUALITY, epochs=100, lr=0.5, min_count=1)
 
 
 def ingest(out, run):
-    """Seal the texts."""
+    """Write the texts as a Dataset."""
     return dp.Pipeline().run(dp.read(INPUT), out=out, run=run, replace=True)
 
 

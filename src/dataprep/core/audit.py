@@ -52,7 +52,10 @@ class Finding(NamedTuple):
 
 
 class Search(Protocol):
-    """Callable that finds private strings in `Strings`; write it as a frozen dataclass, since it is sent to workers."""
+    """Callable that yields a `Finding` for each private string in a `Strings`.
+
+    Write it as a frozen dataclass, which can be sent to other processes.
+    """
 
     def __call__(self, strings: Strings) -> Iterator[Finding]:
         """Yield a Finding for each private string that occurs in the values."""

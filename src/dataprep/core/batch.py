@@ -29,9 +29,9 @@ POSITION_BITS = 40  # a position inside one file: 1 TiB; leaves 16.7 million fil
 
 
 def doc_id(file: int, position: int) -> int:
-    """Return the id of a document: `file`, its input file's number, in the high bits, `position` in the low 40 bits.
+    """Return the id of a document: `file`, the number of its input file, in the high bits, `position` in the low 40.
 
-    position: where the document begins in the file, as its reader counts (bytes or records).
+    position: where the document begins in the file, counted in bytes or in records, as the file's reader decides.
     """
     return file << POSITION_BITS | position
 

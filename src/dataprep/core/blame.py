@@ -155,7 +155,7 @@ def _listed(url: str, id_: int) -> str | None:
 
 
 def reading(batch: Batch) -> Batch:
-    """Remember the batch that is being iterated over, for the message of an Estimator that fails; return it."""
+    """Remember `batch` as the last one that was read, for the message if an Estimator fails; return `batch`."""
     global _last  # noqa: PLW0603 - of this process
     _last = weakref.ref(batch)
     return batch

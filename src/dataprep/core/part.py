@@ -172,7 +172,7 @@ class Part:
 
 
 class ShardWriter:
-    """Writes one Parquet file of documents (shard). Texts are not dictionary-encoded, which would halve reading speed.
+    """Writes one Parquet file of documents (shard), without dictionaries of texts, which would halve reading speed.
 
     Columns that are dictionaries in memory (source) are dictionary-encoded in the file too, but its schema states plain
     strings, since Hugging Face's `datasets` rejects Arrow dictionaries.

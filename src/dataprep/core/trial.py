@@ -4,7 +4,7 @@
         Pipeline(...).run(docs, out)              # reads a sample
     trial.inputs, trial.reserved
 
-Pipelines call `current()` to get the trial that is under way; Runners do not use it.
+Pipelines call `current()` to learn whether they run inside a trial.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ _CURRENT: ContextVar[Trial | None] = ContextVar("dataprep_trial", default=None)
 
 @dataclass(frozen=True)
 class Sampled:
-    """The size of one input of a trial in bytes: as stored, its text (estimated), and the text that was sampled."""
+    """The size of one input of a trial in bytes.
+
+    stored: of the files as stored. text: of all their text, an estimate. sample: of the text that was sampled.
+    """
 
     stored: int
     text: float
@@ -101,10 +104,10 @@ def current() -> Trial | None:
 
 
 def reserve(run: Runner, n_bytes: int, what: str, instead: str, *, grows: bool = True) -> None:
-    """Check that `n_bytes` and one worker fit into the memory of the Runner `run`; in a trial, record `n_bytes`.
+    """Check that the memory of the Runner `run` suffices for one worker and `n_bytes` more; in a trial, only record it.
 
-    what, instead: for the message: what takes the memory, and what to do if it does not fit. grows: whether the amount
-    grows with the input. Raises PlanError if the memory is too small.
+    n_bytes: memory that this process will need. what, instead: for the message: what takes the memory, and what to do
+    if it does not fit. grows: whether the amount grows with the input. Raises PlanError if the memory is too small.
     """
     trial = current()
     if trial is not None:

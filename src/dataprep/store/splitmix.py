@@ -1,4 +1,4 @@
-"""Hash integers by splitmix64's finaliser, equally on every machine. The trainer uses it, so it needs only NumPy."""
+"""Hash integers by splitmix64's finaliser, equally on every machine. Imports only NumPy: the trainer uses it too."""
 
 from __future__ import annotations
 

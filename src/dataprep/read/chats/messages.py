@@ -156,7 +156,7 @@ def files_of(names: Sequence[str]) -> dict[str, Any]:
 
 
 def wall_clock(times: Sequence[str | None]) -> pa.Array:
-    """Return ISO 8601 texts as timestamp[s], without time zone and fractions of seconds; null if one is not a time."""
+    """Return ISO 8601 texts as timestamp[s], without time zone and fractions of seconds; null for other texts."""
     heads = pc.utf8_slice_codeunits(pa.array(times, pa.string()), 0, 19)
     try:
         return heads.cast(SECONDS)

@@ -1,8 +1,8 @@
 """Stream the messages of a JSON export: even a file of gigabytes needs only the memory of one block.
 
 An export is one JSON document with one or more arrays `messages`. The stream yields the messages in groups, and
-collects the *frame*: the document in which each of these arrays is replaced by one with only its number. Kernels find
-the messages in one pass over brackets, ignoring those in strings; they do not check the JSON, and may stop at any byte.
+collects the *frame*: the document in which each of these arrays is replaced by an array of its number. Kernels find the
+messages in one pass over the brackets outside strings, without checking the JSON, and may stop at any byte.
 
 Slow twin for the tests: tests/twins/json_stream.py
 """

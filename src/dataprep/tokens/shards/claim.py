@@ -132,7 +132,7 @@ def shard_once(pieces: str, recipe: str, writer: Writer, fill: Callable[[Writer]
 def swept(shards: Shards) -> Shards:
     """Delete files that are not part of the token shards from their folder; return `shards`.
 
-    They are the intermediate files of `encode`, temporary files, and shard files that the manifest does not list.
+    Deleted are the intermediate files of `encode`, temporary files, and shard files that the manifest does not list.
     """
     out = os.fspath(shards.path)
     files.sweep(out)

@@ -38,7 +38,7 @@ class MergeRules(NamedTuple):
 def rules_of(vocab: Mapping[bytes, int], merges: Sequence[tuple[bytes, bytes]]) -> MergeRules | None:
     """Return the merge rules of a vocabulary as tables for compiled code; None if its ids are too large for them.
 
-    vocab: {bytes of a token: id}. merges: pairs of the bytes (left, right), in order.
+    vocab: {bytes of a token: id}. merges: pairs (left, right) of tokens, as bytes, in order.
     """
     if max(vocab.values()) >= MAX_IDS:
         return None

@@ -30,7 +30,8 @@ STATE, BACK, CUT = 32, 3, 4  # a move: the next state times 32; cuts taken back 
 class Machine(NamedTuple):
     """The state machine that cuts text into words as a pattern does, as tables for compiled code.
 
-    classes: uint8[0x110000], the class of every code point. moves: uint16, the move for each state * 32 + class.
+    classes: uint8[0x110000], the class of every code point. moves: uint16[states * 32], for each state * 32 + class of
+    the next character: the new state, and whether to set a cut, or to remove up to three.
     """
 
     classes: U8  # the class of every code point, uint8[0x110000]
@@ -113,9 +114,9 @@ def _row(move: Int) -> Int:
 def cut(data: U8, i: Int, stop: Int, move: Int, machine: Machine, ends: I64, k: Int) -> tuple[Int, Int, Int, Int]:
     """Cut a text that ends before byte `stop` into words, from byte `i` on, until it ends or `ends` is full.
 
-    move: the machine's last move (BEGIN at the text's first byte). ends[:k]: the ends of words so far. Returns the new
-    values of i, move and k, with which the next call continues, and the number of ends that are final: until the text
-    has ended, the last two may be removed again.
+    move: the last number taken from `machine.moves` (BEGIN at the text's first byte). ends[:k]: the ends of words so
+    far. Returns the new values of i, move and k, with which the next call continues, and the number of ends that are
+    final: until the text has ended, the last two may be removed again.
     """
     classes, moves = machine.classes, machine.moves
     i, stop, k, most = np.uint64(i), np.uint64(stop), np.uint64(k), np.uint64(len(ends) - 1)

@@ -150,7 +150,8 @@ def _samples(
 def kinds(tok: Vocabulary) -> dict[str, int]:
     """Return {kind: number of ordinary tokens of this kind} of a vocabulary.
 
-    Kinds: the name of a script (such as "Latin"), digits, white space, signs, and parts of characters.
+    Kinds: the name of a script (such as "Latin"), "digits", "white space", "signs" (all other characters), and "parts
+    of characters".
     """
     return dict(Counter(_kind(token) for token in tok.vocab).most_common())
 

@@ -23,7 +23,8 @@ class Pairs(NamedTuple):
     """The pairs of neighbouring tokens that are frequent enough, in a hash table, with their offsets and a heap.
 
     slots: number of a pair, from 1, by hash. key: left << 32 | right. counts: how often each pair occurs. head, tail:
-    first and last entry of the list of its offsets. heap: pairs, the most frequent first. seen: counts in the heap.
+    first and last entry of the list of its offsets. heap: pairs, the most frequent first. seen: the count of each pair
+    when it was added to the heap.
     """
 
     slots: I32  # number of a pair, from 1, at the slot of its hash or after it

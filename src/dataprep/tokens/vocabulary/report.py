@@ -78,8 +78,8 @@ class TokenizerReport:
 
     special: number of special tokens. pattern: cuts texts into words. measured_on: the text, in words. rows: figures by
     source and language. rare: tokens with fewer occurrences are rare. counts: occurrences of each id. kinds: number of
-    tokens per kind. longest, longest_space: the longest tokens. samples: results of vocabularies trained on samples of
-    other sizes. compared: name of the vocabulary to compare with, or None.
+    tokens per kind. longest: the longest tokens; longest_space: the longest of white space. samples: results of
+    vocabularies trained on samples of other sizes. compared: name of the vocabulary to compare with, or None.
     """
 
     vocab_size: int

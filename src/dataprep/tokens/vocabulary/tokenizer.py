@@ -76,7 +76,7 @@ class Tokenizer:
     ) -> Tokenizer:
         """Return the tokenizer whose ids are 256 bytes, the merges in order, `<|endoftext|>`, other special tokens.
 
-        merges: pairs of bytes (left, right). special: names of tokens, or of sets: "course", "chatml", "code".
+        merges: pairs (left, right) of tokens, as bytes. special: tokens, or sets of them: "course", "chatml", "code".
         """
         tokens = [bytes([b]) for b in range(256)] + [left + right for left, right in merges]
         specials = {name: len(tokens) + i for i, name in enumerate(special_names(special))}

@@ -1,9 +1,10 @@
 """Reader of Telegram Desktop's pages (`messages.html`, `messages2.html` ...), with the columns of its JSON.
 
 One program writes all pages in one form, with angle brackets in texts escaped, so messages are split at their opening
-tags and parsed with regular expressions. A joined message has the author of the one before. Lines of the platform have
-no time: they get the time of the message before, or the date of the line above them. Lines that state a date are
-counted, but are not messages. A page has about 1,000 messages and is read whole; the position is the byte offset.
+tags and parsed with regular expressions. A message of the class `joined` has the author of the message before. Lines of
+the platform have no time: they get the time of the message before, or the date of the line above them. Lines that state
+a date are counted, but are not messages. A page has about 1,000 messages and is read whole; the position is the byte
+offset.
 """
 
 from __future__ import annotations

@@ -87,9 +87,9 @@ class Export:
 def exports(url: str) -> list[Export]:
     """Return the chats in an exported file: one for a text file, one or more for a zip.
 
-    In a zip, chats are the files `_chat.txt` and text files with the zip's name. If there are none, chats are the text
-    files; if these are several, only those that begin like a chat, since people send each other text files. Raises
-    ReadError if a zip holds no chat.
+    In a zip, chats are the files `_chat.txt` and text files with the zip's name. If there are none, a single text file
+    is the chat; of several text files, those that begin like a chat are, since people send each other text files.
+    Raises ReadError if a zip holds no chat.
     """
     if not is_zip(url):
         return [Export(url, chat_of(url))]

@@ -1,6 +1,6 @@
 """WhatsApp's phrases for deleted and edited messages, calls, locations and its own messages, by kind and language.
 
-The lines have the form described in `placeholders.py`.
+Each line of a table has the form described in `placeholders.py`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Phrases that WhatsApp writes in place of a file, by kind and language, as phones export them.
 
-A line is a language and its phrases, separated by bars. The phrases are written without direction marks, without a full
-stop at the end, and in MARKED without the `<` and `>` around them in old exports; case does not matter. To support a
-language, add phrases that occur in an export; do not translate them yourself, because people's own words may match a
+Each line of a table is a language and its phrases, separated by bars. Phrases are written without direction marks and
+full stop at the end, and in MARKED without the `<` and `>` around them in old exports; case does not matter. To support
+a language, add phrases that occur in an export; do not translate them yourself, because people's own words may match a
 translation.
 """
 
