@@ -40,6 +40,19 @@ def calls_helper(text):
     return helper(text)
 
 
+@functools.cache
+def cached_helper():
+    return 1
+
+
+def other_helper():
+    return 2
+
+
+def uses_cache(text):
+    return text * cached_helper()
+
+
 def test_fields_and_version_decide():
     """Equal fields are equal keys; another field or VERSION is another key."""
 
@@ -60,6 +73,14 @@ def test_globals_and_helpers_count(monkeypatch):
     before = key(calls_helper)
     monkeypatch.setitem(helper.__globals__, "LIMIT", 300)
     assert key(calls_helper) != before
+
+
+def test_cached_helpers_count(monkeypatch):
+    """A helper under functools.cache is keyed by its own source, and what it reads."""
+    with_one = key(uses_cache)
+    assert with_one == key(uses_cache)
+    monkeypatch.setitem(uses_cache.__globals__, "cached_helper", functools.cache(other_helper))
+    assert key(uses_cache) != with_one
 
 
 def test_recursion_is_keyed():

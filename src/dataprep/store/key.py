@@ -60,6 +60,7 @@ def _plain(value: Any, seen: tuple[int, ...]) -> Any:  # noqa: PLR0911 - one lin
 
 
 def _thing(value: Any, seen: tuple[int, ...]) -> Any:
+    value = value.__wrapped__ if hasattr(value, "cache_info") else value  # functools.cache changes no result
     if isinstance(value, type):
         return ["class", class_name(value)]
     if hasattr(value, "recipe"):  # a stage that defines its key: the content of its files, not their paths

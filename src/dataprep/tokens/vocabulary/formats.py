@@ -154,7 +154,7 @@ def unreachable(vocab: Mapping[bytes, int], merges: Sequence[Pair]) -> list[byte
     """Return the tokens, as bytes, whose bytes become several tokens if they are encoded alone.
 
     With such tokens, the libraries `tiktoken` and `tokenizers` would encode some texts differently from each other.
-    vocab: {bytes of a token: id}. merges: pairs of bytes (left, right), in order.
+    vocab: {bytes of a token: id}. merges: pairs (left, right) of tokens, as bytes, in order.
     """
     chars = {to_chars(t): i for t, i in vocab.items()}
     model = models.BPE(chars, [(to_chars(a), to_chars(b)) for a, b in merges])
