@@ -1,18 +1,212 @@
-"""Twin of `pii`."""
+"""Twin of `pii`: each kind of personal data, looked for character by character, without its patterns or tables."""
 
 from __future__ import annotations
 
+import ipaddress
 from collections import Counter
 
-from dataprep.pii import rules as pii_rules
+from twins.phones import is_labelled, phones
+
+# Characters of an account number by country (ISO 13616).
+LENGTHS = {
+    15: "NO", 16: "BE", 18: "DK FI FK FO GL NL SD", 19: "MK SI", 20: "AT BA EE KZ LT LU MN XK", 21: "CH HR LI LV",
+    22: "BG BH CR DE GB GE IE ME RS VA", 23: "AE GI IL IQ OM SO TL", 24: "AD CZ ES MD PK RO SA SE SK TN VG",
+    25: "LY PT ST", 26: "IS TR", 27: "BI DJ FR GR IT MC MR SM", 28: "AL AZ BY CY DO GT HN HU LB MA NI PL SV",
+    29: "BR EG PS QA UA", 30: "JO KW MU YE", 31: "MT SC", 32: "LC", 33: "RU",
+}  # fmt: skip
+FILES = (
+    "png jpg jpeg gif svg webp ico bmp tiff js jsx mjs cjs ts tsx css scss html htm xml json yaml yml toml ini cfg "
+    "conf txt csv log lock pdf doc docx xls xlsx ppt pptx tar gz tgz exe dll jar whl patch diff java"
+)
 
 
 def pii(text: str, stage) -> tuple[str, Counter]:
-    """The text with everything personal replaced, and how often each kind was found: patterns over the whole text."""
-    found, out, at = pii_rules.find(text, stage.kinds), "", 0
-    for start, end, kind in found:
+    """The text with everything personal replaced, and how often each kind was found."""
+    found = []
+    for kind, find in (("email", emails), ("ip", ips), ("iban", ibans), ("card", cards), ("phone", phones)):
+        new, at = [], 0
+        for line in text.split("\n"):
+            new += [(at + a, at + b, kind) for a, b in find(line)] if kind in stage.kinds else []
+            at += len(line) + 1
+        for one in sorted(new):
+            if all(one[1] <= a or one[0] >= b for a, b, _ in found):
+                found.append(one)
+    out, at = "", 0
+    for start, end, kind in sorted(found):
         out, at = out + text[at:start] + stage.replace.replace("{kind}", kind), end
     return out + text[at:], Counter(kind for _, _, kind in found)
+
+
+def is_word(c: str) -> bool:
+    """Whether a character is a letter, a digit or an underscore; "" is none."""
+    return c.isalnum() or c == "_"
+
+
+def digits(text: str) -> bool:
+    """Whether a text is Western digits, one or more."""
+    return text.isascii() and text.isdecimal()
+
+
+def emails(line: str):
+    """Spans of NAME@HOST: at most 64 characters before the sign, and one to eight labels before the last one."""
+    last = 0
+    for at in (i for i, c in enumerate(line) if c == "@"):
+        start = at
+        while start > max(last, at - 64) and (is_word(line[start - 1]) or line[start - 1] in ".+%-"):
+            start -= 1
+        begins = [
+            i for i in range(start, at)
+            if is_word(line[i]) and not (i and (is_word(line[i - 1]) or line[i - 1] in "+%@"))
+        ]  # fmt: skip
+        end = host_end(line, at + 1)
+        if begins and line[at - 1] not in ".%" and end:
+            last = end
+            if line[begins[0] : end].rpartition(".")[2].lower() not in FILES.split():
+                yield begins[0], end
+
+
+def host_end(line: str, start: int) -> int | None:
+    """Where the longest host name that begins at `start` ends: labels, then two to 24 letters."""
+    end, ends = start, []
+    for _ in range(9):
+        label = end
+        while end < len(line) and (is_word(line[end]) or line[end] == "-"):
+            end += 1
+        letters = label
+        while letters < end and line[letters].isalnum() and not line[letters].isdecimal():
+            letters += 1
+        if label > start and 2 <= letters - label <= 24 and not is_word(line[letters : letters + 1]):
+            ends.append(letters)
+        inner = line[label:end]
+        is_label = 0 < len(inner) <= 63 and inner[0].isalnum() and inner[-1].isalnum()
+        if not is_label or line[end : end + 1] != ".":
+            break
+        end += 1
+    return max(ends, default=None)
+
+
+def ips(line: str):
+    """Spans of public addresses: four numbers, or groups of hexadecimal digits, the last perhaps four numbers."""
+    found, i = [], 0
+    while i < len(line):
+        if (is_word(line[i]) or line[i] == ":") and not (i and (is_word(line[i - 1]) or line[i - 1] in ":.")):
+            end = i
+            while end < len(line) and (is_word(line[end]) or line[end] == ":"):
+                end += 1
+            end = quad_end(line, line.rfind(":", i, end) + 1 or end) or end
+            try:
+                if ipaddress.IPv6Address(line[i:end]).packed[0] >> 5 == 1:  # 2000::/3
+                    found.append((i, end))
+                    i = end
+                    continue
+            except ValueError:
+                pass
+        end = None if i and (is_word(line[i - 1]) or line[i - 1] == ".") else quad_end(line, i)
+        if end and is_public(line[i:end]) and not is_labelled(line, i):
+            found.append((i, end))
+        i = end or i + 1
+    return found
+
+
+def quad_end(line: str, start: int) -> int | None:
+    """Where four numbers from 0 to 255 end that begin at `start`; None if there are none, or more than four."""
+    end = start
+    for n in range(4):
+        number = ""
+        while digits(line[end : end + 1]):
+            number, end = number + line[end], end + 1
+        if not number or int(number) > 255 or str(int(number)) != number:
+            return None
+        if n < 3:
+            if line[end : end + 1] != ".":
+                return None
+            end += 1
+    longer = line[end : end + 1] == "." and line[end + 1 : end + 2].isdecimal()
+    return None if longer or is_word(line[end : end + 1]) else end
+
+
+def is_public(address: str) -> bool:
+    """Whether an address is neither local nor for many, and not four small numbers, as of a section."""
+    a, b, *_ = numbers = [int(n) for n in address.split(".")]
+    private = a in (0, 10, 127) or (a, b) in ((169, 254), (192, 168)) or (a == 172 and 16 <= b < 32)
+    return not private and a < 224 and max(numbers) >= 32
+
+
+def ibans(line: str):
+    """Spans of account numbers with their country's length and right check digits; groups are apart by one sign."""
+    lengths = {country: n for n, countries in LENGTHS.items() for country in countries.split()}
+    for start in range(len(line)):
+        if start and is_word(line[start - 1]):
+            continue
+        number, end = line[start : start + 2], start + 2
+        if number not in lengths or not digits(line[end : end + 1]) or not digits(line[end + 1 : end + 2]):
+            continue
+        number, end = number + line[end : end + 2], end + 2
+        while len(number) < lengths[number[:2]]:
+            end += line[end : end + 1] in (" ", "\u00a0", "-")
+            c = line[end : end + 1]
+            if not (c.isascii() and (c.isdecimal() or c.isupper())):
+                break
+            number, end = number + c, end + 1
+        whole = len(number) == lengths[number[:2]] and not is_word(line[end : end + 1])
+        if whole and (int(number[2:4]) - int(iban_check(number))) % 97 == 0:
+            yield start, end
+
+
+SHAPES = [(s, sizes) for sizes in ((4, 4, 4, 4, 3), (4, 4, 4, 4), (4, 6, 5), (4, 6, 4)) for s in ("", " ", "-")]
+
+
+def cards(line: str):
+    """Spans of numbers of 14 to 19 digits in the groups of their issuer, which are not part of a table of groups."""
+    start = 0
+    while start < len(line):
+        found = next((end for shape in SHAPES if (end := card_end(line, start, *shape))), None)
+        if found:
+            number = "".join(c for c in line[start:found] if c.isdecimal())
+            if issuer(number) and luhn(number):
+                yield start, found
+        start = found or start + 1
+
+
+def card_end(line: str, start: int, sign: str, sizes: tuple[int, ...]) -> int | None:
+    """Where groups of these sizes end; None if there are others, or digits, letters or such groups beside them."""
+    end = start
+    for n, size in enumerate(sizes):
+        if n and line[end : end + len(sign)] != sign:
+            return None
+        end += len(sign) * (n > 0) + size
+        if len(line[end - size : end]) < size or not digits(line[end - size : end]):
+            return None
+    before, after = line[:start], line[end:]
+    joined = any(c.isascii() and is_word(c) for c in (before[-1:], after[:1]))
+    joined |= any(two[:1] in (".", "-") and digits(two[1:]) for two in (before[-2:][::-1], after[:2]))
+    rows = is_groups(before[-10:], before[-11:-10]) or is_groups(after[:10] + " ", after[10:11], lead=" ")
+    right = line[start] in "23456" if len(sizes) > 3 else line[start] == "3"
+    return end if right and not joined and not rows else None
+
+
+def is_groups(text: str, beside: str, lead: str = "") -> bool:
+    """Whether a text is two groups of four digits after `lead`, each with a blank behind it, and alone."""
+    groups = text.removeprefix(lead).split(" ")
+    return text.startswith(lead) and not is_word(beside) and [len(g) for g in groups[:2]] == [4, 4] and all(
+        map(digits, groups[:2])
+    )  # fmt: skip
+
+
+def issuer(number: str) -> str | None:
+    """Who issues numbers of this length that begin so."""
+    issuers = {
+        14: {"Diners": ("300", "301", "302", "303", "304", "305", "36", "38", "39")},
+        15: {"American Express": ("34", "37")},
+        16: {
+            "Mastercard": ("51", "52", "53", "54", "55", *map(str, range(2221, 2721))),
+            "JCB": tuple(map(str, range(3528, 3590))),
+        },
+    }  # fmt: skip
+    found = issuers.get(len(number), {})
+    if len(number) in (16, 19):
+        found |= {"Visa": ("4",), "UnionPay": ("62",), "Discover": ("6011", *map(str, range(644, 650)), "65")}
+    return next((name for name, begins in found.items() if number.startswith(begins)), None)
 
 
 def luhn(digits: str) -> bool:

@@ -78,6 +78,7 @@ class CleanMessages(Stage):
     emoji: str = "keep"
 
     needs: ClassVar[tuple[str, ...]] = ("kind",)
+    VERSION: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         kinds = (self.kinds,) if isinstance(self.kinds, str) else tuple(self.kinds)

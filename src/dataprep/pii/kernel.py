@@ -2,7 +2,7 @@
 
 It may return lines without personal data, but it misses no line with personal data.
 
-Slow twin for the tests: tests/twins/pii.py, the patterns over the whole text
+Slow twin for the tests: tests/twins/pii.py, each kind of data looked for character by character
 """
 
 from __future__ import annotations

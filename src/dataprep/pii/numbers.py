@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 _D = "0-9٠-٩۰-۹"
 _SPACE, _SIGN = " \u00a0\u202f", "-.\u2010\u2011"
+_SIGNS = tuple(_SIGN)
 _RUN = re.compile(rf"[{_D}](?:[{_D}]+|[{_SIGN}{_SPACE}/()+]{{1,4}}(?=[{_D}]))*")
 _GROUP = re.compile(rf"[{_D}]+")
 _GAP = re.compile(rf"[{_SIGN}{_SPACE}/()]{{1,3}}")  # inside an international number: +33 (0)6 12
@@ -35,8 +36,8 @@ _LABEL = re.compile(  # words before a number that is not personal: of books, ve
     re.IGNORECASE,
 )
 _BEGINNING = re.compile(  # of a phone: what every form has in front
-    rf"\+[{_D}]|(?<![{_D}])[0٠۰][{_D}]|@[1-9]|wa\.me/[1-9]"
-    rf"|(?<![0-9])[2-9][0-9]{{2}}(?:\) ?|[{_SIGN}])[2-9][0-9]{{2}}[{_SIGN}]"
+    rf"\+[{_D}]|(?<![{_D}])[0٠۰][{_D}]|@[{_D}]|wa\.me/[{_D}]"
+    rf"|(?<![{_D}])[{_D}]{{3}}(?:\) ?|[{_SIGN}])[{_D}]{{3}}[{_SIGN}]"
 )
 _EXPONENT = re.compile(r"(?:[0-9.][eE]|\bU)\+\Z")  # 1.5E+12345678, U+30000020
 _DATE = re.compile(  # 05.06.2024, 5/6/24, 2024-06-05
@@ -175,9 +176,9 @@ def _american(text: str, groups: Sequence[_Group], at: int) -> int | None:
         return None
     gaps = [text[a.end : b.start] for a, b in zip(groups[at:], groups[at + 1 : first + 3], strict=False)]
     bracket = text[groups[first].start - 1] == "(" and gaps[first - at] in (")", ") ") if groups[first].start else False
-    signed = gaps[-1] in _SIGN and (bracket or gaps[-2] in _SIGN)
+    signed = gaps[-1] in _SIGNS and (bracket or gaps[-2] in _SIGNS)
     if first > at:
-        signed = signed and (gaps[0] in _SIGN or gaps[0] in (" ", " (", "-("))
+        signed = signed and gaps[0] in (*_SIGNS, " ", " (", "-(")
     return first + 2 if signed else None
 
 

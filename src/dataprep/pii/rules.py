@@ -35,7 +35,7 @@ FILE_SUFFIXES = frozenset(_FILE_SUFFIXES.split())  # none is a top-level domain
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _QUAD = rf"(?:{_OCTET}\.){{3}}{_OCTET}(?!\w)(?!\.\d)"
 _IPV4 = re.compile(rf"(?<![\w.]){_QUAD}")
-_IPV6 = re.compile(rf"(?<![\w:.])(?:[0-9A-Fa-f]{{0,4}}:){{2,7}}(?:{_QUAD}|[0-9A-Fa-f]{{0,4}})(?![\w:])")
+_IPV6 = re.compile(rf"(?<![\w:.])(?:[0-9A-Fa-f]{{0,4}}:){{2,8}}(?:{_QUAD}|[0-9A-Fa-f]{{0,4}})(?![\w:])")
 _NOBODYS = tuple(  # networks whose addresses identify no machine (RFC 6890): local, private, multicast
     ipaddress.ip_network(n)
     for n in ("0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16",
