@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dataprep.core import batch as B
 from dataprep.core.ledger import Ledger, mix, watch
 from dataprep.core.stats import Stats
+from dataprep.errors import PlanError
 from laws import batch_of, cuts
 
 
@@ -87,9 +88,28 @@ def drops_and_keeps(batches, stats):
         yield batch
 
 
+def reverses(batches, stats):
+    for batch in batches:
+        yield batch.take(pa.array([2, 1, 0]))
+
+
+def holds_back(batches, stats):
+    for batch in batches:
+        yield batch.slice(1)
+        yield batch.slice(0, 1)
+
+
+def empties(batches, stats):
+    for batch in batches:
+        yield B.with_column(batch, "text", pa.array(["a", None, "c"], pa.large_string()))
+
+
 @pytest.mark.parametrize(
     ("stage", "says"),
     [
+        (reverses, "stage cheat returned document 0:1 after 0:2; return documents in order of their ids"),
+        (holds_back, "returned document 0:0 after 0:2"),
+        (empties, "a batch with nulls in the column 'text'"),
         (loses, "neither returned nor dropped 1 documents, the first is 0:0"),
         (repeats, "returned document 0:0, which it did not receive, or has already returned"),
         (invents, "returned document 0:1000"),
@@ -98,8 +118,16 @@ def drops_and_keeps(batches, stats):
 )
 def test_a_stage_that_cheats_is_named(stage, says):
     """A lost, repeated or made-up document is our error, and the message says which."""
-    with pytest.raises(AssertionError, match=says):
+    with pytest.raises((AssertionError, PlanError), match=says):
         list(watch(stage, iter([batch_of(["a", "b", "c"])]), Ledger("cheat")))
+
+
+def test_a_reader_keeps_the_order():
+    """A reader that yields a document twice, or an earlier one, is named."""
+    ledger = Ledger("read", source="web")
+    ledger.returned(batch_of(["a", "b"]))
+    with pytest.raises(AssertionError, match="stage read returned document 0:1 after 0:1"):
+        ledger.returned(batch_of(["b"], 1))
 
 
 def test_a_reader_books_what_never_was_a_row():

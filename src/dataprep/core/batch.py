@@ -156,14 +156,17 @@ def text_bytes(batch: Batch) -> int:
 def check(batch: Batch, stage: str) -> Batch:
     """Return the batch if it has the columns id, text, source and meta with their types.
 
-    stage: the name of the stage that made it, for the error. Raises PlanError if a column is missing or has another
-    type.
+    stage: the name of the stage that made it, for the error. Raises PlanError if a column is missing, has another type
+    or contains nulls.
     """
     for name, kind in FIXED.items():
         index = batch.schema.get_field_index(name)
         if index < 0 or batch.schema.field(index).type != kind:
             found = "is missing" if index < 0 else f"has type {batch.schema.field(index).type}"
             msg = f"{stage} returned a batch whose column '{name}' {found}; every batch must have {name}: {kind}"
+            raise PlanError(msg)
+        if batch.column(index).null_count:
+            msg = f"{stage} returned a batch with nulls in the column '{name}'; give each document a value, or drop it"
             raise PlanError(msg)
     return batch
 

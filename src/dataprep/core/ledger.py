@@ -65,6 +65,7 @@ class Ledger:
     source: str | None = None  # of a Reader's input; what a Reader drops was never a row
     quiet: bool = False  # record nothing: an earlier pass over the same documents did
     _flight: list[_InFlight] = field(default_factory=list)
+    _last: Ids = field(default_factory=lambda: np.zeros(0, np.uint64))  # the id that was returned last, if any
 
     def __post_init__(self) -> None:
         self.record = StageStats(self.stage)
@@ -161,12 +162,24 @@ class Ledger:
         self.observe(BYTES_KEPT, n_bytes)
         if self.source is not None:
             _tally(self.record.into, batch.column("source"), n_bytes)
+            self._check_order(B.ids(batch))
             return batch
         for held, rows, found in self._settle(B.ids(batch), "returned"):
             lost = held.n_bytes[rows] - n_bytes[found]
             self.record.cut += int(lost[lost > 0].sum())
             self.record.added -= int(lost[lost < 0].sum())
+        self._check_order(B.ids(batch))
         return batch
+
+    def _check_order(self, ids: Ids) -> None:
+        """Raise AssertionError if the ids of returned documents do not ascend, from batch to batch too."""
+        known = np.concatenate([self._last, ids])
+        falls = np.flatnonzero(known[1:] <= known[:-1])
+        if len(falls):
+            before, after = (show_id(int(id_)) for id_ in known[falls[0] : falls[0] + 2])
+            msg = f"stage {self.stage} returned document {after} after {before}; return documents in order of their ids"
+            raise AssertionError(msg)
+        self._last = ids[-1:].copy()
 
     def close(self) -> None:
         """Raise AssertionError if the stage neither returned nor dropped a document that it received."""
