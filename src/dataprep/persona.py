@@ -37,7 +37,7 @@ from dataprep.core.stage import Map, Stage
 from .core.dataset import Dataset
 from .core.folder import Folder
 from .core.pipeline import Pipeline
-from .core.runner import Runner, Serial
+from .core.runner import Runner, runner_of
 from .core.trial import current
 from .dedup.minhash import MinHash
 from .errors import PlanError
@@ -152,7 +152,7 @@ def persona(
     Raises PlanError if no author has that name, if the person did not agree, if the template does not fit the
     tokenizer, or if no text of the person is left.
     """
-    folder, runner, written = os.fspath(out).rstrip("/"), run or Serial(), template_of(template)
+    folder, runner, written = os.fspath(out).rstrip("/"), runner_of(run), template_of(template)
     docs = read(chats, **options)
     _check_person(docs, person)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import dataprep as dp
 from dataprep.core import pipeline_file
 from dataprep.core.runner import Serial
 from dataprep.errors import PlanError, ReadError
@@ -80,3 +81,19 @@ def test_a_wrong_option_of_read_has_file_and_line(tmp_path):
     place.write_text(f"import dataprep as dp\ndef a(out, run):\n    return dp.read({str(data)!r}, colums=['url'])\n")
     with pytest.raises(PlanError, match=r"p\.py:3: there is no option 'colums' .*; did you mean columns\?"):
         list(pipeline_file.execute(pipeline_file.load(str(place)), str(tmp_path / "out"), None))
+
+
+def test_what_is_no_dataset_or_runner_is_one_sentence(tmp_path):
+    """A path in place of a Dataset, a number in place of a Runner, and a name in place of columns say what to write."""
+    docs = dp.read([{"text": "a text"}], out=str(tmp_path / "rows"))
+    calls = [
+        (lambda: dp.Pipeline().run("texts.jsonl", out=str(tmp_path / "a")), "docs='texts.jsonl' must be a Dataset"),
+        (lambda: dp.train_bpe("texts.jsonl", vocab_size=300), "docs='texts.jsonl' must be a Dataset"),
+        (lambda: dp.Pipeline().run(docs, out=str(tmp_path / "b"), run=2), "run=2 must be a Runner such as dp.Serial"),
+        (lambda: dp.read("x.jsonl", columns="url"), r"write columns=\['url'\]"),
+    ]
+    for call, says in calls:
+        with pytest.raises(PlanError, match=says):
+            call()
+    assert not (tmp_path / "a").exists()
+    assert not (tmp_path / "b").exists()

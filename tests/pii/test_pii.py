@@ -242,6 +242,7 @@ def test_long_runs_take_linear_time(part):
         ({"kinds": ()}, "kinds must be some of email, ip, iban, card, phone, not nothing"),
         ({"action": "mask"}, 'must be "replace" or "drop"'),
         ({"replace": 3}, "replace=3 must be a text"),
+        ({"replace": "<{kin}>"}, "names 'kin'; its only field must be {kind}"),
         ({"max_found": -1}, "max_found=-1 must be a number from 0"),
     ],
 )

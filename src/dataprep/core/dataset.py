@@ -320,6 +320,13 @@ def _write_parquet(docs: Dataset, f: Any, _: str) -> None:
     writer.close()
 
 
+def check_dataset(docs: object) -> None:
+    """Raise PlanError unless `docs` is a Dataset."""
+    if not isinstance(docs, Dataset):
+        msg = f"docs={docs!r:.80} must be a Dataset; read files with dp.read, open results with dp.open_dataset"
+        raise PlanError(msg)
+
+
 def open_dataset(url: str) -> Dataset:
     """Return the Dataset in a folder that a Pipeline sealed (completed).
 

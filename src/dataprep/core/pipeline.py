@@ -23,10 +23,10 @@ from . import blame, forget_list, inputs, owned
 from .audit import Search
 from .batch import Ids
 from .claim import check_apart, claim, is_finished, take_over_restored
-from .dataset import Dataset
+from .dataset import Dataset, check_dataset
 from .estimator import Estimator
 from .folder import DATASET, STEPS, Folder
-from .runner import Runner, Serial, guard
+from .runner import Runner, guard, runner_of
 from .seal import seal
 from .stage import Filter, Stage, describe, labels_of, n_hidden, stated
 from .stats import Stats
@@ -96,8 +96,9 @@ class Pipeline:
         raised.
         """
         guard()
+        check_dataset(docs)
         out = str(out).rstrip("/")
-        runner: Runner = run if run is not None else Serial()
+        runner = runner_of(run)
         trial = current()
         docs = trial.sample(docs) if trial else docs
         check_apart(docs, out)

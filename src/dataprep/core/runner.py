@@ -64,6 +64,15 @@ class Runner(Protocol):
         """Bytes that all workers together may take, or text such as "4GB"; None sets no limit."""
 
 
+def runner_of(run: Runner | None) -> Runner:
+    """Return `run`, or a new `Serial()` if it is None. Raises PlanError if it lacks a member of a Runner."""
+    missing = [name for name in ("map", "workers", "memory") if run is not None and not hasattr(run, name)]
+    if missing:
+        msg = f"run={run!r} must be a Runner such as dp.Serial() or dp.Local(2); it has no {' and no '.join(missing)}"
+        raise PlanError(msg)
+    return Serial() if run is None else run
+
+
 def memory_of(run: Runner) -> int:
     """Return the memory in bytes that all workers of `run` may take together: its limit, or the machine's memory."""
     return machine_memory() if run.memory is None else parse_bytes(run.memory)

@@ -11,7 +11,7 @@ from dataprep.core import owned
 from dataprep.core.batch import Ids
 from dataprep.core.dataset import Dataset, open_dataset
 from dataprep.core.folder import INDEX, INPUT, REPORT, SPANS, TOKENS, VERDICTS, Folder
-from dataprep.core.runner import Runner, Serial
+from dataprep.core.runner import Runner, runner_of
 from dataprep.core.verdict import CutSpans, DropIds
 from dataprep.dedup.bloom import Bloom
 from dataprep.errors import DataprepError, PlanError
@@ -71,7 +71,7 @@ def refill_filters(node: Relative, run: Runner | None = None) -> Iterator[str]:
             continue
         work = step.path("anew")
         files.remove(work)
-        stage.fit(docs, run or Serial(), work)
+        stage.fit(docs, runner_of(run), work)
         with files.open_raw(files.join(work, FILTER)) as f, files.atomic(url) as out:
             while block := f.read(64 << 20):
                 out.write(block)

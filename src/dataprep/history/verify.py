@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dataprep.core.folder import CUTS, DATASET, DROPS, MANIFEST, TOKENS, Folder, token_folders, walk
-from dataprep.core.runner import Runner, Serial
+from dataprep.core.runner import Runner, runner_of
 from dataprep.errors import DataprepError, PlanError
 from dataprep.store import files
 from dataprep.tokens.shards.shard import Shards
@@ -33,7 +33,7 @@ def verify(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
     if not found:
         msg = f"{url} has no finished Dataset or token shards (no {MANIFEST}); give a folder of a run or of dp.encode"
         raise PlanError(msg)
-    return {folder.url: _verify(folder, run or Serial()) for folder in found}
+    return {folder.url: _verify(folder, runner_of(run)) for folder in found}
 
 
 def _sealed(url: str) -> list[Folder]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -80,6 +81,10 @@ class PII(Stage):
             raise PlanError(msg)
         if self.replace is not None and not isinstance(self.replace, str):
             msg = f'PII: replace={self.replace!r} must be a text such as "<{{kind}}>", or None'
+            raise PlanError(msg)
+        unknown = re.findall(r"\{(?!kind\})(\w*)\}", self.replace or "")
+        if unknown:
+            msg = f"PII: replace={self.replace!r} names {unknown[0]!r}; its only field must be {{kind}}"
             raise PlanError(msg)
         if self.max_found is not None and (type(self.max_found) is not int or self.max_found < 0):
             msg = f"PII: max_found={self.max_found!r} must be a number from 0, or None"

@@ -75,6 +75,9 @@ def read(
     if on_bad_file not in ("stop", "skip") or (max_bad_files is not None and on_bad_file == "stop"):
         msg = f'on_bad_file={on_bad_file!r} must be "stop" or "skip"; max_bad_files={max_bad_files} needs "skip"'
         raise PlanError(msg)
+    if isinstance(columns, str):
+        msg = f"columns={columns!r} must be a list of fields; write columns=[{columns!r}]"
+        raise PlanError(msg)
     if _is_hf(path, format):
         return _read_rows(hf.hub_rows, path, text, columns, options, HF_OPTIONS)
     if is_in_memory(path, options.get("key")):

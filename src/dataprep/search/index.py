@@ -16,7 +16,7 @@ from rich.filesize import decimal
 
 from dataprep.core import owned
 from dataprep.core.dataset import Dataset
-from dataprep.core.runner import Runner, Serial
+from dataprep.core.runner import Runner, runner_of
 from dataprep.core.trial import reserve
 from dataprep.errors import CorruptShard, PlanError, ReadError, StaleOutput, need
 from dataprep.store import files
@@ -108,7 +108,7 @@ class SuffixIndex:
         need("pydivsufsort", extra="dedup")
         url, key = _local(out), key_of(("suffix_index", VERSION, SHARD_BYTES, docs.key))
         _claim(url, key, replace=replace)
-        runner: Runner = run if run is not None else Serial()
+        runner = runner_of(run)
         shards = list(_shards(docs, url, key, runner))  # finished ones are only checked
         files.sweep(url)
         size, n_docs = sum(s["bytes"] - s["docs"] for s in shards), sum(s["docs"] for s in shards)

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dataprep.core import batch as B
-from dataprep.core.runner import Serial
+from dataprep.core.dataset import check_dataset
+from dataprep.core.runner import runner_of
 from dataprep.errors import PlanError
 
 from .split import SEED, Split, check_share, sample_rank
@@ -64,10 +65,11 @@ class Sample:
 
     def draw(self, docs: Dataset, run: Runner | None = None) -> Drawn:
         """Count the bytes of the corpus by source and language, and return the sample; its texts are read later."""
+        check_dataset(docs)
         self.split.check_columns(docs.columns)
         more = ["language"] if "language" in docs.columns else []
         columns = dict.fromkeys(["id", "text", "source", *more, *self.split.columns])
-        run, total = run or Serial(), Strata(merge_sources=self.weights is None)
+        run, total = runner_of(run), Strata(merge_sources=self.weights is None)
         for found in run.map(SampleTask(self, tuple(columns)), docs.parts, "count"):
             total.add(found)
         limits = self.limits(total.sums)

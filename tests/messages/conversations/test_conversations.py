@@ -163,3 +163,9 @@ def test_sample_chat(samples, tmp_path) -> None:
     assert 1 < joined.count < n
     assert joined.count + joined.stats["Conversations"].reasons["joined"] == n
     assert set(joined.columns) >= {"chat", "author", "time", "kind", "n_messages", "end_time"}
+
+
+def test_an_unknown_field_of_a_line_is_named():
+    """A misspelled field would be written into every text."""
+    with pytest.raises(PlanError, match="names 'auther'; its fields must be {author} and {text}"):
+        dp.Conversations(line="{auther}: {text}")

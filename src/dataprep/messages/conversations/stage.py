@@ -60,6 +60,10 @@ class Conversations(Stage):
 
     def __post_init__(self) -> None:
         duration(self.gap), duration(self.reply_gap, "reply_gap")
+        unknown = [name for name in re.findall(r"\{(\w*)\}", self.line) if name not in ("author", "text")]
+        if unknown:
+            msg = f"line={self.line!r} names {unknown[0]!r}; its fields must be {{author}} and {{text}}"
+            raise PlanError(msg)
         if "{text}" not in self.line:
             msg = f"line={self.line!r} must contain {{text}}; without it the messages would be lost"
             raise PlanError(msg)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dataprep.core.ledger import mix
-from dataprep.core.runner import Serial
+from dataprep.core.runner import runner_of
 from dataprep.errors import CorruptShard, PlanError
 from dataprep.store import files, lease
 from dataprep.store.key import key
@@ -167,7 +167,7 @@ def write_mixture(
         return made
     with lease.held(folder):
         made = claim(folder, recipe, replace=replace)
-        return made or _write(streams, got, folder, seed, shard_tokens, run or Serial(), recipe, described)
+        return made or _write(streams, got, folder, seed, shard_tokens, runner_of(run), recipe, described)
 
 
 def _write(

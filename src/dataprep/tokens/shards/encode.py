@@ -22,8 +22,9 @@ import pyarrow.compute as pc
 
 from dataprep.core import batch as B
 from dataprep.core import forget_list, inputs
+from dataprep.core.dataset import check_dataset
 from dataprep.core.passes import Pass
-from dataprep.core.runner import Serial
+from dataprep.core.runner import runner_of
 from dataprep.errors import PlanError
 from dataprep.store import files, lease
 from dataprep.store.key import key
@@ -91,6 +92,7 @@ def encode(
     >>> shards = dp.encode(clean, tok, out="work/shards", val=0.005)
     >>> np.memmap("work/shards/train-00000.bin", dtype=np.uint16)
     """
+    check_dataset(docs)
     tok = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer.load(tokenizer)
     folder = local_folder(out)
     token_dtype(tok.vocab_size, dtype)
@@ -106,7 +108,7 @@ def encode(
         return made
     with lease.held(folder):
         made = claim(folder, recipe, replace=replace, dropped=dropped)
-        return made or _encode(docs, tok, folder, layout, run or Serial(), recipe, dropped)
+        return made or _encode(docs, tok, folder, layout, runner_of(run), recipe, dropped)
 
 
 def _encode(

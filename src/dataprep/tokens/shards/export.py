@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from dataprep.core.runner import Serial
+from dataprep.core.runner import runner_of
 from dataprep.errors import PlanError
 from dataprep.store import files, lease, receipts
 from dataprep.store.key import key
@@ -74,7 +74,7 @@ def export(
         log.warning("%s does not store loss masks, so they are omitted", to)
     with lease.held(folder):
         jobs = list(FORMS[to](found, folder))
-        done = (run or Serial()).map(ExportFile.done, jobs, f"export to {to}")
+        done = runner_of(run).map(ExportFile.done, jobs, f"export to {to}")
         paths = list(dict.fromkeys(path for written in done for path in written))  # the tokenizer is once in all
         _sweep(folder, to, {os.path.basename(job.path) for job in jobs}, {os.path.basename(path) for path in paths})
     return paths

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dataprep.core.runner import Serial
+from dataprep.core.runner import runner_of
 from dataprep.errors import DataprepError
 from dataprep.store import files
 from dataprep.tokens.shard_format import AGAIN, DTYPES, ENDS, content_hash
@@ -51,7 +51,7 @@ def verify_shards(path: str | os.PathLike[str], run: Runner | None = None) -> li
     problems = [*_totals(shards), *_tokenizer(shards), *_strays(shards)]
     sizes, found = _token_bytes(shards)
     items = [CheckShard(path, shards.manifest, s["name"], None if found else sizes) for s in shards.shards]
-    for checked in (run or Serial()).map(CheckShard.problems, items, "verify"):
+    for checked in runner_of(run).map(CheckShard.problems, items, "verify"):
         problems += checked
     return problems + found
 

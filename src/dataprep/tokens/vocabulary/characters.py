@@ -19,7 +19,7 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers
 
 from dataprep.core import batch as B
-from dataprep.core.runner import Serial
+from dataprep.core.runner import runner_of
 from dataprep.errors import PlanError
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U32, U64, Int, code_point
@@ -54,7 +54,7 @@ def train_characters(
     >>> tok = dp.train_characters(dp.read("input.txt"))
     """
     counts = np.zeros(CODE_POINTS, np.int64)
-    for points, n in (run or Serial()).map(count_characters, docs.parts, "characters"):
+    for points, n in runner_of(run).map(count_characters, docs.parts, "characters"):
         counts[points] += n
     found = np.flatnonzero(counts >= max(1, min_count))
     if not len(found):
