@@ -163,7 +163,7 @@ def reading(batch: Batch) -> Batch:
 
 @contextlib.contextmanager
 def fitting(stage: Any, slices: Sequence[Slice]) -> Iterator[None]:
-    """Raise FunctionFailed for an error of an Estimator of the user in the `with` block; it names the last batch read.
+    """Turn an error of a user's Estimator in the `with` block into FunctionFailed, which names the last batch read.
 
     slices: the Estimator's input.
     """

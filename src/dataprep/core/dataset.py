@@ -267,7 +267,7 @@ class Dataset:
         return {n: table.column(n).cast(pa.string()) if n == "source" else table.column(n) for n in table.column_names}
 
     def text_of(self, id_: int | str) -> str:
-        """Return the text of a document; id_: an integer, or "file:position". Raises PlanError if it does not exist."""
+        """Return the text of a document; id_: an integer, or "file:position". Raises PlanError for an unknown id."""
         id_ = B.parse_id(str(id_))
         parts = self.parts
         if self.manifest and not self.stages:  # the shard is known

@@ -1,6 +1,6 @@
 """Record the input files of a Dataset, so that a dropped document can be read again while its input exists.
 
-They are listed in `origin.json`, with paths of this machine; so no key or hash depends on that file.
+The files are listed in `origin.json`, with paths of this machine; so no key or hash depends on origin.json.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def write(docs: Dataset, out: str, stages: Sequence[Any] = ()) -> None:
 
 
 def work_key(docs: Dataset, stages: Sequence[Any]) -> str:
-    """Return a hash of the readers and stages that make a result; it does not depend on the input files."""
+    """Return a hash of the readers and stages that make a result, which does not depend on the input files."""
     readers = list(dict.fromkeys(part.reader for part in docs.parts))
     return key((readers, docs.stages, list(stages)))
 

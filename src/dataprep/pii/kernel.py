@@ -1,6 +1,6 @@
 """Find lines that may contain personal data: one pass over the bytes, so that patterns are tried on few lines.
 
-It may return lines without personal data, but it misses no line with personal data.
+Lines without personal data may be found too, but no line with personal data is missed.
 
 Slow twin for the tests: tests/twins/pii.py, each kind of data looked for character by character
 """

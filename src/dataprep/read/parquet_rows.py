@@ -20,7 +20,7 @@ DECODED_BYTES = 64 << 20  # that dictionaries may add to the decoded rows
 def rows_at_once(f: Any, metadata: pq.FileMetaData, k: int, columns: Sequence[str] | None) -> int:
     """Return how many rows of row group `k` to decode at once, 1 to ROWS.
 
-    f: the open file. metadata: of it. columns: the names of the columns that are read; None: all.
+    f: the open file. metadata: the file's metadata. columns: the names of the columns that are read; None: all.
     """
     group = metadata.row_group(k)
     rows = min(ROWS, max(1, group.num_rows))

@@ -120,7 +120,7 @@ def _move(raw: bytearray, start: int, stop: int) -> int:
 def open_at(piece: Slice) -> BinaryIO:
     """Return a stream of the decompressed bytes of the file of `piece`, for `blocks`.
 
-    It begins one byte before the slice; for a compressed file, at the start of the file.
+    The stream begins one byte before the slice; for a compressed file, at the start of the file.
     """
     if files.is_compressed(piece.url):
         return files.open_read(piece.url)

@@ -1,4 +1,4 @@
-"""Keys: hashes that identify work, such as a stage and its parameters; if the key of a task changes, it runs again.
+"""Keys: hashes that identify work, such as a stage and its parameters; a task whose key has changed runs again.
 
 The key of a dataclass is a hash of class, VERSION and fields; the key of a function is a hash of its name, source,
 defaults, closure values, the globals it names, and the functions of its own module that it calls. The source alone is

@@ -1,4 +1,4 @@
-"""Stopping: SIGTERM unwinds as Ctrl-C does, so that temporary folders are removed; workers of a stopped run end too.
+"""Stop a run cleanly: SIGTERM raises an exception as Ctrl-C does, so that temporary folders are removed; workers end.
 
 Only the standard library is imported: the trainer uses it too.
 """
@@ -17,7 +17,7 @@ _folders: list[str] = []  # into which a stopped run wrote
 
 
 def at_stop(end: Callable[[], None]) -> Callable[[], None]:
-    """Register a function, which is returned, that ends the workers of this process when a run is stopped."""
+    """Register `end`, a function that ends the workers of this process, to be called if a run is stopped; return it."""
     _WORK.append(end)
     return end
 
@@ -51,7 +51,7 @@ def clean_end(folder: str | None = None) -> Iterator[None]:
 
 
 def stopped_in() -> str | None:
-    """Return the folder into which the run wrote that Ctrl-C or SIGTERM stopped; None if there was none."""
+    """Return the output folder of the run that Ctrl-C or SIGTERM stopped in this process; None if there was none."""
     return _folders[0] if _folders else None
 
 

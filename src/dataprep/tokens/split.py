@@ -101,9 +101,9 @@ class Split(Stage):
 
 
 def split_of(docs: Dataset, split: Split) -> Split:
-    """Return `split`, or of few documents, one with another seed that leaves most for training and holds some out.
+    """Return `split`; for few documents, with a seed by which some are held out and at least half are for training.
 
-    docs: documents with the column `split.group`. A single document is not held out.
+    docs: the documents, with the column `split.group`. A single document is not held out.
     """
     rows = docs.table(["id", "source", "text", *split.needs]) if split.val + split.test else None
     if rows is None or len(rows) > FEW:

@@ -1,9 +1,9 @@
 """Functions of Python's Unicode tables with the same result on every Python, whose Unicode versions differ.
 
-They are applied to the characters of Unicode 13.0 alone, the version of the oldest Python that is supported (3.10).
+The functions are applied only to characters of Unicode 13.0, the version of the oldest Python that is supported (3.10).
 Normal forms and case foldings of a character never change once it is assigned (Unicode's stability policies), and its
 lower case is the same from Python 3.10 to 3.13 (tests/unicode/test_assigned.py). Characters that were assigned later
-stay as they are. They are read from `assigned.txt`, which scripts/make_unicode.py writes.
+are not changed. The list of assigned characters is `assigned.txt`, which scripts/make_unicode.py writes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NormalForm = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 @cache
 def assigned() -> npt.NDArray[np.bool_]:
-    """Return whether Unicode 13.0 has each code point, bool[0x110000]; it has no surrogates."""
+    """Return for each code point whether it is a character of Unicode 13.0, bool[0x110000]; surrogates are not."""
     table = np.zeros(0x110000, np.bool_)
     lines = resources.files(__package__).joinpath("assigned.txt").read_text(encoding="utf-8").split("\n")
     for span in " ".join(lines[2:]).split():
@@ -34,7 +34,7 @@ def assigned() -> npt.NDArray[np.bool_]:
 
 
 def over_assigned(change: Callable[[str], str], text: str) -> str:
-    """Return the text with `change` applied to each run of characters of Unicode 13.0; other characters stay.
+    """Return the text with `change` applied to each run of characters of Unicode 13.0; other characters are kept.
 
     >>> over_assigned(str.lower, "A\U00010570")     # a capital of Unicode 14.0
     'a𐕰'

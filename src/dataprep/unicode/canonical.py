@@ -1,7 +1,7 @@
 """Canonical forms of texts: NFC, and NFC without marks such as accents and Arabic vowel signs.
 
-Most texts are in NFC: a pass over the characters shows it, and they are copied. The tables are of one Unicode version,
-so the result is the same on every Python.
+Most texts are in NFC already: one pass over the characters shows this, and the texts are copied. The tables are of one
+Unicode version, so the result is the same on every Python.
 
 Slow twin for the tests: tests/twins/canonical.py
 """
@@ -31,11 +31,12 @@ DROPS = ("", "diacritics", "marks")  # no marks; ACCENTS and the tatweel; all no
 
 
 class Canonical(NamedTuple):
-    """The tables of canonical forms.
+    """The tables of canonical forms; unsafe, order, row and dropped have one item per code point.
 
-    unsafe: of each code point, 1 if a text with it may have to be changed. order: its canonical combining class. row:
-    its row in `whole`, its decomposition, uint32[rows, LONGEST], filled with 0; row 0 is of those without one. pairs,
-    composed: sorted pairs (first << 21 | second) and what they compose to. dropped: 1 if it is removed.
+    unsafe: 1 if a text with this code point may have to be changed. order: canonical combining class. row: index in
+    `whole`; 0 if there is no decomposition. whole: uint32[rows, LONGEST], the code points of each decomposition, then
+    0. pairs: sorted pairs (first << 21 | second) of code points; composed: the code point that each pair becomes.
+    dropped: 1 if the code point is removed.
     """
 
     unsafe: U8
@@ -81,7 +82,7 @@ def canonical_tables(drop: str = "") -> Canonical:
 
 @kernel(_nrt=False)
 def is_canonical(data: U8, i: int, stop: int, given: Canonical) -> bool:
-    """Return whether the text data[i:stop] is certainly in the canonical form; False: it may be, too."""
+    """Return True if the text data[i:stop] is certainly in the canonical form, False if that is not certain."""
     last: Int = 0
     while i < stop:
         if data[i] < 0xCC:  # below U+0300: no mark, and nothing that composes

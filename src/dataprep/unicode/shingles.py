@@ -1,4 +1,4 @@
-"""Shingles: runs of words or characters, after the differences that do not count are removed from the text.
+"""Shingles: runs of words or characters of a text, without differences to ignore, such as case or accents.
 
 Slow twin for the tests: tests/twins/text.py
 """
@@ -32,10 +32,10 @@ KEPT, DIGIT = 1 << 21, 1 << 22  # of an entry: the code point is kept; it is the
 
 
 def differences(given: str | Sequence[str] | None, unit: str, split: str) -> tuple[str, ...]:
-    """Return the names of differences that do not count, in the order of SWITCHES; None: those of the unit.
+    """Return the names of the differences to ignore, such as "case", in the order of SWITCHES.
 
-    unit: "word" or "char"; split: one of words.SPLITS. Raises PlanError for unknown names, and for words that are split
-    as "regex" without "case", "punctuation" and "space", which they never have.
+    given: the names, or "fineweb"; None: the default for the unit. unit: "word" or "char". split: one of words.SPLITS.
+    Raises PlanError for unknown names, and if a difference is left out that this unit always ignores.
     """
     if given is None:
         marks = ("punctuation",) if unit == "word" else ()
@@ -91,9 +91,10 @@ def _replaced(offsets: I64, data: U8, entries: U32) -> tuple[I64, U8]:
 
 
 def simplified(offsets: I64, data: U8, unit: str, names: tuple[str, ...]) -> tuple[I64, U8]:
-    """Return the texts without the differences `names` that neither splitting nor lower-casing removes.
+    """Return the texts without those of the differences `names` that splitting into units does not remove.
 
-    The result is offsets int64[n + 1] into UTF-8 bytes, uint8. unit: "word" or "char"; names: of `differences`.
+    The result is offsets int64[n + 1] into UTF-8 bytes, uint8. unit: "word" or "char". names: from `differences`, such
+    as "digits" (each number becomes 0) or "diacritics".
     """
     replaced = tuple(
         name for name in names if name in ("digits", "fineweb") or (name == "punctuation" and unit != "word")
@@ -113,7 +114,7 @@ def shingles(
     """Return the hashes of all runs of `n` units in each text: offsets int64[texts + 1] into hashes uint64.
 
     unit: "word" (`split`: one of words.SPLITS), or else characters of the text's "lower" form (see `normal_form`).
-    normalize: the differences that do not count, as `differences` returns them; None: those of the unit.
+    normalize: the differences to ignore, as `differences` returns them; None: the default for the unit.
     """
     offsets, data = simplified(offsets, data, unit, normalize or differences(None, unit, split))
     if unit == "word":

@@ -18,7 +18,7 @@ def _sections() -> tuple[str, dict[str, str]]:
 
 
 def points(section: str) -> list[int]:
-    """Return the code points of ranges `first-last` with blanks between them."""
+    """Return the code points of ranges `first-last` (hexadecimal), which are separated by spaces."""
     found: list[int] = []
     for span in section.split():
         first, _, last = span.partition("-")
@@ -34,7 +34,7 @@ def tokens(section: str) -> Iterator[tuple[str, list[int]]]:
 
 
 def decomposed() -> Iterator[tuple[list[int], list[int]]]:
-    """Yield (code points, their full canonical decomposition), without the syllables of Hangul."""
+    """Yield (code points with one full canonical decomposition, this decomposition), except for Hangul syllables."""
     for key, found in tokens(DECOMPOSED):
         yield found, [int(point, 16) for point in key.split("+")]
 
@@ -44,7 +44,7 @@ LOWER, DECOMPOSED, WORD_BREAK, ORDER = (CLASSES.pop(name) for name in ("LOWER", 
 
 
 def bases() -> Iterator[tuple[list[int], list[int]]]:
-    """Yield (code points, their canonical decomposition without non-spacing marks), if the two differ."""
+    """Yield (code points, what is left of their canonical decomposition without non-spacing marks), if different."""
     marks = points(CLASSES["NONSPACING"])
     yield marks, []
     dropped = set(marks)

@@ -1,11 +1,11 @@
 r"""Words of texts in any script: where they begin and end, and their hashes.
 
 "unicode", the default, splits at the word boundaries of UAX #29. A combining mark belongs to the word before it;
-"don't", "3.14" and "example.com" are one word each. Where a script has no spaces (Han, Hiragana, Katakana, Thai, Lao,
-Khmer, Myanmar and others), each character with its marks is a word; Tibetan has its syllables. So the script of each
-run of a text decides. Tailored: Katakana letters are words of their own too; the narrow no-break space joins only
-digits; a Hebrew word does not end with an apostrophe; an emoji after a joiner is not a part of a word. What has no
-letter, digit or underscore is not a word. "regex" splits as most published code does: runs of `\w`.
+"don't", "3.14" and "example.com" are one word each. In scripts without spaces (Han, Hiragana, Katakana, Thai, Lao,
+Khmer, Myanmar and others), each character with its marks is a word; in Tibetan, each syllable. Different from UAX #29:
+Katakana letters are words of their own; the narrow no-break space joins only digits; a Hebrew word does not end with an
+apostrophe; an emoji after a joiner is not a part of a word; a word has a letter, a digit or an underscore. "regex"
+splits as most published code does: runs of `\w`.
 
 Words are compared in lower case, with one form of the apostrophe, and without format characters and variation
 selectors.
@@ -44,7 +44,10 @@ MID = 0x80  # of an ASCII character that may join two parts of a word
 
 @cache
 def word_table(split: str = "unicode") -> U32:
-    """Return the table that kernels split words by, uint32[0x110000]; split: one of SPLITS."""
+    """Return the table by which kernels split words, uint32[0x110000]; split: one of SPLITS.
+
+    Each entry is the lower case of a code point and, from bit 21 on, its class: LETTER, DIGIT ...
+    """
     kinds = np.where(T.classes() & T.WORD, np.uint32(LETTER if split == "regex" else ALONE), np.uint32(OTHER))
     table = T.lowered() & np.uint32(~T.IN_WORD & 0xFFFFFFFF)
     if split == "unicode":
@@ -62,7 +65,7 @@ def word_table(split: str = "unicode") -> U32:
 
 @kernel(inline="always")
 def kind_of(entry: Int) -> Int:
-    """Return the class of an entry of the table."""
+    """Return the class (LETTER, DIGIT ...) in an entry of `word_table`."""
     return np.int64(entry) >> KIND & 15
 
 
@@ -79,7 +82,7 @@ def _fits(before: int, mid: int, after: int) -> bool:
 def joins(data: U8, begin: int, i: int, stop: int, table: U32) -> bool:
     """Return whether the character at byte `i`, of a class from MID_LETTER to MID_HEBREW, joins its neighbours.
 
-    begin, stop: the text in `data`. Characters of the class EXTEND are skipped.
+    begin, stop: the text is data[begin:stop]. Neighbours of the class EXTEND are skipped. table: from `word_table`.
     """
     c, size = T.code_point(data, i)
     before, after, j = EXTEND, EXTEND, i
@@ -98,7 +101,10 @@ def joins(data: U8, begin: int, i: int, stop: int, table: U32) -> bool:
 
 @kernel(_nrt=False)
 def inside_word(data: U8, begin: int, i: int, stop: int, table: U32) -> bool:
-    """Return whether byte `i`, at which a character of the text data[begin:stop] begins, is inside a word."""
+    """Return whether byte `i` of the text data[begin:stop], where a character begins, is inside a word, not at its start.
+
+    table: from `word_table`.
+    """
     if i <= begin or i >= stop:
         return False
     kind, j = kind_of(table[T.code_point(data, i)[0]]), i
@@ -135,7 +141,10 @@ def step(data: U8, begin: Int, i: Int, stop: Int, table: U32, kind: Int, state: 
 
 @kernel(inline="always")
 def lower_point(data: U8, begin: Int, i: Int, stop: Int, entry: Int, classes: U16) -> Int:
-    """Return the lower-case code point of an entry of the table, the final sigma where it ends a word."""
+    """Return the lower case of the character at byte `i` of data[begin:stop]: a final sigma if it ends a word.
+
+    entry: of the character in `word_table`. classes: `text.classes()`.
+    """
     if entry & T.SIGMA and T.final_sigma(data, i, begin, stop, classes):
         return np.int64(0x3C2)
     return np.int64(entry & T.POINT)
@@ -159,8 +168,9 @@ def _bytes_tables(table: U32) -> tuple[U8, U8]:
 def word_hashes(offsets: I64, data: U8, table: U32, classes: U16, factors: U64) -> tuple[I64, U64]:
     """Return the hash of every word of every text: (offsets into the hashes, int64[n + 1]; hashes, uint64[words]).
 
-    table: `word_table()`; factors: PLACE_FACTORS. A processor cannot predict where words end, so few branches depend on
-    it: a hash is stored at every character, and the index advances only when a word ends.
+    offsets: int64[n + 1], of the texts in the UTF-8 bytes `data`. table: `word_table()`; classes: `text.classes()`;
+    factors: PLACE_FACTORS. For speed, few branches depend on the ends of words, which a processor could not predict: a
+    hash is stored at every character, and the index advances only when a word ends.
     """
     zero, one = np.uint64(0), np.uint64(1)
     ascii_word, follows = _bytes_tables(table)
@@ -267,8 +277,8 @@ def words(offsets: I64, data: U8, split: str = "unicode") -> tuple[I64, U64]:
 
 
 def word_texts(offsets: I64, data: U8, split: str = "unicode") -> tuple[I64, U8]:
-    """Return each text as its words, as they are compared, with one space between them.
+    """Return each text as its words with one space between them, in the form in which words are compared.
 
-    The result is offsets int64[n + 1] (from 0) into UTF-8 bytes, uint8. Splitting it again gives the same words.
+    The result is offsets int64[n + 1] (from 0) into UTF-8 bytes, uint8. Its words are the same.
     """
     return _word_texts(offsets, data, word_table(split), T.classes())

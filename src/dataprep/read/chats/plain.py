@@ -57,7 +57,7 @@ class Chat(Headed):
         form_of(self.line)
 
     def begin(self) -> Callable[[str], FirstLine | None]:
-        """Return a function from a line to its FirstLine (time, author, text); to None if it lacks the form `line`."""
+        """Return a function that parses a line to a FirstLine, or None if the line has not the form `self.line`."""
         return functools.partial(_begin, form_of(self.line))
 
     def expected(self) -> str:

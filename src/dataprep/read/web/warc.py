@@ -32,8 +32,8 @@ class Warc(Crawl):
     the detector that name this charset, null if all do) and truncated (why the crawler truncated the payload).
     max_doc_bytes: largest size of a page in bytes, decompressed. status, types: the accepted HTTP statuses and content
     types; a page without a type is HTML if it begins with "<". main_content: leave out navigation, footers and the
-    like. It and the fields after it are parameters of `resiliparse.extract.html2text.extract_plain_text`, with the
-    values of DCLM (Li et al. 2024) as defaults.
+    like. `main_content` and the fields after it are parameters of `resiliparse.extract.html2text.extract_plain_text`;
+    the defaults are the values of DCLM (Li et al. 2024).
     """
 
     max_doc_bytes: int = MAX_PAGE_BYTES

@@ -38,7 +38,7 @@ class Share:
     """One source in the plan of a mixture.
 
     tokens: the tokens of the source. got: its tokens in the mixture, repeats included. asked, share: its wanted and its
-    actual share of the mixture, 0 to 1. epochs: how often the source occurs in it on average (1: once).
+    actual share of the mixture, 0 to 1. epochs: how often a document of the source occurs in the mixture on average.
     """
 
     source: str

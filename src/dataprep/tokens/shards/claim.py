@@ -45,7 +45,7 @@ def check_shard_tokens(shard_tokens: int) -> None:
 def finished(out: str, recipe: str, dropped: Ids | None = None) -> Shards | None:
     """Return the token shards in the folder `out` if they are the wanted ones and nothing must be written, else None.
 
-    recipe, dropped: as in `claim`, which is to be called otherwise, with the lease of the folder.
+    If the result is None, call `claim`, while this process has the folder's lease. recipe, dropped: as in `claim`.
     """
     try:
         found = Folder(out).manifest

@@ -249,8 +249,8 @@ def _count_names(dialogues: pa.Array, found: Mapping[str, Counter[str]]) -> None
 def chat_fields(template: Template | None, receipts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the manifest fields that a program needs to talk to a model trained on these dialogues.
 
-    They are "template" (its text), "template_ends" (its bos and eos) and "speakers" (the most frequent name per role,
-    None if most turns have none). template: None for texts without dialogues. receipts: what each encoding task
+    The fields are "template" (its text), "template_ends" (its bos and eos) and "speakers" (the most frequent name per
+    role, None if most turns have none). template: None for texts without dialogues. receipts: what each encoding task
     returned, with its counts of names.
     """
     if template is None:

@@ -87,7 +87,7 @@ def parts_of_json(value: dict[str, Any], url: str) -> tuple[dict[bytes, int], li
 def pre_tokenizer(pattern: str) -> pre_tokenizers.PreTokenizer:
     """Return the pre-tokenizer, for the library `tokenizers`, that cuts text into words by `pattern`.
 
-    It also spells the bytes of words as printable characters.
+    The pre-tokenizer also spells the bytes of words as printable characters.
     """
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     return pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(pattern), "isolated"), byte_level])

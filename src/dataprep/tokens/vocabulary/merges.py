@@ -59,8 +59,8 @@ def learn_merges(
 ) -> list[tuple[bytes, bytes]]:
     """Learn a BPE from batches of texts; return at most `n_merges` merges (left, right), as bytes, in order.
 
-    They equal those that the library `tokenizers` learns. pattern: cuts texts into words: a name or a regular
-    expression. min_count: a pair that occurs fewer times is not merged.
+    The library `tokenizers` learns the same merges. pattern: cuts texts into words: a name or a regular expression.
+    min_count: a pair that occurs fewer times is not merged.
     """
     machine = machine_of(pattern)
     if machine is None:
