@@ -101,7 +101,7 @@ def joins(data: U8, begin: int, i: int, stop: int, table: U32) -> bool:
 
 @kernel(_nrt=False)
 def inside_word(data: U8, begin: int, i: int, stop: int, table: U32) -> bool:
-    """Return whether byte `i` of the text data[begin:stop], where a character begins, is inside a word, not at its start.
+    """Return whether the character at byte `i` of the text data[begin:stop] is in a word, but is not its first.
 
     table: from `word_table`.
     """
@@ -168,9 +168,8 @@ def _bytes_tables(table: U32) -> tuple[U8, U8]:
 def word_hashes(offsets: I64, data: U8, table: U32, classes: U16, factors: U64) -> tuple[I64, U64]:
     """Return the hash of every word of every text: (offsets into the hashes, int64[n + 1]; hashes, uint64[words]).
 
-    offsets: int64[n + 1], of the texts in the UTF-8 bytes `data`. table: `word_table()`; classes: `text.classes()`;
-    factors: PLACE_FACTORS. For speed, few branches depend on the ends of words, which a processor could not predict: a
-    hash is stored at every character, and the index advances only when a word ends.
+    table: `word_table()`; classes: `text.classes()`; factors: PLACE_FACTORS. For speed, few branches depend on the ends
+    of words: a hash is stored at every character, and the index advances only when a word ends.
     """
     zero, one = np.uint64(0), np.uint64(1)
     ascii_word, follows = _bytes_tables(table)
