@@ -51,10 +51,9 @@ class Recurring:
         if len(begin) < 2:
             return
         begin, stop = begin[:-1], found[:-1, S.LINE_STOP]  # it is not known whether the last message goes on
-        first, second, third = (data[begin + k] for k in range(3))
-        marked = (first == 0xE2) & (second == 0x80) & ((third == 0x8E) | (third == 0xB9))
-        alike = ((first == 0x3C) | marked) & (stop + 1 == found[1:, S.START]) & (stop - begin <= 4 * MAX_CHARS)
-        rows = np.flatnonzero(alike)
+        rows = _marked(data, begin)
+        whole = (stop[rows] + 1 == found[rows + 1, S.START]) & (stop[rows] - begin[rows] <= 4 * MAX_CHARS)
+        rows = rows[whole]
         offsets, out = S.gather(data, begin[rows], stop[rows])
         if not len(rows) or not is_utf8(out):
             return
@@ -80,9 +79,24 @@ class Recurring:
                 log.info("%s recur from several authors and count as files", ", ".join(map(repr, found)))
         if not len(self._found):
             return kinds
-        is_file = pc.and_(pc.is_in(said, self._found), pc.equal(kinds, "text"))
-        stats.count("unknown_placeholders", pc.sum(is_file).as_py() or 0)
-        return pc.if_else(is_file, "file", kinds)
+        offsets, data = B.buffers(said)
+        rows = np.flatnonzero(np.diff(offsets) > MIN_LETTERS)
+        rows = rows[_marked(data, offsets[rows])]
+        rows = rows[pc.is_in(said.take(rows), self._found).to_numpy(zero_copy_only=False)]
+        is_file = np.zeros(len(said), np.bool_)
+        is_file[rows] = pc.equal(kinds.take(rows), "text").to_numpy(zero_copy_only=False)
+        stats.count("unknown_placeholders", int(is_file.sum()))
+        return pc.if_else(pa.array(is_file), "file", kinds) if is_file.any() else kinds
+
+
+def _marked(data: npt.NDArray[np.uint8], begin: Ints) -> Ints:
+    """Return the indices of the texts, which begin at `begin`, that begin with <, U+2039 or U+200E."""
+    first = data[begin]
+    rows = np.flatnonzero((first == 0x3C) | (first == 0xE2))
+    at = begin[rows]
+    second, third = data[at + 1], data[at + 2]
+    keep = (first[rows] == 0x3C) | ((second == 0x80) & ((third == 0x8E) | (third == 0xB9)))
+    return np.asarray(rows[keep], np.int64)
 
 
 def _is_unknown(text: str) -> bool:

@@ -184,7 +184,9 @@ def _date(data: Bytes, i: int, keys: Keys, codes: Ints) -> tuple[int, int, int, 
         first, i = _separator(data, i)
     b, nb, i = _number(data, _skip(data, i))
     second, i = _separator(data, i)
-    last, i = _era(data, i, keys, codes) if era == NEUTRAL else (NEUTRAL, i)  # 3/5/R6
+    last, i = NEUTRAL, _skip(data, i)
+    if era == NEUTRAL and not 48 <= data[i] <= 57:
+        last, i = _era(data, i, keys, codes)  # 3/5/R6
     c, nc, i = _number(data, _skip(data, i))
     alike = first == second != 0 or (first == YEAR_SIGN and second == MONTH_SIGN)
     if na == 0 or nb == 0 or nb > 2 or nc == 0 or not alike:
@@ -192,7 +194,7 @@ def _date(data: Bytes, i: int, keys: Keys, codes: Ints) -> tuple[int, int, int, 
     third, j = _separator(data, i)
     if (third == DOT and first == DOT) or third == DAY_SIGN:
         i = j
-    if era == NEUTRAL and last == NEUTRAL and na <= 2 and nc <= 2:
+    if era == NEUTRAL and last == NEUTRAL and na <= 2 and nc <= 2 and data[_skip(data, i)] != 44:
         last, i = _era(data, i, keys, codes)  # 3/5/6 R
     if last != NEUTRAL:
         year_at = 2 if na <= 2 and nc <= 2 and first != YEAR_SIGN else -1
