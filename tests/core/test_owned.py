@@ -6,9 +6,10 @@ import shutil
 import pytest
 
 import dataprep as dp
-from dataprep.core import pipeline_file
+from dataprep.core import owned, pipeline_file
 from dataprep.core.pipeline import Pipeline
 from dataprep.errors import PlanError, StaleOutput
+from dataprep.store import files
 from dataprep.store.atomic import JOURNAL, begin_journal, journaled
 from fixtures.small_pipeline import STAGES, TEXTS
 from laws import dataset_of, same_bytes
@@ -128,3 +129,20 @@ def test_an_out_that_cannot_be_written_is_one_sentence(tmp_path):
     for name in ("file", "link", "file/out"):
         with pytest.raises(PlanError, match="cannot be written .*; give another folder as out"):
             list(pipeline_file.execute([], str(tmp_path / name), None))
+
+
+def test_discard_keeps_files_of_others(tmp_path):
+    """A folder of work files is deleted but for what a user put there; without a journal, all of it is."""
+    for journal in (True, False):
+        home = tmp_path / str(journal)
+        home.mkdir()
+        if journal:
+            begin_journal(str(home))
+        for name in ("rows/part-00000", "rows/deep/part-00001", "rows.json"):
+            files.write_bytes(str(home / name), b"x")
+        write(home / "rows" / "notes.txt")
+        owned.discard(str(home / "rows"))
+        owned.discard(str(home / "rows.json"))
+        owned.discard(str(home / "missing"))
+        left = {name for name in everything(home) if not name.startswith(".")}
+        assert left == ({"rows/notes.txt"} if journal else set())

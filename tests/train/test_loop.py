@@ -313,3 +313,19 @@ def test_on_cuda_it_learns_in_bfloat16(shards, config, tmp_path):
     result = train(shards, out=tmp_path / "gpu", config=on_gpu, quiet=True)
     on_cpu = train(shards, out=tmp_path / "cpu", config=config, quiet=True)
     assert result.val_loss == pytest.approx(on_cpu.val_loss, abs=0.1)
+
+
+def test_starting_over_removes_only_files_of_the_run(shards, config, tmp_path):
+    """A checkpoint that somebody else put into the folder is named, and nothing is removed; the run's own are."""
+    out = tmp_path / "run"
+    train(shards, out=out, config=config, quiet=True)
+    mine = out / "step-99999999.pt"
+    mine.write_text("mine")
+    before = sorted(os.listdir(out))
+    with pytest.raises(PlanError, match=r"step-99999999.pt was not written by this run, so it is not removed; move it"):
+        train(shards, out=out, config=config, resume=False, quiet=True)
+    assert sorted(os.listdir(out)) == before
+    mine.unlink()
+    again = train(shards, out=out, config=config, resume=False, quiet=True)
+    assert sorted(os.listdir(out)) == [name for name in before if name != mine.name]
+    assert again.steps == config.steps

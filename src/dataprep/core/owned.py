@@ -101,6 +101,18 @@ def remove(out: str, names: Iterable[str]) -> int:
     return freed
 
 
+def discard(url: str) -> None:
+    """Delete a file, or a folder at any depth, if dataprep created it; files of others in it are kept.
+
+    Object stores, and folders without a journal, have no list of created files; there everything is deleted.
+    """
+    if files.is_local(url) and journal_of(files.path_of(url)):
+        home, _, name = os.path.abspath(files.path_of(url)).rpartition("/")
+        remove(home, [name])
+    else:
+        files.remove(url)
+
+
 def remove_all(url: str) -> tuple[int, list[str]]:
     """Delete everything that dataprep created in a folder; return (bytes freed, paths of the files that are left).
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from dataprep.store import files, receipts
 from dataprep.store.key import key as key_of
 
+from .owned import discard
 from .part import Part
 
 T = TypeVar("T")
@@ -79,5 +80,5 @@ def table_once(
     made = receipts.once(url.removesuffix("parquet") + "json", key, lambda: {"files": [url], **make()})
     for one in passes:
         for suffix in ("", ".json"):
-            files.remove(files.join(url.rpartition("/")[0], one.folder) + suffix)
+            discard(files.join(url.rpartition("/")[0], one.folder) + suffix)
     return {name: value for name, value in made.items() if name not in ("files", "key")}

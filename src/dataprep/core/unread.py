@@ -21,6 +21,7 @@ from dataprep.store import files
 
 from .folder import UNREAD as NAME
 from .folder import Folder
+from .owned import discard
 from .stats import HIDDEN
 from .tables import UNREAD, checked
 
@@ -111,7 +112,7 @@ def write_unread(out: str, rows: Sequence[Unread]) -> dict[str, Any]:
     """
     url = Folder(out).path(NAME)
     if not rows:
-        files.remove(url)
+        discard(url)
         return {}
     with files.atomic(url) as f:
         pq.write_table(unread_table(rows), f, compression="zstd")

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from dataprep.core import owned
 from dataprep.core.dataset import Dataset
 from dataprep.core.estimator import Estimator
 from dataprep.core.passes import table_once
@@ -123,7 +124,7 @@ class SemDeDup(Estimator):
             need("fasttext", extra="langid")
         made_by, url = self.key_for(docs), files.join(out, "verdicts.parquet")
         found = table_once(url, made_by, lambda: _SemanticSearch(self, docs, run, out, made_by).find(url), PASSES)
-        files.remove(files.join(out, DROPPED))
+        owned.discard(files.join(out, DROPPED))
         facts = {"epsilon": self.epsilon, **{name: found[name] for name in FACTS if name in found}}
         facts |= self.policy.warn(self.name, found)
         return DropIds(verdicts=url, key=made_by, estimator=self.name, facts=facts)

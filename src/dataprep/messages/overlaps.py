@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dataprep.core import batch as B
+from dataprep.core import owned
 from dataprep.core.batch import Batch
 from dataprep.core.dataset import Dataset
 from dataprep.core.estimator import Estimator
@@ -79,7 +80,7 @@ class Overlaps(Estimator):
         work_key = self.key_for(docs)
         receipt, url = files.join(out, "verdicts.json"), files.join(out, "verdicts.parquet")
         made = receipts.once(receipt, work_key, lambda: _find(docs, run, out, work_key, url))
-        files.remove(files.join(out, _GatherRows.folder))
+        owned.discard(files.join(out, _GatherRows.folder))
         facts = {name: made[name] for name in ("documents", "shared", "dropped")}
         return DropIds(verdicts=url, key=work_key, estimator=self.name, facts=facts)
 

@@ -147,7 +147,7 @@ def _listed(path: Any) -> list[Any]:
 def _sealed(path: Any) -> Dataset | None:
     if isinstance(path, Dataset):
         return path
-    if any(c in path for c in "*?[") or not files.exists(files.join(path, MANIFEST)):
+    if files.is_glob(path) or not files.exists(files.join(path, MANIFEST)):
         return None
     return open_dataset(path)
 

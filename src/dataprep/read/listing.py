@@ -34,11 +34,11 @@ def list_files(path: str, wanted: Format | None, *, skip: bool = False) -> Listi
     no file has one).
     """
     is_dir = files.is_dir(path)
-    is_file = files.exists(path) and not is_dir  # a name with brackets may be a file's own
-    is_glob = any(c in path for c in "*?[") and not is_file
+    is_file = files.exists(path) and not is_dir
     urls = [path] if is_file else files.expand(path)
     if not urls:
-        state = "no file matches" if is_glob else "the folder is empty" if is_dir else "there is no such file"
+        missing = "no file matches" if files.is_glob(path) else "there is no such file"
+        state = "the folder is empty" if is_dir else missing
         msg = f"{state}; check the path"
         raise ReadError(msg, path)
     kinds = {url: wanted or formats.format_of(url) for url in urls}

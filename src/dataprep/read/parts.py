@@ -63,9 +63,9 @@ def source_of(url: str, suffixes: tuple[str, ...] = ()) -> str:
     added = "".join(f"|{re.escape(suffix)}" for suffix in suffixes if suffix.startswith("."))
     name = re.sub(rf"({SUFFIXES}{added})+$", "", files.name_of(url), flags=re.IGNORECASE)
     bare = re.sub(r"([-_. ](of[-_. ]?)?\d+)+$", "", name)
-    if re.search(r"[^\W\d]", bare) and not (folder and re.fullmatch(EXPORTS, files.name_of(url))):
-        return bare
-    return folder or name
+    of_file = re.search(r"[^\W\d]", bare) and not (folder and re.fullmatch(EXPORTS, files.name_of(url)))
+    chosen = bare if of_file else folder or name
+    return chosen.encode("utf-8", "backslashreplace").decode()  # names of files need not be UTF-8
 
 
 def number(

@@ -27,19 +27,22 @@ def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     It is written under a temporary hidden name, synced to disk, and renamed; then the folder is synced, so that the
     name survives a crash too. A new file is entered into the journal (list of created files) of its output folder.
-    Raises DataprepError if the disk is full.
+    Raises DataprepError if the disk is full, or if `path` cannot be written: a folder, a device, or no rights.
     """
     path = os.fspath(path)
     folder = os.path.dirname(path) or "."
-    os.makedirs(folder, exist_ok=True)
     attempt = os.path.join(folder, f".{os.path.basename(path)}.{uuid.uuid4().hex[:12]}.tmp")
     try:
-        note(path)
-        with open(attempt, "wb") as f:
+        with _writable(path):
+            os.makedirs(folder, exist_ok=True)
+            note(path)
+            opened = open(attempt, "wb")  # noqa: SIM115 - closed below
+        with opened as f:
             yield f
             f.flush()
             os.fsync(f.fileno())
-        os.replace(attempt, path)
+        with _writable(path):
+            os.replace(attempt, path)
         _sync_folder(folder)
     except OSError as e:
         if e.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
@@ -47,8 +50,24 @@ def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         msg = f"{path}: the disk is full; free some space and run again; finished parts are kept"
         raise DataprepError(msg) from e
     finally:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             os.unlink(attempt)
+
+
+@contextlib.contextmanager
+def _writable(path: str) -> Iterator[None]:
+    """Raise DataprepError if the `with` block cannot write `path`, or if a folder or a device is there."""
+    full = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):  # /dev/null would become a file
+            state = "it is a folder" if os.path.isdir(path) else "it is not a file"
+            raise OSError(errno.EEXIST, state)  # noqa: TRY301 - said below, as every other reason is
+        yield
+    except OSError as e:
+        if e.errno in full:
+            raise
+        msg = f"{path} cannot be written ({e.strerror or e}); give another path, or change its permissions"
+        raise DataprepError(msg) from e
 
 
 def _sync_folder(folder: str) -> None:

@@ -39,6 +39,9 @@ def path_of(url: str) -> str:
 
 def fs_of(url: str) -> tuple[Any, str]:
     """Return the fsspec file system of a URL, and the path in it. Raises PlanError if no package can open it."""
+    if is_local(url):  # of which :: is no chain
+        fs = fsspec.filesystem("file")
+        return fs, fs._strip_protocol(url)  # noqa: SLF001 - the public way reads ::
     try:
         return cast("tuple[Any, str]", fsspec.core.url_to_fs(url))
     except (ImportError, ValueError) as e:  # an unknown protocol, or one whose package is not installed
@@ -81,9 +84,14 @@ def is_inside(url: str, folder: str) -> bool:
     return f"{real(url)}/".startswith(f"{real(folder).rstrip('/')}/") and is_local(url) == is_local(folder)
 
 
+def is_glob(pattern: str) -> bool:
+    """Return whether a path or URL is a pattern with *, ? or [, and not the name of an existing file or folder."""
+    return any(c in path_of(pattern) for c in "*?[") and not (is_local(pattern) and os.path.lexists(path_of(pattern)))
+
+
 def would_list(pattern: str, url: str) -> bool:
     """Return whether `expand(pattern)` would list the file `url` if it existed."""
-    if not any(c in path_of(pattern) for c in "*?["):
+    if not is_glob(pattern):
         return is_inside(url, pattern) and not _hidden(real(url)[len(real(pattern)) :])
     head, slash, _ = pattern[: min(pattern.index(c) for c in "*?[" if c in pattern)].rpartition("/")
     rest = pattern[len(head + slash) :]
@@ -141,7 +149,7 @@ def _found(pattern: str) -> tuple[list[str], list[str]]:
     fs, path = fs_of(pattern)
     protocol = "" if is_local(pattern) else pattern.split("://", 1)[0] + "://"
     given = path_of(pattern) if not protocol else path  # a relative path stays one
-    if any(c in given for c in "*?["):
+    if is_glob(pattern):
         found = [p for p in fs.glob(path) if not fs.isdir(p)]
     elif fs.isdir(path):
         every = fs.find(path)
@@ -238,8 +246,25 @@ def write_bytes(url: str, data: bytes) -> None:
 
 
 def write_json(url: str, value: Any) -> None:
-    """Write `value` as the JSON file `url`; keys are sorted, so that equal values are equal bytes."""
-    write_bytes(url, orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n")
+    """Write `value` as the JSON file `url`; keys are sorted, so that equal values are equal bytes.
+
+    Bytes in file names that are not UTF-8 are written as escapes.
+    """
+    options = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS
+    try:
+        data = orjson.dumps(value, option=options)
+    except TypeError:
+        data = orjson.dumps(_as_utf8(value), option=options)
+    write_bytes(url, data + b"\n")
+
+
+def _as_utf8(value: Any) -> Any:
+    """Return JSON values with escapes for the bytes in strings that are not UTF-8."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_as_utf8(name): _as_utf8(one) for name, one in value.items()}
+    return [_as_utf8(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def read_json(url: str) -> Any:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import torch
 
 from dataprep.errors import DataprepError, PlanError
-from dataprep.store.atomic import whole
+from dataprep.store.atomic import JOURNAL, begin_journal, journal_of, journaled, note, whole
 from dataprep.tokens.shard_format import content_hash
 from dataprep.tokens.shards.shard import Shards
 
@@ -212,8 +213,7 @@ def _settle(run: Run, *, resume: bool) -> None:
     if resume and checkpoints:
         checkpoint.newest(checkpoints, run.restore)
         return
-    for path in [*checkpoints, run.out / "metrics.jsonl"]:
-        path.unlink(missing_ok=True)
+    _remove(run.out, [path for path in [*checkpoints, run.out / "metrics.jsonl"] if path.exists()])
     tokenizer = run.shards.path / "tokenizer.json"
     if tokenizer.exists():
         data = tokenizer.read_bytes()
@@ -225,6 +225,25 @@ def _settle(run: Run, *, resume: bool) -> None:
             raise PlanError(msg)
         with whole(run.out / "tokenizer.json") as f:
             f.write(data)
+
+
+def _remove(out: Path, paths: list[Path]) -> None:
+    """Delete the files of an earlier run that dataprep created, by the journal (list of created files) of its folder.
+
+    The files of a version without journals count as created by it. Raises PlanError if one is somebody else's.
+    """
+    journal = journal_of(str(out))
+    if journal is None:
+        begin_journal(str(out), [path.name for path in paths])
+        journal = str(out / JOURNAL)
+    ours = journaled(journal)
+    foreign = next((path for path in paths if os.path.abspath(path) not in ours), None)
+    if foreign is not None:
+        msg = f"{foreign} was not written by this run, so it is not removed; move it, or choose another output folder"
+        raise PlanError(msg)
+    for path in paths:
+        path.unlink()
+    note(str(out / "metrics.jsonl"))
 
 
 def describe(run: Run) -> str:

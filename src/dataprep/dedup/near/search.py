@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dataprep.core import owned
 from dataprep.core.dataset import Dataset
 from dataprep.core.passes import table_once
 from dataprep.core.runner import Runner
@@ -81,7 +82,7 @@ class DuplicateSearch:
         url = files.join(self.out, "verdicts.parquet")
         found = table_once(url, self.key, lambda: self._find(url), TEMPORARY)
         for name in () if self.index else INDEX:
-            files.remove(files.join(self.out, name))
+            owned.discard(files.join(self.out, name))
         if found["skipped"]:
             log.warning(
                 "%s: %s candidates were not compared, since documents share keys with more than %d others each",
@@ -97,7 +98,7 @@ class DuplicateSearch:
         home = next((step for step in steps if _has_index(step, key)), None)
         if home is None:
             home = self.out
-            files.remove(files.join(self.out, "index.json"))
+            owned.discard(files.join(self.out, "index.json"))
         index = receipts.once(files.join(home, "index.json"), key, lambda: self._make_index(key))
         counts = [*(len(old.docs.parts) for old in self.older), len(self.docs.parts)]
         origins = tuple(np.repeat(np.arange(len(counts)), counts).tolist())

@@ -7,6 +7,7 @@ PIECE.docs.arrow   id, source, end (exclusive, in tokens), size (bytes of text),
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -89,7 +90,7 @@ def read_rows(url: str) -> pa.RecordBatch:
     url: URL of the piece, without suffix. Raises CorruptShard if the file is not what was written.
     """
     try:
-        with pa.memory_map(f"{url}.docs.arrow") as f:
+        with pa.memory_map(os.fsencode(f"{url}.docs.arrow")) as f:
             return pa.ipc.open_file(f).get_batch(0)
     except (OSError, pa.ArrowException) as e:
         msg = f"{url}.docs.arrow is not what this run wrote ({str(e).splitlines()[0]}); remove it and run again"

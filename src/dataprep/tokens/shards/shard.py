@@ -62,7 +62,7 @@ class Shards:
         path = Path(path)
         try:
             manifest = json.loads((path / "manifest.json").read_bytes())
-        except FileNotFoundError as e:
+        except (FileNotFoundError, NotADirectoryError) as e:
             msg = f"{path} has no manifest.json, so it is not a folder of token shards; make one with dp.encode"
             raise PlanError(msg) from e
         except ValueError as e:
