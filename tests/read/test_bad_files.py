@@ -166,9 +166,16 @@ def test_links_to_nothing_and_mostly_bad_records(tmp_path) -> None:
     assert [r["reason"] for r in done.unread().to_pylist()] == ["bad", "bad"]
 
 
-@pytest.mark.parametrize("wrong", [{"on_bad_file": "ignore"}, {"max_bad_files": 3}, {"on_bad_file": None}])
-def test_wrong_options(tmp_path, wrong) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"on_bad_file": "ignore"}, r"^on_bad_file='ignore' must be \"stop\" or \"skip\"$"),
+        ({"max_bad_files": 3}, r"^max_bad_files=3 must be used with on_bad_file=\"skip\", or be left out$"),
+        ({"on_bad_file": None}, r"^on_bad_file=None must be"),
+    ],
+)
+def test_wrong_options(tmp_path, wrong, says) -> None:
     """Another word, or a limit without "skip", is a PlanError."""
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n')
-    with pytest.raises(PlanError, match="on_bad_file="):
+    with pytest.raises(PlanError, match=says):
         dp.read(str(tmp_path), **wrong)

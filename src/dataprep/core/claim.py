@@ -39,7 +39,7 @@ log = logging.getLogger("dataprep")
 
 
 def check_apart(docs: Dataset, out: str) -> None:
-    """Raise PlanError if the folder `out` has input files, or if listing the input again would find files of `out`."""
+    """Raise PlanError if the folder `out` has input files, or if the next run would read files of `out` as input."""
     home = files.real(out)
     for piece in (piece for part in docs.parts for piece in part.slices):
         if files.is_inside(piece.url, out):

@@ -22,7 +22,7 @@ class Estimator:
 
     Subclasses are frozen dataclasses and define `fit`; all else has defaults. needs: columns that it reads in addition
     to id, text, source and meta. VERSION: an integer; increase it when the same parameters lead to another result.
-    only_drops, hides: describe the Stage that `fit` returns, as they do in `Stage`.
+    only_drops, hides: those of the Stage that `fit` returns (described in `Stage`).
 
     >>> @dataclass(frozen=True)                                              # doctest: +SKIP
     ... class Longest(Estimator):

@@ -1,11 +1,13 @@
 """Names of the files in the output folders of Pipelines (OUT) and of `dataprep run` (RUN); search for sealed folders.
 
 OUT/manifest.json      a sealed Dataset or token shards: complete once this exists
-OUT/recipe.json        the recipe that this folder is made by, written before any work
+OUT/recipe.json        the input and the stages that make this folder, written before any work
 OUT/origin.json        the input files on this machine (`inputs.py`)
 OUT/unread.parquet     files that were not read, if there are any (`unread.py`)
 OUT/forget.parquet     documents to leave out (`forget_list.py`)
-OUT/data/ drops/ cuts/ receipts/      the shards, and a table and a receipt per part
+OUT/data/              documents (shards)
+OUT/drops/ cuts/       tables of dropped documents, and of spans cut out of texts, one per part (task)
+OUT/receipts/          records of finished work, one per part
 OUT/steps/NN-NAME-KEY8/               files of an Estimator; input/ is a sealed Dataset of the text that it read
 OUT/index/             a suffix index
 RUN/run.json           the steps of a pipeline file in order; each is a folder RUN/STEP as above

@@ -20,7 +20,8 @@ class Pass(Generic[T]):
     """Base class of tasks that write one file per item; files with a receipt (work record) are not written again.
 
     Subclasses set `folder`, the name inside `out`, and define `write`. Items are numbers, or have a `number` as Parts
-    do; `noun` names the files, as in part-00003. With an empty noun there is one item, and the file is OUT/FOLDER.
+    do; `noun` begins the names of files: part-00003 for "part". With an empty noun there is one item, and the file is
+    OUT/FOLDER.
 
     out: folder of the estimator's work. key: a hash of everything, apart from the item, on which the result depends.
 

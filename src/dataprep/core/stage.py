@@ -32,7 +32,7 @@ class Stage:
 
     Subclasses are frozen keyword-only dataclasses that define `__call__`. A stage declares:
 
-    - `needs`: columns that it reads in addition to id, text, source and meta; a missing one fails before any work.
+    - `needs`: columns that it reads in addition to id, text, source and meta; PlanError if one is missing.
     - `adds`: columns that it adds, with their types.
     - `only_drops`: True if it only drops whole documents or adds columns, and never changes a text.
     - `hides`: True if everything before it is private. Then statistics of earlier stages name no source and show no

@@ -33,7 +33,7 @@ FULLEST = 4096  # words assigned to parts one by one, those with most n-grams fi
 
 
 def n_bytes(order: int) -> int:
-    """Return the memory in bytes to allow per n-gram of the highest order: 160 at order 5, of which 150 were used."""
+    """Return the memory in bytes to allow per n-gram of the highest order: 160 at order 5 (150 were measured)."""
     return 24 * order + 40
 
 

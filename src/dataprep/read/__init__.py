@@ -13,7 +13,7 @@ from dataprep.core.dataset import Dataset, join_datasets, open_dataset
 from dataprep.core.folder import MANIFEST
 from dataprep.core.reader import Reader
 from dataprep.core.unread import check_unread
-from dataprep.errors import PlanError, ReadError
+from dataprep.errors import PlanError, ReadError, require
 from dataprep.store import files
 
 from . import formats, hf
@@ -72,9 +72,9 @@ def read(
 
     >>> docs = dp.read({"news": "a/*.jsonl.zst", "books": "b/"}, columns=["url"])            # doctest: +SKIP
     """
-    if on_bad_file not in ("stop", "skip") or (max_bad_files is not None and on_bad_file == "stop"):
-        msg = f'on_bad_file={on_bad_file!r} must be "stop" or "skip"; max_bad_files={max_bad_files} needs "skip"'
-        raise PlanError(msg)
+    require(on_bad_file in ("stop", "skip"), f'on_bad_file={on_bad_file!r} must be "stop" or "skip"')
+    allowed = max_bad_files is None or on_bad_file == "skip"
+    require(allowed, f'max_bad_files={max_bad_files!r} must be used with on_bad_file="skip", or be left out')
     if isinstance(columns, str):
         msg = f"columns={columns!r} must be a list of fields; write columns=[{columns!r}]"
         raise PlanError(msg)

@@ -33,8 +33,8 @@ class Template:
     r"""Format of a dialogue: "course", "chatml", or the text of a Jinja chat template.
 
     course: `<|startoftext|>NAME<|separator|>...<|endoftext|>` per turn; NAME is the speaker's name, or "User". chatml:
-    `<|im_start|>ROLE\n...<|im_end|>\n` per turn. Jinja templates are those of `transformers`: they see `messages`,
-    `bos_token`, `eos_token` and `add_generation_prompt`; bos and eos: the values for the latter two tokens.
+    `<|im_start|>ROLE\n...<|im_end|>\n` per turn. Jinja templates are those of `transformers`, with the variables
+    `messages`, `bos_token`, `eos_token` and `add_generation_prompt`. bos, eos: the values of bos_token and eos_token.
     """
 
     source: str

@@ -1,8 +1,8 @@
 """Readers of the records that Common Crawl derives from pages: WET, their plain text, and WAT, their metadata.
 
-WET has conversion records (ISO 28500). Their text is the document; URL, date, record id and languages are in `meta`. A
-record is dropped as `wrong_length` if no record follows after its length, and as `cut_archive` if the file ends inside
-it: no text is truncated silently.
+WET has conversion records (ISO 28500). Their text is the document; URL, date, record id and languages are in `meta`. No
+text is truncated silently: a record is dropped as `wrong_length` if the next record does not begin where the stated
+length ends, and as `cut_archive` if the file ends inside the record.
 
 WAT has metadata records with JSON. The document is the page's title, description and link texts, one per line; `meta`
 has url, date, status, content type, title, the links as [{"url", "text", "path"}], and the location of the page as

@@ -1,4 +1,4 @@
-"""Prepare an output folder for token shards: resume the same work, reject other results, delete leftovers."""
+"""Prepare an output folder for token shards: open a finished result, resume one, or replace another one."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def finished(out: str, recipe: str, dropped: Ids | None = None) -> Shards | None
 def claim(out: str, recipe: str, *, replace: bool, dropped: Ids | None = None) -> Shards | None:
     """Return the token shards in the folder `out` if they are the wanted ones and complete; else prepare the folder.
 
-    If it is prepared, its manifest is deleted, so that it does not look complete, and None is returned. recipe: hash of
-    all that decides the wanted shards. dropped: ids of documents that must not be in them; None: those on the folder's
-    own forget list. Raises StaleOutput if the folder has other shards, unless `replace`.
+    To prepare means to delete the manifest, so that the folder does not look complete; then None is returned. recipe:
+    hash of all that decides the wanted shards. dropped: ids of documents that must not be in them; None: those on the
+    folder's own forget list. Raises StaleOutput if the folder has other shards, unless `replace`.
     """
     url = files.join(out, MANIFEST)
     if not files.exists(url):

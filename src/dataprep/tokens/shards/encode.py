@@ -87,7 +87,7 @@ def encode(
 
     Raises:
         PlanError: the vocabulary does not fit `dtype`, or `out` is not a local folder.
-        StaleOutput: `out` has such shards, and `replace` is False.
+        StaleOutput: `out` has shards of other documents or settings, and `replace` is False.
 
     >>> shards = dp.encode(clean, tok, out="work/shards", val=0.005)
     >>> np.memmap("work/shards/train-00000.bin", dtype=np.uint16)

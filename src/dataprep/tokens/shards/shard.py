@@ -55,9 +55,10 @@ class Shards:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], split: str | None = None, *, sizes: bool = True) -> Shards:
-        """Open the shards of a folder, or of one of its splits. sizes: check file sizes against the manifest.
+        """Open the shards of a folder, or of one of its splits.
 
-        Raises PlanError if the folder has no token shards, CorruptShard if they are damaged.
+        split: "train", "val" or "test"; None: all. sizes: whether to check file sizes against the manifest. Raises
+        PlanError if the folder has no token shards, CorruptShard if they are damaged.
         """
         path = Path(path)
         try:
@@ -94,7 +95,7 @@ class Shards:
     def root(self) -> str:
         """One hash (SHA-256, in hex) of the whole folder: its vocabulary, and the tokens, ends and masks of all splits.
 
-        It is computed from the hashes that the manifest states; `dataprep verify` checks these, and prints it.
+        The hash is computed from the hashes in the manifest. `dataprep verify` checks those, and prints this hash.
         """
         facts = ("name", "tokens", "hash", "ends_hash", "mask_hash")
         shards = [[entry.get(fact) for fact in facts] for entry in self.manifest["shards"]]

@@ -1,8 +1,9 @@
 """Merge the bytes of one word by a vocabulary's rules: lowest rank first, leftmost first.
 
-The rule (left id, right id) -> merged id is one number in an open-addressing table; its rank is the merged id, as in
-`tiktoken` (`Tokenizer` has checked that ids rise with the rules). Short words scan all their pairs for each merge; long
-ones keep the pairs in a heap, so that the time for a megabyte of one letter is O(n log n).
+Each rule, (left id, right id) -> merged id, is one number in an open-addressing table. The rank of a rule is the merged
+id, as in `tiktoken`; `Tokenizer` checks that the ids of merged tokens ascend in the order of the rules. In a short word
+all pairs are scanned for each merge; the pairs of a long word are kept in a heap, so that the time for a megabyte of
+one letter is O(n log n).
 
 Slow twin for the tests: tests/twins/bpe.py
 """

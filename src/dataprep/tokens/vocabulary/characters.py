@@ -1,7 +1,7 @@
 """Character vocabularies, one id per character, for small experiments: 65 ids for tinyshakespeare.
 
 `Characters` is a Tokenizer, so encoding, shards and the trainer accept it. A character that is not in the vocabulary
-becomes `<|unk|>`, which decodes as U+FFFD, so a text with such a character does not decode to itself.
+becomes `<|unk|>`, which decodes as U+FFFD: a text with unknown characters changes if it is encoded and decoded.
 
 Slow twin for the tests: tests/twins/characters.py
 """
