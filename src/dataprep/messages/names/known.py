@@ -18,7 +18,9 @@ from typing import Any
 
 from dataprep.core.audit import BYTES, FRAGMENT, TEXT, Finding, Strings
 
+from .matching import words
 from .phones import Phones, phone
+from .unspaced import is_unspaced
 
 BETWEEN = "\x1e"
 _GAP = "[ \t\u00a0\u2007\u2009\u202f_.'\u2019\u2010-\u2015-]{1,4}"
@@ -27,7 +29,7 @@ _PSEUDONYM = re.compile("-[b-df-hj-np-t]{2,}(?![^\\W_])")  # "Person-hsjb" is no
 _OWN_CHARS = 200  # of a value that the program wrote
 # max_found, data/part-00000-000.parquet, steps/05-MinHash-0123abcd/keys
 _IDENTIFIER = re.compile(r"/?[a-z0-9.-]+[_/](?:[a-z0-9._-]+/)*(?:\d\d-[\w-]+-[0-9a-f]{8}/)?[a-z0-9._/-]+")
-_LETTERS = 3  # of a name; a shorter one occurs by chance
+_LETTERS = 3  # of a name between spaces; a shorter one occurs by chance
 _SURE_BYTES = 8  # of a single name among bytes that are not text
 # Words that the program itself writes as a value: a person of that name cannot be recognised there.
 _OWN = """
@@ -87,19 +89,21 @@ class KnownPeople:
         for word in sorted(found):
             for name, pattern in tables.words[word]:
                 yield from self._hits(name, pattern, text, strings)
-        for name, pattern in tables.addresses:
-            if name in text:
-                yield from self._hits(name, pattern, text, strings)
+        for name, pattern in tables.anywhere:
+            if pattern.search(text):
+                yield from self._hits(name, pattern, text, strings, least=1)
         if strings.how != BYTES:
             for start, end, number in tables.phones.find(raw):
                 if not (raw[start - 1 : start].isalpha() or raw[end : end + 1].isalpha()):
                     yield Finding(number, raw.count(BETWEEN, 0, start), number in tables.own)
 
-    def _hits(self, name: str, pattern: re.Pattern[str], text: str, strings: Strings) -> Iterator[Finding]:
+    def _hits(
+        self, name: str, pattern: re.Pattern[str], text: str, strings: Strings, least: int = _LETTERS
+    ) -> Iterator[Finding]:
         single = _WORD.fullmatch(name) is not None
         if single and (strings.how in (FRAGMENT, TEXT) or (strings.how == BYTES and len(name.encode()) < _SURE_BYTES)):
             return
-        stays = name in _tables(self).own or (single and self._stays(name))
+        stays = name in _tables(self).own or (single and (len(name) < least or name in self.stay))
         row, at = 0, 0
         for m in pattern.finditer(text):
             row, at = row + text.count(BETWEEN, at, m.start()), m.start()
@@ -114,36 +118,35 @@ class KnownPeople:
             return False
         return bool(_IDENTIFIER.fullmatch(value)) or {*_WORD.findall(folded_text(value))} <= OWN
 
-    def _stays(self, name: str) -> bool:
-        return len(name) < _LETTERS or name in self.stay
-
 
 @dataclass(frozen=True)
 class _Tables:
-    """What is searched: names by their first word, addresses, and phone numbers."""
+    """What is searched: names by their first word, addresses and names of scripts without spaces, phone numbers."""
 
     words: dict[str, list[tuple[str, re.Pattern[str]]]]
-    addresses: list[tuple[str, re.Pattern[str]]]
+    anywhere: list[tuple[str, re.Pattern[str]]]
     phones: Phones
     own: frozenset[str]
 
 
 @functools.lru_cache(maxsize=4)
 def _tables(people: KnownPeople) -> _Tables:
-    words: dict[str, list[tuple[str, re.Pattern[str]]]] = defaultdict(list)
-    addresses = []
+    by_word: dict[str, list[tuple[str, re.Pattern[str]]]] = defaultdict(list)
+    anywhere: list[tuple[str, re.Pattern[str]]] = []
     for name in sorted({*people.names, *people.own}):
         found = parts(name)
         if "@" in name.strip()[1:]:
             address = folded_text(name.strip())
-            addresses.append((address, re.compile(rf"(?<![^\W_]){re.escape(address)}(?![^\W_])")))
+            anywhere.append((address, re.compile(rf"(?<![^\W_]){re.escape(address)}(?![^\W_])")))
         elif found and not phone(name) and not "".join(found).isdecimal():
             spelled = " ".join(found)
+            if is_unspaced("".join(words(name))):
+                anywhere.append(("".join(found), re.compile(f"(?:{_GAP})?".join(map(re.escape, found)))))
             pattern = re.compile(rf"(?<![^\W_]){_GAP.join(map(re.escape, found))}(?![^\W_])")
-            if all(spelled != other for other, _ in words[found[0]]):
-                words[found[0]].append((spelled, pattern))
+            if all(spelled != other for other, _ in by_word[found[0]]):
+                by_word[found[0]].append((spelled, pattern))
     numbers = {number for name in people.names if (number := phone(name))}
-    return _Tables(dict(words), addresses, Phones(numbers), _spelled(people.own))
+    return _Tables(dict(by_word), anywhere, Phones(numbers), _spelled(people.own))
 
 
 def _spelled(names: Iterable[str]) -> frozenset[Any]:

@@ -20,9 +20,11 @@ from dataprep.unicode.text import I64
 from . import kernel as K
 from .matching import COMMON, common_words, identity, words
 from .phones import MIN_DIGITS, Phones, phone
+from .unspaced import UnspacedNames, is_unspaced
 
 AUTHOR, MENTION, CHAT, WHOLE, MORE, SHARED = "author", "mention", "chat", "whole", "more", "shared"
 MIN_GLUED = 3  # letters of a word that is searched for inside of hashtags
+ARTICLE = "\u0627\u0644"  # its first letter is lost after a preposition: "للعلوي" is "to العلوي"
 MIN_JOINED = 6  # letters of a name without its spaces that is searched for, as "ilsevarga"
 NAMING = (AUTHOR, MENTION, WHOLE, MORE)
 PEOPLE = pa.schema([
@@ -140,11 +142,14 @@ def _terms(kind: str, name: tuple[str, ...], min_chars: int, weak: frozenset[str
         return [(" ".join(name), False), (digits, False)] if len(digits) >= MIN_DIGITS else []
     if kind in (WHOLE, CHAT):
         return [(" ".join(name), len(name) == 1)] if name else []
-    single = [(w, len(w) < min_chars or w in weak) for w in name if len(w) > 1 and not w.isdigit()]
+    several = [w for w in name if len(w) > 1 and not w.isdigit()]
+    single = [(w, (len(w) < min_chars and not is_unspaced(w)) or w in weak) for w in several]
+    single += [(w[1:], is_weak) for w, is_weak in single if w.startswith(ARTICLE) and len(w) > len(ARTICLE) + 1]
     if len(name) <= 1:
         return single
-    joined = "".join(name)  # a handle
-    return [(" ".join(name), False), *([(joined, False)] if len(joined) >= MIN_JOINED else []), *single]
+    joined = "".join(name)  # a handle, or a name of a script without spaces
+    is_searched = len(joined) >= MIN_JOINED or is_unspaced(joined)
+    return [(" ".join(name), False), *([(joined, False)] if is_searched else []), *single]
 
 
 @dataclass(frozen=True)
@@ -160,6 +165,7 @@ class NameTables:
     trie: K.Trie
     terms: list[str]  # the texts of the trie's terms
     single: Mapping[str, int]  # number of each term of one word that is not weak, by its text
+    unspaced: UnspacedNames  # terms of scripts without spaces
     weak: Any  # bool[terms]
     target: I64  # int64[terms]: index of the term's pseudonym
     is_shared: Any  # bool[terms]
@@ -213,6 +219,7 @@ def name_tables(url: str, min_chars: int, common: tuple[str, ...] | None) -> Nam
     chat_names = {r["name"]: r["pseudonym"] for r in by_kind[CHAT]}
     return NameTables(
         trie=K.build(listed), terms=listed, single={t: i for i, t in enumerate(listed) if _is_sure(t, terms[t])},
+        unspaced=UnspacedNames({t: i for i, t in enumerate(listed) if not terms[t].weak}),
         weak=np.array([terms[t].weak for t in listed], bool),
         target=np.array([index[p] for p in own], np.int64),
         is_shared=np.array([len(terms[t].persons) > 1 for t in listed], bool),
