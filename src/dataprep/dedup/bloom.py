@@ -45,12 +45,13 @@ class Bloom(Estimator):
         "ngram": of every line with at least `ngram` words, the runs of `ngram` words are looked up; a line is cut if at
         least the share `threshold` of its runs were in *earlier documents*, and the whole document is dropped if at
         least `threshold` of all its runs were (BFF in DataComp-LM, Li et al. 2024). After a document is judged, the
-        runs of its kept lines are entered into the filter, those of its other lines are not. Lines with fewer words are
-        removed only with their whole document, and a document of such lines is kept.
+        runs of its kept lines are entered into the filter, those of its other lines are not. A line with fewer words is
+        removed only together with its whole document; a document in which all lines are so short is kept.
     error_rate: the probability, from 1e-9 to 0.5, that a new unit is taken for one seen before once `capacity` units
-    are entered. A Bloom filter stores only bits set by hashes, so the first document cannot be named.
-    capacity: the number of distinct units that the filter is made for. None: they are counted first (by HyperLogLog,
-    and 2 % are added). With a given capacity, more units raise DataprepError, so the error rate never gets worse.
+    are entered. The filter stores bits, not ids, so the earlier document is not named.
+    capacity: the number of distinct units that the filter is made for. None: the units are counted first, by
+    HyperLogLog, and 2 % are added. With a given capacity, more units raise DataprepError, so the error rate never gets
+    worse.
     normalize: which differences between documents or lines are ignored: None (nothing is ignored), or a form of
     `forms.py` ("space", "lower", "words", "c4", "ccnet", "ccnet_digits").
     words: how n-grams split words, which are compared in lower case: "unicode" (the default, see docs/words.md), or
@@ -97,7 +98,7 @@ class Bloom(Estimator):
         return self.unit == "document"
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Verdict:
-        """Look up all units of `docs` in the order of ids; return the stage that drops or cuts the units seen before.
+        """Look up all documents, lines or n-grams of `docs`, in order of ids; return the stage that removes repeats.
 
         Writes the hashes, the table of what to drop or cut, and `filter.bloom` into the folder `out`. A table that an
         earlier call wrote is used again if it is still valid.

@@ -46,7 +46,8 @@ class Exact(Estimator):
     Documents with equal hashes are compared in full, so none is dropped because of a hash. Other units are equal if the
     128-bit hashes and the lengths of their normalised texts are equal. The table of dropped documents names the kept
     copy. In the table of cuts, the row of a unit names its first occurrence; white space that is cut next to a unit has
-    a row that names none. A document whose normalised text is empty is compared unchanged; such a unit is never cut.
+    a row that names none. A document whose normalised text is empty is compared unchanged; another unit whose
+    normalised text is empty is never cut.
     """
 
     VERSION: ClassVar[int] = 2

@@ -35,9 +35,10 @@ class SuffixArray(Estimator):
 
     min_words: a window is that many words in a row, from the first byte of the first word to the last byte of the last;
     default 50. Or min_bytes: a window is that many bytes, starting at any byte. words: how words are split: "unicode"
-    (docs/words.md), or "regex", runs of `\w`. A window is inside one document. It is a repeat if the same bytes are a
-    window earlier, in order of (id, offset), in the same document too; with min_words, an earlier window begins and
-    ends at word boundaries. The cut is the union of all repeats, shrunk to the boundary that `cut` names:
+    (docs/words.md), or "regex", runs of `\w`. A window is inside one document. It is a repeat if an earlier window has
+    the same bytes: in a document with a smaller id, or at a smaller offset in the same document. With min_words, the
+    earlier window also begins and ends at word boundaries. The cut is the union of all repeats, shrunk to the boundary
+    that `cut` names:
     cut: "char": code points; "word": only whole words are cut; "line": only whole lines, with the line feed after them.
     A repeat without a whole word or line is kept.
     engine: "windows" ("auto" is the same) works in bounded memory, "suffix_array" on a suffix array in memory (12 bytes

@@ -112,8 +112,8 @@ class FineWebRules(NamedTuple):
 class LineBuffers(NamedTuple):
     """Work buffers for one document, made once per batch.
 
-    words: uint64, hash of each word. chars: int64, characters of the words before each word. lines: int64, first word
-    of each line. counts: a table that counts hashes.
+    words: uint64, hash of each word. chars: int64, characters of the words before each word. lines: int64, the number
+    of the first word of each line. counts: a table that counts hashes.
     """
 
     words: U64  # hash of each word

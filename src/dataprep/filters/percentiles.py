@@ -40,8 +40,8 @@ class Percentiles(Estimator):
     >>> Percentiles(Perplexity(model="en.arpa"), cut="head")        # doctest: +SKIP
 
     filter: a filter with one score per document or paragraph, and a parameter `keep=(low, high)`, which is left out. If
-    the corpus has that score already (`dp.Score`), made by the same model, nothing is measured again. Paragraphs out of
-    range are cut, and documents of which nothing is left are dropped ("left_too_short").
+    the corpus has a column with that score already (`dp.Score`), made by the same model, nothing is measured again.
+    Paragraphs out of range are cut, and documents of which nothing is left are dropped ("left_too_short").
     cut: (low, high) in percent, where 0 and 100 set no bound; or CCNet's "head" (0, 30), "middle" (30, 60), "tail" (60,
     100). A bound is interpolated linearly between two scores and rounded to 1e-4. A score equal to the upper bound is
     out of range, so each score is in one of head, middle and tail. Documents without a score are kept or dropped by the

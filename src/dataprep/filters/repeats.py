@@ -19,8 +19,8 @@ STEP = np.uint64(0xA0761D6478BD642F)  # of the chains over code points and over 
 class HashCounts(NamedTuple):
     """A hash table that counts 64-bit hashes.
 
-    seen: the hash in each slot. state: each slot's stamp and count. stamp: int64[1], the current stamp. Slots with an
-    older stamp are free, so raising the stamp empties the table.
+    seen: the hash in each slot. state: the count of each slot, and the stamp (a number) that it was written with.
+    stamp: int64[1], the current stamp. A slot with an older stamp is free, so adding 1 to the stamp empties the table.
     """
 
     seen: U64
@@ -51,7 +51,7 @@ def slots_mask(items: int) -> Int:
 def count_hash(counts: HashCounts, mask: Int, h: Int, stamp: int) -> int:
     """Add one to the count of the hash `h` in the table `counts`, and return the slot of `h`.
 
-    mask: from `slots_mask`. stamp: the table's current stamp; slots with an older one are free.
+    mask: result of `slots_mask`. stamp: the table's current stamp; slots with an older stamp are free.
     """
     slot = h & mask
     while counts.state[slot] >> 32 == stamp and counts.seen[slot] != h:

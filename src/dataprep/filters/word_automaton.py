@@ -1,8 +1,8 @@
 """Find all words of a list in one pass, by an Aho-Corasick automaton over the case-folded bytes of a text.
 
-Words are found whole: "ass" in "an ass." but not in "class", and "a-" only before white space or punctuation. For this,
-the edge of a word is a symbol of its own. It stands at both ends of each entry of the list. In a text it is read at
-both ends and on both sides of each character outside a word, so that a match need not check the text before it.
+Words are found whole: "ass" in "an ass." but not in "class". For this, a symbol EDGE is put at both ends of each entry
+and of the text, and on both sides of each character that is not part of a word. So "ass" is EDGE a s s EDGE, which is
+in "an ass." (... EDGE a s s EDGE . EDGE ...), and a match of the symbols is a match of whole words.
 
 Slow twin for the tests: tests/twins/badwords.py.
 """
@@ -30,9 +30,9 @@ I32 = npt.NDArray[np.int32]
 class Automaton(NamedTuple):
     """A table for `matches`, which finds all entries of a list in one pass (Aho-Corasick).
 
-    goto: int32[states * width], the next state for a symbol's column; a state is the offset of its row, and odd (state
-    | 1) if an entry ends there. symbols: int64[257], the column of each byte and of EDGE (an edge of a word). width:
-    columns per row. edges: True if entries must be whole words.
+    goto: int32[states * width], a row of next states for each state, one per symbol. A state is stored as the offset of
+    its row, plus 1 if an entry ends there. symbols: int64[257], the column of each byte and of EDGE (an edge of a
+    word). width: columns per row. edges: True if entries must be whole words.
     """
 
     goto: I32  # [states * width]: the next state; odd (state | 1) if an entry ends in it

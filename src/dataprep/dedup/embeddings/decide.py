@@ -4,8 +4,9 @@ The documents of a cluster are judged in order of preference (best copy first), 
 are no chains: a dropped document never drops another.
 
 AssignClusters writes the vectors to temporary files by partition, which is a group of clusters. DecideClusters decides
-one partition: blocks of documents are multiplied with the kept ones. If a cluster has more kept documents than fit into
-memory, the undecided documents are compared in further rounds, with the same result (as in `near/verify.py`).
+one partition: it multiplies the vectors of documents with those of the kept documents, as matrices. If a cluster has
+more kept documents than fit into memory, the undecided documents are compared in further rounds, with the same result
+(as in `near/verify.py`).
 
 Slow twin for the tests: tests/twins/semantic.py
 """
@@ -50,8 +51,8 @@ def n_partitions(n_docs: int, dim: int) -> int:
 class AssignClusters(Pass[Part]):
     """Find the nearest cluster of each document of an input part; write the documents to temporary files by partition.
 
-    dim: numbers per vector. partitions: the number of partitions, which are groups of clusters. keep: "closest" or
-    "farthest" (to the centroid), or another value of `keep=`: which copy of a document is preferred.
+    dim: numbers per vector. partitions: the number of partitions, which are groups of clusters. keep: which copy of a
+    document is preferred, as in SemDeDup: "closest" or "farthest" (from the centroid), "first" and so on.
     """
 
     folder = "assign"
@@ -127,9 +128,10 @@ class Members:
 class DecideClusters(Pass[int]):
     """Decide which documents of one partition (a group of clusters) to drop, and write these decisions to a file.
 
-    n_groups: the input parts are divided into so many groups; the file has one section per group. held_bytes,
-    kept_bytes: memory for the partition's vectors, and for those of kept documents. The receipt (the task's record)
-    states the number of dropped documents, the number of compared pairs and the size of the largest cluster.
+    dim: numbers per vector. n_parts: number of input parts. n_groups: number of groups of input parts; the file has one
+    section per group. limit: a document is dropped if its cosine to a kept one, in ten-thousandths, is above this.
+    held_bytes, kept_bytes: memory for the partition's vectors, and for those of kept documents. The receipt (the task's
+    record) states the number of dropped documents, the number of compared pairs and the size of the largest cluster.
     """
 
     folder = "decide"
@@ -255,9 +257,10 @@ def cosine(product: Int, a: Int, b: Int) -> Int:
 def first_hits(products: F32, a: F64, b: F64, limit: int, rows: I64, names: I64, hit: I64, similar: F32) -> None:
     """Find, for each of n documents, the first of m kept documents whose cosine, in ten-thousandths, is above `limit`.
 
-    products: float32[n, m], scalar products. a, b: lengths (norms) of the n and of the m vectors. If document i is
-    similar to kept document j, names[j] is written to hit[rows[i]], and the cosine (0 to 1) to similar[rows[i]];
-    otherwise, nothing.
+    products: float32[n, m], scalar products. rows: the row of each of the n documents in its partition. names: a number
+    for each of the m kept documents. a, b: lengths (norms) of the n and of the m vectors. If document i is similar to
+    kept document j, names[j] is written to hit[rows[i]], and the cosine (0 to 1) to similar[rows[i]]; otherwise,
+    nothing.
     """
     n, m = products.shape
     least = np.empty(m, np.float32)

@@ -82,8 +82,8 @@ def nearest(vectors: I16, centroids: I16) -> tuple[I32, npt.NDArray[np.int16]]:
 def k_means(sample: I16, k: int, iterations: int = ITERATIONS) -> I16:
     """Return at most `k` centroids, int16[k, d], of the vectors `sample`, int16[n, d].
 
-    The search starts from the first `k` different vectors of the sample. It ends after `iterations` rounds, or earlier
-    if a round changes nothing.
+    The first `k` different vectors of the sample are the starting centroids. The algorithm ends after `iterations`
+    rounds, or earlier if a round changes nothing.
     """
     first = sample[: 8 * k]
     _, at = np.unique(first, axis=0, return_index=True)
@@ -103,8 +103,8 @@ class FindClusters(Pass[int]):
     """Find centroids by k-means on a sample of the documents' vectors; one task for the whole input.
 
     dim: numbers per vector. n_parts: the number of input parts. n_docs: documents that have a vector and were not
-    dropped. clusters: the number wanted. dropped: ids to leave out. The receipt (the task's record) states the number
-    of centroids.
+    dropped. clusters: the number of centroids to find. seed: decides the sample. dropped: ids to leave out. The receipt
+    (the task's record) states the number of centroids.
     """
 
     folder = "clusters"
@@ -216,9 +216,10 @@ class MeasureNearness(Pass[int]):
 
 @dataclass(frozen=True)
 class CosineLimit:
-    """The rule that drops prototypes (documents near a centroid): a cosine to the centroid above `cosine` is dropped.
+    """The rule that drops prototypes: documents whose cosine to their nearest centroid is above `cosine`.
 
-    cosine: in ten-thousandths. keep: how many of the documents with exactly this cosine are kept, by smallest id.
+    cosine: in ten-thousandths. keep: how many of the documents with exactly this cosine are kept; those with the
+    smallest ids are.
     """
 
     cosine: int

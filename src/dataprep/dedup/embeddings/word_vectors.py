@@ -157,9 +157,9 @@ class LearnWords(Pass[int]):
 def train(texts: Sequence[str], vocabulary: Sequence[str], dim: int, seed: int) -> F64:
     """Return a vector for each word of `vocabulary`, float64[words, dim], trained by fastText's CBOW.
 
-    texts: the sample, words separated by spaces. The result is the same bytes in every run: training uses one thread.
-    In this case fastText 0.9.3 sets only a tenth of its input matrix (`DenseMatrix::uniform` counts threads as tenths)
-    and leaves the rest uninitialised, which may lead to NaN; so the initial vectors are passed in.
+    texts: the sample, words separated by spaces. seed: of the initial vectors. Training uses one thread, so that every
+    run returns the same bytes. With one thread, fastText 0.9.3 initialises only a tenth of its input matrix, and the
+    rest may lead to NaN; so the initial vectors are passed in.
     """
     if not vocabulary:
         return np.zeros((0, dim))
@@ -222,7 +222,8 @@ def build(vocabulary: Sequence[str], weighted: F64, texts: Sequence[str], seed: 
     """Return the table of word vectors: the learnt ones, and RARE random ones for words that were not learnt.
 
     vocabulary: the learnt words. weighted: float64[words, dim], the learnt vectors times their weights. texts: a
-    sample; if it is large enough, directions that most of its documents share are removed from all vectors.
+    sample; if it is large enough, directions that most of its documents share are removed from all vectors. seed: of
+    the random vectors.
     """
     rare = np.random.RandomState(seed + 1).standard_normal((RARE, weighted.shape[1]))
     vectors = np.concatenate([weighted, rare / np.linalg.norm(rare, axis=1, keepdims=True)])

@@ -1,9 +1,9 @@
 """BloomFilter: its size, its bits, the choice of the bits that a key (a 64-bit hash) sets, and its file.
 
 Size, layout and header are those of `pybloom_live.BloomFilter`: `n_slices` slices of `slice_bits` bits, one after the
-other; a key sets one bit in each; bit j is bit j % 8 of byte j // 8. Only the choice of the bits differs: pybloom_live
-uses a SHA-512 of the key, and here a 64-bit key is advanced from slice to slice by multiplication. (Bloom 1970; slices:
-Almeida, Baquero, Preguiça, Hutchison 2007.)
+other; a key sets one bit in each slice; bit number j of the filter is bit j % 8 of byte j // 8. Only the choice of the
+bits differs: pybloom_live uses a SHA-512 of the key, and here a 64-bit key is advanced from slice to slice by
+multiplication. (Bloom 1970; slices: Almeida, Baquero, Preguiça, Hutchison 2007.)
 
 Slow twin for the tests: tests/twins/bloom.py
 """
@@ -167,8 +167,8 @@ def _aim(xs: U64, at: U64, base: Int, n: Int) -> None:
 def enter(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
     """Set the bits of each key, in order; return 1 for each key whose bits were all set before, else 0, uint8[keys].
 
-    bits: uint8, all slices of the filter, one after the other; changed in place. keys: uint64. slice_bits: bits per
-    slice.
+    bits: uint8, all slices of the filter, one after the other; changed in place. keys: uint64. n_slices, slice_bits:
+    number of slices, and bits per slice.
     """
     n, one, three, seven = np.uint64(slice_bits), np.uint8(1), np.uint64(3), np.uint64(7)
     seen, xs, at = np.ones(len(keys), np.uint8), keys.copy(), np.empty(len(keys), np.uint64)
@@ -185,7 +185,8 @@ def enter(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
 def contains(bits: U8, keys: U64, n_slices: int, slice_bits: Int) -> U8:
     """Return 1 for each key whose bits are set in all slices, else 0, uint8[keys]; `bits` is not changed.
 
-    bits: uint8, all slices of the filter, one after the other. keys: uint64. slice_bits: bits per slice.
+    bits: uint8, all slices of the filter, one after the other. keys: uint64. n_slices, slice_bits: number of slices,
+    and bits per slice.
     """
     n, three, seven = np.uint64(slice_bits), np.uint64(3), np.uint64(7)
     found, xs, at = np.ones(len(keys), np.uint8), keys.copy(), np.empty(len(keys), np.uint64)
@@ -239,7 +240,8 @@ def judge(
 def ones(bits: U8, n_slices: int, slice_bits: int) -> I64:
     """Return the number of bits set in each slice, int64[n_slices].
 
-    bits: uint8, all slices of the filter, one after the other. slice_bits: bits per slice.
+    bits: uint8, all slices of the filter, one after the other. n_slices, slice_bits: number of slices, and bits per
+    slice.
     """
     counts = np.zeros(256, np.int64)
     for b in range(1, 256):

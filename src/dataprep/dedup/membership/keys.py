@@ -53,11 +53,11 @@ class KeyUnits:
     words: str = "unicode"
 
     def of(self, batch: Batch) -> dict[str, Any]:
-        """Return the arrays of a batch by name, as in SECTIONS: ids, keys, and for other units the paragraphs.
+        """Return the keys (64-bit hashes) of the documents, paragraphs or n-grams of a batch, as arrays by name.
 
-        A key is the 64-bit hash of a document, a paragraph or an n-gram. For paragraphs and n-grams there are also
-        "lengths" (bytes per document), "units" (paragraphs per document), "start" and "end" (bytes in the document's
-        text) and "sizes" (keys per paragraph).
+        "ids" and "keys" are always there. For paragraphs and n-grams there are also "lengths" (bytes per document),
+        "units" (paragraphs per document), "start" and "end" (the bytes of each paragraph in its document's text) and
+        "sizes" (keys per paragraph).
         """
         offsets, data = B.buffers(batch)
         if self.unit == "document":
@@ -183,7 +183,7 @@ class LookUp:
     If a run is killed, the next one starts with an empty filter and the stored keys, so no key is missing or entered
     twice.
     out: the folder of the files of SaveKeys. url: the table to write. unit, threshold: as in `look_up`. size: of the
-    filter.
+    filter. n_parts: number of input parts.
     """
 
     out: str

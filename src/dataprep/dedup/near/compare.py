@@ -1,12 +1,13 @@
 """The kernels of verification: an index of the kept documents, and the comparison of one document with them.
 
-Every set of shingles has a bitmap with one bit per member, by which most pairs are rejected without comparing the sets.
-A bit that is set for one set only represents a member that the other lacks, so the bound is conservative: no pair that
-reaches the threshold is rejected. At least eight bits per member make it tight.
+Every set of shingles has a bitmap; each shingle sets one bit. If a bit is set for one document and not for another, the
+other one lacks the shingle that set it, so most pairs are rejected without comparing the sets. The bound is
+conservative: no pair that reaches the threshold is rejected. At least eight bits per shingle make it tight.
 
-A document is compared by no more than MOST entries of the index, so that the work grows linearly if a million documents
-share a template and too little else. Entries of the rarest keys come first: documents that share more than the template
-share keys that others do not have. Of one key, the newest come first. The others are counted as not compared.
+An entry of the index is a kept document under one of its keys. At most MOST entries that have a key of a document are
+read for it, so that the work grows linearly if a million documents share a template and too little else. Entries of the
+rarest keys come first, since documents that share more than the template share rare keys; of one key, the newest
+entries come first. The entries that are not read are counted as skipped.
 
 Slow twin for the tests: tests/twins/minhash.py
 """
@@ -42,8 +43,9 @@ class MatchRule(NamedTuple):
 class Undecided(NamedTuple):
     """Documents that are not yet kept or dropped, in order of preference (best copy first).
 
-    rows: their rows in the partition. words: the keys, then the contents, of all documents; those of document i are
-    words[starts[i]:starts[i] + sizes[i]]. old: 1 for a document of an older Dataset, which is kept in any case, else 0.
+    rows: their rows in the partition. words: for each document its keys and then its contents, as 64-bit words; those
+    of document i are words[starts[i]:starts[i] + sizes[i]]. old: 1 for a document of an older Dataset, which is kept in
+    any case, else 0.
     """
 
     rows: I64
@@ -54,10 +56,10 @@ class Undecided(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """For each document: its state (0 open, 1 kept, 2 dropped), the kept document it duplicates, and their similarity.
+    """For each document: its state (0 undecided, 1 kept, 2 dropped), and the kept document that it duplicates, if any.
 
-    kept_by: the row of the kept document, -1 if there is none. looked: how many entries of the index were read to
-    decide.
+    kept_by: the row of that kept document, -1 if there is none. similarity: of the two. looked: how many entries of the
+    index of kept documents were read to decide.
     """
 
     state: U8
@@ -67,11 +69,14 @@ class Outcome(NamedTuple):
 
 
 class KeptIndex(NamedTuple):
-    """The kept documents by key (hash of a band): a hash table of keys, with a linked list of documents for each key.
+    """The kept documents by key (hash of a band): a hash table of keys, with a linked list of entries for each key.
 
-    Number `kept * bands + band` in a list represents the kept document number `kept`, which has the key in its band
-    number `band`. The newest document is first in a list. pool, ends: the contents of all documents, and where each
-    ends. bits, drawn: their bitmaps, and where each begins.
+    An entry represents a kept document; entry number `kept * bands + band` is kept document number `kept`, under the
+    key of its band number `band`. key, last, entries: for each slot of the table, its key, its newest entry (-1: the
+    slot is free), and its number of entries. before: for each entry, the next older one in its list. row: for each kept
+    document, its row in the partition. pool, ends: the contents of all kept documents, and the offsets at which they
+    begin and end. bits, drawn: their bitmaps, and the offset of each. fill: the number of kept documents, and 1 if the
+    index is full.
     """
 
     key: U64  # of every slot
@@ -87,9 +92,10 @@ class KeptIndex(NamedTuple):
 
 
 class SetTable(NamedTuple):
-    """The shingles of the current document as a hash table; a slot is filled if its stamp is the document's.
+    """A hash table of the shingles of one document, used for one document after another.
 
-    values: the hashes. stamps: one per slot. bits: the bitmap of the set.
+    values: the hash in each slot. stamps: for each slot, the number of the document that filled it; all slots with
+    another number are free. bits: the bitmap of the document's shingles.
     """
 
     values: U64
@@ -99,11 +105,11 @@ class SetTable(NamedTuple):
 
 @kernel
 def decide_block(block: Undecided, bands: int, rule: MatchRule, index: KeptIndex, outcome: Outcome) -> tuple[int, int]:
-    """Decide, in order, which documents of `block` to drop; write this to `outcome`, and return two counts.
+    """Write to `outcome`, in order, which documents of `block` to drop; return (pairs compared, entries skipped).
 
-    The counts are the pairs compared, and the kept documents with a shared key that were skipped because a document had
-    too many of them. bands: keys per document. A kept document is entered into `index`; if that is full, the document
-    stays undecided.
+    An entry is a kept document that shares a key; entries are skipped if a document has too many. bands: keys per
+    document. rule: when a document is dropped. Each kept document is entered into `index`; a document for which the
+    index has no space is left undecided.
     """
     compared, skipped = 0, 0
     slots = np.empty(bands, np.int64)
@@ -143,7 +149,7 @@ def slots_of(index: KeptIndex, keys: U64, most: Int, slots: I64) -> Int:
     """Write the hash-table slot of each key of a document to `slots`; return the number of entries of all these slots.
 
     An entry is a kept document that has the key. keys: uint64[bands]. If there are more than `most` entries, the slots
-    with the fewest come first.
+    with the fewest entries come first.
     """
     total = np.int64(0)
     for k in range(len(keys)):
@@ -173,11 +179,12 @@ def slot_of(index: KeptIndex, key: Int) -> Int:
 def candidates(
     index: KeptIndex, slots: I64, size: Int, rule: MatchRule, most: Int, stamps: I64, stamp: Int, found: I64
 ) -> int:
-    """Write to `found` each kept document that shares a key and whose size allows a match; return how many there are.
+    """Write the numbers of the kept documents to compare with a document to `found`; return how many there are.
 
-    slots: int64[bands], of the document's keys; at most `most` of their entries are read, in order. size: the number of
-    shingles (or words) of the document. stamps: int64, one per kept document; it is set to `stamp` when the kept
-    document has been examined for this document, so that it is examined once.
+    These share a key with the document, and their size allows a match by `rule`. slots: int64[bands], of the document's
+    keys; at most `most` of their entries are read, in order. size: the number of shingles (or words) of the document.
+    stamps: int64, one per kept document, set to `stamp`, the document's number, when the kept document was examined for
+    it, so that none is examined twice.
     """
     n_found = 0
     for slot in slots:
@@ -198,10 +205,11 @@ def candidates(
 def first_match(
     index: KeptIndex, found: I64, own: U64, bits: U64, rule: MatchRule, table: SetTable, stamp: Int
 ) -> tuple[Int, Any]:
-    """Return the first kept document that is similar enough to the current one (-1: none), and their similarity.
+    """Return the number of the first kept document similar enough to a document (-1: none), and their similarity.
 
     found: numbers of kept documents to compare with, unsorted; of those that match, the one with the smallest number is
-    returned. own, bits: the contents of the current document, and their bitmap. table, stamp: as in `enter_set`.
+    returned. own, bits: the contents of the document, and their bitmap. rule: how similar is enough. table, stamp: as
+    in `enter_set`.
     """
     best, similarity, entered = np.int64(-1), -1.0, False
     for other in found:
@@ -229,7 +237,8 @@ def enter(index: KeptIndex, keys: U64, own: U64, bits: U64, row: Int) -> bool:
     """Enter a document into the index of kept documents; return False, without entering it, if the index is full.
 
     keys: uint64[bands]. own: the document's contents; bits: their bitmap. row: the document's row in the partition.
-    Once the index is full, it stays closed: later documents are compared with the next index.
+    Once a document did not fit, no later one is entered; such documents are decided in the next round, with an empty
+    index.
     """
     n = index.fill[0]
     if index.fill[1] or n == len(index.row) or index.ends[n] + len(own) > len(index.pool):
@@ -253,7 +262,7 @@ def enter(index: KeptIndex, keys: U64, own: U64, bits: U64, row: Int) -> bool:
 
 @kernel
 def needed(rule: MatchRule, m: Int, n: Int) -> Int:
-    """Return how many members a set of `m` must share with a kept set of `n` members to be dropped.
+    """Return how many members a set of `m` must share with a kept set of `n` members to be dropped by `rule`.
 
     Returns -1 if no number is enough. Members are shingles, or words of contents that must be equal.
     """
@@ -295,7 +304,7 @@ def table_mask(n: Int) -> Int:
 
 @kernel
 def shared(theirs: U64, n_own: Int, least: Int, table: SetTable, stamp: Int) -> Int:
-    """Return how many hashes of `theirs` are in the set stored in `table`; -1 as soon as `least` cannot be reached.
+    """Return how many hashes of `theirs` are in the set stored in `table`, or -1 if there are fewer than `least`.
 
     n_own: the number of members of that set, which `enter_set` entered with the mark `stamp`.
     """

@@ -34,7 +34,7 @@ CANDIDATE = np.dtype([("doc", "<u4"), ("root", "<u4")])  # a document's row in i
 class KeyRange:
     """The keys (hashes of bands) that one task sorts: those of bands [first, last) with a top byte in `buckets`.
 
-    buckets: [first, last). number: the task's number.
+    bands and buckets are ranges [first, last). number: the task's number.
     """
 
     number: int
@@ -169,8 +169,8 @@ class FindComponents(Pass[int]):
 def unite(parent: U32, edges: U32) -> None:
     """Join the components of the two documents of each edge, in place; a component's root is its first document.
 
-    parent: uint32[n], for each document another one of the same component; a root is its own parent. edges: uint32[m,
-    2], pairs of documents.
+    parent: uint32[n], for each document an earlier one of the same component; a root is its own parent. edges:
+    uint32[m, 2], pairs of documents.
     """
     for e in range(len(edges)):
         x, y = edges[e, 0], edges[e, 1]

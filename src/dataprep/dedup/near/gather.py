@@ -40,11 +40,12 @@ def n_partitions(cost: int) -> int:
 
 @dataclass(frozen=True)
 class GatherCandidates(Pass[Part]):
-    """Read an input part; write a header and the keys and contents of each document that shares a key to its partition.
+    """Read an input part; write the id, rank, keys and contents of each candidate to a temporary file, by partition.
 
-    sketch: computes keys and contents. keep: ranks copies. partitions: their number. n_old: the first `n_old` parts
-    belong to older Datasets, whose documents are all kept. The receipt (the task's record) states how many values
-    `keep` could not read ("unreadable"), and the first of them ("such_as").
+    A candidate is a document that shares a key with another; a partition is a group of candidates that are compared
+    with each other. sketch: computes keys and contents. keep: ranks copies. partitions: their number. n_old: the first
+    `n_old` parts belong to older Datasets, whose documents are all kept. The receipt (the task's record) states how
+    many values `keep` could not read ("unreadable"), and the first of them ("such_as").
     """
 
     folder = "gather"
@@ -55,14 +56,14 @@ class GatherCandidates(Pass[Part]):
     n_old: int  # parts of older Datasets: all of their documents are kept
 
     def item_key(self, item: Part) -> str:  # noqa: ARG002 - `key` covers all parts
-        """Return the hash that identifies the search, since a part's candidates depend on all other parts."""
+        """Return the hash of the whole deduplication, since a part's candidates depend on all other parts."""
         return self.key
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write the candidates of the input part `item` to the file `url`: HEADERs and payloads per partition.
+        """Write the candidates of the input part `item` to the file `url`; return {"unreadable": n, "such_as": text}.
 
-        A HEADER has id, rank and the payload's number of 64-bit words. Returns {"unreadable": n, "such_as": text}; see
-        the class.
+        For each partition, the file has HEADERs (id, rank, and number of 64-bit words) and these words: the keys and
+        contents of the candidates. The result is that of the class.
         """
         with Spill(FindComponents.url(self.out)) as found:
             candidates = found.read(item.number, 0, dtype=CANDIDATE)

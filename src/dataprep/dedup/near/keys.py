@@ -51,9 +51,10 @@ def without_drops(part: Part) -> tuple[Part, tuple[Stage, ...]]:
 
 
 def key_url(out: str, file: KeyFile) -> str:
-    """Return the URL of a file of keys (hashes of documents), stored in the folder `out` or in that of another search.
+    """Return the URL of a file of keys (hashes of documents), stored by this deduplication or by another one.
 
-    file: (name of the other search's folder, which is next to `out`, or "" for `out`; name of the file), or ("/", URL).
+    out: the folder of this deduplication. file: (name of the other one's folder, which is next to `out`, or "" for
+    `out`; name of the file), or ("/", URL).
     """
     step, name = file
     return name if step == "/" else files.join(files.join(parent(out), step) if step else out, KEYS, name)
@@ -132,8 +133,9 @@ class HashDocuments(Pass[PartToHash]):
     def write(self, url: str, item: PartToHash) -> dict[str, Any]:
         """Write the file of rows `url` of an input part: ids, rows of dropped documents, rows in each file of keys.
 
-        Returns {"docs": documents, "kept": those that earlier stages kept, "keys": files of keys, "how": "hashed",
-        "found" or "borrowed", "first", "last": first and last id as text}.
+        Returns {"docs": documents, "kept": those that earlier stages kept, "keys": files of keys, "how": text, "first",
+        "last": first and last id as text}; "how" is "hashed" (keys were computed), "found" (an earlier run stored them)
+        or "borrowed" (they are those of a finished Dataset).
         """
         part, verdicts = without_drops(item.part)
         how, keys, rows, ids = self._keys(item, part)
@@ -195,7 +197,7 @@ def _sections(held: list[tuple[Any, Any, int]]) -> list[npt.NDArray[Any]]:
 
 
 def borrow(ids: U64, lent: tuple[LentKeys, ...]) -> list[U32] | None:
-    """Return, per file of keys in `lent`, the rows of its documents in an input part, uint32; None if one has no key.
+    """Return, for each file of keys in `lent`, the row of each of its documents in an input part, uint32; or None.
 
     ids: uint64, of the part's documents, ascending. A document of a file that is not in the part has the row ABSENT.
     None means that a document of the part is in no file.

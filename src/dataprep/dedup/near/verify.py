@@ -3,8 +3,9 @@
 A candidate is dropped if its similarity to a kept document reaches the threshold (the first such document is named);
 else it is kept, and later candidates are compared with it. Copies are never compared with later candidates, so the work
 grows linearly with their number, and there are no chains: a dropped document never drops another. If a partition
-exceeds memory, its documents are compared with as many kept documents as fit, and those still undecided with the next
-ones, which gives the same result unless documents share keys with more kept ones than the limit in `compare.py`.
+exceeds memory, there are several rounds: documents are compared with as many kept documents as fit into memory, and
+those still undecided are compared with further kept ones in the next round. The result is the same, unless a document
+shares keys with more kept ones than the limit in `compare.py`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class VerifyPartition(Pass[int]):
     index: the folder with the gathered candidates. bands: keys per document. rule: when a document is dropped. origins:
     for each input part, the number of its Dataset; only the last Dataset is deduplicated. n_groups: input parts are
     divided into so many groups; the file has one section per group. The receipt (the task's record) states the numbers
-    of dropped documents, compared pairs and skipped entries.
+    of dropped documents, compared pairs and skipped entries (kept documents that share a key with a document that has
+    too many of them).
     """
 
     folder = "verify"
@@ -50,7 +52,7 @@ class VerifyPartition(Pass[int]):
 
         A VERDICT has the id, the kept document's id, their similarity, and the number of the kept document's Dataset.
         The file has one section per group of input parts. Returns {"dropped": documents, "compared": pairs, "skipped":
-        entries}.
+        entries, as in the class}.
         """
         urls = [GatherCandidates.url(self.index, number) for number in range(len(self.origins))]
         rows = SpilledRows.read(urls, item, HEADER, lambda headers: 8 * headers["words"])
@@ -73,9 +75,10 @@ def decide(
 ) -> tuple[Outcome, int, int]:
     """Return the decisions on all documents of a partition, the number of pairs compared, and that of entries skipped.
 
-    An entry is a kept document that shares a key; it is skipped if a document has too many. rows: the documents'
-    headers and contents. origin: uint16[n], the number of each document's Dataset; only documents of the Dataset `new`
-    can be dropped. bands: keys per document. budget: bytes of documents in memory at once.
+    An entry is a kept document that shares a key with a document; entries are skipped if a document has too many. rule:
+    when a document is dropped. rows: the documents' headers and contents. origin: uint16[n], the number of each
+    document's Dataset; only documents of the Dataset `new` can be dropped. bands: keys per document. budget: bytes of
+    documents in memory at once.
     """
     n, words = len(rows.headers), rows.size // 8
     outcome = Outcome(np.zeros(n, np.uint8), np.full(n, -1, np.int64), np.zeros(n, np.float32), np.zeros(n, np.int32))

@@ -55,7 +55,8 @@ class Form(NamedTuple):
 
     entries: uint32, the replacement of each code point; ascii: its first 128 entries. several: replacements of more
     than one code point. classes: class bits of each code point. strips: white space at the ends is removed. lowers:
-    case is removed. zeros: digits become 0. plain: which ASCII bytes are replaced by one byte.
+    case is removed. zeros: digits become 0. plain: a code for the set of ASCII characters that are replaced by one byte
+    each: EVERY, PRINTED or LETTERS.
     """
 
     entries: U32  # [0x110000]

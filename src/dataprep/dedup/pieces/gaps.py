@@ -26,11 +26,11 @@ def close_up(repeats: Spans, batch: Batch, *, strips: bool, final: bool) -> tupl
     """Return the spans to cut from the documents of a batch, and the repeats that cannot be decided yet.
 
     repeats: SPANs (byte ranges) of repeated units, sorted by (id, start); they may overlap. Repeats with only white
-    space between them are a run, and are cut together with the white space between and on one side of them, as spans
-    that name no first occurrence. If white space that is kept belongs to a repeat at either end of a run, its span is
-    shortened, and so is its first occurrence unless `strips` (the normal form has no white space at its ends). final:
-    True if no further repeats follow; else the repeats of the last run are returned, to be passed again with later
-    ones.
+    space between them are cut together, with that white space, and with the white space on one side of them. A span of
+    white space names no first occurrence. If white space to be kept is part of the first or last repeat, the span of
+    this repeat is shortened, and its first occurrence too, unless `strips` (the normal form has no white space at its
+    ends). final: True if no further repeats follow; else the last repeats, to which the next ones may be joined, are
+    returned undecided, to be passed again with the next ones.
     """
     rows = np.searchsorted(B.ids(batch), repeats["id"])
     out = np.empty(3 * len(repeats), SPAN)

@@ -2,8 +2,8 @@
 
 A normal form is a string of bytes, hashed by two multiply-and-shift chains that take eight bytes per step. A gap (what
 the normal form drops between two words) is hashed as a blank before the next character, a character beyond ASCII as
-three bytes, the first 0x80 or more. A fast path takes eight bytes of the text as they are, where their normal form is
-the same bytes, or seven of them and a gap.
+three bytes, the first 0x80 or more. The normal form is collected byte by byte, except in a fast path: if eight bytes of
+the text are their own normal form, or seven of them and a gap, they are hashed in one step.
 
 Slow twin for the tests: tests/twins/units.py
 """

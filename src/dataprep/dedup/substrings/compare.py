@@ -1,11 +1,13 @@
 """The kernels that find the repeated windows of records with equal hashes.
 
-Records (runs of neighbouring windows with the same smallest hash) come in groups of one hash, each in order of
-position. The first occurrence of a window is in a record of its own group. If the smallest hash occurs once per window
-(no tie), equal windows have it at the same word or byte, so two records are compared once, from there in both
-directions. A record whose windows are all repeats is never compared with later ones, so copies cost one comparison
-each. Other groups use a table of the windows so far, found by hash and compared byte by byte, without the bytes that
-the comparison before covered. If the table is full, the group is read twice, each time for half of the hashes.
+A window is a fixed number of words or bytes. A record is a run of neighbouring windows with the same smallest hash.
+Records come in groups of one hash, each group in order of position; the first occurrence of a window is in a record of
+its own group.
+
+If the smallest hash occurs once per window (no tie), equal windows have it at the same word or byte, so two records are
+compared once, from there in both directions. A record whose windows are all repeats is never compared with later ones,
+so copies cost one comparison each. Other groups use a table of the distinct windows so far, which are found by hash and
+compared byte by byte. If the table is full, the group is read twice, each time for half of the hashes.
 
 Slow twin for the tests: tests/twins/suffix_array.py
 """
@@ -43,8 +45,8 @@ REPRESENTATIVES = 16  # records of one group that are compared with all later on
 class RecordBlock(NamedTuple):
     """Records (runs of neighbouring windows of text) in order of position.
 
-    data: UTF-8 bytes; record i has data[at[i]:stop[i]] (neighbours may overlap). id: of its document; offset: of its
-    first byte in the document. info: its packed description without the offset; see `minimizers.py`.
+    data: UTF-8 bytes; record i has data[at[i]:stop[i]] (neighbours may overlap). For each record: id, its document;
+    offset, of its first byte in this document; info, its packed description without the offset (see `minimizers.py`).
     """
 
     data: U8
@@ -56,11 +58,12 @@ class RecordBlock(NamedTuple):
 
 
 class WindowTable(NamedTuple):
-    """The distinct windows (runs of words or bytes of text) so far: a hash table, and their bytes in one array, `pool`.
+    """The distinct windows (of words or bytes of text) so far: a hash table, and their bytes in one array, `pool`.
 
-    tag, at, size, last: per slot, the window's hash, its offset in the pool (-1: the slot is free), its length in bytes
-    and the offset of its last occurrence. run, run_id, run_offset: runs of neighbouring windows in the pool: start in
-    the pool, document id, and offset of the first byte in the document. fill: how much of each is in use.
+    For each slot of the table: tag, the hash of its window; at, the window's offset in the pool (-1: the slot is free);
+    size, its length in bytes; last, the offset of its last occurrence in all data so far. Neighbouring windows are
+    stored together; for each such range of the pool: run, its start in the pool; run_id, its document; run_offset, its
+    first byte in this document. fill: how much of each is in use.
     """
 
     tag: U64
@@ -78,9 +81,9 @@ WINDOWS, POOLED, RUNS, BEFORE, FULL = 0, 1, 2, 3, 4
 
 
 class Same(NamedTuple):
-    """The bytes start..end of a record that a second record has too.
+    """A range of bytes, start to end, of a record that a second record has too.
 
-    In the second record they are `bytes` bytes, and `items` words or bytes, further on.
+    bytes, items: how much later the same range begins in the second record, in bytes, and in words or bytes.
     """
 
     start: Int
@@ -90,9 +93,10 @@ class Same(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work arrays for the windows of one record: bytes [start, end), hashes (tag), owners; the words of two records.
+    """Work arrays for the windows of one record, and for the words of two records that are compared.
 
-    The owner of a window is the earlier record that has it too.
+    For each window: its bytes [start, end), its hash (tag), and its owner: the earlier record that has the window too.
+    words, other: the words of the two records.
     """
 
     start: I64
@@ -174,10 +178,10 @@ def minimum_at(info: Int) -> Int:
 def trim_words(
     start: I64, end: I64, their_start: I64, their_end: I64, last: Int, same: Same, low: Int, high: Int
 ) -> tuple[Int, Int]:
-    """Return those windows of a record, as a range (low, high), that a second record has with the same word boundaries.
+    """Return the range (low, high) of those windows of a record that a second record has with the same word boundaries.
 
     start, end: offsets of the record's words; their_start, their_end: those of the second record's words. last: words
-    per window, minus one. same: the bytes that are equal. low, high: the range of windows to examine.
+    per window, minus one. same: the bytes that both have. low, high: the range of windows to examine.
     """
     while low < high and (start[low] < same.start or start[low] + same.bytes != their_start[low + same.items]):
         low += 1
@@ -191,10 +195,10 @@ def trim_words(
 
 @kernel(inline="always")
 def assign(owner: I64, low: Int, high: Int, n: Int, covered: Int, m: Int) -> Int:
-    """Set owner[x] to `m` for the windows x in low..high without an owner (-1); return how many of `n` now have one.
+    """Set owner[x] to `m` for the windows x from low to high - 1 without an owner (-1); return how many now have one.
 
-    An owner is an earlier record that has the window too. covered: how many windows had one before; 0 clears `owner`
-    first.
+    An owner is the number of an earlier record that has the window too. n: number of windows. covered: how many windows
+    had an owner before; if it is 0, `owner` is cleared first.
     """
     if not covered:
         for x in range(n):
@@ -438,8 +442,8 @@ def by_groups(
 ) -> U64:
     """Find the repeated windows in all groups of records; return them, uint64[m, 7] (columns: see `repeats.py`).
 
-    block: the records; group g has the records order[bounds[g]:bounds[g + 1]], which have one hash. table, scratch,
-    out: buffers; `out` is replaced by a longer array when it is full.
+    block: the records; group g has the records order[bounds[g]:bounds[g + 1]], which have one hash. rule: defines a
+    window. table, scratch, out: buffers; `out` is replaced by a longer array when it is full.
     """
     out, k, left = by_pairs(block, rule, order, bounds, scratch, out)
     stack = np.empty((64, 2), np.int64)

@@ -32,8 +32,9 @@ _BYTES = np.random.RandomState(1_914).randint(0, 1 << 63, 256, np.uint64) * np.u
 class WindowRule(NamedTuple):
     """The definition of a window of text: `width` words if `words`, else `width` bytes.
 
-    gram: the number of words or bytes of a gram, a shorter run. table: classes of code points. values: the hash term of
-    each byte value. leaving, leaving_window: the term of a byte value that leaves a gram or a window.
+    gram: the number of words or bytes of a gram, a shorter run. table: classes of code points. values: the term of each
+    byte value in a rolling hash. leaving, leaving_window: the term to subtract for a byte that leaves a gram, or a
+    window, by byte value.
     """
 
     width: int
@@ -48,7 +49,8 @@ class WindowRule(NamedTuple):
 def rule_of(width: int, *, words: str) -> WindowRule:
     """Return the definition of windows of `width` words, split as `words` names, or of bytes ("").
 
-    A gram is a shorter run. Short grams make fewer records; long grams are rarely shared by texts that share no window.
+    A gram is a run of words or bytes shorter than a window. Short grams make fewer records; long grams are rarely
+    shared by texts that share no window.
     """
     gram = max(1, width // 6 if words else min(width // 4 + 4, 32), width - MAX_SLIDE + 1)
     gram, table = min(gram, width), word_table(words or "unicode")
@@ -108,7 +110,7 @@ def cut_words(data: U8, begin: Int, stop: Int, table: U32, out: WordSpans) -> in
 def byte_grams(data: U8, i: Int, n: Int, k: int, values: U64, leaving: U64, out: U64) -> None:
     """Write the rolling hashes of the `n` runs of `k` bytes that start at bytes i, i + 1, ... of `data` to `out`.
 
-    values: the hash term of each byte value; leaving: its term when it leaves the run.
+    By byte value: values, the term of a byte in the hash; leaving, the term to subtract when the byte leaves the run.
     """
     factor, h, j = np.uint64(FACTOR), np.uint64(0), 1
     for p in range(i, i + k):
@@ -196,8 +198,8 @@ FIRST, AT, MINIMUM, TIE = 0, 1, 2, 3  # of the open record: window number, byte,
 class WindowChunk(NamedTuple):
     """Neighbouring windows of one text that are processed together.
 
-    n: how many. first: the number of the first window in its text; at: its offset in the data, in bytes. shift: added
-    to such an offset, it is the offset in the input part.
+    n: number of windows. first: the number of the first window in its text. at: offset of the first window in the data,
+    in bytes. shift: difference between an offset in the input part and the same offset in the data.
     """
 
     n: Int
@@ -209,9 +211,10 @@ class WindowChunk(NamedTuple):
 class WindowRecords(NamedTuple):
     """The records made so far: runs of neighbouring windows of text that have the same smallest hash.
 
-    hashes, info: the smallest hash and the packed position of each finished record. state: four numbers of the record
-    that is being made: its first window, the byte where that begins, the item with the smallest hash, and 1 if two
-    items have this hash. low: the smallest hash of that record.
+    hashes, info: the smallest hash of each finished record, and its packed description (see the module). low: the
+    smallest hash of the unfinished record. state: four values of the unfinished record: the number of its first window,
+    the offset of its first byte, the number of the word or byte with the smallest hash, and 1 if this hash occurs
+    twice, else 0.
     """
 
     state: I64  # of the open record
@@ -222,9 +225,9 @@ class WindowRecords(NamedTuple):
 
 @kernel(inline="always")
 def close(state: I64, low: U64, last: Int, hashes: U64, info: U64, k: Int) -> None:
-    """Finish the record (run of windows of text) that is still open, and write it to hashes[k] and info[k].
+    """Finish the last record (run of windows of text), and write it to hashes[k] and info[k].
 
-    last: number of its last window. state, low: of the open record, as in WindowRecords.
+    last: number of the record's last window. state, low: as in WindowRecords.
     """
     hashes[k] = mix64(low[0])
     after, count = state[MINIMUM] - last, last - state[FIRST] + 1
@@ -233,10 +236,11 @@ def close(state: I64, low: U64, last: Int, hashes: U64, info: U64, k: Int) -> No
 
 @kernel
 def minima(grams: U64, chunk: WindowChunk, slide: int, by_word: Any, starts: I64, out: WindowRecords, k: Int) -> Int:
-    """Find the smallest gram hash of each window; write a record for windows with the same one to `out`, from `k` on.
+    """Find the smallest gram hash of each window; write the records, runs of windows with the same one, to `out`.
 
-    Returns the next number. grams: the hash of each gram; slide: grams per window. A window starts at each byte, or if
-    `by_word`, at each of the offsets `starts` of words. The last record may stay open for the next chunk.
+    grams: the hash of each gram. chunk: the windows. slide: grams per window. A window starts at each byte, or if
+    `by_word`, at each of the offsets `starts` of words. k: number of records in `out` before the call; the number after
+    it is returned. The last record may be left unfinished, for the next chunk to continue.
     """
     n, first, at, shift = chunk
     state, low, hashes, info = out
@@ -276,9 +280,9 @@ def minima(grams: U64, chunk: WindowChunk, slide: int, by_word: Any, starts: I64
 
 
 def found(info: U64) -> tuple[Any, Any]:
-    """Return, for each record (run of windows), its offset in the input part's text in bytes, and its windows.
+    """Return (offsets, windows) of m records (runs of windows), int64[m] each, from their packed descriptions `info`.
 
-    info: uint64[m], the packed descriptions of m records. The results are int64[m]; the second is the number of
-    windows.
+    offsets: where each record begins in the text of its input part, in bytes. windows: the number of its windows. info:
+    uint64[m].
     """
     return (info >> np.uint64(25)).astype(np.int64), (info & np.uint64(MAX_WINDOWS)).astype(np.int64)

@@ -139,7 +139,7 @@ class CountHashes(Pass[tuple[int, int]]):
 
 @dataclass(frozen=True)
 class Partitions:
-    """Tells which partition, a group of hashes that one task compares, a hash belongs to.
+    """The partition of every hash; a partition is a group of hashes whose windows one task compares.
 
     bins: each partition's first bin (range of hashes). heavy: the hashes so frequent that each has its own partition;
     these partitions come last.
@@ -184,8 +184,8 @@ class Partitions:
 class GatherRecords(Pass[Part]):
     """Read an input part again; write the text of windows whose hash occurs again to a file, by partition of hashes.
 
-    width: of a window, in words if `words`, else in bytes. ranges: those of the files of CountHashes. The receipt (the
-    task's record) states the bytes of text.
+    width: of a window, in words if `words`, else in bytes. partitions: the partition of every hash. ranges: the buckets
+    (leading bits of hashes) of each file of CountHashes. The receipt (the task's record) states the bytes of text.
     """
 
     folder = "gather"

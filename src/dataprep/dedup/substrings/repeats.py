@@ -33,10 +33,10 @@ CUTS = ("char", "word", "line")
 class Repeat(NamedTuple):
     """A run of windows that occurred before: the bytes start..end of the data, and where they first occurred.
 
-    shift: added to `start` or `end`, it is the offset in the document `id`. The first occurrence is in document `kept`,
-    from byte `kept_start` on. period, rounds, turn: 0, except in a cycle such as "aaaa": there the first occurrences
-    return to their beginning after every `period` bytes, `rounds` times, and the windows before the first return have
-    `turn` bytes.
+    id: its document. shift: added to `start` or `end`, it is the offset in this document. kept, kept_start: the
+    document of the first occurrence, and its first byte there. period, rounds, turn: 0, except in periodic text such as
+    "aaaa". There the windows first occur at offsets that return to `kept_start` after every `period` bytes, `rounds`
+    times, and the windows before the first return have `turn` bytes.
     """
 
     start: Int
@@ -148,9 +148,9 @@ REACH, BEFORE = 6, 7  # the end of the spans so far, and the bytes before it of 
 def cover(repeats: U64, low: Int, high: Int, out: U64, k: int) -> tuple[U64, int]:
     """Write spans that together cover the bytes low..high of one document to `out`, from row `k` on.
 
-    Returns `out` and its number of rows. repeats: of the document, in order; together they are one range. A run is a
-    part of a repeat that first occurred in one piece. The next span is always the run that ends last, of the runs that
-    start in, or right after, the bytes covered so far.
+    Returns `out`, or a longer array, and its number of rows. repeats: those of this range of the document, in order. A
+    span is a part of a repeat that first occurred in one piece. Each next span is the one that ends last, of those that
+    start at or before the end of the bytes covered so far.
     """
     run, chosen, first = np.zeros(8, np.int64), np.zeros(8, np.int64), k
     chosen[END] = run[END] = -1

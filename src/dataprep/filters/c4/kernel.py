@@ -34,8 +34,9 @@ class C4Rules(NamedTuple):
     """The parameters of `C4` in the form that the kernels read.
 
     may_end: uint8[256], 1 for bytes that can be the last of a kept line. fold_all: if every line must be lower-cased
-    whole. sentence_leads: uint8[256], 1 for bytes that can begin a sentence mark. bracketed: contents of a citation
-    other than digits. classes, lower: class and lower case of each code point.
+    whole. phrases: those of `lorem_ipsum`, `javascript` and `policy`. sentence_leads: uint8[256], 1 for bytes that can
+    begin a sentence mark. bracketed: contents of a citation other than digits. classes, lower: class and lower case of
+    each code point.
     """
 
     max_word_chars: int
@@ -79,10 +80,10 @@ def clean(offsets: I64, data: U8, rules: C4Rules, out: U8, out_offsets: I64, rea
 def clean_page(
     data: U8, start: int, stop: int, rules: C4Rules, room: Room, out: U8, first: int, counts: I64
 ) -> tuple[int, int]:
-    """Write the cleaned page data[start:stop] to `out` from `first` on; return its code and the end of its text.
+    """Write the cleaned page data[start:stop] to `out` from `first` on; return (code, end of the text in `out`).
 
-    The code is KEEP (0) or the reason to drop the page; the end is an offset in `out`. room: work buffers. counts: the
-    number of lines of each code, to which this page's lines are added.
+    The page's code is KEEP (0) or the reason to drop the page. room: work buffers. counts: the number of lines of each
+    code, to which this page's lines are added.
     """
     begin, holds, sentences, w, end = start, int(np.int64(0)), 0, first, first
     for at in range(start, stop + 1, BLOCK):
@@ -110,10 +111,10 @@ def clean_page(
 
 @kernel(_nrt=False)
 def judge(data: U8, a: int, b: int, holds: int, rules: C4Rules, room: Room) -> tuple[int, U8, int, int]:
-    """Apply the rules to the line data[a:b]; return its code (0: kept, else why not), and its text.
+    """Apply the rules to the line data[a:b]; return (code, buffer, start, stop); its text is buffer[start:stop].
 
-    The text is (buffer, start, stop); the buffer is `data`, or `room.cited` if citations were removed. holds: bits that
-    state which phrases and brackets are in the line.
+    The code is 0 if the line is kept, else the reason to drop it. The buffer is `data`, or `room.cited` if citations
+    were removed. holds: a bit for each phrase or bracket that is in the line. room: work buffers.
     """
     line = data
     a, b = T.strip(line, a, b, rules.classes)
@@ -135,7 +136,7 @@ def judge(data: U8, a: int, b: int, holds: int, rules: C4Rules, room: Room) -> t
 
 @kernel(_nrt=False)
 def by_content(holds: int, rules: C4Rules) -> int:
-    """Return the code of a line (0: kept, else why not) from `holds`, bits for the phrases and braces in the line."""
+    """Return the code of a line (0: kept, else why not) for its phrases and braces; holds: a bit for each of them."""
     if holds & HAS_LOREM:
         return LOREM_IPSUM
     if holds & HAS_JAVASCRIPT:
@@ -147,11 +148,10 @@ def by_content(holds: int, rules: C4Rules) -> int:
 
 @kernel(_nrt=False)
 def append(line: U8, a: int, b: int, classes: U16, out: U8, first: int, w: int, end: int) -> tuple[int, int]:
-    """Append the line line[a:b] to the page in `out`, with a line feed between lines.
+    """Append the line line[a:b] to the page in `out`, with a line feed between lines; return the new (w, end).
 
-    The page's text began at `out[first]` and ends at `out[w]`. Returns the new `w`, and the end of the text without
-    white space at its end; `end` is that end before the call. Lines are stripped, but a removed citation can leave
-    white space at their ends.
+    classes: class bits of each code point. first: offset in `out` at which the page's text begins. w: offset at which
+    it ends. end: the same, without white space at its end; a line can end in white space if a citation was removed.
     """
     shown, last = T.strip(line, a, b, classes)
     if w > first:
@@ -169,10 +169,11 @@ def append(line: U8, a: int, b: int, classes: U16, out: U8, first: int, w: int, 
 
 @kernel(_nrt=False)
 def no_end_mark(line: U8, a: int, b: int, holds: int, may_end: U8, max_word_chars: int) -> bool:
-    """Return True if the last byte of the line line[a:b] alone shows that the line has no end mark.
+    """Return True if the last byte of the line line[a:b] suffices to show that the line has no end mark.
 
-    Most dropped lines are found so. holds: bits of what is in the line; one with a bracket may end in a citation.
-    may_end: uint8[256], 0 for bytes that cannot be the last of a kept line.
+    This quick test finds most dropped lines. holds: a bit for each phrase or bracket in the line; a line with a bracket
+    may end in a citation, so the result is False. may_end: uint8[256], 0 for bytes that cannot be the last of a kept
+    line. max_word_chars: for a line of more bytes the result is False.
     """
     if b - a > max_word_chars or holds & BRACKET:
         return False
@@ -193,7 +194,8 @@ def ends_sentence(line: U8, a: int, b: int, rules: C4Rules) -> bool:
 def without_citations(line: U8, a: int, b: int, cited: U8, bracketed: Packed, classes: U16) -> int:
     """Copy line[a:b] to `cited` without `[]`, `[12]`, `[edit]` and `[citation needed]`; return the bytes written.
 
-    bracketed: contents of a citation other than digits, with the closing bracket. classes: of each code point.
+    bracketed: contents of a citation other than digits, with the closing bracket. classes: class bits of each code
+    point.
     """
     w = 0
     while a < b:
@@ -210,7 +212,8 @@ def without_citations(line: U8, a: int, b: int, cited: U8, bracketed: Packed, cl
 def citation(line: U8, a: int, b: int, bracketed: Packed, classes: U16) -> int:
     """Return the length in bytes of the citation that begins with the bracket at line[a]; 0 if it begins none.
 
-    b: the end of the line. bracketed: contents of a citation other than digits, with the closing bracket.
+    b: the end of the line. bracketed: contents of a citation other than digits, with the closing bracket. classes:
+    class bits of each code point.
     """
     i = a + 1
     while i < b:

@@ -33,7 +33,7 @@ RAREST_FIRST = "zqjxkvbpygfwmucldrhsnioate "  # English letters
 class Phrases(NamedTuple):
     """Lower-case phrases in the form that the kernels read.
 
-    words: their bytes. bits: int64[phrases], the flags of a line in which each phrase occurs. anchors: int64[phrases,
+    words: their bytes. bits: int64[phrases], the flags that a line gets if the phrase is in it. anchors: int64[phrases,
     4], offset and byte of each phrase's two rarest letters. longest: bytes of the longest phrase.
     """
 
@@ -73,8 +73,9 @@ def _rank(byte: int) -> int:
 class Room(NamedTuple):
     """The work buffers of the kernels, made once per batch.
 
-    low: uint8, a block in lower case and some bytes after it. marks: uint8[BLOCK], bits of each byte. ends, holds:
-    [BLOCK], the end of each line in the block, from its start, and the line's content bits. cited: uint8, a line
+    low: uint8, a block (BLOCK bytes) of a page in lower case, and some bytes after it. marks: uint8[BLOCK], flags of
+    each byte of the block. ends: int64[BLOCK], for each line that ends in the block, the offset of its end from the
+    block's start. holds: uint8[BLOCK], for each of these lines, the flags of what is in it. cited: uint8, a line
     without its citations. folded: uint8, a line in lower case.
     """
 
@@ -103,9 +104,9 @@ def make_room(longest_page: int, longest_phrase: int) -> Room:
 def line_ends(data: U8, at: int, stop: int, phrases: Phrases, holds: int, room: Room) -> tuple[int, int]:
     """Find the lines that end in a block of a page: the BLOCK bytes from data[at] on; the page ends at `stop`.
 
-    Writes each line's end (from `at`) and its flags, for the phrases and brackets in it, to `room.ends` and
-    `room.holds`. holds: the flags found so far in the line that began before this block. Returns the number of lines,
-    and the flags found so far in the line that continues after this block.
+    Writes the end of each line (its offset from `at`) to `room.ends`, and the flags for the phrases and brackets in it
+    to `room.holds`. holds: the flags found so far in the line that began before this block. Returns the number of
+    lines, and the flags found so far in the line that continues after this block.
     """
     low, marks = room.low, room.marks
     n = min(BLOCK, (stop - at + 64) // 64 * 64)
@@ -146,11 +147,11 @@ def load(data: U8, at: int, stop: int, low: U8, ahead: int) -> None:
 
 @kernel(_nrt=False)
 def mark(low: U8, n: int, anchors: I64, marks: U8) -> None:
-    r"""Write to `marks`, uint8[n], a bit for each reason to examine that byte of the block low[:n]; 0 if there is none.
+    r"""Write to `marks`, uint8[n], for each byte of low[:n] a bit per reason to examine it; 0 if there is none.
 
     LINE_BREAK: a line break begins (in `\r\n` at the `\n`). BRACKET, CURLY: the byte is `[` or `{`. FOLD: a code point
-    begins whose lower case has an ASCII letter. PHRASE: a phrase may begin, since its two rarest letters, at the
-    offsets in `anchors`, are there.
+    begins whose lower case has an ASCII letter. PHRASE: a phrase may begin, since its two rarest letters follow at the
+    offsets in `anchors`.
     """
     low1, low2 = low[1:], low[2:]
     for i in range(n):

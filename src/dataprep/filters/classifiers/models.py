@@ -248,11 +248,12 @@ def round_scores(scores: Any) -> Any:
 
 @kernel
 def walk(text: U8, moves: Any, rows: I64, features: I32, seen: I32) -> tuple[I64, I32]:
-    """Return the features (byte sequences that the model knows) in a text, int64, and how often each occurs, int32.
+    """Return the numbers of the features (byte sequences known to the model) in a text, and how often each occurs.
 
-    They are numbers, in order of first occurrence. text: UTF-8 bytes. moves, rows, features: the automaton; from
-    `state`, a byte leads to moves[rows[state] + byte], where the feature features[state] occurs if it is not -1. seen:
-    work array with a zero for every feature, all zero again at the end.
+    The numbers are int64, in order of first occurrence; the counts are int32. text: UTF-8 bytes. moves, rows, features:
+    the automaton; in `state`, a byte leads to the state moves[rows[state] + byte], and the feature features[state], if
+    it is not -1, occurs there. seen: int32, a work array with a zero for every feature; it is all zero again after the
+    call.
     """
     order = np.empty(len(text), np.int64)
     n, state = 0, np.int64(0)

@@ -42,9 +42,10 @@ class Words(NamedTuple):
 class Runs(NamedTuple):
     """The distinct runs of words (n-grams) of the evaluation sets, numbered from 0, in a hash table.
 
-    lengths: all different lengths in words, ascending. slots: the number of a run, or -1. keys, at, size: per run, its
-    hash, and the offset and number of its bytes in `data`. bits: one bit for each possible start of a run. mask: the
-    bits of a hash that are used.
+    lengths: the lengths of runs that occur, in words, ascending. slots: for each slot of the table, the number of its
+    run, or -1 if it is free. For each run: keys, its hash; at, size: the offset and the number of its bytes in `data`,
+    UTF-8. bits: a table with one bit set for the first words of each run, by their hash. mask: the bits of a hash that
+    are used.
     """
 
     lengths: I64  # all different lengths in words, ascending
@@ -68,11 +69,10 @@ def words_of(texts: pa.LargeStringArray, split: str = "unicode") -> Words:
 
 
 def table_of(texts: Words, n: int, shortest: int, key_bits: int) -> tuple[Runs, npt.NDArray[np.int64], I64]:
-    """Return the table of the distinct runs of words in `texts`, and two int64 arrays, an entry per occurrence.
+    """Return (table of the distinct runs of words in `texts`, number of the run, index of the text), per occurrence.
 
-    The first array has the number of the run in the table, the second the index of the text; both are in the order of
-    the texts. A run has `n` words; a text with `shortest` to n - 1 words is one run. key_bits: bits of the hashes that
-    are used.
+    The last two are int64 arrays with an entry for each occurrence of a run, in the order of the texts. A run has `n`
+    words; a text with `shortest` to n - 1 words is one run. key_bits: bits of the hashes that are used.
     """
     sizes = np.diff(texts.ends)
     per_text = np.where(sizes >= n, sizes - n + 1, sizes >= shortest).astype(np.int64)

@@ -36,8 +36,9 @@ FACTOR = np.uint64(0x9E3779B97F4A7C15)
 class GopherRules(NamedTuple):
     """The word lists of `Gopher` in the form that the kernels read.
 
-    bullets: signs that begin a bullet line. keys: uint64, sorted hashes of all stop words. lists: for each key, bit k
-    is set if the word is in list k. n_lists: the number of lists. max_letters: letters of the longest stop word.
+    bullets: signs that begin a bullet line. keys: uint64, sorted hashes of all stop words. lists: uint64, for each stop
+    word, bit k is set if it is in list number k. n_lists: the number of lists. max_letters: letters of the longest stop
+    word.
     classes, lower: class and lower case of each code point.
     """
 
@@ -54,9 +55,10 @@ class WordBuffers(NamedTuple):
     """Work buffers for the words of one document, made once per batch.
 
     words: hash of each word. chars: number of characters of the words before each word. lines, paragraphs: number of
-    the first word of each line and paragraph. grams: hash of the n-gram that starts at each word. starts: words at
-    which an (n - 1)-gram starts that occurs twice; slots: the slots of their n-grams in `counts`. counts: a table that
-    counts hashes. stopped: for each stop word, the last document that has it.
+    the first word of each line, and of each paragraph. grams: hash of the n-gram that starts at each word. starts: the
+    words at which an (n - 1)-gram starts that occurs twice. slots: for each of these words, the slot in `counts` of the
+    n-gram that starts there. counts: a table that counts hashes. stopped: for each stop word, the number of the last
+    document that has it.
     """
 
     words: U64  # hash of each word

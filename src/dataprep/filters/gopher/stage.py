@@ -1,4 +1,4 @@
-"""Gopher: the rules of MassiveText for quality and repetition, every threshold is a parameter."""
+"""Gopher: the rules of MassiveText for quality and repetition, with every threshold as a parameter."""
 
 from __future__ import annotations
 
