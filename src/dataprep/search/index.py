@@ -137,7 +137,7 @@ class SuffixIndex:
         return cls(url, manifest)
 
     def count(self, text: str) -> int:
-        """Return how often a text occurs in the corpus. Raises PlanError if it is empty."""
+        """Return how often a text occurs in the corpus. Raises PlanError if the text is empty."""
         query = _query(text)
         return sum(last - first for first, last in (shard.span(query) for shard in self.shards))
 
@@ -157,7 +157,7 @@ class SuffixIndex:
         return hits
 
     def longest(self, text: str, context: int = CONTEXT) -> Shared:
-        """Return the longest passage of whole characters that `text` shares with the corpus; if tied, the first.
+        """Return the longest passage of whole characters that `text` shares with the corpus; of several, the first.
 
         context: number of characters around the first occurrence to return. If nothing is shared, the passage is "".
         """

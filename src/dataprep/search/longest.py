@@ -20,10 +20,11 @@ I32: TypeAlias = npt.NDArray[np.int32]
 def longest_matches(query: U8, begins: I64, text: U8, suffixes: I32) -> I64:
     """Return for each offset b of `begins` the length in bytes of the longest start of query[b:] in `text`, int64.
 
-    query: UTF-8 bytes; begins: offsets in it, ascending. suffixes: the suffix array of `text`, int32. If several
-    matches end at the same byte, only the first of them, which is the longest, is always computed; the others may be 0.
-    A match never ends before the match of an earlier offset, so the next match that ends later is searched in steps of
-    doubling size: if `text` has the whole query, a few comparisons are enough.
+    query: UTF-8 bytes. begins: offsets in the query, ascending. suffixes: the suffix array of `text`, int32. If the
+    matches of several offsets end at the same byte of the query, the first match is the longest; its length is always
+    computed, those of the others may be 0. The match of a later offset never ends before that of an earlier one, so the
+    next match that ends later is searched in steps of doubling size: if `text` has the whole query, a few comparisons
+    are enough.
     """
     found = np.zeros(len(begins), np.int64)
     here = 0
@@ -49,9 +50,9 @@ def longest_matches(query: U8, begins: I64, text: U8, suffixes: I32) -> I64:
 def match_at(query: U8, begin: Int, text: U8, suffixes: I32) -> Int:
     """Return the length in bytes of the longest start of query[begin:] that occurs in `text`.
 
-    suffixes: the suffix array of `text`, int32. A binary search that skips the bytes that both ends of the interval
-    share with the query (Manber and Myers 1993). `text` ends with a byte that the query lacks, so that no comparison
-    runs past the end of `text`.
+    suffixes: the suffix array of `text`, int32. This is a binary search, which skips the bytes that both ends of its
+    interval share with the query (Manber and Myers 1993). `text` ends with a byte that the query lacks, so that no
+    comparison runs past the end of `text`.
     """
     left, right = np.int64(-1), np.int64(len(suffixes))
     shared_left, shared_right = np.int64(0), np.int64(0)

@@ -47,9 +47,10 @@ class WriteTexts(Pass[Part]):
     shard_bytes: int = SHARD_BYTES
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write the texts (.text) and the lists of documents (.docs) of the part's shards; url: start of their names.
+        """Write the shards of the part `item`: their texts (.text) and lists of documents (.docs).
 
-        Returns {"files": [paths], "shards": [one record per shard]}. Raises DataprepError if a document is over 2 GiB.
+        url: start of the files' names. Returns {"files": [paths], "shards": [one record per shard]}. Raises
+        DataprepError if a document is over 2 GiB.
         """
         shards: list[dict[str, Any]] = []
         flow = self._cut(item.batches(["id", "text", "source"]))

@@ -24,9 +24,9 @@ class TorchRows(Dataset[dict[str, Tensor]]):
     """The training samples of a run as a dataset for `torch.utils.data.DataLoader`, already shuffled: no shuffle=True.
 
     Item s is a dict with sample s of `train`: `inputs` and `targets`, int64[context]. A target is the id after its
-    input, or -100 if it is not learned. If documents are masked, it also has `document` (index of the input's document
-    in its row) and `position` (the input's offset in its document); if the objective has prefixes, `prefix` (whether
-    the input is part of one). There are `epochs` times as many items as training rows.
+    input, or -100 if it is not learned. If attention is kept inside documents, the dict also has `document` (index of
+    the input's document in its row) and `position` (the input's offset in its document); if the objective has prefixes,
+    it has `prefix` (whether the input is part of one). There are `epochs` times as many items as training rows.
 
     The order does not depend on workers, which receive paths and read the shards themselves. Resume a run that stopped
     after s samples with `torch.utils.data.Subset(rows, range(s, len(rows)))`.

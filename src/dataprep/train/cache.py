@@ -60,9 +60,9 @@ class Cache:
     def take(self, rows: Sequence[int], counts: Sequence[int], *, prefix: bool = False) -> Slots:
         """Reserve slots for the next counts[i] tokens (one or more) of each row rows[i], and return the slots.
 
-        rows: indices of rows of the cache, ascending. All rows get as many slots as the largest count; superfluous
-        slots are overwritten before any token attends to them. prefix: whether the new tokens of a row all attend to
-        each other.
+        rows: indices of rows of the cache, ascending. Every row has as many slots reserved as the largest count; slots
+        that it does not need are overwritten before any token attends to them. prefix: whether the new tokens of a row
+        all attend to each other.
         """
         held = torch.tensor([self.lengths[row] for row in rows])
         more = torch.tensor(list(counts))

@@ -104,8 +104,8 @@ def load(path: Path) -> dict[str, Any]:
 def newest(paths: Sequence[Path], read: Callable[[Path], _T]) -> _T:
     """Return `read(path)` of the newest checkpoint that can be read.
 
-    paths: the checkpoints, the earliest step first. read: raises CorruptShard or StaleOutput to reject a checkpoint,
-    which is logged. Raises the last of these errors if all are rejected.
+    paths: the checkpoints, the earliest step first. read: raises CorruptShard or StaleOutput to reject a checkpoint;
+    the rejection is logged. Raises the last of these errors if all are rejected.
     """
     rejected: list[DataprepError] = []
     for path in reversed(paths):
@@ -123,8 +123,8 @@ def newest(paths: Sequence[Path], read: Callable[[Path], _T]) -> _T:
 def check_same(path: Path, content: dict[str, Any], config: TrainConfig, sets: Mapping[str, Shards]) -> None:
     """Raise StaleOutput, with the differences, if a checkpoint was made with other training data or another config.
 
-    path: names the checkpoint in the message. content: its content. Another end of the schedule is allowed if the
-    learning rates are the same up to the checkpoint's step.
+    path: names the checkpoint in the message. content: its content. config, sets: those of this run. Another number of
+    steps is allowed if the learning rates up to the checkpoint's step are the same.
     """
     earlier, step = TrainConfig.from_dict(content["config"]), content["step"]
     differences = config.differences(earlier)
@@ -182,8 +182,8 @@ def load_model(path: str | Path, device: str = "cpu", *, merge: bool = True) -> 
     """Return (model, other content) of the checkpoint `path`; of a folder, the newest checkpoint that is not damaged.
 
     The model is on `device`, in evaluation mode; the other content is a dict with config, step, eot and so on. The
-    changes of a LoRA run are added to its weights, unless `merge` is False. Raises PlanError if there is no checkpoint,
-    CorruptShard if none can be read.
+    updates of a LoRA run are added to the model's weights, unless `merge` is False. Raises PlanError if there is no
+    checkpoint, CorruptShard if none can be read.
     """
     on = pick_device(device)
     content = load_newest(path)

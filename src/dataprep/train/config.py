@@ -50,10 +50,12 @@ def _in_range(config: Any, name: str, low: float, high: float) -> None:
 class ModelConfig:
     """The shape of a GPT; the size of the vocabulary is taken from the token shards.
 
-    d_model: width. context: most tokens that the model sees. d_ff: hidden width of the feed-forward layers; None: 8/3
-    of d_model, rounded up to a multiple of 64, so that SwiGLU's three matrices have as many parameters as an ordinary
-    layer of four times the width (Shazeer 2020). n_kv_heads: heads of keys and values; None: n_heads; fewer mean
-    grouped-query attention. rope_base: base of the rotary positions.
+    n_layers: number of blocks. n_heads: query heads per block. d_model: width. context: most tokens that the model
+    sees. n_kv_heads: heads of keys and values; None: n_heads; fewer mean grouped-query attention. d_ff: hidden width of
+    the feed-forward layers; None: 8/3 of d_model, rounded up to a multiple of 64, so that SwiGLU's three matrices have
+    as many parameters as an ordinary layer of four times the width (Shazeer 2020). rope_base: base of the rotary
+    positions. tied: one matrix both embeds tokens and scores the next one. norm_eps: added to the mean square in
+    RMSNorm.
     """
 
     n_layers: int = 4
@@ -107,11 +109,23 @@ class ModelConfig:
 class TrainConfig:
     """The settings of a training run; the defaults are common values for language models trained with AdamW.
 
-    layout: how documents become rows of `model.context` tokens. objective: what is learned: "next" (token), "prefix" or
-    "span". steps: optimiser steps; None: one pass over the tokens. batch: rows per step. lr: highest learning rate.
-    schedule: of the learning rate after `warmup` steps: "cosine", "wsd" (constant, then decay) or "constant".
-    eval_every, save_every, log_every: steps between validations, checkpoints and reports. keep: checkpoints to keep.
-    lora: rank of the trained changes, if not all weights are trained.
+    Rows: layout: how documents become rows of `model.context` tokens. masks: whether only targets whose loss mask is 1
+    count, if shards have masks. mask_documents: whether attention is kept inside documents; None: in all layouts but
+    "contiguous". weights: share of the rows per set of shards. objective: what is learned: "next" (token), "prefix" or
+    "span"; corruption, mean_span: for "span", the share of tokens that are hidden, and tokens per hidden span.
+
+    Steps: steps: optimiser steps; None: one pass over the tokens. batch: rows per step. micro_batch: rows on the device
+    at once; None: all. lr: highest learning rate. schedule: of the learning rate after `warmup` steps: "cosine", "wsd"
+    (constant, then lower during the last share `decay` of the steps) or "constant". final_lr: last learning rate, as a
+    share of `lr`. weight_decay, betas: of AdamW. clip: largest norm of the gradient. seed: of all random numbers.
+
+    LoRA: lora: rank of the low-rank updates; None: all weights are trained. lora_alpha: updates are multiplied by
+    lora_alpha / lora; None: by 2. lora_targets: matrices that have an update. lora_dropout: share of an update's inputs
+    that are set to 0.
+
+    Run: eval_every, save_every, log_every: steps between validations, checkpoints and reports. eval_blocks: most rows
+    per validation. keep: number of the newest checkpoints to keep. device, dtype: device and number type; "auto": the
+    best that the machine has. compile: whether to use torch.compile; None: on CUDA, if Triton is installed.
     """
 
     model: ModelConfig = field(default_factory=ModelConfig)
@@ -191,7 +205,7 @@ class TrainConfig:
 
     @property
     def lora_scale(self) -> float:
-        """The factor of LoRA's changes: `lora_alpha` / `lora`, or 2 if `lora_alpha` is None."""
+        """The factor of LoRA's low-rank updates: `lora_alpha` / `lora`, or 2 if `lora_alpha` is None."""
         return 2.0 if self.lora_alpha is None or self.lora is None else self.lora_alpha / self.lora
 
     def _check_choices(self) -> None:

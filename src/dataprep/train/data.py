@@ -119,7 +119,8 @@ class Loader:
     """Reads training rows in the order in which they are trained on.
 
     Step i has the samples i * batch to (i + 1) * batch - 1, divided equally among the ranks, which are the processes
-    that train together. rows_of: the sets of rows. objective: function that changes the rows read; None: no change.
+    that train together. rows_of: the sets of rows, mixed. batch: samples per step, of all ranks together. objective:
+    function that changes the rows read; None: no change.
     """
 
     rows_of: Mixture
@@ -150,7 +151,7 @@ class Loader:
     def steps(self, first: int, stop: int, rank: int = 0, ranks: int = 1) -> Generator[Rows, None, None]:
         """Yield the rows of process `rank` (from 0) of `ranks` for each step from `first` to `stop` - 1.
 
-        A thread reads the next steps meanwhile.
+        While one step is in use, a thread reads the next ones.
         """
         share = self.batch // ranks
         at_once = max(1, _AHEAD // (share * self.rows_of.context))

@@ -21,9 +21,9 @@ ROLLBACKS = 2
 class Guard:
     """Counts of a training run's skipped steps and rollbacks (returns to a checkpoint), stored in its checkpoints.
 
-    skipped: all skipped steps. streak: skipped steps in succession up to the newest step. furthest: the latest step at
-    which the run failed. rollbacks: rollbacks since the run last passed that step. ahead: batches of data that
-    rollbacks left out; step i reads batch i + ahead.
+    skipped: all skipped steps. streak: skipped steps in succession up to the newest step. rollbacks: rollbacks since
+    the run last passed the step `furthest`. furthest: the latest step from which the run was rolled back. ahead:
+    batches of data that rollbacks left out; step i reads batch i + ahead.
     """
 
     skipped: int = 0
@@ -33,7 +33,7 @@ class Guard:
     ahead: int = 0
 
     def count(self, loss: float, norm: float) -> bool:
-        """Count a step; return whether its loss and gradient norm are finite; otherwise the step was skipped."""
+        """Count a step; return True if its loss and gradient norm are finite, False if the step was skipped."""
         fine = math.isfinite(loss) and math.isfinite(norm)
         self.skipped += not fine
         self.streak = 0 if fine else self.streak + 1
@@ -45,7 +45,7 @@ class Guard:
         return self.streak >= PATIENCE
 
     def saved(self, step: int) -> None:
-        """Set `rollbacks` to 0 if `step`, of which a checkpoint is saved, is after `furthest`, the last failed step."""
+        """Set `rollbacks` to 0 if a checkpoint is saved at a step after `furthest`, the latest step with a rollback."""
         if step > self.furthest:
             self.rollbacks = 0
 

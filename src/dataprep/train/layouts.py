@@ -32,7 +32,7 @@ _SLICES = 500  # views held at once: from 700 on the garbage collector runs, whi
 
 
 class Stream:
-    """Several arrays, read as if joined to one; the `n_fill` items before index 0 have the value `fill` (padding)."""
+    """Several arrays, read as if joined to one; padding, `n_fill` items of the value `fill`, precedes index 0."""
 
     def __init__(self, files: Sequence[NDArray[Any]], dtype: np.dtype[Any], fill: int, n_fill: int) -> None:
         self.dtype, self.n_fill = dtype, n_fill
@@ -144,7 +144,7 @@ class Contiguous(Layout):
 
 
 class PackedLayout(Layout):
-    """The layouts whose rows have whole documents; how: which of them.
+    """The layouts whose rows have whole documents: "bestfit", "padded" and "cut"; `how` is the name of one.
 
     "bestfit": several documents per row. "padded": one per row, or several rows for a long one. "cut": one per row,
     truncated if it is long.

@@ -56,16 +56,16 @@ def train(
     `init_from` is a checkpoint, the folder of a run, or a result of `load_model`. Training begins with its weights:
     fine-tuning, with other data and another schedule. The shards must have that model's tokenizer, and the config its
     shape. `lora` is the rank for LoRA, in place of the config's: the model's own weights are frozen, and only low-rank
-    changes of them are trained.
+    updates of them are trained.
 
     A run that was stopped or killed resumes from its last checkpoint that is not damaged; on the CPU, bit for bit. A
-    finished run returns its result at once. If `steps` was raised since, a wsd run continues from the checkpoint before
-    its decay, and a run with constant learning rate from the last one. A step whose loss or gradient is not finite is
-    skipped (see `guard`).
+    finished run returns its result at once. If the config now has more steps, a run with the schedule "wsd" continues
+    from the checkpoint before its learning rate was lowered, and one with a constant learning rate from its last
+    checkpoint. A step whose loss or gradient is not finite is skipped (see `guard`).
 
     `resume=False` removes the files of the run in `out` and starts over. Ctrl-C and SIGTERM save a checkpoint after the
     current step and then end the program as usual. `stop_at=n` saves a checkpoint and returns when the run has done n
-    steps in all. `quiet` prints no progress.
+    steps in all. With `quiet`, no progress is printed.
 
     Raises PlanError if the config is invalid, there are too few tokens for one row or the sets cannot be mixed;
     StaleOutput if `out` holds a run of other tokens or another config; CorruptShard for a damaged shard or checkpoint;

@@ -1,7 +1,8 @@
-"""LoRA: low-rank changes of matrices, trained while the matrices themselves are frozen (Hu et al. 2021).
+"""LoRA: low-rank updates of matrices, trained while the matrices themselves are frozen (Hu et al. 2021).
 
-The change of a projection is scale * b @ a, with a (rank, n_in), b (n_out, rank) and scale = alpha / rank. Projections
-have the names that Llama's have elsewhere; a layer here that computes several at once has a change for each.
+The update of a projection (matrix) is scale * b @ a, with a (rank, n_in), b (n_out, rank) and scale = alpha / rank.
+Projections have the names that Hugging Face's Llama has, such as q_proj; here one layer may compute several of them at
+once, and has an update for each.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from .model import GPT, Linear
 
 
 def projections(config: ModelConfig) -> dict[str, dict[str, slice]]:
-    """Return the projections (matrices) of a block as {name of the layer: {name of the projection: its output rows}}.
+    """Return the projections (matrices) of a block as {layer name: {projection name: its rows of the layer's weight}}.
 
     >>> projections(ModelConfig(d_model=64, n_heads=4))["attention.qkv"]["k_proj"]
     slice(64, 128, None)
@@ -40,7 +41,7 @@ def _rows(**sizes: int) -> dict[str, slice]:
 
 
 class LowRank(nn.Module):
-    """A trained low-rank change of one projection (matrix): `b` @ `a`, which is 0 at the start, since `b` is 0."""
+    """A trained low-rank update of one projection (matrix): `b` @ `a`, which is 0 at the start, since `b` is 0."""
 
     role = "matrix"
 
@@ -50,12 +51,12 @@ class LowRank(nn.Module):
         nn.init.kaiming_uniform_(self.a, a=5**0.5)  # as in PEFT
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return what this change adds to the projection's output, (..., n_out), for an input (..., n_in)."""
+        """Return the product of the update, not scaled, with an input: (..., n_out) for (..., n_in)."""
         return F.linear(F.linear(x, self.a.to(x.dtype)), self.b.to(x.dtype))
 
 
 class Adapted(nn.Module):
-    """A linear layer with a frozen weight, and a trained `LowRank` change for each projection in `lora_targets`."""
+    """A linear layer with a frozen weight, and a trained `LowRank` update for each projection in `lora_targets`."""
 
     role = "matrix"
 
@@ -80,7 +81,7 @@ class Adapted(nn.Module):
 
     @torch.no_grad()
     def merged(self) -> Linear:
-        """Return an ordinary layer with the same output: the weight with its changes added."""
+        """Return an ordinary layer with the same output; its weight is the frozen weight plus the updates."""
         layer = Linear(*self.weight.shape[::-1])
         layer.weight = nn.Parameter(self.weight.clone())
         for name, change in self.changes.items():
@@ -90,7 +91,7 @@ class Adapted(nn.Module):
 
 
 def add(model: GPT, config: TrainConfig) -> None:
-    """Freeze all weights of `model`, and add untrained LoRA changes of rank `config.lora`; its output is as before."""
+    """Freeze all weights of `model`, and add untrained LoRA updates of rank `config.lora`; its output is as before."""
     model.requires_grad_(False)
     for matrix in (model.embedding, model.head):
         if matrix is not None:
@@ -105,7 +106,7 @@ def add(model: GPT, config: TrainConfig) -> None:
 
 
 def merge(model: GPT) -> None:
-    """Add the LoRA changes of `model` to its weights; it then has ordinary layers, all of them trainable again."""
+    """Add the LoRA updates of `model` to its weights; it then has ordinary layers, all of them trainable again."""
     for path, layer in [(p, m) for p, m in model.named_modules() if isinstance(m, Adapted)]:
         home, _, name = path.rpartition(".")
         setattr(model.get_submodule(home), name, layer.merged())
@@ -113,7 +114,7 @@ def merge(model: GPT) -> None:
 
 
 def changes(model: GPT) -> Iterator[tuple[int, str, str, LowRank]]:
-    """Yield (block number, layer name, projection name, low-rank update) for each update of `model`."""
+    """Yield (block number, layer name, projection name, LowRank) for each LoRA update of `model`."""
     for n, block in enumerate(model.blocks):
         for path in projections(model.config):
             layer = block.get_submodule(path)

@@ -32,7 +32,7 @@ class Mask(NamedTuple):
 
     @staticmethod
     def of(begins_BT: Tensor | None, prefix_BT: Tensor | None) -> Mask:
-        """Return the mask in which an input attends to its document up to itself and, in a prefix, to the whole prefix.
+        """Return the mask in which an input attends to its document up to itself, and in a prefix to the whole prefix.
 
         begins_BT: bool (B, T), whether the input begins a document; None: each row is one document. prefix_BT: bool (B,
         T), whether the input belongs to its document's prefix; None: there are no prefixes. One of the two is not None.
@@ -65,10 +65,10 @@ def _blocks(first_BT: Tensor, prefix_BT: Tensor) -> Any:
 
 
 def continued(position_BT: Tensor, prefix_B: Tensor, stop: int) -> Tensor:
-    """Return which of the first `stop` tokens of a row each of its T new tokens may attend to, bool (B, 1, T, stop).
+    """Return, for T new tokens of each of B rows, which of the row's first `stop` tokens each may attend to.
 
-    position_BT: int64 (B, T), offset of each new token in its row. prefix_B: int64 (B), length of each row's prefix,
-    whose tokens all attend to each other; 0: none.
+    The result is bool (B, 1, T, stop). position_BT: int64 (B, T), offset of each new token in its row. prefix_B: int64
+    (B), length of each row's prefix, whose tokens all attend to each other; 0: none.
     """
     q_BT1, s, prefix_B11 = position_BT[:, :, None], torch.arange(stop), prefix_B[:, None, None]
     return ((s <= q_BT1) | ((s < prefix_B11) & (q_BT1 < prefix_B11)))[:, None]
@@ -78,7 +78,7 @@ def attend(q_BHTC: Tensor, k_BKSC: Tensor, v_BKSC: Tensor, allowed: Any = None) 
     """Return the output of attention for T queries over S keys and values, (B, H, T, C).
 
     B rows, H query heads, C channels. Each of the K key heads serves H / K query heads. allowed: a dense mask or a
-    BlockMask; None: causal attention if T = S, and if T is 1 the query attends to all keys.
+    BlockMask. None: causal attention if T = S; if T = 1, the query attends to all keys.
     """
     grouped, t = q_BHTC.shape[1] != k_BKSC.shape[1], q_BHTC.shape[2]
     if allowed is not None and not isinstance(allowed, Tensor):

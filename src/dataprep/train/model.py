@@ -30,9 +30,9 @@ _STD = 0.02  # of the embedding, as in GPT-2
 class Linear(nn.Linear):
     """A linear layer without bias, (..., n_in) to (..., n_out), that computes in its input's type.
 
-    Weights start with standard deviation 1/sqrt(n_in). If the output is added to the residual stream, `n_residual` is
-    the number of such layers, and the deviation is divided by its root, so that the stream's variance does not grow
-    with depth (GPT-2).
+    Weights start with standard deviation 1/sqrt(n_in). For a layer whose output is added to the residual stream,
+    `n_residual` is the number of such layers in the model; the deviation is divided by sqrt(n_residual), so that the
+    variance of the stream does not grow with depth (GPT-2).
     """
 
     role = "matrix"

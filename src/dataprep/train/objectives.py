@@ -1,10 +1,10 @@
 """Training objectives: functions that make inputs and targets from blocks of tokens, sample numbers and a seed.
 
-Blocks are (B, N) arrays of ids; `samples` (B) are the blocks' numbers in the run. A random number is a hash of the
-seed, the block's number and the offset in it, so it does not depend on the batch. Counts of changed tokens are exact
-for each block, not on average, so all results have one shape. `span_corruption`, `drop_tokens` and `deshuffle` return
-inputs and targets for a model with an encoder; `side_by_side` joins both in one row for a decoder, with the inputs as a
-prefix.
+A block is a row of N token ids. Functions take B blocks, `tokens` (B, N), and `samples` (B), the numbers of these
+blocks in the training run. A random number is a hash of the seed, the block's number and the offset in it, so it does
+not depend on the batch. Counts of changed tokens are exact for each block, not on average, so all results have one
+shape. `span_corruption`, `drop_tokens` and `deshuffle` return inputs and targets for a model with an encoder;
+`side_by_side` joins both in one row for a decoder, with the inputs as a prefix.
 
 Sources: Raffel et al. 2020 (T5: prefix LM, span corruption, dropped tokens, deshuffling), Devlin et al. 2019 (masked
 language model), and for T5's form of span corruption its public description.
@@ -31,22 +31,26 @@ _GOLDEN = np.uint64(GOLDEN)
 
 
 class SequencePair(NamedTuple):
-    """The inputs and targets, token ids, made of B blocks of tokens, each (B, length); the two lengths may differ."""
+    """Inputs and targets, token ids, made from B rows of tokens; each is (B, length), and the lengths may differ."""
 
     inputs: Tokens
     targets: Tokens
 
 
 def next_token(tokens: Tokens) -> SequencePair:
-    """Return inputs (B, N-1), all but the last token of each block of `tokens` (B, N), and targets, the next tokens."""
+    """Return the inputs, all but the last token of each row of `tokens` (B, N), and the targets, all but the first.
+
+    Both are (B, N-1); the target of an input is the next token.
+    """
     return SequencePair(tokens[:, :-1], tokens[:, 1:])
 
 
 def prefix_lm(rows: Rows, samples: Ints, seed: int = 0) -> Rows:
     """Mark a random beginning of each document as a prefix, whose tokens see each other and are not predicted.
 
-    samples: the rows' numbers in the run, int64[B]. A row without `begins` is one document. The prefix of a document of
-    n inputs has 1 to n-1 inputs, all lengths equally likely; a document of one input has no prefix.
+    samples: the numbers of the rows in the training run, int64[B], which with `seed` decide the random numbers. A row
+    without `begins` is one document. The prefix of a document of n inputs has 1 to n-1 inputs, all lengths equally
+    likely; a document of one input has no prefix.
     """
     n_rows, t = rows.tokens.shape[0], rows.tokens.shape[1] - 1
     begins = np.zeros((n_rows, t), np.bool_) if rows.begins is None else rows.begins.copy()
@@ -63,7 +67,7 @@ def prefix_lm(rows: Rows, samples: Ints, seed: int = 0) -> Rows:
 
 
 def span_counts(n: int, rate: float = 0.15, mean_span: float = 3.0) -> tuple[int, int]:
-    """Return (tokens to hide, spans that they form) for a block of `n` tokens.
+    """Return (number of tokens to hide, number of spans that they form) for a row of `n` tokens.
 
     rate: share of the tokens to hide. mean_span: tokens per span. There is at least one span; spans are never adjacent.
     """
@@ -79,9 +83,10 @@ def span_corruption(
     `Thank you for inviting me to your party last week` with `for inviting` and `last` hidden:
     inputs `Thank you <X> me to your party <Y> week`, targets `<X> for inviting <Y> last <Z>`.
 
-    Blocks (B, N) with h hidden tokens in k spans give inputs (B, N - h + k) and targets (B, h + k + 1). `sentinels` has
-    at least k + 1 ids; `rate` and `mean_span` decide h and k (`span_counts`). Each block begins with a token that is
-    kept and ends with one that is hidden, as T5's blocks do.
+    From `tokens` (B, N), with h hidden tokens in k spans per row, inputs are (B, N - h + k) and targets (B, h + k + 1).
+    samples: the numbers of the rows in the training run, which with `seed` decide the random numbers. sentinels: at
+    least k + 1 ids. rate, mean_span: decide h and k (`span_counts`). Each row begins with a token that is kept and ends
+    with one that is hidden, as in T5.
     """
     n_rows, n = tokens.shape
     hidden, spans = span_counts(n, rate, mean_span)
@@ -110,9 +115,9 @@ def masked_lm(
     """Return BERT's training examples: a share `rate` of the tokens must be predicted; other targets are IGNORE (-100).
 
     Of the tokens to predict, 80 % are replaced by `mask_id` in the inputs, 10 % by random ids below `vocab_size`, and
-    10 % are unchanged. Inputs and targets are (B, N), targets int64. `special` ids are never predicted, nor used as
-    random ids; if a block has too many of them, fewer tokens are predicted. A random id may equal the one that it
-    replaces.
+    10 % are unchanged. Inputs and targets are (B, N), targets int64. samples: the numbers of the rows in the training
+    run, which with `seed` decide the random numbers. `special` ids are never predicted, nor used as random ids; if a
+    row has too many of them, fewer tokens are predicted. A random id may equal the one that it replaces.
     """
     special = np.append(np.asarray([] if special is None else special, np.int64), mask_id)
     ordinary = np.setdiff1d(np.arange(vocab_size), special)
@@ -125,19 +130,26 @@ def masked_lm(
 
 
 def drop_tokens(tokens: Tokens, samples: Ints, seed: int = 0, *, rate: float = 0.15) -> SequencePair:
-    """Remove a random share `rate` of the tokens (B, N) for inputs; targets are the removed tokens, in order (T5)."""
+    """Return `tokens` (B, N) without a random share `rate` of each row as inputs, the removed tokens as targets (T5).
+
+    Both are in the order of the row. samples: the numbers of the rows in the training run, which with `seed` decide the
+    random numbers.
+    """
     gone = _lowest(uniform(seed, samples, tokens.shape[1]), max(1, round(tokens.shape[1] * rate)))
     return SequencePair(tokens[~gone].reshape(len(tokens), -1), tokens[gone].reshape(len(tokens), -1))
 
 
 def deshuffle(tokens: Tokens, samples: Ints, seed: int = 0) -> SequencePair:
-    """Return the tokens (B, N), each row in random order, as inputs, and in their own order as targets."""
+    """Return each row of `tokens` (B, N) in random order as the input, and in its own order as the target (T5).
+
+    samples: the numbers of the rows in the training run, int64[B], which with `seed` decide the random numbers.
+    """
     order = np.argsort(uniform(seed, samples, tokens.shape[1]), axis=1, kind="stable")
     return SequencePair(np.take_along_axis(tokens, order, 1), tokens)
 
 
 def side_by_side(example: SequencePair, context: int, fill: int) -> Rows:
-    """Join inputs and targets of each block to one row of `context` + 1 tokens for a decoder; `fill` is the padding id.
+    """Join each input and its target to one row of `context` + 1 tokens for a decoder; `fill` is the padding id.
 
     The inputs are a prefix, whose tokens all attend to each other; only the targets are learned.
     """

@@ -1,9 +1,9 @@
 """Pack whole documents into training rows, given only the ends of documents and the length of rows (`context`).
 
-A *piece* is a run of tokens of one document, all of them to be predicted. A document of at most `context` tokens (its
-separator counted) is one piece; a longer one is cut into pieces of `context` tokens and a shorter last one (*rest*), so
-that nothing is dropped. If a rest is not the first piece of its row, the token before it in its document precedes it as
-an input without a target.
+A *piece* is consecutive tokens of one document, all of them to be predicted. A document of at most `context` tokens
+(its separator counted) is one piece; a longer document is cut into pieces of `context` tokens and a shorter last piece,
+so that nothing is dropped. If such a last piece is not the first of its row, the token before it in its document is put
+before it, as an input without a target.
 
 `bestfit` packs with best-fit decreasing (Johnson et al. 1974; for language models Ding et al. 2024), in windows of
 neighbouring documents. Lengths are whole numbers up to `context`, so rows are stored as runs of neighbours with equal
@@ -126,8 +126,8 @@ def best_fit(sizes: NDArray[Any], room: int) -> tuple[Ints, int]:
     """Pack items into rows by best-fit decreasing; return (row of each item, int64[n]; number of rows).
 
     sizes: int[n], from 1 to `room`, which is the capacity of a row. Each item, largest first, is put into the row with
-    the least space that still holds it. Rows with equal free space are interchangeable, so a run of equal items is put
-    into a run of such rows at once.
+    the least free space that suffices. Rows with equal free space are interchangeable, so several items of equal size
+    are put into several such rows at once.
     """
     small = np.uint16 if room < 1 << 16 else np.int64  # radix sort for 16 bits
     order = np.argsort((room - sizes).astype(small), kind="stable")

@@ -11,7 +11,7 @@ ROLES = ("matrix", "embedding", "norm", "scalar")
 def roles(model: nn.Module) -> dict[str, str]:
     """Return {name of a parameter: its role}, for all parameters; a role is "matrix", "embedding", "norm" or "scalar".
 
-    It is the attribute `role` of the module that owns the parameter.
+    The role of a parameter is the attribute `role` of the module that owns the parameter.
 
     Raises TypeError if a module with parameters of its own has no role.
     """

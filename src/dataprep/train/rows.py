@@ -45,7 +45,7 @@ Objective = Callable[[Rows, NDArray[np.int64]], Rows]
 
 
 def permute(place: NDArray[np.int64], n: int, key: str) -> NDArray[np.int64]:
-    """Return to which number a pseudorandom permutation of range(n) maps each number of `place`, int64.
+    """Return the number to which a pseudorandom permutation of range(n) maps each number in `place`, int64.
 
     key: another text gives another permutation. A Feistel network permutes pairs (remainder, quotient) in a rectangle
     of about sqrt(n) by sqrt(n). Results outside range(n) are permuted again until they are inside (cycle walking, Black

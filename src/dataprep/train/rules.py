@@ -1,4 +1,4 @@
-"""Attention rule of a model: which tokens could see each other in its training; text generation follows it too."""
+"""Attention rule of a model: which tokens attend to each other, in its training and in text generation."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from .config import TrainConfig
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """Rule of attention in addition to "a token sees those before it"; the default is plain causal attention.
+    """Changes to causal attention, in which a token attends to itself and the tokens before it; the default is none.
 
-    prefix: whether all tokens of a prompt see each other. begins: token id that begins a document, which sees nothing
-    before it; None: a prompt is one document.
+    prefix: whether all tokens of a prompt attend to each other. begins: token id that begins a document, whose tokens
+    attend to nothing before it; None: a prompt is one document.
     """
 
     prefix: bool = False
@@ -22,13 +22,13 @@ class Rule:
     def of(cls, config: TrainConfig, eot: int) -> Rule:
         """Return the attention rule that models trained with `config` follow; eot: the id of the separator.
 
-        Only in the layout `contiguous` with masked documents does the separator begin a document.
+        The separator begins a document only in the layout `contiguous` with `mask_documents`.
         """
         in_stream = config.layout == "contiguous" and config.mask_documents
         return cls(prefix=config.objective != "next", begins=eot if in_stream else None)
 
     def visible(self, ids: list[int]) -> list[int]:
-        """Return the token ids, of `ids`, that the next token may attend to: those of the last document, or all."""
+        """Return those of the token ids `ids` that the next token may attend to: the last document, or all."""
         if self.begins not in ids:
             return ids
         return ids[len(ids) - 1 - ids[::-1].index(self.begins) :]

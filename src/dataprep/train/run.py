@@ -31,8 +31,10 @@ from .start import Loaded, check_same_start, take_weights
 class Result:
     """The result of a training run; losses are in nats per token.
 
-    val_loss: None without a validation split. bits_per_byte: of the validation text, None also without token_bytes.npy.
-    n_params: of the model. tokens: trained on so far. checkpoint, metrics: paths. skipped: skipped steps.
+    steps: steps done. loss: of the newest step. val_loss: the newest validation loss, None without a validation split.
+    bits_per_byte: of the validation text, None also without token_bytes.npy. n_params: number of the model's
+    parameters. tokens, epochs: tokens trained on, and passes over the training data. checkpoint, metrics: paths of
+    files. skipped: number of skipped steps.
     """
 
     steps: int
@@ -57,8 +59,8 @@ class Run:
     """The state of a training run: all that the next step needs; a part of it is stored in checkpoints.
 
     sets: token shards by name. out: the output folder. loader: reads training rows. val: validation rows by set. step:
-    steps done. loss, val_loss, bits_per_byte: the newest values. guard: counts of skipped steps. start: hash of the
-    weights that the run began with; "" for random ones.
+    steps done so far. loss, val_loss, bits_per_byte: the newest values. guard: counts of skipped steps. start: hash of
+    the weights that the run began with; "" for random ones.
     """
 
     config: TrainConfig
@@ -122,7 +124,8 @@ class Run:
     def restore(self, path: Path) -> None:
         """Set this run to the state in the checkpoint `path`: weights, optimiser, random generators, step and counts.
 
-        Raises StaleOutput if the checkpoint is of another run; the schedule may differ after the checkpoint's step.
+        Raises StaleOutput if the checkpoint is of another run; the learning rates after the checkpoint's step may
+        differ.
         """
         content = checkpoint.load(path)
         checkpoint.check_same(path, content, self.config, self.sets)
@@ -138,8 +141,9 @@ class Run:
     def roll_back(self, failed: int) -> None:
         """Go back to an earlier checkpoint, and skip the training data up to step `failed`.
 
-        It is the newest checkpoint; if the run failed before and has not passed that step, the checkpoint before.
-        Raises DataprepError if there is no checkpoint, or if the run went back `ROLLBACKS` times already.
+        The run goes back to the newest checkpoint, or, if it failed before and has not passed that step since, to the
+        one before the newest. Raises DataprepError if there is no checkpoint, or if the run went back `ROLLBACKS` times
+        already.
         """
         saved, guard = checkpoint.found(self.out), self.guard
         if not saved or guard.rollbacks >= ROLLBACKS:
@@ -262,7 +266,7 @@ def describe(run: Run) -> str:
 
 
 def cut_windows(run: Run) -> list[str]:
-    """Return a warning for each set of shards with loss masks that has documents longer than the context."""
+    """Return a warning, as text, for each set of shards with loss masks that has documents longer than the context."""
     rows_of, found = run.loader.rows_of, []
     for name, layout in zip(rows_of.names, rows_of.layouts, strict=True):
         if not isinstance(layout, PackedLayout) or layout.masks is None:

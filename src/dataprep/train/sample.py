@@ -126,8 +126,8 @@ def sample_text(
 ) -> str:
     """Return the text that a trained model generates after the prompt, up to the end of the document or of the turn.
 
-    `path` is a checkpoint or a run's folder with its tokenizer.json; or pass `tokenizer=(encode, decode)`. Without a
-    prompt the text starts after a separator, like a document.
+    `path` is a checkpoint or a run's folder with its tokenizer.json; or pass `tokenizer=(encode, decode)`. temperature
+    to repetition_penalty: as in `Sampling`. Without a prompt the text starts after a separator, like a document.
     """
     how = Sampling(
         temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, seed=seed

@@ -13,8 +13,9 @@ FIELDS = {"lr", "steps", "schedule", "warmup", "final_lr", "decay"}
 def lr_at(step: int, config: TrainConfig) -> float:
     """Return the learning rate of a step, counted from 0: linear warm-up, then the schedule.
 
-    cosine: half a cosine from `lr` to `final_lr * lr` (Loshchilov and Hutter 2017). wsd: flat, and over the
-    last `decay` of the steps down by 1 - sqrt (Hu et al. 2024; Hägele et al. 2024). constant: flat.
+    "cosine": half a cosine from `lr` to `final_lr * lr` (Loshchilov and Hutter 2017). "wsd": constant, then, over the
+    last share `decay` of the steps, lowered to `final_lr * lr` by 1 - sqrt (Hu et al. 2024; Hägele et al. 2024).
+    "constant": always `lr`.
     """
     if step < config.warmup:
         return config.lr * (step + 1) / config.warmup
@@ -30,7 +31,7 @@ def lr_at(step: int, config: TrainConfig) -> float:
 
 
 def flat_until(config: TrainConfig) -> int:
-    """Return the step at which the schedule "wsd" lowers the learning rate; runs of more steps are the same before."""
+    """Return the step at which the schedule "wsd" begins to lower the learning rate."""
     steps = config.steps or 0
     return max(config.warmup, steps - math.ceil(config.decay * steps))
 

@@ -47,7 +47,7 @@ def take_weights(
     Returns the hash of the weights. sets: the shards to train on. Their tokenizer may be that of the earlier model with
     more special tokens; each of these begins with the mean of all embeddings. Raises PlanError if the earlier model has
     another shape than `model`, if the shards have another tokenizer, vocabulary or separator, or if there are new
-    tokens and the run, with `config`, trains no embedding.
+    tokens and `config` is one of LoRA that does not train the embedding.
     """
     earlier, saved = init_from if isinstance(init_from, tuple) else checkpoint.load_model(init_from)
     where = saved.get("path", "init_from") if isinstance(init_from, tuple) else init_from

@@ -32,10 +32,10 @@ PLAIN: dict[str, Any] = {
 def export_adapter(
     model: str | os.PathLike[str], out: str | os.PathLike[str], *, base: str | os.PathLike[str] = ""
 ) -> str:
-    """Write the changes of a LoRA run to the folder `out` in PEFT's files, without the base; return the folder.
+    """Write the low-rank updates of a LoRA run, without the base, to the folder `out` in PEFT's files; return `out`.
 
-    model: the folder of the run, or a checkpoint. base: name or path of the base in Hugging Face's form, which PEFT
-    opens by it; "" leaves that to the reader. Raises PlanError if the run has no such changes.
+    model: the folder of the run, or a checkpoint. base: name or path of the base model in Hugging Face's form, which
+    PEFT is to load; "": none is written. Raises PlanError if the run did not use LoRA, or also trained its embedding.
 
     >>> export_adapter("out/tuned", "out/adapter", base="out/base-hf")
     """
@@ -70,8 +70,8 @@ def _name(block: int, layer: str, projection: str, letter: str) -> str:
 def add_adapter(model: GPT, folder: str | os.PathLike[str]) -> None:
     """Add a LoRA adapter in PEFT's files to the weights of `model`, its base.
 
-    Raises PlanError if the adapter is of another base, or is of a kind that cannot be added; ReadError if a file is
-    missing or damaged.
+    Raises PlanError if the adapter was trained on another base, or has settings that are not supported; ReadError if a
+    file is missing or damaged.
     """
     config = read_json(Path(folder) / CONFIG)
     unlike = [f"{name}={config[name]!r}" for name, ours in PLAIN.items() if config.get(name, ours) not in (ours, None)]

@@ -32,11 +32,11 @@ HOW = Sampling(temperature=0.8, top_k=50)
 class PersonaReport:
     """A base and a tuned model on the same held-out answers.
 
-    split: of the held-out dialogues; "" if there are none, and then all else is empty. n_answers: held-out answers that
-    were generated. loss, bits_per_byte: of the held-out answers' tokens, by model ("base", "tuned"). style: by writer
-    ("person", "base", "tuned"), figures by name (`STYLE`). copied: by model, how many generated answers have `SPAN`
-    words in succession as a training text has them. spans: the longest of these of the tuned model, with the number of
-    training texts that have them.
+    split: the split of the held-out dialogues; "" if there are none, and then all other fields are empty. n_answers:
+    number of held-out answers; each model wrote its own version of each. loss, bits_per_byte: of the held-out answers'
+    tokens, by model ("base", "tuned"). style: by writer ("person", "base", "tuned"), figures by name (`STYLE`). copied:
+    by model, how many generated answers have `SPAN` or more words in succession from a training text. spans: the
+    longest such word sequences in the tuned model's answers, each as [text, number of training texts that have it].
     """
 
     split: str
@@ -104,9 +104,10 @@ def compare(base: str | os.PathLike[str], tuned: str | os.PathLike[str], answers
 
 
 def last_answers(held: Shards, tok: Tokenizer, most: int) -> tuple[list[list[int]], list[str]]:
-    """Return (ids before the last answer, text of that answer) for up to `PROMPTS` documents, spread over the split.
+    """Return two lists for up to `PROMPTS` documents of the split `held`: ids before the last answer, and its text.
 
-    most: ids kept in front of an answer, the newest ones.
+    The documents are spread evenly over the split. most: number of ids to return per document, those directly before
+    the answer.
     """
     asked, real = [], []
     masks, before = held.masks(), np.cumsum([0, *(s["documents"] for s in held.shards)])
@@ -141,9 +142,9 @@ def training_texts(answers: Shards, tok: Tokenizer) -> Iterator[str]:
 
 
 def copied_spans(written: Sequence[str], known: Iterator[str]) -> list[dict[str, int]]:
-    """Return, for each text written, its spans of `SPAN` or more words that a known text has word for word.
+    """Return, for each text in `written`, its sequences of `SPAN` or more words that a text in `known` has too.
 
-    A span is given with the number of known texts that have its first `SPAN` words.
+    The result has a dict per text: {sequence: number of known texts that have its first `SPAN` words}.
 
     >>> copied_spans(["so a b c d e f g h i"], iter(["a b c d e f g h z"]))
     [{'a b c d e f g h': 1}]

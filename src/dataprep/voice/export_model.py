@@ -31,12 +31,12 @@ def export_model(
 ) -> str:
     """Write a trained model to the folder `out` in Hugging Face's form, and return the folder.
 
-    It has model.safetensors (float32), config.json of type llama, generation_config.json, the tokenizer's files and,
-    for a model of dialogues, its chat template. `model`: the folder of a run, a checkpoint or a Hugging Face folder.
-    The changes of a LoRA run are added to its weights. adapter: the folder of a LoRA adapter to add.
+    The folder has model.safetensors (float32), config.json of type llama, generation_config.json, the tokenizer's files
+    and, for a model of dialogues, its chat template. model: the folder of a run, a checkpoint or a Hugging Face folder;
+    the low-rank updates of a LoRA run are added to its weights. adapter: the folder of a LoRA adapter to add.
 
-    Raises PlanError if the model attends in a way that Llama does not, the adapter is of another base, or `out` holds
-    other files.
+    Raises PlanError if the model attends in a way that Llama does not, the adapter was trained on another base, or
+    `out` holds other files.
 
     >>> export_model("out/tomas/model", "out/tomas/hf")
     """
@@ -78,10 +78,10 @@ def _write_tokenizer(loaded: Loaded, folder: Path) -> None:
 
 
 def chat_template(chat: Mapping[str, Any] | None) -> str | None:
-    """Return the Jinja chat template of a model, which begins with a separator as its training rows do.
+    """Return the Jinja chat template of a model, or None if the model was not trained on dialogues.
 
-    chat: what the checkpoint states about dialogues: `template`, its `template_ends` (bos and eos) and the names of the
-    `speakers` by role; None if it was not trained on dialogues, and has no template.
+    The rendered text begins with a separator, as the training rows do. chat: the checkpoint's facts about dialogues:
+    `template`, `template_ends` (its bos and eos), and the names of the `speakers` by role; None: no dialogues.
     """
     if not chat:
         return None

@@ -1,7 +1,7 @@
-"""A model's shape and weights in the form that Llama's have in Hugging Face's files, and back.
+"""Convert the shape and weights of a model to those of a Llama model in Hugging Face's files, and back.
 
-The two are the same computation: RMSNorm before each layer, rotary positions of the halves of a head, SwiGLU, no
-biases. Here some projections are rows of one matrix (`dataprep.train.lora.projections`).
+Both models make the same computation: RMSNorm before each layer, rotary positions of the halves of a head, SwiGLU, no
+biases. They differ in names, and here some projections are rows of one matrix (`dataprep.train.lora.projections`).
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ LONGEST = 2048
 
 
 def name_of(block: int, layer: str, projection: str) -> str:
-    """Return Llama's name of a projection, such as "model.layers.0.self_attn.q_proj".
+    """Return the name of a projection (matrix) in Llama's files, such as "model.layers.0.self_attn.q_proj".
 
-    layer: its name in a block of ours, such as "attention.qkv".
+    block: number of the block. layer: name of the layer in dataprep's GPT, such as "attention.qkv". projection: such as
+    "q_proj".
     """
     return f"model.layers.{block}.{HOMES[layer.partition('.')[0]]}.{projection}"
 
 
 def weights(model: GPT) -> dict[str, Tensor]:
-    """Return views of the weights of `model`, float32, by Llama's names; rows that fill up the vocabulary are left out.
+    """Return the weights of `model` as {name in Llama's files: view, float32}, without unused rows of the vocabulary.
 
-    The model must have ordinary layers, as `load_model` returns it.
+    The model must have no LoRA layers; `load_model` returns such a model.
     """
     return dict(_weights(model))
 
@@ -106,8 +107,8 @@ def config_of(model: GPT) -> dict[str, Any]:
 def shape_of(config: Mapping[str, Any], where: str) -> tuple[ModelConfig, int]:
     """Return (shape, vocabulary size) of the model that a config.json describes.
 
-    where: its folder, for messages. Raises PlanError if a model here cannot have that shape, with all that differs;
-    ReadError if a value is missing or of another type.
+    where: the folder of config.json, for messages. Raises PlanError, with all differences, if dataprep's GPT cannot
+    have that shape; ReadError if a value is missing or of another type.
     """
     try:
         return _shape_of(config, where), int(config["vocab_size"])

@@ -1,4 +1,4 @@
-"""Files of models in Hugging Face's folders: JSON and safetensors, read with one error, and written whole."""
+"""Files of models in Hugging Face's folders: JSON and safetensors, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from dataprep.store.atomic import whole
 def new_folder(out: str | os.PathLike[str], ours: str) -> Path:
     """Create the folder `out` if it does not exist; return its path.
 
-    ours: name of a file by which an earlier export is known, which may be replaced. Raises PlanError if the folder has
-    other files.
+    ours: name of a file that identifies an earlier export; such an export may be replaced. Raises PlanError if the
+    folder has other files.
     """
     folder = Path(out)
     if folder.exists() and not (folder.is_dir() and ((folder / ours).exists() or not any(folder.iterdir()))):
@@ -29,13 +29,13 @@ def new_folder(out: str | os.PathLike[str], ours: str) -> Path:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write a JSON file; it appears whole or not at all."""
+    """Write `value` to the JSON file `path`, completely or not at all."""
     with whole(path) as f:
         f.write(json.dumps(value, indent=2, ensure_ascii=False).encode() + b"\n")
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str] | None = None) -> None:
-    """Write a safetensors file; it appears whole or not at all. facts: metadata."""
+    """Write `tensors` to the safetensors file `path`, completely or not at all. facts: metadata."""
     save = need("safetensors.torch", extra="hf").save
     made = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with whole(path) as f:
@@ -43,7 +43,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str,
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the content of a JSON file, an object. Raises ReadError if it is missing or anything else."""
+    """Return the content of a JSON file, an object. Raises ReadError if the file is missing or has no JSON object."""
     try:
         value = json.loads(path.read_bytes())
     except (OSError, ValueError) as e:

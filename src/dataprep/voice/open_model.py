@@ -1,4 +1,4 @@
-"""Open a trained model: a run of ours, or a Hugging Face folder of a model with Llama's layers."""
+"""Open a trained model: a run of dataprep, or a Hugging Face folder of a model with Llama's layers."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ def is_hugging_face(path: str | os.PathLike[str]) -> bool:
 def open_model(path: str | os.PathLike[str], device: str = "cpu") -> Loaded:
     """Return (model, other content) of a checkpoint, of a run's folder, or of a Hugging Face folder.
 
-    The result is that of `load_model`, with the key `path` too. A Hugging Face folder must have safetensors of a model
-    of type llama; its weights become float32. Its context is 2,048 at most: more may be set for training.
+    The result is that of `load_model`; the other content also has the key `path`. A Hugging Face folder must have
+    safetensors of a model of type llama; its weights become float32. The model's context is 2,048 tokens at most; a
+    longer one may be set for training.
 
     Raises PlanError if the model has another architecture, ReadError if a file is missing or damaged.
 
@@ -71,10 +72,10 @@ def beginning(path: str | os.PathLike[str] | None) -> str | Loaded | None:
 
 
 def tokenizer_of(path: str | os.PathLike[str], expected: str) -> Tokenizer:
-    """Return the tokenizer of a model, the tokenizer.json in its folder.
+    """Return the tokenizer of a model, read from the tokenizer.json in its folder.
 
     path: the folder, or a checkpoint in it. expected: the tokenizer's hash; "" allows all. Raises PlanError if there is
-    no tokenizer, StaleOutput if it is another one.
+    no tokenizer, StaleOutput if its hash differs.
     """
     home = Path(path) if Path(path).is_dir() else Path(path).parent
     file = home / "tokenizer.json"

@@ -17,8 +17,9 @@ Message = dict[str, str]
 class Talk:
     """A conversation: `say` adds a turn of the user and streams the answer, which becomes a turn too.
 
-    how: the rule to draw an id; answer n is drawn with its seed + n. max_tokens: of an answer. system: text of the
-    system's turn, "" for none. history: turns of {role, content} without the system's, the oldest first.
+    voice: the model. how: the rule by which the next token id is drawn; answer number n is drawn with the seed how.seed
+    + n. max_tokens: most tokens per answer. system: text of the system's turn, "" for none. history: turns of {role,
+    content} without the system's, the oldest first. n_answers: number of answers so far.
 
     >>> talk = Talk(Voice.load("out/tomas/model"))
     >>> "".join(talk.say("are you there?"))
@@ -38,7 +39,7 @@ class Talk:
         self.voice.prompt([{"role": "user", "content": ""}])  # raises if the model has no template
 
     def say(self, text: str) -> Generator[str, None, None]:
-        """Return an iterator of the answer's text to a new turn of the user, piece by piece.
+        """Add a turn of the user; return an iterator that yields the text of the answer as it is generated.
 
         If the iterator is closed early, the text so far is the answer. Raises PlanError if the turn cannot be rendered;
         the turn is then not kept.
@@ -49,7 +50,7 @@ class Talk:
         return self._answer()
 
     def again(self) -> Generator[str, None, None]:
-        """Return an iterator of another answer to the user's last turn, instead of the one before.
+        """Replace the last answer; return an iterator that yields the text of another answer to the user's last turn.
 
         Raises PlanError if the user has said nothing.
         """

@@ -4,8 +4,8 @@
     OUT/model      begins with it and learns the person's answers, mixed with plain conversations (replay)
     OUT/model/report.json   the two side by side on held-out conversations (`compare`)
 
-Both keep out the conversations of the validation and test splits. A stopped run resumes, and finished work is not
-repeated; a model of other data or settings in OUT is trained again.
+Neither model is trained on the conversations of the validation and test splits. A stopped run resumes, and finished
+work is not repeated; if OUT has a model of other data or settings, it is trained again.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Tuning:
 
     @property
     def named(self) -> set[str]:
-        """The names of the fields that `settings` changes."""
+        """The names of the config's fields that `settings` changes."""
         return {setting.partition("=")[0] for setting in self.settings}
 
 
@@ -97,7 +97,7 @@ def tune(
 
 
 def base_config(answers: Shards, transcripts: Shards, how: Tuning) -> TrainConfig:
-    """Return the config of the base: every token counts, rows hold the longest window, and few enough epochs."""
+    """Return the config to train the base: all tokens are targets, rows hold the longest window, and epochs are few."""
     config = starting_config(how.preset, beginning(how.base))
     if how.base is None:
         context = 16 * math.ceil(max(_longest(answers), 64) / 16)

@@ -1,4 +1,4 @@
-"""`Voice`: a trained model with everything needed to talk to it: tokenizer, chat template, names, and ids that end."""
+"""`Voice`: a trained model with its tokenizer, chat template, speakers' names, and the ids that end a text."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ SHOWN = 16  # hex digits of a hash in the card
 class Voice:
     """A trained model and what its folder states about it.
 
-    template: the format of its dialogues; None if it did not learn any. speakers: the names it knows for the roles
-    "user" and "assistant", for templates that write names. stop: ids that end a text. saved: the content of the
-    checkpoint without its weights.
+    model: the weights. tok: the tokenizer. template: the format of the dialogues that the model was trained on; None if
+    there were none. speakers: the speakers' names for the roles "user" and "assistant", for templates that put names in
+    the text. stop: ids that end a text. saved: the content of the checkpoint without its weights.
     """
 
     model: GPT
@@ -99,7 +99,8 @@ class Voice:
     ) -> Generator[str, None, None]:
         """Yield the text that follows the ids, in pieces of whole characters, without control characters.
 
-        turn: end at every special token, since a turn contains none; else only at those that end a text.
+        how: the rule by which the next id is drawn; None: `Sampling()`. turn: True to end at every special token, since
+        a turn contains none; False to end only at those that end a text.
         """
         stop = self.stop | set(self.tok.special.values()) if turn else self.stop
         text = TextStream(self.tok)

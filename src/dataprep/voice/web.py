@@ -1,8 +1,8 @@
-"""A web page to talk to a model: one page, served by the standard library to this machine, that loads nothing else.
+"""A web page to talk to a model, served to this machine by Python's standard library; the page loads no other file.
 
-A page of another site must not reach the model. The Host header must be an address or a known name, since a name that
-somebody else's DNS resolves to this machine would otherwise be the page's own origin; an Origin must be this server's.
-The history is in the page, so that the server stores no word.
+A page of another site must not reach the model. So the Host header must be an IP address or a known name, since any
+other name could be one that somebody else's DNS resolves to this machine; and an Origin header must name this server.
+The history of the conversation is stored in the page, not by the server.
 """
 
 from __future__ import annotations
