@@ -1,7 +1,7 @@
 """Remove documents from a sealed (finished) Dataset: only the shards that hold them are written again.
 
 New shards have new names. The manifest changes in one step from the old shards to the new ones. All other work can be
-repeated, so after a kill the same call ends in the same bytes.
+repeated, so if the process is killed, the same call repeated ends in the same bytes.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def _receipt(folder: Folder, receipt: dict[str, Any], shards: list[dict[str, Any
 
 
 def add_to_list(url: str, ids: Ids, before: Ids) -> Ids:
-    """Add `ids` to the forget list of the folder `url`, on which the ids `before` are; return the whole list."""
+    """Add `ids` to the forget list of the folder `url`, which has the ids `before`; return the new list."""
     both = np.union1d(before, ids)
     if len(both) > len(before):
         write_list(url, both)

@@ -20,11 +20,11 @@ from dataprep.store import files
 class Relative:
     """One folder of a run (a Dataset, or token shards), the folders it was made from, and those made from it.
 
-    manifest: empty if the folder is unfinished. steps: saved inputs of its deduplications and other Estimators;
-    documents have the same ids there. parents, children: the folders from which it was made, and the folders made from
-    it; each with the number that is added to file numbers in the child's ids. outside: URLs of Datasets of other runs
-    from which it was made, with the same kind of number. input_files: number and URL of each. sources: if it is a
-    mixture, the folder of each source by name.
+    url: the folder. kind: Dataset or token shards. manifest: empty if the folder is unfinished. steps: saved inputs of
+    its deduplications and other Estimators; documents have the same ids there. parents, children: the folders from
+    which it was made, and the folders made from it; each with the number that is added to file numbers in the ids of
+    the folder that was made. outside: URLs of Datasets of other runs from which this folder was made, each with such a
+    number. input_files: number and URL of each. sources: if it is a mixture, the folder of each source by name.
     """
 
     url: str

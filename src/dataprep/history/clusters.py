@@ -252,7 +252,7 @@ def _with_survivor(batch: pa.RecordBatch) -> pa.RecordBatch:
 def least_similar(url: str, n: int, source: str | None = None) -> list[Drop]:
     """Return the `n` dropped documents that are least similar to the documents kept in their place, in that order.
 
-    url: the run's folder. If possible, they have different kept documents. source: only dropped documents of this
+    url: the run's folder. Documents with different kept documents are preferred. source: only dropped documents of this
     source.
     """
     mask = None if source is None else (found := find_clusters(url)).ids[found.of_source(source)]

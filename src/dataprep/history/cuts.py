@@ -46,8 +46,8 @@ class RepeatedCut:
 def most_repeated_cuts(url: str, n: int) -> list[RepeatedCut]:
     """Return the `n` texts that were cut most often in the run at `url`; equal first occurrences are one text.
 
-    The cut tables are read twice: first to count hashes, then to count exactly in the fullest buckets. Memory does not
-    grow with the number of cuts.
+    The cut tables are read twice: first to count hashes in buckets, then to count cuts exactly in the buckets with the
+    most. Memory does not grow with the number of cuts.
     """
     counts = np.zeros(BUCKETS, np.int64)
     for rows, _ in _spans(url):

@@ -43,7 +43,7 @@ LENGTHS = (
 class NameRow(NamedTuple):
     """A row of a list: a name and its count `n`.
 
-    is_one: False if the row stands for all names that are not shown, with their total count.
+    is_one: False if the row represents all names that are not shown, with their total count.
     """
 
     name: str

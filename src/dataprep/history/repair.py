@@ -13,7 +13,7 @@ from .verify import verify
 
 
 def remove_damaged(url: str, run: Runner | None = None) -> dict[str, list[Problem]]:
-    """Remove the damaged files of a finished folder, or of all such folders of a run; return its problems, as `verify`.
+    """Remove the damaged files of a finished folder, or of all such folders of a run; return {folder: problems}.
 
     A part with a damaged file loses its files and its receipt (record of finished work); a folder with damage loses its
     manifest, so that it does not look complete. The same pipeline then makes what is missing, and uses the rest. run:

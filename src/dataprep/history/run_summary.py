@@ -37,7 +37,8 @@ LANGUAGE = ("language", "lang")  # columns with the language, whichever stage ad
 class TextPair:
     """A dropped document, and a word diff of its text and the text kept in its place.
 
-    drop: the drop. dropped, kept: the two texts as runs of equal and changed words; None if that text cannot be read.
+    drop: the drop. dropped, kept: the two texts, each as a list of passages of equal or changed words; None if the text
+    cannot be read.
     """
 
     drop: Drop

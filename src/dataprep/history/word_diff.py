@@ -19,8 +19,8 @@ MAX_RUN = 80  # words of one change that are shown
 class DiffRun(NamedTuple):
     """Consecutive words of one text.
 
-    kind: SAME if the other text has them too, CHANGED if not. With LEFT_OUT, `text` is a remark in place of words that
-    are left out.
+    kind: SAME if the other text has these words too, CHANGED if not. With LEFT_OUT, `text` is a remark in place of
+    words that are left out.
     """
 
     kind: str
@@ -31,7 +31,7 @@ DiffSide = list[DiffRun]
 
 
 def word_diff(a: str, b: str, max_chars: int = 1_500) -> tuple[DiffSide, DiffSide]:
-    """Return each of two texts as a list of runs of words: the changes, and the words around them.
+    """Return each of two texts as a list of DiffRun (consecutive words): the changed words, and the words around them.
 
     Each list has about `max_chars` characters at most.
 

@@ -51,8 +51,9 @@ class CleanMessages(Stage):
         notices of encryption are system lines).
     captions: keep a picture or a file that has a caption, as a text; `Turns` learns from it.
     links, emails, phones, mentions: the replacement; "" removes them, None keeps them. Other rules do not change the
-        inside of a link that is kept. Phones are those of `PII`.
-    edit_marks: remove marks such as "<This message was edited>", which the reader did not know, from a message's end.
+        inside of a link that is kept. Phone numbers are found as by `PII`.
+    edit_marks: remove marks such as "<This message was edited>" from a message's end, if the chat's reader left them
+    there.
     invisible: remove direction marks and control characters.
     laughter: shorten hahahaha to haha, hhhhhh to hhh, mdrrrr to mdr; jaja, kkkk, wkwkwk, ههههه, хахаха, ㅋㅋㅋㅋ.
     max_repeat: longest run of one character, except digits, white space and emoji; None: no limit.

@@ -1,7 +1,7 @@
 """Count which of a person's words a model learns from windows of turns, by platform and language, and why not the rest.
 
 A message that several exports have is counted once. A word is a run of letters or of digits; in scripts without spaces
-each letter is one, and links have none.
+each letter is a word. Links have no words.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ def learned_words(
     """Count the words of the authors named in `people`, by platform, language and outcome (learned, or why not).
 
     docs: the exports. messages: the Dataset of cleaned messages that was made from them, with the column `answers`.
-    windows: the training examples made from `messages`; those of a `side` other than 0 are held out.
+    windows: the training examples made from `messages`; those with another value than 0 in the column `side` are held
+    out.
     """
     wrote = pa.concat_tables(run.map(functools.partial(_written, tuple(people)), docs.tasks, "words"))
     ids, raw = wrote["id"].to_numpy(), wrote["words"].to_numpy()

@@ -43,9 +43,9 @@ def read_messages(
 
     Columns: chat, author (null for the platform's own lines), time (timestamp[s], the clock as written; UTC for
     Messenger and Instagram), kind, text, and reply_to (int64, the row of the message that is answered, or null). Chats
-    are in the order of their first messages, the messages of each by time; one without a time follows the one before.
-    The numbers of merged messages and of records that are not messages are logged. Memory: twice the size of the
-    messages.
+    are in the order of their first messages, the messages of each by time; a message without a time follows the message
+    before it. The numbers of merged messages and of records that are not messages are logged. Memory: twice the size of
+    the messages.
 
     Raises PlanError if a file is not a chat export, ReadError if it is damaged.
 

@@ -2,8 +2,9 @@
 
     dp.Pipeline(Pseudonyms(), MessageLanguage(), MessageStats(), CleanMessages()).run(docs, out="safe")
 
-Counts name people as the columns do at this point of the pipeline: put the stage after `Pseudonyms`. If a later stage
-hides names, counts that name people are not saved (`StageStats.hidden`). `dataprep inspect` and the report draw them.
+Counts by author and chat have the names that are in these columns at this point of the pipeline: put the stage after
+`Pseudonyms`. If a later stage hides names, counts that name people are not saved (`StageStats.hidden`). `dataprep
+inspect` and the report draw them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Find names that are glued to digits, or to other words in hashtags, handles and addresses.
 
 `kernel.py` finds names as whole words. Here "ilse92" and "2024ilse" have a name, and so have "#TeamIlse", "#ilsetomas",
-"@ilsevarga_x" and the part of an e-mail address before the @; elsewhere a word that only contains a name is not one.
+"@ilsevarga_x" and the part of an e-mail address before the @; in other places, a word that contains a name is not
+searched for it.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def _next_to_digits(offsets: I64, data: U8, trie: K.Trie, sure: frozenset[int]) 
 
 
 def with_glued(hits: I64, glued: I64) -> I64:
-    """Return the hits with those of `glued` that overlap none, in order."""
+    """Return all rows (see `find_names`) of `hits`, and the rows of `glued` that overlap none of them, in order."""
     if not len(glued):
         return hits
     kept: list[list[int]] = []

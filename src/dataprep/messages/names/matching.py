@@ -99,8 +99,8 @@ _UNSEEN = frozenset(c for c in _INVISIBLE if c != 0x640)  # tatweel is kept: the
 
 @cache
 def common_words(given: tuple[str, ...] | None) -> frozenset[str]:
-    """Return the words that are too common to be taken for a name alone, folded as in `words`.
+    """Return the set of words too common to be taken for a name if they occur alone, in the form that `words` returns.
 
-    given: words of the caller; None: COMMON.
+    given: the words to use; None: the words of COMMON.
     """
     return frozenset(w for entry in (COMMON if given is None else given) for w in words(entry))

@@ -63,7 +63,8 @@ def shortest(digests: Iterable[str], digits: int) -> dict[str, str]:
 class People:
     """The people and chats named in a corpus.
 
-    seen: (kind, chat, name) of authors, mentioned people and chats. more: further names, given by the user.
+    seen: (kind, chat, name) of authors, mentioned people and chats; kind states which of these the name is of. more:
+    further names, given by the user.
     """
 
     seen: set[tuple[str, str, str]]  # kind, chat, name
@@ -156,10 +157,13 @@ def _terms(kind: str, name: tuple[str, ...], min_chars: int, weak: frozenset[str
 class NameTables:
     """The table of pseudonyms in the form that `Pseudonymised` needs: a trie of terms (names, words), and pseudonyms.
 
-    weak: bool[terms], if a term counts only after an @. target: int64[terms], each term's pseudonym, as an index into
-    `words`. is_shared: bool[terms], if several people may be meant. local, local_target: chat * terms + term,
-    ascending, and the pseudonym, if a shared term means one person of that chat. words: pseudonyms, then the words for
-    kinds of personal data. phones: known numbers, and their pseudonyms.
+    trie: finds the terms. terms: their texts. single: the number of each term that is one word and counts without an @.
+    unspaced: finds terms of scripts without spaces. weak: bool[terms], if a term counts only after an @. target:
+    int64[terms], each term's pseudonym, as an index into `words`. is_shared: bool[terms], if several people may be
+    meant. local, local_target: chat * terms + term, ascending, and the pseudonym, if a shared term means one person of
+    that chat. words: pseudonyms, then the words for kinds of personal data. phones: known numbers, and their
+    pseudonyms. chats: the number of each chat, by name. authors, author_pseudonyms, chat_names, chat_pseudonyms: names,
+    and the pseudonym of each.
     """
 
     trie: K.Trie
@@ -244,13 +248,13 @@ def _groups(rows: list[dict[str, Any]], taken: set[tuple[str, ...]]) -> list[dic
 
 
 def is_group_name(name: str) -> bool:
-    """Return whether a chat's name is searched for: it has several words, and not only numbers and common ones."""
+    """Return whether a chat's name is searched for in texts: it has several words, not all numbers or common words."""
     found = words(name)
     return len(found) > 1 and not all(word in COMMON or word.isdigit() for word in found)
 
 
 def one_word(rows: Iterable[tuple[str, str, str]]) -> frozenset[str]:
-    """Return the words that are a whole name of a chat (kind WHOLE) and of nobody else: in texts they are left."""
+    """Return the words that are the whole name of a chat (kind WHOLE), but not a name of a person; texts keep them."""
     by_kind: dict[bool, set[str]] = {True: set(), False: set()}
     for kind, _, name in rows:
         by_kind[kind == WHOLE].update(words(name) if kind != WHOLE or len(words(name)) == 1 else ())

@@ -269,8 +269,7 @@ def _read(url: str) -> pa.Table:
 class Pseudonymised(Stage):
     """Replaces names by pseudonyms; `Pseudonyms.fit` returns this stage.
 
-    people: the URL of the table of pseudonyms. key: identifies its content. The other parameters are those of
-    `Pseudonyms`.
+    people: URL of the table of pseudonyms. key: identifies the table's content. Others: as in `Pseudonyms`.
     """
 
     people: str

@@ -25,7 +25,7 @@ _FIRST_BYTES[[0xE0, 0xE1, *range(0xE3, 0xEB), 0xEF, 0xF0]] = True
 
 
 def is_unspaced(name: str) -> bool:
-    """Return whether all letters of a name are of scripts without spaces, and enough to search for it anywhere.
+    """Return whether all letters of a name are of scripts without spaces, and are enough to search for it inside words.
 
     Two letters are enough if one is a Chinese character, else three are.
     """
@@ -41,7 +41,7 @@ class UnspacedNames:
         self.pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
     def find(self, offsets: I64, data: U8) -> I64:
-        """Return the names in n texts, int64[m, 5], as `kernel.find_names` returns them; of two the longer one counts.
+        """Return the names in n texts, int64[m, 5], as `kernel.find_names` does; of overlapping names, the longer one.
 
         offsets, data: the texts in UTF-8.
         """
