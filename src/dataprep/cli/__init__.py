@@ -1,7 +1,7 @@
 """The command line: every command parses arguments, calls a function of the package, and prints the result.
 
 A DataprepError is printed as one sentence on stderr, with exit code 1, or 75 if trying again may help; wrong usage has
-exit code 2; `--debug` shows the traceback. Ctrl-C and SIGTERM end with a sentence that says what is kept.
+exit code 2; `--debug` shows the traceback. Ctrl-C and SIGTERM end with a sentence that states what is kept.
 """
 
 from __future__ import annotations

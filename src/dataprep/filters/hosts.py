@@ -45,8 +45,8 @@ class Hosts(Stage):
         (`example.org`, `.example.org`, `*.example.org`: the domain and everything below it), an IP address, or a
         domain and a path (`example.org/ads`: with or without www., that path and everything below it;
         `example.org/ads/`: only below).
-    allow: in the same forms as `block`; documents of all other hosts and paths are dropped. What is both
-        blocked and allowed is dropped.
+    allow: in the same forms as `block`; documents of all other hosts and paths are dropped. A document that is both
+    blocked and allowed is dropped.
     words: substrings of URLs, in the same forms as `block`; a document whose URL has one is dropped. Case is
         ignored, and percent-encoding is decoded.
     column: the column of URLs; read(..., columns=["url"]) makes a column of that field of the metadata.

@@ -39,7 +39,7 @@ class Percentiles(Estimator):
     >>> Percentiles(Quality(model="quality.bin"), top=0.1)          # doctest: +SKIP
     >>> Percentiles(Perplexity(model="en.arpa"), cut="head")        # doctest: +SKIP
 
-    filter: a filter with one score per document or paragraph, and a parameter `keep=(low, high)`, which is left out. If
+    filter: a filter with one score per document or paragraph, and a parameter `keep=(low, high)`, which is not set. If
     the corpus has a column with that score already (`dp.Score`), made by the same model, nothing is measured again.
     Paragraphs out of range are cut, and documents of which nothing is left are dropped ("left_too_short").
     cut: (low, high) in percent, where 0 and 100 set no bound; or CCNet's "head" (0, 30), "middle" (30, 60), "tail" (60,
@@ -173,8 +173,8 @@ class Percentiles(Estimator):
     def preview(self, docs: Dataset, n: int = 20) -> pa.Table:
         """Return the documents or paragraphs that would be dropped: for each language the `n` nearest to its bounds.
 
-        docs: a Dataset with stored scores (`dp.Score`) is fastest. The table has the columns id, language, score,
-        reason, text (its first 300 characters); the nearest come first.
+        docs: the documents; if they have stored scores (`dp.Score`), nothing is measured again. The table has the
+        columns id, language, score, reason, text (its first 300 characters); the nearest come first.
         """
         return self.look(docs, n)[1]
 

@@ -171,8 +171,8 @@ class MetricsWindow:
     def flush(self, metrics: Metrics, progress: Progress) -> None:
         """Write one row per collected step to `metrics`, show the newest step on `progress`, and restart.
 
-        If the run must return to a checkpoint after one of these steps, that step is the last one written, and becomes
-        `run.step`.
+        If the training run must return to a checkpoint after one of these steps, that step is the last one written, and
+        becomes the current step of the training run.
         """
         values = torch.stack(self.pending).tolist()  # waits for the device
         seconds = time.perf_counter() - self.began
@@ -265,7 +265,7 @@ class Asked:
 
 @contextmanager
 def asked_to_stop() -> Iterator[Asked]:
-    """Yield an `Asked` that records the first SIGINT or SIGTERM in the `with` block; a second signal acts at once.
+    """Yield an `Asked` that records the first SIGINT or SIGTERM in the `with` block; a second one has its usual effect.
 
     Outside the main thread no signal is recorded.
     """

@@ -215,7 +215,8 @@ def decide_cluster(
     """Decide which documents of one cluster to drop, write this to `decided`, and return the number of pairs compared.
 
     rows: the cluster's rows in the partition `members`, in order of preference. limit: a document is dropped if its
-    cosine to a kept one, in ten-thousandths, is above this. capacity: the most kept documents in memory at once.
+    cosine to a kept one, in ten-thousandths, is above this. capacity: the largest number of kept documents in memory at
+    once.
     """
     pending, compared = rows, 0
     while len(pending):

@@ -43,7 +43,7 @@ TOP_CHARS = 200
 
 @dataclass(frozen=True)
 class HashUnits(Pass[Part]):
-    """Hash the units (lines, paragraphs, spans) of an input part; write a record of each to a file by its hash.
+    """Hash the units (lines, paragraphs, spans) of an input part; write a record of each to a file, by range of hashes.
 
     Units whose normal form is empty have no record. unit, normalize: as in Exact. partitions: number of sections of the
     file, each for a range of hashes. The receipt (the task's record) states the number of documents and units, and the

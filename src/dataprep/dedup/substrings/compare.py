@@ -166,7 +166,7 @@ def same_before(data: U8, a: Int, b: Int, most: Int) -> Int:
 
 @kernel(inline="always")
 def minimum_at(info: Int) -> Int:
-    """Return the index, among a record's words or bytes, at which its gram with the smallest hash starts.
+    """Return the number of the word or byte of a record at which its gram with the smallest hash starts.
 
     A record is a run of windows of text; a gram is a run of words or bytes shorter than a window. info: the record's
     packed description; see `minimizers.py`.
@@ -235,10 +235,11 @@ def by_pairs(
 ) -> tuple[U64, int, I64]:
     """Find the repeated windows in groups of records by comparing pairs; return (repeats, their number, other groups).
 
-    order[bounds[g]:bounds[g + 1]] are the records of group g, which have one hash, in order of position. The repeats
-    are rows of `out` or of a longer array (columns: see `repeats.py`). The numbers of groups that pairs cannot decide
-    are returned, int64: those in which a record's smallest hash is not unique, or with too many different records.
-    Arrays are taken out of their tuples first, because Numba counts references to each of them at every call.
+    Group g has the records order[bounds[g]:bounds[g + 1]], which have one hash, in order of position. The repeats are
+    rows of `out`, or of a longer array (columns: see `repeats.py`). The other groups are the numbers, int64, of those
+    that pairs cannot decide: a record's smallest hash is not unique, or the group has too many different records. rule:
+    defines a window. scratch: work arrays, which are taken out of their tuples first, because Numba counts references
+    to each of them at every call.
     """
     data, starts, stops, info, ids, offsets = block.data, block.at, block.stop, block.info, block.id, block.offset
     mine, theirs, owner, last = scratch.words, scratch.other, scratch.owner, rule.width - 1
@@ -316,7 +317,7 @@ def by_table(
 
     Returns `out`, or a longer array, and the number of its rows (columns: see `repeats.py`). block, rows: the records,
     and the numbers of those to read. rule: defines a window. table: all windows so far, to which new ones are added;
-    the search stops if it is full. half: only windows whose hash is half[0] modulo half[1] are examined. scratch: work
+    the search stops if it is full. half: only windows with hash % half[1] == half[0] are examined. scratch: work
     arrays. A window is compared with its last occurrence if this is in the same record, so that periodic text is cheap;
     else with the table's copy.
     """

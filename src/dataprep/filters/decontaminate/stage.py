@@ -39,7 +39,7 @@ class Decontaminate(ScoredFilter):
     sets: name -> questions: the URL of a file, a Dataset, or the texts. A file named .jsonl or .ndjson is JSON lines,
         one question per row (the first of `fields` that the row has); others are UTF-8 text, one question per line;
         .gz, .zst and .xz are decompressed. Rows are numbered from 1, empty ones too.
-    ngram: the number of words in a run; punctuation between words and case do not count.
+    ngram: the number of consecutive words (a run) that must be shared; punctuation between words and case do not count.
     words: how words are split: "unicode" (docs/words.md), or "regex", runs of `\w`, as published.
     min_words: a question shorter than `ngram` is one run of all its words, if it has this many; shorter ones are not
         searched, since they occur by chance (8 and 13 are the published bounds). `repr` shows how many are searched.

@@ -73,8 +73,8 @@ class Gopher(ScoredFilter):
     occurrence, overlapping or not, and must occur twice; a character inside several repeated n-grams counts once, and
     first occurrences are not repeats. The bullets are not from the paper. **Stop words** are compared by their letters
     in lower case ("The," is "the"). Of `languages` (English as published; there are ar, ary, ary-Latn, de, en, es, fr)
-    the list with most matches counts, so adding one only keeps more; `stop_words` is a list of your own, the only one
-    with languages=(). Repetition is decided by 64-bit hashes, without comparing: see kernel.py.
+    the list with most matches counts, so adding one only keeps more; `stop_words` is one more list, of your own; with
+    languages=() it is the only one. Repetition is decided by 64-bit hashes, without comparing: see kernel.py.
 
     Raises PlanError for a language without a list, a threshold below 0, or a stop word without a letter.
     """
