@@ -112,7 +112,8 @@ def recognise(
         mask = pa.array((flags & TRIM) > 0)
         texts = pc.replace_with_mask(texts, mask, pc.utf8_trim(said.filter(mask), EDGES))
     kinds = np.where(has_author, TEXT, SYSTEM).astype(np.int32)
-    kinds[_venues(texts)] = KINDS.index("location")
+    venues = _venues(texts)
+    kinds[venues[has_author[venues]]] = KINDS.index("location")
     rows = np.flatnonzero(flags & MAYBE)
     held = zip(said.take(rows).to_pylist(), has_author[rows].tolist(), strict=True)
     found = [(_known if len(s) < SHORT else _one)(s, speaks=speaks, marked=marked) for s, speaks in held]
