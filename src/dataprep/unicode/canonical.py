@@ -15,6 +15,7 @@ import numpy as np
 
 from . import tables
 from . import text as T
+from .hashes import eight_bytes
 from .kernel import kernel
 from .text import I64, U8, U32, U64, Int
 
@@ -85,6 +86,11 @@ def is_canonical(data: U8, i: int, stop: int, given: Canonical) -> bool:
     """Return True if the text data[i:stop] is certainly in the canonical form, False if that is not certain."""
     last: Int = 0
     while i < stop:
+        while i + 8 <= stop and eight_bytes(data, np.uint64(i)) & np.uint64(0x8080808080808080) == 0:
+            last = 0
+            i += 8
+        if i == stop:
+            break
         if data[i] < 0xCC:  # below U+0300: no mark, and nothing that composes
             if data[i] >= 0xC2 and given.unsafe[T.code_point(data, i)[0]]:
                 return False

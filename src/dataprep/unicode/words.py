@@ -27,7 +27,8 @@ from .text import I64, U8, U16, U32, U64, Int
 
 SPLITS = ("unicode", "regex")
 
-# An entry of the table: the lower-case code point (0: not compared), the class from bit 21 on, and T.SIGMA, T.DOTTED.
+# An entry of the table: the lower-case code point (0: not compared), the class from bit 21 on, the state after it from
+# bit 25 on, T.SIGMA and T.DOTTED.
 KIND = 21
 OTHER, LETTER, HEBREW, DIGIT, JOINER, ALONE = 0, 1, 2, 3, 4, 5
 MID_LETTER, MID_NUMBER, MID_BOTH, MID_HEBREW, EXTEND = 6, 7, 8, 9, 10
@@ -38,6 +39,8 @@ KINDS = {
 NARROW_SPACE = 0x202F
 APOSTROPHES = (0x2018, 0x2019, 0xFF07)
 OUTSIDE, INSIDE, SINGLE = 0, 1, 2  # states: outside of words, in a word, in a word of one character
+OTHERWISE = 3  # in an entry, from bit SURE on: the state after this character depends on more than its class
+SURE = 25
 STARTS = 4  # added to a state: a word starts at this character
 MID = 0x80  # of an ASCII character that may join two parts of a word
 
@@ -59,6 +62,7 @@ def word_table(split: str = "unicode") -> U32:
         table[list(APOSTROPHES)] = ord("'")
         table[0x130] = ord("i")
     table |= kinds << np.uint32(KIND)
+    table |= np.where(kinds == OTHER, OUTSIDE, np.where(kinds <= JOINER, INSIDE, OTHERWISE)).astype(np.uint32) << SURE
     table.flags.writeable = False
     return table
 
@@ -122,21 +126,30 @@ def inside_word(data: U8, begin: int, i: int, stop: int, table: U32) -> bool:
 
 
 @kernel(inline="always")
+def sure_state(entry: Int) -> Int:
+    """Return the state after a character with this entry of the table, or OTHERWISE, if `step` has to tell."""
+    return np.int64(entry) >> SURE & 3
+
+
+@kernel(inline="always")
 def step(data: U8, begin: Int, i: Int, stop: Int, table: U32, kind: Int, state: Int) -> Int:
     """Return the state after the character of class `kind` at byte `i`, from the state before it.
 
     A state is OUTSIDE, INSIDE or SINGLE; STARTS is added to it if a word starts here. begin, stop: the text in `data`.
     """
-    before, after = state & 3, OUTSIDE
+    before = state & 3
+    if kind == OTHER:
+        return OUTSIDE
+    if kind <= JOINER:
+        return INSIDE if before == INSIDE else INSIDE | STARTS
     if kind == ALONE:
-        after = SINGLE | STARTS
-    elif kind == EXTEND:
-        after = before
-    elif LETTER <= kind <= JOINER:
-        after = INSIDE if before == INSIDE else INSIDE | STARTS
-    elif kind != OTHER and before == INSIDE and joins(data, begin, i, stop, table):
-        after = INSIDE
-    return after
+        return SINGLE | STARTS
+    if kind == EXTEND:
+        return before
+    likely = before == INSIDE and i + 1 < stop
+    if likely and data[i + 1] < 0x80:  # after an ASCII character it is nearly always a blank, which decides
+        likely = LETTER <= kind_of(table[data[i + 1]]) <= JOINER
+    return INSIDE if likely and joins(data, begin, i, stop, table) else OUTSIDE
 
 
 @kernel(inline="always")

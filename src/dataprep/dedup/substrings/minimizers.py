@@ -19,7 +19,7 @@ import numpy as np
 from dataprep.unicode.hashes import mix64
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U32, U64, Int, code_point
-from dataprep.unicode.words import STARTS, kind_of, step, word_table
+from dataprep.unicode.words import OTHERWISE, STARTS, kind_of, step, sure_state, word_table
 
 CHUNK = 4096  # windows at a time, so that their hashes fit into the cache
 MAX_WINDOWS = (1 << 14) - 1  # of a record
@@ -88,7 +88,15 @@ def cut_words(data: U8, begin: Int, stop: Int, table: U32, out: WordSpans) -> in
     while i < stop:
         b = np.int64(data[i])
         c, size = code_point(data, i) if b >= 0x80 else (b, 1)
-        after = step(data, begin, i, stop, table, kind_of(table[c]), state)
+        after = sure_state(table[c])
+        if after == state:  # as before most characters, no word begins or ends
+            h = (h ^ np.uint64(c)) * factor
+            i += size
+            continue
+        if after == OTHERWISE:
+            after = step(data, begin, i, stop, table, kind_of(table[c]), state)
+        elif after:
+            after |= STARTS
         if state and (after == 0 or after & STARTS):
             out.end[n - 1], out.word[n - 1] = i, mix64(h ^ factor)
         if after & STARTS:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dataprep.unicode.kernel import kernel
 from dataprep.unicode.text import I64, U8, U32, U64, Int, code_point
-from dataprep.unicode.words import STARTS, kind_of, step
+from dataprep.unicode.words import STARTS, kind_of, step, sure_state
 
 from .minimizers import MAX_WINDOWS
 
@@ -121,6 +121,9 @@ def word_sizes(data: U8, at: I64, stop: I64, n_words: I64, table: U32) -> I64:
         i, left, state = at[j], n_words[j], 0
         while i < stop[j]:
             c, size = code_point(data, i)
+            if sure_state(table[c]) == state:
+                i += size
+                continue
             after = step(data, at[j], i, stop[j], table, kind_of(table[c]), state)
             if state and (after == 0 or after & STARTS):
                 left -= 1
