@@ -81,9 +81,10 @@ WINDOWS, POOLED, RUNS, BEFORE, FULL = 0, 1, 2, 3, 4
 
 
 class Same(NamedTuple):
-    """A range of bytes, start to end, of a record that a second record has too.
+    """A range of bytes of the data, start to end, in one record, whose text a second record has too.
 
-    bytes, items: how much later the same range begins in the second record, in bytes, and in words or bytes.
+    bytes: added to an offset in the data, it is the offset of the same text in the second record. items: the same for
+    the number of a word or byte in its record.
     """
 
     start: Int
