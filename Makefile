@@ -17,7 +17,7 @@ COURSE   := persona finetune
 STAGES   := language perplexity quality dedup-url dedup-paragraph dedup-bloom dedup-semantic chats
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-hard test-docs test-all check bench compare clean chat $(STEPS) $(COURSE) $(STAGES)
+.PHONY: help setup demo test test-fast test-hard test-docs test-all check mutate bench compare clean chat $(STEPS) $(COURSE) $(STAGES)
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z -]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -66,6 +66,10 @@ test-all:  ## all of these on Python 3.10, 3.12 and 3.13 where found, and the wh
 check: setup  ## lint and type-check
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+
+mutate: setup  ## list small changes of FILE= that its TESTS= do not notice
+	@$(PIP) install --quiet -c constraints.txt -e ".[mutate]"
+	@$(BIN)/python scripts/mutate.py $(FILE) $(TESTS)
 
 bench: setup  ## measure speed and memory into benchmarks/RESULTS.md
 	@$(BIN)/python -m benchmarks $(ARGS)

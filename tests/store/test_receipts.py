@@ -1,0 +1,130 @@
+"""Receipts: finished work is done once, and only what is really there counts as finished."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from dataprep.store import files, receipts
+
+
+def work(home, calls, texts=("one", "two")):
+    """Write a file per text, and return what a receipt states."""
+
+    def make():
+        calls.append(1)
+        urls = [files.join(home, "data", f"{n}.txt") for n in range(len(texts))]
+        for url, text in zip(urls, texts, strict=True):
+            files.write_bytes(url, text.encode())
+        return {"files": urls, "count": len(texts)}
+
+    return make
+
+
+@pytest.fixture
+def done(tmp_path):
+    """A folder, the URL of a receipt in it, and what the receipt states."""
+    home = str(tmp_path / "home")
+    receipt = files.join(home, "receipts", "a.json")
+    return home, receipt, receipts.once(receipt, "key", work(home, []))
+
+
+def test_work_is_done_once(done):
+    """The second call reads the receipt: key, results, and name, size and hash of each file, relative to it."""
+    home, receipt, record = done
+    calls = []
+    assert receipts.once(receipt, "key", work(home, calls)) == record == files.read_json(receipt)
+    assert not calls
+    assert record["key"] == "key"
+    assert record["count"] == 2
+    assert [file["name"] for file in record["files"]] == ["../data/0.txt", "../data/1.txt"]
+    assert [file["size"] for file in record["files"]] == [3, 3]
+    hashes = [files.content_hash(files.join(home, "data", name)) for name in ("0.txt", "1.txt")]
+    assert [file["hash"] for file in record["files"]] == hashes
+    assert [receipts.valid(receipt, other) for other in ("", "another", "zzz")] == [None] * 3
+    assert receipts.once(receipt, "another", work(home, calls))["key"] == "another"
+    assert calls == [1]
+
+
+def test_work_without_files_is_done_once(tmp_path):
+    """A receipt may name no file."""
+    receipt = str(tmp_path / "a.json")
+    assert receipts.once(receipt, "key", lambda: {"n": 3}) == {"n": 3, "key": "key", "files": []}
+    assert receipts.once(receipt, "key", lambda: pytest.fail("done again"))["n"] == 3
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize(
+    ("change", "small"),
+    [("missing", 99), ("shorter", 99), ("longer", 99), ("other bytes", 99), ("shorter", 0), ("longer", 0)],
+)
+def test_a_changed_file_is_not_finished_work(done, monkeypatch, number, change, small):
+    """Whichever file it is, small or large; the work is done again, and the receipt is right after it."""
+    monkeypatch.setattr(receipts, "SMALL", small)
+    home, receipt, record = done
+    url = files.join(home, "data", f"{number}.txt")
+    assert receipts.valid(receipt, "key") == record
+    if change == "missing":
+        os.unlink(url)
+    else:
+        files.write_bytes(url, {"shorter": b"on", "longer": b"ones", "other bytes": b"uno"}[change])
+    assert receipts.valid(receipt, "key") is None
+    calls = []
+    assert receipts.once(receipt, "key", work(home, calls)) == record
+    assert calls == [1]
+    assert receipts.valid(receipt, "key") == record
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_small_files_are_hashed_and_large_ones_measured(tmp_path, monkeypatch, size):
+    """A file of SMALL bytes is checked by its hash, one of a byte more by its size only."""
+    monkeypatch.setattr(receipts, "SMALL", 100)
+    home, receipt = str(tmp_path), str(tmp_path / "a.json")
+    record = receipts.once(receipt, "key", work(home, [], ["x" * (100 + size)]))
+    files.write_bytes(files.join(home, "data", "0.txt"), b"y" * (100 + size))
+    assert receipts.valid(receipt, "key") == (record if size else None)
+
+
+def test_the_default_covers_tables_and_metadata():
+    """Files of up to a megabyte are hashed."""
+    assert receipts.SMALL == 1 << 20
+
+
+HALF = [b"", b"{", b"[]", b"null", b'{"key": "key"}', b'{"key": "key", "files": [1]}', b'{"key": "key", "files": null}',
+        b'{"key": "key", "files": [{"name": "../data/0.txt"}]}']  # fmt: skip
+
+
+@pytest.mark.parametrize("content", HALF)
+def test_half_a_receipt_is_none(done, content):
+    """An empty, cut or foreign file in its place is no receipt, and no error."""
+    home, receipt, record = done
+    files.write_bytes(receipt, content)
+    assert receipts.valid(receipt, "key") is None
+    assert receipts.once(receipt, "key", work(home, [])) == record
+
+
+def test_a_moved_folder_keeps_its_receipts(done, tmp_path):
+    """Names are relative to the receipt; on other file systems too."""
+    home, receipt, record = done
+    os.rename(home, tmp_path / "moved")
+    assert receipts.valid(receipt, "key") is None
+    assert receipts.valid(receipt.replace("/home/", "/moved/"), "key") == record
+
+
+def test_a_failure_leaves_no_receipt(tmp_path):
+    """What raises is not finished; nothing is written."""
+    receipt = str(tmp_path / "a.json")
+    with pytest.raises(ZeroDivisionError):
+        receipts.once(receipt, "key", lambda: 1 // 0)
+    assert os.listdir(tmp_path) == []
+
+
+def test_receipts_on_other_file_systems():
+    """The protocol of a URL stays in front."""
+    receipt = "memory://receipts-test/r/a.json"
+    record = receipts.once(receipt, "key", work("memory://receipts-test", []))
+    assert [file["name"] for file in record["files"]] == ["../data/0.txt", "../data/1.txt"]
+    assert receipts.valid(receipt, "key") == record
+    files.remove("memory://receipts-test/data/1.txt")
+    assert receipts.valid(receipt, "key") is None
