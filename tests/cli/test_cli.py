@@ -7,9 +7,11 @@ import sys
 
 import pytest
 
+import dataprep as dp
 from dataprep import __version__, cli
 from dataprep.core.batch import parse_id, show_id
 from dataprep.history import clusters, why
+from dataprep.store import lease
 
 PIPELINE = '''
 """A small pipeline for the tests."""
@@ -333,3 +335,17 @@ def test_clean_removes_what_dataprep_wrote(dataprep, pipeline, tmp_path, journal
         note = str(note.relative_to(out))
         assert everything(out) == {*mine, note}
         assert dataprep("clean", "--all", tmp_path / "nothing")[0] == 0
+
+
+def test_clean_leaves_a_folder_in_use_alone(dataprep, tmp_path):
+    """While a run writes into a folder, `clean` deletes nothing and says who writes."""
+    dp.Pipeline().run(dp.read([{"text": "a text"}], out=str(tmp_path / "rows")), out=str(tmp_path / "run" / "step"))
+    before = sorted(tmp_path.rglob("*"))
+    with lease.held(str(tmp_path / "run" / "step")):
+        for words in (["clean", tmp_path / "run", "--all"], ["clean", tmp_path / "run" / "step", "--all"]):
+            code, _, said = dataprep(*words)
+            assert code == 75
+            assert "is in use by pid" in said
+    assert sorted(tmp_path.rglob("*")) == before
+    assert dataprep("clean", tmp_path / "run", "--all")[0] == 0
+    assert not (tmp_path / "run").exists()

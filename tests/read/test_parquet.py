@@ -174,3 +174,14 @@ def test_rows_without_long_values_are_decoded_together(tmp_path) -> None:
     with (tmp_path / "a.parquet").open("rb") as f:
         assert parquet_rows.rows_at_once(f, metadata, 0, None) == parquet_rows.ROWS
         assert f.tell() == 0
+
+
+def test_a_time_with_a_zone_is_a_column(tmp_path):
+    """Its type is found, and URL compares such times."""
+    when = [dt.datetime(2024, 1, day, tzinfo=dt.timezone.utc) for day in (1, 2)]
+    rows = {"text": ["old", "new"], "url": ["http://a.org/x"] * 2, "date": pa.array(when, pa.timestamp("us", "UTC"))}
+    pq.write_table(pa.table(rows), tmp_path / "pages.parquet")
+    docs = dp.read(str(tmp_path / "pages.parquet"), columns=["url", "date"])
+    assert docs.table()["date"].type == pa.timestamp("us", "UTC")
+    pytest.importorskip("w3lib")
+    assert dp.Pipeline(dp.URL()).run(docs, out=str(tmp_path / "out"))[0]["text"] == "new"

@@ -25,6 +25,8 @@ def names_in(text: str, terms: list[str], prefixes: str) -> list[tuple[int, int,
             ends = [(e, n) for n, t in enumerate(terms) for e in [name_end(kinds, at, t)] if e]
             if ends:
                 end, term = max(ends)
+                while end < len(text) and kinds[end] == SKIPPED and not 0x2000 <= ord(text[end]) < 0x2070:
+                    end += 1  # accents of the last letter
                 hit = (at, end, term)
                 break
         found += [hit] if hit else []

@@ -13,7 +13,7 @@ from dataprep.core.batch import show_id
 from dataprep.core.folder import STEPS, Folder
 from dataprep.core.runner import Runner
 from dataprep.errors import PlanError
-from dataprep.store import files
+from dataprep.store import files, lease
 
 from .options import Memory, RunFolder, Screen, Workers, runner, say
 from .trial import dry_run as dry_run_of
@@ -106,11 +106,13 @@ def clean(
         msg = f"{folder} is not a folder; it must be the folder of a run"
         raise PlanError(msg)
     if all_:
+        lease.check_free([folder, *owned.homes(folder)] if files.is_local(folder) else [])
         freed, kept = owned.remove_all(folder)
         say(f"removed what dataprep wrote into {folder}, {freed / 1e6:.1f} MB")
     else:
         inside = (folder, *(files.join(folder, name) for name in files.listdir(folder)))
         found = [home for home in map(Folder, inside) if home.is_of_a_run and files.exists(home.path(STEPS))]
+        lease.check_free(home.url for home in found)
         freed = sum(owned.remove(home.url, [STEPS]) for home in found)
         kept = [home.path(name) for home in found for name in owned.foreign(home.url, [STEPS])]
         say(f"removed {len(found)} folders of steps, {freed / 1e6:.1f} MB")

@@ -38,6 +38,12 @@ def all_held(folders: Iterable[str]) -> Iterator[None]:
         yield
 
 
+def check_free(folders: Iterable[str]) -> None:
+    """Raise InUse if another process or thread holds the lease of one of the folders, which must exist."""
+    with all_held(folders):
+        pass
+
+
 @contextlib.contextmanager
 def held(folder: str) -> Iterator[None]:
     """Hold the lease (exclusive right to write) of an output folder inside the `with` block; create the folder.

@@ -236,7 +236,7 @@ def test_empty_and_missing_names(tmp_path):
 
 def test_meta_keeps_what_names_nobody(tmp_path):
     """Of meta only the keys that are asked for stay; files' names, forwards and reactions go."""
-    from dataprep.messages.names.stage import _only
+    from dataprep.messages.names.replace import _only
 
     assert _only('{"edited":true,"forwarded":"Teo","reactions":{"Teo":"!"}}', ("edited",)) == '{"edited":true}'
 

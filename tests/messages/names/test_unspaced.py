@@ -54,6 +54,13 @@ def test_the_article_after_a_preposition(tmp_path):
     assert not any("علوي" in text for _, _, text in left)
 
 
+@pytest.mark.parametrize("text", ["Zoe\u0308 Amrani", "zoë", "Zoe\u0308\u0301, hi", "مُحَمَّدٌ", "محمد\u0640\u064e"])
+def test_accents_of_the_last_letter_go_with_the_name(tmp_path, text):
+    """No accent or vowel sign is left on a pseudonym."""
+    left, _ = pseudonymised([("a chat", "Zoë Amrani", text), ("a chat", "محمد", "salam")], tmp_path)
+    assert not set(left[0][2]) - set(left[0][1] + left[1][1] + ", hi")
+
+
 def test_names_equal_plain_search():
     """On random texts, the spans are those of trying all names at each character, the longest first."""
     rng = random.Random(5)

@@ -22,6 +22,7 @@ SKIPPED, GAP, BREAK = 0, 0x20, 0xFFFFFFFF  # values as which characters that are
 EMPTY = -1
 STRETCHED = 2  # "Ilseee": with this many more of the last letter it is the same word
 MAX_PREFIXES = 2  # "ولإلسا": and, to
+_FIRST_SIGN, _LAST_SIGN = 0x2000, 0x2070  # signs such as isolates are no accents: they may belong to what follows
 MAX_GAP = 4  # characters between two words of one name
 
 
@@ -155,8 +156,16 @@ def _is_isolate(data: U8, i: Int, last: Int) -> bool:
 
 
 @kernel
-def _widened(data: U8, low: Int, start: Int, end: Int, stop: Int) -> tuple[Int, Int, Int]:
-    """Return the span of a name with the + of a number or the isolates of a mention, and whether an @ precedes it."""
+def _widened(data: U8, low: Int, start: Int, end: Int, stop: Int, fold: U32) -> tuple[Int, Int, Int]:
+    """Return the span of a name with its last letter's accents, the + of a number or the isolates of a mention.
+
+    The third value is whether an @ precedes it.
+    """
+    while end < stop:
+        c, size = code_point(data, end)
+        if fold[c] != SKIPPED or _FIRST_SIGN <= c < _LAST_SIGN:
+            break
+        end += size
     if start > low and data[start - 1] == 43 and 48 <= data[start] <= 57:
         start -= 1
     i = start
@@ -227,7 +236,7 @@ def find_names(
                             for column in range(5):
                                 more[row, column] = out[row, column]
                         out, capacity = more, 2 * capacity
-                    start, end, mentioned = _widened(data, offsets[d], np.int64(starts[k]), end, offsets[d + 1])
+                    start, end, mentioned = _widened(data, offsets[d], np.int64(starts[k]), end, offsets[d + 1], fold)
                     out[m, 0], out[m, 1], out[m, 2], out[m, 3], out[m, 4] = d, start, end, term, mentioned
                     m += 1
                     i = max(i, np.uint64(end))  # a name of several words

@@ -11,44 +11,35 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dataprep.core import batch as B
 from dataprep.core.batch import Batch
 from dataprep.core.dataset import Dataset
 from dataprep.core.estimator import Estimator
-from dataprep.core.ledger import Ledger
 from dataprep.core.part import Part
 from dataprep.core.passes import Pass
 from dataprep.core.runner import Runner
-from dataprep.core.stage import Stage, drop_rows
+from dataprep.core.stage import Stage
 from dataprep.core.trial import current
 from dataprep.errors import PlanError, ReadError
-from dataprep.pii.kernel import byte_kinds, suspects
-from dataprep.pii.rules import KINDS
 from dataprep.store import files, receipts
 
-from . import kernel as K
 from .consent import Consent, names_in
-from .glued import glued_names, with_glued
 from .known import KnownPeople
-from .matching import COMMON, common_words, folded, identity, words
-from .numbers import with_numbers
-from .pseudonyms import AUTHOR, CHAT, MENTION, NAMING, NameTables, People, digest, is_group_name, name_tables, one_word
+from .matching import COMMON, common_words, identity, words
+from .pseudonyms import AUTHOR, CHAT, MENTION, People, digest, is_group_name, one_word
+from .replace import NEEDS, Pseudonymised, read_people, warm
 from .weighing import common_in
 
 MIN_KEY_BYTES = 16
 MENTIONED = re.compile("@\u2068([^\u2069\n]{1,200})\u2069")
-NEEDS = ("chat", "author", "kind")
-__all__ = ["Consent", "Pseudonymised", "Pseudonyms"]
+__all__ = ["Consent", "Pseudonyms"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -144,7 +135,7 @@ class Pseudonyms(Estimator):
 
     def warm(self) -> None:
         """Compile the kernels, before workers start."""
-        _warm()
+        warm()
 
     def fit(self, docs: Dataset, run: Runner, out: str) -> Stage:
         """Learn all names in `docs`, write the table of pseudonyms into `out`, and return the stage that applies it."""
@@ -162,7 +153,7 @@ class Pseudonyms(Estimator):
 
     def _write(self, url: str, parts: list[str], docs: Dataset, run: Runner) -> dict[str, Any]:
         """Write the table of pseudonyms to `url`; return its receipt. A random key is not stored."""
-        seen = {(r["kind"], r["chat"], r["name"]) for part in parts for r in _read(part).to_pylist()}
+        seen = {(r["kind"], r["chat"], r["name"]) for part in parts for r in read_people(part).to_pylist()}
         if self.consent is not None:
             self.consent.check(name for _, _, name in People(seen).found())
         secret = self.secret or secrets.token_bytes(32)
@@ -184,7 +175,7 @@ class Pseudonyms(Estimator):
             msg = f"mapping={path!r} must be outside the run's folder, which others may get; give another path"
             raise PlanError(msg)
         with files.atomic(path) as f:
-            pq.write_table(_read(url), f)
+            pq.write_table(read_people(url), f)
 
 
 def _secret(given: str | bytes | None) -> bytes | None:
@@ -258,143 +249,3 @@ def _seen(batch: Batch) -> set[tuple[str, str, str]]:
     for chat, text in zip(*(hit.column(n).to_pylist() for n in ("chat", "text")), strict=True):
         found |= {(MENTION, chat or "", name) for name in MENTIONED.findall(text)}
     return found
-
-
-def _read(url: str) -> pa.Table:
-    with files.open_raw(url) as f:
-        return pq.read_table(f)
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Pseudonymised(Stage):
-    """Replaces names by pseudonyms; `Pseudonyms.fit` returns this stage.
-
-    people: URL of the table of pseudonyms. key: identifies the table's content. Others: as in `Pseudonyms`.
-    """
-
-    people: str
-    key: str
-    min_chars: int
-    common: tuple[str, ...] | None
-    prefixes: str
-    blank: tuple[str, ...]
-    keep_meta: tuple[str, ...]
-    pii: bool
-    consent: Consent | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
-
-    needs: ClassVar[tuple[str, ...]] = NEEDS
-    hides: ClassVar[bool] = True
-
-    @property
-    def name(self) -> str:
-        """The name of the Estimator, "Pseudonyms", which is used in statistics."""
-        return Pseudonyms.__name__
-
-    def __repr__(self) -> str:
-        return f"pseudonyms for {self.facts.get('people', 0):,} people"
-
-    def recipe(self) -> Any:
-        """Return the values that identify this stage: the key of the table of pseudonyms, not its path."""
-        return self.name, self.key
-
-    def secrets(self) -> KnownPeople:
-        """Return a search for every name in the table of pseudonyms, and for people who did not agree."""
-        rows = _read(self.people).to_pylist()
-        rows = [row for row in rows if row["kind"] in NAMING or (row["kind"] == CHAT and is_group_name(row["name"]))]
-        names = {row["name"] for row in rows} | set(self.consent.names if self.consent and self.consent.refused else ())
-        whole = one_word((row["kind"], row["chat"], row["name"]) for row in rows)
-        stay = common_words(self.common) | set(_short(names, self.min_chars)) | whole
-        return KnownPeople(tuple(sorted(names)), frozenset(stay))
-
-    def warm(self) -> None:
-        """Compile the kernels, before workers start."""
-        _warm()
-
-    def __call__(self, batches: Iterator[Batch], stats: Ledger) -> Iterator[Batch]:
-        """Drop messages without consent; yield the others with authors, chats, sources, meta and texts rewritten."""
-        known = name_tables(self.people, self.min_chars, self.common)
-        for batch in batches:
-            kept = batch if self.consent is None else drop_rows(batch, self.consent.reasons(batch["author"]), stats)
-            yield self._columns(self._texts(kept, known, stats), known)
-
-    def _texts(self, batch: Batch, known: NameTables, stats: Ledger) -> Batch:
-        """Return the batch with names in its texts replaced, and texts of the kinds in `blank` blanked."""
-        batch = self._blanked(batch, stats)
-        prefixes = folded()[[ord(c) for c in self.prefixes]] if self.prefixes else np.zeros(0, np.uint32)
-        offsets, data = B.buffers(batch)
-        hits = K.find_names(offsets, data, folded(), *known.trie, prefixes)
-        glued = glued_names(offsets, data, known.trie, known.single)
-        hits = with_glued(hits, np.concatenate([glued, known.unspaced.find(offsets, data)]))
-        left = known.weak[hits[:, 3]] & (hits[:, 4] == 0)
-        stats.count("names.common_left", int(left.sum()))
-        hits = hits[~left]
-        chats = pc.index_in(pc.fill_null(batch["chat"].cast(pa.string()), ""), pa.array(list(known.chats), pa.string()))
-        which = known.meant(hits, np.asarray(pc.fill_null(chats, -1).to_numpy(zero_copy_only=False), np.int64))
-        stats.count("names.shared", int((known.is_shared[hits[:, 3]] & (which == known.target[hits[:, 3]])).sum()))
-        first_kind = len(known.words) - len(KINDS)
-        spans = np.column_stack([hits[:, :3], which])
-        spans = with_numbers(offsets, data, spans, known.phones, first_kind if self.pii else -1)
-        if not len(spans):
-            return batch
-        if current():  # which words cost most, for --dry-run
-            for term, n in zip(*np.unique(hits[:, 3], return_counts=True), strict=True):
-                stats.count(f"word.{known.terms[term]}", int(n), private=True)
-        counts = np.bincount(np.maximum(spans[:, 3] - first_kind + 1, 0), minlength=len(KINDS) + 1).tolist()
-        for name, n in zip(("names.replaced", *(f"pii.{kind}" for kind in KINDS)), counts, strict=True):
-            stats.count(name, n)
-        texts = B.strings(*K.splice(offsets, data, spans, *B.buffers(known.words)))
-        return B.with_column(batch, "text", texts)
-
-    def _blanked(self, batch: Batch, stats: Ledger) -> Batch:
-        kinds = batch["kind"].cast(pa.large_string())
-        blank = pc.is_in(kinds, pa.array(self.blank, pa.large_string()))
-        n = pc.sum(blank).as_py() or 0
-        stats.count("blanked", n)
-        if not n:
-            return batch
-        left, right, nothing = (pa.scalar(sign, pa.large_string()) for sign in ("<", ">", ""))
-        names = pc.binary_join_element_wise(left, kinds, right, nothing)
-        return B.with_column(batch, "text", pc.if_else(blank, names, batch["text"]))
-
-    def _columns(self, batch: Batch, known: NameTables) -> Batch:
-        chats = _mapped(batch["chat"], known.chat_names, known.chat_pseudonyms)
-        out = B.with_column(batch, "author", _mapped(batch["author"], known.authors, known.author_pseudonyms))
-        out = B.with_column(out, "chat", chats.cast(batch["chat"].type))
-        source = pc.fill_null(chats, "Chat").dictionary_encode().cast(B.SOURCE)
-        return B.with_column(B.with_column(out, "source", source), "meta", self._meta(batch["meta"]))
-
-    def _meta(self, meta: pa.LargeStringArray) -> pa.LargeStringArray:
-        """Return the JSON with only the keys in `keep_meta`; each different value is parsed once."""
-        coded = meta.dictionary_encode()
-        kept = [_only(text, self.keep_meta) for text in coded.dictionary.to_pylist()]
-        return pa.array(kept, pa.large_string()).take(coded.indices)
-
-
-def _short(names: Iterable[str], min_chars: int) -> Iterator[str]:
-    return (word for name in names for word in words(name) if len(word) < min_chars)
-
-
-def _only(text: str, keys: tuple[str, ...]) -> str:
-    if text == "{}":
-        return text
-    found = orjson.loads(text)
-    hidden = (
-        {"file": None} if {"file", "files"} & found.keys() - set(keys) else {}
-    )  # `clean.py` needs the key to find captions
-    return orjson.dumps({k: v for k, v in found.items() if k in keys} | hidden).decode()
-
-
-def _mapped(column: pa.Array, names: pa.StringArray, pseudonyms: pa.StringArray) -> pa.StringArray:
-    """Return the pseudonym of each name, null for null."""
-    at = pc.index_in(column.cast(pa.string()), names, skip_nulls=True)
-    assert at.null_count == column.null_count, "every name was seen by fit"
-    return pseudonyms.take(at)
-
-
-def _warm() -> None:
-    fold = folded()
-    offsets, data = B.buffers(B.make([0], ["a text"], "warm"))
-    hits = K.find_names(offsets, data, fold, *K.build(["text"]), fold[:1])
-    K.splice(offsets, data, hits[:, :4].copy(), offsets, data)
-    suspects(offsets, data, byte_kinds(), 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, BinaryIO
 
@@ -53,13 +54,17 @@ def check_kinds(columns: Iterable[tuple[str, str]]) -> None:
             raise PlanError(msg)
 
 
+_ZONED = re.compile(r"timestamp\[(s|ms|us|ns), tz=([\w/+:-]+)\]")
+
+
 def arrow_type(kind: str) -> pa.DataType:
     """Return the Arrow type with the name `kind`, such as "timestamp[us]"; "string" is large_string.
 
     Raises PlanError if there is no such type.
     """
     try:
-        return KINDS.get(kind) or pa.type_for_alias(kind)
+        zoned = _ZONED.fullmatch(kind)  # a time with a zone, as Arrow prints its type
+        return pa.timestamp(*zoned.groups()) if zoned else KINDS.get(kind) or pa.type_for_alias(kind)
     except ValueError as e:
         msg = f"{kind!r} is not a column type; give string, int64, double, bool, timestamp[us] ..."
         raise PlanError(msg) from e
