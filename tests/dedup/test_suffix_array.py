@@ -246,7 +246,7 @@ def test_what_does_not_fit_is_refused(dataset, monkeypatch, tmp_path) -> None:
     with pytest.raises(PlanError, match="engine='windows'"):
         stage.fit(made, dp.Serial(memory=600 << 20), str(tmp_path))
     monkeypatch.setitem(sys.modules, "pydivsufsort", None)
-    with pytest.raises(PlanError, match=r"dataprep\[dedup\]"):
+    with pytest.raises(PlanError, match=r"dataprep-lm\[dedup\]"):
         stage.fit(made, dp.Serial(), str(tmp_path))
 
 

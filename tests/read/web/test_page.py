@@ -248,7 +248,7 @@ def test_missing_packages(tmp_path, monkeypatch) -> None:
         return real(name, *rest)
 
     monkeypatch.setattr(importlib, "import_module", without)
-    with pytest.raises(PlanError, match=r"dataprep\[warc\]"):
+    with pytest.raises(PlanError, match=r"dataprep-lm\[warc\]"):
         Warc()
 
 
