@@ -27,31 +27,22 @@ TITLES = (  # text before the chat's name in file names
 )
 
 
-class ExportStream(io.RawIOBase):
+class ExportStream(LineFeeds):
     """A stream of the bytes of one exported chat; errors in a zip raise ReadError, which states the byte offset."""
 
     def __init__(self, inner: Any, url: str) -> None:
-        super().__init__()
-        self.inner, self.url, self.n_bytes = LineFeeds(inner), url, 0
-
-    def readable(self) -> bool:
-        """Return True: the stream can be read."""
-        return True
+        super().__init__(inner)
+        self.url, self.n_bytes = url, 0
 
     def readinto(self, buffer: Any) -> int:
         """Read the next bytes into `buffer`; return their number."""
         try:
-            n = int(self.inner.readinto(buffer))
+            n = super().readinto(buffer)
         except (zipfile.BadZipFile, EOFError, zlib.error) as e:
             msg = f"the zip ends early or is damaged ({e}); fetch the file again"
             raise ReadError(msg, self.url, self.n_bytes) from e
         self.n_bytes += n
         return n
-
-    def close(self) -> None:
-        """Close the stream and its file."""
-        self.inner.close()
-        super().close()
 
 
 @dataclass(frozen=True)
