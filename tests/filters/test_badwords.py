@@ -87,7 +87,7 @@ def test_laws(some):
         (lambda f: BadWords(f"{f}/blank.txt"), "must have an entry"),
         (lambda _: BadWords(()), "must have an entry"),
         (lambda _: BadWords((1,)), "must have an entry"),
-        (lambda _: BadWords(("a\nb",)), "must not have a line break"),
+        (lambda _: BadWords(("a\nb",)), "has a line break"),
         (lambda _: BadWords(("a",), max_matches=-1), "a number of at least 0"),
         (lambda _: BadWords(("a",), language=3), "language=3 must be a code"),
     ],

@@ -79,10 +79,10 @@ def test_a_changed_file_is_not_finished_work(done, monkeypatch, number, change, 
 @pytest.mark.parametrize("size", [0, 1])
 def test_small_files_are_hashed_and_large_ones_measured(tmp_path, monkeypatch, size):
     """A file of SMALL bytes is checked by its hash, one of a byte more by its size only."""
-    monkeypatch.setattr(receipts, "SMALL", 100)
+    monkeypatch.setattr(receipts, "SMALL", 1000)
     home, receipt = str(tmp_path), str(tmp_path / "a.json")
-    record = receipts.once(receipt, "key", work(home, [], ["x" * (100 + size)]))
-    files.write_bytes(files.join(home, "data", "0.txt"), b"y" * (100 + size))
+    record = receipts.once(receipt, "key", work(home, [], ["x" * (1000 + size)]))
+    files.write_bytes(files.join(home, "data", "0.txt"), b"y" * (1000 + size))
     assert receipts.valid(receipt, "key") == (record if size else None)
 
 

@@ -144,7 +144,7 @@ def test_a_group_must_be_a_column_of_names(tmp_path):
     docs = laws.dataset_of(tmp_path, ["text"])
     with pytest.raises(PlanError, match="group='host' must be a column of the documents, which have id, text"):
         dp.encode(docs, dp.Tokenizer.from_merges([]), out=tmp_path / "s", split=Split(group="host"))
-    with pytest.raises(PlanError, match="names a column of list"):
+    with pytest.raises(PlanError, match="the column that group= names has the type list"):
         grouped([["a"], ["b"]])
 
 

@@ -180,7 +180,7 @@ CHANGES = {
     "shape": ({"intermediate_size": 64}, r"has model.layers.0.mlp.gate_proj.weight of shape \(128, 32\) and must have"),
     "layers": ({"num_hidden_layers": 3}, "lacks model.layers.2.input_layernorm.weight and 8 more"),
     "fewer": ({"num_hidden_layers": 1}, "has besides Llama's model.layers.1.input_layernorm.weight and 8 more"),
-    "vocabulary": ({"vocab_size": 200}, "has a tokenizer of 259 ids and a model of 200"),
+    "vocabulary": ({"vocab_size": 200}, "has 259 ids, but the model has 200 rows"),
 }
 
 

@@ -1,9 +1,9 @@
-"""Pipeline: a list of stages, joined into as few passes as possible, and sealed as a Dataset.
+"""Pipeline: a list of stages, run in as few passes as possible; the result is a folder, opened as a Dataset.
 
 Consecutive Stages are one pass. Before an Estimator, pending stages are applied and the text is saved, but only if one
-of them changes or reads text. Drops and cuts of earlier Estimators are applied while reading, so Exact -> MinHash ->
-SuffixArray reads one saved text. Every task writes a receipt of its work, so a killed run resumes and writes the same
-bytes.
+of them changes or reads text. Drops and cuts of earlier Estimators are applied while reading, so Exact, MinHash and
+SuffixArray in a row all read the same saved copy of the text. Every task writes a receipt of its work, so a killed run
+resumes and writes the same bytes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """FineWeb: the paper's three line rules, and a fourth from its published code; every threshold is a parameter.
 
-The counts come from one pass over a document's bytes. Slow twin for the tests: tests/twins/fineweb.py.
+The counts come from one pass over a document's bytes. Slow reference for the tests: tests/twins/fineweb.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Lists of byte strings in the form that kernels read; search for them at the start and end of a line; case folding.
 
-Slow twin for the tests: tests/twins/c4.py.
+Slow reference for the tests: tests/twins/c4.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Counts of lines, paragraphs and n-grams that occur more than once in a document, by 64-bit hashes.
 
-Slow twin for the tests: tests/twins/gopher.py.
+Slow reference for the tests: tests/twins/gopher.py.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Words are found whole: "ass" in "an ass." but not in "class". For this, a symbol
 and of the text, and on both sides of each character that is not part of a word. So "ass" is EDGE a s s EDGE, which is
 in "an ass." (... EDGE a s s EDGE . EDGE ...), and a match of the symbols is a match of whole words.
 
-Slow twin for the tests: tests/twins/badwords.py.
+Slow reference for the tests: tests/twins/badwords.py.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Use it on copies that are compared (deduplication, search) or if a model should see one form; each switch removes
 differences that the author may have made on purpose.
 
-Slow twin for the tests: tests/twins/arabizi.py
+Slow reference for the tests: tests/twins/arabizi.py
 """
 
 from __future__ import annotations

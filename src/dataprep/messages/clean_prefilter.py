@@ -2,7 +2,7 @@
 
 It flags every message that a rule changes, and some that no rule changes.
 
-Slow twin for the tests: tests/twins/clean.py, which applies all rules to every message
+Slow reference for the tests: tests/twins/clean.py, which applies all rules to every message
 """
 
 from __future__ import annotations

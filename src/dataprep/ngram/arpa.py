@@ -1,6 +1,6 @@
 """Write the ARPA file format: each line has a log10 probability, the words of an n-gram, and a log10 back-off weight.
 
-Slow twin for the tests: tests/twins/ngram.py
+Slow reference for the tests: tests/twins/ngram.py
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ From order 3 on, an n-gram, its suffix (the n-gram without its first word) and a
 the same last but one word: counts, sums and probabilities of a part need no other part. Single words are kept in
 memory. Only the back-off weight of an n-gram is computed in another part than its probability; `Exchange` joins them.
 
-Slow twin for the tests: tests/twins/ngram.py
+Slow reference for the tests: tests/twins/ngram.py
 """
 
 from __future__ import annotations

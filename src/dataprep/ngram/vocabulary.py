@@ -1,6 +1,6 @@
 """Number words in order of appearance, as `lmplz` reads them: one sentence per line.
 
-Slow twin for the tests: tests/twins/ngram.py
+Slow reference for the tests: tests/twins/ngram.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kernels that find the longest substrings that a text shares with the text of a suffix array.
 
-Slow twin for the tests: tests/twins/search.py
+Slow reference for the tests: tests/twins/search.py
 """
 
 from __future__ import annotations

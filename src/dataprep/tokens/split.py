@@ -123,7 +123,7 @@ def _group_ids(column: pa.Array, ids: Ids) -> Ids:
     try:
         names = names.cast(pa.large_string())
     except pa.ArrowNotImplementedError as e:
-        msg = f"group= names a column of {column.type}, which must be texts, numbers or times; give another column"
+        msg = f"the column that group= names has the type {column.type}; name a column of texts, numbers or times"
         raise PlanError(msg) from e
     hashes = text_hashes(*B.buffers(names.fill_null("")))[:, 0]
     return np.where(names.is_null().to_numpy(zero_copy_only=False), ids, hashes)

@@ -96,7 +96,7 @@ def _check_shape(where: object, earlier: ModelConfig, config: ModelConfig) -> No
 
 
 def hash_of(model: GPT) -> str:
-    """Return the hash (sha256, hex) of a model's weights; rows that fill up its vocabulary are left out."""
+    """Return the hash (sha256, hex) of a model's weights; the rows that pad its vocabulary are left out."""
     digest, padded = hashlib.sha256(), {"embedding.weight", "head.weight"}
     for name, tensor in model.state_dict().items():
         used = tensor[: model.vocab_size] if name in padded else tensor

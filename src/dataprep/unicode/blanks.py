@@ -2,7 +2,7 @@
 
 Training and scoring both use these functions. Other white space, such as the no-break space, is a part of words.
 
-Slow twin for the tests: tests/twins/perplexity.py
+Slow reference for the tests: tests/twins/perplexity.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Most texts are in NFC already: one pass over the characters shows this, and the texts are copied. The tables are of one
 Unicode version, so the result is the same on every Python.
 
-Slow twin for the tests: tests/twins/canonical.py
+Slow reference for the tests: tests/twins/canonical.py
 """
 
 from __future__ import annotations

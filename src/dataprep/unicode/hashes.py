@@ -2,7 +2,7 @@
 
 Kernels read a text column as Arrow stores it; see `text.py`.
 
-Slow twin for the tests: tests/twins/text.py
+Slow reference for the tests: tests/twins/text.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Shingles: runs of words or characters of a text, without differences to ignore, such as case or accents.
 
-Slow twin for the tests: tests/twins/text.py
+Slow reference for the tests: tests/twins/text.py
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ KEPT, DIGIT = 1 << 21, 1 << 22  # of an entry: the code point is kept; it is the
 def differences(given: str | Sequence[str] | None, unit: str, split: str) -> tuple[str, ...]:
     """Return the names of the differences to ignore, such as "case", in the order of SWITCHES.
 
-    given: the names, or "fineweb"; None: the default for the unit. unit: "word" or "char". split: one of words.SPLITS.
-    Raises PlanError for unknown names, and if a difference is left out that this unit always ignores.
+    given: the names, or "fineweb" for the differences that FineWeb ignores; None: the default for the unit. unit:
+    "word" or "char". split: one of words.SPLITS. Raises PlanError for unknown names, and if a difference is left out
+    that this unit always ignores.
     """
     if given is None:
         marks = ("punctuation",) if unit == "word" else ()

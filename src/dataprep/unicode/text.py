@@ -6,7 +6,7 @@ every Python. Python's `re`, `str.lower`, `str.strip` and `str.split` are the re
 Lower-casing is used for comparison only: offsets always refer to unchanged text. `_nrt=False` leaves out reference
 counting in kernels that are called for every line.
 
-Slow twin for the tests: tests/twins/text.py, tests/twins/c4.py and tests/twins/units.py
+Slow reference for the tests: tests/twins/text.py, tests/twins/c4.py and tests/twins/units.py
 """
 
 from __future__ import annotations

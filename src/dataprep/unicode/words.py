@@ -10,7 +10,7 @@ splits as most published code does: runs of `\w`.
 Words are compared in lower case, with one form of the apostrophe, and without format characters and variation
 selectors.
 
-Slow twin for the tests: tests/twins/words.py
+Slow reference for the tests: tests/twins/words.py
 """
 
 from __future__ import annotations

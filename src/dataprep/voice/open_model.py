@@ -53,7 +53,10 @@ def open_model(path: str | os.PathLike[str], device: str = "cpu") -> Loaded:
     shape, rows = llama.shape_of(config, str(folder))
     n_ids, eot = (rows, (ends or [0])[0]) if tok is None else (tok.vocab_size, tok.eot)
     if n_ids > rows:
-        msg = f"{folder} has a tokenizer of {n_ids:,} ids and a model of {rows:,}; copy the model's own tokenizer there"
+        msg = (
+            f"the tokenizer in {folder} has {n_ids:,} ids, but the model has {rows:,} rows; copy the model's own "
+            "tokenizer there"
+        )
         raise PlanError(msg)
     model = GPT(shape, n_ids)
     llama.fill(model, _tensors(folder), str(folder))

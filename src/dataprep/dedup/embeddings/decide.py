@@ -8,7 +8,7 @@ one partition: it multiplies the vectors of documents with those of the kept doc
 more kept documents than fit into memory, the undecided documents are compared in further rounds, with the same result
 (as in `near/verify.py`).
 
-Slow twin for the tests: tests/twins/semantic.py
+Slow reference for the tests: tests/twins/semantic.py
 """
 
 from __future__ import annotations

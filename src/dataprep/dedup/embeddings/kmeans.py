@@ -9,7 +9,7 @@ prototypes (Sorscher et al. 2022): documents that are similar to many others add
 documents are dropped in order of their cosine to the nearest centroid, the largest first, and of equal ones the later
 ids first.
 
-Slow twin for the tests: tests/twins/semantic.py
+Slow reference for the tests: tests/twins/semantic.py
 """
 
 from __future__ import annotations

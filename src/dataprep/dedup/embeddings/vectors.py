@@ -4,7 +4,7 @@ A vector is scaled to length 4,096 and rounded to int16 ("on the grid"). Any par
 vectors is a whole number of at most 4096^2 = 2^24 (Cauchy-Schwarz), which float32 holds exactly; so `a @ b` gives the
 same bits whatever the shape of the matrices, the threads, or the BLAS. The rounding changes a cosine by about 1e-4.
 
-Slow twin for the tests: tests/twins/semantic.py
+Slow reference for the tests: tests/twins/semantic.py
 """
 
 from __future__ import annotations

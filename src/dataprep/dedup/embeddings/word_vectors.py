@@ -5,7 +5,7 @@ Liang and Ma 2017), without the directions that most documents share (Mu and Vis
 too rare to be learnt has a random vector, chosen by its hash: without it, documents that differ only in rare words,
 such as names, would have equal vectors.
 
-Slow twin for the tests: tests/twins/semantic.py
+Slow reference for the tests: tests/twins/semantic.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ other; a key sets one bit in each slice; bit number j of the filter is bit j % 8
 bits differs: pybloom_live uses a SHA-512 of the key, and here a 64-bit key is advanced from slice to slice by
 multiplication. (Bloom 1970; slices: Almeida, Baquero, Preguiça, Hutchison 2007.)
 
-Slow twin for the tests: tests/twins/bloom.py
+Slow reference for the tests: tests/twins/bloom.py
 """
 
 from __future__ import annotations

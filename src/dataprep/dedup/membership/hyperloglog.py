@@ -4,7 +4,7 @@ Flajolet, Fusy, Gandouet, Meunier 2007, with the estimator of Ertl 2017 (New car
 HyperLogLog sketches, algorithm 6): unbiased from one key to 2^63, without tables of corrections. The standard error is
 1.04 / sqrt(2^16) = 0.41 %.
 
-Slow twin for the tests: tests/twins/hyperloglog.py
+Slow reference for the tests: tests/twins/hyperloglog.py
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ read for it, so that the work grows linearly if a million documents share a temp
 rarest keys come first, since documents that share more than the template share rare keys; of one key, the newest
 entries come first. The entries that are not read are counted as skipped.
 
-Slow twin for the tests: tests/twins/minhash.py
+Slow reference for the tests: tests/twins/minhash.py
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ class SetTable(NamedTuple):
 def decide_block(block: Undecided, bands: int, rule: MatchRule, index: KeptIndex, outcome: Outcome) -> tuple[int, int]:
     """Write to `outcome`, in order, which documents of `block` to drop; return (pairs compared, entries skipped).
 
-    An entry is a kept document that shares a key; entries are skipped if a document has too many. bands: keys per
-    document. rule: when a document is dropped. Each kept document is entered into `index`; a document for which the
-    index has no space is left undecided.
+    Each document is compared with the kept documents that share a key with it (entries); beyond a limit per document,
+    further entries are skipped. bands: keys per document. rule: when a document is dropped. Each kept document is
+    entered into `index`; a document for which the index has no space is left undecided.
     """
     compared, skipped = 0, 0
     slots = np.empty(bands, np.int64)

@@ -7,7 +7,7 @@ document is a candidate only if it shares a key with a new one. FindComponents j
 over one uint32 per document. A component decides only which documents are compared in one partition; no document is
 dropped because of it.
 
-Slow twin for the tests: tests/twins/minhash.py
+Slow reference for the tests: tests/twins/minhash.py
 """
 
 from __future__ import annotations

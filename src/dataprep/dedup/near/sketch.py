@@ -4,7 +4,7 @@ A MinHash sketch has one key per band, and its contents are the distinct 64-bit 
 shingles: two different shingles have equal hashes with probability 2^-64. An exact sketch has one key, a hash of the
 text in its normal form, and its contents are that text itself.
 
-Slow twin for the tests: tests/twins/minhash.py, tests/twins/exact.py
+Slow reference for the tests: tests/twins/minhash.py, tests/twins/exact.py
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Repeats in a row are cut together. Of the gaps before and after them, the one wi
 so that no blank line appears and no paragraph break is lost. At the start of a text the gap after them is cut, at its
 end the gap before them.
 
-Slow twin for the tests: tests/twins/exact.py
+Slow reference for the tests: tests/twins/exact.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ the normal form drops between two words) is hashed as a blank before the next ch
 three bytes, the first 0x80 or more. The normal form is collected byte by byte, except in a fast path: if eight bytes of
 the text are their own normal form, or seven of them and a gap, they are hashed in one step.
 
-Slow twin for the tests: tests/twins/units.py
+Slow reference for the tests: tests/twins/units.py
 """
 
 from __future__ import annotations

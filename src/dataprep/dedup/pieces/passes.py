@@ -5,7 +5,7 @@ range of hashes) in order of documents: the first unit with a hash is kept, late
 the repeats of an input part and reads its texts once more, to join neighbours and close the gaps between them. Memory
 holds some records, and the distinct units of a partition, or of a part of it if they are too many.
 
-Slow twin for the tests: tests/twins/exact.py
+Slow reference for the tests: tests/twins/exact.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Kernels read a text column as Arrow stores it: `offsets` int64[n + 1] into `data`, valid UTF-8. Units are byte ranges of
 `data` that start and end at code points.
 
-Slow twin for the tests: tests/twins/units.py
+Slow reference for the tests: tests/twins/units.py
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ compared once, from there in both directions. A record whose windows are all rep
 so copies cost one comparison each. Other groups use a table of the distinct windows so far, which are found by hash and
 compared byte by byte. If the table is full, the group is read twice, each time for half of the hashes.
 
-Slow twin for the tests: tests/twins/suffix_array.py
+Slow reference for the tests: tests/twins/suffix_array.py
 """
 
 from __future__ import annotations
@@ -444,7 +444,8 @@ def by_groups(
 ) -> U64:
     """Find the repeated windows in all groups of records; return them, uint64[m, 7] (columns: see `repeats.py`).
 
-    block: the records; group g has the records order[bounds[g]:bounds[g + 1]], which have one hash. rule: defines a
+    block: the records; group g is the records order[bounds[g]:bounds[g + 1]], which all share
+    one hash. rule: defines a
     window. table, scratch, out: buffers; `out` is replaced by a longer array when it is full.
     """
     out, k, left = by_pairs(block, rule, order, bounds, scratch, out)

@@ -7,7 +7,7 @@ windows with the same minimum form one record, on average one per half window. A
 packs: its offset in the text of its part (39 bits), whether two of its grams may be the minimum (tie, 1 bit), the items
 from the start of its last window to the minimum (10 bits), and its number of windows (14 bits).
 
-Slow twin for the tests: tests/twins/suffix_array.py
+Slow reference for the tests: tests/twins/suffix_array.py
 """
 
 from __future__ import annotations

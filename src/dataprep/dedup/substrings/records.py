@@ -1,6 +1,6 @@
 """Records of windows on disk: kernels that sort them by bucket, drop hashes that occur once, and pack their bytes.
 
-Slow twin for the tests: tests/twins/suffix_array.py
+Slow reference for the tests: tests/twins/suffix_array.py
 """
 
 from __future__ import annotations

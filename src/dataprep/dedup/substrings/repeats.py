@@ -9,7 +9,7 @@ bytes, `rounds` times. The windows before the first return have `turn` bytes.
 A *run* is a longest part of a repeat, or of several in a row, without such a return, so all of its bytes first occur in
 one piece. Spans are runs, as few as can cover the bytes to cut; so they may overlap.
 
-Slow twin for the tests: tests/twins/suffix_array.py
+Slow reference for the tests: tests/twins/suffix_array.py
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ One pass over the sorted suffixes finds each group of equal windows and its firs
 prefixes would cost 4 more bytes per byte, and prefixes longer than a window are not needed. Memory per byte of text: 1
 byte for the text, 4 for the suffix array, 4 for the result per window, and 3 spare.
 
-Slow twin for the tests: tests/twins/suffix_array.py
+Slow reference for the tests: tests/twins/suffix_array.py
 """
 
 from __future__ import annotations
@@ -212,12 +212,12 @@ def first_of(first: I32, p: Int) -> Int:
 def find(
     items: Sequence[Part], run: Runner, out: str, *, width: int, words: str, name: str, key: str
 ) -> tuple[list[str], tuple[int, ...], dict[str, int]]:
-    """Find all repeated windows; return (URL of the file of repeats as a list, (0,), counts).
+    """Find all repeated windows; return ([URL of the file of repeats], first id of each group, counts).
 
-    (0,) is the first id of the only group of documents. items: the input parts. out: the folder of temporary files.
-    width: of a window, in words, split as `words` names, or in bytes for "". name: of the stage, for progress bars.
-    key: hash of the settings and input. Raises PlanError if the text does not fit into the runner's memory, or
-    pydivsufsort is not installed.
+    There is one group, whose first id is 0. items: the input parts. out: the folder of temporary files.
+    width: length of a window, in words as split by `words`, or in bytes if `words` is "". name: of the stage, for
+    progress bars. key: hash of the settings and input. Raises PlanError if the text does not fit into the runner's
+    memory, or pydivsufsort is not installed.
     """
     need("pydivsufsort", extra="dedup")
     receipt = next(iter(run.map(SortCorpus(out, key, width, words, tuple(items), run), [0], f"{name}: sort")))

@@ -2,7 +2,7 @@
 
 The rules run in the order of the published code, which decides under which reason a line is counted.
 
-Slow twin for the tests: tests/twins/c4.py.
+Slow reference for the tests: tests/twins/c4.py.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A block of the page is lower-cased into a buffer of 4 kB and compared with const
 about one byte in eighty must be examined further. A phrase is searched by its two rarest letters, and compared whole if
 both are found. (An automaton over single bytes is slower: each table look-up waits for the one before.)
 
-Slow twin for the tests: tests/twins/c4.py.
+Slow reference for the tests: tests/twins/c4.py.
 
 `_nrt=False` switches off reference counting of arrays (a kernel called for every line reads 31 MB/s with counting, 460
 without). Such a kernel cannot create arrays; it uses those of its caller.

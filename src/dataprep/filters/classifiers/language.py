@@ -2,7 +2,7 @@
 
 The text passed to a model is a document, or its paragraphs or lines.
 
-Slow twin for the tests: tests/twins/language_units.py.
+Slow reference for the tests: tests/twins/language_units.py.
 """
 
 from __future__ import annotations

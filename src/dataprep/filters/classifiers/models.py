@@ -1,7 +1,7 @@
 """Classifiers of text: found by path or name, downloaded once, checked, and loaded once per process.
 
 py3langid's pass over the bytes of a text is a compiled kernel here: the same scores, bit for bit, several times as
-fast. Slow twin for the tests: tests/twins/langid.py.
+fast. Slow reference for the tests: tests/twins/langid.py.
 """
 
 from __future__ import annotations

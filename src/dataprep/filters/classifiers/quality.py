@@ -33,10 +33,11 @@ class Quality(ScoredFilter):
     >>> Percentiles(Quality(model="quality.bin"), top=0.1)    # the best tenth of the corpus: DCLM's choice
 
     model: path, or name in a folder of DATAPREP_MODELS, of a supervised fastText model (see `dataprep train-quality`).
-    keep: the lowest probability of `label` of a kept document; or (low, high): low <= score < high, None: no limit.
-    Scores are rounded to 1e-4. Reasons: "quality_low", "quality_high".
-    label: the positive label; None: the one that `train-quality` wrote next to the model, or "hq" (DCLM's).
-    max_bytes: bytes of a text that are read, from its start; None: all, as in DCLM.
+    keep: the lowest probability of `label` at which a document is kept; or (low, high): low <= score < high, where None
+    is no limit. It must be given, unless `Percentiles` sets it. top: not taken here, but by `Percentiles`. Scores are
+    rounded to 1e-4. Reasons: "quality_low", "quality_high". label: the positive label; None: the one that
+    `train-quality` wrote next to the model, or "hq" (DCLM's). max_bytes: bytes of a text that are read, from its start;
+    None: all, as in DCLM.
 
     `dp.Score` adds the column `quality_score`. Line feeds are replaced by blanks, as in DCLM. Needs the extra `langid`.
     Raises PlanError if the model or a parameter is invalid.

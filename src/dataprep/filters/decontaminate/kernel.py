@@ -4,7 +4,7 @@ The scan reads every word once: a rolling hash of as many words as the shortest 
 which rejects nearly all of them; for the others, the runs of each length are hashed and looked up, and their bytes
 compared.
 
-Slow twin for the tests: tests/twins/decontaminate.py.
+Slow reference for the tests: tests/twins/decontaminate.py.
 """
 
 from __future__ import annotations

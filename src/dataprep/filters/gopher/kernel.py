@@ -6,7 +6,7 @@ that, the n-grams "0 10 0" and "11 0 0" had one hash). Among 100,000 words, two 
 with a probability of 10^-8; that would change a share by one n-gram. An n-gram can only repeat if its first n - 1 words
 repeat, so for each n only the repeated runs of n - 1 words are examined.
 
-Slow twin for the tests: tests/twins/gopher.py.
+Slow reference for the tests: tests/twins/gopher.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The kernel of RefinedWeb: one pass counts a line's words and characters, one copies the corrected line.
 
 It reads Arrow buffers. Case is folded character by character (`fold_chars`), so that a match has the same offset in a
-text and in its folded form. Slow twin for the tests: tests/twins/refinedweb.py.
+text and in its folded form. Slow reference for the tests: tests/twins/refinedweb.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Group messages into conversations: a silence ends one, and chats may be interleaved.
 
-Slow twin for the tests: tests/twins/conversations.py
+Slow reference for the tests: tests/twins/conversations.py
 """
 
 from __future__ import annotations

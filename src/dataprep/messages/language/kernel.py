@@ -1,6 +1,6 @@
 """Add up, for each text and language, the points of its words: whole words, and their beginnings, ends and insides.
 
-Slow twin for the tests: tests/twins/message_language.py
+Slow reference for the tests: tests/twins/message_language.py
 """
 
 from __future__ import annotations

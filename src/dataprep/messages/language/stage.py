@@ -1,6 +1,6 @@
 """MessageLanguage: find the language of each message: Darija in Arabic script, Arabizi, Arabic, French or English.
 
-Slow twin for the tests: tests/twins/message_language.py
+Slow reference for the tests: tests/twins/message_language.py
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class MessageLanguage(Stage):
     >>> MessageLanguage(model=dp.Language(model="darija.bin", min_letters=0))    # doctest: +SKIP
 
     Labels are ary (Darija in Arabic script), ary_Latn (Arabizi), ar, fr and en, as in `dataprep train-langid` and
-    docs/language.md; "other" if most letters are neither Latin nor Arabic; "und" for messages without letters, of kinds
-    not in `kinds`, and with no known word. Words and parts of words have weights (`words.py`); names after @ and #, and
-    links, are ignored. German and other languages in Latin script get one of the five labels: use `dp.Language` first
-    if a chat has them.
+    docs/language.md; "other" if most letters are neither Latin nor Arabic; "und" if the message has no letters, its
+    kind is not in `kinds`, or none of its words is known. Words and parts of words have weights (`words.py`); names
+    after @ and #, and links, are ignored. German and other languages in Latin script get one of the five labels: use
+    `dp.Language` first if a chat has them.
 
     context: a message with too little evidence, such as "ok" or "safi", gets the label of its author's last sure
         message in this chat and script, else of the chat's; its score is then 0. False: its own best guess, or "und".

@@ -3,7 +3,7 @@
 The trie is a hash table from (node, character) to the next node; keys are compared in full, so no result depends on a
 hash alone. Its characters are those of `matching.folded`; one space represents any gap between two words of a name.
 
-Slow twin for the tests: tests/twins/names.py
+Slow reference for the tests: tests/twins/names.py
 """
 
 from __future__ import annotations

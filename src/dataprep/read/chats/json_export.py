@@ -191,7 +191,7 @@ class Known:
     """The byte offsets of a chat's messages by their numbers on the platform, to find the messages replied to.
 
     They are stored as sorted runs of (number, offset): 16 bytes per message (in a dict: 150). Each run is at least
-    twice as long as the next, so that numbers that do not ascend cost no more than sorting them.
+    twice as long as the next, so that adding numbers out of order costs no more, in total, than sorting them.
     """
 
     def __init__(self) -> None:

@@ -4,7 +4,7 @@ Strings, which are nearly all of the input, are read eight bytes at a time with 
 (Mycroft 1987; Hacker's Delight 6-1): 3.3 GB/s, compared with 0.9 for a loop over bytes. Every loop ends at a newline,
 which no valid string holds unescaped; a block of lines ends with one, and is followed by PADDING bytes.
 
-Slow twin for the tests: tests/twins/json_lines.py
+Slow reference for the tests: tests/twins/json_lines.py
 """
 
 from __future__ import annotations

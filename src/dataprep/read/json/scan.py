@@ -3,7 +3,7 @@
 No values are built: the kernels check the grammar, unescape the text field into a buffer, and copy the rest of the
 record as written into meta, so that numbers beyond 64 bits or double precision survive.
 
-Slow twin for the tests: tests/twins/json_lines.py
+Slow reference for the tests: tests/twins/json_lines.py
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ An export is one JSON document with one or more arrays `messages`. The stream yi
 collects the *frame*: the document in which each of these arrays is replaced by an array of its number. Kernels find the
 messages in one pass over the brackets outside strings, without checking the JSON, and may stop at any byte.
 
-Slow twin for the tests: tests/twins/json_stream.py
+Slow reference for the tests: tests/twins/json_stream.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ opened again in every paragraph (1,000 of them and 1,000 paragraphs, 18 kB, take
 and main-content extraction takes time quadratic in nested `div` and `article` (100,000: over a minute) and in the
 attributes of a tag. So `work` estimates the cost of a page from its tags first, and costly pages are dropped.
 
-Slow twin for the tests: tests/twins/page.py
+Slow reference for the tests: tests/twins/page.py
 """
 
 from __future__ import annotations

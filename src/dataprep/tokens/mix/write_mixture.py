@@ -130,8 +130,8 @@ def sources_of(sources: Any) -> list[MixSource]:
         same_sizes = all(ours[name] == theirs[name] for name in ("vocab_size", "eot"))
         if not same_sizes or ours["tokenizer"].get("hash") != theirs["tokenizer"].get("hash"):
             msg = (
-                f"{first.name} and {other.name} were encoded with different tokenizers, so equal ids differ; "
-                f"encode {other.name} again with {first.path}/tokenizer.json"
+                f"{first.name} and {other.name} were encoded with different tokenizers, so one id means different "
+                f"tokens; encode {other.name} again with {first.path}/tokenizer.json"
             )
             raise PlanError(msg)
     return streams

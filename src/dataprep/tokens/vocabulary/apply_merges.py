@@ -5,7 +5,7 @@ id, as in `tiktoken`; `Tokenizer` checks that the ids of merged tokens ascend in
 all pairs are scanned for each merge; the pairs of a long word are kept in a heap, so that the time for a megabyte of
 one letter is O(n log n).
 
-Slow twin for the tests: tests/twins/bpe.py
+Slow reference for the tests: tests/twins/bpe.py
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 `Characters` is a Tokenizer, so encoding, shards and the trainer accept it. A character that is not in the vocabulary
 becomes `<|unk|>`, which decodes as U+FFFD: a text with unknown characters changes if it is encoded and decoded.
 
-Slow twin for the tests: tests/twins/characters.py
+Slow reference for the tests: tests/twins/characters.py
 """
 
 from __future__ import annotations

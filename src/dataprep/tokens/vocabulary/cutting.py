@@ -3,7 +3,7 @@
 The classes of characters (letter, mark, number, space) are read from `tiktoken`'s own regex engine, so that both use
 the same version of Unicode.
 
-Slow twin for the tests: tests/twins/bpe.py
+Slow reference for the tests: tests/twins/bpe.py
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The cache is an open-addressing table of 32-byte entries. A word is found by its
 16 bytes are in the entry, those of longer words in a side store. Words over LONGEST bytes are merged each time. When
 the table or the side store is full, the cache is emptied; ids do not depend on it.
 
-Slow twin for the tests: tests/twins/bpe.py
+Slow reference for the tests: tests/twins/bpe.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ of its offsets, and a merge visits only these, so all merges together take time 
 however long a word is. The merges equal those of `tokenizers`: of equally frequent pairs, the one of older tokens comes
 first.
 
-Slow twin for the tests: tests/twins/bpe.py
+Slow reference for the tests: tests/twins/bpe.py
 """
 
 from __future__ import annotations

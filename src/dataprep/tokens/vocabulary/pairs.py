@@ -1,6 +1,6 @@
 """Pairs of neighbouring tokens with their counts and offsets, in a hash table and a heap.
 
-Slow twin for the tests: tests/twins/bpe.py
+Slow reference for the tests: tests/twins/bpe.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The distinct words of texts and their counts, from which merges are learned.
 
-Slow twin for the tests: tests/twins/bpe.py
+Slow reference for the tests: tests/twins/bpe.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kernels that select the WhatsApp messages whose kind must be examined: one pass over the bytes of first lines.
 
-Slow twin for the tests: tests/twins/whatsapp_kinds.py
+Slow reference for the tests: tests/twins/whatsapp_kinds.py
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ MAX_TEXTS = 4_096  # that are remembered per chat
 
 @dataclass
 class Recurring:
-    """Counts the messages of one chat that have the form of a placeholder, by text and author."""
+    """Counts, by text and author, the messages of one chat that look like a placeholder, as "<Media omitted>"."""
 
     authors: dict[str, Counter[str]] = field(default_factory=dict)
     _found: pa.Array | None = None

@@ -4,7 +4,7 @@ A header is a date and a time, in either order, in brackets or before a dash, a 
 decides which of these lines are headers (`dates.py`); a table of hashes gives the meaning of words (`headers.py`). All
 functions stop at a line feed, and every line has one.
 
-Slow twin for the tests: tests/twins/whatsapp_headers.py
+Slow reference for the tests: tests/twins/whatsapp_headers.py
 """
 
 from __future__ import annotations
