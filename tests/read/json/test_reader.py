@@ -342,3 +342,20 @@ def test_real_files(shared) -> None:
         records = [orjson.loads(line) for line in f]
     assert table["text"].to_pylist() == [r.pop("text") for r in records]
     assert [orjson.loads(m) for m in table["meta"].to_pylist()] == records
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        ('{"text": "x"}\n'.encode("utf-16"), "is UTF-16; convert it"),
+        (b"[\n" + b' {"text": "x"},\n' * 20 + b"]\n", "one JSON array; write one object per line"),
+        (b'{\n "text": "x"\n}\n', "objects have several lines"),
+        (b'{"text": "x"}\r{"text": "y"}\r', "carriage return alone"),
+        (b"oops\n", "name the text field with text="),
+    ],
+    ids=["utf-16", "array", "indented", "carriage returns", "other"],
+)
+def test_the_advice_fits_the_file(tmp_path, data, says) -> None:
+    """The error says how the file is written and what to do about it."""
+    with pytest.raises(ReadError, match=says):
+        read_bytes(tmp_path, data)

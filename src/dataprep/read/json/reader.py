@@ -32,6 +32,7 @@ from . import scan as J
 from .columns import KINDS, check_kinds, check_taken, convert, infer
 
 Ints: TypeAlias = npt.NDArray[np.int64]
+HEAD = 4_096  # bytes at the start, which show how the file is written
 BAD_LINES = 1_024  # the kernel returns after so many bad lines
 
 
@@ -66,10 +67,11 @@ class Jsonl(LimitedReader):
 
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Yield the documents of the lines that begin in the slice as batches; bad lines are dropped in `stats`."""
-        remedy = f"name the text field with text= (now {self.text!r}), or allow more with max_bad="
-        trust = Trust(piece.url, self.max_bad, whole=piece.start == 0 and piece.stop is None, remedy=remedy)
+        trust = Trust(piece.url, self.max_bad, whole=piece.start == 0 and piece.stop is None)
         with open_at(piece) as stream:
             for block in blocks(stream, piece.start, piece.stop, self.max_doc_bytes):
+                if block.start == piece.start:
+                    trust.remedy = _remedy(bytes(block.data[: min(HEAD, block.stop)]), self.text)
                 for found in self._scan(block):
                     bad_at = found.bad[:, 0] + block.start
                     verdicts = [J.REASONS[v] for v in found.bad[:, 2].tolist()]
@@ -176,6 +178,19 @@ def _own(ends: Ints, data: npt.NDArray[np.uint8]) -> pa.LargeStringArray:
     """Return kernel output as an Arrow array that holds no more memory than it needs."""
     used = int(ends[-1])
     return B.strings(ends, data if used * 2 > len(data) else data[:used].copy())
+
+
+def _remedy(head: bytes, text: str) -> str:
+    """Return what to do about a file of bad lines that begins with `head`; text: the field of the text."""
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "the file is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"
+    if head.lstrip()[:1] == b"[":
+        return "the file is one JSON array; write one object per line (jq -c '.[]')"
+    if head.lstrip().split(b"\n")[0].strip() == b"{":
+        return "its objects have several lines; write one object per line (jq -c .)"
+    if b"\r" in head and b"\n" not in head.rstrip():
+        return "its lines end with a carriage return alone; replace these by line feeds (tr '\\r' '\\n')"
+    return f"name the text field with text= (now {text!r}), or allow more with max_bad="
 
 
 def _describe(block: LineBlock, found: _Found) -> str:
