@@ -31,6 +31,15 @@ def ingest(out, run):
 """
 
 
+# A job in the background is started without Ctrl-C.
+START = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from dataprep.cli import main
+main()
+"""
+
+
 @pytest.fixture
 def started(tmp_path):
     """Start `dataprep run` on four files, the first of which is quick; return when a task of another began."""
@@ -43,7 +52,7 @@ def started(tmp_path):
     processes = []
 
     def start(*options):
-        command = [sys.executable, "-m", "dataprep", "run", "pipe.py", "--out", "out", *options]
+        command = [sys.executable, "-c", START, "run", "pipe.py", "--out", "out", *options]
         environment = os.environ | {"TMPDIR": str(tmp_path / "tmp")}
         process = subprocess.Popen(
             command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,

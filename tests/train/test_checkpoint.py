@@ -20,7 +20,7 @@ def test_newest_are_kept(shards, config, tmp_path):
     """Older checkpoints go when a newer one is there, and no attempt is left behind."""
     train(shards, out=tmp_path, config=replace(config, save_every=3, keep=3), quiet=True)
     assert [p.name for p in checkpoint.found(tmp_path)] == [f"step-{n:08d}.pt" for n in (15, 18, 20)]
-    assert sorted(p.name for p in tmp_path.iterdir() if p.suffix != ".pt") == ["metrics.jsonl"]
+    assert sorted(p.name for p in tmp_path.iterdir() if p.suffix != ".pt") == [".dataprep-journal", "metrics.jsonl"]
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "text"])
@@ -64,7 +64,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(shards, config, run):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert "\n" not in str(e.value)
     assert {p.name: p.read_bytes() for p in run.glob("*.pt*")} == before
-    assert not list(run.glob(".*"))
+    assert [p.name for p in run.glob(".*")] == [".dataprep-journal"]
 
 
 def test_the_model_comes_back_alone(shards, config, run):

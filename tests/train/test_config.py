@@ -16,7 +16,8 @@ class Wall:
         top = name.partition(".")[0]
         if top in {"pyarrow", "numba", "rich", "tokenizers", "tiktoken", "orjson", "fsspec", "xxhash", "zstandard"}:
             raise ImportError(f"{name} is not on the training machine")
-        ours = ("dataprep.train", "dataprep.store.atomic", "dataprep.store.splitmix", "dataprep.errors")
+        store = ("dataprep.store.atomic", "dataprep.store.lease", "dataprep.store.stopping", "dataprep.store.splitmix")
+        ours = ("dataprep.train", "dataprep.errors", *store)
         if name.startswith("dataprep.") and not name.startswith(ours):
             if name not in {"dataprep.store", "dataprep.tokens"} | readers:
                 raise ImportError(f"the trainer must not import {name}")

@@ -73,7 +73,7 @@ def test_what_is_no_folder_is_refused(shards, config, tmp_path):
     with pytest.raises(PlanError, match="shards=None must be a folder"):
         train(None, out=tmp_path / "run", config=config)
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(PlanError, match="must be a folder that can be written to"):
+    with pytest.raises(DataprepError, match=r"file cannot be written \(it is a file\); give another folder as out"):
         train(shards, out=tmp_path / "file", config=config, quiet=True)
     with pytest.raises(PlanError, match="preset 5 must be one of tiny"):
         train(shards, out=tmp_path / "run", config=5)

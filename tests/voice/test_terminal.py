@@ -97,7 +97,8 @@ def _until(place, wanted, seconds=60):
 
 
 SLOWLY = """
-import fcntl, sys, termios, time
+import fcntl, signal, sys, termios, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is started without it
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C reaches this process
 from dataprep import cli
 from dataprep.voice.voice import Voice

@@ -61,8 +61,9 @@ def held(folder: str) -> Iterator[None]:
         os.makedirs(home, exist_ok=True)
         descriptor = _acquired(os.path.join(home, NAME), folder)
     except OSError as e:
-        dangles = os.path.islink(home) and not os.path.exists(home)
-        state = "it is a link to nowhere" if dangles else e.strerror or str(e)
+        state = "it is a file" if os.path.isfile(home) else e.strerror or str(e)
+        if os.path.islink(home) and not os.path.exists(home):
+            state = "it is a link to nowhere"
         msg = f"{folder} cannot be written ({state}); give another folder as out, or change its permissions"
         raise DataprepError(msg) from e
     done = threading.Event()

@@ -39,6 +39,7 @@ class Dies:
 
     at: int
     workers = 1
+    memory = None
 
     def map(self, task, items, label=""):
         """Serial, until it dies."""
@@ -55,6 +56,7 @@ class Counts:
 
     done: int = 0
     workers = 1
+    memory = None
 
     def map(self, task, items, label=""):
         """Serial, counting."""
