@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import pyarrow as pa
 import pytest
 
 import dataprep as dp
@@ -97,3 +100,46 @@ def test_what_is_no_dataset_or_runner_is_one_sentence(tmp_path):
             call()
     assert not (tmp_path / "a").exists()
     assert not (tmp_path / "b").exists()
+
+
+@dataclass(frozen=True)
+class Drops(dp.Estimator):
+    """Drops what it is told."""
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ({"id": [2, 1, 1], "reason": ["x"] * 3}, "document 0:1 is dropped twice"),
+        ({"id": [0], "reason": ["x"], "kept": [0]}, "document 0:0 is dropped in place of itself"),
+        ({"id": [0]}, "must have the column 'reason'"),
+        ({"id": [0, None], "reason": ["x", "x"]}, "must have the column 'id', with a value"),
+    ],
+    ids=["twice", "itself", "no reason", "null id"],
+)
+def test_rows_that_contradict_themselves_are_refused(tmp_path, rows, says):
+    """An Estimator's table is checked before a document is dropped; rows in any order are fine."""
+    docs = dp.read([{"text": f"text {n}"} for n in range(4)], out=str(tmp_path / "rows"))
+    types = {"id": pa.uint64(), "reason": pa.string(), "kept": pa.uint64()}
+    table = pa.table({name: pa.array(values, types[name]) for name, values in rows.items()})
+    with pytest.raises(PlanError, match=says):
+        Drops().drop(docs, str(tmp_path / "out"), table)
+    good = {"id": pa.array([3, 1], pa.uint64()), "reason": ["x", "y"], "kept": pa.array([0, None], pa.uint64())}
+    left = docs.then(Drops().drop(docs, str(tmp_path / "good"), pa.table(good)))
+    assert [row["text"] for row in left] == ["text 0", "text 2"]
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: dp.FineWeb(max_short_lines=67), "max_short_lines=67 must be at most 1"),
+        (lambda: dp.Gopher(min_words=100, max_words=5), "min_words=100 must be at most max_words=5"),
+        (lambda: dp.read("x.jsonl", on_bad_file="skip", max_bad_files="x"), "max_bad_files='x' must be a number"),
+        (lambda: dp.Pseudonyms(key="env:NOT_THERE"), "the environment variable NOT_THERE"),
+    ],
+    ids=["share", "range", "count", "key"],
+)
+def test_values_that_would_drop_everything_are_one_sentence(make, says):
+    """Thresholds out of their range, and settings that name nothing, are found before any work."""
+    with pytest.raises(PlanError, match=says):
+        make()

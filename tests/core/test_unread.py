@@ -51,7 +51,7 @@ def test_each_file_has_a_row(folder, tmp_path, monkeypatch, caplog, relative, ru
     given = "in" if relative else str(folder)
     docs = dp.read(given)
     assert rows(docs, given) == LISTED
-    assert "5 files are not read (bad 1, empty 3, unknown_type 1)" in caplog.text
+    assert "files that are not read: 5 (bad 1, empty 3, unknown_type 1)" in caplog.text
     done = dp.Pipeline().run(docs, out=str(tmp_path / "out"), run=run)
     assert done.count == 2
     assert rows(done, given) == LISTED

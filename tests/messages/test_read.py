@@ -48,7 +48,7 @@ def test_a_folder_of_platforms(tmp_path, caplog) -> None:
         ("b", "Bo", "hello", None),
         ("c", "cy", "hi", None),
     ]
-    assert "3 files are not read (bad 1, not_a_chat 2)" in caplog.text
+    assert "files that are not read: 3 (bad 1, not_a_chat 2)" in caplog.text
     assert "notes.txt" in caplog.text
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from dataprep.errors import PlanError
 from dataprep.store import files
 from dataprep.store.key import key
 
+from .batch import show_id
 from .dataset import Dataset
 from .folder import VERDICTS as VERDICTS_FILE
 from .runner import Runner
@@ -50,14 +53,37 @@ class Estimator:
 
         rows: one row per document, with the columns `id` (uint64), `reason`, and optionally `kept` (the id of the
         document that is kept instead), `kept_in` (the folder of that document's Dataset) and `similarity`. facts:
-        numbers for the manifest and the report.
+        numbers for the manifest and the report. Rows may be in any order. Raises PlanError if an id or a reason is
+        missing, or if an id occurs twice or is kept in place of itself.
         """
+        rows = self._checked(rows)
         for field in VERDICTS:
             if field.name not in rows.column_names:
                 rows = rows.append_column(field.name, pa.nulls(len(rows), field.type))
         url = files.join(out, VERDICTS_FILE)
         write_verdicts(url, rows)
         return DropIds(verdicts=url, key=self.key_for(docs), estimator=self.name, facts=facts)
+
+    def _checked(self, rows: pa.Table) -> pa.Table:
+        """Return rows of documents to drop, sorted by id; raise PlanError if they contradict themselves."""
+        for name in ("id", "reason"):
+            if name not in rows.column_names or rows[name].null_count:
+                msg = f"{self.name}: each row of documents to drop must have the column {name!r}, with a value"
+                raise PlanError(msg)
+        ids = rows["id"].to_numpy()
+        if (ids[1:] <= ids[:-1]).any():
+            rows = rows.sort_by("id")
+            ids = rows["id"].to_numpy()
+        wrong, why = ids[1:][ids[1:] == ids[:-1]], "twice"
+        if not len(wrong) and "kept" in rows.column_names:
+            same = pc.fill_null(pc.equal(rows["id"], rows["kept"].cast(rows["id"].type)), fill_value=False)
+            if "kept_in" in rows.column_names:
+                same = pc.and_(same, pc.is_null(rows["kept_in"]))
+            wrong, why = rows["id"].filter(same).to_numpy(), "in place of itself"
+        if len(wrong):
+            msg = f"{self.name}: document {show_id(int(wrong[0]))} is dropped {why}; give one row per document"
+            raise PlanError(msg)
+        return rows
 
     def key_for(self, docs: Dataset) -> str:
         """Return a hash that changes if this Estimator's parameters, or the content of any document, change."""

@@ -69,7 +69,8 @@ class FineWeb(ScoredFilter):
     end_marks: tuple[str, ...] = END_MARKS
 
     def __post_init__(self) -> None:
-        check_numbers(self, [*(r.parameter for r in RULES), "short_line_chars"])
+        check_numbers(self, [r.parameter for r in RULES], most=1)
+        check_numbers(self, ["short_line_chars"])
         tuple_of_words(self, "end_marks")
 
     @property

@@ -41,15 +41,23 @@ def reasons(stage: Any, rules: Sequence[Threshold], scores: Mapping[str, pa.Arra
     return pa.array([*(r.reason for r in rules), None], pa.string()).take(pa.array(first))
 
 
-def check_numbers(stage: Any, parameters: Iterable[str]) -> None:
-    """Raise PlanError if one of the named parameters of a stage is below 0, or not a number.
+def check_numbers(stage: Any, parameters: Iterable[str], *, most: float = float("inf")) -> None:
+    """Raise PlanError if one of the named parameters of a stage is below 0, above `most`, or not a number.
 
-    None is allowed, since it switches a rule off.
+    None is allowed, since it switches a rule off. Of two parameters min_NAME and max_NAME, the first must not be the
+    larger one.
     """
     for name in parameters:
         value = getattr(stage, name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0):
             msg = f"{stage.name}: {name}={value!r} must be a number of at least 0, or None to switch the rule off"
+            raise PlanError(msg)
+        if value is not None and value > most:
+            msg = f"{stage.name}: {name}={value!r} must be at most {most:g}, or None to switch the rule off"
+            raise PlanError(msg)
+        least = getattr(stage, f"min_{name[4:]}", None) if name.startswith("max_") else None
+        if isinstance(least, (int, float)) and value is not None and least > value:
+            msg = f"{stage.name}: min_{name[4:]}={least!r} must be at most {name}={value!r}, or no document is kept"
             raise PlanError(msg)
 
 

@@ -75,6 +75,8 @@ def read(
     require(on_bad_file in ("stop", "skip"), f'on_bad_file={on_bad_file!r} must be "stop" or "skip"')
     allowed = max_bad_files is None or on_bad_file == "skip"
     require(allowed, f'max_bad_files={max_bad_files!r} must be used with on_bad_file="skip", or be left out')
+    is_count = max_bad_files is None or (type(max_bad_files) is int and max_bad_files >= 0)
+    require(is_count, f"max_bad_files={max_bad_files!r} must be a number of files from 0, or None for no limit")
     if isinstance(columns, str):
         msg = f"columns={columns!r} must be a list of fields; write columns=[{columns!r}]"
         raise PlanError(msg)

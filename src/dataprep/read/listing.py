@@ -110,4 +110,4 @@ def _warn(path: str, rows: list[Unread]) -> None:
     if rows:
         counts = ", ".join(f"{reason} {n:,}" for reason, n in sorted(Counter(row.reason for row in rows).items()))
         shown = ", ".join(row.file for row in rows[:SHOWN]) + (" ..." if len(rows) > SHOWN else "")
-        log.warning("%s: %d files are not read (%s), see docs.unread(): %s", path, len(rows), counts, shown)
+        log.warning("%s: files that are not read: %d (%s), see docs.unread(): %s", path, len(rows), counts, shown)

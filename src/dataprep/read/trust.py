@@ -34,6 +34,9 @@ class LimitedReader(Reader):
         if self.max_doc_bytes < 1:
             msg = f"max_doc_bytes={self.max_doc_bytes} must be at least 1, the bytes of the longest record to keep"
             raise PlanError(msg)
+        if isinstance(self.max_bad, (bool, str)) or not 0 <= self.max_bad <= 1:
+            msg = f"max_bad={self.max_bad!r} must be a share from 0 to 1, such as 0.05 for 5 %"
+            raise PlanError(msg)
 
 
 @dataclass

@@ -188,7 +188,10 @@ def _secret(given: str | bytes | None) -> bytes | None:
     if isinstance(given, bytes):
         found = given
     elif given.startswith("env:"):
-        found = os.environ.get(given[4:], "").strip().encode()
+        if given[4:] not in os.environ:
+            msg = f"the environment variable {given[4:]}, which key={given!r} names, is not set; set it to a secret"
+            raise PlanError(msg)
+        found = os.environ[given[4:]].strip().encode()
     else:
         try:
             with files.open_read(given) as f:
