@@ -162,7 +162,7 @@ def test_keys(docs, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("given", "said"), [
     ({"key": b"short"}, "openssl rand"), ({"key": "nowhere.key"}, "could not read the key"),
-    ({"key": "env:NO_SUCH_VARIABLE"}, "0 bytes"), ({"form": "{}"}, "must contain a word"), ({"digits": 1}, "2 to 32"),
+    ({"key": "env:NO_SUCH_VARIABLE"}, "not set"), ({"form": "{}"}, "must contain a word"), ({"digits": 1}, "2 to 32"),
     ({"names": "nowhere.txt"}, "could not read the names"),
 ])  # fmt: skip
 def test_wrong_parameters(given, said):
