@@ -111,6 +111,7 @@ def test_folders_by_name_are_a_mixture():
         (lambda: TrainConfig(batch=True), "batch=True must be a whole number"),
         (lambda: TrainConfig(batch=1 << 40), "must be a whole number above 0 and below 2"),
         (lambda: TrainConfig(seed=1 << 64), "seed=.* must be a whole number from 0 to"),
+        (lambda: TrainConfig(recompute="yes"), "recompute='yes' must be one of True, False"),
         (lambda: TrainConfig(compile="yes"), "compile='yes' must be one of None, True, False"),
         (lambda: ModelConfig(rope_base=0), "rope_base=0 must be a number from 1"),
         (lambda: ModelConfig(rope_base="x"), "rope_base='x' must be a number from 1"),

@@ -48,6 +48,9 @@ def test_out_of_memory_says_what_to_lower(shards, config, tmp_path, monkeypatch,
     assert "\n" not in str(e.value)
     with pytest.raises(DataprepError, match=r"'cpu': lower model.context \(now 24\)"):
         train(shards, out=tmp_path / "b", config=replace(config, micro_batch=1), quiet=True)
+    assert str(e.value).endswith("or set recompute=True, which is slower and has the same result")
+    with pytest.raises(DataprepError, match=r"model.n_layers \(now 2\)$"):
+        train(shards, out=tmp_path / "b", config=replace(config, recompute=True), quiet=True)
     error = RuntimeError("shapes do not match")
     with pytest.raises(RuntimeError, match="shapes do not match"):
         train(shards, out=tmp_path / "c", config=config, quiet=True)

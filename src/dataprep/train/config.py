@@ -23,7 +23,8 @@ EMBEDDING = "embedding"
 """A target of LoRA that is trained in full: the matrix of the vocabulary, and that of the scores if it is another."""
 
 RUN_ONLY = {
-    "micro_batch", "eval_every", "eval_blocks", "save_every", "log_every", "keep", "device", "dtype", "compile",
+    "micro_batch", "recompute", "eval_every", "eval_blocks", "save_every", "log_every", "keep", "device", "dtype",
+    "compile",
 }  # fmt: skip
 """Fields that may change when a run is resumed: they do not change what is learned."""
 
@@ -115,9 +116,11 @@ class TrainConfig:
     "span"; corruption, mean_span: for "span", the share of tokens that are hidden, and tokens per hidden span.
 
     Steps: steps: optimiser steps; None: one pass over the tokens. batch: rows per step. micro_batch: rows on the device
-    at once; None: all. lr: highest learning rate. schedule: of the learning rate after `warmup` steps: "cosine", "wsd"
-    (constant, then lower during the last share `decay` of the steps) or "constant". final_lr: last learning rate, as a
-    share of `lr`. weight_decay, betas: of AdamW. clip: largest norm of the gradient. seed: of all random numbers.
+    at once; None: all. recompute: activation checkpointing: only the inputs of blocks are stored, and the rest is
+    computed again for the gradient. lr: highest learning rate. schedule: of the learning rate after `warmup` steps:
+    "cosine", "wsd" (constant, then lower during the last share `decay` of the steps) or "constant". final_lr: last
+    learning rate, as a share of `lr`. weight_decay, betas: of AdamW. clip: largest norm of the gradient. seed: of all
+    random numbers.
 
     LoRA: lora: rank of the low-rank updates; None: all weights are trained. lora_alpha: updates are multiplied by
     lora_alpha / lora; None: by 2. lora_targets: matrices that have an update. lora_dropout: share of an update's inputs
@@ -149,6 +152,8 @@ class TrainConfig:
     """Rows in one optimiser step."""
     micro_batch: int | None = None
     """Rows on the device at once; None: the whole batch. Gradients are accumulated, with the same result."""
+    recompute: bool = False
+    """Store only the inputs of blocks, and compute the rest again for the gradient; same result, less memory."""
     lr: float = 1e-3
     schedule: str = "cosine"
     warmup: int = 20
@@ -211,7 +216,8 @@ class TrainConfig:
     def _check_choices(self) -> None:
         choices: dict[str, tuple[Any, ...]] = {"schedule": SCHEDULES, "dtype": ("auto", "float32", "bfloat16")}
         choices |= {"layout": LAYOUTS, "objective": OBJECTIVES}
-        choices |= dict.fromkeys(("mask_documents", "compile"), (None, True, False)) | {"masks": (True, False)}
+        choices |= dict.fromkeys(("mask_documents", "compile"), (None, True, False))
+        choices |= dict.fromkeys(("masks", "recompute"), (True, False))
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 msg = f"{name}={getattr(self, name)!r} must be one of {', '.join(map(str, allowed))}"

@@ -67,9 +67,10 @@ def memory_named(config: TrainConfig) -> Iterator[None]:
             raise
         rows, model = config.rows, config.model
         less = f"micro_batch (now {rows}; the result is the same), " if rows > 1 else ""
+        again = "" if config.recompute else ", or set recompute=True, which is slower and has the same result"
         msg = (
             f"out of memory on device={config.device!r}: lower {less}model.context (now {model.context}), "
-            f"model.d_model (now {model.d_model}) or model.n_layers (now {model.n_layers})"
+            f"model.d_model (now {model.d_model}) or model.n_layers (now {model.n_layers}){again}"
         )
         raise DataprepError(msg) from e
 

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from . import masks
 from .cache import Cache, KeyValues, Slots
@@ -165,6 +166,7 @@ class GPT(nn.Module):
         self.config, self.vocab_size = config, vocab_size
         self.compute_dtype = torch.float32
         self.rule = Rule()  # of the run that trains it; generation follows it
+        self.recompute = False  # whether blocks are computed again for the gradient, instead of being stored
         self.embedding = Embedding(vocab_size, config.d_model)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
         self.norm = RMSNorm(config)
@@ -193,7 +195,10 @@ class GPT(nn.Module):
         allowed = None if how is None else how.allowed
         x_BTD = self.embedding(ids_BT).to(self.compute_dtype)
         for i, block in enumerate(self.blocks):
-            x_BTD = block(x_BTD, rope, allowed, None if slots is None else (slots.layers[i], slots))
+            if self.recompute and slots is None and torch.is_grad_enabled():
+                x_BTD = checkpoint(block, x_BTD, rope, allowed, None, use_reentrant=False)
+            else:
+                x_BTD = block(x_BTD, rope, allowed, None if slots is None else (slots.layers[i], slots))
         return self.norm(x_BTD)
 
     def stream(self, ids_BT: Tensor, mask: Mask | None = None) -> Tensor:

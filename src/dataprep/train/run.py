@@ -198,7 +198,7 @@ def begin(
         lora.add(model, config)
     model = model.to(device)
     model.rule = Rule.of(config, next(iter(sets.values())).eot)
-    model.compute_dtype = pick_dtype(config.dtype, device)
+    model.compute_dtype, model.recompute = pick_dtype(config.dtype, device), config.recompute
     if config.compile or (config.compile is None and device.type == "cuda" and HAS_TRITON):
         model.stream = torch.compile(model.stream, dynamic=False)  # type: ignore[method-assign]
     run = Run(config, sets, Path(out), model, adamw(model, config), loader, validation_rows(sets, config), start=start)
