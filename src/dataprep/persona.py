@@ -52,7 +52,7 @@ from .messages.names.weighing import listed_words
 from .messages.overlaps import Overlaps
 from .messages.times import MINUTE, duration
 from .read import read
-from .store import files, receipts
+from .store import files, lease, receipts
 from .store.key import key
 from .tokens.dialogue import TokenSize
 from .tokens.shard_format import DTYPES
@@ -104,6 +104,7 @@ class Persona:
         return f"{text}\n{self.words}" if self.words else text
 
 
+@lease.writes
 def persona(
     chats: Any,
     person: str,
@@ -150,7 +151,7 @@ def persona(
     options: parameters of `dp.read`, such as date_order="dmy".
 
     Raises PlanError if no author has that name, if the person did not agree, if the template does not fit the
-    tokenizer, or if no text of the person is left.
+    tokenizer, or if no text of the person is left; InUse if another process writes into `out`.
     """
     folder, runner, written = os.fspath(out).rstrip("/"), runner_of(run), template_of(template)
     docs = read(chats, **options)

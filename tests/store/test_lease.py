@@ -14,6 +14,7 @@ import pytest
 
 import dataprep as dp
 from dataprep.errors import DataprepError, InUse
+from dataprep.persona import persona
 from dataprep.store import lease
 from dataprep.store.lease import NAME, all_held, held
 from dataprep.tokens.shards.writer import save
@@ -64,6 +65,7 @@ JOBS = {
     "import": lambda home, out: dp.import_tokens(dp.export(shards(home), "nanogpt", home / "n")[0], BYTES, out),
     "train": lambda home, out: train(shards(home), out=out, config="tiny"),
     "forget": lambda home, out: dp.forget(str(out)),
+    "persona": lambda home, out: persona(str(home / "a.jsonl"), "Ilse Varga", out),
 }
 
 
@@ -92,6 +94,19 @@ def test_a_folder_without_result_is_removed_again(tmp_path):
         with pytest.raises(DataprepError, match="early"), held(str(tmp_path / name)):
             raise DataprepError("early")  # noqa: EM101
     assert os.listdir(tmp_path) == ["old"]
+
+
+def test_a_function_holds_the_lease_of_out(tmp_path):
+    """A function under `writes` holds the lease while it runs, if `out` is given by position or by name."""
+
+    @lease.writes
+    def job(out, what):
+        with pytest.raises(InUse), held(str(tmp_path)):
+            pytest.fail("two writers")
+        return what
+
+    assert (job(tmp_path, 1), job(what=2, out=f"{tmp_path}/")) == (1, 2)
+    assert os.listdir(tmp_path) == []
 
 
 def test_leases_of_several_folders_end_together(holder, tmp_path):

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dataprep.errors import Leak
-from dataprep.store import files
+from dataprep.store import files, lease
 
 from .runner import Runner
 
@@ -97,7 +97,7 @@ def audit(
 def _walk(folder: str, without: set[str]) -> Iterator[str]:
     for name in files.listdir(folder):
         url = files.join(folder, name)
-        if url not in without:
+        if url not in without and name != lease.NAME:  # a lease names the host, and is removed at the end
             yield from _walk(url, without) if files.is_dir(url) else [url]
 
 

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
+import inspect
 import json
 import os
 import socket
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar, cast
 
 from dataprep.errors import DataprepError, InUse
 
@@ -25,6 +28,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+F = TypeVar("F", bound=Callable[..., Any])
 NAME = ".dataprep-lease"
 BEAT, STALE = 10.0, 60.0  # seconds between heartbeats, and after which a holder on another host counts as dead
 
@@ -81,6 +85,18 @@ def held(folder: str) -> Iterator[None]:
             if is_new:
                 os.rmdir(home)  # unless something was written
         os.close(descriptor)
+
+
+def writes(make: F) -> F:
+    """Return a function that does the same while it holds the lease of the folder that its parameter `out` names."""
+    signature = inspect.signature(make)
+
+    @functools.wraps(make)
+    def holding(*given: Any, **named: Any) -> Any:
+        with held(os.fspath(signature.bind(*given, **named).arguments["out"]).rstrip("/")):
+            return make(*given, **named)
+
+    return cast("F", holding)
 
 
 def _acquired(path: str, folder: str) -> int:

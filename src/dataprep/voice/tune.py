@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dataprep.errors import PlanError, StaleOutput
-from dataprep.store import files, receipts
+from dataprep.store import files, lease, receipts
 from dataprep.store.key import key
 from dataprep.tokens.shards.shard import Shards
 from dataprep.train import TrainConfig, starting_config, train
@@ -74,6 +74,7 @@ class Tuned:
         return f"{self.comparison}\nto talk to it: dataprep chat {self.model}"
 
 
+@lease.writes
 def tune(
     answers: Shards | str | os.PathLike[str], transcripts: Shards | str | os.PathLike[str],
     out: str | os.PathLike[str], how: Tuning | None = None, *, quiet: bool = False,
@@ -82,7 +83,7 @@ def tune(
 
     answers: shards of dialogues with a loss mask. transcripts: shards of all conversations as text, with the same
     tokenizer and split. quiet: print no progress. Raises PlanError if a setting is wrong, or if the vocabularies
-    differ.
+    differ; InUse if another process writes into `out`.
     """
     how = how or Tuning()
     said, told = (s if isinstance(s, Shards) else Shards.open(s) for s in (answers, transcripts))
