@@ -64,7 +64,7 @@ def classifier(dedup, out):
     settings = SETTINGS if POSITIVE else TINY
 
     def make():
-        train_classifier({"high": _texts(wanted), "low": _texts(dedup)}, model, settings, positive="high")
+        train_classifier({"high": wanted, "low": dedup}, model, settings, positive="high")
         return {"files": [model, f"{model}.json"]}
 
     receipts.once(f"{model}.receipt.json", key((wanted.key, dedup.key, settings)), make)
@@ -74,7 +74,3 @@ def classifier(dedup, out):
 def quality(dedup, classifier, out, run):
     """Keep the best tenth of the pages; the manifest states the threshold in `fits`."""
     return dp.Pipeline(dp.Percentiles(dp.Quality(model=classifier), top=TOP)).run(dedup, out=out, run=run, replace=True)
-
-
-def _texts(docs):
-    return (text for batch in docs.batches(["text"]) for text in batch.column("text").to_pylist())

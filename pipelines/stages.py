@@ -65,7 +65,7 @@ def classifier(ingest, out):
     model, good = files.join(out, "quality.bin"), dp.read(str(SAMPLES / "articles.jsonl"))
 
     def make():
-        train_classifier({"high": _texts(good), "low": _texts(ingest)}, model, FEW_TEXTS, positive="high")
+        train_classifier({"high": good, "low": ingest}, model, FEW_TEXTS, positive="high")
         return {"files": [model, f"{model}.json"]}
 
     receipts.once(f"{model}.receipt.json", key((good.key, ingest.key, FEW_TEXTS)), make)
@@ -103,7 +103,3 @@ def chats(out, run):
     """Drop messages that two exports share, clean the others, and join them into conversations."""
     stages = (Overlaps(), CleanMessages(), dp.Conversations(gap="1h"))
     return dp.Pipeline(*stages).run(dp.read(CHATS), out=out, run=run, replace=True)
-
-
-def _texts(docs):
-    return (text for batch in docs.batches(["text"]) for text in batch.column("text").to_pylist())

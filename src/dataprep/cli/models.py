@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -66,8 +65,9 @@ def train_quality(
 ) -> None:
     """Train a fastText model that separates wanted from ordinary texts, for dp.Quality(model=NAME.bin)."""
     from dataprep.filters.classifiers.train import QUALITY, train_classifier
+    from dataprep.read import read
 
-    texts = {"high": _read(positive, format), "low": _read(negative, format)}
+    texts = {"high": read(positive, format=format), "low": read(negative, format=format)}
     settings = _settings(QUALITY, epochs, dim, held_out, max_texts, seed)
     _print(train_classifier(texts, out, settings, positive="high"))
 
@@ -80,9 +80,9 @@ def _settings(given: Any, epochs: int | None, dim: int | None, held_out: float, 
 
 def _texts(given: list[str], label: str | None, form: str | None) -> dict[str, Any]:
     """Return texts by label: that of the field `label`, or that of each file; texts without a label are left out."""
-    if label is not None:
-        from dataprep.read import read
+    from dataprep.read import read
 
+    if label is not None:
         found: dict[str, list[str]] = {}
         for batch in read(given, format=form, columns={label: "string"}).batches(["text", label]):
             for text, code in zip(*(batch.column(name).to_pylist() for name in ("text", label)), strict=True):
@@ -96,14 +96,7 @@ def _texts(given: list[str], label: str | None, form: str | None) -> dict[str, A
             msg = f"{one!r} has no language; write CODE=PATH (fr={one}), or name the field with --label"
             raise PlanError(msg)
         paths.setdefault(code, []).append(path)
-    return {code: _read(found, form) for code, found in paths.items()}
-
-
-def _read(paths: list[str], form: str | None) -> Iterator[str]:
-    from dataprep.read import read
-
-    docs = read(paths, format=form)
-    return (text for batch in docs.batches(["text"]) for text in batch.column("text").to_pylist())
+    return {code: read(found, format=form) for code, found in paths.items()}
 
 
 def _print(made: Any) -> None:

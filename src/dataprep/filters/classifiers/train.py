@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 import orjson
 import xxhash
 
+from dataprep.core.dataset import Dataset
 from dataprep.errors import DataprepError, PlanError, need
 from dataprep.store import files
 
@@ -97,19 +98,19 @@ class Trained:
 
 
 def train_classifier(
-    texts: Mapping[str, Iterable[str]],
+    texts: Mapping[str, Dataset | Iterable[str]],
     out: str,
     settings: Settings = LANGUAGE,
     *,
-    test: Mapping[str, Iterable[str]] | None = None,
+    test: Mapping[str, Dataset | Iterable[str]] | None = None,
     positive: str | None = None,
 ) -> Trained:
     """Train a fastText classifier of the labels in `texts`, and write it to `out`, a local .bin file.
 
-    texts: the texts of each label; of each distinct text, the first `max_bytes` bytes are held in memory. settings: of
-    the training. test: texts to test on, in place of a share of `texts`; needed if texts are variants of each other.
-    positive: the label that `Quality` uses. Labels, settings, data and accuracy are written to `out` with .json
-    appended. Returns the classifier's path, labels and test results.
+    texts: the texts of each label, or a Dataset of them; of each distinct text, the first `max_bytes` bytes are held in
+    memory. settings: of the training. test: texts to test on, in place of a share of `texts`; needed if texts are
+    variants of each other. positive: the label that `Quality` uses. Labels, settings, data and accuracy are written to
+    `out` with .json appended. Returns the classifier's path, labels and test results.
 
     fastText trains in one thread, in a new process whose memory is zero: with one thread, version 0.9.3 sets only a
     tenth of its matrix, so with memory used before each run would train another model.
@@ -142,8 +143,10 @@ def train_classifier(
     return made
 
 
-def _lines(texts: Iterable[str], settings: Settings) -> list[bytes]:
+def _lines(texts: Dataset | Iterable[str], settings: Settings) -> list[bytes]:
     """Return each different text as one line, in order of its hash, with label prefixes in the text defused."""
+    if isinstance(texts, Dataset):
+        texts = (text for batch in texts.batches(["text"]) for text in batch.column("text").to_pylist())
     found: dict[bytes, int] = {}
     for text in texts:
         start = text[: settings.max_bytes].encode()[: settings.max_bytes].decode("utf-8", "ignore")
