@@ -43,6 +43,11 @@ def shown(text: str) -> str:
     return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", redacted(text))
 
 
+def a_or_an(noun: str) -> str:
+    """Return a noun after its indefinite article: "a Stage", "an Estimator"."""
+    return f"{'an' if noun[:1].lower() in 'aeio' else 'a'} {noun}"
+
+
 def _clean(record: logging.LogRecord) -> bool:
     record.msg, record.args = shown(record.getMessage()), ()
     return True

@@ -280,3 +280,11 @@ def test_wrong_parameters(wrong) -> None:
     """Values that mean nothing are refused, the sentence naming the parameter."""
     with pytest.raises(PlanError, match=next(iter(wrong))):
         CleanMessages(**wrong)
+
+
+@pytest.mark.parametrize("kinds", [("text", "txt"), "txt"])
+def test_kinds_that_no_message_has(kinds) -> None:
+    """A kind that no reader gives is refused with the kinds there are; one kind may be given as a plain text."""
+    with pytest.raises(PlanError, match=r"\(kinds=.+\): 'txt' must be one of text, image, .+, deleted, system"):
+        CleanMessages(kinds=kinds)
+    assert CleanMessages(kinds="sticker") == CleanMessages(kinds=("sticker",))

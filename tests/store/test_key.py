@@ -11,6 +11,7 @@ import cloudpickle
 import numpy as np
 import pytest
 
+from dataprep.core.estimator import Estimator
 from dataprep.core.stage import Filter, Stage
 from dataprep.errors import PlanError
 from dataprep.store.key import key
@@ -124,3 +125,5 @@ def test_what_cannot_be_keyed_says_what_to_do():
     assert key(Filter(sourceless, version="1")) != key(Filter(sourceless, version="2"))
     with pytest.raises(PlanError, match="frozen dataclass"):
         key(object())
+    with pytest.raises(PlanError, match=r"^an Estimator \(<dataprep"):
+        key(Estimator())

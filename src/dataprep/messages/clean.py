@@ -21,6 +21,7 @@ from dataprep.core.ledger import Ledger, watch
 from dataprep.core.stage import Stage, drop_rows
 from dataprep.errors import PlanError
 from dataprep.pii import kernel as K
+from dataprep.read.chats.messages import KINDS
 from dataprep.unicode.text import classes
 
 from . import clean_prefilter as S
@@ -84,8 +85,8 @@ class CleanMessages(Stage):
     def __post_init__(self) -> None:
         kinds = (self.kinds,) if isinstance(self.kinds, str) else tuple(self.kinds)
         object.__setattr__(self, "kinds", kinds)
-        if not kinds or not all(isinstance(k, str) and k for k in kinds):
-            msg = f'CleanMessages(kinds={self.kinds!r}): kinds must be names such as ("text", "sticker")'
+        if unknown := [kind for kind in kinds or ("",) if kind not in KINDS]:
+            msg = f"CleanMessages(kinds={self.kinds!r}): {unknown[0]!r} must be one of {', '.join(KINDS)}"
             raise PlanError(msg)
         for name in ("links", "emails", "phones", "mentions"):
             new = getattr(self, name)

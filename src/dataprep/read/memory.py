@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from dataprep.core.dataset import Dataset
-from dataprep.errors import PlanError, ReadError
+from dataprep.errors import PlanError, ReadError, a_or_an
 from dataprep.store.key import key as key_of
 
 from .row_source import RowSource, content_key, in_tables
@@ -42,8 +42,8 @@ def rows_in_memory(data: Any, *, key: str | None = None) -> RowSource:
     once = isinstance(data, (Iterator, pa.RecordBatchReader))
     if once and key is None:
         msg = (
-            f"nothing in a {type(data).__name__} identifies its rows, which can be read only once; set key= to a name "
-            'of its own, for example key="letters 2024-05-01"'
+            f"nothing in {a_or_an(type(data).__name__)} identifies its rows, which can be read only once; set key= to "
+            'a name of its own, for example key="letters 2024-05-01"'
         )
         raise PlanError(msg)
     source = key or "rows"

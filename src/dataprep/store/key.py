@@ -21,7 +21,7 @@ import orjson
 import pyarrow as pa
 import xxhash
 
-from dataprep.errors import PlanError
+from dataprep.errors import PlanError, a_or_an
 
 SIMPLE = (str, int, float, bool, type(None))
 
@@ -148,7 +148,7 @@ def _source(fn: Callable[..., Any] | type) -> str:
 
 def _show(value: Any) -> str:
     name = getattr(value, "__qualname__", None)
-    return f"the function {name}" if name else f"a {type(value).__name__} ({str(value)[:60]})"
+    return f"the function {name}" if name else f"{a_or_an(type(value).__name__)} ({str(value)[:60]})"
 
 
 def parameter_names(fn: Callable[..., Any]) -> Sequence[str]:

@@ -15,7 +15,7 @@ from dataprep.core import batch as B
 from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
-from dataprep.errors import PlanError, ReadError
+from dataprep.errors import PlanError, ReadError, a_or_an
 from dataprep.read.json.columns import KINDS
 from dataprep.read.text import Record, documents
 from dataprep.read.trust import LimitedReader, Trust
@@ -49,7 +49,7 @@ class Crawl(LimitedReader):
         strange = [(n, k) for n, k in self.columns if self.FIELDS.get(n) != k]
         if strange:
             known = ", ".join(f"{n} ({k})" for n, k in self.FIELDS.items())
-            msg = f"{self.NAME} has no field {strange[0][0]!r} that is a {strange[0][1]}; the fields are {known}"
+            msg = f"{self.NAME} has no field {strange[0][0]!r} that is {a_or_an(strange[0][1])}; the fields are {known}"
             raise PlanError(msg)
 
     @classmethod
