@@ -9,9 +9,10 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from fsspec.exceptions import FSTimeoutError
 
-from dataprep.errors import DataprepError, FunctionFailed
+from dataprep.errors import DataprepError, FunctionFailed, PlanError
 
 from . import batch as B
 from .batch import Batch
@@ -49,10 +50,15 @@ def failed(name: str, error: BaseException, batch: Batch | None = None, row: int
     """Return the error to raise instead of `error`, which the function `name` raised for a row of a batch."""
     if batch is None or not batch.num_rows:
         return FunctionFailed(raised(name, error))
+    return wrong_value(raised(name, error), batch, row)
+
+
+def wrong_value(what: str, batch: Batch, row: int) -> FunctionFailed:
+    """Return the error that states `what` is wrong with a row of a batch."""
     names = batch.schema.names
     head = batch.column("text")[row].as_py()[: 4 * HEAD_CHARS] if "text" in names else ""
     id_ = B.show_id(int(B.ids(batch)[row])) if "id" in names else None
-    return FunctionFailed(raised(name, error), id_, " ".join(head.split())[:HEAD_CHARS])
+    return FunctionFailed(what, id_, " ".join(head.split())[:HEAD_CHARS])
 
 
 def culprit(batch: Batch, work: Callable[[Batch], object]) -> int | None:
@@ -100,7 +106,10 @@ def _guarded(stage: Any, batches: Iterator[Batch], ledger: Ledger) -> Iterator[B
             pass
 
     try:
-        yield from stage(fed(), ledger)
+        for out in stage(fed(), ledger):
+            if given:
+                _check_columns(stage, given[0], out)
+            yield out
     except PASSED:
         raise
     except Exception as e:
@@ -110,6 +119,21 @@ def _guarded(stage: Any, batches: Iterator[Batch], ledger: Ledger) -> Iterator[B
         row = None if batch is None else culprit(batch, alone)
         name = stage.name if row is not None or batch is None else f"{stage.name}, at or after its last batch,"
         raise failed(name, e, batch, row or 0) from e
+
+
+def _check_columns(stage: Any, given: Batch, out: Any) -> None:
+    """Raise PlanError if a batch that a user's Stage returned lacks a column, or has one that is not in `adds`."""
+    if not isinstance(out, pa.RecordBatch):
+        msg = f"{stage.name} yielded {type(out).__name__}; a Stage must yield batches (pyarrow.RecordBatch)"
+        raise PlanError(msg)
+    promised, has = dict.fromkeys([*given.schema.names, *stage.adds]), dict.fromkeys(out.schema.names)
+    more, fewer = [n for n in has if n not in promised], [n for n in promised if n not in has]
+    if more:
+        msg = f"{stage.name} added the column {more[0]!r}, which it does not declare; list it in `adds` with its type"
+        raise PlanError(msg)
+    if fewer:
+        msg = f"{stage.name} returned a batch without the column {fewer[0]!r}; return all columns, and those in `adds`"
+        raise PlanError(msg)
 
 
 @contextlib.contextmanager

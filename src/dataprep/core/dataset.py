@@ -6,6 +6,7 @@ seals a folder: Parquet shards and, last of all, a manifest. `open_dataset(DIR)`
 
 from __future__ import annotations
 
+import collections
 import html
 import itertools
 import sys
@@ -158,9 +159,15 @@ class Dataset:
         Documents before it are read, but not those after it. Raises IndexError if there is no such document.
         """
         if isinstance(position, slice):
+            if _counts_back(position) and not self._is_counted:
+                return list(iter(self))[position]  # of an iterator, since list() of a Dataset counts it first
             start, stop, step = position.indices(self.count if _counts_back(position) else sys.maxsize)
             return list(itertools.islice(self, start, stop, step)) if step > 0 else list(self)[position]
-        found = self[position : position + 1 or None]
+        if position < 0 and not self._is_counted:
+            last = collections.deque(self, maxlen=-position)
+            found = [last[0]] if len(last) == -position else []
+        else:
+            found = self[position : position + 1 or None]
         if not found:
             msg = f"there is no document at position {position:,}; there are {self.count:,}"
             raise IndexError(msg)
@@ -169,9 +176,13 @@ class Dataset:
     @property
     def count(self) -> int:
         """The number of documents; all are read to count them unless the Dataset is sealed (complete)."""
-        if self.manifest and not self.stages:
+        if self._is_counted:
             return int(self.manifest["docs"])
         return sum(batch.num_rows for batch in self.batches(["id"]))
+
+    @property
+    def _is_counted(self) -> bool:
+        return bool(self.manifest) and not self.stages
 
     def __len__(self) -> int:
         return self.count

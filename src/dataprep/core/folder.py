@@ -16,12 +16,13 @@ RUN/report.html        the report
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dataprep.errors import CorruptShard, DataprepError, PlanError
+from dataprep.errors import CorruptShard, DataprepError, PlanError, require
 from dataprep.store import files
 
 DATASET, TOKENS = "dataset", "tokens"  # the kinds of sealed folders
@@ -32,6 +33,12 @@ VERDICTS, SPANS = "verdicts.parquet", "spans.parquet"  # the decisions of an Est
 INPUT = "input"
 DATASET_FILES = {MANIFEST, RECIPE, ORIGIN, REPORT, UNREAD, DATA, DROPS, CUTS, RECEIPTS, STEPS, INDEX}
 PART_FILES = (RECEIPTS, DATA, DROPS, CUTS)
+
+
+def folder_url(out: object) -> str:
+    """Return `out`, a path or URL, without a slash at the end. Raises PlanError if it is neither, or empty."""
+    require(isinstance(out, (str, os.PathLike)) and str(out), f"out={out!r} must be the path or URL of a folder")
+    return str(out).rstrip("/") or "/"
 
 
 def part_name(number: int) -> str:

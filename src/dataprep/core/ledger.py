@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from dataprep.errors import FunctionFailed
 from dataprep.store import splitmix
 
 from . import batch as B
@@ -54,6 +56,7 @@ class Ledger:
     stage: the stage's name. seed: selects the dropped documents that are kept as examples. record: counts and
     histograms so far. drops, cuts: rows of dropped documents and cut spans. unread: files that a reader could not read.
     source: for the ledger of a reader, the source name of its documents; None for a stage. quiet: record nothing.
+    same_text: raise FunctionFailed if a returned text differs from the one that was received.
     """
 
     stage: str
@@ -64,6 +67,7 @@ class Ledger:
     unread: list[Unread] = field(default_factory=list)  # of a Reader's input
     source: str | None = None  # of a Reader's input; what a Reader drops was never a row
     quiet: bool = False  # record nothing: an earlier pass over the same documents did
+    same_text: bool = False  # of a user's Stage that promises only_drops
     _flight: list[_InFlight] = field(default_factory=list)
     _last: Ids = field(default_factory=lambda: np.zeros(0, np.uint64))  # the id that was returned last, if any
 
@@ -165,11 +169,21 @@ class Ledger:
             self._check_order(B.ids(batch))
             return batch
         for held, rows, found in self._settle(B.ids(batch), "returned"):
+            if self.same_text:
+                self._check_same(held.batch.take(pa.array(rows)), batch.filter(pa.array(found)))
             lost = held.n_bytes[rows] - n_bytes[found]
             self.record.cut += int(lost[lost > 0].sum())
             self.record.added -= int(lost[lost < 0].sum())
         self._check_order(B.ids(batch))
         return batch
+
+    def _check_same(self, before: Batch, after: Batch) -> None:
+        """Raise FunctionFailed if a text of `after` differs from that in the same row of `before`."""
+        differs = pc.not_equal(before.column("text"), after.column("text")).to_numpy(zero_copy_only=False).nonzero()[0]
+        if len(differs):
+            row = int(differs[0])
+            what = f"{self.stage} has only_drops = True and changed a text; set it to False, or return texts unchanged"
+            raise FunctionFailed(what, show_id(int(B.ids(after)[row])), before.column("text")[row].as_py()[:60])
 
     def _check_order(self, ids: Ids) -> None:
         """Raise AssertionError if the ids of returned documents do not ascend, from batch to batch too."""

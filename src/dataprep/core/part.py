@@ -121,8 +121,11 @@ class Part:
         documents are kept as examples.
         """
         names = [] if isinstance(self.reader, Sealed) else [READ]
-        names += [*([FORGET] if self.forgotten else []), *self.stage_names]
-        return [Ledger(name, seed) for name in names]
+        names += [FORGET] if self.forgotten else []
+        promised = [bool(stage.only_drops) and not blame.is_ours(stage) for stage in self.stages]
+        return [Ledger(name, seed) for name in names] + [
+            Ledger(name, seed, same_text=same) for name, same in zip(self.stage_names, promised, strict=True)
+        ]
 
     def batches(self, columns: Sequence[str] | None = None, ledgers: Sequence[Ledger] | None = None) -> Iterator[Batch]:
         """Yield the documents after the pending stages; ids ascend.

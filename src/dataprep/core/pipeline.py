@@ -12,7 +12,7 @@ import contextlib
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 from dataprep.errors import PlanError
@@ -25,7 +25,7 @@ from .batch import Ids
 from .claim import check_apart, claim, is_finished, take_over_restored
 from .dataset import Dataset, check_dataset
 from .estimator import Estimator
-from .folder import DATASET, STEPS, Folder
+from .folder import DATASET, STEPS, Folder, folder_url
 from .runner import Runner, guard, runner_of
 from .seal import seal
 from .stage import Filter, Stage, describe, labels_of, n_hidden, stated
@@ -69,6 +69,9 @@ class Pipeline:
             if not isinstance(stage, (Stage, Estimator)):
                 msg = f"{stage!r} is not a stage; give stages such as dp.C4(), or wrap a function: dp.Filter(fn)"
                 raise PlanError(msg)
+            if is_dataclass(stage) and not type(stage).__dataclass_params__.frozen:
+                msg = f"{type(stage).__name__} must be frozen, since workers get copies; write @dataclass(frozen=True)"
+                raise PlanError(msg)
         self.stages = stages
 
     def __repr__(self) -> str:
@@ -97,7 +100,7 @@ class Pipeline:
         """
         guard()
         check_dataset(docs)
-        out = str(out).rstrip("/")
+        out = folder_url(out)
         runner = runner_of(run)
         trial = current()
         docs = trial.sample(docs) if trial else docs

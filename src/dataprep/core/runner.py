@@ -162,8 +162,7 @@ class Local:
                     pool = _pool(workers)
                     while waiting and len(running) < (1 if deaths else workers + 1):  # one more, so that none waits
                         index, item = waiting[0]
-                        with no_ctrl_c():  # submit starts the processes
-                            running[index] = (item, pool.submit(_work, task, cloudpickle.dumps(item)))
+                        running[index] = (item, _submit(pool, task, item))
                         waiting.popleft()  # not before: submit may find the pool broken
                     answer = running[wanted][1].result()
                     break
@@ -181,6 +180,17 @@ class Local:
             del running[wanted]
             deaths.pop(wanted, None)
             yield cloudpickle.loads(answer)
+
+
+def _submit(pool: ProcessPoolExecutor, task: bytes, item: Any) -> Future[bytes]:
+    """Return the future of a task. Raises BrokenProcessPool if a worker died, also while another was being started."""
+    try:
+        with no_ctrl_c():  # submit starts the processes
+            return pool.submit(_work, task, cloudpickle.dumps(item))
+    except OSError as e:
+        if getattr(pool, "_broken", False):  # the pool's other thread closed the pipes of the new process
+            raise BrokenProcessPool(str(e)) from e
+        raise
 
 
 @dataclass(frozen=True)

@@ -213,6 +213,16 @@ class _Function(Stage):
             raise blame.failed(repr(self), e, batch, len(answers)) from e
         return answers
 
+    def array(self, values: Sequence[Any], kind: pa.DataType, batch: Batch) -> pa.Array:
+        """Return one value per row of `batch` as an array of type `kind`; raises FunctionFailed for a wrong value."""
+        try:
+            return pa.array(values, kind)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as e:
+            row = next(row for row, value in enumerate(values) if not _fits(value, kind))
+            wrong = "has a lone surrogate" if isinstance(e, UnicodeEncodeError) else f"is not of type {kind}"
+            what = f"{self!r} returned {ascii(values[row])[:80]}, which {wrong}"
+            raise blame.wrong_value(what, batch, row) from e
+
     def recipe(self) -> Any:
         """Return what the key depends on: the function, or `version` if it was given."""
         return (self.name, self.version) if self.version is not None else self.fn
@@ -236,7 +246,7 @@ class Filter(_Function):
         """Yield the rows that the function keeps; drop the others with their reasons."""
         for batch in batches:
             reasons = [self._reason(answer, batch, row) for row, answer in enumerate(self.answers(batch))]
-            yield drop_rows(batch, pa.array(reasons, pa.string()), stats)
+            yield drop_rows(batch, self.array(reasons, pa.string(), batch), stats)
 
     def _reason(self, answer: Any, batch: Batch, row: int) -> str | None:
         if answer is None or answer is True or (isinstance(answer, np.bool_) and answer):
@@ -287,9 +297,9 @@ class Map(_Function):
             if any("text" in a for a in answers) or not self.adds:
                 old = batch.column("text")
                 texts = [a["text"] if "text" in a else old[i].as_py() for i, a in enumerate(answers)]
-                out = B.with_column(out, "text", pa.array(texts, pa.large_string()))
+                out = B.with_column(out, "text", self.array(texts, pa.large_string(), batch))
             for name, kind in self.adds.items():
-                out = B.with_column(out, name, pa.array([a.get(name) for a in answers], kind))
+                out = B.with_column(out, name, self.array([a.get(name) for a in answers], kind, batch))
             yield out
 
     def _columns(self, answer: Any) -> dict[str, Any]:
@@ -331,6 +341,14 @@ def drop_rows(batch: Batch, reasons: pa.StringArray, stats: Ledger) -> Batch:
     dropped = pc.invert(keep)
     stats.drop(B.ids(batch.filter(dropped)), reasons.filter(dropped))
     return batch.filter(keep)
+
+
+def _fits(value: Any, kind: pa.DataType) -> bool:
+    try:
+        pa.scalar(value, kind)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def _rows(batch: Batch, columns: Any) -> Iterator[tuple[Any, ...]]:

@@ -97,7 +97,8 @@ def _forget(
     unknown = _unknown(start) if start else NONE
     if len(unknown) and not missing_ok:
         shown = ", ".join(map(show_id, unknown[:10].tolist())) + (" ..." if len(unknown) > 10 else "")
-        msg = f"{len(unknown):,} of {len(given):,} ids are not in {url}: {shown}; check them, or pass --missing-ok"
+        counts = f"{len(unknown):,} of {len(given):,} ids"
+        msg = f"{counts} are not in {url}: {shown}; check them, or pass missing_ok=True (--missing-ok)"
         raise PlanError(msg)
     before = {node: _listed(node) for node in nodes}
     lists = ids_everywhere(before | {node: np.union1d(new, before[node]) for node, new in start.items()})

@@ -10,7 +10,7 @@ from typing import Any
 
 from dataprep.core import forget_list
 from dataprep.core.batch import Ids
-from dataprep.core.folder import MANIFEST, Folder
+from dataprep.core.folder import MANIFEST, Folder, folder_url
 from dataprep.errors import CorruptShard, DataprepError, PlanError, StaleOutput
 from dataprep.store import files, receipts
 from dataprep.store.atomic import is_attempt
@@ -28,11 +28,11 @@ SHARD_FILE = re.compile(r"(?P<name>(train|val|test)-\d{5}(\.g\d+)?)\.(bin|idx|ms
 
 def local_folder(out: str | os.PathLike[str]) -> str:
     """Return the path of the local folder `out`. Raises PlanError for a URL that is not local."""
-    url = os.fspath(out)
+    url = folder_url(out)
     if not files.is_local(url):
         msg = f"{url} is not a local folder; token shards are memory-mapped, so write to a disk and copy them after"
         raise PlanError(msg)
-    return files.path_of(url).rstrip("/") or "/"
+    return files.path_of(url)
 
 
 def check_shard_tokens(shard_tokens: int) -> None:
