@@ -100,7 +100,7 @@ def test_ranks_must_divide_the_batch(loader):
 def test_validation_batches_have_one_shape_and_count_each_row_once(in_memory, limit):
     """The last batch is filled up with rows that count nothing."""
     layout = layout_of(in_memory([200]), "contiguous", 10)
-    batches = list(val_rows(layout, limit, 4))
+    batches = [rows for _, rows in val_rows(layout, limit, 4)]
     assert {b.tokens.shape for b in batches} == {(4, 11)}
     y = torch.cat([to_device(b, CPU)[1] for b in batches])
     counted = y[y != IGNORE].tolist()

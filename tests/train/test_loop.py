@@ -6,7 +6,6 @@ import sys
 import time
 from dataclasses import asdict, replace
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -15,13 +14,9 @@ from dataprep.errors import PlanError, StaleOutput  # noqa: E402
 from dataprep.tokens.shard_format import content_hash  # noqa: E402
 from dataprep.tokens.shards.shard import Shards  # noqa: E402
 from dataprep.tokens.shards.writer import save  # noqa: E402
-from dataprep.train import GPT, checkpoint, train  # noqa: E402
-from dataprep.train.data import to_device  # noqa: E402
+from dataprep.train import checkpoint, train  # noqa: E402
 from dataprep.train.layouts import layout_of  # noqa: E402
-from dataprep.train.loop import evaluate  # noqa: E402
-from dataprep.train.loss import token_nats  # noqa: E402
 from dataprep.train.metrics import PEAK_FLOPS, peak_flops, read  # noqa: E402
-from dataprep.train.rows import IGNORE  # noqa: E402
 
 
 def weights(out):
@@ -183,27 +178,6 @@ def test_start_over_removes_the_earlier_run(make_shards, config, tmp_path):
     assert (out / "tokenizer.json").read_text() == "{}"
 
 
-def test_a_uniform_model_needs_log2_v_bits_a_token(shards, config):
-    """With all scores equal, bits per byte is log2(V) over the mean bytes of the tokens that have any."""
-    model = GPT(config.model, shards.vocab_size)
-    torch.nn.init.zeros_(model.embedding.weight)
-    val = shards.split("val").memmaps()[0]
-    loss, bits = evaluate(
-        model, layout_of(shards.split("val"), "contiguous", 24), limit=10**6, batch=4, token_bytes=shards.token_bytes
-    )
-    sizes = shards.token_bytes[np.asarray(val[1:])]
-    assert loss == pytest.approx(math.log(shards.vocab_size), rel=1e-5)
-    assert bits == pytest.approx(math.log2(shards.vocab_size) / sizes[sizes > 0].mean(), rel=1e-5)
-
-
-def test_validation_does_not_depend_on_the_batch(shards, config):
-    """The filled-up last batch counts nothing, so every batch size gives the same loss and bits."""
-    torch.manual_seed(0)
-    model, layout = GPT(config.model, shards.vocab_size), layout_of(shards.split("val"), "contiguous", 24)
-    seen = [evaluate(model, layout, limit=100, batch=b, token_bytes=shards.token_bytes) for b in (1, 7, 64)]
-    assert all(s == pytest.approx(seen[0], rel=1e-6) for s in seen)
-
-
 def test_without_a_validation_split_or_a_bytes_table(config, tmp_path):
     """Training goes on, and says None rather than a made-up number; a tiny split is measured in a shorter row."""
     docs = [list(range(40))] * 30
@@ -287,22 +261,6 @@ def test_masks_are_part_of_the_data(make_shards, config, tmp_path):
         train(masked, out=tmp_path / "run", config=config, quiet=True)
     with pytest.raises(StaleOutput, match="layout was contiguous, is bestfit"):
         train(plain, out=tmp_path / "run", config=replace(config, layout="bestfit"), quiet=True)
-
-
-def test_validation_counts_what_is_masked_in(make_shards, config, tmp_path):
-    """The loss is the mean over the masked-in targets, each once, as the model gives it for them row by row."""
-    val = make_shards(tmp_path, masked=True).split("val")
-    torch.manual_seed(0)
-    model, layout = GPT(config.model, val.vocab_size), layout_of(val, "bestfit", 24)
-    nats, count = 0.0, 0
-    for number in range(len(layout)):
-        x, y, mask = to_device(layout.rows(np.array([number])), torch.device("cpu"))
-        with torch.no_grad():
-            nats += float(token_nats(model, x, y, mask).sum())
-        count += int((y != IGNORE).sum())
-    assert count == sum(int(m.sum()) for m in val.masks())
-    loss, _ = evaluate(model, layout, limit=10**6, batch=4, token_bytes=None)
-    assert loss == pytest.approx(nats / count, rel=1e-5)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA card")

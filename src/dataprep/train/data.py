@@ -224,8 +224,12 @@ def _move(array: NDArray[Any], device: torch.device) -> torch.Tensor:
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
 
 
-def val_rows(layout: Layout, limit: int, batch: int, objective: Objective | None = None) -> Iterator[Rows]:
-    """Yield at most `limit` validation rows, `batch` at a time: the same rows in every call, spread over the split.
+def val_rows(
+    layout: Layout, limit: int, batch: int, objective: Objective | None = None
+) -> Iterator[tuple[NDArray[np.int64], Rows]]:  # fmt: skip
+    """Yield at most `limit` validation rows with their numbers in `layout`, `batch` at a time.
+
+    They are the same rows in every call, spread over the split.
 
     The last batch is filled up with rows whose targets are ignored, since torch.compile compiles again for another
     shape. objective: function that changes the rows read; None: none.
@@ -240,4 +244,4 @@ def val_rows(layout: Layout, limit: int, batch: int, objective: Objective | None
             learn = np.ones_like(rows.tokens[:, 1:], np.bool_) if rows.learn is None else rows.learn
             learn[count - i :] = False
             rows = rows._replace(learn=learn)
-        yield rows
+        yield wanted, rows

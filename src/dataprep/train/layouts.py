@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,27 @@ class Layout:
         """Return the rows with the numbers `numbers`, int64[B], copied out of the files."""
         raise NotImplementedError
 
+    def documents(self, numbers: Ints) -> Ints:
+        """Return the number of the document, within the split, that has each target of some rows: int64[B, T].
+
+        A separator belongs to the document before it. Targets that do not count have any number.
+        """
+        start, stop = self._ranges(numbers)
+        size = stop - start
+        token = np.repeat(start - np.cumsum(size) + size, size) + np.arange(int(size.sum()))
+        return np.searchsorted(self._ends, token, side="right").reshape(-1, self.context + 1)[:, 1:]
+
+    @cached_property
+    def _ends(self) -> Ints:
+        """The offset in the stream after each document of the split."""
+        before = np.cumsum([0, *(s["tokens"] for s in self.shards.shards)])
+        each = [np.asarray(self.shards.ends(i)).astype(np.int64) + n for i, n in enumerate(before[:-1].tolist())]
+        return np.concatenate([np.zeros(0, np.int64), *each])
+
+    def _ranges(self, numbers: Ints) -> tuple[Ints, Ints]:
+        """Return the ranges of the stream, first and last token + 1, that make up the rows `numbers` in order."""
+        raise NotImplementedError
+
     def _need(self, n_tokens: int) -> None:
         if self.n_tokens < n_tokens:
             msg = (
@@ -133,14 +155,17 @@ class Contiguous(Layout):
 
         With `mask_documents`, each separator begins a document.
         """
-        wanted = numbers * self.context
-        start = np.minimum(wanted, self.n_tokens - 1 - self.context)
-        tokens, learn = self._read(start, start + self.context + 1)
-        moved = wanted - start
+        start, stop = self._ranges(numbers)
+        tokens, learn = self._read(start, stop)
+        moved = numbers * self.context - start
         if moved.any():
             first = np.arange(self.context) >= moved[:, None]
             learn = first if learn is None else learn & first
         return Rows(tokens, learn, tokens[:, :-1] == self.shards.eot if self.mask_documents else None)
+
+    def _ranges(self, numbers: Ints) -> tuple[Ints, Ints]:
+        start = np.minimum(numbers * self.context, self.n_tokens - 1 - self.context)
+        return start, start + self.context + 1
 
 
 class PackedLayout(Layout):
@@ -175,6 +200,22 @@ class PackedLayout(Layout):
         The first input of a row is a separator; or, if the row begins inside a long document, the token before. Then
         come documents or parts of long ones, and separators as padding.
         """
+        start, stop, row, place, inner, used, fresh = self._pieces(numbers)
+        tokens, learn = self._read(*self._padded(start, stop, row, used))
+        tokens[fresh, 0] = self.shards.eot
+        return Rows(tokens, self._counted(learn, row[inner], place[inner], used), self._begins(row, place))
+
+    def _ranges(self, numbers: Ints) -> tuple[Ints, Ints]:
+        start, stop, row, _, _, used, _ = self._pieces(numbers)
+        return self._padded(start, stop, row, used)
+
+    def _pieces(self, numbers: Ints) -> tuple[Any, ...]:
+        """Return (start, stop, row, place, inner) for each piece in some rows, and (used, fresh) for each row.
+
+        start, stop: the tokens to read, those before a rest or a row included. row, place: of the piece's first target.
+        inner: whether the token before a rest takes a slot of the row. used: slots of the row that are not padding.
+        fresh: whether the row begins with a document.
+        """
         plan = self.plan
         lone = plan.first[numbers]
         count = plan.first[numbers + 1] - lone
@@ -186,13 +227,10 @@ class PackedLayout(Layout):
         inner[head] = False  # the token before a rest takes a slot of the row, or is its first input
         slots = size + inner
         before = np.cumsum(slots) - slots
-        place = before - before[head][row] + inner  # of the first target among the row's targets
-        used = np.add.reduceat(slots, head)
+        place = before - before[head][row] + inner
         from_ = start - rest
         from_[head] = start[head] - 1
-        tokens, learn = self._read(*self._padded(from_, start + size, row, used))
-        tokens[~rest[head], 0] = self.shards.eot
-        return Rows(tokens, self._counted(learn, row[inner], place[inner], used), self._begins(row, place))
+        return from_, start + size, row, place, inner, np.add.reduceat(slots, head), ~rest[head]
 
     def _padded(self, start: Ints, stop: Ints, row: Ints, used: Ints) -> tuple[Ints, Ints]:
         """Return the pieces, with the stream's fill after those of each row that is not full."""

@@ -1,10 +1,7 @@
 """The training loop: steps, their metrics, validation, checkpoints, and signals."""
 
-
-# ruff: noqa: N806 - the shape letters are capitals
 from __future__ import annotations
 
-import math
 import signal
 import threading
 import time
@@ -15,23 +12,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from dataprep.store import lease
 from dataprep.tokens.shards.shard import Shards
 
 from . import checkpoint
 from .config import TrainConfig, positive
-from .data import Sets, to_device, val_rows
+from .data import Sets
 from .device import memory_named
-from .layouts import Layout
-from .loss import token_nats
+from .evaluate import evaluate
 from .metrics import Metrics, Progress, peak_flops
-from .model import GPT
 from .optim import step_once
-from .rows import IGNORE, Objective, Rows
+from .rows import Rows
 from .run import Result, Run, begin, cut_windows, describe
 from .schedule import lr_at
 from .start import Loaded, starting_config
@@ -208,39 +201,12 @@ def validate(run: Run, metrics: Metrics, progress: Progress) -> None:
     measure = partial(evaluate, limit=limit, batch=batch, token_bytes=run.shards.token_bytes, objective=objective)
     found = {name: measure(run.model, layout) for name, layout in run.val.items()}
     weights = run.loader.rows_of.weights
-    run.val_loss = _mean({name: loss for name, (loss, _) in found.items()}, weights)
-    run.bits_per_byte = _mean({name: bits for name, (_, bits) in found.items()}, weights)
+    run.val_loss = _mean({name: score.loss for name, score in found.items()}, weights)
+    run.bits_per_byte = _mean({name: score.bits_per_byte for name, score in found.items()}, weights)
     row = {"step": run.step, "val_loss": run.val_loss, "bits_per_byte": run.bits_per_byte}
-    metrics.add([row | {f"val_loss/{name}": loss for name, (loss, _) in found.items() if name}])
+    metrics.add([row | {f"val_loss/{name}": score.loss for name, score in found.items() if name}])
     bits = "" if run.bits_per_byte is None else f", {run.bits_per_byte:.3f} bits per byte"
     progress.say(f"step {run.step:>6,}  validation loss {run.val_loss:.3f}{bits}")
-
-
-@torch.no_grad()
-def evaluate(
-    model: GPT, layout: Layout, *, limit: int, batch: int, token_bytes: NDArray[Any] | None,
-    objective: Objective | None = None,
-) -> tuple[float, float | None]:  # fmt: skip
-    """Return (validation loss of a model in nats per token, bits per byte), over the targets of at most `limit` rows.
-
-    batch: rows per pass. token_bytes: the bytes of text of each id, 0 for special tokens; None: unknown, and bits per
-    byte are None. Bits per byte are comparable across tokenizers; special tokens are left out. objective: function that
-    changes the rows read; None: no change.
-    """
-    device, was_training = model.device, model.training
-    model.eval()
-    sizes = None if token_bytes is None else torch.from_numpy(token_bytes.astype(np.int64)).to(device)
-    sums = torch.zeros(4, dtype=torch.float64, device=device)  # nats, targets, nats of text, bytes
-    for rows in val_rows(layout, limit, batch, objective):
-        x_BT, y_BT, mask = to_device(rows, device)
-        nats_BT = token_nats(model, x_BT, y_BT, mask).double()
-        counted = y_BT != IGNORE
-        n_bytes = torch.zeros_like(y_BT) if sizes is None else torch.where(counted, sizes[y_BT.clamp(min=0)], 0)
-        text = nats_BT[n_bytes > 0].sum()
-        sums += torch.stack([nats_BT.sum(), counted.sum().double(), text, n_bytes.sum().double()])
-    model.train(was_training)
-    nats, targets, text_nats, total_bytes = sums.tolist()
-    return nats / targets if targets else math.nan, text_nats / math.log(2) / total_bytes if total_bytes else None
 
 
 def _mean(values: Mapping[str, float | None], weights: Mapping[str, float]) -> float | None:

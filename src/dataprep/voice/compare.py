@@ -14,8 +14,8 @@ from dataprep.messages.emoji import emoji_spans
 from dataprep.tokens.shards.shard import Shards
 from dataprep.tokens.vocabulary.tokenizer import Tokenizer
 from dataprep.train import Sampling, generate_batch
+from dataprep.train.evaluate import evaluate
 from dataprep.train.layouts import layout_of
-from dataprep.train.loop import evaluate
 
 from .text_stream import TextStream
 from .voice import Voice
@@ -89,9 +89,9 @@ def compare(base: str | os.PathLike[str], tuned: str | os.PathLike[str], answers
     bits: dict[str, float] = {}
     for name, voice in voices.items():
         layout = layout_of(held, "padded", context=min(voice.context, held.n_tokens - 1))
-        nats, per_byte = evaluate(voice.model, layout, limit=10_000, batch=8, token_bytes=answers.token_bytes)
-        loss[name] = nats
-        bits |= {} if per_byte is None else {name: per_byte}
+        score = evaluate(voice.model, layout, limit=10_000, batch=8, token_bytes=answers.token_bytes)
+        loss[name] = score.loss
+        bits |= {} if score.bits_per_byte is None else {name: score.bits_per_byte}
     tok = voices["tuned"].tok
     asked, real = last_answers(held, tok, voices["tuned"].context - MAX_TOKENS)
     texts = {"person": real} | {name: _generated(voice, asked) for name, voice in voices.items()}
