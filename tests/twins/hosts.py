@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
+import socket
 import urllib.parse
 
 
 def host_and_path(url: str) -> tuple[str, str]:
     """The host of a URL or of an entry of a list, and what follows it."""
-    rest = url.replace("\\", "/").split("//", 1)[-1]
+    rest = re.sub("^(https?:|//)/*", "", url.replace("\\", "/"), flags=re.IGNORECASE)
     end = min([rest.find(c) for c in "/?#" if c in rest] or [len(rest)])
-    host = rest[:end].split("@")[-1].split(":")[0].lower().strip("*").strip(".")
-    return host.encode("idna").decode(), urllib.parse.unquote(rest[end:])
+    host = rest[:end].split("@")[-1].lower()
+    host = host if "[" in host else host.split(":")[0].strip("*").strip(".")
+    path, mark, query = re.fullmatch(r"([^?#]*)([?#]?)(.*)", rest[end:]).groups()
+    plain = re.sub("^/+", "/", posixpath.normpath(urllib.parse.unquote(path))) if path else ""
+    plain += "/" if path.endswith(("/", "/.")) and plain != "/" else ""
+    return _address(host) or host.encode("idna").decode(), plain + mark + urllib.parse.unquote(query)
+
+
+def _address(host: str) -> str | None:
+    """An IP address as the C library prints it."""
+    try:
+        if "[" in host:
+            six = socket.inet_pton(socket.AF_INET6, host.partition("]")[0][1:])
+            return f"[{socket.inet_ntop(socket.AF_INET6, six)}]"
+        return socket.inet_ntoa(socket.inet_aton(host))
+    except OSError:
+        return None
 
 
 def _under(url: str, entry: str) -> bool:
     (host, path), (domain, listed) = host_and_path(url), host_and_path(entry)
     if listed.strip("/"):
         place = path[: len(listed)] == listed and (path[len(listed) :] or "/")[0] in "/?#;"
-        return host.removeprefix("www.") == domain and (place or (listed[-1] == "/" and path.startswith(listed)))
+        place = place or (listed[-1] == "/" and path.startswith(listed))
+        return place and host.removeprefix("www.") == domain.removeprefix("www.")
     return host == domain or (host.endswith("." + domain) and not host[-1].isdigit())
 
 

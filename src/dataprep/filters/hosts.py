@@ -27,7 +27,7 @@ from .thresholds import read_list
 from .url_parts import Addresses, addresses, host_name, over_hosts, over_rows
 
 HOSTS_FILE = re.compile(r"(?:0\.0\.0\.0|127\.0\.0\.1|::1?)\s+(\S.*)")  # a line of /etc/hosts: an address and names
-SCHEME = re.compile(r"^(?:[a-z][a-z0-9+.\-]*:)?//", re.IGNORECASE)
+SCHEME = re.compile(r"^(?:(?:https?|ftp|wss?):[/\\]*|(?:[a-z][a-z0-9+.\-]*:)?[/\\]{2,})", re.IGNORECASE)
 MAX_PATH = 8_192  # characters of a path that are compared; servers refuse longer ones
 UT1 = {"domains", "urls"}  # the files of a category, in the lists of the University of Toulouse
 REASONS = (None, "blocked_host", "blocked_url", "host_not_allowed")
@@ -52,13 +52,15 @@ class Hosts(Stage):
     column: the column of URLs; read(..., columns=["url"]) makes a column of that field of the metadata.
 
     Files are UTF-8 with one entry per line; `#` begins a comment; lines of /etc/hosts (`0.0.0.0 example.org`) count as
-    their domains. Case, Punycode, scheme, port and user name are ignored. Reasons: the first of `blocked_host`,
-    `blocked_url` (path or word), `host_not_allowed`. Documents without a URL that names a host are kept, even with an
-    allow list, and counted as `without url`. Changed entries make a run repeat the work, changed paths do not.
+    their domains. Scheme, port, user name and spelling are ignored: hosts and paths are compared in one form, see
+    `host_name`. Reasons: the first of `blocked_host`, `blocked_url` (path or word), `host_not_allowed`. Documents
+    without a URL that names a host are kept, even with an allow list, and counted as `without url`. Changed entries
+    make a run repeat the work, changed paths do not.
 
     Raises PlanError if a list is missing, not UTF-8 or empty, or an entry is not a domain.
     """
 
+    VERSION: ClassVar[int] = 2
     only_drops: ClassVar[bool] = True
     compiled: ClassVar[bool] = True
 
@@ -124,8 +126,8 @@ def _matches(found: Addresses, packed: str) -> tuple[Any, Any]:
     in_part = np.array([_site(host) in paths for host in found.hosts], bool)
     by_path = over_hosts(found, in_part)
     for i in np.flatnonzero(by_path).tolist():
-        path = found.paths[i].as_py()[:MAX_PATH].replace("\\", "/")
-        by_path[i] = _below(unquote(path), paths[_site(found.hosts[found.host_of[i]])])
+        path = _plain_path(found.paths[i].as_py()[:MAX_PATH])
+        by_path[i] = _below(path, paths[_site(found.hosts[found.host_of[i]])])
     return over_hosts(found, whole), by_path
 
 
@@ -138,6 +140,20 @@ def _listed(host: str, domains: frozenset[str]) -> bool:
 
 def _site(host: str) -> str:
     return host.removeprefix("www.")
+
+
+def _plain_path(path: str) -> str:
+    """Return a path as servers read it: without escapes, `/./`, `/x/../` and repeated slashes; `?` and `#` end it."""
+    end = min((i for i in (path.find("?"), path.find("#")) if i >= 0), default=len(path))
+    names: list[str] = []
+    given = re.split(r"[/\\]+", unquote(path[:end]).replace("\t", "").replace("\n", "").replace("\r", ""))
+    for name in given[1:]:
+        if name == "..":
+            names[-1:] = []
+        elif name != ".":
+            names.append(name)
+    names += [""] if given[-1] in {".", ".."} else []
+    return ("/" + "/".join(names) if end else "") + unquote(path[end:])
 
 
 def _below(path: str, listed: frozenset[str]) -> bool:
@@ -202,9 +218,11 @@ def _entries(given: str | Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _entry(text: str, where: str, name: str) -> str:
     """Return an entry in one form: a host, or a host and a path."""
-    host, slash, path = SCHEME.sub("", text.strip()).partition("/")
-    clean = host_name(re.sub(r"^(?:\*?\.)+|:\d+$", "", host.rpartition("@")[2]))
+    host, slash, path = SCHEME.sub("", text.strip()).replace("\\", "/").partition("/")
+    host = re.sub(r"^(?:\*?\.)+", "", host.rpartition("@")[2])
+    bare = host.count(":") > 1 and host[:1] != "["  # an IPv6 address
+    clean = host_name(f"[{host}]" if bare else re.sub(r":\d*$", "", host))
     if not clean:
         msg = f"Hosts: {name} has {text!r}{where}, which is not a domain; write example.org, or example.org/path"
         raise PlanError(msg)
-    return clean + (slash + unquote(path) if path else "")
+    return clean + (_plain_path(slash + path) if path else "")

@@ -64,6 +64,7 @@ class Robots(Stage):
     Raises PlanError if a source has no robots.txt or an archive is damaged.
     """
 
+    VERSION: ClassVar[int] = 2
     only_drops: ClassVar[bool] = True
 
     source: str | Sequence[str]

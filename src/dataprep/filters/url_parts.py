@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import ipaddress
 import re
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -16,21 +16,28 @@ from dataprep.core.batch import Batch
 from dataprep.errors import PlanError
 from dataprep.unicode.assigned import normalized, over_assigned
 
-# The authority as browsers find it: after `//`, up to one of `/?#\`; a user name ends at the last `@`. An address
-# without `//` counts if it looks like a host name: example.org/page.
+# The authority as browsers find it (WHATWG, URL Standard): after `http:` with any slashes, or after two or more; up to
+# one of `/?#\\`; a user name ends at the last `@`. Without them, what looks like a host name counts: example.org/page.
 PARTS = (
-    r"(?s)^[\x00-\x20]*(?:(?:[A-Za-z][A-Za-z0-9+.\-]*:)?[/\\]{2}(?:[^/?#\\]*@)?(?P<host>\[[^\]/?#]*\]|[^/?#\\:\s]*)(?::[0-9]*)?"
-    r"|(?P<bare>[^/?#\\:@\s]+\.[^/?#\\:@\s]+)(?::[0-9]+)?)(?P<path>[/?#\\].*)?[\x00-\x20]*$"
+    r"(?s)^(?:(?:(?i:https?|ftp|wss?):[/\\]*|[A-Za-z][A-Za-z0-9+.\-]*:[/\\]{2}|[/\\]{2,})(?:[^/?#\\]*@)?"
+    r"(?P<host>\[[^\]/?#\\]*\]?|[^/?#\\:@]*)(?::[^/?#\\]*)?"
+    r"|(?P<bare>[^/?#\\:@\s]+\.[^/?#\\:@\s]+)(?::[0-9]*)?)(?P<path>[/?#\\].*)?$"
 )
-SPECIAL = re.compile(r"[\x00-\x20#/<>?@\\^|%:]")  # not in host names, once escapes are decoded
+IGNORED = r"^[\x00-\x20]+|[\x00-\x20]+$|[\t\n\r]"  # what the standard removes from a URL before it reads it
+SPECIAL = re.compile(r"[\x00-\x20#/<>?@\[\]\\^|%:\x7f\ufffd]")  # not in host names, once escapes are decoded
+HIDDEN = re.compile(r"[\x00-\x1f\x7f]")
+LABEL_ENDS = re.compile("[.\u3002\uff0e\uff61]")
+UNSEEN = re.compile("[\xad\u034f\u200b\u2060\u2064\ufeff\u180b-\u180d\u180f\ufe00-\ufe0f]")  # that UTS 46 removes
+NUMBER = re.compile(r"0[xX][0-9A-Fa-f]*|[0-9]+")
+FOUR_BYTES = 1 << 32
 
 
 class Addresses(NamedTuple):
     """The distinct URLs of a batch of documents, with their hosts and paths.
 
     urls: the distinct URLs. rows: for each document, the index of its URL; -1 without one. hosts: the distinct hosts,
-    as `host_name` writes them; "" if there is none. host_of: for each URL, the index of its host. paths: for each URL,
-    the part after the host.
+    as `host_name` writes them (one that it rejects, in lower case); "" if there is none. host_of: for each URL, the
+    index of its host. paths: for each URL, the part after the host.
     """
 
     urls: pa.StringArray  # of the different URLs
@@ -52,11 +59,11 @@ def addresses(batch: Batch, column: str, who: str) -> Addresses:
         raise PlanError(msg)
     values = values.cast(pa.string()) if pa.types.is_null(kind) else values
     coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-    urls = coded.dictionary.cast(pa.string())
+    urls = _cleaned(coded.dictionary.cast(pa.string()))
     names, paths = split(urls)
     hosts = names.dictionary_encode()
     rows = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)
-    known = [host_name(host) for host in hosts.dictionary.to_pylist()]
+    known = [host_name(host) or host.lower() for host in hosts.dictionary.to_pylist()]
     return Addresses(urls, rows, known, hosts.indices.to_numpy(zero_copy_only=False), paths)
 
 
@@ -64,26 +71,79 @@ def split(urls: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray]:
     """Return two arrays: the hosts of URLs as they are written ("" if there is none), and the parts after the hosts."""
     if not len(urls):
         return urls, urls
-    parts = pc.extract_regex(urls, PARTS)
+    parts = pc.extract_regex(_cleaned(urls), PARTS)
     host, bare, path = (pc.fill_null(parts.field(name), "") for name in ("host", "bare", "path"))
     return pc.if_else(pc.equal(host, ""), bare, host), path
 
 
-def host_name(host: str) -> str:
-    """Return a host in one form: lower case, Punycode (IDNA 2003), no dot at the end; "" if it is not a host.
+def _cleaned(urls: pa.StringArray) -> pa.StringArray:
+    """Return URLs without tabs, line ends, and white space around them, which browsers ignore."""
+    if not pc.any(pc.match_substring_regex(urls, IGNORED)).as_py():
+        return urls
+    return pc.replace_substring_regex(urls, IGNORED, "")
 
-    >>> host_name("WWW.Exämple.ORG.")
-    'www.xn--exmple-cua.org'
+
+def host_name(host: str) -> str:
+    """Return a host in the form of the URL Standard (WHATWG), without dots at the end; "" if it is not a host.
+
+    Names are in lower case and Punycode (UTS 46, not transitional). IPv4 addresses, also in decimal, octal or hex, are
+    four decimal numbers; so are IPv6 addresses that contain one (::ffff:1.2.3.4). Other IPv6 addresses are compressed.
+    Control characters are removed.
+
+    >>> host_name("WWW.Exämple.ORG."), host_name("0x7f.1"), host_name("[0:0::1]")
+    ('www.xn--exmple-cua.org', '127.0.0.1', '[::1]')
     """
-    host = unquote(host) if "%" in host else host
+    host = HIDDEN.sub("", unquote(host) if "%" in host else host)
     if host.startswith("["):
-        return host.lower()
+        return _ipv6(host)
     if not host.isascii():
-        host = normalized("NFKC", host)
-        with contextlib.suppress(UnicodeError):  # a label that is empty, too long or has a forbidden character
-            host = host.encode("idna").decode()
+        host = _in_ascii(host)
     host = over_assigned(str.lower, host).rstrip(".")
-    return "" if SPECIAL.search(host) else host
+    if SPECIAL.search(host):
+        return ""
+    return _ipv4(host) if NUMBER.fullmatch(host.rpartition(".")[2]) else host
+
+
+def _in_ascii(host: str) -> str:
+    """Return a host name as UTS 46 maps it, with labels of other characters in Punycode."""
+    kept = [c if c in "ßς" else normalized("NFKC", over_assigned(str.casefold, c)) for c in UNSEEN.sub("", host)]
+    mapped = normalized("NFKC", "".join(kept))
+    labels = (label.lower() for label in LABEL_ENDS.split(mapped))
+    return ".".join(x if x.isascii() else "xn--" + x.encode("punycode", "replace").decode() for x in labels)
+
+
+def _ipv4(host: str) -> str:
+    """Return an IPv4 address as four decimal numbers; "" if it is out of range. The last number fills the rest."""
+    labels = host.split(".")
+    if len(labels) > 4 or not all(NUMBER.fullmatch(label) for label in labels):
+        return ""
+    try:
+        numbers = [_number(label) for label in labels]
+    except ValueError:  # 08
+        return ""
+    value = numbers.pop()
+    if any(number > 255 for number in numbers) or value >= FOUR_BYTES >> 8 * len(numbers):
+        return ""
+    value += sum(number << 8 * (3 - i) for i, number in enumerate(numbers))
+    return ".".join(str(value >> shift & 255) for shift in (24, 16, 8, 0))
+
+
+def _number(label: str) -> int:
+    if len(label) > 64:
+        return FOUR_BYTES
+    base = 16 if label[:2] in {"0x", "0X"} else 8 if label[0] == "0" else 10
+    return int(label.removeprefix("0x").removeprefix("0X") or "0", base)
+
+
+def _ipv6(host: str) -> str:
+    """Return an IPv6 address in brackets, compressed; the IPv4 address that it contains, if any; "" if it is none."""
+    try:
+        address = ipaddress.IPv6Address(host[1:].removesuffix("]") if host.endswith("]") else "")
+    except ValueError:
+        return ""
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return "" if address.scope_id else f"[{address.compressed}]"
 
 
 def over_hosts(found: Addresses, values: Any) -> Any:
