@@ -128,7 +128,7 @@ class Part:
         ]
 
     def batches(self, columns: Sequence[str] | None = None, ledgers: Sequence[Ledger] | None = None) -> Iterator[Batch]:
-        """Yield the documents after the pending stages; ids ascend.
+        """Yield the documents in batches, in the order of their ids, with the pending stages applied to them.
 
         columns: names of the columns to read; None: all. ledgers: from `ledgers()`, to record the drops and cuts of
         each stage.

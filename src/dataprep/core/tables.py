@@ -1,4 +1,4 @@
-"""Tables of dropped documents, cut spans and unread files: their schemas; functions to write and read the first two.
+"""Schemas of the tables of dropped documents, cut spans and unread files; functions to write and read the first two.
 
 A *drop table* or *cut table* belongs to a sealed Dataset and names the stage of each row. A *verdict table* is what an
 Estimator writes for the stage that it returns: the same columns without `stage`.

@@ -39,15 +39,14 @@ class Percentiles(Estimator):
     >>> Percentiles(Quality(model="quality.bin"), top=0.1)          # doctest: +SKIP
     >>> Percentiles(Perplexity(model="en.arpa"), cut="head")        # doctest: +SKIP
 
-    filter: a filter with one score per document or paragraph, and a parameter `keep=(low, high)`, which is not set. If
-    the corpus has a column with that score already (`dp.Score`), made by the same model, nothing is measured again.
-    Paragraphs out of range are cut, and documents of which nothing is left are dropped ("left_too_short").
-    cut: (low, high) in percent, where 0 and 100 set no bound; or CCNet's "head" (0, 30), "middle" (30, 60), "tail" (60,
-    100). A bound is interpolated linearly between two scores and rounded to 1e-4. A score equal to the upper bound is
-    out of range, so each score is in one of head, middle and tail. Documents without a score are kept or dropped by the
-    filter.
-    top: the share of documents to keep, those with the highest scores, instead of `cut`.
-    min_scores: a language with fewer scores is kept completely, since percentiles of a few scores mean nothing.
+    filter: a filter with one score per document or paragraph, and a parameter `keep=(low, high)`; leave `keep` unset.
+    If the corpus has a column with that score already (`dp.Score`), made by the same model, nothing is measured again.
+    Paragraphs out of range are cut, and documents of which nothing is left are dropped ("left_too_short"). cut: (low,
+    high) in percent, where 0 and 100 set no bound; or CCNet's "head" (0, 30), "middle" (30, 60), "tail" (60, 100). A
+    bound is interpolated linearly between two scores and rounded to 1e-4. A score equal to the upper bound is out of
+    range, so each score is in one of head, middle and tail. For a document without a score, the filter decides. top:
+    the share of documents to keep, those with the highest scores, instead of `cut`. min_scores: a language with fewer
+    scores is kept completely, since percentiles of a few scores mean nothing.
 
     The languages are those of the column `language`, if there is one. `facts` of the fitted stage has the bounds of
     each language and the number of scores. Scores are held in memory, some 50 bytes each. Raises PlanError for a filter

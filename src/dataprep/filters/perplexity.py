@@ -114,8 +114,8 @@ class Perplexity(ScoredFilter):
     def scores(self) -> Mapping[str, pa.DataType]:
         """Name and type of the column that the filter adds.
 
-        `perplexity` has a number per document, null without words, NaN without a model; with unit="paragraph",
-        `perplexity_paragraphs` has a list with such a number per line.
+        `perplexity` has a number per document: null if it has no words, NaN if its language has no model. With
+        unit="paragraph", `perplexity_paragraphs` has a list of such numbers, one per line.
         """
         if self.unit == "document":
             return {"perplexity": pa.float64()}
@@ -155,7 +155,7 @@ class Perplexity(ScoredFilter):
         return {name: pa.array(found, kind)}
 
     def _measured(self, text: str, language: str | None) -> list[tuple[float, int]]:
-        """Return log10 probability and words (and end) per line; (0, 0) without words, NaN without a model."""
+        """Return log10 probability and words (and end) per line; (0, 0) if no words, NaN if no model."""
         model, pieces = self._of(language or "")
         if model is None:
             return [(float("nan"), 1)] * (text.count("\n") + 1)

@@ -126,9 +126,11 @@ def journaled(journal: str) -> set[str]:
 
 
 def begin_journal(folder: str, names: Iterable[str] = ()) -> None:
-    """Write the journal (list of created files) of `folder`, sorted: files listed before, and `names`, if they exist.
+    """Write the journal of `folder`: a sorted list of the files that were created in it.
 
-    names: paths of further files, relative to `folder`.
+    The list has the files of the earlier journal and those in `names`; files that do not exist are left out.
+
+    names: paths of files, relative to `folder`.
     """
     journal = os.path.join(folder, JOURNAL)
     listed = {os.path.abspath(os.path.join(folder, name)) for name in names}

@@ -99,7 +99,7 @@ class Spill:
         self.f.close()
 
     def where(self, segment: int, first: int, last: int | None = None) -> tuple[int, int]:
-        """Return the byte range (start, stop) in the file of sections first to last - 1 of a segment.
+        """Return where sections `first` to `last - 1` of a segment are in the file, as a byte range (start, stop).
 
         last: None for section `first` only.
         """

@@ -75,8 +75,8 @@ class Split(Stage):
         """Raise PlanError if `columns`, the documents' columns, lack the column by which documents are grouped."""
         if self.group is not None and self.group not in columns:
             msg = (
-                f"the split's group={self.group!r} must be a column of the documents, which have {', '.join(columns)}; "
-                f"dp.read(..., columns=[{self.group!r}]) makes a field of the input a column"
+                f"the split's group={self.group!r} must be a column of the documents: {', '.join(columns)}; "
+                f"if the input has a field of this name, pass columns=[{self.group!r}] to dp.read"
             )
             raise PlanError(msg)
 

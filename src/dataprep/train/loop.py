@@ -46,10 +46,10 @@ def train(
     `shards` is a folder, or several as {"web": folder, "chat": folder}, with their shares in config.weights. `config`
     is a TrainConfig, or the name of a preset; None is "tiny", or with `init_from` the config of that model.
 
-    `init_from` is a checkpoint, the folder of a run, or a result of `load_model`. Training begins with its weights:
-    fine-tuning, with other data and another schedule. The shards must have that model's tokenizer, and the config its
-    shape. `lora` is the rank for LoRA, in place of the config's: the model's own weights are frozen, and only low-rank
-    updates of them are trained.
+    `init_from` is a checkpoint, the folder of a run, or a result of `load_model`. Training starts with the weights of
+    that model (fine-tuning); the data and the schedule may differ. The shards must be encoded with the tokenizer of
+    that model, and the shape in the config must be that of the model. `lora` is the rank for LoRA, in place of the
+    config's: the model's own weights are frozen, and only low-rank updates of them are trained.
 
     A run that was stopped or killed resumes from its last checkpoint that is not damaged; on the CPU, bit for bit. A
     finished run returns its result at once. If the config now has more steps, a run with the schedule "wsd" continues

@@ -134,7 +134,7 @@ class SaveKeys(Pass[Part]):
     units: KeyUnits
 
     def write(self, url: str, item: Part) -> dict[str, Any]:
-        """Write the keys of the input part `item` to the file `url`; return {"documents": n, "keys": n}, their numbers.
+        """Write the keys of the input part `item` to the file `url`; return {"documents": number, "keys": number}.
 
         The file has one segment per batch, with the arrays of SECTIONS, and a last segment with HyperLogLog registers.
         """

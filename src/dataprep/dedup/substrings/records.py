@@ -43,12 +43,14 @@ def by_bucket(hashes: U64, info: U64) -> tuple[U64, I64]:
 def repeated(
     records: U64, cuts: I64, first: int, last: int, per_record: int, per_window: int, heavy: int
 ) -> tuple[Flags, I64, I64]:
-    """Return which records to keep, bool[m], the bytes per bin, int64, and the frequent ("heavy") hashes, int64[n, 2].
+    """Return which records to keep, bool[m], the memory per bin, int64, and the frequent ("heavy") hashes, int64[n, 2].
 
-    A record is kept if another has its hash, or two of its own grams tie. records: uint64[m, 2], of the buckets from
-    `first` to before `last`, in sorted runs: run r is records[cuts[r]:cuts[r + 1]]. A record takes `per_record` bytes,
-    and `per_window` per window. There are (last - first) * FINE bins; their bytes exclude the heavy hashes, which take
-    over `heavy` bytes each and are listed as (bits of the hash, bytes).
+    A record is (smallest hash of a gram, the windows that share it). It is kept if another record has the same hash,
+    or if two grams of its windows have it. A bin is a range of hashes, 1 / FINE of a bucket.
+
+    records: uint64[m, 2], of the buckets `first` to `last - 1`, in sorted runs: run r is records[cuts[r]:cuts[r + 1]].
+    per_record, per_window: the bytes of memory that a record needs, and each of its windows. heavy: hashes whose
+    records need more bytes than this are returned as (leading bits of the hash, bytes), and are not in a bin's bytes.
     """
     n_runs: Int = len(cuts) - 1
     largest: Int = 0

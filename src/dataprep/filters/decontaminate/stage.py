@@ -230,7 +230,7 @@ def _texts(name: str, given: Any, fields: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(given.table(["text"]).column("text").to_pylist())
     if isinstance(given, Sequence) and all(isinstance(t, str) for t in given):
         return tuple(given)
-    msg = f"Decontaminate: the set {name!r} must be the URL of a file, a Dataset or a list of texts, not {given!r:.60}"
+    msg = f"Decontaminate: the set {name!r} must be a Dataset, a list of texts or the URL of a file, not {given!r:.60}"
     raise PlanError(msg)
 
 

@@ -102,12 +102,12 @@ class OpenConversation(NamedTuple):
 class Grouping:
     """Numbers conversations in the order of their first messages, and remembers which conversations are open.
 
-    gap, reply_gap: seconds of silence that end a conversation, and that a reply bridges. max_bytes: size at which a
-    conversation is split.
+    gap: a silence of this many seconds ends a conversation. reply_gap: a reply to a message of the conversation
+    continues it, if the silence is shorter than this. max_bytes: size at which a conversation is split.
     """
 
     def __init__(self, gap: int, reply_gap: int, max_bytes: int) -> None:
-        """Take the seconds of silence that end a conversation, and that a reply bridges; bytes at which it is cut."""
+        """Start without conversations."""
         self.gap, self.reply_gap, self.max_bytes = gap, reply_gap, max_bytes
         self.open: dict[str | None, OpenConversation] = {}
         self.next_number = 0  # of the conversation that begins next

@@ -134,7 +134,7 @@ class Consented(Stage):
             yield drop_rows(batch, self.consent.reasons(batch.column("author")), stats)
 
     def secrets(self) -> KnownPeople | None:
-        """Return a search for the names of people who did not agree; None if the list names those who agreed."""
+        """Return the names to search for: those of people who did not consent; None if the list has those who did."""
         return KnownPeople(self.consent.names, COMMON) if self.consent.allowed is None else None
 
 

@@ -70,10 +70,10 @@ UNDEFINED = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # in Windows-1252
 
 
 def from_latin1(data: bytes) -> bytes | None:
-    """Return text as UTF-8 if some of its lines are Latin-1 (Windows-1252), as old phones and editors wrote them.
+    """Return text as UTF-8 if some of its lines are in Windows-1252, as old phones and editors wrote them.
 
-    Returns None if a line is neither UTF-8 nor Windows-1252: if it has bytes that Windows-1252 does not define, or
-    bytes of UTF-8 characters in addition to other bytes.
+    Returns None if a line is in neither encoding: it has bytes that Windows-1252 does not define, or both characters
+    in UTF-8 and bytes that are not UTF-8.
     """
     lines = data.split(b"\n")
     old = [i for i, line in enumerate(lines) if not is_utf8(line)]

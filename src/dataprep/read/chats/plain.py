@@ -99,7 +99,7 @@ def _fields(line: str) -> list[tuple[str, str, str]]:
     try:
         parts = [(before, name, form) for before, name, form, _ in string.Formatter().parse(line)]
     except ValueError as e:
-        msg = f"line={line!r} is not a format string: {e}; write it as {EXAMPLE!r}"
+        msg = f"line={line!r} is not a format string: {e}; an example is {EXAMPLE!r}"
         raise PlanError(msg) from e
     fields: list[tuple[str, str, str]] = []
     before = ""

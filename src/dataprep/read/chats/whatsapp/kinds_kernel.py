@@ -1,4 +1,4 @@
-"""Kernels that select the WhatsApp messages whose kind must be examined: one pass over the bytes of first lines.
+"""Kernels that find WhatsApp messages that may be notices or placeholders, in one pass over their first lines.
 
 Slow reference for the tests: tests/twins/whatsapp_kinds.py
 """
