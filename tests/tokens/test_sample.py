@@ -91,7 +91,7 @@ def test_groups_stay_on_their_side(tmp_path):
     assert seen | held == {f"host{i}" for i in range(40)}
     assert not seen & held
     assert len(seen) > len(held) > 5
-    with pytest.raises(PlanError, match="group='person' must be a column of the documents, which have id"):
+    with pytest.raises(PlanError, match="group='person' must be a column of the documents: id"):
         Sample(split=Split(group="person")).draw(docs)
 
 

@@ -142,7 +142,7 @@ def test_near_duplicates_do_not_leak(tmp_path, dedup):
 def test_a_group_must_be_a_column_of_names(tmp_path):
     """A column that is not there, or holds lists, is one sentence before any work."""
     docs = laws.dataset_of(tmp_path, ["text"])
-    with pytest.raises(PlanError, match="group='host' must be a column of the documents, which have id, text"):
+    with pytest.raises(PlanError, match="group='host' must be a column of the documents: id, text"):
         dp.encode(docs, dp.Tokenizer.from_merges([]), out=tmp_path / "s", split=Split(group="host"))
     with pytest.raises(PlanError, match="the column that group= names has the type list"):
         grouped([["a"], ["b"]])
