@@ -140,6 +140,7 @@ FORMATS: dict[str, Format] = {
         Format("whatsapp", "chats.whatsapp.reader:WhatsApp", (".txt", ".zip"),
                "chats.whatsapp.archives:sniff_whatsapp", is_chat=True),
         Format("signal", "chats.signal:Signal", _SIGNAL_FILES, is_signal, is_chat=True),
+        Format("line", "chats.line.reader:LineChat", (".txt",), "chats.line.reader:is_line", is_chat=True),
         Format("discord", "chats.discord:Discord", _CHAT_FILES, is_discord, is_chat=True),
         Format("telegram", "chats.telegram.json:Telegram", _CHAT_FILES, is_telegram, is_chat=True),
         Format("instagram", "chats.messenger:Instagram", _CHAT_FILES, is_instagram, is_chat=True),

@@ -88,6 +88,10 @@ class Headed(ChatReader, Lines):
         """Return the form of a message's first line in words, for the error about a file without such lines."""
         raise NotImplementedError
 
+    def chat(self, piece: Slice) -> str:
+        """Return the name of the chat in the file of `piece`."""
+        return chat_of(piece.url)
+
     def opened(self, piece: Slice) -> BinaryIO:
         """Return a stream of the file's bytes, in which lines end with line feeds."""
         return cast("BinaryIO", LineFeeds(open_at(piece)))
@@ -104,7 +108,7 @@ class Headed(ChatReader, Lines):
         trust = Trust(
             piece.url, self.max_bad, remedy=f"the expected form is {self.expected()}; name another reader with format="
         )
-        good = Columns()
+        good, chat = Columns(), self.chat(piece)
         bad: list[tuple[int, str, int]] = []
         size = 0
         for message in self._messages(piece, stats, trust):
@@ -118,9 +122,9 @@ class Headed(ChatReader, Lines):
                 stats.count("from_latin1", int(was_latin1))
                 size += len(text)
             if size >= B.MAX_BYTES // 4 or len(good.positions) + len(bad) >= B.MAX_ROWS:
-                yield from _batch(good, bad, piece, stats, trust)
+                yield from _batch(good, bad, chat, piece, stats, trust)
                 good, bad, size = Columns(), [], 0
-        yield from _batch(good, bad, piece, stats, trust)
+        yield from _batch(good, bad, chat, piece, stats, trust)
         trust.close()
 
     def _messages(self, piece: Slice, stats: Ledger, trust: Trust) -> Iterator[Held]:
@@ -174,15 +178,14 @@ class Columns:
 
 
 def _batch(
-    good: Columns, bad: list[tuple[int, str, int]], piece: Slice, stats: Ledger, trust: Trust
+    good: Columns, bad: list[tuple[int, str, int]], chat: str, piece: Slice, stats: Ledger, trust: Trust
 ) -> Iterator[Batch]:
     """Drop the bad messages (position, reason, bytes); yield the good ones as a batch."""
     trust.count(good.positions, [position for position, _, _ in bad], lambda: bad[0][1])
     dropped = np.array([doc_id(piece.file, position) for position, _, _ in bad], np.uint64)
     stats.drop(dropped, [why for _, why, _ in bad], n_bytes=[n for _, _, n in bad])
     if good.positions:
-        chat = [chat_of(piece.url)] * len(good.positions)
-        columns = {"chat": chat, "author": good.authors, "time": good.times, "kind": good.kinds}
+        columns = {"chat": [chat] * len(good.positions), "author": good.authors, "time": good.times, "kind": good.kinds}
         ids = np.array(good.positions, np.uint64) + np.uint64(doc_id(piece.file, 0))
         yield message_batch(piece, ids, good.texts, columns, good.metas)
 

@@ -1,0 +1,1 @@
+"""LINE's text exports: dates in several languages, placeholders, and the forms of phone and desktop."""
