@@ -18,7 +18,7 @@ from dataprep.core.folder import Folder
 from dataprep.errors import DataprepError, InUse, Transient, WorkerDied, shown
 from dataprep.store.stopping import CODES, clean_end, stopped_in
 
-from . import chat, clusters, diff, look, models, runs, search, tokenizer, tokens, trial, why
+from . import chat, clusters, diff, evaluate, look, models, runs, search, tokenizer, tokens, trial, why
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
@@ -47,7 +47,7 @@ COMMANDS = (
     search.search, models.train_ngram, models.perplexity, models.train_langid, models.train_quality,
     models.export_model, tokenizer.train_tokenizer, tokenizer.extend_tokenizer, tokenizer.tokenizer,
     tokens.verify, tokens.show, tokens.export, tokens.import_,
-    runs.forget, runs.persona, chat.chat, chat.sample,
+    runs.forget, runs.persona, evaluate.evaluate, chat.chat, chat.sample,
 )  # fmt: skip
 
 

@@ -185,15 +185,15 @@ def training_rows(sets: Mapping[str, Shards], config: TrainConfig) -> Loader:
     return Loader(Mixture(train, config.weights, seed=config.seed), config.batch, objective)
 
 
-def validation_rows(sets: Mapping[str, Shards], config: TrainConfig) -> dict[str, Layout]:
+def validation_rows(sets: Mapping[str, Shards], config: TrainConfig, split: str = "val") -> dict[str, Layout]:
     """Return the rows of the validation splits as {name of the set: rows}; sets without validation text are left out.
 
-    If a split has fewer tokens than one row, its rows are shorter.
+    split: name of the split to validate on. If a split has fewer tokens than one row, its rows are shorter.
     """
     context, _ = _objective(sets, config)
     fixed = context if config.objective == "span" else 1  # its blocks have one size
     how: dict[str, Any] = {"how": config.layout, "mask_documents": config.mask_documents, "masks": config.masks}
-    sides = {name: val for name, s in sets.items() if (val := s.split("val")).n_tokens > fixed}
+    sides = {name: val for name, s in sets.items() if (val := s.split(split)).n_tokens > fixed}
     return {n: layout_of(v, context=min(context, v.n_tokens - 1), name=n, **how) for n, v in sides.items()}
 
 

@@ -1,0 +1,71 @@
+"""The command evaluate: how good a trained model is, on token shards and on multiple choice."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from dataprep.errors import PlanError
+
+from .chat import Device, ModelFolder
+from .options import Screen, say, table_of
+
+SHOWN = 30  # groups
+
+
+def evaluate(
+    folder: ModelFolder,
+    shards: Annotated[str | None, typer.Option(metavar="DIR", help="Token shards to measure the loss on.")] = None,
+    split: Annotated[str, typer.Option(help="With --shards: train, val or test.")] = "val",
+    by: Annotated[str, typer.Option(help="With --shards: group documents by this column.")] = "source",
+    docs: Annotated[
+        str | None, typer.Option(metavar="DIR", help="The Dataset of the shards, for --by another column than source.")
+    ] = None,
+    choices: Annotated[
+        str | None, typer.Option(metavar="JSONL", help="Questions: {prompt, choices, answer} on each line.")
+    ] = None,
+    chat: Annotated[bool, typer.Option("--chat", help="With --choices: ask in the model's chat template.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with all figures.")] = False,
+    device: Device = "auto",
+) -> None:
+    """Measure a model: loss and bits per byte per source or language, and multiple choice by likelihood."""
+    if shards is None and choices is None:
+        msg = "there is nothing to evaluate on: name token shards with --shards, questions with --choices, or both"
+        raise PlanError(msg)
+    made: dict[str, Any] = {}
+    if choices is not None:
+        from dataprep.voice.choices import answer_choices
+
+        answers = answer_choices(folder, choices, chat=chat, device=device)
+        made["choices"] = answers.to_dict()
+    if shards is not None:
+        from dataprep.voice.evaluate import evaluate_model
+
+        found = evaluate_model(folder, shards, split=split, by=by, docs=docs, device=device)
+        made["shards"] = found.to_dict()
+    if as_json:
+        print(json.dumps(made))
+        return
+    if shards is not None:
+        _print_groups(made["shards"])
+    if choices is not None:
+        say(answers)
+
+
+def _print_groups(found: dict[str, Any]) -> None:
+    """Print a row per group, those with the most tokens first, and a row for all of them."""
+    table = table_of(found["by"], "documents", "tokens", "bytes", "loss", "perplexity", "bits per byte")
+    groups = list(found["groups"].items())
+    for name, row in [*groups[:SHOWN], ("all", found["total"])]:
+        loss, perplexity, bits = (row[n] for n in ("loss", "perplexity", "bits_per_byte"))
+        table.add_row(
+            Text(name, style="bold" if row is found["total"] else ""), f"{row['documents']:,}", f"{row['tokens']:,}",
+            f"{row['bytes']:,}", "-" if loss is None else f"{loss:.3f}",
+            "-" if perplexity is None else f"{perplexity:,.1f}", "-" if bits is None else f"{bits:.3f}",
+        )  # fmt: skip
+    Screen(highlight=False).print(table)
+    if len(groups) > SHOWN:
+        say(f"and {len(groups) - SHOWN:,} more, which --json prints")
