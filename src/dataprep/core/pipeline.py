@@ -28,6 +28,7 @@ from .estimator import Estimator
 from .folder import DATASET, STEPS, Folder, folder_url
 from .runner import Runner, guard, runner_of
 from .seal import seal
+from .sources import sources_in, sources_of, warn_of_absent
 from .stage import Filter, Stage, describe, labels_of, n_hidden, stated
 from .stats import Stats
 from .trial import current
@@ -107,6 +108,8 @@ class Pipeline:
         check_apart(docs, out)
         hashes.load(out)
         steps = self.steps(docs)
+        if (known := sources_of(docs)) is not None:
+            warn_of_absent(self.stages, known)
         forgotten = forget_list.wanted(docs, out)
         recipe = {
             "kind": DATASET,
@@ -174,6 +177,8 @@ class Pipeline:
         )  # fmt: skip
         for alarm in final.stats.alarms():
             log.warning(alarm)
+        if sources_of(docs) is None and (known := sources_in(Stats(final.stats.stages[:1]))) is not None:
+            warn_of_absent(self.stages, known)
         _remove_hidden(out, docs, steps)
         return final
 

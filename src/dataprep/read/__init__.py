@@ -22,6 +22,7 @@ from .listing import list_files
 from .memory import is_in_memory, rows_in_memory
 from .parts import InputFile, number
 from .row_source import RowSource, pinned, write_once
+from .source_field import field_path
 
 HF_OPTIONS = ("split", "config", "revision", "key")
 
@@ -62,7 +63,8 @@ def read(
     on_bad_file: "stop" raises ReadError at a file that is damaged, or of which too many records are bad. "skip" keeps
     the documents before the error, lists the file in `Dataset.unread()`, and raises ReadError only if more than
     `max_bad_files` files are bad, or if no file has a document.
-    options: further fields of the format's reader, such as max_doc_bytes=, max_bad=, meta=False or date_order="dmy".
+    options: further fields of the format's reader, such as max_doc_bytes=, max_bad=, meta=False, date_order="dmy", or
+    (JSON Lines and Parquet) source="field:NAME" or "field:OUTER.INNER": the field that names each document's source.
 
     Folders with chats: files that are not chats but have a suffix of chat exports are left out; format="text" or
     "jsonl" prevents that. Numbered files of one export are read oldest first. `Dataset.unread()` has a row for each
@@ -88,7 +90,13 @@ def read(
     given = [(source, p) for source, value in sources.items() for p in _listed(value)]
     sealed = [_sealed(p) if format is None else None for _, p in given]
     if any(s is not None for s in sealed):
-        return _joined([p for _, p in given], sealed)
+        docs = _joined([p for _, p in given], sealed)
+        absent = [name for name in columns or () if name not in docs.columns]
+        if absent:
+            msg = f"the sealed Dataset has no column {absent[0]!r}; it has {', '.join(docs.columns)}"
+            raise PlanError(msg)
+        require("source" not in options, "source= needs files; the documents of a sealed Dataset have their sources")
+        return docs
     wanted = None if format is None else formats.named(format)
     skip = on_bad_file == "skip"
     listings = [(source, list_files(p, wanted, skip=skip)) for source, p in given]
@@ -200,8 +208,11 @@ def _reader(name: str, kind: Any, given: Mapping[str, Any], urls: Sequence[str])
     if columns and "columns" not in fields:
         msg = f"{urls[0]}: {name} has no fields for columns=; leave columns= out"
         raise PlanError(msg)
+    path = field_path(mine.get("source", ""), given["text"])[: name == "jsonl"]
+    if path or (columns and (not isinstance(columns, Mapping) or name in ("jsonl", "parquet"))):
+        found = dict(_types(kind, urls, tuple(dict.fromkeys([*columns, *path]))))  # warns of fields that do not exist
     if columns:
-        typed = columns.items() if isinstance(columns, Mapping) else _types(kind, urls, tuple(columns))
+        typed = columns.items() if isinstance(columns, Mapping) else [(c, found[c]) for c in columns]
         mine["columns"] = tuple((str(k), str(v)) for k, v in typed)
     else:
         mine.pop("columns", None)

@@ -30,6 +30,7 @@ from dataprep.store import files
 from dataprep.unicode.valid import is_utf8
 
 from .parquet_rows import rows_at_once
+from .source_field import PREFIX, as_sources, field_path
 from .trust import MAX_DOC_BYTES
 
 
@@ -38,16 +39,19 @@ class Parquet(Reader):
     """Reads Parquet files, one document per row.
 
     text: the column that holds the text. columns: pairs (name, Arrow type) of further columns to keep as columns. meta:
-    whether to keep the rest as JSON. max_doc_bytes: rows with longer texts are dropped.
+    whether to keep the rest as JSON. max_doc_bytes: rows with longer texts are dropped. source: "field:NAME" or
+    "field:OUTER.INNER" (in a struct, or in a string with JSON), the column that names the source of a document.
     """
 
     text: str = "text"
     columns: tuple[tuple[str, str], ...] = ()
     meta: bool = True
     max_doc_bytes: int = MAX_DOC_BYTES
+    source: str = ""
 
     def __post_init__(self) -> None:
         check_taken(self.text, [name for name, _ in self.columns])
+        field_path(self.source, self.text)
         for _, kind in self.columns:
             arrow_type(kind)
 
@@ -95,13 +99,13 @@ class Parquet(Reader):
         """Yield the documents of the rows [piece.start, piece.stop) as batches; rows without valid text are dropped."""
         with _open(piece.url) as file, files.open_raw(piece.url) as raw:
             self._check(file.schema_arrow, piece.url)
-            row = 0
+            row, seen = 0, set[str]()
             for k in range(file.metadata.num_row_groups):
                 rows = file.metadata.row_group(k).num_rows
                 if piece.start < row + rows and (piece.stop is None or row < piece.stop):
                     n = rows_at_once(raw, file.metadata, k, self._wanted)
                     batches = file.iter_batches(n, [k], self._wanted, use_threads=False)
-                    yield from self._group(batches, row, piece, stats)
+                    yield from self._group(batches, row, piece, stats, seen)
                 row += rows
 
     def _check(self, schema: pa.Schema, url: str) -> None:
@@ -110,21 +114,33 @@ class Parquet(Reader):
             state = f"has the type {kinds[self.text]}, not string" if self.text in kinds else "is not there"
             msg = f"the text column {self.text!r} {state}; the columns are {_show(schema)}; name one of them with text="
             raise ReadError(msg, url)
+        absent = [name for name in self._named if name not in kinds and self.source.removeprefix(PREFIX) not in kinds]
+        if absent:
+            msg = f"there is no column {absent[0]}, which source= names; the columns are {_show(schema)}"
+            raise ReadError(msg, url)
+
+    @property
+    def _named(self) -> list[str]:
+        """The column that has the source, as a list; [] if none is named."""
+        return list(field_path(self.source, self.text)[:1])
 
     @property
     def _wanted(self) -> list[str] | None:
-        return None if self.meta else [self.text, *(name for name, _ in self.columns)]
+        named = [*self._named, self.source.removeprefix(PREFIX)] if self.source else []
+        return None if self.meta else [self.text, *(name for name, _ in self.columns), *named]
 
-    def _group(self, batches: Iterator[Batch], row: int, piece: Slice, stats: Ledger) -> Iterator[Batch]:
+    def _group(
+        self, batches: Iterator[Batch], row: int, piece: Slice, stats: Ledger, seen: set[str]
+    ) -> Iterator[Batch]:
         """Yield the documents of a row group; `row` is the position of its first row."""
         for batch in batches:
             first = max(0, piece.start - row)
             last = batch.num_rows if piece.stop is None else max(first, min(batch.num_rows, piece.stop - row))
-            yield from self._documents(batch.slice(first, last - first), row + first, piece, stats)
+            yield from self._documents(batch.slice(first, last - first), row + first, piece, stats, seen)
             row += batch.num_rows
 
-    def _documents(self, rows: Batch, row: int, piece: Slice, stats: Ledger) -> Iterator[Batch]:
-        """Yield rows as documents; `row` is the position of the first."""
+    def _documents(self, rows: Batch, row: int, piece: Slice, stats: Ledger, seen: set[str]) -> Iterator[Batch]:
+        """Yield rows as documents; `row` is the position of the first. seen: the sources of the file so far."""
         positions = np.arange(row, row + rows.num_rows)
         rows = pa.RecordBatch.from_arrays([_decoded(column) for column in rows.columns], rows.schema.names)
         texts = rows.column(self.text).cast(pa.large_binary())
@@ -141,9 +157,30 @@ class Parquet(Reader):
         keep = pa.array(~bad)
         rows = rows.filter(keep)
         columns = {name: self._lifted(rows, name, kind, piece.url) for name, kind in self.columns}
+        source: Any = piece.source
+        if self.source:
+            source = as_sources(*self._source_values(rows, piece.url), piece, seen, stats)
         others = [n for n in rows.schema.names if n != self.text and n not in columns]
         meta = _as_json(rows.select(others), piece.url) if others and self.meta else None
-        yield B.make(ids[~bad], texts.filter(keep).cast(pa.large_string()), piece.source, meta, columns)
+        yield B.make(ids[~bad], texts.filter(keep).cast(pa.large_string()), source, meta, columns)
+
+    def _source_values(self, rows: Batch, url: str) -> tuple[pa.Array, tuple[str, ...]]:
+        """Return the column that `source` names as strings, and the rest of the path inside them if they are JSON."""
+        path = field_path(self.source, self.text)
+        name = ".".join(path)
+        path = (name,) if name in rows.schema.names else path
+        values = rows.column(path[0])
+        depth = 1
+        while depth < len(path) and pa.types.is_struct(values.type):
+            if values.type.get_field_index(path[depth]) < 0:
+                msg = f"there is no field {name!r}, which source= names; the columns are {_show(rows.schema)}"
+                raise ReadError(msg, url)
+            values, depth = pc.struct_field(values, path[depth]), depth + 1
+        values = _decoded(values)
+        if _is_text(values.type) or not pa.types.is_nested(values.type):
+            return values.cast(pa.large_string()), path[depth:]
+        msg = f"the field {name!r}, which source= names, has the type {values.type}; name one inside it, or a string"
+        raise ReadError(msg, url)
 
     def _lifted(self, rows: Batch, name: str, kind: str, url: str) -> pa.Array:
         if name not in rows.schema.names:

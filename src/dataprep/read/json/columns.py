@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import logging
 import re
 from collections.abc import Iterable
 from typing import Any, BinaryIO
@@ -15,24 +17,35 @@ import pyarrow.compute as pc
 from dataprep.core.batch import FIXED
 from dataprep.errors import PlanError
 
+log = logging.getLogger("dataprep")
+
+SHOWN = 20  # fields in a warning
 SAMPLE = 1_000  # records read to find the types of columns
 KINDS = {"string": pa.large_string(), "int64": pa.int64(), "double": pa.float64(), "bool": pa.bool_()}
 
 
-def infer(stream: BinaryIO, names: Iterable[str]) -> tuple[tuple[str, str], ...]:
+def infer(stream: BinaryIO, names: Iterable[str], url: str = "") -> tuple[tuple[str, str], ...]:
     """Return (name, type) of each of the fields `names`, from the first 1,000 JSON Lines of `stream`.
 
-    A field of mixed or unknown type has the type string.
+    A field of mixed or unknown type has the type string. Logs a warning if no record has one of the fields. url: the
+    name of the file in the warning.
     """
     seen: dict[str, set[str]] = {name: set() for name in names}
+    fields: dict[str, None] = {}
     for _ in range(SAMPLE):
         try:
             record = orjson.loads(stream.readline(1 << 22))
         except orjson.JSONDecodeError:
             continue
         if isinstance(record, dict):
+            fields |= dict.fromkeys(record)
             for name, kinds in seen.items():
                 kinds.add(_kind(record.get(name)))
+    for name in [name for name in seen if fields and name not in fields]:
+        near = difflib.get_close_matches(name, fields, 1)
+        meant = f"; did you mean {near[0]!r}?" if near else ""
+        shown = ", ".join(list(fields)[:SHOWN])
+        log.warning("%s: none of the first %d records has a field %r; they have %s%s", url, SAMPLE, name, shown, meant)
     types = {**{frozenset({kind}): kind for kind in KINDS}, frozenset({"int64", "double"}): "double"}
     return tuple((name, types.get(frozenset(kinds - {""}), "string")) for name, kinds in seen.items())
 

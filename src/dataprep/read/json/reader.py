@@ -13,7 +13,7 @@ import functools
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from dataprep.core import batch as B
 from dataprep.core.batch import Batch, doc_id
 from dataprep.core.ledger import Ledger
 from dataprep.core.reader import Slice
+from dataprep.read.source_field import as_sources, field_path
 from dataprep.read.text import BOM, PADDING, LineBlock, blocks, open_at
 from dataprep.read.trust import LimitedReader, Trust
 from dataprep.store import files
@@ -41,24 +42,27 @@ class Jsonl(LimitedReader):
     """Reads JSON Lines: one document per line.
 
     text: the field that holds the text. columns: pairs (name, type); these fields become columns; types are string,
-    int64, double and bool. meta: whether to keep the other fields. The limits of bad records apply to lines.
+    int64, double and bool. meta: whether to keep the other fields. source: "field:NAME" or "field:OUTER.INNER", the
+    field that names the source of a document; it is also kept in meta. The limits of bad records apply to lines.
     """
 
     text: str = "text"
     columns: tuple[tuple[str, str], ...] = ()
     meta: bool = True
+    source: str = ""
     splits: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_taken(self.text, [name for name, _ in self.columns])
         check_kinds(self.columns)
+        field_path(self.source, self.text)
 
     @classmethod
     def types_of(cls, url: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         """Return (name, type) of each of the fields `names`, with types found in the first 1,000 records of a file."""
         with files.open_read(url) as stream:
-            return infer(stream, names)
+            return infer(stream, names, url)
 
     @property
     def adds(self) -> Mapping[str, pa.DataType]:
@@ -68,6 +72,7 @@ class Jsonl(LimitedReader):
     def __call__(self, piece: Slice, stats: Ledger) -> Iterator[Batch]:
         """Yield the documents of the lines that begin in the slice as batches; bad lines are dropped in `stats`."""
         trust = Trust(piece.url, self.max_bad, whole=piece.start == 0 and piece.stop is None)
+        sources: set[str] = set()
         with open_at(piece) as stream:
             for block in blocks(stream, piece.start, piece.stop, self.max_doc_bytes):
                 if block.start == piece.start:
@@ -80,7 +85,7 @@ class Jsonl(LimitedReader):
                         bad_at.astype(np.uint64) + np.uint64(doc_id(piece.file, 0)), verdicts, n_bytes=found.bad[:, 1]
                     )
                     if len(found.starts):
-                        yield self._batch(found, block, piece)
+                        yield self._batch(found, block, piece, (sources, stats))
         trust.close()
 
     def warm(self) -> None:
@@ -98,9 +103,10 @@ class Jsonl(LimitedReader):
         if block.start == 0 and block.data[:3].tobytes() == BOM:
             block.data[:3] = ord(" ")
         invalid = _invalid_lines(block)
-        names = [self.text.encode(), *(name.encode() for name, _ in self.columns)]
+        names = [name.encode() for name in self._names]
         ends = np.cumsum([len(name) for name in names])
-        fields = J.Fields(np.array(bytearray(b"".join(names))), ends, self.max_doc_bytes, self.meta)
+        taken = 1 + len(self.columns)
+        fields = J.Fields(np.array(bytearray(b"".join(names))), ends, self.max_doc_bytes, self.meta, taken)
         at = 0
         while at < block.stop:
             out = self._buffers(block.stop - at + PADDING)
@@ -110,22 +116,33 @@ class Jsonl(LimitedReader):
             found = _Found(out.starts[:rows], text, meta, out.spans[:rows], out.bad[:wrong])
             yield found.without(invalid) if len(invalid) else found
 
+    @property
+    def _names(self) -> list[str]:
+        """The fields to find: the text, those of columns, and the one with the source, unless it is one of them."""
+        path = field_path(self.source, self.text)
+        names = [self.text, *(name for name, _ in self.columns)]
+        return names if not path or path[0] in names[1:] else [*names, path[0]]
+
     def _buffers(self, capacity: int) -> J.Records:
         n = B.MAX_ROWS
         return J.Records(
             np.empty(n, np.int64),
             np.empty(capacity, np.uint8), np.empty(n + 1, np.int64),
             np.empty(capacity, np.uint8), np.empty(n + 1, np.int64),
-            np.empty((n, len(self.columns), 2), np.int64), np.empty((BAD_LINES, 3), np.int64),
+            np.empty((n, len(self._names) - 1, 2), np.int64), np.empty((BAD_LINES, 3), np.int64),
             np.empty(J.MAX_DEPTH - 1, np.uint8),
         )  # fmt: skip
 
-    def _batch(self, found: _Found, block: LineBlock, piece: Slice) -> Batch:
+    def _batch(self, found: _Found, block: LineBlock, piece: Slice, sources: tuple[set[str], Ledger]) -> Batch:
         columns = {}
         for k, (name, kind) in enumerate(self.columns):
             columns[name] = _values(block, found.spans[:, k], kind)
         ids = found.starts.astype(np.uint64) + np.uint64(doc_id(piece.file, block.start))
-        return B.make(ids, found.text, piece.source, found.meta, columns)
+        source: Any = piece.source
+        if path := field_path(self.source, self.text):
+            values = _values(block, found.spans[:, self._names.index(path[0]) - 1], "string")
+            source = as_sources(values, path[1:], piece, *sources)
+        return B.make(ids, found.text, source, found.meta, columns)
 
 
 @dataclass(frozen=True)

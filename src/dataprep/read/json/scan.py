@@ -23,16 +23,18 @@ MAX_DEPTH = 1_024  # as orjson, which can then read back every accepted record
 
 
 class Fields(NamedTuple):
-    """The names of the fields that `scan` must find (the text field, then those of columns), and two settings.
+    """The names of the fields that `scan` must find (the text field, then those of columns), and three settings.
 
     names: all names, UTF-8, joined. ends: int64[1 + columns], the end of each. max_line: bytes of the longest line to
-    keep. keep_meta: whether to keep other fields.
+    keep. keep_meta: whether to keep other fields. taken: the number of names whose fields are not kept; the rest are
+    found and kept.
     """
 
     names: U8  # UTF-8
     ends: I64  # [1 + columns], end of each name in `names`
     max_line: int  # bytes of the longest line to keep
     keep_meta: bool
+    taken: int
 
 
 class Records(NamedTuple):
@@ -146,10 +148,11 @@ def scan_record(data: U8, i: int, fields: Fields, out: Records, row: int, o: int
             return NOT_JSON, -1, o, m
         if name > 0:
             spans[name - 1, 0], spans[name - 1, 1] = value, i
-        if name >= 0 and run >= 0:
+        is_taken = 0 <= name < fields.taken
+        if is_taken and run >= 0:
             m = copy_members(data, run, end, meta, m, opened)
             run = -1
-        elif name < 0 and run < 0 and fields.keep_meta:
+        elif not is_taken and run < 0 and fields.keep_meta:
             run = start
         end = i
         i = skip_space(data, i)

@@ -1,0 +1,24 @@
+"""Sources that keep= names and no document has: a warning, before the work if the sources are known."""
+
+from __future__ import annotations
+
+import pytest
+
+import dataprep as dp
+from dataprep.core.sources import sources_of
+
+
+@pytest.mark.parametrize("how", ["files", "sealed", "field"])
+def test_sources_that_do_not_exist(tmp_path, caplog, how) -> None:
+    """The warning names the source and those that exist; if all exist, there is none."""
+    (tmp_path / "web.jsonl").write_text('{"text": "a", "set": "web"}\n{"text": "a", "set": "books"}\n')
+    (tmp_path / "books.jsonl").write_text('{"text": "a", "set": "web"}\n')
+    given = {"source": "field:set"} if how == "field" else {}
+    docs = dp.read(str(tmp_path / "*.jsonl"), **given)
+    if how == "sealed":
+        docs = dp.Pipeline().run(docs, out=str(tmp_path / "in"))
+    assert sources_of(docs) == (None if how == "field" else {"web", "books"})
+    dp.Pipeline(dp.Exact(keep="source:web, books")).run(docs, out=str(tmp_path / "right"))
+    assert "names" not in caplog.text
+    dp.Pipeline(dp.Exact(keep="source:nope,web")).run(docs, out=str(tmp_path / "wrong"))
+    assert caplog.text.count("names nope, which no document has as its source; the sources are books, web") == 1
