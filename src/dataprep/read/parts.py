@@ -20,7 +20,7 @@ from dataprep.store import files
 from .formats import Format
 
 PART_BYTES = 256 << 20  # stored bytes per task: seconds of work, and a shard that fits in memory
-SUFFIXES = r"\.(gz|zst|xz|jsonl|ndjson|json|parquet|txt|md|rst|warc|wet|arc|wat|html|csv|zip)"
+SUFFIXES = r"\.(gz|zst|xz|jsonl|ndjson|json|parquet|txt|md|rst|warc|wet|arc|wat|html|csv|xml|db|zip)"
 EXPORTS = (
     r"(_chat\.txt|chat\.md|result\.json|message_\d+\.json|messages\d*\.html)"  # the same name in every chat's folder
 )

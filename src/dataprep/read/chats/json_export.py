@@ -165,14 +165,17 @@ def refuse(bad: list[Bad], piece: Slice, stats: Ledger, trust: Trust, good: Sequ
     stats.drop(ids, [one.reason for one in bad], n_bytes=[one.n_bytes for one in bad])
 
 
-def batch_of(rows: list[MessageRow], chat: str, positions: Any, piece: Slice, reply_to: Any = None) -> Batch:
-    """Return n messages of one chat as a batch of documents.
+def batch_of(
+    rows: list[MessageRow], chat: str | Sequence[str], positions: Any, piece: Slice, reply_to: Any = None
+) -> Batch:
+    """Return n messages as a batch of documents.
 
-    chat: the chat's name. positions: int64[n], byte offsets of the messages. piece: the file. reply_to: uint64[n], the
-    id of the message to which each replies, null if none; None: no message is a reply.
+    chat: the name of their chat, or one name per message. positions: int64[n], byte offsets of the messages. piece: the
+    file. reply_to: uint64[n], the id of the message to which each replies, null if none; None: no message is a reply.
     """
     texts, authors, times, kinds, metas = zip(*rows, strict=True)
-    columns = {"chat": pa.repeat(chat, len(rows)), "author": authors, "time": wall_clock(times), "kind": kinds}
+    chats = pa.repeat(chat, len(rows)) if isinstance(chat, str) else chat
+    columns = {"chat": chats, "author": authors, "time": wall_clock(times), "kind": kinds}
     if reply_to is not None:
         columns["reply_to"] = reply_to
     ids = np.asarray(positions, np.int64).astype(np.uint64) + np.uint64(doc_id(piece.file, 0))

@@ -1,0 +1,1 @@
+"""Backups of text messages and calls by SMS Backup & Restore (XML)."""
