@@ -16,30 +16,8 @@ from dataprep.tokens.shards.shard import Shards  # noqa: E402
 from dataprep.tokens.shards.writer import save  # noqa: E402
 from dataprep.train import checkpoint, train  # noqa: E402
 from dataprep.train.layouts import layout_of  # noqa: E402
-from dataprep.train.metrics import PEAK_FLOPS, peak_flops, read  # noqa: E402
-
-
-def weights(out):
-    """The newest checkpoint's tensors, optimiser included, by name."""
-    content = checkpoint.load(checkpoint.found(out)[-1])
-    moments = {f"{i} {k}": v for i, state in content["optimizer"]["state"].items() for k, v in state.items()}
-    return {**content["model"], **moments}
-
-
-def curve(out):
-    """What metrics.jsonl says apart from speed."""
-    return [
-        {k: v for k, v in row.items() if k not in {"tokens_per_s", "loader_wait"}}
-        for row in read(out / "metrics.jsonl")
-    ]
-
-
-def assert_same_run(a, b):
-    """Two folders hold the same weights, moments and loss curve, bit for bit."""
-    left, right = weights(a), weights(b)
-    assert left.keys() == right.keys()
-    assert all(torch.equal(left[k], right[k]) for k in left)
-    assert curve(a) == curve(b)
+from dataprep.train.metrics import PEAK_FLOPS, peak_flops  # noqa: E402
+from runs import assert_same_run, curve  # noqa: E402
 
 
 @pytest.fixture(scope="module")

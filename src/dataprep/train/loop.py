@@ -81,10 +81,11 @@ def _train(run: Run, stop_at: int | None, *, quiet: bool) -> Result:
     for line in [describe(run), *cut_windows(run)]:
         progress.say(line)
     metrics = Metrics(run.out / "metrics.jsonl", run.step)
-    with closing(metrics), closing(progress), asked_to_stop() as asked:
+    with closing(metrics), closing(progress), closing(run.writer), asked_to_stop() as asked:
         if run.step == 0:
             validate(run, metrics, progress)
         _steps(run, last, metrics, progress, asked)
+        run.writer.wait()
     asked.leave()
     return run.result()
 
@@ -110,6 +111,7 @@ def _stretch(
         lr = lr_at(run.step, run.config)
         window.add(step_once(run.model, run.optimizer, rows, lr, run.config), lr)
         run.step += 1
+        run.writer.check()
         done = run.step == last or asked.signal is not None
         save = done or run.step % run.config.save_every == 0 or run.step == run.flat_until
         check = run.step % run.config.eval_every == 0 or run.step == run.steps

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from dataprep.errors import DataprepError, PlanError
-from dataprep.store.atomic import JOURNAL, begin_journal, journal_of, journaled, note, whole
+from dataprep.store.atomic import JOURNAL, begin_journal, is_attempt, journal_of, journaled, note, whole
 from dataprep.tokens.shard_format import content_hash
 from dataprep.tokens.shards.shard import Shards
 
@@ -25,6 +25,7 @@ from .optim import adamw
 from .rules import Rule
 from .schedule import flat_until
 from .start import Loaded, check_same_start, take_weights
+from .writer import CheckpointWriter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +61,7 @@ class Run:
 
     sets: token shards by name. out: the output folder. loader: reads training rows. val: validation rows by set. step:
     steps done so far. loss, val_loss, bits_per_byte: the newest values. guard: counts of skipped steps. start: hash of
-    the weights that the run began with; "" for random ones.
+    the weights that the run began with; "" for random ones. writer: writes the checkpoints.
     """
 
     config: TrainConfig
@@ -77,6 +78,8 @@ class Run:
     guard: Guard = field(default_factory=Guard)
     start: str = ""
     """Hash of the weights that the run began with; "" for random ones."""
+    writer: CheckpointWriter = field(default_factory=CheckpointWriter)
+    """Writes the checkpoints while training continues."""
 
     @property
     def shards(self) -> Shards:
@@ -89,9 +92,8 @@ class Run:
         assert self.config.steps is not None, "begin() fixes the steps"
         return self.config.steps
 
-    def save(self) -> Path:
-        """Write the checkpoint of the current step, delete old checkpoints, and return the new one's path."""
-        path = checkpoint.path_of(self.out, self.step)
+    def save(self) -> None:
+        """Begin to write the checkpoint of the current step; older ones are deleted when it is complete."""
         self.guard.saved(self.step)
         content = {
             "step": self.step,
@@ -110,8 +112,8 @@ class Run:
             "guard": asdict(self.guard),
             "start": self.start,
         }
-        checkpoint.save(path, content, self.config.keep, checkpoint.path_of(self.out, self.flat_until))
-        return path
+        path, besides = (checkpoint.path_of(self.out, step) for step in (self.step, self.flat_until))
+        self.writer.write(path, content, self.config.keep, besides)
 
     @property
     def flat_until(self) -> int:
@@ -145,6 +147,7 @@ class Run:
         one before the newest. Raises DataprepError if there is no checkpoint, or if the run went back `ROLLBACKS` times
         already.
         """
+        self.writer.wait()
         saved, guard = checkpoint.found(self.out), self.guard
         if not saved or guard.rollbacks >= ROLLBACKS:
             where = f"; the last checkpoint is {saved[-1]}" if saved else ""
@@ -213,6 +216,9 @@ def _settle(run: Run, *, resume: bool) -> None:
     except OSError as e:
         msg = f"out={str(run.out)!r} must be a folder that can be written to ({e.strerror})"
         raise PlanError(msg) from e
+    for path in run.out.glob(".step-*.tmp"):  # what a process was writing when it was killed
+        if is_attempt(path.name):
+            path.unlink()
     checkpoints = checkpoint.found(run.out)
     if resume and checkpoints:
         checkpoint.newest(checkpoints, run.restore)

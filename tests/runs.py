@@ -1,0 +1,28 @@
+"""Comparison of training runs: weights, moments and loss curves of two folders."""
+
+import torch
+
+from dataprep.train import checkpoint
+from dataprep.train.metrics import read
+
+SPEEDS = {"tokens_per_s", "loader_wait", "mfu"}
+
+
+def weights(out):
+    """The newest checkpoint's tensors, optimiser included, by name."""
+    content = checkpoint.load(checkpoint.found(out)[-1])
+    moments = {f"{i} {k}": v for i, state in content["optimizer"]["state"].items() for k, v in state.items()}
+    return {**content["model"], **moments}
+
+
+def curve(out):
+    """What metrics.jsonl says apart from speed."""
+    return [{k: v for k, v in row.items() if k not in SPEEDS} for row in read(out / "metrics.jsonl")]
+
+
+def assert_same_run(a, b):
+    """Two folders hold the same weights, moments and loss curve, bit for bit."""
+    left, right = weights(a), weights(b)
+    assert left.keys() == right.keys()
+    assert all(torch.equal(left[k], right[k]) for k in left)
+    assert curve(a) == curve(b)
