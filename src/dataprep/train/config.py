@@ -116,11 +116,11 @@ class TrainConfig:
     "span"; corruption, mean_span: for "span", the share of tokens that are hidden, and tokens per hidden span.
 
     Steps: steps: optimiser steps; None: one pass over the tokens. batch: rows per step. micro_batch: rows on the device
-    at once; None: all. recompute: activation checkpointing: only the inputs of blocks are stored, and the rest is
-    computed again for the gradient. lr: highest learning rate. schedule: of the learning rate after `warmup` steps:
-    "cosine", "wsd" (constant, then lower during the last share `decay` of the steps) or "constant". final_lr: last
-    learning rate, as a share of `lr`. weight_decay, betas: of AdamW. clip: largest norm of the gradient. seed: of all
-    random numbers.
+    at once; None: all; "auto": as many as fit. recompute: activation checkpointing: only the inputs of blocks are
+    stored, and the rest is computed again for the gradient. lr: highest learning rate. schedule: of the learning rate
+    after `warmup` steps: "cosine", "wsd" (constant, then lower during the last share `decay` of the steps) or
+    "constant". final_lr: last learning rate, as a share of `lr`. weight_decay, betas: of AdamW. clip: largest norm of
+    the gradient. seed: of all random numbers.
 
     LoRA: lora: rank of the low-rank updates; None: all weights are trained. lora_alpha: updates are multiplied by
     lora_alpha / lora; None: by 2. lora_targets: matrices that have an update. lora_dropout: share of an update's inputs
@@ -150,8 +150,11 @@ class TrainConfig:
     """Optimiser steps; None is one pass over the training tokens."""
     batch: int = 32
     """Rows in one optimiser step."""
-    micro_batch: int | None = None
-    """Rows on the device at once; None: the whole batch. Gradients are accumulated, with the same result."""
+    micro_batch: int | str | None = None
+    """Rows on the device at once; None: the whole batch. Gradients are accumulated, with the same result.
+
+    "auto" is the largest number that fits into the memory of the GPU (see `micro_batch`).
+    """
     recompute: bool = False
     """Store only the inputs of blocks, and compute the rest again for the gradient; same result, less memory."""
     lr: float = 1e-3
@@ -189,9 +192,10 @@ class TrainConfig:
     """torch.compile; None is on for CUDA if Triton is installed."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "micro_batch", "eval_every", "eval_blocks", "save_every", "log_every", "keep"):
+        for name in ("steps", "batch", "eval_every", "eval_blocks", "save_every", "log_every", "keep", "lora"):
             positive(name, getattr(self, name))
-        positive("lora", self.lora)
+        if self.micro_batch != "auto":
+            positive("micro_batch", self.micro_batch)
         for name in ("betas", "lora_targets"):
             if isinstance(getattr(self, name), list):  # from JSON
                 object.__setattr__(self, name, tuple(getattr(self, name)))
@@ -205,8 +209,8 @@ class TrainConfig:
 
     @property
     def rows(self) -> int:
-        """The number of rows on the device at once: `micro_batch`, or `batch` if it is None."""
-        return self.micro_batch or self.batch
+        """The number of rows on the device at once: `micro_batch`, or `batch` if it is None or not known yet."""
+        return self.micro_batch if isinstance(self.micro_batch, int) else self.batch
 
     @property
     def lora_scale(self) -> float:

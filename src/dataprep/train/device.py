@@ -63,7 +63,7 @@ def memory_named(config: TrainConfig) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as e:
-        if not _is_memory(e):
+        if not is_memory(e):
             raise
         rows, model = config.rows, config.model
         less = f"micro_batch (now {rows}; the result is the same), " if rows > 1 else ""
@@ -75,7 +75,7 @@ def memory_named(config: TrainConfig) -> Iterator[None]:
         raise DataprepError(msg) from e
 
 
-def _is_memory(error: Exception) -> bool:
+def is_memory(error: Exception) -> bool:
     """Return whether an error reports a failed allocation: torch has a class for CUDA's, and only texts elsewhere."""
     texts = ("out of memory", "can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
     return isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)) or any(t in str(error) for t in texts)

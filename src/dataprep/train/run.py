@@ -20,6 +20,7 @@ from .data import Loader, Sets, facts, open_sets, training_rows, validation_rows
 from .device import HAS_TRITON, pick_device, pick_dtype
 from .guard import ROLLBACKS, Guard
 from .layouts import Layout, PackedLayout
+from .micro_batch import find_micro_batch
 from .model import GPT
 from .optim import adamw
 from .rules import Rule
@@ -202,6 +203,8 @@ def begin(
     model = model.to(device)
     model.rule = Rule.of(config, next(iter(sets.values())).eot)
     model.compute_dtype, model.recompute = pick_dtype(config.dtype, device), config.recompute
+    if config.micro_batch == "auto":
+        config = replace(config, micro_batch=find_micro_batch(model, loader, config))
     if config.compile or (config.compile is None and device.type == "cuda" and HAS_TRITON):
         model.stream = torch.compile(model.stream, dynamic=False)  # type: ignore[method-assign]
     run = Run(config, sets, Path(out), model, adamw(model, config), loader, validation_rows(sets, config), start=start)
@@ -267,6 +270,7 @@ def describe(run: Run) -> str:
     return (
         f"{run.model.n_params / 1e6:.1f}M parameters{trained} on {where}, "
         f"{run.loader.rows_of.n_tokens:,} training tokens, {run.steps:,} steps = {each}"
+        + (f", {run.config.rows:,} rows at once" if run.config.rows < run.config.batch else "")
         + (f", from step {run.step:,}" if run.step else "")
     )
 

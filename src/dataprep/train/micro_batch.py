@@ -1,0 +1,105 @@
+"""The largest micro-batch that fits into the memory of a GPU, found by training steps of growing size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+
+import torch
+
+from dataprep.errors import PlanError
+
+from . import checkpoint
+from .config import TrainConfig
+from .data import Loader
+from .device import is_memory, memory_named
+from .model import GPT
+from .optim import adamw, step_once
+
+SPARE = 0.05
+"""Share of a GPU's memory that a step must leave free: later steps divide the memory in another way."""
+REPORTING = ("cuda", "xpu", "mps")
+"""Devices that raise an error when their memory is full."""
+
+
+def find_micro_batch(model: GPT, loader: Loader, config: TrainConfig) -> int:
+    """Return the largest number of rows, a divisor of `config.batch`, with which a training step fits into memory.
+
+    model: on the device to train on, not compiled; a compiled one needs less memory. Its weights and the state of the
+    random generators are the same afterwards. The result depends only on the model, the config, and the memory that is
+    free on the device.
+
+    Raises PlanError if the device is the CPU, which does not report when its memory is full; DataprepError if not even
+    one row fits.
+    """
+    if model.device.type not in REPORTING:
+        msg = "micro_batch='auto' measures the memory of a GPU, and this run is on the CPU; set a number, or None"
+        raise PlanError(msg)
+    weights = {name: tensor.to("cpu", copy=True) for name, tensor in model.state_dict().items()}
+    state = checkpoint.rng_state()
+    try:
+        return largest(divisors(config.batch), lambda n: _fits(model, loader, replace(config, micro_batch=n)))
+    finally:
+        model.load_state_dict(weights)
+        checkpoint.set_rng_state(state)
+
+
+def divisors(n: int) -> list[int]:
+    """Return the divisors of `n`, ascending.
+
+    >>> divisors(12)
+    [1, 2, 3, 4, 6, 12]
+    """
+    low = [d for d in range(1, int(n**0.5) + 1) if n % d == 0]
+    return low + [n // d for d in reversed(low) if d * d != n]
+
+
+def largest(sizes: Sequence[int], fits: Callable[[int], bool]) -> int:
+    """Return the largest of `sizes`, ascending numbers, that fits; the first one must fit.
+
+    Sizes are at least doubled until one does not fit; then the sizes between are bisected. fits: is assumed to be False
+    for all sizes larger than one that does not fit.
+    """
+    low, high = 0, len(sizes)  # sizes[low] fits, sizes[high] does not
+    assert fits(sizes[0]), "the smallest size must fit"
+    while low + 1 < high == len(sizes):
+        tried = next((i for i in range(low + 1, len(sizes)) if sizes[i] >= 2 * sizes[low]), len(sizes) - 1)
+        low, high = (tried, high) if fits(sizes[tried]) else (low, tried)
+    while low + 1 < high:
+        tried = (low + high) // 2
+        low, high = (tried, high) if fits(sizes[tried]) else (low, tried)
+    return sizes[low]
+
+
+def _fits(model: GPT, loader: Loader, config: TrainConfig) -> bool:
+    """Return whether two steps fit; raise DataprepError if micro-batches of one row do not."""
+    with memory_named(config) if config.rows == 1 else nullcontext():
+        try:
+            _two_steps(model, loader, config)
+        except (MemoryError, RuntimeError) as e:
+            if config.rows == 1 or not is_memory(e):
+                raise
+            fits = False
+        else:
+            fits = True
+    model.zero_grad(set_to_none=True)
+    if model.device.type == "cuda":
+        torch.cuda.empty_cache()
+    return fits
+
+
+def _two_steps(model: GPT, loader: Loader, config: TrainConfig) -> None:
+    """Make two steps of two micro-batches: the second one has gradients and moments in memory from its beginning."""
+    spare = _spare(model.device)
+    rows, optimizer = loader.rows(0).part(0, min(config.batch, 2 * config.rows)), adamw(model, config)
+    for _ in range(2):
+        step_once(model, optimizer, rows, 0.0, config)
+    del spare
+
+
+def _spare(device: torch.device) -> torch.Tensor | None:
+    """Return a tensor that takes the memory to leave free."""
+    if device.type != "cuda":
+        return None
+    return torch.empty(int(SPARE * torch.cuda.mem_get_info(device)[1]), dtype=torch.uint8, device=device)
